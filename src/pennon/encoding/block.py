@@ -1,0 +1,100 @@
+"""Decoded values before they become Arrow arrays.
+
+A block says what the bytes mean without saying what type they have: 4 bytes a row may be int32,
+float32 or date32.  `pennon.encoding.assemble` puts block and Arrow type together.  All buffers are
+laid out as Arrow lays them out, bitmaps from bit 0 on, and nothing carries an offset.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class FixedWidthBlock:
+    """``rows`` values of ``bits_per_value`` bits (1, or a multiple of 8), least significant first."""
+
+    rows: int
+    bits_per_value: int
+    data: pa.Buffer
+
+
+@dataclass(frozen=True, slots=True)
+class VariableBlock:
+    """``rows`` byte strings: ``offsets`` has rows + 1 entries of ``offset_bits`` (32 or 64) bits.
+
+    The first offset is 0 and the last one is within ``data``.
+    """
+
+    rows: int
+    offset_bits: int
+    offsets: pa.Buffer
+    data: pa.Buffer
+
+
+@dataclass(frozen=True, slots=True)
+class FixedSizeListBlock:
+    """``rows`` lists of ``dimension`` items each."""
+
+    rows: int
+    dimension: int
+    items: Block
+
+
+@dataclass(frozen=True, slots=True)
+class ListBlock:
+    """``rows`` lists; ``offsets`` are rows + 1 int32 or int64 values that start at 0."""
+
+    rows: int
+    offset_bits: int
+    offsets: pa.Buffer
+    validity: pa.Buffer | None
+    items: Block
+
+
+@dataclass(frozen=True, slots=True)
+class StructBlock:
+    """``rows`` structs, a block for each child."""
+
+    rows: int
+    children: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DictionaryBlock:
+    """``rows`` indices into ``items``; an index of 0 is NULL, index i names ``items[i - 1]``."""
+
+    rows: int
+    indices: FixedWidthBlock
+    items: Block
+
+
+@dataclass(frozen=True, slots=True)
+class AllNullBlock:
+    """``rows`` NULLs of any type."""
+
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class NullableBlock:
+    """``values`` with a validity bitmap (bit set: not NULL)."""
+
+    rows: int
+    validity: pa.Buffer
+    values: Block
+
+
+Block: TypeAlias = (
+    FixedWidthBlock
+    | VariableBlock
+    | FixedSizeListBlock
+    | ListBlock
+    | StructBlock
+    | DictionaryBlock
+    | AllNullBlock
+    | NullableBlock
+)

@@ -1,0 +1,59 @@
+"""Which rows (or list items) a reader is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pennon.ranges import Int64Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Sorted, disjoint, half-open ranges ``[starts[i], ends[i])`` of rows; empty ranges allowed.
+
+    One shape serves a scan (one range), a take (ranges of one row each) and the items of the lists
+    that a take chose (ranges of many lengths).  Order and duplicates are the business of the outer
+    layers: they ask for sorted, distinct rows and permute the result.
+    """
+
+    starts: Int64Array
+    ends: Int64Array
+    count: int
+
+    @classmethod
+    def between(cls, start: int, end: int) -> Rows:
+        """Return the rows ``start <= row < end``."""
+        return cls(np.array([start], np.int64), np.array([end], np.int64), end - start)
+
+    @classmethod
+    def at(cls, indices: Int64Array) -> Rows:
+        """Return single rows; ``indices`` must be sorted and distinct."""
+        return cls(indices, indices + 1, len(indices))
+
+    @classmethod
+    def ranges(cls, starts: Int64Array, ends: Int64Array) -> Rows:
+        """Return the rows of all given ranges, which must be sorted and disjoint."""
+        return cls(starts, ends, int((ends - starts).sum()))
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Tell whether this is one range."""
+        return len(self.starts) == 1
+
+    def clip(self, start: int, end: int) -> Rows:
+        """Return the rows among these that lie in ``[start, end)``, counted from ``start``.
+
+        This is how a column's rows become a page's rows.
+        """
+        if self.is_contiguous:
+            first = max(int(self.starts[0]), start)
+            last = max(min(int(self.ends[0]), end), first)
+            return Rows.between(first - start, last - start)
+        low = int(np.searchsorted(self.ends, start, side="right"))
+        high = int(np.searchsorted(self.starts, end, side="left"))
+        high = max(high, low)
+        starts = np.maximum(self.starts[low:high], start) - start
+        ends = np.minimum(self.ends[low:high], end) - start
+        return Rows.ranges(starts, ends)

@@ -1,0 +1,133 @@
+"""Errors that say whose fault it is, and where.
+
+======================  =====================================================================
+the bytes'              `FormatError` (they break the format), `TooLargeError` (they ask for
+                        more than a reader may hold)
+ours                    `UnsupportedError` (valid, but not read or not written by Pennon)
+the caller's            `ArgumentError`, `SchemaMismatchError`, `NotFoundError`,
+                        `AlreadyExistsError`
+the store's             `StoreError`
+another writer's        `CommitError` and the classes below it
+======================  =====================================================================
+
+Every class is also the builtin that pylance's users catch today (`ValueError`, `OSError`, ...).
+Errors pickle, because Spark carries them from executors to the driver.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Self
+
+
+@dataclass(frozen=True, slots=True)
+class Breadcrumb:
+    """Where in a file something was wrong; every part that is not known is None."""
+
+    file: str | None = None
+    column: str | None = None
+    page: int | None = None
+    byte_range: tuple[int, int] | None = None
+
+    def __str__(self) -> str:
+        """Return e.g. ``column 'a', page 3, bytes 128..192, file data/x.lance``."""
+        parts = []
+        if self.column is not None:
+            parts.append(f"column {self.column!r}")
+        if self.page is not None:
+            parts.append(f"page {self.page}")
+        if self.byte_range is not None:
+            parts.append(f"bytes {self.byte_range[0]}..{self.byte_range[1]}")
+        if self.file is not None:
+            parts.append(f"file {self.file}")
+        return ", ".join(parts)
+
+
+class LanceError(Exception):
+    """Base of every error that Pennon raises on purpose."""
+
+    def __init__(self, message: str, *, where: Breadcrumb | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where or Breadcrumb()
+
+    def located(self, where: Breadcrumb) -> Self:
+        """Fill in the parts of the breadcrumb that are not known yet, and return the error itself.
+
+        The innermost frame knows the bytes, the outer ones the page, the column and the file: each
+        adds what it knows while the error passes through.
+        """
+        known = {f.name: getattr(where, f.name) for f in fields(where)}
+        mine = {k: v for k, v in known.items() if getattr(self.where, k) is None}
+        self.where = replace(self.where, **mine)
+        return self
+
+    def __str__(self) -> str:
+        """Return the message and, in brackets, the place."""
+        place = str(self.where)
+        return f"{self.message} [{place}]" if place else self.message
+
+
+class FormatError(LanceError, ValueError):
+    """The bytes break the format."""
+
+
+class TooLargeError(FormatError):
+    """A length in the file asks for more memory than the file can justify."""
+
+
+class UnsupportedError(LanceError, NotImplementedError):
+    """Valid, but Pennon does not read or write it; the message says which version or tool does."""
+
+
+class ArgumentError(LanceError, ValueError):
+    """The caller asked for something that makes no sense; the message says what would."""
+
+
+class SchemaMismatchError(ArgumentError, OSError):
+    """Data does not fit the table's schema (pylance raises OSError here)."""
+
+
+class NotFoundError(LanceError, FileNotFoundError, ValueError):
+    """A table, version, fragment or file is not there (pylance raises ValueError for tables)."""
+
+
+class AlreadyExistsError(LanceError, FileExistsError):
+    """Create-if-absent found something under the name."""
+
+
+class StoreError(LanceError, OSError):
+    """The object store or file system failed."""
+
+
+class CommitError(LanceError, OSError):
+    """A commit did not happen."""
+
+
+class ConflictError(CommitError):
+    """Another writer's transaction, held in ``other``, stands in the way.
+
+    ``other`` is that transaction serialized (transaction.proto), or None when it could not be read.
+    """
+
+    def __init__(
+        self, message: str, *, where: Breadcrumb | None = None, other: bytes | None = None
+    ) -> None:
+        super().__init__(message, where=where)
+        self.other = other
+
+
+class RetryableConflict(ConflictError):  # noqa: N818 - the field's own word
+    """Running the whole operation again on the newest version can succeed."""
+
+
+class IncompatibleConflict(ConflictError):  # noqa: N818 - the field's own word
+    """The operation no longer makes sense on the newest version."""
+
+
+class CommitStateUnknown(CommitError):  # noqa: N818 - the field's own word
+    """The store did not say whether the commit landed; nothing was deleted."""
+
+
+class DataLossWarning(UserWarning):
+    """The chosen file version cannot hold what was written; the message counts what is lost."""

@@ -1,0 +1,148 @@
+"""What the rest of Pennon asks of a place that keeps files: one small protocol per verb.
+
+Every store is *rooted*: it is opened on the root of one dataset, and takes paths relative to it
+(``data/x.lance``).  A path that would leave the root is refused (`pennon.io.paths.safe_join`).
+Stores pickle, hold nothing that must survive a fork, and open what they need on first use.
+
+A store answers a round of requests (`pennon.ranges`) with as few and as concurrent accesses as it
+can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from types import TracebackType
+from typing import Protocol, Self
+
+import pyarrow as pa
+
+from pennon.ranges import ByteRequest
+
+@dataclass(frozen=True, slots=True)
+class ObjectInfo:
+    """What a listing says of one object; ``path`` is relative to the store's root."""
+
+    path: str
+    size_bytes: int
+    modified: datetime
+
+
+class ObjectReader(Protocol):
+    """One opened object (file)."""
+
+    @property
+    def path(self) -> str:
+        """Return the path relative to the store's root."""
+        ...
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the object's size."""
+        ...
+
+    @property
+    def is_mapped(self) -> bool:
+        """Tell whether an `Extent` costs no copy and no I/O of its own (memory, memory map)."""
+        ...
+
+    def read(self, requests: Sequence[ByteRequest]) -> list[pa.Buffer]:
+        """Answer one round of requests, each with one buffer of exactly the bytes asked.
+
+        Raises FormatError if a range lies outside the object, StoreError if the store fails.
+        """
+        ...
+
+
+class ObjectWriter(Protocol):
+    """A new object that is written front to back and appears when it is closed."""
+
+    def write(self, data: pa.Buffer | bytes | memoryview) -> None:
+        """Append bytes."""
+        ...
+
+    def tell(self) -> int:
+        """Return how many bytes were written so far."""
+        ...
+
+    def close(self) -> None:
+        """Make the object durable and visible."""
+        ...
+
+    def abort(self) -> None:
+        """Give the object up; it never becomes visible under its name."""
+        ...
+
+    def __enter__(self) -> Self:
+        """Return the writer."""
+        ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the writer, or abort it when an exception is on its way."""
+        ...
+
+
+class Opens(Protocol):
+    """Opens objects for reading."""
+
+    def open(self, path: str, size_bytes: int | None = None) -> ObjectReader:
+        """Open an object; ``size_bytes``, where known, saves a request.
+
+        Raises NotFoundError if there is none.
+        """
+        ...
+
+
+class Lists(Protocol):
+    """Lists objects."""
+
+    def list(self, prefix: str) -> Iterator[ObjectInfo]:
+        """Yield the objects under the folder ``prefix``, sorted by path; none is no error."""
+        ...
+
+
+class Writes(Protocol):
+    """Writes objects whose names nobody else can choose (they hold a uuid)."""
+
+    def open_writer(self, path: str) -> ObjectWriter:
+        """Start a new object."""
+        ...
+
+    def put(self, path: str, data: bytes) -> None:
+        """Write a small object whole, replacing what was there."""
+        ...
+
+
+class CreatesIfAbsent(Protocol):
+    """The commit primitive: of all that race for one name, exactly one wins."""
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        """Write an object whole and durably, unless the name is taken.
+
+        Raises AlreadyExistsError if it is taken, UnsupportedError if the store has no such
+        primitive, StoreError if it failed or did not answer (it may then have landed).
+        """
+        ...
+
+
+class Deletes(Protocol):
+    """Deletes objects; only clean-up asks for it."""
+
+    def delete(self, path: str) -> None:
+        """Delete an object; none is no error."""
+        ...
+
+
+class Store(Opens, Lists, Writes, CreatesIfAbsent, Deletes, Protocol):
+    """All verbs; functions ask for the ones that they need."""
+
+    @property
+    def uri(self) -> str:
+        """Return the root as the user wrote it."""
+        ...

@@ -1,0 +1,47 @@
+"""A table's schema: a tree of fields, each with an id that outlives its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from pennon.units import FieldId
+
+UNASSIGNED = FieldId(-1)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field.  Lists, large lists and maps have one child, structs any number.
+
+    A fixed-size list of primitive values has no child: its logical type says it all.
+
+    ``logical_type`` is the string of file.proto, e.g. ``int32``, ``fixed_size_list:float:768``.
+    ``metadata`` holds the Arrow field metadata (extension name and parameters among it).
+    """
+
+    name: str
+    id: FieldId
+    logical_type: str
+    nullable: bool = True
+    metadata: Mapping[str, bytes] = field(default_factory=dict)
+    children: tuple[Field, ...] = ()
+
+    def walk(self) -> Iterator[Field]:
+        """Yield this field and all below it, depth first: the order of ids and of columns."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The top-level fields of a table or file, and its metadata."""
+
+    fields: tuple[Field, ...]
+    metadata: Mapping[str, bytes] = field(default_factory=dict)
+
+    def walk(self) -> Iterator[Field]:
+        """Yield every field, depth first."""
+        for top in self.fields:
+            yield from top.walk()

@@ -1,0 +1,20 @@
+"""A read-only memory map that does not keep its file descriptor.
+
+The standard library's `mmap` keeps a duplicate of the descriptor for as long as the map lives, so a
+table of a few thousand files would run into the limit of open files.
+"""
+
+class Mapping:
+    """The first ``size_bytes`` bytes of an open file, as a read-only buffer.
+
+    The descriptor may be closed at once.  The map ends when the last buffer over it is gone.
+    """
+
+    def __init__(self, fd: int, size_bytes: int) -> None:
+        """Map the file; raises OSError if the system refuses, ValueError if there are no bytes."""
+
+    def __len__(self) -> int:
+        """Return the size in bytes."""
+
+    def __buffer__(self, flags: int, /) -> memoryview:
+        """Return the bytes (buffer protocol)."""

@@ -1,0 +1,148 @@
+"""The local file system.
+
+Reads are memory maps.  Writes and commits are durable: see `pennon.io.durable` for the order of
+steps.  The commit primitive is ``link``, which the system grants to exactly one of all that ask for
+a name, and which never replaces a file.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import pyarrow as pa
+
+from pennon.encoding.kernels.mapping import Mapping
+from pennon.errors import Breadcrumb, NotFoundError, UnsupportedError
+from pennon.io.durable import DurableWriter, discard, link_new, open_temporary, write_all
+from pennon.io.mapped import MappedReader
+from pennon.io.oserrors import os_errors
+from pennon.io.paths import check_prefix, resolve_below, safe_join
+from pennon.io.store import ObjectInfo
+
+_NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV}
+
+
+@dataclass(frozen=True, slots=True)
+class LocalStore:
+    """A `Store` below the folder ``root``, which may be a symbolic link and need not exist yet."""
+
+    root: str
+    uri: str
+    _real_root: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_real_root", os.path.realpath(self.root))
+
+    def open(self, path: str, size_bytes: int | None = None) -> MappedReader:  # noqa: ARG002
+        """Map a file; the system knows its size better than ``size_bytes``."""
+        real = resolve_below(self._real_root, path)
+        with os_errors("open", path):
+            return MappedReader(self, path, _map_file(real, path))
+
+    def list(self, prefix: str) -> Iterator[ObjectInfo]:
+        """Yield the files under a folder, sorted by path; symbolic links to folders are not walked."""
+        folder = check_prefix(prefix)
+        real = resolve_below(self._real_root, folder) if folder else self._real_root
+        with os_errors("list", prefix):
+            found = list(_walk(real, folder))
+        yield from sorted(found, key=lambda info: info.path)
+
+    def open_writer(self, path: str) -> DurableWriter:
+        """Start a new file, which gets its name when it is closed."""
+        return DurableWriter(self._target(path), path)
+
+    def put(self, path: str, data: bytes) -> None:
+        """Write a small file whole, replacing what was there."""
+        with self.open_writer(path) as writer:
+            writer.write(data)
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        """Write a file whole and durably, unless the name is taken."""
+        final = self._target(path)
+        with os_errors("create", path):
+            temporary = _write_temporary(final, data)
+            try:
+                link_new(temporary, final)
+            except OSError as error:
+                if error.errno in _NO_LINKS:
+                    raise _no_links(path) from error
+                raise
+            finally:
+                discard(temporary)
+
+    def delete(self, path: str) -> None:
+        """Delete a file; none is no error."""
+        target = self._target(path)
+        with os_errors("delete", path):
+            try:
+                os.unlink(target)
+            except FileNotFoundError:
+                return
+
+    def _target(self, path: str) -> str:
+        """Return where to write ``path``: its folder resolved, its own name as it stands."""
+        folder, _, name = safe_join("", path).rpartition("/")
+        real = resolve_below(self._real_root, folder) if folder else self._real_root
+        return os.path.join(real, name)
+
+
+def _map_file(real: str, path: str) -> pa.Buffer:
+    fd = os.open(real, os.O_RDONLY | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0))
+    try:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            message = "this is a folder or a device, not a file"
+            raise NotFoundError(message, where=Breadcrumb(path))
+        if status.st_size == 0:
+            return pa.py_buffer(b"")
+        return pa.py_buffer(Mapping(fd, status.st_size))
+    finally:
+        os.close(fd)
+
+
+def _walk(folder: str, prefix: str) -> Iterator[ObjectInfo]:
+    """Yield the files of a folder and of those below it, in no order; no folder is no error."""
+    try:
+        entries = os.scandir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    with entries:
+        for entry in entries:
+            path = f"{prefix}/{entry.name}" if prefix else entry.name
+            if entry.is_dir(follow_symlinks=False):
+                yield from _walk(entry.path, path)
+                continue
+            try:
+                status = entry.stat()
+            except FileNotFoundError:
+                continue  # deleted since the folder was read, or a link to nothing
+            if stat.S_ISREG(status.st_mode):
+                modified = datetime.fromtimestamp(status.st_mtime, UTC)
+                yield ObjectInfo(path, status.st_size, modified)
+
+
+def _write_temporary(final: str, data: bytes) -> str:
+    """Write ``data`` durably beside ``final``; returns the temporary name."""
+    fd, temporary = open_temporary(final)
+    try:
+        write_all(fd, memoryview(data))
+        os.fsync(fd)
+    except BaseException:
+        discard(temporary)
+        raise
+    finally:
+        os.close(fd)
+    return temporary
+
+
+def _no_links(path: str) -> UnsupportedError:
+    message = (
+        "this file system has no hard links, and without them two writers could both win one"
+        " version; commit from a file system that has them"
+    )
+    return UnsupportedError(message, where=Breadcrumb(path))

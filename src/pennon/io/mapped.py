@@ -1,0 +1,106 @@
+"""Readers of bytes that are already addressable: a memory map, or memory itself.
+
+A contiguous range is a slice of one buffer and costs nothing.  Many ranges are copied by one kernel
+call, without the GIL, straight out of the page cache.
+
+Data files never change once they have their name.  If another program cuts a mapped file short all
+the same, the system ends the process that touches the lost bytes; that is the price of the map.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.encoding.kernels.gather import gather, total_size
+from pennon.errors import Breadcrumb, FormatError, TooLargeError
+from pennon.ranges import ByteRequest, Extent, Gather
+from pennon.units import MIB
+
+if TYPE_CHECKING:
+    from pennon.io.store import Opens
+
+_SPARE_BYTES = 64 * MIB
+
+
+def check_extent(extent: Extent, size_bytes: int, path: str) -> None:
+    """Raise FormatError unless ``extent`` lies in an object of ``size_bytes``."""
+    if extent.position < 0 or extent.size_bytes < 0 or extent.end > size_bytes:
+        message = f"a range leaves the object, which has {size_bytes} bytes"
+        place = Breadcrumb(path, byte_range=(extent.position, extent.end))
+        raise FormatError(message, where=place)
+
+
+def check_gather(request: Gather, size_bytes: int, path: str) -> int:
+    """Return the size of the answer to ``request``, in bytes.
+
+    Ranges may overlap, but an honest reader asks for no byte more than twice: an offset is the end
+    of one value and the start of the next.  What asks for more is refused before it is allocated.
+    Raises FormatError, TooLargeError.
+    """
+    try:
+        total = total_size(request.starts, request.ends, size_bytes)
+    except ValueError as error:
+        raise FormatError(str(error), where=Breadcrumb(path)) from None
+    if total > 2 * size_bytes + _SPARE_BYTES:
+        message = f"{total} bytes are asked of an object that has {size_bytes}"
+        raise TooLargeError(message, where=Breadcrumb(path))
+    return total
+
+
+class MappedReader:
+    """An `ObjectReader` over one buffer that holds the whole object."""
+
+    __slots__ = ("_buffer", "_bytes", "_path", "_store")
+
+    def __init__(self, store: Opens, path: str, buffer: pa.Buffer) -> None:
+        self._store = store
+        self._path = path
+        self._buffer = buffer
+        self._bytes = np.frombuffer(buffer, np.uint8)
+
+    @property
+    def path(self) -> str:
+        """Return the path relative to the store's root."""
+        return self._path
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the object's size."""
+        return len(self._bytes)
+
+    @property
+    def is_mapped(self) -> bool:
+        """Return True: a slice costs neither a copy nor I/O of its own."""
+        return True
+
+    def read(self, requests: Sequence[ByteRequest]) -> list[pa.Buffer]:
+        """Answer one round of requests."""
+        return [
+            self._slice(request) if isinstance(request, Extent) else self._gather(request)
+            for request in requests
+        ]
+
+    def _slice(self, extent: Extent) -> pa.Buffer:
+        check_extent(extent, len(self._bytes), self._path)
+        return self._buffer.slice(extent.position, extent.size_bytes)
+
+    def _gather(self, request: Gather) -> pa.Buffer:
+        target = pa.allocate_buffer(check_gather(request, len(self._bytes), self._path))
+        gather(self._bytes, request.starts, request.ends, np.frombuffer(target, np.uint8))
+        return target
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        """Pickle as the place to open again, never as bytes."""
+        return _open_again, (self._store, self._path)
+
+    def __repr__(self) -> str:
+        """Return the path and size."""
+        return f"MappedReader({self._path!r}, {self.size_bytes} bytes)"
+
+
+def _open_again(store: Opens, path: str) -> object:
+    return store.open(path)

@@ -1,0 +1,140 @@
+"""A store in this process's memory, for tests and for tables that nobody keeps.
+
+``memory://name`` is the same store wherever it is opened in one process.  It does not travel: in
+another process the same name is another, empty store.
+
+Each verb is one operation on a dict, which Python does in one piece, so there is no lock that a fork
+could leave taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Self, TypeAlias
+
+import pyarrow as pa
+
+from pennon.errors import AlreadyExistsError, Breadcrumb, NotFoundError
+from pennon.io.mapped import MappedReader
+from pennon.io.paths import check_path, check_prefix, safe_join
+from pennon.io.store import ObjectInfo
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    data: bytes
+    modified: datetime
+
+
+_Objects: TypeAlias = dict[str, _Stored]
+_STORES: dict[str, _Objects] = {}
+
+
+def _stored(data: bytes) -> _Stored:
+    return _Stored(bytes(data), datetime.now(UTC))
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStore:
+    """A `Store` below the folder ``root`` of the memory that is called ``name``."""
+
+    name: str = ""
+    root: str = ""
+
+    @property
+    def uri(self) -> str:
+        """Return the URI that opens this store again in this process."""
+        return f"memory://{self.name}" + (f"/{self.root}" if self.root else "")
+
+    def open(self, path: str, size_bytes: int | None = None) -> MappedReader:  # noqa: ARG002
+        """Open an object; later changes of the store do not reach the reader."""
+        found = self._objects.get(safe_join(self.root, path))
+        if found is None:
+            message = "there is no such object"
+            raise NotFoundError(message, where=Breadcrumb(path))
+        return MappedReader(self, path, pa.py_buffer(found.data))
+
+    def list(self, prefix: str) -> Iterator[ObjectInfo]:
+        """Yield the objects under a folder, sorted by path."""
+        folder = check_prefix(prefix)
+        below = safe_join(self.root, folder) if folder else self.root
+        start = below + "/" if below else ""
+        cut = len(self.root) + 1 if self.root else 0
+        for path, found in sorted(self._objects.copy().items()):
+            if path.startswith(start):
+                yield ObjectInfo(path[cut:], len(found.data), found.modified)
+
+    def open_writer(self, path: str) -> MemoryWriter:
+        """Start a new object."""
+        return MemoryWriter(self, check_path(path))
+
+    def put(self, path: str, data: bytes) -> None:
+        """Write an object, replacing what was there."""
+        self._objects[safe_join(self.root, path)] = _stored(data)
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        """Write an object, unless the name is taken."""
+        mine = _stored(data)
+        if self._objects.setdefault(safe_join(self.root, path), mine) is not mine:
+            message = "the name is taken"
+            raise AlreadyExistsError(message, where=Breadcrumb(path))
+
+    def delete(self, path: str) -> None:
+        """Delete an object; none is no error."""
+        self._objects.pop(safe_join(self.root, path), None)
+
+    @property
+    def _objects(self) -> _Objects:
+        return _STORES.setdefault(self.name, {})
+
+
+class MemoryWriter:
+    """An `ObjectWriter` for memory."""
+
+    def __init__(self, store: MemoryStore, path: str) -> None:
+        self._store = store
+        self._path = path
+        self._bytes: bytearray | None = bytearray()
+        self._size = 0
+
+    def write(self, data: pa.Buffer | bytes | memoryview) -> None:
+        """Append bytes."""
+        if self._bytes is None:
+            message = "the writer is closed"
+            raise ValueError(message)
+        view = memoryview(data).cast("B")
+        self._bytes += view
+        self._size += len(view)
+
+    def tell(self) -> int:
+        """Return how many bytes were written so far."""
+        return self._size
+
+    def close(self) -> None:
+        """Put the object under its name; closing twice is fine."""
+        whole, self._bytes = self._bytes, None
+        if whole is not None:
+            self._store.put(self._path, bytes(whole))
+
+    def abort(self) -> None:
+        """Forget what was written."""
+        self._bytes = None
+
+    def __enter__(self) -> Self:
+        """Return the writer."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the writer, or abort it when an exception is on its way."""
+        if kind is None:
+            self.close()
+        else:
+            self.abort()

@@ -1,0 +1,128 @@
+"""Paths and URIs: what may be opened, and where it lies.
+
+A manifest is untrusted bytes, and it names files.  Every name passes `check_path` before a store
+touches it, so that no table can make its reader open ``/etc/passwd`` or a neighbour's table.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+
+from pennon.errors import ArgumentError, FormatError
+
+_DRIVE = re.compile(r"[A-Za-z]:")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(?=/)")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_DECODE_ROUNDS = 4
+
+
+def check_path(path: str) -> str:
+    """Return ``path`` if it stays below any root that it is joined to.
+
+    A path is segments joined by single slashes.  Percent codes are judged by what they stand for,
+    however often they are wrapped (``%252e%252e``), because some store decodes them, but are kept.
+    Raises FormatError.
+    """
+    if _escapes(path):
+        message = f"path {path[:200]!r} is not a plain path below the root of its table"
+        raise FormatError(message)
+    return path
+
+
+def _escapes(path: str) -> bool:
+    for _ in range(_DECODE_ROUNDS):
+        if not _is_plain(path):
+            return True
+        decoded = unquote(path)
+        if decoded == path:
+            return False
+        path = decoded
+    return True
+
+
+def _is_plain(path: str) -> bool:
+    if "\\" in path or _CONTROL.search(path) or _DRIVE.match(path):
+        return False
+    return all(segment not in {"", ".", ".."} for segment in path.split("/"))
+
+
+def safe_join(root: str, path: str) -> str:
+    """Return ``root/path``; raises FormatError if ``path`` could leave ``root``."""
+    check_path(path)
+    return f"{root.rstrip('/')}/{path}" if root else path
+
+
+def check_prefix(prefix: str) -> str:
+    """Return a folder to list, without its last slash; the empty string is the root itself."""
+    prefix = prefix.removesuffix("/")
+    return check_path(prefix) if prefix else ""
+
+
+def resolve_below(real_root: str, path: str) -> str:
+    """Return the real path of ``path`` below ``real_root``, with all symbolic links followed.
+
+    ``real_root`` has none itself.  Raises FormatError if a link leads out of the root.
+    """
+    joined = safe_join(real_root, path)
+    real = os.path.realpath(joined)
+    if real != joined and not real.startswith(real_root.rstrip("/") + "/"):
+        message = f"path {path[:200]!r} is a symbolic link that leaves the root of its table"
+        raise FormatError(message)
+    return real
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A URI taken apart.
+
+    ``scheme`` is lower case (``file`` for plain paths), ``authority`` the bucket, container or
+    host, ``path`` what follows: absolute for files, without slashes at its ends for all others.
+    """
+
+    scheme: str
+    authority: str
+    path: str
+
+
+def parse_uri(uri: str | os.PathLike[str]) -> Location:
+    """Take a plain path or a URI apart.
+
+    Relative paths are made absolute now, so that a later change of folder does no harm.  Raises
+    ArgumentError if there is nothing to open.
+    """
+    text = os.fspath(uri)
+    if not text or "\x00" in text:
+        message = f"{text!r} is neither a path nor a URI"
+        raise ArgumentError(message)
+    found = _SCHEME.match(text)
+    if found is None:
+        return Location("file", "", os.path.abspath(os.path.expanduser(text)))
+    scheme = found.group(1).lower()
+    if scheme == "file":
+        return Location("file", "", _file_path(text))
+    parts = urlsplit(text)
+    if parts.query or parts.fragment:
+        message = f"URIs of tables have no query and no fragment: {_without_secrets(text)!r}"
+        raise ArgumentError(message)
+    return Location(scheme, parts.netloc, unquote(parts.path).strip("/"))
+
+
+def _file_path(uri: str) -> str:
+    """Return the path of ``file:///a/b``, of ``file:/a/b`` (Hadoop) or ``file://localhost/a/b``."""
+    rest = unquote(uri.partition(":")[2])
+    if rest.startswith("//"):
+        host, slash, below = rest[2:].partition("/")
+        if host not in {"", "localhost"}:
+            message = f"{uri!r} names a host; files are opened on this machine only"
+            raise ArgumentError(message)
+        rest = slash + below
+    return os.path.abspath(rest)
+
+
+def _without_secrets(uri: str) -> str:
+    """Return a URI without its query, which may hold a signature, and without user and password."""
+    head = re.split(r"[?#]", uri, maxsplit=1)[0]
+    return re.sub(r"//[^/@]*@", "//", head)

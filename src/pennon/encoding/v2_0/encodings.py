@@ -92,7 +92,7 @@ class Binary:
 
 @dataclass(frozen=True, slots=True)
 class Dictionary:
-    """Indices into items; index 0 is NULL, index i is item i - 1."""
+    """Indices into items; what index 0 means depends on the field (see `DictionaryBlock`)."""
 
     indices: ArrayEncoding
     items: ArrayEncoding

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pennon.errors import FormatError
 from pennon.ranges import Int64Array
 
 
@@ -41,6 +42,29 @@ class Rows:
     def is_contiguous(self) -> bool:
         """Tell whether this is one range."""
         return len(self.starts) == 1
+
+    @property
+    def end(self) -> int:
+        """Return the row after the last one asked for (0 if there is none at all)."""
+        return int(self.ends[-1]) if len(self.ends) else 0
+
+    def indices(self) -> Int64Array:
+        """Return every single row."""
+        if self.is_contiguous:
+            return np.arange(self.starts[0], self.ends[0], dtype=np.int64)
+        sizes = self.ends - self.starts
+        first = np.cumsum(sizes) - sizes
+        return np.arange(self.count, dtype=np.int64) + np.repeat(self.starts - first, sizes)
+
+    def scaled(self, factor: int) -> Rows:
+        """Return the items of these rows, where each row has ``factor`` items.
+
+        Raises FormatError if the numbers leave 63 bits (the factor may come from a file).
+        """
+        if self.end * factor >= 1 << 62:
+            message = f"{self.end} rows of {factor} items are more than any file holds"
+            raise FormatError(message)
+        return Rows(self.starts * factor, self.ends * factor, self.count * factor)
 
     def clip(self, start: int, end: int) -> Rows:
         """Return the rows among these that lie in ``[start, end)``, counted from ``start``.

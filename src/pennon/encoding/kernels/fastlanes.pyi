@@ -1,0 +1,23 @@
+"""Bit-packing in FastLanes order, whole chunks of 1024 values."""
+
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+Words = TypeVar(
+    "Words",
+    npt.NDArray[np.uint8],
+    npt.NDArray[np.uint16],
+    npt.NDArray[np.uint32],
+    npt.NDArray[np.uint64],
+)
+
+def unpack(packed: Words, bit_width: int, values: Words) -> None:
+    """Unpack chunks of 1024 values that share one bit width; both arrays have words of T bits.
+
+    A chunk is a grid of 1024 / T lanes.  Read down a lane, its words are one string of bits, least
+    significant first, and row r of the lane is bits ``[r * bit_width, (r + 1) * bit_width)`` of it.
+    Row r of lane l is value ``16 * order[r // 8] + 128 * (r % 8) + l`` of the chunk, with order
+    0 4 2 6 1 5 3 7.  Raises ValueError if ``packed`` is not exactly the chunks of ``values``.
+    """

@@ -1,0 +1,64 @@
+"""Nullable: no, some or all values are NULL.
+
+::
+
+    no_nulls     values
+    some_nulls   validity (a bit a row, set: not NULL) and values; NULL rows have any value
+    all_nulls    no buffer at all
+
+Source: seed 004 (message Nullable).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.encoding.block import AllNullBlock, Block, FixedWidthBlock, NullableBlock
+from pennon.encoding.page import PageBuffers
+from pennon.encoding.rows import Rows
+from pennon.encoding.steps import Steps, together
+from pennon.encoding.v2_0.dispatch import Codecs
+from pennon.encoding.v2_0.encodings import AllNulls, NoNulls, SomeNulls
+from pennon.errors import FormatError
+
+
+def decode_no_nulls(
+    encoding: NoNulls, page: PageBuffers, rows: Rows, codecs: Codecs
+) -> Steps[Block]:
+    """Return the steps of the values themselves."""
+    return codecs.decode(encoding.values, page, rows)
+
+
+def decode_some_nulls(
+    encoding: SomeNulls, page: PageBuffers, rows: Rows, codecs: Codecs
+) -> Steps[Block]:
+    """Return the steps that read validity and values in the same rounds."""
+    validity, values = yield from together(
+        [codecs.decode(encoding.validity, page, rows), codecs.decode(encoding.values, page, rows)]
+    )
+    if not isinstance(validity, FixedWidthBlock) or validity.bits_per_value != 1:
+        message = "validity is not a bit for each row"
+        raise FormatError(message)
+    return with_validity(validity.data, values)
+
+
+def decode_all_nulls(
+    _encoding: AllNulls, _page: PageBuffers, rows: Rows, _codecs: Codecs
+) -> Steps[Block]:
+    """Return NULLs without reading anything."""
+    yield from ()
+    return AllNullBlock(rows.count)
+
+
+def with_validity(validity: pa.Buffer, values: Block) -> Block:
+    """Return ``values`` under a bitmap; where they have one of their own, both must agree."""
+    if isinstance(values, AllNullBlock):
+        return values
+    if isinstance(values, NullableBlock):
+        size = min(validity.size, values.validity.size)
+        both = np.frombuffer(validity, np.uint8, size) & np.frombuffer(
+            values.validity, np.uint8, size
+        )
+        return NullableBlock(values.rows, pa.py_buffer(both), values.values)
+    return NullableBlock(values.rows, validity, values)

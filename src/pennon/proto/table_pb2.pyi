@@ -152,6 +152,7 @@ class Manifest(google.protobuf.message.Message):
     TABLE_METADATA_FIELD_NUMBER: builtins.int
     BASE_PATHS_FIELD_NUMBER: builtins.int
     BRANCH_FIELD_NUMBER: builtins.int
+    INLINE_TRANSACTION_FIELD_NUMBER: builtins.int
     version: builtins.int
     version_aux_data: builtins.int
     index_section: builtins.int
@@ -163,6 +164,8 @@ class Manifest(google.protobuf.message.Message):
     transaction_section: builtins.int
     next_row_id: builtins.int
     branch: builtins.str
+    inline_transaction: builtins.int
+    """Where the inline Transaction lies, as pylance 14 writes it (its section 21 of late 2025 is no more)."""
     @property
     def fields(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[pennon.proto.file_pb2.Field]: ...
     @property
@@ -204,13 +207,16 @@ class Manifest(google.protobuf.message.Message):
         table_metadata: collections.abc.Mapping[builtins.str, builtins.str] | None = ...,
         base_paths: collections.abc.Iterable[global___BasePath] | None = ...,
         branch: builtins.str | None = ...,
+        inline_transaction: builtins.int | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_branch", b"_branch", "_index_section", b"_index_section", "_max_fragment_id", b"_max_fragment_id", "_transaction_section", b"_transaction_section", "branch", b"branch", "data_format", b"data_format", "index_section", b"index_section", "max_fragment_id", b"max_fragment_id", "timestamp", b"timestamp", "transaction_section", b"transaction_section", "writer_version", b"writer_version"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_branch", b"_branch", "_index_section", b"_index_section", "_max_fragment_id", b"_max_fragment_id", "_transaction_section", b"_transaction_section", "base_paths", b"base_paths", "branch", b"branch", "config", b"config", "data_format", b"data_format", "fields", b"fields", "fragments", b"fragments", "index_section", b"index_section", "max_fragment_id", b"max_fragment_id", "next_row_id", b"next_row_id", "reader_feature_flags", b"reader_feature_flags", "schema_metadata", b"schema_metadata", "table_metadata", b"table_metadata", "tag", b"tag", "timestamp", b"timestamp", "transaction_file", b"transaction_file", "transaction_section", b"transaction_section", "version", b"version", "version_aux_data", b"version_aux_data", "writer_feature_flags", b"writer_feature_flags", "writer_version", b"writer_version"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_branch", b"_branch", "_index_section", b"_index_section", "_inline_transaction", b"_inline_transaction", "_max_fragment_id", b"_max_fragment_id", "_transaction_section", b"_transaction_section", "branch", b"branch", "data_format", b"data_format", "index_section", b"index_section", "inline_transaction", b"inline_transaction", "max_fragment_id", b"max_fragment_id", "timestamp", b"timestamp", "transaction_section", b"transaction_section", "writer_version", b"writer_version"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_branch", b"_branch", "_index_section", b"_index_section", "_inline_transaction", b"_inline_transaction", "_max_fragment_id", b"_max_fragment_id", "_transaction_section", b"_transaction_section", "base_paths", b"base_paths", "branch", b"branch", "config", b"config", "data_format", b"data_format", "fields", b"fields", "fragments", b"fragments", "index_section", b"index_section", "inline_transaction", b"inline_transaction", "max_fragment_id", b"max_fragment_id", "next_row_id", b"next_row_id", "reader_feature_flags", b"reader_feature_flags", "schema_metadata", b"schema_metadata", "table_metadata", b"table_metadata", "tag", b"tag", "timestamp", b"timestamp", "transaction_file", b"transaction_file", "transaction_section", b"transaction_section", "version", b"version", "version_aux_data", b"version_aux_data", "writer_feature_flags", b"writer_feature_flags", "writer_version", b"writer_version"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_branch", b"_branch"]) -> typing.Literal["branch"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_index_section", b"_index_section"]) -> typing.Literal["index_section"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_inline_transaction", b"_inline_transaction"]) -> typing.Literal["inline_transaction"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_max_fragment_id", b"_max_fragment_id"]) -> typing.Literal["max_fragment_id"] | None: ...
     @typing.overload

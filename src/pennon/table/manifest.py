@@ -1,0 +1,204 @@
+"""The values that a manifest file holds: one version of a table, whole.
+
+A manifest names everything that belongs to one version: the schema, and the fragments in scan
+order, each with its data files, its deletion file and, in tables with stable row ids, the ids of
+its rows.
+
+Protobuf fields that Pennon does not know are carried along as bytes (``unknown``), so that a table
+goes through Pennon without losing what a newer writer put into it.  What belongs to one manifest
+*file* only, positions inside it, is not part of these values: `pennon.table.wire` makes it anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from enum import IntEnum
+from typing import TypeAlias
+
+from pennon.schema.field import Schema
+from pennon.units import DatasetVersion, FieldId, FragmentId
+
+TOMBSTONE = FieldId(-2)
+"""Stands in ``DataFileRef.field_ids`` for a field whose column in this file is dead."""
+
+NO_COLUMN = -1
+"""Stands in ``DataFileRef.column_indices`` for a field without a column of its own."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+@dataclass(frozen=True, slots=True)
+class DataFileRef:
+    """A data file of a fragment; ``path`` is relative to the folder ``data/``.
+
+    ``field_ids[i]`` lies in the file's column ``column_indices[i]``; version 0.1 files have no
+    column indices.  ``major`` and ``minor`` are the numbers as written: (0, 3) is version 2.0.
+    ``size_bytes`` is None where the writer did not say.
+    """
+
+    path: str
+    field_ids: tuple[FieldId, ...]
+    column_indices: tuple[int, ...]
+    major: int
+    minor: int
+    size_bytes: int | None = None
+    base_id: int | None = None
+    unknown: bytes = field(default=b"", repr=False)
+
+    @property
+    def store_path(self) -> str:
+        """Return the path relative to the table's root."""
+        return f"data/{self.path}"
+
+
+class DeletionKind(IntEnum):
+    """How a deletion file stores its row offsets; the numbers are those of table.proto."""
+
+    ARROW = 0
+    BITMAP = 1
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionFileRef:
+    """A deletion file: which rows of its fragment are dead.
+
+    ``num_deleted_rows`` is None where the writer did not say, or is known to say wrong.
+    """
+
+    kind: DeletionKind
+    read_version: int
+    id: int
+    num_deleted_rows: int | None = None
+    base_id: int | None = None
+    unknown: bytes = field(default=b"", repr=False)
+
+    def store_path(self, fragment: FragmentId) -> str:
+        """Return the path relative to the table's root; it is made of numbers only."""
+        suffix = "arrow" if self.kind is DeletionKind.ARROW else "bin"
+        return f"_deletions/{fragment}-{self.read_version}-{self.id}.{suffix}"
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalFile:
+    """Bytes kept in a file of their own, at ``offset``; ``path`` is relative to the root."""
+
+    path: str
+    offset: int
+    size_bytes: int
+
+
+Sequence: TypeAlias = bytes | ExternalFile
+"""A serialized sequence (row ids, row versions): inline, or in a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """Some rows of the table, in one or more data files of equal length.
+
+    ``physical_rows`` counts deleted rows too.  It is None where the writer did not say, or is
+    known to say wrong: the reader then asks the data file.
+    """
+
+    id: FragmentId
+    files: tuple[DataFileRef, ...]
+    physical_rows: int | None
+    deletion_file: DeletionFileRef | None = None
+    row_ids: Sequence | None = None
+    last_updated_at_versions: Sequence | None = None
+    created_at_versions: Sequence | None = None
+    unknown: bytes = field(default=b"", repr=False)
+
+    @property
+    def num_deleted_rows(self) -> int | None:
+        """Return how many rows are deleted, or None if only the deletion file knows."""
+        return 0 if self.deletion_file is None else self.deletion_file.num_deleted_rows
+
+    @property
+    def num_rows(self) -> int | None:
+        """Return how many rows live, or None if the manifest does not say."""
+        deleted = self.num_deleted_rows
+        if self.physical_rows is None or deleted is None:
+            return None
+        return self.physical_rows - deleted
+
+
+@dataclass(frozen=True, slots=True)
+class WriterVersion:
+    """Who wrote a manifest; readers use it to work round the bugs of old writers."""
+
+    library: str
+    version: str
+    prerelease: str | None = None
+    build_metadata: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DataFormat:
+    """The file format of new data files, e.g. ``lance`` and ``2.0``."""
+
+    file_format: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class BasePath:
+    """Another place where files of this table may lie."""
+
+    id: int
+    path: str
+    name: str | None = None
+    is_dataset_root: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One version of a table.
+
+    ``fields_wire`` holds the schema's fields as they were read, each a serialized message, and is
+    written back as it is; set it to None together with a new ``schema``.  ``indices`` is the
+    serialized IndexSection (empty: no index), ``transaction`` the serialized Transaction that made
+    this version, where the manifest file holds it.  Neither is interpreted here.
+    """
+
+    schema: Schema
+    version: DatasetVersion
+    fragments: tuple[Fragment, ...] = ()
+    fields_wire: tuple[bytes, ...] | None = field(default=None, repr=False, compare=False)
+    timestamp_ns: int = 0
+    writer: WriterVersion | None = None
+    reader_flags: int = 0
+    writer_flags: int = 0
+    max_fragment_id: int | None = None
+    transaction_file: str | None = None
+    next_row_id: int = 0
+    data_format: DataFormat | None = None
+    config: Mapping[str, str] = field(default_factory=dict)
+    table_metadata: Mapping[str, str] = field(default_factory=dict)
+    base_paths: tuple[BasePath, ...] = ()
+    branch: str | None = None
+    tag: str = ""
+    indices: bytes = field(default=b"", repr=False)
+    transaction: bytes | None = field(default=None, repr=False)
+    unknown: bytes = field(default=b"", repr=False)
+
+    @property
+    def timestamp(self) -> datetime:
+        """Return the time of the commit, UTC, to the microsecond."""
+        return _EPOCH + timedelta(microseconds=self.timestamp_ns // 1000)
+
+    @property
+    def last_fragment_id(self) -> int:
+        """Return the highest fragment id ever used as far as is known, or -1."""
+        stated = -1 if self.max_fragment_id is None else self.max_fragment_id
+        return max([stated, *(fragment.id for fragment in self.fragments)])
+
+    @property
+    def has_stable_row_ids(self) -> bool:
+        """Tell whether rows keep their ids for ever (feature flag 2)."""
+        return bool(self.reader_flags & 2)
+
+    def fragment(self, fragment_id: int) -> Fragment | None:
+        """Return the fragment of that id, or None."""
+        return next((f for f in self.fragments if f.id == fragment_id), None)

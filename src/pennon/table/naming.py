@@ -1,0 +1,72 @@
+"""The names of the files of a table.
+
+A manifest is ``_versions/{version}.manifest`` (scheme V1) or, in scheme V2,
+``_versions/{2**64 - 1 - version, 20 digits}.manifest``, so that the first name of a sorted listing
+is the newest version.  A table uses one scheme.  ``d{version}.manifest`` is a detached version,
+which is never the newest.  Every other name is no manifest: temporary files of writers (``.tmp_``,
+``...manifest-{uuid}``) and ``latest_version_hint.json``, which is a hint that Pennon does not need.
+
+Source: ledger, "Manifest names"; rust/lance-table/src/io/commit.rs in the Lance repository.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+
+from pennon.errors import FormatError
+from pennon.units import DatasetVersion
+
+VERSIONS = "_versions"
+TRANSACTIONS = "_transactions"
+
+MAX_VERSION = (1 << 63) - 1
+"""The highest version; bit 63 marks detached versions."""
+
+_U64_MAX = (1 << 64) - 1
+_V1 = re.compile(r"[0-9]{1,19}\.manifest", re.ASCII)
+_V2 = re.compile(r"[0-9]{20}\.manifest", re.ASCII)
+_TRANSACTION = re.compile(r"[0-9]{1,20}-[0-9A-Za-z-]{1,64}\.txn", re.ASCII)
+
+
+class Naming(Enum):
+    """How the manifests of a table are named."""
+
+    V1 = "v1"
+    V2 = "v2"
+
+    def manifest_path(self, version: int) -> str:
+        """Return the path of the manifest of ``version``, relative to the table's root."""
+        if not 0 < version <= MAX_VERSION:
+            message = f"version {version} is not in 1..{MAX_VERSION}"
+            raise FormatError(message)
+        number = str(version) if self is Naming.V1 else f"{_U64_MAX - version:020}"
+        return f"{VERSIONS}/{number}.manifest"
+
+
+def parse_manifest_name(path: str) -> tuple[Naming, DatasetVersion] | None:
+    """Return the scheme and the version that a path stands for; None if it is no manifest.
+
+    Detached versions and numbers that no version can have give None.
+    """
+    name = path.rpartition("/")[2]
+    number = int(name.partition(".")[0]) if _V1.fullmatch(name) or _V2.fullmatch(name) else 0
+    naming = Naming.V2 if _V2.fullmatch(name) else Naming.V1
+    version = _U64_MAX - number if naming is Naming.V2 else number
+    return (naming, DatasetVersion(version)) if 0 < version <= MAX_VERSION else None
+
+
+def transaction_path(name: str) -> str:
+    """Return the path of a transaction file, relative to the table's root.
+
+    Raises FormatError if the name, which comes from a manifest, is not that of such a file.
+    """
+    if not _TRANSACTION.fullmatch(name):
+        message = f"{name!r} is no name of a transaction file"
+        raise FormatError(message)
+    return f"{TRANSACTIONS}/{name}"
+
+
+def transaction_name(read_version: int, uuid: str) -> str:
+    """Return the name of a transaction's file."""
+    return f"{read_version}-{uuid}.txn"

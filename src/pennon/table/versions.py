@@ -1,0 +1,170 @@
+"""Which versions a table has, and reading one.
+
+The newest version is found by listing ``_versions/``; the hint file is not asked, so a wrong or
+missing one changes nothing.  In naming scheme V2 the first manifest of a sorted listing is the
+newest, and the rest of the listing is not waited for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import Protocol
+
+from pennon.errors import Breadcrumb, FormatError, LanceError, NotFoundError
+from pennon.io.store import Lists, Opens
+from pennon.ranges import Extent
+from pennon.table.manifest import Manifest
+from pennon.table.naming import VERSIONS, Naming, parse_manifest_name
+from pennon.table.wire import parse_manifest_file
+from pennon.units import DatasetVersion
+
+_FIRST_PAGE = 1000
+"""How many names of a listing are checked for a mix of schemes; object stores send so many at once."""
+
+_READERS = 8
+
+
+class Reads(Opens, Lists, Protocol):
+    """What reading a table's versions asks of a store."""
+
+    @property
+    def uri(self) -> str:
+        """Return the root as the user wrote it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestLocation:
+    """Where the manifest of one version lies."""
+
+    version: DatasetVersion
+    path: str
+    naming: Naming
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class VersionInfo:
+    """One line of a table's history."""
+
+    version: DatasetVersion
+    timestamp: datetime
+    manifest: Manifest
+
+
+def latest_location(store: Reads) -> ManifestLocation:
+    """Return where the newest version lies; raises NotFoundError if there is no table."""
+    manifests = _list_manifests(store)
+    first = next(manifests, None)
+    if first is None:
+        message = f"there is no Lance table at {store.uri!r}: no manifest under {VERSIONS}/"
+        raise NotFoundError(message)
+    if first.naming is Naming.V2:
+        rest: Iterable[ManifestLocation] = islice(manifests, _FIRST_PAGE - 1)
+        return _newest([first, *rest])
+    return _newest([first, *manifests])
+
+
+def list_locations(store: Reads) -> list[ManifestLocation]:
+    """Return where all versions lie, oldest first; empty if there is no table."""
+    found = list(_list_manifests(store))
+    _check_one_naming(found)
+    return sorted(found, key=lambda location: location.version)
+
+
+def find_location(store: Reads, version: int) -> ManifestLocation:
+    """Return where a version lies; raises NotFoundError, which says what versions there are."""
+    found = list_locations(store)
+    for location in found:
+        if location.version == version:
+            return location
+    if not found:
+        return latest_location(store)
+    message = (
+        f"version {version} of {store.uri!r} does not exist; "
+        f"there are {len(found)} versions, {found[0].version} to {found[-1].version}"
+    )
+    raise NotFoundError(message)
+
+
+def latest_version(store: Reads) -> DatasetVersion:
+    """Return the number of the newest version."""
+    return latest_location(store).version
+
+
+def read_manifest(store: Reads, version: int | None = None) -> Manifest:
+    """Read the manifest of a version, or of the newest one.
+
+    Raises NotFoundError, FormatError, or UnsupportedError for an unknown reader feature flag.
+    """
+    location = latest_location(store) if version is None else find_location(store, version)
+    return read_manifest_at(store, location)
+
+
+def read_manifest_at(store: Opens, location: ManifestLocation) -> Manifest:
+    """Read the manifest at a known place, in one request."""
+    reader = store.open(location.path, location.size_bytes)
+    (data,) = reader.read([Extent(0, reader.size_bytes)])
+    try:
+        manifest = parse_manifest_file(data)
+        _check_version(manifest, location)
+    except LanceError as error:
+        raise error.located(Breadcrumb(file=location.path)) from error.__cause__
+    return manifest
+
+
+def list_versions(store: Reads) -> list[VersionInfo]:
+    """Return all versions, oldest first, with their times."""
+    locations = list_locations(store)
+    if not locations:
+        latest_location(store)
+    with ThreadPoolExecutor(min(_READERS, len(locations))) as pool:
+        manifests = list(pool.map(lambda at: read_manifest_at(store, at), locations))
+    return [VersionInfo(m.version, m.timestamp, m) for m in manifests]
+
+
+def version_as_of(store: Reads, when: datetime) -> DatasetVersion:
+    """Return the newest version committed at or before ``when`` (naive: local time)."""
+    history = list_versions(store)
+    moment = when.astimezone()
+    known = [info for info in history if info.timestamp <= moment]
+    if not known:
+        message = (
+            f"{store.uri!r} has no version as of {when.isoformat()}; "
+            f"its oldest is of {history[0].timestamp.isoformat()}"
+        )
+        raise NotFoundError(message)
+    return max(known, key=lambda info: (info.timestamp, info.version)).version
+
+
+def _list_manifests(store: Lists) -> Iterator[ManifestLocation]:
+    """Yield the attached manifests in the order of their names."""
+    for info in store.list(VERSIONS):
+        parsed = parse_manifest_name(info.path) if info.path.count("/") == 1 else None
+        if parsed is not None:
+            naming, version = parsed
+            yield ManifestLocation(version, info.path, naming, info.size_bytes)
+
+
+def _newest(locations: list[ManifestLocation]) -> ManifestLocation:
+    _check_one_naming(locations)
+    return max(locations, key=lambda location: location.version)
+
+
+def _check_one_naming(locations: list[ManifestLocation]) -> None:
+    if len({location.naming for location in locations}) > 1:
+        message = (
+            "manifests of both naming schemes (V1 and V2) lie in one table; "
+            "migrate_manifest_paths_v2 of pylance repairs that"
+        )
+        raise FormatError(message, where=Breadcrumb(file=VERSIONS))
+
+
+def _check_version(manifest: Manifest, location: ManifestLocation) -> None:
+    if manifest.version != location.version:
+        message = f"the manifest of version {location.version} says it is version {manifest.version}"
+        raise FormatError(message)

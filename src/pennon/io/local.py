@@ -18,7 +18,13 @@ import pyarrow as pa
 
 from pennon.encoding.kernels.mapping import Mapping
 from pennon.errors import Breadcrumb, NotFoundError, UnsupportedError
-from pennon.io.durable import DurableWriter, discard, link_new, open_temporary, write_all
+from pennon.io.durable import (
+    DurableWriter,
+    discard,
+    link_new,
+    open_temporary,
+    write_all,
+)
 from pennon.io.mapped import MappedReader
 from pennon.io.oserrors import os_errors
 from pennon.io.paths import check_prefix, resolve_below, safe_join
@@ -45,7 +51,7 @@ class LocalStore:
             return MappedReader(self, path, _map_file(real, path))
 
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
-        """Yield the files under a folder, sorted by path; symbolic links to folders are not walked."""
+        """Yield the files under a folder, sorted by path; links to folders are not followed."""
         folder = check_prefix(prefix)
         real = resolve_below(self._real_root, folder) if folder else self._real_root
         with os_errors("list", prefix):

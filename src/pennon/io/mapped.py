@@ -13,17 +13,33 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.encoding.kernels.gather import gather, total_size
-from pennon.errors import Breadcrumb, FormatError, TooLargeError
-from pennon.ranges import ByteRequest, Extent, Gather
+from pennon.errors import ArgumentError, Breadcrumb, FormatError, TooLargeError
+from pennon.ranges import ByteRequest, Extent, Gather, Int64Array
 from pennon.units import MIB
 
 if TYPE_CHECKING:
     from pennon.io.store import Opens
 
 _SPARE_BYTES = 64 * MIB
+
+
+def byte_view(buffer: pa.Buffer) -> npt.NDArray[np.uint8]:
+    """Return a buffer's bytes as an array, without a copy; writable if the buffer is."""
+    return np.frombuffer(memoryview(buffer), np.uint8)
+
+
+def as_ranges(request: Gather) -> tuple[Int64Array, Int64Array]:
+    """Return the starts and ends of a gather as arrays that lie in one piece."""
+    starts = np.ascontiguousarray(request.starts, np.int64)
+    ends = np.ascontiguousarray(request.ends, np.int64)
+    if starts.ndim != 1 or starts.shape != ends.shape:
+        message = "starts and ends of a gather must be two arrays of one length"
+        raise ArgumentError(message)
+    return starts, ends
 
 
 def check_extent(extent: Extent, size_bytes: int, path: str) -> None:
@@ -42,7 +58,7 @@ def check_gather(request: Gather, size_bytes: int, path: str) -> int:
     Raises FormatError, TooLargeError.
     """
     try:
-        total = total_size(request.starts, request.ends, size_bytes)
+        total = total_size(*as_ranges(request), size_bytes)
     except ValueError as error:
         raise FormatError(str(error), where=Breadcrumb(path)) from None
     if total > 2 * size_bytes + _SPARE_BYTES:
@@ -60,7 +76,7 @@ class MappedReader:
         self._store = store
         self._path = path
         self._buffer = buffer
-        self._bytes = np.frombuffer(buffer, np.uint8)
+        self._bytes = byte_view(buffer)
 
     @property
     def path(self) -> str:
@@ -80,7 +96,9 @@ class MappedReader:
     def read(self, requests: Sequence[ByteRequest]) -> list[pa.Buffer]:
         """Answer one round of requests."""
         return [
-            self._slice(request) if isinstance(request, Extent) else self._gather(request)
+            self._slice(request)
+            if isinstance(request, Extent)
+            else self._gather(request)
             for request in requests
         ]
 
@@ -90,7 +108,7 @@ class MappedReader:
 
     def _gather(self, request: Gather) -> pa.Buffer:
         target = pa.allocate_buffer(check_gather(request, len(self._bytes), self._path))
-        gather(self._bytes, request.starts, request.ends, np.frombuffer(target, np.uint8))
+        gather(self._bytes, *as_ranges(request), byte_view(target))
         return target
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:

@@ -3,8 +3,8 @@
 ``memory://name`` is the same store wherever it is opened in one process.  It does not travel: in
 another process the same name is another, empty store.
 
-Each verb is one operation on a dict, which Python does in one piece, so there is no lock that a fork
-could leave taken.
+Each verb is one operation on a dict, which Python does in one piece, so there is no lock that a
+fork could leave taken.
 """
 
 from __future__ import annotations

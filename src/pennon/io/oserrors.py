@@ -6,7 +6,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pennon.errors import AlreadyExistsError, Breadcrumb, LanceError, NotFoundError, StoreError
+from pennon.errors import (
+    AlreadyExistsError,
+    Breadcrumb,
+    LanceError,
+    NotFoundError,
+    StoreError,
+)
 
 
 @contextmanager

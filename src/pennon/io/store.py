@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from pennon.ranges import ByteRequest
 
+
 @dataclass(frozen=True, slots=True)
 class ObjectInfo:
     """What a listing says of one object; ``path`` is relative to the store's root."""

@@ -1,0 +1,216 @@
+"""From the byte ranges that a round asks for to the requests that a remote store gets.
+
+A request to a remote store costs some 30 ms, whatever its size, and a connection then delivers some
+50 bytes per microsecond.  So ranges that lie close to each other are read in one request, holes
+included, and long runs are read in several at once:
+
+    asked     [--A--]  [-B-]            [-----------C-----------]
+    groups    [------------]            [-----------------------]     holes below the gap are read
+    requests  [------------]            [-------][-------][-----]     none is longer than the limit
+
+`plan_fetch` is pure, and its result can be printed and compared.  `Fetcher` does what a plan says,
+on threads that are made on first use and belong to one process.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.encoding.kernels.gather import scatter
+from pennon.io.mapped import as_ranges, byte_view, check_extent, check_gather
+from pennon.ranges import ByteRequest, Extent, Gather, Int64Array
+from pennon.units import KIB, MIB
+
+ReadExtent = Callable[[Extent], pa.Buffer]
+
+
+@dataclass(frozen=True, slots=True)
+class FetchLimits:
+    """How a store likes to be asked.
+
+    ``gap_bytes``: holes up to this size are read rather than skipped.  ``request_bytes``: no
+    request asks for more.  ``concurrency``: how many requests run at once.
+    """
+
+    gap_bytes: int = 64 * KIB
+    request_bytes: int = 8 * MIB
+    concurrency: int = 32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FetchPlan:
+    """What to read for one round.
+
+    ``groups`` are sorted, disjoint runs of the object; ``requests[g]`` are the extents that group g
+    is read in, front to back.
+    """
+
+    groups: tuple[Extent, ...]
+    requests: tuple[tuple[Extent, ...], ...]
+
+    @property
+    def count(self) -> int:
+        """Return the number of requests to the store."""
+        return sum(len(extents) for extents in self.requests)
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the number of bytes read, holes included."""
+        return sum(group.size_bytes for group in self.groups)
+
+
+def plan_fetch(requests: Sequence[ByteRequest], limits: FetchLimits) -> FetchPlan:
+    """Return the requests that answer one round; empty ranges are not read."""
+    starts, ends = _coalesce(*_flatten(requests), limits.gap_bytes)
+    groups = tuple(
+        Extent(start, end - start)
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    )
+    return FetchPlan(
+        groups, tuple(_split(group, limits.request_bytes) for group in groups)
+    )
+
+
+def _flatten(requests: Sequence[ByteRequest]) -> tuple[Int64Array, Int64Array]:
+    """Return the starts and ends of all ranges that are not empty."""
+    ranges = [
+        (np.array([request.position]), np.array([request.end]))
+        if isinstance(request, Extent)
+        else as_ranges(request)
+        for request in requests
+    ]
+    if not ranges:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    starts = np.concatenate([one for one, _ in ranges])
+    ends = np.concatenate([one for _, one in ranges])
+    filled = ends > starts
+    return starts[filled], ends[filled]
+
+
+def _coalesce(
+    starts: Int64Array, ends: Int64Array, gap: int
+) -> tuple[Int64Array, Int64Array]:
+    """Return sorted, disjoint runs that cover all ranges, more than ``gap`` bytes apart."""
+    if not len(starts):
+        return starts, ends
+    order = np.argsort(starts, kind="stable")
+    starts = starts[order]
+    reach = np.maximum.accumulate(ends[order])
+    first = np.empty(len(starts), np.bool_)
+    first[0] = True
+    first[1:] = starts[1:] - reach[:-1] > gap
+    last = np.append(first[1:], True)
+    return starts[first], reach[last]
+
+
+def _split(group: Extent, limit: int) -> tuple[Extent, ...]:
+    """Return ``group`` in as few parts as ``limit`` allows, of nearly equal size."""
+    parts = -(-group.size_bytes // limit)
+    cuts = [
+        group.position + group.size_bytes * part // parts for part in range(parts + 1)
+    ]
+    return tuple(Extent(start, end - start) for start, end in pairwise(cuts))
+
+
+class Fetcher:
+    """Answers the rounds of one object."""
+
+    __slots__ = ("_limits", "_path", "_read", "_size_bytes")
+
+    def __init__(
+        self, path: str, size_bytes: int, limits: FetchLimits, read: ReadExtent
+    ) -> None:
+        self._path = path
+        self._size_bytes = size_bytes
+        self._limits = limits
+        self._read = read
+
+    def fetch(self, requests: Sequence[ByteRequest]) -> list[pa.Buffer]:
+        """Answer one round; all ranges are checked before the first byte is asked for."""
+        sizes = [self._checked_size(request) for request in requests]
+        plan = plan_fetch(requests, self._limits)
+        buffers = self._read_groups(plan)
+        starts = np.array([group.position for group in plan.groups], np.int64)
+        return [
+            _slice(request, starts, buffers)
+            if isinstance(request, Extent)
+            else _pack(request, size, starts, buffers)
+            for request, size in zip(requests, sizes, strict=True)
+        ]
+
+    def _checked_size(self, request: ByteRequest) -> int:
+        if isinstance(request, Extent):
+            check_extent(request, self._size_bytes, self._path)
+            return request.size_bytes
+        return check_gather(request, self._size_bytes, self._path)
+
+    def _read_groups(self, plan: FetchPlan) -> list[pa.Buffer]:
+        extents = [extent for group in plan.requests for extent in group]
+        if len(extents) > 1:
+            parts = iter(
+                list(worker_pool(self._limits.concurrency).map(self._read, extents))
+            )
+        else:
+            parts = iter([self._read(extent) for extent in extents])
+        return [_join([next(parts) for _ in group]) for group in plan.requests]
+
+
+def _join(parts: list[pa.Buffer]) -> pa.Buffer:
+    if len(parts) == 1:
+        return parts[0]
+    whole = pa.allocate_buffer(sum(part.size for part in parts))
+    target = byte_view(whole)
+    end = 0
+    for part in parts:
+        start, end = end, end + part.size
+        target[start:end] = byte_view(part)
+    return whole
+
+
+def _slice(extent: Extent, starts: Int64Array, buffers: list[pa.Buffer]) -> pa.Buffer:
+    if extent.size_bytes == 0:
+        return pa.py_buffer(b"")
+    group = int(np.searchsorted(starts, extent.position, side="right")) - 1
+    return buffers[group].slice(extent.position - int(starts[group]), extent.size_bytes)
+
+
+def _pack(
+    request: Gather, size_bytes: int, starts: Int64Array, buffers: list[pa.Buffer]
+) -> pa.Buffer:
+    """Copy the ranges of a gather from the groups that they lie in, one kernel call per group."""
+    target = pa.allocate_buffer(size_bytes)
+    out = byte_view(target)
+    range_starts, range_ends = as_ranges(request)
+    sizes = range_ends - range_starts
+    targets = np.cumsum(sizes) - sizes
+    filled = np.flatnonzero(sizes)
+    group_of = np.searchsorted(starts, range_starts[filled], side="right") - 1
+    order = np.argsort(group_of, kind="stable")
+    filled, group_of = filled[order], group_of[order]
+    cuts = np.flatnonzero(np.diff(group_of)) + 1
+    for mine in np.split(filled, cuts) if len(filled) else []:
+        group = int(np.searchsorted(starts, range_starts[mine[0]], side="right")) - 1
+        source = byte_view(buffers[group])
+        scatter(
+            source, range_starts[mine] - starts[group], targets[mine], sizes[mine], out
+        )
+    return target
+
+
+_POOLS: dict[tuple[int, int], ThreadPoolExecutor] = {}
+
+
+def worker_pool(threads: int) -> ThreadPoolExecutor:
+    """Return this process's pool of that many threads; a fork's child makes its own."""
+    key = (os.getpid(), threads)
+    pool = _POOLS.get(key)
+    if pool is None:
+        pool = _POOLS.setdefault(key, ThreadPoolExecutor(threads, "pennon-io"))
+    return pool

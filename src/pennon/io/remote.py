@@ -1,0 +1,327 @@
+"""Object stores: S3, Google Cloud Storage, Azure, and plain HTTP servers for reading.
+
+The commit primitive is a conditional PUT (``If-None-Match: *`` or its like).  Some servers that
+speak S3 ignore the condition and overwrite; two writers would then both win one version, and one of
+them would lose its data without a word.  So a store with an endpoint of its own is put to the test
+once per process before the first commit (`_Probe`).
+
+Throttling, 5xx answers and lost connections are retried by obstore, with back-off
+(``client_max_retries``, ``client_retry_timeout``).  A retried PUT whose first answer was lost finds
+its own object and reports `AlreadyExistsError`: whoever commits must look whose object it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import pyarrow as pa
+
+from pennon.errors import (
+    AlreadyExistsError,
+    ArgumentError,
+    Breadcrumb,
+    NotFoundError,
+    StoreError,
+    UnsupportedError,
+)
+from pennon.io.fetch import Fetcher, FetchLimits
+from pennon.io.paths import Location, check_path, check_prefix
+from pennon.io.remote_errors import Calls
+from pennon.io.store import ObjectInfo
+from pennon.ranges import ByteRequest, Extent
+from pennon.units import MIB
+
+T = TypeVar("T")
+
+SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss", "http", "https")
+_ENDPOINTS = ("endpoint", "endpoint_url", "aws_endpoint", "aws_endpoint_url")
+_PART_BYTES = 8 * MIB
+_PARTS_AT_ONCE = 4
+_LIST_CHUNK = 1000
+
+
+def open_remote(
+    location: Location, uri: str, options: Mapping[str, str]
+) -> RemoteStore:
+    """Return the store at ``location``; raises ArgumentError for a scheme that is none of ours."""
+    if location.scheme not in SCHEMES:
+        known = ", ".join(("file", "memory", *SCHEMES))
+        message = f"no store is known for {location.scheme}://; known are {known}"
+        raise ArgumentError(message)
+    if not location.authority:
+        message = f"{location.scheme}:// URIs name a bucket, container or host"
+        raise ArgumentError(message)
+    pairs = tuple(sorted((str(key), str(value)) for key, value in options.items()))
+    return RemoteStore(uri, location, pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteStore:
+    """A `Store` in a bucket.  It holds no connection: it pickles, and connects on first use."""
+
+    uri: str = field(repr=False)
+    location: Location = field(repr=False)
+    options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    limits: FetchLimits = field(default_factory=FetchLimits)
+
+    def __repr__(self) -> str:
+        """Return scheme, bucket and path; never the options, nor a user and password."""
+        host = self.location.authority.rpartition("@")[2]
+        return f"RemoteStore({self.location.scheme}://{host}/{self.location.path})"
+
+    def open(self, path: str, size_bytes: int | None = None) -> RemoteReader:
+        """Open an object: one request, or none if ``size_bytes`` is known.
+
+        With a known size, a missing object is noticed by the first read.
+        """
+        check_path(path)
+        if size_bytes is None:
+            found = self._call(path, lambda obstore, client: obstore.head(client, path))
+            size_bytes = int(found["size"])
+        return RemoteReader(self, path, size_bytes)
+
+    def list(self, prefix: str) -> Iterator[ObjectInfo]:
+        """Yield the objects under a folder, sorted by path, page by page where the store sorts."""
+        folder = check_prefix(prefix)
+        if self._lists_in_order:
+            return self._list(folder)
+        return iter(sorted(self._list(folder), key=lambda info: info.path))
+
+    def open_writer(self, path: str) -> RemoteWriter:
+        """Start a new object: a multi-part upload once it is larger than one part."""
+        self._refuse_read_only(path)
+        return RemoteWriter(self, check_path(path))
+
+    def put(self, path: str, data: bytes) -> None:
+        """Write a small object whole, replacing what was there."""
+        self._put(path, data, "overwrite")
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        """Write an object whole, unless the name is taken."""
+        self._refuse_read_only(path)
+        if self._is_doubtful:
+            self._probe(path)
+        self._put(path, data, "create")
+
+    def delete(self, path: str) -> None:
+        """Delete an object; none is no error."""
+        self._refuse_read_only(path)
+        check_path(path)
+        with contextlib.suppress(NotFoundError):
+            self._call(path, lambda obstore, client: obstore.delete(client, path))
+
+    def read_extent(self, path: str, extent: Extent) -> pa.Buffer:
+        """Return one contiguous range, by one request."""
+        start, end = extent.position, extent.end
+        found = self._call(
+            path,
+            lambda obstore, client: obstore.get_range(
+                client, path, start=start, end=end
+            ),
+        )
+        buffer = pa.py_buffer(found)
+        if buffer.size != extent.size_bytes:
+            message = f"the store gave {buffer.size} of {extent.size_bytes} bytes"
+            raise StoreError(message, where=Breadcrumb(path, byte_range=(start, end)))
+        return buffer
+
+    def start_upload(self, path: str) -> Any:  # noqa: ANN401 - obstore's type has no run-time name
+        """Return obstore's writer for a new object."""
+        return self._call(
+            path,
+            lambda obstore, client: obstore.open_writer(
+                client, path, buffer_size=_PART_BYTES, max_concurrency=_PARTS_AT_ONCE
+            ),
+        )
+
+    def calls(self) -> Calls:
+        """Return what makes calls to obstore and translates their failures."""
+        from pennon.io.remote_client import connect  # noqa: PLC0415 - loads obstore
+
+        return Calls(connect(self.location, self.options)[1].secrets)
+
+    def _call(self, path: str, action: Callable[[Any, Any], T]) -> T:
+        """Return ``action(obstore, client)``."""
+        import obstore  # noqa: PLC0415 - loaded when needed
+
+        from pennon.io.remote_client import connect  # noqa: PLC0415 - loads obstore
+
+        client, options = connect(self.location, self.options)
+        return Calls(options.secrets).call(path, lambda: action(obstore, client))
+
+    def _put(self, path: str, data: bytes, mode: str) -> None:
+        self._refuse_read_only(path)
+        check_path(path)
+        self._call(
+            path,
+            lambda obstore, client: obstore.put(
+                client, path, data, mode=mode, use_multipart=False
+            ),
+        )
+
+    def _list(self, folder: str) -> Iterator[ObjectInfo]:
+        prefix = folder or None
+        pages = self._call(
+            folder,
+            lambda obstore, client: iter(
+                obstore.list(client, prefix, chunk_size=_LIST_CHUNK)
+            ),
+        )
+        while page := self._call(folder, lambda _, __: next(pages, None)):
+            for found in page:
+                yield ObjectInfo(
+                    found["path"], int(found["size"]), found["last_modified"]
+                )
+
+    @property
+    def _lists_in_order(self) -> bool:
+        """S3 Express does not sort its listings, and an HTTP server may do anything."""
+        is_express = self.location.authority.endswith("--x-s3")
+        return not is_express and not self.location.scheme.startswith("http")
+
+    def _refuse_read_only(self, path: str) -> None:
+        if self.location.scheme.startswith("http"):
+            message = "tables on plain HTTP servers are read-only"
+            raise UnsupportedError(message, where=Breadcrumb(path))
+
+    @property
+    def _is_doubtful(self) -> bool:
+        """Tell whether this is something that speaks S3 but need not be S3."""
+        if not self.location.scheme.startswith("s3"):
+            return False
+        named = {key.lower() for key, _ in self.options}
+        variables = ("AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3")
+        return not named.isdisjoint(_ENDPOINTS) or any(
+            os.environ.get(v) for v in variables
+        )
+
+    def _probe(self, path: str) -> None:
+        """Raise UnsupportedError if the store lets two writers create one object."""
+        key = (self.location.authority, self.options)
+        if key in _PROVEN:
+            return
+        folder = path.rpartition("/")[0]
+        probe = f"{folder}/" * bool(folder) + f".tmp_probe_{uuid.uuid4().hex}"
+        self._put(probe, b"1", "create")
+        try:
+            self._put(probe, b"2", "create")
+        except AlreadyExistsError:
+            _PROVEN.add(key)
+            return
+        finally:
+            with contextlib.suppress(StoreError):
+                self.delete(probe)
+        message = "this store overwrites objects that it was asked to create; it cannot hold tables"
+        raise UnsupportedError(message, where=Breadcrumb(path))
+
+
+_PROVEN: set[tuple[str, tuple[tuple[str, str], ...]]] = set()
+
+
+class RemoteReader:
+    """An `ObjectReader` for one object in a bucket."""
+
+    __slots__ = ("_path", "_size_bytes", "_store")
+
+    def __init__(self, store: RemoteStore, path: str, size_bytes: int) -> None:
+        self._store = store
+        self._path = path
+        self._size_bytes = size_bytes
+
+    @property
+    def path(self) -> str:
+        """Return the path relative to the store's root."""
+        return self._path
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the object's size."""
+        return self._size_bytes
+
+    @property
+    def is_mapped(self) -> bool:
+        """Return False: every range costs a request or a part of one."""
+        return False
+
+    def read(self, requests: Sequence[ByteRequest]) -> list[pa.Buffer]:
+        """Answer one round of requests, coalesced and at once."""
+        store, path = self._store, self._path
+        fetcher = Fetcher(
+            path,
+            self._size_bytes,
+            store.limits,
+            lambda extent: store.read_extent(path, extent),
+        )
+        return fetcher.fetch(requests)
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        """Pickle as the place to read from."""
+        return RemoteReader, (self._store, self._path, self._size_bytes)
+
+    def __repr__(self) -> str:
+        """Return the path and size."""
+        return f"RemoteReader({self._path!r}, {self._size_bytes} bytes)"
+
+
+class RemoteWriter:
+    """An `ObjectWriter` that uploads parts while it is written to, four of 8 MiB at a time.
+
+    An upload that was given up never becomes visible, but its parts stay with the store until the
+    bucket's rule for unfinished uploads removes them: obstore has no call that does.
+    """
+
+    def __init__(self, store: RemoteStore, path: str) -> None:
+        self._calls = store.calls()
+        self._path = path
+        self._upload = store.start_upload(path)
+        self._size = 0
+
+    def write(self, data: pa.Buffer | bytes | memoryview) -> None:
+        """Append bytes."""
+        upload = self._open_upload()
+        view = memoryview(data).cast("B")
+        if len(view):
+            self._calls.call(self._path, lambda: upload.write(view))
+        self._size += len(view)
+
+    def tell(self) -> int:
+        """Return how many bytes were written so far."""
+        return self._size
+
+    def close(self) -> None:
+        """Finish the upload; the object is durable and visible then.  Closing twice is fine."""
+        upload, self._upload = self._upload, None
+        if upload is not None:
+            self._calls.call(self._path, upload.close)
+
+    def abort(self) -> None:
+        """Give the upload up."""
+        self._upload = None
+
+    def _open_upload(self) -> Any:  # noqa: ANN401 - obstore's type has no run-time name
+        if self._upload is None:
+            message = "the writer is closed"
+            raise ValueError(message)
+        return self._upload
+
+    def __enter__(self) -> Self:
+        """Return the writer."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the writer, or abort it when an exception is on its way."""
+        if kind is None:
+            self.close()
+        else:
+            self.abort()

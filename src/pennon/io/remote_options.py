@@ -1,0 +1,83 @@
+"""``storage_options``: the keys that pylance takes, and what becomes of them.
+
+pylance hands its options to the Rust crate object_store, and so does obstore.  Keys are the same
+with and without the prefix of their cloud (``aws_region``, ``region``), in any case.  A few keys
+are Lance's own.  Environment variables (``AWS_ACCESS_KEY_ID``, ...) are read by obstore.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from pennon.errors import ArgumentError
+
+_RENAMED = {"google_storage_token": "google_bearer_token"}
+_NOT_NEEDED = frozenset(
+    {"expires_at_millis", "use_opendal", "dynamodb_endpoint", "download_retry_count"}
+)
+_NOT_SECRET = frozenset({"true", "false", "disabled", "etag"})
+_SECRET_LENGTH = 8
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteOptions:
+    """Options sorted by who takes them; nothing of them shows in ``repr``."""
+
+    config: dict[str, str] = field(default_factory=dict, repr=False)
+    max_retries: int = 10
+    retry_timeout_s: int = 180
+
+    @property
+    def retry_config(self) -> dict[str, object]:
+        """Return what obstore calls by this name."""
+        return {
+            "max_retries": self.max_retries,
+            "retry_timeout": timedelta(seconds=self.retry_timeout_s),
+        }
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Return the values that no message may show: all that are long enough to be one."""
+        long = (v for v in self.config.values() if len(v) >= _SECRET_LENGTH)
+        return tuple(v for v in long if v.lower() not in _NOT_SECRET and "://" not in v)
+
+
+def parse_options(
+    options: Mapping[str, str], knows: Callable[[str, str], bool]
+) -> RemoteOptions:
+    """Sort storage options; ``knows(key, value)`` tells whether obstore takes a key.
+
+    A key that nobody knows is left out, as pylance does, but with a warning.  Raises ArgumentError
+    if a number is none.
+    """
+    lowered = {key.lower(): str(value) for key, value in options.items()}
+    config = {}
+    for key, value in lowered.items():
+        name = _RENAMED.get(key, key)
+        if name in _NOT_NEEDED or name in {
+            "client_max_retries",
+            "client_retry_timeout",
+        }:
+            continue
+        if knows(name, value):
+            config[name] = value
+        else:
+            warnings.warn(
+                f"storage option {key!r} is not known and not used", stacklevel=2
+            )
+    return RemoteOptions(
+        config,
+        _number(lowered, "client_max_retries", 10),
+        _number(lowered, "client_retry_timeout", 180),
+    )
+
+
+def _number(options: Mapping[str, str], key: str, default: int) -> int:
+    try:
+        return int(options.get(key, default))
+    except ValueError:
+        message = f"storage option {key!r} must be a whole number"
+        raise ArgumentError(message) from None

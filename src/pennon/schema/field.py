@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from pennon.errors import ArgumentError
 from pennon.units import FieldId
 
 UNASSIGNED = FieldId(-1)
@@ -45,3 +46,23 @@ class Schema:
         """Yield every field, depth first."""
         for top in self.fields:
             yield from top.walk()
+
+    def field(self, field_id: int) -> Field:
+        """Return the field with this id, at any depth; the first one if a damaged table has two.
+
+        Raises ArgumentError if there is none.
+        """
+        for known in self.walk():
+            if known.id == field_id:
+                return known
+        message = f"the schema has no field with id {field_id}"
+        raise ArgumentError(message)
+
+    def max_field_id(self) -> int:
+        """Return the highest field id, or -1 for a schema without fields."""
+        return max((known.id for known in self.walk()), default=UNASSIGNED)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the top-level fields, in order."""
+        return [top.name for top in self.fields]

@@ -1,0 +1,151 @@
+"""What a file version can hold: refusals before the first byte is written.
+
+Each message names the column, its type and the file version that would hold it.
+
+Source: format-facts 0.1 (types by version), measured with the oracle.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from pennon.errors import ArgumentError, Breadcrumb, UnsupportedError
+from pennon.schema.arrow import storage_field
+from pennon.schema.field import Field, Schema
+from pennon.schema.types import arrow_type
+from pennon.schema.version import V2_1, V2_2, FileVersion
+
+RESERVED_NAMES = frozenset(
+    (
+        "_rowid",
+        "_rowaddr",
+        "_rowoffset",
+        "_row_created_at_version",
+        "_row_last_updated_at_version",
+    )
+)
+BLOB = "lance-encoding:blob"
+_PACKED = ("packed", "lance-encoding:packed")
+_VARIABLE = ("string", "large_string", "binary", "large_binary", "json")
+
+
+def check_writable(schema: Schema, version: FileVersion) -> None:
+    """Raise if a file of ``version`` cannot hold the schema, whatever the rows.
+
+    Raises UnsupportedError for types, ArgumentError for names.
+    NULL structs depend on the rows: the writer finds them, see `null_struct_error`.
+    """
+    _check_names(schema)
+    for top in schema.fields:
+        for path, field in _walk(top, ""):
+            _check_field(path, field, version)
+
+
+def is_packed(field: Field) -> bool:
+    """Say whether the metadata asks for a packed struct: all fields of a row side by side."""
+    return field.logical_type == "struct" and any(
+        field.metadata.get(key, b"").lower() == b"true" for key in _PACKED
+    )
+
+
+def is_blob(field: Field) -> bool:
+    """Say whether the metadata asks for a blob column: values out of line, descriptors in it."""
+    return field.metadata.get(BLOB, b"").lower() == b"true"
+
+
+def null_struct_error(path: str, null_count: int, version: FileVersion) -> UnsupportedError:
+    """Return the error for NULL rows in a struct column, which files before 2.1 cannot hold."""
+    message = (
+        f"column {path!r} has {null_count} NULL struct(s); file version {version} does not "
+        f"keep the validity of a struct, {V2_1} does"
+    )
+    return UnsupportedError(message, where=Breadcrumb(column=path))
+
+
+def _check_names(schema: Schema) -> None:
+    """Raise ArgumentError for top-level names that are reserved, dotted or given twice."""
+    for name, times in Counter(f.name for f in schema.fields).items():
+        if times > 1:
+            message = f"{times} columns are named {name!r}; names must be unique"
+            raise ArgumentError(message)
+        if name in RESERVED_NAMES:
+            message = f"the column name {name!r} is reserved"
+            raise ArgumentError(message)
+        if "." in name:
+            message = f"the column name {name!r} has a dot, which is how nested fields are named"
+            raise ArgumentError(message)
+
+
+def _walk(field: Field, prefix: str) -> Iterator[tuple[str, Field]]:
+    """Yield the path and the field of ``field`` and of all below it."""
+    path = f"{prefix}{field.name}"
+    yield path, field
+    for child in field.children:
+        yield from _walk(child, f"{path}.")
+
+
+def _check_field(path: str, field: Field, version: FileVersion) -> None:
+    """Raise UnsupportedError if ``version`` cannot hold this field."""
+    logical = field.logical_type
+    if logical == "map" and version < V2_2:
+        raise _refusal(path, field, version, f"{V2_2} can")
+    if logical.startswith("fixed_size_list:"):
+        _check_fixed_size_list(path, field, version)
+    if logical == "fixed_size_binary:0":
+        raise _refusal(path, field, version, "no version can (a width of 0)")
+    if is_packed(field):
+        _check_packed(path, field, version)
+    if is_blob(field) and logical != "large_binary":
+        raise _refusal(path, field, version, "a blob column must be of type large_binary")
+
+
+def _check_fixed_size_list(path: str, field: Field, version: FileVersion) -> None:
+    """Refuse fixed-size lists of anything but fixed-width values, and those of no items."""
+    _, _, rest = field.logical_type.partition(":")
+    inner, _, size = rest.rpartition(":")
+    while inner.startswith("fixed_size_list:") and size != "0":
+        inner, _, size = inner.removeprefix("fixed_size_list:").rpartition(":")
+    if size == "0":
+        raise _refusal(path, field, version, "no version can (a fixed-size list of 0 items)")
+    if inner == "struct" and version < V2_2:
+        raise _refusal(path, field, version, f"{V2_2} can")
+    if inner in _VARIABLE:
+        hint = "no version can; a list or large_list would do"
+        raise _refusal(path, field, version, hint)
+    if inner.startswith("dict:") or inner == "fixed_size_binary:0":
+        raise _refusal(path, field, version, "no version can")
+
+
+def _check_packed(path: str, field: Field, version: FileVersion) -> None:
+    """Refuse packed structs whose fields have no fixed width of whole bytes."""
+    for child in field.children:
+        if child.children or not _has_whole_bytes(child):
+            which = f"{V2_2} can" if child.logical_type in _VARIABLE else "an unpacked struct can"
+            reason = f"its field {child.name!r} has no fixed width in whole bytes; {which}"
+            raise _refusal(path, field, version, reason)
+    if not field.children:
+        raise _refusal(path, field, version, "an unpacked struct can")
+
+
+def _has_whole_bytes(field: Field) -> bool:
+    """Say whether a value of the field takes a fixed number of whole bytes."""
+    if field.logical_type in ("struct", "map") or "list" in field.logical_type.split(":")[0:1]:
+        return False
+    t = arrow_type(field.logical_type)
+    while pa.types.is_fixed_size_list(t):
+        t = t.value_type
+    if pa.types.is_dictionary(t) or pa.types.is_null(t) or pa.types.is_boolean(t):
+        return False
+    return pa.types.is_primitive(t) or pa.types.is_fixed_size_binary(t) or pa.types.is_decimal(t)
+
+
+def _refusal(path: str, field: Field, version: FileVersion, which: str) -> UnsupportedError:
+    """Return the error that names the column, the type and what would hold it."""
+    message = (
+        f"column {path!r} of type {storage_field(field).type} cannot be written to file "
+        f"version {version}; {which}"
+    )
+    return UnsupportedError(message, where=Breadcrumb(column=path))

@@ -1,0 +1,127 @@
+"""Choosing columns by name: ``"a"``, ``"point.x"``, ``"tags.item.name"``, ``"`a.b`.c"``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from pennon.errors import ArgumentError
+from pennon.schema.field import Field, Schema
+from pennon.units import FieldId
+
+_SHOWN = 30
+
+
+def parse_path(column: str) -> tuple[str, ...]:
+    """Return the names along a dotted path.
+
+    A name in back-ticks may hold dots; a doubled back-tick in it is one back-tick.
+    Raises ArgumentError for an empty path or name, or an open back-tick.
+    """
+    names = []
+    position = 0
+    while True:
+        name, position = _parse_name(column, position)
+        names.append(name)
+        if position == len(column):
+            return tuple(names)
+        position += 1
+
+
+def _parse_name(column: str, position: int) -> tuple[str, int]:
+    """Return the name at ``position`` and the position of the dot or end behind it."""
+    if not column.startswith("`", position):
+        end = column.find(".", position)
+        end = len(column) if end < 0 else end
+        if end == position and column:
+            raise _bad_path(column)
+        return column[position:end], end
+    letters: list[str] = []
+    position += 1
+    while position < len(column):
+        if column.startswith("``", position):
+            letters.append("`")
+            position += 2
+        elif column[position] == "`":
+            return _closed("".join(letters), column, position + 1)
+        else:
+            letters.append(column[position])
+            position += 1
+    raise _bad_path(column)
+
+
+def _closed(name: str, column: str, position: int) -> tuple[str, int]:
+    """Check that a dot or the end follows a closing back-tick."""
+    if position < len(column) and column[position] != ".":
+        raise _bad_path(column)
+    return name, position
+
+
+def _bad_path(column: str) -> ArgumentError:
+    return ArgumentError(f"{column!r} is not a column path such as a, a.b or `a.b`.c")
+
+
+def resolve(schema: Schema, column: str) -> tuple[Field, ...]:
+    """Return the fields along a path, from the top-level field to the one it names.
+
+    Names are compared as they are written, case and all.  A top-level field whose name is the
+    whole string wins over the path that it would parse to.
+    Raises ArgumentError that lists the columns that exist.
+    """
+    for top in schema.fields:
+        if top.name == column:
+            return (top,)
+    found: list[Field] = []
+    level = schema.fields
+    for name in parse_path(column):
+        match = next((f for f in level if f.name == name), None)
+        if match is None:
+            raise _not_found(schema, column)
+        found.append(match)
+        level = match.children
+    return tuple(found)
+
+
+def _not_found(schema: Schema, column: str) -> ArgumentError:
+    names = sorted_paths(schema)
+    listed = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+    return ArgumentError(f"no column named {column!r}; the columns are: {listed or '(none)'}")
+
+
+def sorted_paths(schema: Schema) -> list[str]:
+    """Return the dotted path of every field, in the schema's order."""
+    return [path for top in schema.fields for path in _paths(top, "")]
+
+
+def _paths(f: Field, prefix: str) -> Iterable[str]:
+    """Yield the path of a field and of all below it."""
+    path = f"{prefix}{f.name}"
+    yield path
+    for child in f.children:
+        yield from _paths(child, f"{path}.")
+
+
+def project(schema: Schema, columns: Sequence[str]) -> Schema:
+    """Return the schema of the named columns only; ids, types and metadata stay.
+
+    A path into a struct or list keeps its ancestors, with only the named children, in the schema's
+    order.  Top-level fields stand in the order in which they are first named.
+    Raises ArgumentError for a name that does not exist.
+    """
+    chosen: dict[FieldId, list[tuple[Field, ...]]] = {}
+    for column in columns:
+        path = resolve(schema, column)
+        chosen.setdefault(path[0].id, []).append(path)
+    return Schema(tuple(_prune(paths, 0) for paths in chosen.values()), schema.metadata)
+
+
+def _prune(paths: Sequence[tuple[Field, ...]], depth: int) -> Field:
+    """Return the field at ``depth`` of all ``paths`` with only the children that they name."""
+    whole = paths[0][depth]
+    if any(len(path) == depth + 1 for path in paths):
+        return whole
+    below: dict[FieldId, list[tuple[Field, ...]]] = {}
+    for path in paths:
+        below.setdefault(path[depth + 1].id, []).append(path)
+    children = tuple(_prune(below[c.id], depth + 1) for c in whole.children if c.id in below)
+    return replace(whole, children=children)

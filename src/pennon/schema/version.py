@@ -1,0 +1,80 @@
+"""File versions: which generation of the format a data file is written in.
+
+A name of pylance becomes a number here and stays one: inside the code nothing is called "stable".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from pennon.errors import ArgumentError, FormatError, UnsupportedError
+
+_NAMES = {
+    "legacy": (0, 1),
+    "0.1": (0, 1),
+    "0.3": (2, 0),
+    "2.0": (2, 0),
+    "2.1": (2, 1),
+    "2.2": (2, 2),
+    "2.3": (2, 3),
+    "stable": (2, 0),
+    "next": (2, 1),
+}
+_NEWEST_MINOR = 3
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FileVersion:
+    """A file version such as 2.0; versions compare in the order of their age."""
+
+    major: int
+    minor: int
+
+    @classmethod
+    def parse(cls, name: str | float | FileVersion) -> Self:
+        """Return the version that ``data_storage_version=name`` means.
+
+        The two aliases mean what the container's document says: ``stable`` is 2.0 and ``next`` is
+        2.1.  (pylance 14 reads them as 2.2 and 2.3.)  Raises ArgumentError for any other name.
+
+        Source: seed 001, table of versions; format-facts 0, row 1.
+        """
+        numbers = _NAMES.get(str(name).lower())
+        if numbers is None:
+            known = ", ".join(_NAMES)
+            message = f"unknown file version {str(name)!r}; the versions are {known}"
+            raise ArgumentError(message)
+        return cls(*numbers)
+
+    @classmethod
+    def from_numbers(cls, major: int, minor: int) -> Self:
+        """Return the version that a footer or a manifest means by its two numbers.
+
+        (0, 0), (0, 1) and (0, 2) are all 0.1; (0, 3) was the preview of 2.0.  Raises FormatError
+        for numbers that were never given out, UnsupportedError for a version newer than all known.
+
+        Source: format-facts 0, row 5.
+        """
+        if major == 0 and 0 <= minor <= 3:
+            return cls(2, 0) if minor == 3 else cls(0, 1)
+        if major == 2 and 0 <= minor <= _NEWEST_MINOR:
+            return cls(major, minor)
+        message = f"file version {major}.{minor} is not known"
+        if (major, minor) > (2, _NEWEST_MINOR):
+            raise UnsupportedError(f"{message}; it is newer than this release of Pennon")
+        raise FormatError(message)
+
+    def to_numbers(self) -> tuple[int, int]:
+        """Return (major, minor) as a new footer and a new manifest carry them; 0.1 is (0, 2)."""
+        return (0, 2) if self == V0_1 else (self.major, self.minor)
+
+    def __str__(self) -> str:
+        """Return e.g. ``2.0``."""
+        return f"{self.major}.{self.minor}"
+
+
+V0_1 = FileVersion(0, 1)
+V2_0 = FileVersion(2, 0)
+V2_1 = FileVersion(2, 1)
+V2_2 = FileVersion(2, 2)

@@ -1,0 +1,137 @@
+"""The portable serialization of a 32-bit Roaring bitmap: a set of row offsets.
+
+The high 16 bits of a value choose a container, which holds the low 16 bits in one of three ways::
+
+    u32 cookie      12346: no run containers, then u32 container count
+                    12347 + (count - 1 << 16): some are runs, then a bit for each container
+    per container   u16 key, u16 cardinality - 1           keys ascend
+    offset header   u32 per container (absent in run files of fewer than 4 containers)
+    containers      array: u16 values · bitmap: 8 KiB of bits, if more than 4096 values
+                    runs: u16 count, then (u16 start, u16 length - 1) each
+
+All numbers are little endian.  Pennon reads this itself, and not through a library's C code, because
+a deletion file is untrusted: every count is compared with the bytes that are there.
+
+Source: RoaringFormatSpec; what Lance writes has cookie 12346 (ledger, "Deletion files").
+"""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import numpy.typing as npt
+
+from pennon.errors import FormatError
+
+Offsets = npt.NDArray[np.uint32]
+
+_COOKIE = 12346
+_COOKIE_WITH_RUNS = 12347
+_OFFSETS_FROM = 4
+_ARRAY_MAX = 4096
+_BITMAP_BYTES = 8192
+_PAIR = struct.Struct("<HH")
+
+
+def parse_roaring(data: bytes) -> Offsets:
+    """Return the values of a serialized bitmap, ascending; raises FormatError."""
+    count, run_flags, position = _parse_cookie(data)
+    headers = _words(data, position, 2 * count).reshape(count, 2)
+    position += 4 * count
+    if run_flags is None or count >= _OFFSETS_FROM:
+        position += 4 * count
+    if np.any(np.diff(headers[:, 0].astype(np.int64)) <= 0):
+        message = "the keys of a roaring bitmap do not ascend"
+        raise FormatError(message)
+    parts = []
+    for number in range(count):
+        key, size = int(headers[number, 0]), int(headers[number, 1]) + 1
+        is_run = run_flags is not None and bool(run_flags[number // 8] >> (number % 8) & 1)
+        values, position = _parse_container(data, position, size, is_run=is_run)
+        parts.append(values + np.uint32(key << 16))
+    return np.concatenate(parts) if parts else np.empty(0, np.uint32)
+
+
+def serialize_roaring(values: Offsets) -> bytes:
+    """Return the bytes of a bitmap of ``values``, which ascend without repeats."""
+    keys, starts = np.unique(values >> np.uint32(16), return_index=True)
+    groups = np.split((values & np.uint32(0xFFFF)).astype("<u2"), starts[1:]) if len(keys) else []
+    bodies = [_serialize_container(group) for group in groups]
+    first = 8 + 8 * len(keys)
+    sizes = np.cumsum([first, *map(len, bodies)])[: len(keys)]
+    headers = [_PAIR.pack(int(k), len(g) - 1) for k, g in zip(keys, groups, strict=True)]
+    cookie = struct.pack("<II", _COOKIE, len(keys))
+    return b"".join([cookie, *headers, sizes.astype("<u4").tobytes(), *bodies])
+
+
+def _parse_cookie(data: bytes) -> tuple[int, bytes | None, int]:
+    """Return the container count, the bits of the run containers if any, and the next position."""
+    if len(data) < 4:
+        message = "a roaring bitmap of less than 4 bytes"
+        raise FormatError(message)
+    low, high = _PAIR.unpack_from(data)
+    if low == _COOKIE_WITH_RUNS:
+        end = 4 + (high + 8) // 8
+        if end > len(data):
+            message = f"a roaring bitmap of {len(data)} bytes has no room for {high + 1} containers"
+            raise FormatError(message)
+        return high + 1, data[4:end], end
+    if low != _COOKIE or high != 0 or len(data) < 8:
+        message = f"{data[:4].hex()} is no cookie of a roaring bitmap"
+        raise FormatError(message)
+    (count,) = struct.unpack_from("<I", data, 4)
+    if count > 1 << 16:
+        message = f"a roaring bitmap cannot have {count} containers"
+        raise FormatError(message)
+    return count, None, 8
+
+
+def _parse_container(
+    data: bytes, position: int, size: int, *, is_run: bool
+) -> tuple[Offsets, int]:
+    """Return the low halves of a container's values, and the position behind it."""
+    if is_run:
+        return _parse_runs(data, position, size)
+    if size <= _ARRAY_MAX:
+        values, end = _words(data, position, size).astype(np.uint32), position + 2 * size
+    else:
+        packed = np.frombuffer(_take(data, position, _BITMAP_BYTES), np.uint8)
+        values = np.flatnonzero(np.unpackbits(packed, bitorder="little")).astype(np.uint32)
+        end = position + _BITMAP_BYTES
+    if len(values) != size or np.any(values[1:] <= values[:-1]):
+        message = f"a roaring container of {len(values)} values says {size}, or is not sorted"
+        raise FormatError(message)
+    return values, end
+
+
+def _parse_runs(data: bytes, position: int, size: int) -> tuple[Offsets, int]:
+    count = int(_words(data, position, 1)[0])
+    runs = _words(data, position + 2, 2 * count).reshape(count, 2).astype(np.int64)
+    lengths = runs[:, 1] + 1
+    ends = runs[:, 0] + lengths
+    if lengths.sum() != size or np.any(ends > 1 << 16) or np.any(runs[1:, 0] < ends[:-1]):
+        message = f"the runs of a roaring container overlap, or are not of {size} values"
+        raise FormatError(message)
+    before = np.repeat(np.cumsum(lengths) - lengths, lengths)
+    values = np.repeat(runs[:, 0], lengths) + np.arange(size) - before
+    return values.astype(np.uint32), position + 2 + 4 * count
+
+
+def _serialize_container(values: npt.NDArray[np.uint16]) -> bytes:
+    if len(values) <= _ARRAY_MAX:
+        return values.tobytes()
+    bits = np.zeros(1 << 16, np.uint8)
+    bits[values] = 1
+    return np.packbits(bits, bitorder="little").tobytes()
+
+
+def _words(data: bytes, position: int, count: int) -> npt.NDArray[np.uint16]:
+    return np.frombuffer(_take(data, position, 2 * count), "<u2")
+
+
+def _take(data: bytes, position: int, size_bytes: int) -> bytes:
+    if position + size_bytes > len(data):
+        message = f"a roaring bitmap of {len(data)} bytes is cut off"
+        raise FormatError(message)
+    return data[position : position + size_bytes]

@@ -57,8 +57,9 @@ def check_gather(request: Gather, size_bytes: int, path: str) -> int:
     of one value and the start of the next.  What asks for more is refused before it is allocated.
     Raises FormatError, TooLargeError.
     """
+    starts, ends = as_ranges(request)
     try:
-        total = total_size(*as_ranges(request), size_bytes)
+        total = total_size(starts, ends, size_bytes)
     except ValueError as error:
         raise FormatError(str(error), where=Breadcrumb(path)) from None
     if total > 2 * size_bytes + _SPARE_BYTES:

@@ -25,17 +25,17 @@ from pennon.bits import bytes_for_bits
 from pennon.encoding.block import Block, FixedWidthBlock
 from pennon.encoding.kernels.bits import pick_bits
 from pennon.encoding.kernels.gather import gather
+from pennon.encoding.kernels.nulls import copy_bits, zero_nulls
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps
 from pennon.encoding.v2_0.dispatch import Codecs
-from pennon.encoding.v2_0.encodings import Compression, Flat
-from pennon.encoding.v2_0.inflate import inflate
+from pennon.encoding.v2_0.encoded import EMPTY, Bytes, Encoded, as_bytes
+from pennon.encoding.v2_0.encodings import BufferRef, Compression, Flat
+from pennon.encoding.v2_0.inflate import deflate, inflate
 from pennon.errors import FormatError, UnsupportedError
 from pennon.ranges import ByteRequest, Extent, Gather
 from pennon.units import KIB
-
-EMPTY: Final = pa.py_buffer(b"")
 
 SPARSE_BITS_BYTES: Final = 64 * KIB
 """Scattered bits are read with all bytes between them, if that is no more than this or..."""
@@ -130,3 +130,47 @@ def _pick(data: pa.Buffer, starts: np.ndarray, ends: np.ndarray, count: int) -> 
     target = pa.allocate_buffer(bytes_for_bits(count))
     pick_bits(np.frombuffer(data, np.uint8), starts, ends, np.frombuffer(target, np.uint8))
     return target
+
+
+def encode_flat(
+    values: pa.Buffer, bits: int, first: int = 0, compression: Compression | None = None
+) -> Encoded:
+    """Encode a buffer of values that are packed already."""
+    if compression is not None:
+        values = deflate(values, compression)
+    return Encoded(Flat(bits, BufferRef(first), compression), (values,))
+
+
+def encode_fixed_width(array: pa.Array, first: int = 0) -> Encoded:
+    """Encode the values of numbers, booleans, times, decimals or fixed-size binaries.
+
+    NULL rows have the value zero, whatever lies under them in the array; their NULLs are the
+    business of `encode_nullable`.
+    """
+    return encode_flat(values_of(array), array.type.bit_width, first)
+
+
+def values_of(array: pa.Array) -> pa.Buffer:
+    """Return the values of a fixed-width array, packed from bit 0 on, NULL rows as zero."""
+    bits, rows = array.type.bit_width, len(array)
+    if bits == 1:
+        return _bits_of(array)
+    width = bits // 8
+    data = array.buffers()[1]
+    if data is None:
+        return EMPTY
+    data = data.slice(array.offset * width, rows * width)
+    if not array.null_count:
+        return data
+    return pa.py_buffer(zero_nulls(as_bytes(data), validity_of(array), rows, width))
+
+
+def _bits_of(array: pa.Array) -> pa.Buffer:
+    """Return the values of booleans."""
+    values = copy_bits(as_bytes(array.buffers()[1]), array.offset, len(array))
+    return pa.py_buffer(values & validity_of(array) if array.null_count else values)
+
+
+def validity_of(array: pa.Array) -> Bytes:
+    """Return the validity bitmap of an array that has one, from bit 0 on."""
+    return copy_bits(as_bytes(array.buffers()[0]), array.offset, len(array))

@@ -24,11 +24,13 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.encoding.kernels.lz4 import decoded_size
+from pennon.encoding.v2_0.encodings import Compression
 from pennon.errors import FormatError, TooLargeError, UnsupportedError
 from pennon.units import MIB
 
 MAX_INFLATED: Final = 128 * MIB
 _MAX_RATIO: Final = 255
+_ZSTD_LEVEL: Final = 3
 _ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _ZSTD_RESERVED_BIT: Final = 0x10
 
@@ -125,3 +127,19 @@ def _check_size(size: int, compressed: int) -> None:
     if size > _limit(compressed):
         message = f"a buffer of {compressed} bytes claims to decompress to {size}"
         raise TooLargeError(message)
+
+
+def deflate(data: pa.Buffer, compression: Compression) -> pa.Buffer:
+    """Return the compressed form of a buffer.
+
+    Raises UnsupportedError for schemes that cannot be written, and for lz4 beyond 4 GiB.
+    """
+    if compression.scheme == "zstd":
+        level = _ZSTD_LEVEL if compression.level is None else compression.level
+        body = pa.Codec("zstd", compression_level=level).compress(data)
+        return pa.py_buffer(data.size.to_bytes(8, "little") + body.to_pybytes())
+    if compression.scheme == "lz4" and data.size < 1 << 32:
+        body = pa.Codec("lz4_raw").compress(data)
+        return pa.py_buffer(data.size.to_bytes(4, "little") + body.to_pybytes())
+    message = f"Pennon cannot write {data.size} bytes with compression {compression.scheme!r}"
+    raise UnsupportedError(message)

@@ -11,6 +11,9 @@ Source: seed 004 (message Nullable).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import numpy as np
 import pyarrow as pa
 
@@ -19,8 +22,13 @@ from pennon.encoding.page import PageBuffers
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps, together
 from pennon.encoding.v2_0.dispatch import Codecs
+from pennon.encoding.v2_0.encoded import Encoded
 from pennon.encoding.v2_0.encodings import AllNulls, NoNulls, SomeNulls
+from pennon.encoding.v2_0.flat import encode_flat, validity_of
 from pennon.errors import FormatError
+
+
+EncodeValues: TypeAlias = Callable[[pa.Array, int], Encoded]
 
 
 def decode_no_nulls(
@@ -62,3 +70,16 @@ def with_validity(validity: pa.Buffer, values: Block) -> Block:
         )
         return NullableBlock(values.rows, pa.py_buffer(both), values.values)
     return NullableBlock(values.rows, validity, values)
+
+
+def encode_nullable(array: pa.Array, first: int, encode_values: EncodeValues) -> Encoded:
+    """Encode the NULLs of an array around its values, which ``encode_values`` encodes."""
+    if array.null_count == len(array):
+        return Encoded(AllNulls())
+    if array.null_count == 0:
+        values = encode_values(array, first)
+        return Encoded(NoNulls(values.encoding), values.buffers)
+    validity = encode_flat(pa.py_buffer(validity_of(array)), 1, first)
+    values = encode_values(array, first + 1)
+    encoding = SomeNulls(validity.encoding, values.encoding)
+    return Encoded(encoding, validity.buffers + values.buffers)

@@ -12,6 +12,7 @@ Source: `protos/pennon/proto/encodings_v2_0.proto` (message PackedStruct).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 import numpy as np
@@ -22,14 +23,17 @@ from pennon.encoding.page import PageBuffers
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps
 from pennon.encoding.v2_0.dispatch import Codecs
+from pennon.encoding.v2_0.encoded import EMPTY, Encoded, as_bytes
 from pennon.encoding.v2_0.encodings import (
     ArrayEncoding,
+    BufferRef,
     Flat,
     FixedSizeList,
     NoNulls,
     PackedStruct,
 )
-from pennon.encoding.v2_0.flat import EMPTY, plan_bytes
+from pennon.encoding.v2_0.fixed_size_list import items_of
+from pennon.encoding.v2_0.flat import plan_bytes, values_of
 from pennon.errors import FormatError, UnsupportedError
 
 
@@ -92,3 +96,49 @@ def _child(field: ArrayEncoding, data: pa.Buffer, count: int) -> Block:
             return FixedWidthBlock(count, bits, data)
     message = f"packed struct with a field encoded as {type(field).__name__}"
     raise UnsupportedError(message)
+
+
+def encode_packed_struct(array: pa.StructArray, first: int = 0) -> Encoded:
+    """Encode structs of fixed-width fields row by row.
+
+    Raises UnsupportedError if a row or a field is NULL: packed rows have no room for that.
+    """
+    if array.null_count:
+        raise _null_error("a row", array.null_count)
+    fields = [array.field(number) for number in range(array.type.num_fields)]
+    parts = []
+    for described, field in zip(array.type, fields, strict=True):
+        items, nesting = _flatten(field)
+        if items.null_count or field.null_count:
+            raise _null_error(f"field {described.name!r}", items.null_count + field.null_count)
+        parts.append((values_of(items), nesting(Flat(items.type.bit_width, BufferRef(0)))))
+    data = _zip([values for values, _ in parts], len(array))
+    encoding = PackedStruct(tuple(inner for _, inner in parts), BufferRef(first))
+    return Encoded(encoding, (data,))
+
+
+def _flatten(field: pa.Array) -> tuple[pa.Array, Callable[[ArrayEncoding], ArrayEncoding]]:
+    """Return the innermost items of a field, and what nests their encoding as the field does."""
+    if isinstance(field, pa.ExtensionArray):
+        return _flatten(field.storage)
+    if not pa.types.is_fixed_size_list(field.type):
+        return field, NoNulls
+    dimension = field.type.list_size
+    items, nesting = _flatten(items_of(field))
+    return items, lambda flat: NoNulls(FixedSizeList(dimension, nesting(flat)))
+
+
+def _zip(columns: list[pa.Buffer], rows: int) -> pa.Buffer:
+    """Return the columns' values side by side, row after row."""
+    widths = [column.size // rows for column in columns]
+    table = np.empty((rows, sum(widths)), np.uint8)
+    offset = 0
+    for column, width in zip(columns, widths, strict=True):
+        table[:, offset : offset + width] = as_bytes(column).reshape(rows, width)
+        offset += width
+    return pa.py_buffer(table)
+
+
+def _null_error(what: str, count: int) -> UnsupportedError:
+    message = f"{what} of a packed struct is NULL ({count} times); an unpacked struct can hold that"
+    return UnsupportedError(message)

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from pennon.errors import StoreError
 from pennon.io.fetch import FetchLimits, plan_fetch
-from pennon.io.memory import MemoryStore as MemoryStore
+from pennon.io.memory import MemoryStore as MemoryStore  # re-exported
 from pennon.io.store import ObjectInfo, ObjectReader, ObjectWriter, Store
 from pennon.ranges import ByteRequest
 

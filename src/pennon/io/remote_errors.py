@@ -43,7 +43,7 @@ class Calls:
             return action()
         except LanceError:
             raise
-        except (BaseError, OSError, ValueError) as error:
+        except (BaseError, OSError, ValueError, NotImplementedError) as error:
             failure = translate(error, path, self.secrets)
         # Outside of the handler, so that the original is not the context of ours.
         raise failure
@@ -66,14 +66,15 @@ def refuse_after_fork() -> None:
 
 
 def translate(error: Exception, path: str, secrets: Sequence[str]) -> LanceError:
-    """Return Pennon's error for one of obstore's (or for the OSErrors it raises at times)."""
+    """Return Pennon's error for one of obstore's (or for the builtin that it raises)."""
     place = Breadcrumb(path)
     kind = type(error).__name__
     if kind == "NotFoundError" or isinstance(error, FileNotFoundError):
         return NotFoundError("there is no such object", where=place)
     if kind in {"AlreadyExistsError", "PreconditionError"}:
         return AlreadyExistsError("the name is taken", where=place)
-    ours = UnsupportedError if kind == "NotSupportedError" else StoreError
+    unsupported = kind == "NotSupportedError" or isinstance(error, NotImplementedError)
+    ours = UnsupportedError if unsupported else StoreError
     return ours(masked(str(error), secrets), where=place)
 
 

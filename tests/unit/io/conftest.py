@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import threading
 import uuid
 from collections.abc import Callable, Iterator
@@ -33,22 +34,42 @@ class S3Server:
     moto do the work, and returns a status line, or None to pass the request on.
     """
 
-    app: Any = field(default_factory=lambda: DomainDispatcherApplication(create_backend_app))
+    app: Any = field(
+        default_factory=lambda: DomainDispatcherApplication(create_backend_app)
+    )
     lock: threading.Lock = field(default_factory=threading.Lock)
     requests: list[tuple[str, str, str | None]] = field(default_factory=list)
     fault: Callable[[dict[str, Any], Callable[[], Any]], str | None] | None = None
     port: int = 0
 
-    def __call__(self, environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
+    def __call__(
+        self, environ: dict[str, Any], start: Callable[..., Any]
+    ) -> list[bytes]:
         with self.lock:
             method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
             self.requests.append((method, path, environ.get("HTTP_RANGE")))
             if self.fault is not None:
-                status = self.fault(environ, lambda: list(self.app(environ, lambda *_: None)))
+                status = self.fault(
+                    environ, lambda: list(self.app(environ, lambda *_: None))
+                )
                 if status is not None:
                     start(status, [("Content-Length", "0")])
                     return [b""]
             return list(self.app(environ, start))
+
+    def send(self, path: str, headers: dict[str, str]) -> None:
+        """Do what obstore has no verb for: PUT ``path``, without a body."""
+        auth = (
+            "AWS4-HMAC-SHA256 Credential=identifier/20260101/us-east-1/s3/aws4_request"
+        )
+        connection = http.client.HTTPConnection("127.0.0.1", self.port)
+        connection.request("PUT", path, headers={"Authorization": auth, **headers})
+        assert connection.getresponse().status == 200
+        connection.close()
+
+    def make_public(self, path: str) -> None:
+        """Let anybody read one object."""
+        self.send(f"{path}?acl", {"x-amz-acl": "public-read"})
 
     @property
     def options(self) -> dict[str, str]:
@@ -69,20 +90,10 @@ def s3_process() -> Iterator[S3Server]:
     one.port = server.server_port
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
-    create_bucket(one)
+    one.send(f"/{BUCKET}", {})
     yield one
     server.shutdown()
     thread.join()
-
-
-def create_bucket(server: S3Server) -> None:
-    import http.client
-
-    connection = http.client.HTTPConnection("127.0.0.1", server.port)
-    auth = "AWS4-HMAC-SHA256 Credential=identifier/20260101/us-east-1/s3/aws4_request"
-    connection.request("PUT", f"/{BUCKET}", headers={"Authorization": auth})
-    assert connection.getresponse().status == 200
-    connection.close()
 
 
 @pytest.fixture

@@ -88,7 +88,9 @@ def test_an_empty_object_can_be_opened(store: Store) -> None:
         [(9000, 9003), (20, 24), (5000, 5017), (0, 1), (10239, 10240)],
     ],
 )
-def test_a_gather_packs_its_ranges_in_order(store: Store, ranges: list[tuple[int, int]]) -> None:
+def test_a_gather_packs_its_ranges_in_order(
+    store: Store, ranges: list[tuple[int, int]]
+) -> None:
     reader = stored(store)
     (answer,) = reader.read([gather(*ranges)])
     assert answer.to_pybytes() == b"".join(BODY[start:end] for start, end in ranges)
@@ -96,13 +98,21 @@ def test_a_gather_packs_its_ranges_in_order(store: Store, ranges: list[tuple[int
 
 def test_a_gather_takes_arrays_of_any_stride_and_integer(store: Store) -> None:
     starts = np.arange(0, 80, 4, dtype=np.int64)[::2]
-    answers = stored(store).read([Gather(starts, starts + 2), Gather(starts.astype("<i4"), starts + 1)])
+    answers = stored(store).read(
+        [Gather(starts, starts + 2), Gather(starts.astype("<i4"), starts + 1)]
+    )
     assert answers[0].to_pybytes() == b"".join(BODY[i : i + 2] for i in range(0, 80, 8))
     assert answers[1].to_pybytes() == BODY[0:80:8]
 
 
 def test_a_round_answers_in_the_order_asked(store: Store) -> None:
-    requests = [Extent(100, 3), gather((50, 52), (1, 2)), Extent(0, 0), Extent(99, 5), gather()]
+    requests = [
+        Extent(100, 3),
+        gather((50, 52), (1, 2)),
+        Extent(0, 0),
+        Extent(99, 5),
+        gather(),
+    ]
     answers = [answer.to_pybytes() for answer in stored(store).read(requests)]
     assert answers == [BODY[100:103], BODY[50:52] + BODY[1:2], b"", BODY[99:104], b""]
 
@@ -127,7 +137,9 @@ def test_a_round_may_ask_for_nothing(store: Store) -> None:
         gather((-(1 << 63), (1 << 63) - 1)),
     ],
 )
-def test_ranges_outside_of_the_object_are_damage(store: Store, request_: Extent | Gather) -> None:
+def test_ranges_outside_of_the_object_are_damage(
+    store: Store, request_: Extent | Gather
+) -> None:
     reader = stored(store)
     with pytest.raises(FormatError) as caught:
         reader.read([Extent(0, 1), request_])
@@ -160,7 +172,10 @@ def test_of_all_that_create_one_name_exactly_one_wins(store: Store) -> None:
     assert [number // 8 for number in winners] == list(range(10))
     for number in winners:
         reader = store.open(f"_versions/{number // 8}.manifest")
-        assert reader.read([Extent(0, reader.size_bytes)])[0].to_pybytes() == b"%d" % number
+        assert (
+            reader.read([Extent(0, reader.size_bytes)])[0].to_pybytes()
+            == b"%d" % number
+        )
     names = [f"_versions/{number}.manifest" for number in range(10)]
     assert [found.path for found in store.list("_versions")] == names
 
@@ -172,11 +187,23 @@ def test_put_replaces(store: Store) -> None:
 
 
 def test_a_listing_is_sorted_and_stays_in_its_folder(store: Store) -> None:
-    paths = ["data/b", "data/a b.lance", "data2/c", "data/sub/d", "_refs/tags/x%2Fy ü.json", "data/A"]
+    paths = [
+        "data/b",
+        "data/a b.lance",
+        "data2/c",
+        "data/sub/d",
+        "_refs/tags/x%2Fy ü.json",
+        "data/A",
+    ]
     for path in paths:
         store.put(path, path.encode())
     found = list(store.list("data"))
-    assert [one.path for one in found] == ["data/A", "data/a b.lance", "data/b", "data/sub/d"]
+    assert [one.path for one in found] == [
+        "data/A",
+        "data/a b.lance",
+        "data/b",
+        "data/sub/d",
+    ]
     assert [one.size_bytes for one in found] == [6, 14, 6, 10]
     age = datetime.now(UTC) - found[0].modified
     assert abs(age) < timedelta(minutes=10)
@@ -198,7 +225,9 @@ def test_what_is_missing_is_named(store: Store) -> None:
         store.open("_versions/7.manifest")
 
 
-@pytest.mark.parametrize("path", ["../x", "/etc/passwd", "a/../../x", "%2e%2e/x", "a\\b", "a\0b", ""])
+@pytest.mark.parametrize(
+    "path", ["../x", "/etc/passwd", "a/../../x", "%2e%2e/x", "a\\b", "a\0b", ""]
+)
 def test_no_verb_leaves_the_root(store: Store, path: str) -> None:
     for verb in (
         lambda: store.open(path),

@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 from pennon.errors import ArgumentError, FormatError
-from pennon.io.paths import Location, check_path, check_prefix, parse_uri, resolve_below, safe_join
+from pennon.io.paths import (
+    Location,
+    check_path,
+    check_prefix,
+    parse_uri,
+    resolve_below,
+    safe_join,
+)
 
 ESCAPES = [
     "",
@@ -52,7 +59,16 @@ def test_paths_that_could_leave_the_root_are_refused(path: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["x", "data/x.lance", "a/b/c", "_refs/branches/a%2Fb.json", "..x/y..", "ü b", "100%", "a=1/b"],
+    [
+        "x",
+        "data/x.lance",
+        "a/b/c",
+        "_refs/branches/a%2Fb.json",
+        "..x/y..",
+        "ü b",
+        "100%",
+        "a=1/b",
+    ],
 )
 def test_plain_paths_are_kept_as_they_are(path: str) -> None:
     assert check_path(path) == path
@@ -68,7 +84,9 @@ def test_prefixes_may_be_the_root_and_end_in_a_slash() -> None:
         check_prefix("data//")
 
 
-def test_links_inside_of_the_root_are_followed_and_others_refused(tmp_path: Path) -> None:
+def test_links_inside_of_the_root_are_followed_and_others_refused(
+    tmp_path: Path,
+) -> None:
     root = tmp_path / "root"
     (root / "data").mkdir(parents=True)
     (tmp_path / "secret").write_bytes(b"s")

@@ -9,9 +9,9 @@ from pennon.encoding.kernels.gather import gather, scatter, total_size
 
 SOURCE = np.random.default_rng(7).integers(0, 256, 1000, np.uint8)
 RANGES = st.lists(
-    st.tuples(st.integers(0, 1000), st.one_of(st.just(4), st.just(8), st.integers(0, 300))).map(
-        lambda pair: (pair[0], min(pair[0] + pair[1], 1000))
-    ),
+    st.tuples(
+        st.integers(0, 1000), st.one_of(st.just(4), st.just(8), st.integers(0, 300))
+    ).map(lambda pair: (pair[0], min(pair[0] + pair[1], 1000))),
     max_size=60,
 )
 
@@ -49,7 +49,13 @@ def test_scatter_undoes_gather(ranges: list[tuple[int, int]], random: object) ->
     assert target.tobytes() == expected.tobytes()
 
 
-BAD = [([-1], [4]), ([5], [4]), ([0], [1001]), ([1001], [1001]), ([0, -(2**63)], [1, 2**63 - 1])]
+BAD = [
+    ([-1], [4]),
+    ([5], [4]),
+    ([0], [1001]),
+    ([1001], [1001]),
+    ([0, -(2**63)], [1, 2**63 - 1]),
+]
 
 
 @pytest.mark.parametrize(("starts", "ends"), BAD)
@@ -83,7 +89,15 @@ def test_sizes_must_agree() -> None:
 
 @pytest.mark.parametrize(
     ("source", "target", "size"),
-    [(0, 0, 11), (995, 0, 6), (0, 5, 6), (-1, 0, 1), (0, -1, 1), (0, 0, -1), (2**63 - 1, 0, 1)],
+    [
+        (0, 0, 11),
+        (995, 0, 6),
+        (0, 5, 6),
+        (-1, 0, 1),
+        (0, -1, 1),
+        (0, 0, -1),
+        (2**63 - 1, 0, 1),
+    ],
 )
 def test_pieces_outside_are_refused(source: int, target: int, size: int) -> None:
     out = np.zeros(10, np.uint8)

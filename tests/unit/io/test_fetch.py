@@ -1,0 +1,121 @@
+"""Plans of requests, and the answers that are put together from them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pennon.io.fetch import Fetcher, FetchLimits, plan_fetch, worker_pool
+from pennon.ranges import ByteRequest, Extent, Gather
+
+BODY = np.random.default_rng(3).integers(0, 256, 5000, np.uint8).tobytes()
+SMALL = FetchLimits(gap_bytes=10, request_bytes=100, concurrency=3)
+
+
+def gather(*ranges: tuple[int, int]) -> Gather:
+    pairs = np.array(ranges, np.int64).reshape(-1, 2)
+    return Gather(pairs[:, 0], pairs[:, 1])
+
+
+def spans(extents: tuple[Extent, ...]) -> list[tuple[int, int]]:
+    return [(one.position, one.end) for one in extents]
+
+
+def test_ranges_closer_than_the_gap_become_one_request() -> None:
+    plan = plan_fetch([Extent(50, 5), gather((0, 10), (20, 30)), Extent(41, 4)], SMALL)
+    assert spans(plan.groups) == [(0, 30), (41, 55)]
+    assert plan.requests == ((Extent(0, 30),), (Extent(41, 14),))
+    assert (plan.count, plan.size_bytes) == (2, 44)
+
+
+def test_a_range_inside_of_another_does_not_cut_it() -> None:
+    plan = plan_fetch([Extent(0, 90), Extent(5, 2), Extent(95, 5)], SMALL)
+    assert spans(plan.groups) == [(0, 100)]
+
+
+def test_long_groups_are_split_evenly() -> None:
+    plan = plan_fetch([Extent(7, 250)], SMALL)
+    assert spans(plan.groups) == [(7, 257)]
+    assert spans(plan.requests[0]) == [(7, 90), (90, 173), (173, 257)]
+
+
+@pytest.mark.parametrize(
+    "requests", [[], [Extent(5, 0)], [gather()], [gather((5, 5), (9, 9))]]
+)
+def test_nothing_asked_is_nothing_read(requests: list[ByteRequest]) -> None:
+    plan = plan_fetch(requests, SMALL)
+    assert (plan.count, plan.size_bytes, plan.groups) == (0, 0, ())
+
+
+RANGE = st.tuples(st.integers(0, 5000), st.integers(0, 400)).map(
+    lambda pair: (pair[0], min(pair[0] + pair[1], 5000))
+)
+REQUEST = st.one_of(
+    RANGE.map(lambda pair: Extent(pair[0], pair[1] - pair[0])),
+    st.lists(RANGE, max_size=12).map(lambda ranges: gather(*ranges)),
+)
+
+
+def slow_answer(request: ByteRequest) -> bytes:
+    if isinstance(request, Extent):
+        return BODY[request.position : request.end]
+    pairs = zip(request.starts, request.ends, strict=True)
+    return b"".join(BODY[start:end] for start, end in pairs)
+
+
+@given(st.lists(REQUEST, max_size=8), st.integers(0, 500), st.integers(1, 700))
+def test_answers_equal_slices_whatever_the_limits(
+    requests: list[ByteRequest], gap: int, longest: int
+) -> None:
+    limits = FetchLimits(gap, longest, 3)
+    asked: list[Extent] = []
+
+    def read(extent: Extent) -> pa.Buffer:
+        asked.append(extent)
+        return pa.py_buffer(BODY[extent.position : extent.end])
+
+    answers = Fetcher("x", len(BODY), limits, read).fetch(requests)
+    assert [a.to_pybytes() for a in answers] == [
+        slow_answer(request) for request in requests
+    ]
+    plan = plan_fetch(requests, limits)
+    assert len(asked) == plan.count
+    assert all(0 < extent.size_bytes <= longest for extent in asked)
+    for before, after in zip(plan.groups, plan.groups[1:], strict=False):
+        assert after.position - before.end > gap
+
+
+def test_a_failing_request_fails_the_round() -> None:
+    def read(extent: Extent) -> pa.Buffer:
+        if extent.position > 100:
+            message = "broken"
+            raise ConnectionError(message)
+        return pa.py_buffer(bytes(extent.size_bytes))
+
+    fetcher = Fetcher("x", 5000, SMALL, read)
+    with pytest.raises(ConnectionError, match="broken"):
+        fetcher.fetch([Extent(0, 4), Extent(2000, 4)])
+
+
+def test_requests_of_one_round_run_at_once() -> None:
+    """Each request waits for the others, so that one after the other would never end."""
+    import threading
+
+    together = threading.Barrier(3, timeout=20)
+
+    def read(extent: Extent) -> pa.Buffer:
+        together.wait()
+        return pa.py_buffer(bytes(extent.size_bytes))
+
+    answers = Fetcher("x", 5000, SMALL, read).fetch(
+        [Extent(0, 4), Extent(1000, 4), Extent(2000, 4)]
+    )
+    assert [answer.size for answer in answers] == [4, 4, 4]
+
+
+def test_a_process_has_one_pool_of_a_size() -> None:
+    assert worker_pool(3) is worker_pool(3)
+    assert worker_pool(3) is not worker_pool(2)

@@ -1,0 +1,308 @@
+"""The local file system: durability, faults, links, processes."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pennon.errors import (
+    AlreadyExistsError,
+    FormatError,
+    LanceError,
+    NotFoundError,
+    StoreError,
+    UnsupportedError,
+)
+from pennon.io import LocalStore, open_store
+from pennon.ranges import Extent, Gather
+
+MANIFEST = "_versions/1.manifest"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> LocalStore:
+    root = str(tmp_path / "t.lance")
+    return LocalStore(root, root)
+
+
+def files(store: LocalStore) -> list[str]:
+    return [found.path for found in store.list("")]
+
+
+def record(monkeypatch: pytest.MonkeyPatch, names: list[str]) -> list[str]:
+    """Return a list that grows by the name of every call of these functions of ``os``."""
+    calls: list[str] = []
+
+    def spy(name: str) -> Callable[..., Any]:
+        real = getattr(os, name)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            calls.append(name)
+            return real(*args, **kwargs)
+
+        return call
+
+    for name in names:
+        monkeypatch.setattr(os, name, spy(name))
+    return calls
+
+
+def test_a_commit_syncs_the_bytes_before_the_name_and_then_the_folder(
+    store: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.put("_versions/0.manifest", b"")
+    calls = record(monkeypatch, ["write", "fsync", "link", "replace", "unlink"])
+    store.put_if_absent(MANIFEST, b"1")
+    assert calls == ["write", "fsync", "link", "fsync", "unlink"]
+    calls.clear()
+    store.put("data/x", b"1")
+    assert calls == [
+        "fsync",
+        "write",
+        "fsync",
+        "replace",
+        "fsync",
+    ]  # the first: of the new folder
+
+
+@pytest.mark.parametrize("step", [1, 7])
+def test_short_writes_are_continued(
+    store: LocalStore, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    real = os.write
+    monkeypatch.setattr(os, "write", lambda fd, data: real(fd, data[:step]))
+    body = bytes(range(256)) * 4
+    store.put_if_absent(MANIFEST, body)
+    store.put("data/x", body)
+    for path in (MANIFEST, "data/x"):
+        assert store.open(path).read([Extent(0, len(body))])[0].to_pybytes() == body
+
+
+def fail_at(
+    monkeypatch: pytest.MonkeyPatch, name: str, nth: int, code: int
+) -> list[int]:
+    """Let the ``nth`` call of ``os.name`` fail; returns a list that has one entry per call."""
+    real = getattr(os, name)
+    calls: list[int] = []
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        calls.append(1)
+        if len(calls) == nth:
+            raise OSError(code, os.strerror(code))
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(os, name, call)
+    return calls
+
+
+@pytest.mark.parametrize("name", ["write", "fsync", "link", "replace", "open", "mkdir"])
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EDQUOT])
+def test_any_failing_step_leaves_no_torn_file_and_is_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, code: int
+) -> None:
+    body = bytes(1_000_000)
+
+    def stream(store: LocalStore) -> None:
+        with store.open_writer("data/x") as writer:
+            for start in range(0, len(body), 150_000):
+                writer.write(body[start : start + 150_000])
+
+    fired = 0
+    for verb in (stream, lambda store: store.put_if_absent(MANIFEST, body)):
+        for nth in range(1, 20):
+            root = str(tmp_path / f"{fired}-{nth}")
+            store = LocalStore(root, root)
+            with monkeypatch.context() as patch:
+                calls = fail_at(patch, name, nth, code)
+                try:
+                    verb(store)
+                except LanceError as error:
+                    assert isinstance(error, StoreError), error
+            assert [
+                found.path for found in store.list("") if ".tmp" in found.path
+            ] == []
+            assert {found.size_bytes for found in store.list("")} <= {len(body)}
+            if len(calls) < nth:
+                break
+            fired += 1
+    assert fired > 0
+
+
+def test_without_hard_links_a_commit_is_refused(
+    store: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_at(monkeypatch, "link", 1, errno.EOPNOTSUPP)
+    with pytest.raises(UnsupportedError, match="hard links"):
+        store.put_if_absent(MANIFEST, b"1")
+    assert files(store) == []
+
+
+def test_a_link_whose_answer_was_lost_is_a_success(
+    store: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.link
+
+    def link(source: str, target: str) -> None:
+        real(source, target)
+        raise FileExistsError(errno.EEXIST, "as network file systems do")
+
+    monkeypatch.setattr(os, "link", link)
+    store.put_if_absent(MANIFEST, b"1")
+    assert files(store) == [MANIFEST]
+
+
+def test_a_lost_race_leaves_the_winner_and_no_temporary(store: LocalStore) -> None:
+    store.put_if_absent(MANIFEST, b"first")
+    with pytest.raises(AlreadyExistsError):
+        store.put_if_absent(MANIFEST, b"second")
+    assert files(store) == [MANIFEST]
+    assert store.open(MANIFEST).read([Extent(0, 5)])[0].to_pybytes() == b"first"
+
+
+def test_an_unfinished_file_has_a_name_that_readers_ignore(store: LocalStore) -> None:
+    writer = store.open_writer("_versions/1.manifest")
+    writer.write(bytes(1_000_000))
+    (path,) = files(store)
+    assert path.startswith("_versions/.tmp_")
+    assert not path.endswith("manifest")
+    writer.abort()
+    assert files(store) == []
+
+
+RACE = """
+import sys
+from pennon.errors import AlreadyExistsError
+from pennon.io import open_store
+store, name = open_store(sys.argv[1]), sys.argv[2].encode()
+sys.stdin.readline()
+for version in range(60):
+    try:
+        store.put_if_absent(f"_versions/{version}.manifest", name)
+        print(version)
+    except AlreadyExistsError:
+        pass
+"""
+
+
+def test_of_processes_that_race_exactly_one_wins_each_name(store: LocalStore) -> None:
+    racers = [
+        subprocess.Popen(
+            [sys.executable, "-c", RACE, store.root, str(number)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(3)
+    ]
+    for racer in racers:
+        assert racer.stdin is not None
+        racer.stdin.write("go\n")
+        racer.stdin.flush()
+    won = {}
+    for number, racer in enumerate(racers):
+        for version in racer.communicate(timeout=60)[0].split():
+            assert version not in won
+            won[version] = str(number)
+    assert len(won) == 60
+    for version, name in won.items():
+        reader = store.open(f"_versions/{version}.manifest")
+        assert reader.read([Extent(0, 1)])[0].to_pybytes().decode() == name
+    assert len(files(store)) == 60
+
+
+def test_a_reader_survives_a_fork(store: LocalStore) -> None:
+    store.put("data/x", b"0123456789")
+    reader = store.open("data/x")
+    one = np.array([3], np.int64)
+    child = os.fork()
+    if child == 0:
+        answers = reader.read([Extent(0, 2), Gather(one, one + 2)])
+        os._exit(0 if [a.to_pybytes() for a in answers] == [b"01", b"34"] else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_an_extent_is_a_view_of_one_map_and_keeps_no_descriptor(
+    store: LocalStore,
+) -> None:
+    store.put("data/x", bytes(100_000))
+    before = len(os.listdir("/proc/self/fd"))
+    readers = [store.open("data/x") for _ in range(20)]
+    assert len(os.listdir("/proc/self/fd")) == before
+    first, second = readers[0].read([Extent(0, 100_000), Extent(64, 10)])
+    assert readers[0].is_mapped
+    assert second.address == first.address + 64
+    assert not first.is_mutable
+
+
+def test_the_root_may_be_a_link_but_nothing_below_it_leads_out(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "x").write_bytes(b"secret")
+    (tmp_path / "link.lance").symlink_to("real")
+    store = open_store(tmp_path / "link.lance")
+    store.put("data/x", b"1")
+    assert (tmp_path / "real" / "data" / "x").read_bytes() == b"1"
+    (tmp_path / "real" / "out").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "real" / "data" / "y").symlink_to(tmp_path / "elsewhere" / "x")
+    for verb in (
+        lambda: store.open("out/x"),
+        lambda: store.open("data/y"),
+        lambda: store.put("out/new", b""),
+        lambda: store.put_if_absent("out/new", b""),
+        lambda: store.open_writer("out/new"),
+        lambda: store.delete("out/x"),
+        lambda: list(store.list("out")),
+    ):
+        with pytest.raises(FormatError, match="symbolic link"):
+            verb()
+    store.put("data/y", b"replaces the link itself")
+    assert (tmp_path / "elsewhere" / "x").read_bytes() == b"secret"
+
+
+def test_folders_and_pipes_are_no_objects(store: LocalStore) -> None:
+    store.put("data/x", b"1")
+    os.mkfifo(f"{store.root}/data/pipe")
+    for path in ("data", "data/pipe", "data/x/y"):
+        with pytest.raises(NotFoundError):
+            store.open(path)
+    assert files(store) == ["data/x"]
+
+
+def test_new_files_obey_the_umask(store: LocalStore) -> None:
+    before = os.umask(0o027)
+    try:
+        store.put_if_absent(MANIFEST, b"1")
+    finally:
+        os.umask(before)
+    assert os.stat(f"{store.root}/{MANIFEST}").st_mode & 0o777 == 0o640
+
+
+def test_a_full_disk_is_reported_by_the_system_itself(store: LocalStore) -> None:
+    """RLIMIT_FSIZE stops the write in the kernel, so no function is replaced here."""
+    script = """
+import resource, signal, sys
+from pennon.errors import StoreError
+from pennon.io import open_store
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+store = open_store(sys.argv[1])
+for verb in (store.put, store.put_if_absent):
+    try:
+        verb("data/x", bytes(400_000))
+    except StoreError as error:
+        print(error)
+"""
+    command = [sys.executable, "-c", script, store.root]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.count("File too large") == 2
+    assert files(store) == []

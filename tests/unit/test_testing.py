@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from pennon.errors import AlreadyExistsError, NotFoundError, StoreError
+from pennon.io.fetch import FetchLimits
+from pennon.ranges import Extent, Gather
+from pennon.testing import CountingStore, Fault, FaultyStore, LatencyStore, MemoryStore
+
+KIB = 1024
+
+
+@pytest.fixture
+def memory() -> MemoryStore:
+    store = MemoryStore(uuid.uuid4().hex)
+    store.put("data/x", bytes(range(256)) * 4 * KIB)
+    return store
+
+
+def test_rounds_requests_and_bytes_are_counted_by_path(memory: MemoryStore) -> None:
+    store = CountingStore(memory)
+    reader = store.open("data/x")
+    starts = np.array([0, 100, 500 * KIB], np.int64)
+    reader.read([Gather(starts, starts + 8), Extent(100, 4)])
+    reader.read([Extent(7, 0)])
+    reader.read([])
+    assert (store.counts.rounds, store.counts.requests) == (1, 2)
+    assert (store.counts.read_bytes, store.counts.asked_bytes) == (108 + 8, 8 + 8 + 8)
+    assert store.by_path["data/x"] == store.counts
+    assert store.counts.verbs == {"open": 1, "read": 3}
+    assert reader.is_mapped
+
+
+def test_verbs_and_written_bytes_are_counted(memory: MemoryStore) -> None:
+    store = CountingStore(memory)
+    with store.open_writer("data/y") as writer:
+        writer.write(b"abc")
+        writer.write(b"de")
+        assert writer.tell() == 5
+    store.put("a", b"1")
+    store.put_if_absent("b", b"22")
+    with pytest.raises(AlreadyExistsError):
+        store.put_if_absent("b", b"22")
+    store.delete("a")
+    assert [found.path for found in store.list("data")] == ["data/x", "data/y"]
+    assert store.counts.verbs == {
+        "open_writer": 1,
+        "write": 2,
+        "close": 1,
+        "put": 1,
+        "put_if_absent": 2,
+        "delete": 1,
+        "list": 1,
+    }
+    assert store.by_path["data/y"].written_bytes == 5
+    store.reset()
+    assert store.counts.verbs == {}
+    assert store.by_path == {}
+
+
+def test_latency_is_one_wait_a_round_and_one_a_verb(memory: MemoryStore) -> None:
+    waited: list[float] = []
+    store = LatencyStore(memory, waited.append, 0.5, FetchLimits(0, 8, 2))
+    store.open("data/x").read([Extent(0, 8), Extent(100, 8), Extent(200, 8)])
+    assert waited == [0.5] * 3  # open; three requests, two at once
+    waited.clear()
+    with store.open_writer("data/y") as writer:
+        writer.write(b"1")
+    assert waited == [0.5]
+
+
+def test_the_nth_call_fails_before_it_does_anything(memory: MemoryStore) -> None:
+    store = FaultyStore(memory, Fault(2, verbs=frozenset({"put"})))
+    store.put("a", b"1")
+    with pytest.raises(StoreError, match="injected"):
+        store.put("b", b"1")
+    store.put("c", b"1")
+    assert (store.calls, store.fired) == (3, 1)
+    assert [found.path for found in memory.list("")] == ["a", "c", "data/x"]
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        lambda store: store.put("new", b"1"),
+        lambda store: store.put_if_absent("new", b"1"),
+    ],
+)
+def test_a_lost_answer_is_a_failure_that_did_its_work(
+    memory: MemoryStore, verb: Callable[[FaultyStore], None]
+) -> None:
+    store = FaultyStore(memory, Fault(1, "after"))
+    with pytest.raises(StoreError):
+        verb(store)
+    assert memory.open("new").size_bytes == 1
+
+
+def test_a_torn_write_leaves_half_and_aborts(memory: MemoryStore) -> None:
+    store = FaultyStore(memory, Fault(1, "torn", frozenset({"put", "write"})))
+    with pytest.raises(StoreError):
+        store.put("whole", b"1234")
+    assert memory.open("whole").size_bytes == 2
+    store = FaultyStore(memory, Fault(1, "torn", frozenset({"write"})))
+    with pytest.raises(StoreError), store.open_writer("data/y") as writer:
+        writer.write(b"1234")
+    with pytest.raises(NotFoundError):
+        memory.open("data/y")
+
+
+@pytest.mark.parametrize("kind", ["before", "after"])
+@pytest.mark.parametrize(
+    "verb", ["open", "list", "read", "write", "close", "delete", "open_writer"]
+)
+def test_every_verb_can_fail_in_both_ways(
+    memory: MemoryStore, kind: str, verb: str
+) -> None:
+    def everything(store: FaultyStore) -> None:
+        with store.open_writer("data/y") as writer:
+            writer.write(b"1234")
+        list(store.list("data"))
+        store.open("data/x").read([Extent(0, 1)])
+        store.delete("data/y")
+
+    store = FaultyStore(memory, Fault(1, kind, frozenset({verb})))
+    with pytest.raises(StoreError):
+        everything(store)
+    assert store.fired == 1
+    everything(store)
+    assert store.fired == 1
+
+
+def test_a_fault_may_repeat_and_raise_what_the_test_likes(memory: MemoryStore) -> None:
+    store = FaultyStore(
+        memory, Fault(2, repeat=True, error=lambda: TimeoutError("late"))
+    )
+    store.open("data/x")
+    for _ in range(3):
+        with pytest.raises(TimeoutError):
+            store.open("data/x")
+    assert store.fired == 3

@@ -1,0 +1,130 @@
+"""The end of a data file: the footer, and the two tables that it points at.
+
+::
+
+    ... | column metadata | column table | buffer table | footer |
+
+    footer, 40 bytes, little-endian
+        u64  position of the first column's metadata
+        u64  position of the column table     (position, size) of each column's metadata, u64 each
+        u64  position of the buffer table     (position, size) of each global buffer, u64 each
+        u32  number of global buffers
+        u32  number of columns
+        u16  major version
+        u16  minor version
+        "LANC"
+
+Between any two parts there may be padding.  Global buffer 0 holds the schema and the row count.
+
+Source: seed 001, "File Structure".
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from pennon.errors import FormatError, UnsupportedError
+from pennon.ranges import Extent
+from pennon.schema.version import V2_0, FileVersion
+
+FOOTER_BYTES: Final = 40
+MAGIC: Final = b"LANC"
+NEWEST: Final = V2_0
+"""The newest file version that `pennon.file` reads and writes."""
+
+_LAYOUT: Final = struct.Struct("<QQQIIHH4s")
+_VERSION: Final = struct.Struct("<HH4s")
+_ENTRY_BYTES: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """What the last 40 bytes say, checked: all parts lie in the file, in front of the footer."""
+
+    version: FileVersion
+    numbers: tuple[int, int]
+    """Major and minor version as they stand in the file: 2.0 is (2, 0) or, early, (0, 3)."""
+    column_metadata_position: int
+    column_table: Extent
+    buffer_table: Extent
+
+    @property
+    def num_columns(self) -> int:
+        """Return the number of columns."""
+        return self.column_table.size_bytes // _ENTRY_BYTES
+
+    @property
+    def num_global_buffers(self) -> int:
+        """Return the number of global buffers."""
+        return self.buffer_table.size_bytes // _ENTRY_BYTES
+
+
+def parse_footer(tail: bytes, size_bytes: int) -> Footer:
+    """Return the footer of a file of ``size_bytes``; ``tail`` are its last bytes, 40 if it has them.
+
+    Raises FormatError if it is no Lance file, UnsupportedError for versions that are not read yet.
+    """
+    version, numbers = _parse_version(tail)
+    if len(tail) < FOOTER_BYTES:
+        message = f"a file of {size_bytes} bytes is too short for a Lance file of version {version}"
+        raise FormatError(message)
+    parts = _LAYOUT.unpack(tail[-FOOTER_BYTES:])
+    metadata, column_table, buffer_table, buffers, columns = parts[:5]
+    end = size_bytes - FOOTER_BYTES
+    if metadata > column_table:
+        message = f"column metadata at {metadata}, behind the column table at {column_table}"
+        raise FormatError(message)
+    return Footer(
+        version,
+        numbers,
+        metadata,
+        _table("column table", column_table, columns, end),
+        _table("global buffer table", buffer_table, buffers, end),
+    )
+
+
+def _parse_version(tail: bytes) -> tuple[FileVersion, tuple[int, int]]:
+    """Return the version, and the numbers as they stand there."""
+    if len(tail) < _VERSION.size:
+        message = f"not a Lance file: it has {len(tail)} bytes"
+        raise FormatError(message)
+    major, minor, magic = _VERSION.unpack(tail[-_VERSION.size :])
+    if magic != MAGIC:
+        message = f"not a Lance file: it ends with {magic!r} instead of {MAGIC!r}"
+        raise FormatError(message)
+    version = FileVersion.from_numbers(major, minor)
+    if version != NEWEST:
+        message = (
+            f"data file of version {version}; this release of Pennon reads version {NEWEST}"
+            f" (write the table with data_storage_version={str(NEWEST)!r})"
+        )
+        raise UnsupportedError(message)
+    return version, (major, minor)
+
+
+def _table(what: str, position: int, entries: int, end: int) -> Extent:
+    if position + entries * _ENTRY_BYTES > end:
+        message = f"{what} of {entries} entries at {position} leaves the file"
+        raise FormatError(message)
+    return Extent(position, entries * _ENTRY_BYTES)
+
+
+def parse_table(what: str, data: bytes, size_bytes: int) -> tuple[Extent, ...]:
+    """Return the extents that a column table or buffer table lists, in a file of ``size_bytes``.
+
+    Raises FormatError if one leaves the file.
+    """
+    entries = np.frombuffer(data, "<u8").reshape(-1, 2)
+    extents = tuple(Extent(position, size) for position, size in entries.tolist())
+    for number, extent in enumerate(extents):
+        if extent.end > size_bytes:
+            message = (
+                f"{what} {number} is said to be bytes {extent.position}..{extent.end} of a file of"
+                f" {size_bytes}"
+            )
+            raise FormatError(message)
+    return extents

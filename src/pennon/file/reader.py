@@ -1,0 +1,184 @@
+"""One data file, opened: what it holds and how to get at it.
+
+Opening reads the last 64 KiB once.  That nearly always has the footer, both tables, the schema and
+the metadata of all columns; what lies further in front is read when it is asked for.  After that an
+opened file does not change, but for remembering the column metadata that it parsed, so threads may
+share it.
+
+Reading a field is a value, too: `DataFile.read_field` returns steps (`pennon.encoding.steps`), and
+whoever runs them decides which fields go together into one round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Final
+
+import pyarrow as pa
+
+from pennon.encoding.rows import Rows
+from pennon.encoding.steps import Steps, run
+from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
+from pennon.file.footer import FOOTER_BYTES, Footer, parse_footer, parse_table
+from pennon.file.layout import columns_of_schema
+from pennon.file.wire import Column, parse_column, parse_file_descriptor
+from pennon.io.store import ObjectReader
+from pennon.ranges import ByteRequest, Extent
+from pennon.schema.field import Field, Schema
+from pennon.schema.version import FileVersion
+from pennon.schema.wire import parse_fields
+from pennon.units import KIB, ColumnIndex, FieldId
+
+TAIL_BYTES: Final = 64 * KIB
+
+
+class DataFile:
+    """A data file of version 2.0, opened for reading."""
+
+    def __init__(
+        self,
+        source: ObjectReader,
+        footer: Footer,
+        tail: pa.Buffer,
+        column_extents: tuple[Extent, ...],
+        global_buffers: tuple[Extent, ...],
+        descriptor: bytes,
+    ) -> None:
+        self.source = source
+        self.footer = footer
+        self.column_extents = column_extents
+        """Where the metadata of each column lies."""
+        self.global_buffers = global_buffers
+        """Where the global buffers lie; number 0 is the file descriptor."""
+        self._tail = tail
+        self._columns: dict[int, Column] = {}
+        self._descriptor = parse_file_descriptor(descriptor)
+        self.num_rows = self._descriptor.length
+
+    @classmethod
+    def open(cls, source: ObjectReader) -> DataFile:
+        """Open a data file: one read of its end, and another if its tables are very long.
+
+        Raises FormatError if it is damaged or no Lance file, UnsupportedError for other versions.
+        """
+        try:
+            return _open(source)
+        except LanceError as error:
+            raise error.located(Breadcrumb(file=source.path)) from error.__cause__
+
+    @property
+    def version(self) -> FileVersion:
+        """Return the file version: 2.0."""
+        return self.footer.version
+
+    @cached_property
+    def schema(self) -> Schema:
+        """Return the schema that the file itself holds; a table's manifest has it, too."""
+        try:
+            return parse_fields(self._descriptor.schema.fields, self._descriptor.schema.metadata)
+        except LanceError as error:
+            raise error.located(Breadcrumb(file=self.source.path)) from error.__cause__
+
+    @property
+    def num_columns(self) -> int:
+        """Return the number of columns; structs and lists have columns of their own."""
+        return len(self.column_extents)
+
+    @cached_property
+    def column_of(self) -> Mapping[FieldId, ColumnIndex]:
+        """Return the column of each field of the file's own schema.
+
+        Fragments carry this mapping in the manifest; it is for files that stand alone.
+        """
+        return columns_of_schema(self)
+
+    def global_buffer(self, index: int) -> pa.Buffer:
+        """Read one global buffer.  Raises ArgumentError if there is none of that number."""
+        if not 0 <= index < len(self.global_buffers):
+            message = f"global buffer {index} of a file that has {len(self.global_buffers)}"
+            raise ArgumentError(message, where=Breadcrumb(file=self.source.path))
+        (buffer,) = run(self._read_near_end([self.global_buffers[index]]), self.source.read)
+        return buffer
+
+    def columns(self) -> list[Column]:
+        """Return the metadata of all columns, reading what was not read yet."""
+        return run(self.read_columns(range(self.num_columns)), self.source.read)
+
+    def read_columns(self, indices: Iterable[int]) -> Steps[list[Column]]:
+        """Return the steps that read the metadata of columns; no round for those known already."""
+        wanted = list(indices)
+        missing = [index for index in dict.fromkeys(wanted) if index not in self._columns]
+        for index in missing:
+            if not 0 <= index < self.num_columns:
+                message = f"column {index} of a file that has {self.num_columns} columns"
+                raise FormatError(message, where=Breadcrumb(file=self.source.path))
+        extents = [self.column_extents[index] for index in missing]
+        buffers = yield from self._read_near_end(extents)
+        for index, extent, buffer in zip(missing, extents, buffers, strict=True):
+            self._columns[index] = self._parse_column(index, extent, buffer)
+        return [self._columns[index] for index in wanted]
+
+    def read_field(
+        self, field: Field, column_of: Mapping[FieldId, int], rows: Rows
+    ) -> Steps[list[pa.Array]]:
+        """Return the steps that read ``rows`` of a field: arrays in order, one a page touched.
+
+        ``column_of`` says which column a field, or a field below it, is stored in.  The rounds are
+        one for most types, two for strings and lists, one more for each list inside a list.
+        Raises FormatError, UnsupportedError, ArgumentError if there are no such rows.
+        """
+        from pennon.file.columns import read_field  # noqa: PLC0415 - columns knows DataFile
+
+        return read_field(self, field, column_of, rows)
+
+    def read_rows(
+        self, fields: Sequence[Field], column_of: Mapping[FieldId, int], rows: Rows
+    ) -> list[list[pa.Array]]:
+        """Read several fields side by side, in as few rounds as the slowest of them takes."""
+        from pennon.file.columns import read_fields  # noqa: PLC0415 - columns knows DataFile
+
+        return run(read_fields(self, fields, column_of, rows), self.source.read)
+
+    def _parse_column(self, index: int, extent: Extent, buffer: pa.Buffer) -> Column:
+        try:
+            return parse_column(index, buffer.to_pybytes(), self.source.size_bytes)
+        except LanceError as error:
+            place = Breadcrumb(self.source.path, f"#{index}", None, (extent.position, extent.end))
+            raise error.located(place) from error.__cause__
+
+    def _read_near_end(self, extents: Sequence[Extent]) -> Steps[list[pa.Buffer]]:
+        """Return the steps that read extents; those within the tail cost nothing."""
+        first = self.source.size_bytes - self._tail.size
+        return (yield from _read_behind(first, self._tail, extents))
+
+
+def _open(source: ObjectReader) -> DataFile:
+    size = source.size_bytes
+    first = max(0, size - TAIL_BYTES)
+    (tail,) = source.read([Extent(first, size - first)])
+    footer = parse_footer(tail.slice(max(0, tail.size - FOOTER_BYTES)).to_pybytes(), size)
+    tables = run(
+        _read_behind(first, tail, [footer.column_table, footer.buffer_table]), source.read
+    )
+    columns = parse_table("metadata of column", tables[0].to_pybytes(), size)
+    buffers = parse_table("global buffer", tables[1].to_pybytes(), size)
+    if not buffers:
+        message = "data file without global buffers, so without a schema"
+        raise FormatError(message)
+    (descriptor,) = run(_read_behind(first, tail, buffers[:1]), source.read)
+    return DataFile(source, footer, tail, columns, buffers, descriptor.to_pybytes())
+
+
+def _read_behind(
+    first: int, tail: pa.Buffer, extents: Sequence[Extent]
+) -> Steps[list[pa.Buffer]]:
+    """Return the steps that read extents of a file of which all from ``first`` on is at hand."""
+    outside: list[ByteRequest] = [extent for extent in extents if extent.position < first]
+    answers = iter((yield outside) if outside else [])
+    return [
+        next(answers)
+        if extent.position < first
+        else tail.slice(extent.position - first, extent.size_bytes)
+        for extent in extents
+    ]

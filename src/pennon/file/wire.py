@@ -1,0 +1,188 @@
+"""Column metadata and the file descriptor: protobuf messages to values.
+
+::
+
+    ColumnMetadata   encoding of the column, buffers of the column, pages
+    Page             number of rows, encoding, buffers (positions and sizes, side by side)
+    Encoding         none, or an ``Any`` message that is direct (in place) or indirect (elsewhere)
+    FileDescriptor   (global buffer 0) schema and number of rows
+
+Sizes are checked here once, so that nothing behind this module asks for bytes outside the file.
+
+Source: seed 001 and `protos/pennon/proto/file2.proto`; that the bytes of an encoding are an ``Any``
+is the oracle's (and early writers') bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+import numpy as np
+from google.protobuf.any_pb2 import Any as AnyMessage
+from google.protobuf.message import DecodeError
+
+from pennon.encoding.v2_0 import wire
+from pennon.encoding.v2_0.encodings import ArrayEncoding, ColumnEncoding, Values
+from pennon.errors import FormatError
+from pennon.proto import file2_pb2, file_pb2
+from pennon.ranges import Extent, Int64Array
+
+MAX_ROWS: Final = 1 << 62
+"""Far more than any file has; keeps row arithmetic within 64 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Direct:
+    """A serialized encoding (an ``Any`` message) that stands in the metadata itself."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Indirect:
+    """A serialized encoding that stands elsewhere in the file."""
+
+    extent: Extent
+
+
+EncodingBytes: TypeAlias = Direct | Indirect | None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page: some rows of a column."""
+
+    rows: int
+    priority: int
+    encoding: EncodingBytes
+    buffers: tuple[Extent, ...]
+
+    @property
+    def extent(self) -> tuple[int, int] | None:
+        """Return the range of bytes that the page's buffers span."""
+        if not self.buffers:
+            return None
+        return min(b.position for b in self.buffers), max(b.end for b in self.buffers)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """One column: ``first_rows`` has the number of each page's first row, and the total at last."""
+
+    index: int
+    encoding: EncodingBytes
+    pages: tuple[Page, ...]
+    buffers: tuple[Extent, ...]
+    first_rows: Int64Array
+
+    @property
+    def rows(self) -> int:
+        """Return the number of rows (of items, if it is the column of a list's items)."""
+        return int(self.first_rows[-1])
+
+
+def parse_column(index: int, data: bytes, size_bytes: int) -> Column:
+    """Return column ``index`` from its ``ColumnMetadata``; the file has ``size_bytes``.
+
+    Raises FormatError if the bytes are no such message or point outside the file.
+    """
+    message = file2_pb2.ColumnMetadata()
+    _parse(message, data)
+    pages = tuple(_page(page, size_bytes) for page in message.pages)
+    lengths = [page.rows for page in pages]
+    if sum(lengths) > MAX_ROWS:
+        text = f"pages of {sum(lengths)} rows"
+        raise FormatError(text)
+    first_rows = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    buffers = _extents(message.buffer_offsets, message.buffer_sizes, size_bytes)
+    encoding = _encoding(message.encoding, size_bytes)
+    return Column(index, encoding, pages, buffers, first_rows.astype(np.int64))
+
+
+def parse_file_descriptor(data: bytes) -> file_pb2.FileDescriptor:
+    """Return the ``FileDescriptor``, its number of rows checked; its schema is still a message.
+
+    Raises FormatError if the bytes are no such message.
+    """
+    message = file_pb2.FileDescriptor()
+    _parse(message, data)
+    if message.length > MAX_ROWS:
+        text = f"file of {message.length} rows"
+        raise FormatError(text)
+    return message
+
+
+@lru_cache(maxsize=1024)
+def parse_array_encoding(data: bytes) -> ArrayEncoding:
+    """Return the array encoding in an ``Any`` message; pages of a column mostly repeat it."""
+    return wire.parse_array_encoding(_unwrap(data, "ArrayEncoding"))
+
+
+@lru_cache(maxsize=64)
+def parse_column_encoding(data: bytes) -> ColumnEncoding:
+    """Return the column encoding in an ``Any`` message."""
+    return wire.parse_column_encoding(_unwrap(data, "ColumnEncoding"))
+
+
+def column_encoding_or_values(data: bytes | None) -> ColumnEncoding:
+    """Return the encoding of a column; one that says nothing holds plain values."""
+    return Values() if data is None else parse_column_encoding(data)
+
+
+def _parse(
+    message: file2_pb2.ColumnMetadata | file_pb2.FileDescriptor | AnyMessage, data: bytes
+) -> None:
+    try:
+        message.ParseFromString(data)
+    except DecodeError as error:
+        text = f"not a valid {type(message).__name__} message: {error}"
+        raise FormatError(text) from error
+
+
+def _unwrap(data: bytes, name: str) -> bytes:
+    """Return the bytes of the message inside an ``Any``, which must be of the kind ``name``."""
+    message = AnyMessage()
+    _parse(message, data)
+    kind = message.type_url.rpartition("/")[2].rpartition(".")[2]
+    if kind != name:
+        text = f"expected an encoding of kind {name}, found {message.type_url!r}"
+        raise FormatError(text)
+    return message.value
+
+
+def _page(message: file2_pb2.ColumnMetadata.Page, size_bytes: int) -> Page:
+    buffers = _extents(message.buffer_offsets, message.buffer_sizes, size_bytes)
+    encoding = _encoding(message.encoding, size_bytes)
+    return Page(message.length, message.priority, encoding, buffers)
+
+
+def _extents(
+    positions: Sequence[int], sizes: Sequence[int], size_bytes: int
+) -> tuple[Extent, ...]:
+    if len(positions) != len(sizes):
+        text = f"{len(positions)} buffer positions but {len(sizes)} buffer sizes"
+        raise FormatError(text)
+    extents = tuple(Extent(*both) for both in zip(positions, sizes, strict=True))
+    for extent in extents:
+        if extent.end > size_bytes:
+            text = (
+                f"buffer at bytes {extent.position}..{extent.end} of a file of {size_bytes} bytes"
+            )
+            raise FormatError(text)
+    return extents
+
+
+def _encoding(message: file2_pb2.Encoding, size_bytes: int) -> EncodingBytes:
+    arm = message.WhichOneof("location")
+    if arm == "direct":
+        return Direct(message.direct.encoding)
+    if arm == "indirect":
+        extent = Extent(message.indirect.buffer_location, message.indirect.buffer_length)
+        if extent.end > size_bytes:
+            text = f"encoding at bytes {extent.position}..{extent.end} of a file of {size_bytes}"
+            raise FormatError(text)
+        return Indirect(extent)
+    return None

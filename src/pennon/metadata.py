@@ -1,0 +1,283 @@
+"""Fragments as pylance's users see them: plain, mutable dataclasses that turn into JSON.
+
+Inside Pennon a fragment is `pennon.table.manifest.Fragment`; these classes have pylance's names,
+fields and JSON, so that what one library wrote for another process, the other can commit.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from pennon.errors import ArgumentError
+from pennon.table.manifest import (
+    DataFileRef,
+    DeletionFileRef,
+    DeletionKind,
+    ExternalFile,
+    Fragment,
+    Sequence,
+)
+from pennon.units import FieldId, FragmentId
+
+_KINDS = {"array": DeletionKind.ARROW, "bitmap": DeletionKind.BITMAP}
+
+
+@dataclass
+class DataFile:
+    """A data file of a fragment; ``path`` is relative to the table's ``data/``."""
+
+    path: str
+    fields: list[int]
+    column_indices: list[int] = field(default_factory=list)
+    file_major_version: int = 0
+    file_minor_version: int = 0
+    file_size_bytes: int | None = None
+    base_id: int | None = None
+
+    @classmethod
+    def from_ref(cls, ref: DataFileRef) -> Self:
+        """Return the data file of a manifest."""
+        return cls(
+            ref.path,
+            list(ref.field_ids),
+            list(ref.column_indices),
+            ref.major,
+            ref.minor,
+            ref.size_bytes,
+            ref.base_id,
+        )
+
+    def to_ref(self) -> DataFileRef:
+        """Return what a manifest holds."""
+        return DataFileRef(
+            str(self.path),
+            tuple(FieldId(number) for number in self.fields),
+            tuple(self.column_indices or ()),
+            self.file_major_version,
+            self.file_minor_version,
+            self.file_size_bytes,
+            self.base_id,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return pylance's JSON object."""
+        return {
+            "fields": list(self.fields),
+            "column_indices": list(self.column_indices),
+            "file_major_version": self.file_major_version,
+            "file_minor_version": self.file_minor_version,
+            "file_size_bytes": self.file_size_bytes,
+            "base_id": self.base_id,
+            "path": str(self.path),
+        }
+
+
+@dataclass
+class DeletionFile:
+    """A deletion file; ``file_type`` is ``array`` (an Arrow file) or ``bitmap`` (Roaring)."""
+
+    read_version: int
+    id: int
+    file_type: str
+    num_deleted_rows: int
+    base_id: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a file type that does not exist."""
+        if self.file_type not in _KINDS:
+            message = f"deletion file type {self.file_type!r} is neither 'array' nor 'bitmap'"
+            raise ArgumentError(message)
+
+    @classmethod
+    def from_ref(cls, ref: DeletionFileRef, num_deleted_rows: int) -> Self:
+        """Return the deletion file of a manifest."""
+        kind = next(name for name, kind in _KINDS.items() if kind is ref.kind)
+        return cls(ref.read_version, ref.id, kind, num_deleted_rows, ref.base_id)
+
+    def to_ref(self) -> DeletionFileRef:
+        """Return what a manifest holds."""
+        kind = _KINDS[self.file_type]
+        return DeletionFileRef(
+            kind, self.read_version, self.id, self.num_deleted_rows, self.base_id
+        )
+
+    def path(self, fragment_id: int, base_path: str | None = None) -> str:
+        """Return the path relative to the table's root, or below ``base_path``."""
+        relative = self.to_ref().store_path(FragmentId(fragment_id))
+        return relative if base_path is None else f"{base_path}/{relative}"
+
+    def asdict(self) -> dict[str, Any]:
+        """Return pylance's JSON object."""
+        return {
+            "read_version": self.read_version,
+            "id": self.id,
+            "file_type": self.file_type,
+            "num_deleted_rows": self.num_deleted_rows,
+            "base_id": self.base_id,
+        }
+
+    def json(self) -> str:
+        """Return `asdict` as text."""
+        return json.dumps(self.asdict())
+
+    @staticmethod
+    def from_json(text: str) -> DeletionFile:
+        """Parse what `json` returned."""
+        return DeletionFile(**json.loads(text))
+
+
+@dataclass
+class _SequenceMeta:
+    """A serialized sequence, inline or in a file."""
+
+    sequence: Sequence
+
+    _INLINE = "Inline"
+    _EXTERNAL = "External"
+
+    def asdict(self) -> dict[str, Any]:
+        """Return pylance's JSON object."""
+        if isinstance(self.sequence, bytes):
+            return {self._INLINE: list(self.sequence)}
+        place = {
+            "path": self.sequence.path,
+            "offset": self.sequence.offset,
+            "size": self.sequence.size_bytes,
+        }
+        return {self._EXTERNAL: place}
+
+    def json(self) -> str:
+        """Return `asdict` as text."""
+        return json.dumps(self.asdict())
+
+    @classmethod
+    def from_dict(cls, value: dict[str, Any]) -> Self:
+        """Build from `asdict`'s object."""
+        if cls._INLINE in value:
+            return cls(bytes(value[cls._INLINE]))
+        place = value[cls._EXTERNAL]
+        return cls(ExternalFile(place["path"], place["offset"], place["size"]))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Parse what `json` returned."""
+        return cls.from_dict(json.loads(text))
+
+
+class RowIdMeta(_SequenceMeta):
+    """The stable row ids of a fragment."""
+
+
+class RowDatasetVersionMeta(_SequenceMeta):
+    """The table version that each row of a fragment was made or last changed in."""
+
+    _INLINE = "inline"
+    _EXTERNAL = "external"
+
+
+@dataclass
+class FragmentMetadata:
+    """A fragment: its data files (same rows, different columns) and its deleted rows."""
+
+    id: int
+    files: list[DataFile]
+    physical_rows: int
+    deletion_file: DeletionFile | None = None
+    row_id_meta: RowIdMeta | None = None
+    created_at_version_meta: RowDatasetVersionMeta | None = None
+    last_updated_at_version_meta: RowDatasetVersionMeta | None = None
+    overlays: list[Any] = field(default_factory=list)
+
+    @property
+    def num_deletions(self) -> int:
+        """Return how many rows are deleted."""
+        return 0 if self.deletion_file is None else self.deletion_file.num_deleted_rows
+
+    @property
+    def num_rows(self) -> int:
+        """Return how many rows are alive."""
+        return self.physical_rows - self.num_deletions
+
+    def data_files(self) -> list[DataFile]:
+        """Return ``files`` (pylance's old name)."""
+        return self.files
+
+    @classmethod
+    def from_fragment(
+        cls, fragment: Fragment, physical_rows: int | None = None, num_deleted_rows: int = 0
+    ) -> Self:
+        """Return the metadata of a fragment; the counts serve where the manifest has none."""
+        deletion = fragment.deletion_file
+        deleted = None
+        if deletion is not None:
+            known = deletion.num_deleted_rows
+            count = num_deleted_rows if known is None else known
+            deleted = DeletionFile.from_ref(deletion, count)
+        rows = fragment.physical_rows if fragment.physical_rows is not None else physical_rows
+        return cls(
+            fragment.id,
+            [DataFile.from_ref(ref) for ref in fragment.files],
+            rows if rows is not None else 0,
+            deleted,
+            _meta(RowIdMeta, fragment.row_ids),
+            _meta(RowDatasetVersionMeta, fragment.created_at_versions),
+            _meta(RowDatasetVersionMeta, fragment.last_updated_at_versions),
+        )
+
+    def to_fragment(self) -> Fragment:
+        """Return what a manifest holds."""
+        return Fragment(
+            FragmentId(self.id),
+            tuple(file.to_ref() for file in self.files),
+            self.physical_rows,
+            None if self.deletion_file is None else self.deletion_file.to_ref(),
+            _sequence(self.row_id_meta),
+            _sequence(self.last_updated_at_version_meta),
+            _sequence(self.created_at_version_meta),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return an object that ``json.dumps`` takes."""
+        return {
+            "id": self.id,
+            "files": [file.to_dict() for file in self.files],
+            "overlays": list(self.overlays),
+            "physical_rows": self.physical_rows,
+            "deletion_file": None if self.deletion_file is None else self.deletion_file.asdict(),
+            "row_id_meta": _dict(self.row_id_meta),
+            "created_at_version_meta": _dict(self.created_at_version_meta),
+            "last_updated_at_version_meta": _dict(self.last_updated_at_version_meta),
+        }
+
+    @staticmethod
+    def from_json(json_data: str) -> FragmentMetadata:
+        """Parse the text of `to_json`'s object."""
+        data = json.loads(json_data)
+        deletion = data.get("deletion_file")
+        created = data.get("created_at_version_meta")
+        updated = data.get("last_updated_at_version_meta")
+        row_ids = data.get("row_id_meta")
+        return FragmentMetadata(
+            data["id"],
+            [DataFile(**file) for file in data["files"]],
+            data["physical_rows"],
+            None if deletion is None else DeletionFile(**deletion),
+            None if row_ids is None else RowIdMeta.from_dict(row_ids),
+            None if created is None else RowDatasetVersionMeta.from_dict(created),
+            None if updated is None else RowDatasetVersionMeta.from_dict(updated),
+            list(data.get("overlays") or ()),
+        )
+
+
+def _meta(kind: type[Any], sequence: Sequence | None) -> Any:
+    return None if sequence is None else kind(sequence)
+
+
+def _sequence(meta: _SequenceMeta | None) -> Sequence | None:
+    return None if meta is None else meta.sequence
+
+
+def _dict(meta: _SequenceMeta | None) -> dict[str, Any] | None:
+    return None if meta is None else meta.asdict()

@@ -1,0 +1,106 @@
+"""Whatever a caller has, as a stream of Arrow record batches."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from pennon.errors import ArgumentError
+
+
+def as_reader(data: Any, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
+    """Return the data as a reader; nothing that streams is read before the reader is.
+
+    Taken are: a Table, RecordBatch or RecordBatchReader; a pandas or polars frame; a Dataset or
+    Scanner (pyarrow's, ours or pylance's); a dict of lists; a list of dicts; whatever offers
+    ``__arrow_c_stream__`` (a duckdb relation, a Spark DataFrame's Arrow table); and an iterable of
+    record batches, which needs ``schema``.  ``schema`` is used where the data has no schema.
+
+    Raises TypeError for anything else, ArgumentError if a schema is needed.
+    """
+    for convert in (_known_arrow, _frame, _python_values, _arrow_stream):
+        reader = convert(data, schema)
+        if reader is not None:
+            return reader
+    if isinstance(data, Iterable):
+        return _batches(data, schema)
+    message = (
+        f"data of type {type(data).__name__} is not taken; give a Table, RecordBatch or reader, "
+        "a pandas or polars frame, a dataset or scanner, a list of dicts, a dict of lists, or an "
+        "iterable of record batches together with a schema"
+    )
+    raise TypeError(message)
+
+
+def _known_arrow(data: Any, _: pa.Schema | None) -> pa.RecordBatchReader | None:
+    if isinstance(data, pa.RecordBatchReader):
+        return data
+    if isinstance(data, pa.Table):
+        return data.to_reader()
+    if isinstance(data, pa.RecordBatch):
+        return pa.RecordBatchReader.from_batches(data.schema, [data])
+    if callable(getattr(data, "to_reader", None)):  # a scanner
+        return data.to_reader()
+    if callable(getattr(data, "scanner", None)):  # a dataset
+        return data.scanner().to_reader()
+    return None
+
+
+def _frame(data: Any, schema: pa.Schema | None) -> pa.RecordBatchReader | None:
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(data, pandas.DataFrame):
+        return pa.Table.from_pandas(data, schema=schema).to_reader()
+    polars = sys.modules.get("polars")
+    if polars is not None and isinstance(data, polars.DataFrame):
+        return data.to_arrow().to_reader()
+    return None
+
+
+def _python_values(data: Any, schema: pa.Schema | None) -> pa.RecordBatchReader | None:
+    if isinstance(data, dict):
+        return pa.Table.from_pydict(data, schema=schema).to_reader()
+    if isinstance(data, list) and data and isinstance(data[0], dict):
+        return pa.Table.from_pylist(data, schema=schema).to_reader()
+    return None
+
+
+def _arrow_stream(data: Any, _: pa.Schema | None) -> pa.RecordBatchReader | None:
+    if hasattr(data, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(data)
+    return None
+
+
+def _batches(data: Iterable[Any], schema: pa.Schema | None) -> pa.RecordBatchReader:
+    if schema is None:
+        message = "an iterable of record batches needs a schema"
+        raise ArgumentError(message)
+    return pa.RecordBatchReader.from_batches(schema, _cast_batches(data, schema))
+
+
+def _cast_batches(data: Iterable[Any], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for batch in data:
+        if not isinstance(batch, pa.RecordBatch):
+            message = f"expected a RecordBatch, got {type(batch).__name__}"
+            raise TypeError(message)
+        yield batch if batch.schema.equals(schema) else _cast(batch, schema)
+
+
+def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    try:
+        return batch.cast(schema)
+    except (pa.ArrowInvalid, ValueError) as error:
+        message = f"a batch has not the schema that was given: {error}"
+        raise ArgumentError(message) from error
+
+
+def check_metadata(schema: pa.Schema) -> None:
+    """Raise ArgumentError if schema metadata is not text, which is all that a manifest may hold."""
+    for key, value in (schema.metadata or {}).items():
+        try:
+            value.decode()
+        except UnicodeDecodeError:
+            message = f"schema metadata {key!r} is not UTF-8; encode binary metadata as base64"
+            raise ArgumentError(message) from None

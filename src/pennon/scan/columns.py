@@ -1,0 +1,89 @@
+"""From the fields that were read to the columns that are shown.
+
+Fields inside structs are pulled out, and the computed columns are made:
+
+==============  ==================================================================================
+``_rowaddr``    ``fragment_id << 32 | physical offset``: where the row lies in this version
+``_rowid``      its name: the same number, or, in a table with stable row ids, one that stays
+``_rowoffset``  its place among the live rows of the table
+==============  ==================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pennon.ranges import Int64Array
+from pennon.scan.fragment_reader import Chunks, FragmentReader
+from pennon.scan.plan import live_row_count
+from pennon.scan.projection import MetaColumn, OutputColumn, Projection
+from pennon.scan.snapshot import Snapshot
+from pennon.table.manifest import Fragment
+from pennon.units import FragmentId, RowOffset, row_address
+
+UInt64Array: TypeAlias = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """Where rows lie in a fragment: their physical offsets and live offsets."""
+
+    snapshot: Snapshot
+    fragment: Fragment
+    physical: Int64Array
+    live: Int64Array
+
+
+def show_columns(
+    projection: Projection, read: Sequence[Chunks], place: Place | None
+) -> list[Chunks]:
+    """Return the chunks of each output column, given those of each field that was read.
+
+    ``place`` may be None where no computed column is shown.
+    """
+    shown = []
+    for column in projection.columns:
+        if column.meta is not None and place is not None:
+            shown.append([computed_column(column.meta, place)])
+        else:
+            shown.append([_pull_out(chunk, column) for chunk in read[column.top]])
+    return shown
+
+
+def _pull_out(chunk: pa.Array, column: OutputColumn) -> pa.Array:
+    return pc.struct_field(chunk, list(column.path)) if column.path else chunk
+
+
+def computed_column(meta: MetaColumn, place: Place) -> pa.Array:
+    """Return one computed column, uint64."""
+    if meta is MetaColumn.ROW_OFFSET:
+        return pa.array((place.live + _live_rows_before(place)).astype(np.uint64))
+    if meta is MetaColumn.ROW_ID and place.snapshot.manifest.has_stable_row_ids:
+        return pa.array(_stable_ids(place)[place.physical])
+    return pa.array(row_addresses(place.fragment.id, place.physical))
+
+
+def _stable_ids(place: Place) -> UInt64Array:
+    rows = FragmentReader(place.snapshot, place.fragment).physical_rows()
+    return place.snapshot.row_ids(place.fragment, rows)
+
+
+def row_addresses(fragment: FragmentId, physical: Int64Array) -> UInt64Array:
+    """Return the address of each physical offset."""
+    return physical.astype(np.uint64) + np.uint64(row_address(fragment, RowOffset(0)))
+
+
+def _live_rows_before(place: Place) -> int:
+    rows = 0
+    for fragment in place.snapshot.manifest.fragments:
+        if fragment.id == place.fragment.id:
+            break
+        rows += live_row_count(place.snapshot, fragment)
+    return rows

@@ -1,0 +1,138 @@
+"""Running a scan: units are decoded on threads, results come out in order.
+
+`read_table` wants everything, so each column of each unit is decoded by itself and handed over as
+chunks of a chunked array: no value is copied to make columns contiguous.  `read_batches` streams:
+units are decoded a bounded number of bytes ahead of the caller, and cut into batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.scan.batches import cut_batches, empty_batch
+from pennon.scan.columns import Place, show_columns
+from pennon.scan.fragment_reader import Chunks, FragmentReader
+from pennon.scan.live_rows import LiveSlice
+from pennon.scan.plan import ScanTask, Unit, bytes_per_row, plan_units
+from pennon.scan.projection import Projection
+from pennon.scan.snapshot import Snapshot
+from pennon.scan.threads import map_all, map_in_order
+from pennon.schema.field import Field
+from pennon.units import MIB
+
+READ_AHEAD_BYTES = 64 * MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A planned scan; it pickles."""
+
+    snapshot: Snapshot
+    projection: Projection
+    tasks: tuple[ScanTask, ...]
+
+    @property
+    def rows(self) -> int:
+        """Return how many rows come out."""
+        return sum(task.rows for task in self.tasks)
+
+    def fragment_of(self, unit: Unit) -> FragmentReader:
+        """Return the reader of the fragment that a unit belongs to."""
+        return FragmentReader(self.snapshot, self.tasks[unit.task].fragment)
+
+
+def read_table(scan: Scan) -> pa.Table:
+    """Return all rows, each column chunked as it was decoded."""
+    schema = scan.projection.arrow
+    if not scan.projection.columns:
+        return pa.Table.from_batches([empty_batch(schema, scan.rows)])
+    units = list(plan_units(scan.tasks))
+    groups = _column_groups(scan)
+    jobs = [(unit, group) for unit in units for group in groups]
+    read = map_all(lambda job: _read_unit(scan, *job), jobs)
+    columns: list[Chunks] = [[] for _ in scan.projection.columns]
+    for number, unit in enumerate(units):
+        mine = read[number * len(groups) : (number + 1) * len(groups)]
+        shown = _show(scan, unit, [chunks for group in mine for chunks in group])
+        for column, chunks in zip(columns, shown, strict=True):
+            column += chunks
+    pairs = zip(columns, schema, strict=True)
+    return pa.Table.from_arrays([pa.chunked_array(c, f.type) for c, f in pairs], schema=schema)
+
+
+def read_batches(
+    scan: Scan, batch_rows: int, read_ahead_bytes: int = READ_AHEAD_BYTES
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows, task by task, in batches of ``batch_rows``, fewer at the end of a task."""
+    schema = scan.projection.arrow
+
+    def cost(unit: Unit) -> int:
+        return unit.rows * bytes_per_row(scan.tasks[unit.task].fragment)
+
+    def work(unit: Unit) -> tuple[int, list[Chunks]]:
+        read = _read_unit(scan, unit, scan.projection.read.fields)
+        return unit.rows, _show(scan, unit, read)
+
+    units = plan_units(scan.tasks, multiple_of=batch_rows)
+    with closing(map_in_order(work, units, cost, read_ahead_bytes)) as results:
+        for rows, columns in results:
+            yield from cut_batches(columns, rows, batch_rows, schema)
+
+
+def _column_groups(scan: Scan) -> list[Sequence[Field]]:
+    """Return the fields that one thread reads at a time.
+
+    Where a request costs nothing, each column goes alone.  Where it is a round trip, all columns
+    of a unit go in lockstep, so that their requests are sent, and merged, together.
+    """
+    fields = scan.projection.read.fields
+    if not fields or not _is_mapped(scan):
+        return [fields]
+    return [(field,) for field in fields]
+
+
+def _is_mapped(scan: Scan) -> bool:
+    for task in scan.tasks:
+        for ref in task.fragment.files:
+            return scan.snapshot.open_file(ref).source.is_mapped
+    return True
+
+
+def _slice_of(scan: Scan, unit: Unit) -> LiveSlice:
+    return scan.fragment_of(unit).live_rows().between(unit.start, unit.end)
+
+
+def _read_unit(scan: Scan, unit: Unit, fields: Sequence[Field]) -> list[Chunks]:
+    """Return the live rows of a unit, for each field."""
+    wanted = _slice_of(scan, unit)
+    if not fields:
+        return []
+    reader = scan.fragment_of(unit)
+    if not len(wanted.holes):
+        return reader.read(fields, wanted.stretch)
+    if not wanted.is_sparse:
+        return reader.read(fields, wanted.ranges())
+    alive = pa.array(wanted.mask())
+    return [_drop_dead(chunks, alive) for chunks in reader.read(fields, wanted.stretch)]
+
+
+def _drop_dead(chunks: Chunks, alive: pa.Array) -> Chunks:
+    kept, first = [], 0
+    for chunk in chunks:
+        kept.append(chunk.filter(alive.slice(first, len(chunk))))
+        first += len(chunk)
+    return kept
+
+
+def _show(scan: Scan, unit: Unit, read: Sequence[Chunks]) -> list[Chunks]:
+    if not scan.projection.metas:
+        return show_columns(scan.projection, read, None)
+    physical = _slice_of(scan, unit).physical()
+    live = np.arange(unit.start, unit.end, dtype=np.int64)
+    fragment = scan.tasks[unit.task].fragment
+    return show_columns(scan.projection, read, Place(scan.snapshot, fragment, physical, live))

@@ -1,0 +1,212 @@
+"""Reading the columns of one fragment, which may lie in several data files.
+
+All data files of a fragment have the same rows in the same order; each holds some of the fields.
+Which file holds a field is told by the field ids in the manifest, never by names:
+
+* an id of -2 is a tombstone: a newer file holds that field, the column here is dead;
+* a field that no file holds reads as NULLs: it was added after this fragment was written;
+* a struct whose children lie in several files is put together from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.encoding.rows import Rows
+from pennon.encoding.steps import Steps, run, together
+from pennon.errors import Breadcrumb, FormatError, LanceError, UnsupportedError
+from pennon.scan.live_rows import LiveRows
+from pennon.scan.snapshot import OpenFile, Snapshot
+from pennon.schema.arrow import field_to_arrow
+from pennon.schema.field import Field
+from pennon.table.manifest import DataFileRef, Fragment
+from pennon.units import ColumnIndex, FieldId
+
+Chunks = list[pa.Array]
+"""Values of one column: arrays that follow one another, none longer than a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is read from one data file for one field: the field as that file has it."""
+
+    file: int
+    field: Field
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A field that no data file of the fragment holds."""
+
+    field: Field
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A struct whose children come from several places."""
+
+    field: Field
+    children: tuple[Source, ...]
+
+
+Source = Part | Absent | Joined
+
+
+@dataclass(frozen=True, slots=True)
+class FileColumns:
+    """Where the fields of a data file lie in it, from the manifest."""
+
+    ref: DataFileRef
+    column_of: dict[FieldId, ColumnIndex]
+
+    @classmethod
+    def of(cls, ref: DataFileRef) -> FileColumns:
+        """Build the map; tombstones (-2) fall out.  Raises FormatError if the lists disagree."""
+        indices = ref.column_indices or tuple(range(len(ref.field_ids)))
+        if len(indices) != len(ref.field_ids):
+            message = f"{len(ref.field_ids)} field ids but {len(indices)} column indices"
+            raise FormatError(message, where=Breadcrumb(ref.store_path))
+        pairs = zip(ref.field_ids, indices, strict=True)
+        return cls(ref, {FieldId(i): ColumnIndex(c) for i, c in pairs if i >= 0})
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentReader:
+    """Reads columns of one fragment of one version of a table."""
+
+    snapshot: Snapshot
+    fragment: Fragment
+    files: tuple[FileColumns, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Look at the manifest only; no file is opened."""
+        files = tuple(FileColumns.of(ref) for ref in self.fragment.files)
+        object.__setattr__(self, "files", files)
+
+    def physical_rows(self) -> int:
+        """Return the number of rows, deleted ones counted.
+
+        Fragments of writers before 0.8 do not say it; then the data file is asked.
+        """
+        if self.fragment.physical_rows:
+            return self.fragment.physical_rows
+        if not self.files:
+            return 0
+        return self.snapshot.open_file(self.files[0].ref).data.num_rows
+
+    def live_rows(self) -> LiveRows:
+        """Return which rows are alive."""
+        return LiveRows.of(self.physical_rows(), self.snapshot.deleted(self.fragment))
+
+    def read(self, fields: Sequence[Field], rows: Rows) -> list[Chunks]:
+        """Return the values of each field at the given physical rows.
+
+        All fields of a data file are read in lockstep: so many rounds of requests as the deepest
+        column needs, no more.
+        """
+        sources = [self._find(field) for field in fields]
+        parts: list[Part] = []
+        for source in sources:
+            parts += _parts(source)
+        values = dict(zip(map(id, parts), self._read_parts(parts, rows), strict=True))
+        return [_build(source, values, rows.count) for source in sources]
+
+    def _read_parts(self, parts: Sequence[Part], rows: Rows) -> list[Chunks]:
+        found: dict[int, Chunks] = {}
+        for number, columns in enumerate(self.files):
+            mine = [at for at, part in enumerate(parts) if part.file == number]
+            if not mine:
+                continue
+            opened = self._open(columns)
+            readers = [_located(opened, columns, parts[at].field, rows) for at in mine]
+            found |= dict(zip(mine, run(together(readers), opened.source.read), strict=True))
+        return [found[at] for at in range(len(parts))]
+
+    def _open(self, columns: FileColumns) -> OpenFile:
+        opened = self.snapshot.open_file(columns.ref)
+        expected = self.fragment.physical_rows
+        if expected and opened.data.num_rows != expected:
+            message = (
+                f"fragment {self.fragment.id} has {expected} rows, "
+                f"but a data file of it {opened.data.num_rows}"
+            )
+            raise FormatError(message, where=Breadcrumb(columns.ref.store_path))
+        return opened
+
+    def _find(self, wanted: Field) -> Source:
+        """Tell where a field's values come from."""
+        for number, columns in enumerate(self.files):
+            if _holds(columns, wanted):
+                return Part(number, wanted)
+        if wanted.logical_type == "struct" and wanted.children:
+            children = tuple(self._find(child) for child in wanted.children)
+            if all(isinstance(child, Absent) for child in children):
+                return Absent(wanted)
+            return Joined(wanted, children)
+        if any(columns.column_of.keys() & _ids(wanted) for columns in self.files):
+            message = (
+                f"column {wanted.name!r}: its parts lie in several data files of fragment "
+                f"{self.fragment.id}, and only structs are joined"
+            )
+            raise UnsupportedError(message)
+        return Absent(wanted)
+
+
+def _ids(wanted: Field) -> set[FieldId]:
+    return {below.id for below in wanted.walk()}
+
+
+def _holds(columns: FileColumns, wanted: Field) -> bool:
+    """Tell whether a file holds the field whole.
+
+    Files of 2.1 and later list leaves only, so structs and lists are judged by their leaves.
+    """
+    leaves = [below.id for below in wanted.walk() if not below.children]
+    return all(leaf in columns.column_of for leaf in leaves)
+
+
+def _located(opened: OpenFile, columns: FileColumns, wanted: Field, rows: Rows) -> Steps[Chunks]:
+    """Read one field of one file; errors on the way learn the file and the column."""
+    try:
+        return (yield from opened.data.read_field(wanted, columns.column_of, rows))
+    except LanceError as error:
+        raise error.located(Breadcrumb(columns.ref.store_path, wanted.name)) from None
+
+
+def _parts(source: Source) -> list[Part]:
+    if isinstance(source, Part):
+        return [source]
+    if isinstance(source, Absent):
+        return []
+    return [part for child in source.children for part in _parts(child)]
+
+
+def _build(source: Source, values: dict[int, Chunks], rows: int) -> Chunks:
+    if isinstance(source, Part):
+        return values[id(source)]
+    if isinstance(source, Absent):
+        return [null_array(source.field, rows)]
+    children = [one_array(_build(child, values, rows)) for child in source.children]
+    fields = [field_to_arrow(child) for child in source.field.children]
+    return [pa.StructArray.from_arrays(children, fields=fields)]
+
+
+def null_array(absent: Field, rows: int) -> pa.Array:
+    """Return ``rows`` NULLs of a field's type; a struct is NULL as a whole."""
+    return pa.nulls(rows, field_to_arrow(absent).type)
+
+
+def one_array(chunks: Chunks) -> pa.Array:
+    """Return chunks as one array; one chunk is returned as it is."""
+    if len(chunks) == 1:
+        return chunks[0]
+    return pa.concat_arrays(chunks)
+
+
+def take_in(chunks: Chunks, indices: np.ndarray[tuple[int], np.dtype[np.int64]]) -> pa.Array:
+    """Return the values at ``indices``, in that order, as one array."""
+    return one_array(chunks).take(pa.array(indices))

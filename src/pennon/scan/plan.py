@@ -1,0 +1,121 @@
+"""Planning a scan: which rows of which fragments, cut into units of work.
+
+A *task* is one fragment's share of the scan: a range of its live rows.  Tasks pickle, so Spark can
+carry them to its executors.  A *unit* is a piece of a task that threads decode at once: some
+megabytes of rows.  Units have nothing to do with the batches that the caller sees, except that a
+unit of a streamed scan ends where a batch ends.
+
+Planning does no I/O beyond what it takes to count live rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pennon.errors import ArgumentError
+from pennon.scan.fragment_reader import FragmentReader
+from pennon.scan.snapshot import Snapshot
+from pennon.table.manifest import Fragment
+from pennon.units import MIB
+
+DEFAULT_BATCH_ROWS = 8192
+UNIT_BYTES = 8 * MIB
+MAX_BATCH_ROWS = 2**32 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ScanTask:
+    """The live rows ``start <= live offset < end`` of one fragment."""
+
+    fragment: Fragment
+    start: int
+    end: int
+
+    @property
+    def rows(self) -> int:
+        """Return how many rows the task yields."""
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """The live rows ``[start, end)`` of the task of that number."""
+
+    task: int
+    start: int
+    end: int
+
+    @property
+    def rows(self) -> int:
+        """Return how many rows the unit yields."""
+        return self.end - self.start
+
+
+def plan_tasks(
+    snapshot: Snapshot,
+    fragments: Sequence[Fragment] | None = None,
+    offset: int = 0,
+    limit: int | None = None,
+) -> list[ScanTask]:
+    """Return the tasks of a scan, in fragment order.
+
+    ``offset`` and ``limit`` count live rows of the given fragments (all by default), in order.
+    """
+    tasks = []
+    left = limit
+    for fragment in snapshot.manifest.fragments if fragments is None else fragments:
+        if left is not None and left <= 0:
+            break
+        live = live_row_count(snapshot, fragment)
+        start = min(offset, live)
+        end = live if left is None else min(live, start + left)
+        offset -= start
+        if end > start:
+            tasks.append(ScanTask(fragment, start, end))
+            left = None if left is None else left - (end - start)
+    return tasks
+
+
+def live_row_count(snapshot: Snapshot, fragment: Fragment) -> int:
+    """Return the number of live rows of a fragment, from the manifest if it says so."""
+    deletion = fragment.deletion_file
+    if fragment.physical_rows and (deletion is None or deletion.num_deleted_rows):
+        deleted = deletion.num_deleted_rows if deletion is not None else 0
+        return max(fragment.physical_rows - (deleted or 0), 0)
+    return FragmentReader(snapshot, fragment).live_rows().count
+
+
+def plan_units(
+    tasks: Sequence[ScanTask], *, multiple_of: int = 1, unit_bytes: int = UNIT_BYTES
+) -> Iterator[Unit]:
+    """Cut tasks into units of about ``unit_bytes``, in order.
+
+    The rows of a unit, except the last of its task, are a multiple of ``multiple_of``.
+    """
+    for number, task in enumerate(tasks):
+        step = _rows_of_unit(task.fragment, unit_bytes, multiple_of)
+        for start in range(task.start, task.end, step):
+            yield Unit(number, start, min(start + step, task.end))
+
+
+def _rows_of_unit(fragment: Fragment, unit_bytes: int, multiple_of: int) -> int:
+    return _round_up(max(unit_bytes // bytes_per_row(fragment), 1), multiple_of)
+
+
+def _round_up(value: int, multiple_of: int) -> int:
+    return -(-value // multiple_of) * multiple_of
+
+
+def bytes_per_row(fragment: Fragment) -> int:
+    """Return an estimate from the sizes of the data files, at least 1."""
+    size_bytes = sum(file.size_bytes or 0 for file in fragment.files)
+    return max(size_bytes // max(fragment.physical_rows or 1, 1), 1)
+
+
+def check_batch_rows(batch_rows: int) -> int:
+    """Return the batch size; raises ArgumentError if it makes no sense."""
+    if not 1 <= batch_rows <= MAX_BATCH_ROWS:
+        message = f"batch_size must be between 1 and {MAX_BATCH_ROWS}, got {batch_rows}"
+        raise ArgumentError(message)
+    return batch_rows

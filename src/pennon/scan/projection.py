@@ -1,0 +1,139 @@
+"""From the columns that a caller names to what is read and what is shown.
+
+Names are those of top-level fields, of fields inside structs (``st.y.z``), or of columns that lie
+in no file: ``_rowid``, ``_rowaddr``, ``_rowoffset``.
+
+A scan *flattens*: ``st.y.z`` becomes a column of that name.  A take *nests*: it becomes a struct
+``st`` that holds only what was asked for.  (That is how pylance does it, measured on 14.0.2.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from pennon.errors import ArgumentError
+from pennon.schema.arrow import field_to_arrow, schema_to_arrow
+from pennon.schema.field import Field, Schema
+from pennon.schema.project import project, resolve
+
+
+class MetaColumn(Enum):
+    """A column that is computed, not stored in a data file."""
+
+    ROW_ID = "_rowid"
+    ROW_ADDRESS = "_rowaddr"
+    ROW_OFFSET = "_rowoffset"
+
+
+_META_NAMES = {meta.value: meta for meta in MetaColumn}
+Path: TypeAlias = tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OutputColumn:
+    """One column of the result.
+
+    Either ``meta`` is set, or ``top`` is the position of a field among those read, and ``path``
+    leads from it into structs, as child positions.
+    """
+
+    arrow: pa.Field
+    meta: MetaColumn | None = None
+    top: int = 0
+    path: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """What is read from data files (``read``: a schema with ids) and what is shown, in order."""
+
+    read: Schema
+    columns: tuple[OutputColumn, ...]
+
+    @property
+    def arrow(self) -> pa.Schema:
+        """Return the schema of the result."""
+        metadata = schema_to_arrow(Schema((), self.read.metadata)).metadata
+        return pa.schema([column.arrow for column in self.columns], metadata=metadata)
+
+    @property
+    def metas(self) -> frozenset[MetaColumn]:
+        """Return the computed columns that are shown."""
+        return frozenset(column.meta for column in self.columns if column.meta is not None)
+
+
+def plan_scan_projection(
+    schema: Schema, columns: Sequence[str] | None, extra: Sequence[MetaColumn] = ()
+) -> Projection:
+    """Return the projection of a scan; ``extra`` computed columns follow unless named already.
+
+    Raises ArgumentError for a column that is not there, or is named twice.
+    """
+    if columns is None:
+        shown = [_top_column(field, at) for at, field in enumerate(schema.fields)]
+        return Projection(schema, (*shown, *(_meta_column(meta) for meta in extra)))
+    _check_distinct(columns)
+    paths = {name: resolve(schema, name) for name in columns if name not in _META_NAMES}
+    read = project(schema, list(paths))
+    shown = [
+        _flat_column(read, name, paths[name]) if name in paths else _meta_column(_META_NAMES[name])
+        for name in columns
+    ]
+    shown += [_meta_column(meta) for meta in extra if meta.value not in columns]
+    return Projection(read, tuple(shown))
+
+
+def plan_take_projection(schema: Schema, columns: Sequence[str] | None) -> Projection:
+    """Return the projection of a take: structs stay structs, a name given twice counts once.
+
+    Raises ArgumentError for a column that is not there.
+    """
+    if columns is None:
+        return plan_scan_projection(schema, None)
+    read = project(schema, [name for name in columns if name not in _META_NAMES])
+    tops = {field.name: at for at, field in enumerate(read.fields)}
+    shown: dict[str, OutputColumn] = {}
+    for name in columns:
+        if name in _META_NAMES:
+            shown[name] = _meta_column(_META_NAMES[name])
+        else:
+            top = resolve(schema, name)[0].name
+            shown[top] = _top_column(read.fields[tops[top]], tops[top])
+    return Projection(read, tuple(shown.values()))
+
+
+def _check_distinct(names: Sequence[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            message = f"column {name!r} is named twice"
+            raise ArgumentError(message)
+        seen.add(name)
+
+
+def _meta_column(meta: MetaColumn) -> OutputColumn:
+    return OutputColumn(pa.field(meta.value, pa.uint64()), meta)
+
+
+def _top_column(field: Field, top: int) -> OutputColumn:
+    return OutputColumn(field_to_arrow(field), None, top)
+
+
+def _flat_column(read: Schema, name: str, path: Path) -> OutputColumn:
+    """Return the column that shows what the path, of fields of the whole schema, leads to."""
+    top = next(at for at, field in enumerate(read.fields) if field.id == path[0].id)
+    here, steps, nullable = read.fields[top], [], path[0].nullable
+    for step in path[1:]:
+        if here.logical_type != "struct":
+            message = f"column {name!r} leads through {here.name!r}, which is no struct"
+            raise ArgumentError(message)
+        steps.append(next(at for at, child in enumerate(here.children) if child.id == step.id))
+        here = here.children[steps[-1]]
+        nullable = nullable or step.nullable
+    arrow = field_to_arrow(here).with_name(name).with_nullable(nullable)
+    return OutputColumn(arrow, None, top, tuple(steps))

@@ -1,0 +1,84 @@
+"""One thread pool a process, made when first needed.
+
+A pool does not survive a fork: the child gets a pool object without threads and would wait for
+ever.  So each process makes its own.  What runs in the pool must not wait for the pool.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+MIN_THREADS = 4
+
+_pools: dict[int, ThreadPoolExecutor] = {}
+_lock = threading.Lock()
+
+
+def _fresh_lock() -> None:
+    """Replace the lock in a forked child: another thread of the parent may have held it."""
+    global _lock  # noqa: PLW0603 - the one piece of state that a fork can break
+    _lock = threading.Lock()
+    _pools.clear()
+
+
+os.register_at_fork(after_in_child=_fresh_lock)
+
+
+def pool() -> ThreadPoolExecutor:
+    """Return this process's pool."""
+    with _lock:
+        mine = _pools.get(os.getpid())
+        if mine is None:
+            threads = max(os.cpu_count() or 1, MIN_THREADS)
+            mine = ThreadPoolExecutor(threads, thread_name_prefix="pennon")
+            _pools[os.getpid()] = mine
+        return mine
+
+
+def map_in_order(
+    work: Callable[[T], R], items: Iterable[T], cost: Callable[[T], int], budget: int
+) -> Iterator[R]:
+    """Yield ``work(item)`` in the order of the items, working ahead within a budget.
+
+    Items are started while the sum of their costs, from the oldest not yet handed out, is within
+    ``budget`` (at least one always is).  When the iterator is closed early, items that did not
+    start never do.
+    """
+    started: deque[tuple[Future[R], int]] = deque()
+    spent = 0
+    waiting = iter(items)
+    upcoming = next(waiting, None)
+    try:
+        while upcoming is not None or started:
+            while upcoming is not None and (not started or spent + cost(upcoming) <= budget):
+                spent += cost(upcoming)
+                started.append((pool().submit(work, upcoming), cost(upcoming)))
+                upcoming = next(waiting, None)
+            future, price = started.popleft()
+            result = future.result()
+            spent -= price
+            yield result
+            del result
+    finally:
+        for future, _ in started:
+            future.cancel()
+
+
+def map_all(work: Callable[[T], R], items: list[T]) -> list[R]:
+    """Return ``[work(item) for item in items]``, worked on side by side when there are several."""
+    if len(items) <= 1:
+        return [work(item) for item in items]
+    futures = [pool().submit(work, item) for item in items]
+    try:
+        return [future.result() for future in futures]
+    finally:
+        for future in futures:
+            future.cancel()

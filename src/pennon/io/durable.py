@@ -57,7 +57,7 @@ def ensure_folder(folder: str) -> None:
 def open_temporary(final: str) -> tuple[int, str]:
     """Create an empty file beside ``final``; returns its descriptor and its name."""
     folder, name = os.path.split(final)
-    temporary = os.path.join(folder, f".tmp_{name[:120]}_{uuid.uuid4().hex}")
+    temporary = os.path.join(folder, f".tmp_{name[:40]}_{uuid.uuid4().hex}")
     try:
         return os.open(temporary, _NEW_FILE, 0o666), temporary
     except FileNotFoundError:

@@ -87,7 +87,7 @@ class LocalStore:
         with os_errors("delete", path):
             try:
                 os.unlink(target)
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError):
                 return
 
     def _target(self, path: str) -> str:

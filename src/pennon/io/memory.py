@@ -1,7 +1,8 @@
 """A store in this process's memory, for tests and for tables that nobody keeps.
 
 ``memory://name`` is the same store wherever it is opened in one process.  It does not travel: in
-another process the same name is another, empty store.
+another process the same name is another, empty store.  What it holds lives as long as the process,
+or until it is deleted.
 
 Each verb is one operation on a dict, which Python does in one piece, so there is no lock that a
 fork could leave taken.

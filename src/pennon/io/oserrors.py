@@ -29,7 +29,8 @@ def os_errors(verb: str, path: str) -> Iterator[None]:
 def translate(error: OSError, verb: str, path: str) -> LanceError:
     """Return Pennon's error for one of the system's."""
     place = Breadcrumb(path)
-    if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError):
+    is_missing = isinstance(error, FileNotFoundError)
+    if is_missing or (verb == "open" and isinstance(error, NotADirectoryError)):
         return NotFoundError("there is no such file", where=place)
     if isinstance(error, FileExistsError):
         return AlreadyExistsError("the name is taken", where=place)

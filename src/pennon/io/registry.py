@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Mapping
 
 from pennon.io.local import LocalStore
@@ -16,7 +17,8 @@ def open_store(
 ) -> Store:
     """Return the store whose root is ``uri``; nothing is opened or asked yet.
 
-    Plain paths, ``file://`` and ``memory://``; ``s3://``, ``gs://``, ``az://``, ``abfss://`` and
+    Plain paths, ``file://`` and ``memory://`` (without a name: a new store every time, as with
+    pylance, whose `uri` names it); ``s3://``, ``gs://``, ``az://``, ``abfss://`` and
     ``http(s)://`` through obstore, with the ``storage_options`` that pylance takes.
 
     Raises ArgumentError for an unknown scheme or option.
@@ -25,7 +27,7 @@ def open_store(
     if location.scheme == "file":
         return LocalStore(location.path, os.fspath(uri))
     if location.scheme == "memory":
-        return MemoryStore(location.authority, location.path)
+        return MemoryStore(location.authority or uuid.uuid4().hex, location.path)
     from pennon.io.remote import open_remote  # noqa: PLC0415 - obstore is loaded when it is needed
 
     return open_remote(location, os.fspath(uri), storage_options or {})

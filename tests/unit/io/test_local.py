@@ -274,6 +274,18 @@ def test_folders_and_pipes_are_no_objects(store: LocalStore) -> None:
         with pytest.raises(NotFoundError):
             store.open(path)
     assert files(store) == ["data/x"]
+    store.delete("data/x/y")
+    with pytest.raises(StoreError, match="Not a directory"):
+        store.put("data/x/y", b"")
+    with pytest.raises(StoreError, match="cannot delete"):
+        store.delete("data")
+
+
+def test_names_may_be_as_long_as_the_system_takes(store: LocalStore) -> None:
+    store.put("ü" * 127, b"1")
+    assert files(store) == ["ü" * 127]
+    with pytest.raises(StoreError, match="too long"):
+        store.put("ü" * 128, b"1")
 
 
 def test_new_files_obey_the_umask(store: LocalStore) -> None:

@@ -50,6 +50,13 @@ def test_memory_is_shared_by_name_within_a_process() -> None:
     assert list(open_store("memory://other-name/t").list("")) == []
 
 
+def test_memory_without_a_name_is_private_but_can_be_opened_again() -> None:
+    first, second = open_store("memory://"), open_store("memory://")
+    first.put("a", b"1")
+    assert list(second.list("")) == []
+    assert open_store(first.uri).open("a").size_bytes == 1
+
+
 def test_opening_a_local_store_does_not_load_obstore() -> None:
     script = (
         "import sys, pennon.io as io; io.open_store('x'); io.open_store('memory://x')\n"

@@ -1,0 +1,98 @@
+"""Kill -9 between any two system calls of a local write: all there or not there."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pennon.errors import AlreadyExistsError
+from pennon.io import LocalStore
+from pennon.ranges import Extent
+
+CALLS = ("mkdir", "open", "write", "fsync", "link", "replace", "unlink", "close")
+BODY = bytes(range(256)) * 2000
+PATH = "_versions/1.manifest"
+
+
+def die_at(step: int) -> None:
+    """Let this process kill itself before the ``step``-th of the calls that writes are made of.
+
+    A write that is cut off does half of its work first, as a real one would.
+    """
+    left = [step]
+
+    def deadly(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            left[0] -= 1
+            if left[0] == 0:
+                if name == "write":
+                    real(args[0], args[1][: len(args[1]) // 2])
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(*args, **kwargs)
+
+        return call
+
+    for name in CALLS:
+        setattr(os, name, deadly(name, getattr(os, name)))
+
+
+def killed(step: int, action: Callable[[], None]) -> bool:
+    """Do ``action`` in a child that dies at ``step``; tell whether it died before the end."""
+    child = os.fork()
+    if child == 0:
+        die_at(step)
+        action()
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        assert os.WTERMSIG(status) == signal.SIGKILL
+        return True
+    assert os.WEXITSTATUS(status) == 0
+    return False
+
+
+@pytest.mark.parametrize("verb", ["put_if_absent", "put", "stream"])
+def test_kill_at_each_step(tmp_path: Path, verb: str) -> None:
+    def act(store: LocalStore) -> None:
+        if verb == "stream":
+            with store.open_writer(PATH) as writer:
+                for start in range(0, len(BODY), 100_000):
+                    writer.write(BODY[start : start + 100_000])
+        else:
+            getattr(store, verb)(PATH, BODY)
+
+    steps, visible = 0, []
+    while True:
+        steps += 1
+        root = str(tmp_path / str(steps))
+        os.mkdir(root)
+        store = LocalStore(root, root)
+        died = killed(steps, lambda store=store: act(store))  # type: ignore[misc]
+        names = [found.path for found in store.list("")]
+        assert [name for name in names if not name.startswith("_versions/.tmp_")] in (
+            [],
+            [PATH],
+        )
+        visible.append(PATH in names)
+        repair_by_trying_again(store, is_there=PATH in names)
+        if not died:
+            break
+    assert visible[-1]
+    assert visible == sorted(visible)
+    assert steps > 8
+
+
+def repair_by_trying_again(store: LocalStore, *, is_there: bool) -> None:
+    """Commit again with no other repair: it succeeds, or finds the whole object there."""
+    if is_there:
+        with pytest.raises(AlreadyExistsError):
+            store.put_if_absent(PATH, BODY)
+    else:
+        store.put_if_absent(PATH, BODY)
+    (whole,) = store.open(PATH).read([Extent(0, len(BODY))])
+    assert whole.to_pybytes() == BODY

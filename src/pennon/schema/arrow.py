@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import count
+from typing import Any
 
 import pyarrow as pa
 
@@ -30,7 +31,7 @@ def schema_from_arrow(s: pa.Schema, first_id: int = 0) -> Schema:
     return Schema(tuple(_from_arrow(f, ids, ()) for f in s), _text_keys(s.metadata))
 
 
-def _from_arrow(f: pa.Field, ids: Iterator[int], path: tuple[str, ...]) -> Field:
+def _from_arrow(f: pa.Field[Any], ids: Iterator[int], path: tuple[str, ...]) -> Field:
     """Return one field and, below it, its children."""
     path = (*path, f.name)
     if len(path) > MAX_NESTING:
@@ -45,7 +46,7 @@ def _from_arrow(f: pa.Field, ids: Iterator[int], path: tuple[str, ...]) -> Field
     return Field(f.name, field_id, logical, f.nullable, metadata, children)
 
 
-def _logical_type_of(f: pa.Field, metadata: Mapping[str, bytes], path: tuple[str, ...]) -> str:
+def _logical_type_of(f: pa.Field[Any], metadata: Mapping[str, bytes], path: tuple[str, ...]) -> str:
     """Return the logical type of a field; JSON is known by the extension name, too."""
     if metadata.get(EXTENSION_NAME) == JSON_STORED.encode():
         return "json"
@@ -55,7 +56,7 @@ def _logical_type_of(f: pa.Field, metadata: Mapping[str, bytes], path: tuple[str
         raise error.located(Breadcrumb(column=".".join(path))) from None
 
 
-def child_fields(t: pa.DataType) -> list[pa.Field]:
+def child_fields(t: pa.DataType) -> list[pa.Field[Any]]:
     """Return the Arrow fields that are fields of the Lance schema below one of type ``t``."""
     t = storage_type(t)
     if pa.types.is_struct(t):
@@ -74,18 +75,18 @@ def schema_to_arrow(s: Schema) -> pa.Schema:
     return pa.schema([field_to_arrow(f) for f in s.fields], metadata=_arrow_metadata(s.metadata))
 
 
-def field_to_arrow(f: Field) -> pa.Field:
+def field_to_arrow(f: Field) -> pa.Field[Any]:
     """Return the Arrow field that users see: extension types restored where registered."""
     stored = _to_arrow(f, json=pa.string())
     return restore_extension(stored) if _has_extension(f) else stored
 
 
-def storage_field(f: Field) -> pa.Field:
+def storage_field(f: Field) -> pa.Field[Any]:
     """Return the field as it is stored: storage types with metadata, JSON as large binary."""
     return _to_arrow(f, json=pa.large_binary())
 
 
-def _to_arrow(f: Field, json: pa.DataType) -> pa.Field:
+def _to_arrow(f: Field, json: pa.DataType) -> pa.Field[Any]:
     """Return one Arrow field; ``json`` is the type that stands for JSON."""
     children = [_to_arrow(child, json) for child in f.children]
     try:
@@ -95,7 +96,8 @@ def _to_arrow(f: Field, json: pa.DataType) -> pa.Field:
     metadata = dict(f.metadata)
     if f.logical_type == "json" and json == pa.string():
         metadata |= {EXTENSION_NAME: b"arrow.json", EXTENSION_METADATA: b""}
-    return pa.field(f.name, t, nullable=f.nullable, metadata=_arrow_metadata(metadata))
+    nullable = f.nullable or f.logical_type == "null"
+    return pa.field(f.name, t, nullable=nullable, metadata=_arrow_metadata(metadata))
 
 
 def _has_extension(f: Field) -> bool:
@@ -113,6 +115,6 @@ def _text_keys(metadata: Mapping[bytes, bytes] | None) -> dict[str, bytes]:
     return {key.decode(errors="replace"): value for key, value in (metadata or {}).items()}
 
 
-def _arrow_metadata(metadata: Mapping[str, bytes]) -> dict[bytes, bytes] | None:
+def _arrow_metadata(metadata: Mapping[str, bytes]) -> dict[bytes | str, bytes | str] | None:
     """Return the metadata as pyarrow takes it; Arrow knows no empty metadata, only none."""
     return {key.encode(): value for key, value in metadata.items()} or None

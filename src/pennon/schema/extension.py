@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from typing import Any
 
 import pyarrow as pa
 
@@ -44,7 +45,7 @@ def extension_metadata(t: pa.BaseExtensionType) -> dict[str, bytes]:
     return {EXTENSION_NAME: t.extension_name.encode(), EXTENSION_METADATA: parameters}
 
 
-def _exported_metadata(field: pa.Field) -> dict[bytes, bytes]:
+def _exported_metadata(field: pa.Field[Any]) -> dict[bytes, bytes]:
     """Return the metadata of a field as the C data interface exports it."""
     capsule = field.__arrow_c_schema__()
     exported = _ArrowSchema.from_address(_pointer_of(capsule, b"arrow_schema"))
@@ -66,7 +67,7 @@ def _sized_string(position: int) -> tuple[bytes, int]:
     return ctypes.string_at(position + 4, length), position + 4 + length
 
 
-def restore_extension(field: pa.Field) -> pa.Field:
+def restore_extension(field: pa.Field[Any]) -> pa.Field[Any]:
     """Return a field whose extension types are those that pyarrow has registered.
 
     The names are in the metadata of ``field`` and of the fields below it.  A type that nobody

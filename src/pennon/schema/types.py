@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -60,7 +60,12 @@ _LISTS = ("list", "list.struct", "large_list", "large_list.struct")
 NESTED = frozenset((*_LISTS, "struct", "map"))
 """The logical types whose children are fields."""
 
-Child: TypeAlias = pa.Field
+Child: TypeAlias = "pa.Field[Any]"
+
+# pyarrow's stubs want the parameters of these as literals; here they come from a file.
+_MAP: Any = pa.map_
+_TIMESTAMP: Any = pa.timestamp
+_DICTIONARY: Any = pa.dictionary
 
 
 def logical_type(t: pa.DataType) -> str:
@@ -106,7 +111,7 @@ def _nested_name(t: pa.DataType) -> str:
     raise _not_held(t)
 
 
-def _item_name(t: pa.FixedSizeListType) -> str:
+def _item_name(t: pa.FixedSizeListType[Any, Any]) -> str:
     """Return the logical type of a fixed-size list's items; bfloat16 goes by its extension name."""
     item = t.value_field
     given = (item.metadata or {}).get(EXTENSION_NAME.encode(), b"").decode(errors="replace")
@@ -118,7 +123,7 @@ def _item_name(t: pa.FixedSizeListType) -> str:
     return name
 
 
-def _value_name(t: pa.DictionaryType) -> str:
+def _value_name(t: pa.DictionaryType[Any, Any]) -> str:
     """Return the logical type of a dictionary's values, which must be a plain one.
 
     The string separates value and index type by a colon, so a value type with a colon in its own
@@ -184,7 +189,8 @@ def _map_type(entries: Child) -> pa.DataType:
         message = f"the entries of a map have type {entries.type}, not a struct of two fields"
         raise FormatError(message)
     key, value = entries.type.fields
-    return pa.map_(key.with_nullable(False), value)  # noqa: FBT003 - pyarrow's signature
+    made: pa.DataType = _MAP(key.with_nullable(False), value)  # noqa: FBT003 - pyarrow's signature
+    return made
 
 
 def _parse_decimal(rest: str, _: Sequence[Child]) -> pa.DataType:
@@ -203,7 +209,8 @@ def _parse_timestamp(rest: str, _: Sequence[Child]) -> pa.DataType:
     unit, colon, zone = rest.partition(":")
     if unit not in ("s", "ms", "us", "ns") or not colon or not zone:
         raise _unknown(f"timestamp:{rest}")
-    return pa.timestamp(unit, None if zone == "-" else zone)
+    made: pa.DataType = _TIMESTAMP(unit, None if zone == "-" else zone)
+    return made
 
 
 def _parse_fixed_size_binary(rest: str, _: Sequence[Child]) -> pa.DataType:
@@ -230,7 +237,9 @@ def _parse_dictionary(rest: str, _: Sequence[Child]) -> pa.DataType:
     index = _PLAIN.get(parts[1], pa.null())
     if not pa.types.is_integer(index):
         raise _unknown(f"dict:{rest}")
-    return pa.dictionary(index, arrow_type(parts[0]), ordered=parts[2] == "true")
+    ordered = parts[2] == "true"
+    made: pa.DataType = _DICTIONARY(index, arrow_type(parts[0]), ordered=ordered)
+    return made
 
 
 _PARSERS: dict[str, Callable[[str, Sequence[Child]], pa.DataType]] = {

@@ -1,0 +1,124 @@
+"""Refusals before anything is written."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from pennon.errors import ArgumentError, UnsupportedError
+from pennon.schema import FileVersion, check_writable, schema_from_arrow
+from pennon.schema.check import is_packed, null_struct_error
+from tests.unit.schema.strategies import DICTIONARIES, EXTENSIONS, PRIMITIVE
+
+V2_0 = FileVersion.parse("2.0")
+V2_2 = FileVersion.parse("2.2")
+PACKED = {"packed": "true"}
+BLOB = {"lance-encoding:blob": "true"}
+
+
+def _check(
+    t: pa.DataType, version: FileVersion = V2_0, metadata: dict[str, str] | None = None
+) -> None:
+    column = pa.field("c", t, metadata=metadata)
+    check_writable(schema_from_arrow(pa.schema([column])), version)
+
+
+@pytest.mark.parametrize("t", PRIMITIVE + DICTIONARIES + EXTENSIONS, ids=str)
+def test_file_version_2_0_holds(t: pa.DataType) -> None:
+    _check(t)
+    _check(pa.list_(pa.struct([("x", pa.large_list(t))])))
+
+
+@pytest.mark.parametrize(
+    "t",
+    [
+        *(pa.int8(), pa.bool_(), pa.null(), pa.binary(3), pa.decimal128(5, 2)),
+        *(pa.timestamp("us", "UTC"), pa.list_(pa.bool_(), 3), pa.list_(pa.list_(pa.int8(), 2), 2)),
+    ],
+    ids=str,
+)
+def test_fixed_size_lists_of_fixed_width_values(t: pa.DataType) -> None:
+    _check(pa.list_(t, 3))
+
+
+MAP = pa.map_(pa.string(), pa.int8())
+POINT = pa.struct([("x", pa.int8())])
+
+
+@pytest.mark.parametrize(
+    ("t", "metadata", "hint"),
+    [
+        (MAP, None, "2.2 can"),
+        (pa.list_(POINT, 2), None, "2.2 can"),
+        (pa.struct([("x", pa.string())]), PACKED, "2.2 can"),
+        (pa.list_(pa.string(), 2), None, "no version can; a list or large_list would do"),
+        (pa.list_(pa.list_(pa.large_binary(), 2), 2), None, "no version can; a list"),
+        (pa.list_(DICTIONARIES[0], 2), None, "no version can"),
+        (pa.list_(pa.int8(), 0), None, "no version can"),
+        (pa.list_(pa.list_(pa.int8(), 0), 2), None, "no version can"),
+        (pa.binary(0), None, "no version can"),
+        (pa.struct([("x", pa.bool_())]), PACKED, "an unpacked struct can"),
+        (pa.struct([("x", pa.list_(pa.int8()))]), PACKED, "an unpacked struct can"),
+        (pa.struct([("x", POINT)]), PACKED, "an unpacked struct can"),
+        (pa.struct([("x", pa.list_(pa.bool_(), 8))]), PACKED, "an unpacked struct can"),
+        (pa.struct([]), PACKED, "an unpacked struct can"),
+        (pa.binary(), BLOB, "must be of type large_binary"),
+    ],
+    ids=str,
+)
+def test_refusals_name_column_type_and_the_version_that_would_do(
+    t: pa.DataType, metadata: dict[str, str] | None, hint: str
+) -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        _check(t, metadata=metadata)
+    message = str(caught.value)
+    assert "'c'" in message
+    assert str(t) in message
+    assert "file version 2.0" in message
+    assert hint in message
+
+
+def test_what_2_2_adds() -> None:
+    _check(MAP, V2_2)
+    _check(pa.list_(POINT, 2), V2_2)
+
+
+def test_a_nested_column_is_named_by_its_path() -> None:
+    with pytest.raises(UnsupportedError, match=r"column 'c\.item\.m' of type map<string, int8>"):
+        _check(pa.list_(pa.struct([("m", MAP)])))
+
+
+@pytest.mark.parametrize(
+    "t",
+    [pa.int32(), pa.binary(3), pa.list_(pa.float32(), 2), pa.timestamp("us"), pa.decimal128(5, 2)],
+    ids=str,
+)
+def test_packed_structs_of_fixed_width_fields(t: pa.DataType) -> None:
+    _check(pa.struct([("x", t)]), metadata={"lance-encoding:packed": "True"})
+    column = pa.field("c", pa.struct([("x", t)]), metadata=PACKED)
+    assert is_packed(schema_from_arrow(pa.schema([column])).fields[0])
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["a", "b", "a"], "2 columns are named 'a'"),
+        (["a.b"], "'a.b' has a dot"),
+        (["_rowid"], "'_rowid' is reserved"),
+        (["_rowaddr"], "'_rowaddr' is reserved"),
+    ],
+)
+def test_names_that_cannot_be_columns(names: list[str], message: str) -> None:
+    schema = schema_from_arrow(pa.schema([(name, pa.int8()) for name in names]))
+    with pytest.raises(ArgumentError, match=message):
+        check_writable(schema, V2_0)
+
+
+def test_names_are_compared_case_and_all() -> None:
+    check_writable(schema_from_arrow(pa.schema([("a", pa.int8()), ("A", pa.int8())])), V2_0)
+
+
+def test_null_structs() -> None:
+    message = str(null_struct_error("p.q", 3, V2_0))
+    assert message.startswith("column 'p.q' has 3 NULL struct(s); file version 2.0")
+    assert "2.1 does" in message

@@ -1,0 +1,64 @@
+"""File versions by name and by number."""
+
+from __future__ import annotations
+
+import pytest
+
+from pennon.errors import ArgumentError, FormatError, UnsupportedError
+from pennon.schema.version import V0_1, V2_0, V2_1, FileVersion
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        ("legacy", "0.1"),
+        ("0.1", "0.1"),
+        ("0.3", "2.0"),
+        ("2.0", "2.0"),
+        ("stable", "2.0"),
+        ("STABLE", "2.0"),
+        ("next", "2.1"),
+        ("2.2", "2.2"),
+        (2.0, "2.0"),
+    ],
+)
+def test_names(name: str, version: str) -> None:
+    assert str(FileVersion.parse(name)) == version
+
+
+@pytest.mark.parametrize("name", ["", "2", "3.0", "v2.0", "newest"])
+def test_unknown_names_list_the_known(name: str) -> None:
+    with pytest.raises(ArgumentError, match=r"legacy, 0\.1, 0\.3, 2\.0"):
+        FileVersion.parse(name)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "version"),
+    [
+        ((0, 0), V0_1),
+        ((0, 1), V0_1),
+        ((0, 2), V0_1),
+        ((0, 3), V2_0),
+        ((2, 0), V2_0),
+        ((2, 1), V2_1),
+    ],
+)
+def test_numbers(numbers: tuple[int, int], version: FileVersion) -> None:
+    assert FileVersion.from_numbers(*numbers) == version
+
+
+@pytest.mark.parametrize("numbers", [(0, 4), (1, 0), (-1, 0), (1, 2)])
+def test_numbers_that_never_were(numbers: tuple[int, int]) -> None:
+    with pytest.raises(FormatError):
+        FileVersion.from_numbers(*numbers)
+
+
+@pytest.mark.parametrize("numbers", [(2, 4), (3, 0), (65535, 65535)])
+def test_numbers_from_the_future(numbers: tuple[int, int]) -> None:
+    with pytest.raises(UnsupportedError, match="newer than this release"):
+        FileVersion.from_numbers(*numbers)
+
+
+def test_order_and_numbers_of_new_files() -> None:
+    assert V0_1 < V2_0 < V2_1
+    assert (V0_1.to_numbers(), V2_0.to_numbers()) == ((0, 2), (2, 0))

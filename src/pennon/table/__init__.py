@@ -1,0 +1,1 @@
+"""The table format: manifests, transactions, commits, deletions, row ids."""

@@ -1,8 +1,8 @@
 """Deletion files: which rows of a fragment are dead.
 
 A fragment has at most one.  Small sets are an Arrow IPC file of one batch with one column,
-``row_id: uint32 not null``, in any order (Lance writes it from a hash set); large ones are a Roaring
-bitmap.  "Row id" is the offset of a row in its fragment.
+``row_id: uint32 not null``, in any order (Lance writes it from a hash set); large ones are a
+Roaring bitmap.  "Row id" is the offset of a row in its fragment.
 
 Source: ledger, "Deletion files"; rust/lance-table/src/io/deletion.rs in the Lance repository.
 """

@@ -17,6 +17,7 @@ from datetime import datetime, timedelta, timezone
 from enum import IntEnum
 from typing import TypeAlias
 
+from pennon.errors import UnsupportedError
 from pennon.schema.field import Schema
 from pennon.units import DatasetVersion, FieldId, FragmentId
 
@@ -49,7 +50,10 @@ class DataFileRef:
 
     @property
     def store_path(self) -> str:
-        """Return the path relative to the table's root."""
+        """Return the path relative to the table's root; UnsupportedError for another base path."""
+        if self.base_id is not None:
+            message = f"data file {self.path!r} lies in another base path ({self.base_id})"
+            raise UnsupportedError(message)
         return f"data/{self.path}"
 
 

@@ -6,11 +6,11 @@ The high 16 bits of a value choose a container, which holds the low 16 bits in o
                     12347 + (count - 1 << 16): some are runs, then a bit for each container
     per container   u16 key, u16 cardinality - 1           keys ascend
     offset header   u32 per container (absent in run files of fewer than 4 containers)
-    containers      array: u16 values · bitmap: 8 KiB of bits, if more than 4096 values
+    containers      array: u16 values;  bitmap, if more than 4096 values: 8 KiB of bits;
                     runs: u16 count, then (u16 start, u16 length - 1) each
 
-All numbers are little endian.  Pennon reads this itself, and not through a library's C code, because
-a deletion file is untrusted: every count is compared with the bytes that are there.
+All numbers are little endian.  Pennon reads this itself, and not through a library's C code,
+because a deletion file is untrusted: every count is compared with the bytes that are there.
 
 Source: RoaringFormatSpec; what Lance writes has cookie 12346 (ledger, "Deletion files").
 """
@@ -67,20 +67,17 @@ def serialize_roaring(values: Offsets) -> bytes:
 
 def _parse_cookie(data: bytes) -> tuple[int, bytes | None, int]:
     """Return the container count, the bits of the run containers if any, and the next position."""
-    if len(data) < 4:
-        message = "a roaring bitmap of less than 4 bytes"
-        raise FormatError(message)
-    low, high = _PAIR.unpack_from(data)
+    low, high = _PAIR.unpack(_take(data, 0, _PAIR.size))
     if low == _COOKIE_WITH_RUNS:
         end = 4 + (high + 8) // 8
         if end > len(data):
             message = f"a roaring bitmap of {len(data)} bytes has no room for {high + 1} containers"
             raise FormatError(message)
         return high + 1, data[4:end], end
-    if low != _COOKIE or high != 0 or len(data) < 8:
+    if low != _COOKIE or high != 0:
         message = f"{data[:4].hex()} is no cookie of a roaring bitmap"
         raise FormatError(message)
-    (count,) = struct.unpack_from("<I", data, 4)
+    (count,) = struct.unpack("<I", _take(data, 4, 4))
     if count > 1 << 16:
         message = f"a roaring bitmap cannot have {count} containers"
         raise FormatError(message)

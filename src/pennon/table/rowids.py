@@ -44,8 +44,7 @@ def read_sequence(store: Opens, sequence: Sequence) -> bytes:
 def decode_row_ids(data: bytes, num_rows: int) -> RowIds:
     """Return the ids of a fragment's ``num_rows`` physical rows; raises FormatError."""
     segments = parse_message(rowids_pb2.RowIdSequence, data).segments
-    ids = _decode_segments([(segment, None) for segment in segments], num_rows)
-    return ids
+    return _decode_segments([(segment, None) for segment in segments], num_rows)
 
 
 def decode_row_versions(data: bytes, num_rows: int) -> RowIds:

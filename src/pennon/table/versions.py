@@ -23,7 +23,7 @@ from pennon.table.wire import parse_manifest_file
 from pennon.units import DatasetVersion
 
 _FIRST_PAGE = 1000
-"""How many names of a listing are checked for a mix of schemes; object stores send so many at once."""
+"""How many names are checked for a mix of schemes: what object stores send at once."""
 
 _READERS = 8
 
@@ -44,7 +44,7 @@ class ManifestLocation:
     version: DatasetVersion
     path: str
     naming: Naming
-    size_bytes: int
+    size_bytes: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,5 +166,5 @@ def _check_one_naming(locations: list[ManifestLocation]) -> None:
 
 def _check_version(manifest: Manifest, location: ManifestLocation) -> None:
     if manifest.version != location.version:
-        message = f"the manifest of version {location.version} says it is version {manifest.version}"
+        message = f"the manifest of version {location.version} says that it is {manifest.version}"
         raise FormatError(message)

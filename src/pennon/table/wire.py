@@ -93,6 +93,9 @@ def parse_manifest(proto: table_pb2.Manifest) -> Manifest:
     """Return the value of a manifest message, without its sections."""
     writer = _parse_writer(proto)
     fragments = tuple(_trusted(parse_fragment(f), writer) for f in proto.fragments)
+    if proto.reader_feature_flags & 2 and any(f.row_ids is None for f in fragments):
+        message = "the table has stable row ids, but not all its fragments have them"
+        raise FormatError(message)
     return Manifest(
         schema=parse_fields(list(proto.fields), dict(proto.schema_metadata)),
         fields_wire=tuple(f.SerializeToString(deterministic=True) for f in proto.fields),

@@ -1,0 +1,218 @@
+"""How a commit lands.
+
+::
+
+    read the newest version                    ← the table's head
+    judge every transaction newer than ours    → conflict, or go on
+    write _transactions/{…}.txn                (nobody reads it until the manifest names it)
+    build the next manifest
+    create _versions/{head + 1} if absent      ← the commit point
+    lost the race?  → from the top, after a pause
+
+A write that failed may still have landed; `pennon.table.landing` finds out, or raises
+`CommitStateUnknown`.  Whoever calls again with the same transaction is told the truth then, because
+a transaction that was committed is recognised wherever in the history it lies.
+
+Nothing is ever deleted here: a file that looks like an orphan may belong to a commit that landed.
+
+Source: commit-and-faults reference, 0 and 1.4; docs/decisions.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from pennon.errors import (
+    AlreadyExistsError,
+    FormatError,
+    IncompatibleConflict,
+    NotFoundError,
+    RetryableConflict,
+    SchemaMismatchError,
+)
+from pennon.schema.version import FileVersion
+from pennon.table.apply import Complete, Surroundings, apply, create
+from pennon.table.flags import check_writable
+from pennon.table.landing import CommitStore, land
+from pennon.table.manifest import Manifest
+from pennon.table.naming import Naming, transaction_path
+from pennon.table.rebase import check_compatible
+from pennon.table.transaction import (
+    Overwrite,
+    Transaction,
+    check_uuid,
+    read_transaction,
+    serialize_transaction,
+)
+from pennon.table.versions import (
+    ManifestLocation,
+    latest_location,
+    list_locations,
+    read_manifest_at,
+)
+from pennon.units import DatasetVersion
+
+_SLOTS = 4
+_LONGEST_PAUSE = 5.0
+_LIST_TO_PUT_SECONDS = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class CommitOptions:
+    """How to commit.
+
+    ``naming``, ``stable_row_ids`` count for a new table; ``file_version`` for a new or overwritten
+    one.  ``max_retries`` is how often the race for a version may be lost; an overwrite with 0
+    retries is strict: nobody may have committed since its read version.  ``complete`` gives the row
+    counts of fragments that a writer before 0.8.15 left out.  The rest is for tests.
+    """
+
+    max_retries: int = 20
+    naming: Naming = Naming.V2
+    stable_row_ids: bool = False
+    file_version: FileVersion | None = None
+    complete: Complete | None = None
+    now_ns: Callable[[], int] = time.time_ns
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    pick: Callable[[int], int] = field(default=random.randrange)
+
+    def surroundings(self) -> Surroundings:
+        """Return what the manifest of an attempt takes from here."""
+        return Surroundings(self.now_ns(), self.stable_row_ids, self.file_version, self.complete)
+
+
+def commit(
+    store: CommitStore, transaction: Transaction, options: CommitOptions | None = None
+) -> Manifest:
+    """Commit a transaction, and return the manifest of the version that it made.
+
+    ``read_version`` 0 makes a new table.
+
+    Raises AlreadyExistsError if there is a table already, RetryableConflict or
+    IncompatibleConflict if another writer stands in the way, CommitStateUnknown if the store did
+    not say whether the commit landed, UnsupportedError if the table or the store is beyond us, and
+    StoreError if the store failed before anything was committed.
+    """
+    check_uuid(transaction.uuid)
+    mine = _Mine(transaction, serialize_transaction(transaction))
+    way = _create if transaction.read_version == 0 else _commit
+    return way(store, mine, options or CommitOptions())
+
+
+@dataclass(frozen=True, slots=True)
+class _Mine:
+    """The transaction to commit, and its bytes."""
+
+    transaction: Transaction
+    wire: bytes
+
+    def put_file(self, store: CommitStore) -> None:
+        store.put(transaction_path(self.transaction.file_name), self.wire)
+
+
+def _create(store: CommitStore, mine: _Mine, options: CommitOptions) -> Manifest:
+    for location in list_locations(store):
+        return _already_created(store, location, mine.wire)
+    manifest = replace(create(mine.transaction, options.surroundings()), transaction=mine.wire)
+    mine.put_file(store)
+    if land(store, options.naming, manifest, options.sleep):
+        return manifest
+    message = f"another writer has just created a table at {store.uri!r}"
+    raise AlreadyExistsError(message)
+
+
+def _already_created(store: CommitStore, location: ManifestLocation, ours: bytes) -> Manifest:
+    """Return the oldest version if it is what we want to create, as when a caller tries again."""
+    manifest = read_manifest_at(store, location)
+    if manifest.transaction == ours:
+        return manifest
+    message = f"there is a table at {store.uri!r} already"
+    raise AlreadyExistsError(message)
+
+
+def _commit(store: CommitStore, mine: _Mine, options: CommitOptions) -> Manifest:
+    judged = mine.transaction.read_version
+    is_written = False
+    for started in _attempts(options):
+        location = latest_location(store)
+        head = read_manifest_at(store, location)
+        done = _judge_newer(store, mine, judged, location, head)
+        if done is not None:
+            return done
+        _check_strict(mine.transaction, head, options)
+        judged = head.version
+        manifest = _next_manifest(head, mine, options)
+        if manifest.transaction_file is not None and not is_written:
+            mine.put_file(store)
+            is_written = True
+        if options.clock() - started > _LIST_TO_PUT_SECONDS:
+            continue
+        if land(store, location.naming, manifest, options.sleep):
+            return manifest
+    message = f"lost the race for the next version {max(options.max_retries, 1)} times"
+    raise RetryableConflict(message)
+
+
+def _attempts(options: CommitOptions) -> Iterator[float]:
+    """Yield the start time of each attempt, and pause between them.
+
+    The pause is a random number of slots, of which there are twice as many each time; a slot is
+    a bit more than what the first attempt took, so writers that start together drift apart.
+    """
+    slot = 0.0
+    for attempt in range(max(options.max_retries, 1)):
+        started = options.clock()
+        if attempt:
+            options.sleep(min(slot * options.pick(_SLOTS << min(attempt, 16)), _LONGEST_PAUSE))
+            started = options.clock()
+        yield started
+        slot = slot or 1.1 * (options.clock() - started)
+
+
+def _judge_newer(
+    store: CommitStore, mine: _Mine, judged: int, location: ManifestLocation, head: Manifest
+) -> Manifest | None:
+    """Judge the versions after ``judged``; return the one that is our own commit, if any is."""
+    if head.version < judged:
+        message = f"version {judged} was read, but {head.version} is the newest: another table?"
+        raise NotFoundError(message)
+    for version in map(DatasetVersion, range(judged + 1, head.version + 1)):
+        manifest = head if version == head.version else _read_newer(store, location, version)
+        other = read_transaction(store, manifest)
+        if other == mine.wire:
+            return manifest
+        check_writable(manifest)
+        check_compatible(mine.transaction, other, version)
+    return None
+
+
+def _read_newer(store: CommitStore, head: ManifestLocation, version: DatasetVersion) -> Manifest:
+    """Read a version below the head; one that was cleaned up cannot be judged any more."""
+    path = head.naming.manifest_path(version)
+    try:
+        return read_manifest_at(store, replace(head, version=version, path=path, size_bytes=None))
+    except (NotFoundError, FormatError) as error:
+        message = f"version {version}, before the newest {head.version}, cannot be judged: {error}"
+        raise IncompatibleConflict(message) from error
+
+
+def _check_strict(transaction: Transaction, head: Manifest, options: CommitOptions) -> None:
+    is_strict = isinstance(transaction.operation, Overwrite) and options.max_retries == 0
+    if is_strict and head.version != transaction.read_version:
+        message = f"version {head.version} was committed since version {transaction.read_version}"
+        raise RetryableConflict(message)
+
+
+def _next_manifest(head: Manifest, mine: _Mine, options: CommitOptions) -> Manifest:
+    try:
+        manifest = apply(head, mine.transaction, options.surroundings())
+    except SchemaMismatchError as error:
+        if head.version == mine.transaction.read_version:
+            raise
+        message = f"version {head.version} changed the schema: {error.message}"
+        raise RetryableConflict(message) from error
+    return replace(manifest, transaction=mine.wire)

@@ -1,0 +1,47 @@
+"""The file version of a table's data files."""
+
+from __future__ import annotations
+
+from pennon.errors import ArgumentError, FormatError
+from pennon.schema.version import V0_1, V2_0, FileVersion
+from pennon.table.flags import V2_FORMAT
+from pennon.table.manifest import Fragment, Manifest
+
+
+def file_versions(fragments: tuple[Fragment, ...]) -> frozenset[FileVersion]:
+    """Return the versions of all data files."""
+    return frozenset(
+        FileVersion.from_numbers(file.major, file.minor)
+        for fragment in fragments
+        for file in fragment.files
+    )
+
+
+def storage_version(manifest: Manifest) -> FileVersion:
+    """Return the version in which new data files of a table are written.
+
+    Tables before Lance 0.16 do not say it: their files do, or else a writer flag.  Lance 0.16
+    could say 0.1 of a table of newer files; the files are right then.
+
+    Source: format-facts 1.17; golden v0.16.0.
+    """
+    stated = _stated(manifest)
+    if stated is not None and stated != V0_1:
+        return stated
+    found = file_versions(manifest.fragments)
+    if found:
+        return max(found)
+    if stated is None and manifest.writer_flags & V2_FORMAT:
+        return V2_0
+    return V0_1
+
+
+def _stated(manifest: Manifest) -> FileVersion | None:
+    if manifest.data_format is None:
+        return None
+    name = manifest.data_format.version
+    try:
+        return FileVersion.parse(name)
+    except ArgumentError as error:
+        message = f"the manifest names an unknown file version, {name!r}"
+        raise FormatError(message) from error

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +28,7 @@ from pennon.encoding.assemble import assemble_as, lists_of, retype
 from pennon.encoding.block import NullableBlock, VariableBlock
 from pennon.encoding.frugal import frugal
 from pennon.encoding.page import PageBuffers
+from pennon.encoding.prefetch import hull, prefetched
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps, together
 from pennon.encoding.v2_0.blob import DESCRIPTION_TYPE, NULL_POSITION, is_blob
@@ -56,6 +57,10 @@ if TYPE_CHECKING:
 
 _LISTS = frozenset(("list", "list.struct", "large_list", "large_list.struct"))
 _EMPTY = pa.py_buffer(b"")
+_FEW_ROWS: Final = 1024
+"""Reads of no more rows than this count as point reads (`pennon.encoding.prefetch`)."""
+
+T = TypeVar("T")
 _ReadItems: TypeAlias = Callable[[Spans, Rows], Steps[pa.Array]]
 
 
@@ -232,7 +237,7 @@ def _read_struct(node: _Node, field: Field, rows: Rows) -> Steps[list[pa.Array]]
         arrays = [pa.Array.from_buffers(struct_type, rows.count, [None])]
     else:
         readers = [_read_node(node.below(child), child, rows) for child in field.children]
-        children = yield from together(readers)
+        children = yield from _at_once(node, field.children, rows, together(readers))
         arrays = [
             pa.StructArray.from_arrays(list(parts), fields=list(struct_type.fields))
             for parts in align(children)
@@ -274,6 +279,31 @@ class _Cursor:
         return part
 
 
+# --- few rows ---------------------------------------------------------------------------------------
+
+
+def _at_once(node: _Node, fields: Sequence[Field], rows: Rows, reader: Steps[T]) -> Steps[T]:
+    """Return ``reader``, which reads these fields; if they lie close, on bytes read all at once."""
+    if not 0 < rows.count <= _FEW_ROWS:
+        return reader
+    extent = hull(_places(node, fields, rows))
+    return reader if extent is None else prefetched(reader, extent)
+
+
+def _places(node: _Node, fields: Sequence[Field], rows: Rows | None) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of all pages that may be read for ``rows``, or for any (None)."""
+    for field in fields:
+        column = node.file.known_column(node.column_of.get(field.id, -1))
+        if column is not None:
+            pages = column.pages if rows is None else _touched(node, column, rows)
+            yield from (page.extent for page in pages if page.extent)
+        yield from _places(node, field.children, None if field.logical_type in _LISTS else rows)
+
+
+def _touched(node: _Node, column: Column, rows: Rows) -> Iterator[Page]:
+    return (column.pages[number] for number, _ in _pages_of(node, column, rows))
+
+
 # --- lists ------------------------------------------------------------------------------------------
 
 
@@ -285,7 +315,9 @@ def _read_lists(node: _Node, field: Field, column: Column, rows: Rows) -> Steps[
     inner = node.below(child, items=True)
 
     def read_page(spans: Spans, items: Rows) -> Steps[pa.Array]:
-        chunks = yield from _read_node(inner, child, items)
+        reader = _read_node(inner, child, items)
+        one_round = not child.children and child.logical_type not in VARIABLE_WIDTH
+        chunks = yield from reader if one_round else _at_once(inner, [child], items, reader)
         values = _join(chunks, list_type.value_type)
         array = lists_of(
             list_type, spans.rows, spans.offset_bits, spans.offsets, spans.validity, values

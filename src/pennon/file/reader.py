@@ -119,6 +119,10 @@ class DataFile:
             self._columns[index] = self._parse_column(index, extent, buffer)
         return [self._columns[index] for index in wanted]
 
+    def known_column(self, index: int) -> Column | None:
+        """Return the metadata of a column if it was read already."""
+        return self._columns.get(index)
+
     def read_field(
         self, field: Field, column_of: Mapping[FieldId, int], rows: Rows
     ) -> Steps[list[pa.Array]]:

@@ -1,0 +1,83 @@
+"""From a schema to its column writers, and which column each field got."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import Final
+
+import pyarrow as pa
+
+from pennon.file.pages import (
+    BlobColumn,
+    ColumnWriter,
+    ListColumn,
+    PageLimits,
+    StructColumn,
+    ValueColumn,
+)
+from pennon.schema.check import is_blob, is_packed
+from pennon.schema.field import Field, Schema
+
+NO_COLUMN: Final = -1
+"""The column of a field that lies in its parent's, as those of packed structs do."""
+
+
+@dataclass(slots=True)
+class ColumnTree:
+    """The writers of a file's top-level fields, and the columns of all fields, depth first."""
+
+    writers: list[ColumnWriter]
+    field_ids: tuple[int, ...]
+    column_indices: tuple[int, ...]
+
+
+def plan_columns(
+    schema: Schema, limits: PageLimits, write_value: Callable[[pa.Buffer], int]
+) -> ColumnTree:
+    """Give every field its column, in the order of the fields, depth first.
+
+    ``write_value`` puts a blob into the file and returns its position.
+    """
+    planner = _Planner(limits, write_value, count())
+    writers = [planner.plan(top, top.name) for top in schema.fields]
+    places = [place for top in schema.fields for place in _columns_of(top)]
+    numbers = count()
+    return ColumnTree(
+        writers,
+        tuple(field.id for field, _ in places),
+        tuple(next(numbers) if has_column else NO_COLUMN for _, has_column in places),
+    )
+
+
+def _columns_of(field: Field) -> Iterator[tuple[Field, bool]]:
+    """Yield a field and those below it, and whether each has a column of its own."""
+    yield field, True
+    for child in field.children:
+        if is_packed(field):
+            yield from ((below, False) for below in child.walk())
+        else:
+            yield from _columns_of(child)
+
+
+@dataclass(slots=True)
+class _Planner:
+    limits: PageLimits
+    write_value: Callable[[pa.Buffer], int]
+    numbers: Iterator[int]
+
+    def plan(self, field: Field, path: str) -> ColumnWriter:
+        """Return the writer of a field and of all below it; numbers go out depth first."""
+        column = next(self.numbers)
+        if is_blob(field):
+            descriptions = ValueColumn(column, field, path, self.limits)
+            return BlobColumn(column, field, path, descriptions, self.write_value)
+        if field.logical_type == "struct" and not is_packed(field):
+            children = [self.plan(below, f"{path}.{below.name}") for below in field.children]
+            return StructColumn(column, field, path, children)
+        if field.logical_type.split(".")[0] in ("list", "large_list"):
+            (item,) = field.children
+            items = self.plan(item, f"{path}.{item.name}")
+            return ListColumn(column, field, path, self.limits, items)
+        return ValueColumn(column, field, path, self.limits)

@@ -12,6 +12,7 @@ Source: measured (pylance 14.0.2, field metadata ``lance-encoding:blob``).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -32,19 +33,16 @@ def is_blob(encoding: ColumnEncoding) -> bool:
     return isinstance(without_zones(encoding), Blob)
 
 
-def encode_blobs(
-    array: pa.Array, position: int, alignment: int
-) -> tuple[pa.Array, list[pa.Buffer]]:
-    """Return the descriptions of large binaries, and the values to write from ``position`` on.
+def encode_blobs(array: pa.Array, write: Callable[[pa.Buffer], int]) -> pa.StructArray:
+    """Write large binaries, each by itself, and return their descriptions.
 
-    The writer writes the values in this order, each at the next multiple of ``alignment``.
+    ``write`` writes a value to the file and returns the position that it got.
     """
     offsets, data = arrow_offsets(array), array.buffers()[2]
     valid = array.is_valid().to_numpy(zero_copy_only=False)
-    sizes = np.where(valid, np.diff(offsets), 0).astype(np.int64)
-    padded = -(-sizes // alignment) * alignment
-    positions = position + padded.cumsum() - padded
-    positions = np.where(sizes > 0, positions, np.where(valid, 0, NULL_POSITION))
-    columns = [pa.array(column.astype(np.uint64)) for column in (positions, sizes)]
-    values = [data.slice(offsets[row], sizes[row]) for row in np.flatnonzero(sizes)]
-    return pa.StructArray.from_arrays(columns, fields=list(DESCRIPTION_TYPE)), values
+    sizes = np.where(valid, np.diff(offsets), 0).astype(np.uint64)
+    positions = np.where(valid, 0, NULL_POSITION).astype(np.uint64)
+    for row in np.flatnonzero(sizes):
+        positions[row] = write(data.slice(int(offsets[row]), int(sizes[row])))
+    columns = [pa.array(positions), pa.array(sizes)]
+    return pa.StructArray.from_arrays(columns, fields=list(DESCRIPTION_TYPE))

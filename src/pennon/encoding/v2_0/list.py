@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from pennon.encoding.kernels.offsets import encode_end_offsets
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps
 from pennon.encoding.v2_0.binary import arrow_offsets
 from pennon.encoding.v2_0.dispatch import Codecs
-from pennon.encoding.v2_0.encoded import Encoded, as_bytes
+from pennon.encoding.v2_0.encoded import Encoded
 from pennon.encoding.v2_0.encodings import List, NoNulls
 from pennon.encoding.v2_0.flat import encode_flat
 from pennon.encoding.v2_0.offsets import Spans, read_spans
@@ -41,22 +41,26 @@ def decode_list(encoding: List, page: PageBuffers, rows: Rows, codecs: Codecs) -
     )
 
 
-def encode_list(array: pa.Array, first: int = 0) -> tuple[Encoded, pa.Array]:
-    """Encode the offsets of (large) lists; return them and the items, of which none is hidden."""
-    offsets = arrow_offsets(array)
-    validity = as_bytes(array.buffers()[0]) if array.null_count else None
-    stored, adjustment, under_nulls = encode_end_offsets(offsets, validity, array.offset)
-    if under_nulls:
-        return encode_list(_without_hidden_items(array), first)
-    start, end = int(offsets[0]), int(offsets[-1])
+def encode_list(lengths: pa.Array, first: int = 0) -> Encoded:
+    """Encode the lengths of lists, NULL for a list that is NULL."""
+    counts = pc.fill_null(lengths, 0).to_numpy(zero_copy_only=False)
+    stored = np.cumsum(counts, dtype=np.uint64)
+    num_items = int(stored[-1]) if len(stored) else 0
+    if lengths.null_count:
+        missing = lengths.is_null().to_numpy(zero_copy_only=False)
+        stored[missing] += np.uint64(num_items + 1)
     flat = encode_flat(pa.py_buffer(stored), 64, first)
-    encoding = List(NoNulls(flat.encoding), adjustment, end - start)
-    return Encoded(encoding, flat.buffers), array.values.slice(start, end - start)
+    return Encoded(List(NoNulls(flat.encoding), num_items + 1, num_items), flat.buffers)
 
 
-def _without_hidden_items(array: pa.Array) -> pa.Array:
-    """Return the same lists with no items under the NULLs."""
-    offsets, valid = arrow_offsets(array), array.is_valid().to_numpy(zero_copy_only=False)
-    lengths = np.where(valid, np.diff(offsets), 0)
-    ends = np.concatenate([np.zeros(1, offsets.dtype), lengths.cumsum().astype(offsets.dtype)])
-    return type(array).from_arrays(ends, array.flatten(), array.type, mask=pa.array(~valid))
+def part_lists(array: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return the lengths of (large) lists, NULL for NULL, and the items of the others.
+
+    A NULL list of an Arrow array may hide items; they are left out.
+    """
+    lengths = pc.list_value_length(array)
+    offsets = arrow_offsets(array)
+    start, end = int(offsets[0]), int(offsets[-1])
+    if array.null_count and (pc.sum(lengths).as_py() or 0) != end - start:
+        return lengths, array.flatten()
+    return lengths, array.values.slice(start, end - start)

@@ -73,9 +73,7 @@ def plan_fetch(requests: Sequence[ByteRequest], limits: FetchLimits) -> FetchPla
         Extent(start, end - start)
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
     )
-    return FetchPlan(
-        groups, tuple(_split(group, limits.request_bytes) for group in groups)
-    )
+    return FetchPlan(groups, tuple(_split(group, limits.request_bytes) for group in groups))
 
 
 def _flatten(requests: Sequence[ByteRequest]) -> tuple[Int64Array, Int64Array]:
@@ -94,9 +92,7 @@ def _flatten(requests: Sequence[ByteRequest]) -> tuple[Int64Array, Int64Array]:
     return starts[filled], ends[filled]
 
 
-def _coalesce(
-    starts: Int64Array, ends: Int64Array, gap: int
-) -> tuple[Int64Array, Int64Array]:
+def _coalesce(starts: Int64Array, ends: Int64Array, gap: int) -> tuple[Int64Array, Int64Array]:
     """Return sorted, disjoint runs that cover all ranges, more than ``gap`` bytes apart."""
     if not len(starts):
         return starts, ends
@@ -113,9 +109,7 @@ def _coalesce(
 def _split(group: Extent, limit: int) -> tuple[Extent, ...]:
     """Return ``group`` in as few parts as ``limit`` allows, of nearly equal size."""
     parts = -(-group.size_bytes // limit)
-    cuts = [
-        group.position + group.size_bytes * part // parts for part in range(parts + 1)
-    ]
+    cuts = [group.position + group.size_bytes * part // parts for part in range(parts + 1)]
     return tuple(Extent(start, end - start) for start, end in pairwise(cuts))
 
 
@@ -124,9 +118,7 @@ class Fetcher:
 
     __slots__ = ("_limits", "_path", "_read", "_size_bytes")
 
-    def __init__(
-        self, path: str, size_bytes: int, limits: FetchLimits, read: ReadExtent
-    ) -> None:
+    def __init__(self, path: str, size_bytes: int, limits: FetchLimits, read: ReadExtent) -> None:
         self._path = path
         self._size_bytes = size_bytes
         self._limits = limits
@@ -154,9 +146,7 @@ class Fetcher:
     def _read_groups(self, plan: FetchPlan) -> list[pa.Buffer]:
         extents = [extent for group in plan.requests for extent in group]
         if len(extents) > 1:
-            parts = iter(
-                list(worker_pool(self._limits.concurrency).map(self._read, extents))
-            )
+            parts = iter(list(worker_pool(self._limits.concurrency).map(self._read, extents)))
         else:
             parts = iter([self._read(extent) for extent in extents])
         return [_join([next(parts) for _ in group]) for group in plan.requests]
@@ -198,9 +188,7 @@ def _pack(
     for mine in np.split(filled, cuts) if len(filled) else []:
         group = int(np.searchsorted(starts, range_starts[mine[0]], side="right")) - 1
         source = byte_view(buffers[group])
-        scatter(
-            source, range_starts[mine] - starts[group], targets[mine], sizes[mine], out
-        )
+        scatter(source, range_starts[mine] - starts[group], targets[mine], sizes[mine], out)
     return target
 
 

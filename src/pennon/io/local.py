@@ -44,11 +44,14 @@ class LocalStore:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_real_root", os.path.realpath(self.root))
 
-    def open(self, path: str, size_bytes: int | None = None) -> MappedReader:  # noqa: ARG002
+    def open(self, path: str, size_bytes: int | None = None) -> MappedReader:
         """Map a file; the system knows its size better than ``size_bytes``."""
         real = resolve_below(self._real_root, path)
         with os_errors("open", path):
-            return MappedReader(self, path, _map_file(real, path))
+            mapping = _map_file(real, path)
+        if mapping is None:
+            return MappedReader(self, path, pa.py_buffer(b""))
+        return MappedReader(self, path, pa.py_buffer(mapping), mapping)
 
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
         """Yield the files under a folder, sorted by path; links to folders are not followed."""
@@ -97,7 +100,8 @@ class LocalStore:
         return os.path.join(real, name)
 
 
-def _map_file(real: str, path: str) -> pa.Buffer:
+def _map_file(real: str, path: str) -> Mapping | None:
+    """Map a file; one without bytes cannot be mapped, and gives None."""
     fd = os.open(real, os.O_RDONLY | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0))
     try:
         status = os.fstat(fd)
@@ -105,8 +109,8 @@ def _map_file(real: str, path: str) -> pa.Buffer:
             message = "this is a folder or a device, not a file"
             raise NotFoundError(message, where=Breadcrumb(path))
         if status.st_size == 0:
-            return pa.py_buffer(b"")
-        return pa.py_buffer(Mapping(fd, status.st_size))
+            return None
+        return Mapping(fd, status.st_size)
     finally:
         os.close(fd)
 

@@ -17,7 +17,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.encoding.kernels.gather import gather, total_size
+from pennon.encoding.kernels.mapping import Mapping
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, TooLargeError
+from pennon.io.resident import TOUCH_BYTES, touch
 from pennon.ranges import ByteRequest, Extent, Gather, Int64Array
 from pennon.units import MIB
 
@@ -71,9 +73,12 @@ def check_gather(request: Gather, size_bytes: int, path: str) -> int:
 class MappedReader:
     """An `ObjectReader` over one buffer that holds the whole object."""
 
-    __slots__ = ("_buffer", "_bytes", "_path", "_store")
+    __slots__ = ("_buffer", "_bytes", "_mapping", "_path", "_store")
 
-    def __init__(self, store: Opens, path: str, buffer: pa.Buffer) -> None:
+    def __init__(
+        self, store: Opens, path: str, buffer: pa.Buffer, mapping: Mapping | None = None
+    ) -> None:
+        self._mapping = mapping
         self._store = store
         self._path = path
         self._buffer = buffer
@@ -97,19 +102,25 @@ class MappedReader:
     def read(self, requests: Sequence[ByteRequest]) -> list[pa.Buffer]:
         """Answer one round of requests."""
         return [
-            self._slice(request)
-            if isinstance(request, Extent)
-            else self._gather(request)
+            self._slice(request) if isinstance(request, Extent) else self._gather(request)
             for request in requests
         ]
 
     def _slice(self, extent: Extent) -> pa.Buffer:
         check_extent(extent, len(self._bytes), self._path)
+        if self._mapping is not None:
+            touch(self._mapping, extent.position, extent.end, extent.size_bytes)
         return self._buffer.slice(extent.position, extent.size_bytes)
 
     def _gather(self, request: Gather) -> pa.Buffer:
-        target = pa.allocate_buffer(check_gather(request, len(self._bytes), self._path))
-        gather(self._bytes, *as_ranges(request), byte_view(target))
+        total = check_gather(request, len(self._bytes), self._path)
+        target = pa.allocate_buffer(total)
+        starts, ends = as_ranges(request)
+        if self._mapping is not None and total:
+            first, last = int(starts.min()), int(ends.max())
+            cost = min(last - first, total + TOUCH_BYTES * len(starts))
+            touch(self._mapping, first, last, cost)
+        gather(self._bytes, starts, ends, byte_view(target))
         return target
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:

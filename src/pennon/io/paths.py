@@ -69,9 +69,7 @@ def resolve_below(real_root: str, path: str) -> str:
     joined = safe_join(real_root, path)
     real = os.path.realpath(joined)
     if real != joined and not real.startswith(real_root.rstrip("/") + "/"):
-        message = (
-            f"path {path[:200]!r} is a symbolic link that leaves the root of its table"
-        )
+        message = f"path {path[:200]!r} is a symbolic link that leaves the root of its table"
         raise FormatError(message)
     return real
 
@@ -107,9 +105,7 @@ def parse_uri(uri: str | os.PathLike[str]) -> Location:
         return Location("file", "", _file_path(text))
     parts = urlsplit(text)
     if parts.query or parts.fragment:
-        message = (
-            f"URIs of tables have no query and no fragment: {_without_secrets(text)!r}"
-        )
+        message = f"URIs of tables have no query and no fragment: {_without_secrets(text)!r}"
         raise ArgumentError(message)
     return Location(scheme, parts.netloc, unquote(parts.path).strip("/"))
 

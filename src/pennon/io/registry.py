@@ -18,10 +18,10 @@ def open_store(
     """Return the store whose root is ``uri``; nothing is opened or asked yet.
 
     Plain paths, ``file://`` and ``memory://`` (without a name: a new store every time, as with
-    pylance, whose `uri` names it); ``s3://``, ``gs://``, ``az://``, ``abfss://`` and
+    pylance; its ``uri`` names it); ``s3://``, ``gs://``, ``az://``, ``abfss://`` and
     ``http(s)://`` through obstore, with the ``storage_options`` that pylance takes.
 
-    Raises ArgumentError for an unknown scheme or option.
+    Raises ArgumentError for an unknown scheme.  An unknown option gives a warning on first use.
     """
     location = parse_uri(uri)
     if location.scheme == "file":

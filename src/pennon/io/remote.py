@@ -46,9 +46,7 @@ _PARTS_AT_ONCE = 4
 _LIST_CHUNK = 1000
 
 
-def open_remote(
-    location: Location, uri: str, options: Mapping[str, str]
-) -> RemoteStore:
+def open_remote(location: Location, uri: str, options: Mapping[str, str]) -> RemoteStore:
     """Return the store at ``location``; raises ArgumentError for a scheme that is none of ours."""
     if location.scheme not in SCHEMES:
         known = ", ".join(("file", "memory", *SCHEMES))
@@ -121,9 +119,7 @@ class RemoteStore:
         start, end = extent.position, extent.end
         found = self._call(
             path,
-            lambda obstore, client: obstore.get_range(
-                client, path, start=start, end=end
-            ),
+            lambda obstore, client: obstore.get_range(client, path, start=start, end=end),
         )
         buffer = pa.py_buffer(found)
         if buffer.size != extent.size_bytes:
@@ -160,24 +156,18 @@ class RemoteStore:
         check_path(path)
         self._call(
             path,
-            lambda obstore, client: obstore.put(
-                client, path, data, mode=mode, use_multipart=False
-            ),
+            lambda obstore, client: obstore.put(client, path, data, mode=mode, use_multipart=False),
         )
 
     def _list(self, folder: str) -> Iterator[ObjectInfo]:
         prefix = folder or None
         pages = self._call(
             folder,
-            lambda obstore, client: iter(
-                obstore.list(client, prefix, chunk_size=_LIST_CHUNK)
-            ),
+            lambda obstore, client: iter(obstore.list(client, prefix, chunk_size=_LIST_CHUNK)),
         )
         while page := self._call(folder, lambda _, __: next(pages, None)):
             for found in page:
-                yield ObjectInfo(
-                    found["path"], int(found["size"]), found["last_modified"]
-                )
+                yield ObjectInfo(found["path"], int(found["size"]), found["last_modified"])
 
     @property
     def _lists_in_order(self) -> bool:
@@ -197,9 +187,7 @@ class RemoteStore:
             return False
         named = {key.lower() for key, _ in self.options}
         variables = ("AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3")
-        return not named.isdisjoint(_ENDPOINTS) or any(
-            os.environ.get(v) for v in variables
-        )
+        return not named.isdisjoint(_ENDPOINTS) or any(os.environ.get(v) for v in variables)
 
     def _probe(self, path: str) -> None:
         """Raise UnsupportedError if the store lets two writers create one object."""

@@ -38,9 +38,7 @@ def connect(
 
     No request is made.  Raises ArgumentError if obstore finds fault with the options.
     """
-    parsed = parse_options(
-        dict(options), lambda key, value: _knows(location, key, value)
-    )
+    parsed = parse_options(dict(options), lambda key, value: _knows(location, key, value))
     try:
         return _build(location, parsed), parsed
     except (BaseError, OSError, ValueError) as error:
@@ -58,13 +56,9 @@ def _build(location: Location, options: RemoteOptions) -> Client:
     config: Any = dict(options.config)
     prefix = location.path or None
     if kind == "s3":
-        return S3Store(
-            location.authority, prefix=prefix, config=config, retry_config=retry
-        )
+        return S3Store(location.authority, prefix=prefix, config=config, retry_config=retry)
     if kind == "gs":
-        return GCSStore(
-            location.authority, prefix=prefix, config=config, retry_config=retry
-        )
+        return GCSStore(location.authority, prefix=prefix, config=config, retry_config=retry)
     container, _, account = location.authority.partition("@")
     if account and not {"account_name", "azure_storage_account_name"} & config.keys():
         config["azure_storage_account_name"] = account.partition(".")[0]

@@ -45,9 +45,7 @@ class RemoteOptions:
         return tuple(v for v in long if v.lower() not in _NOT_SECRET and "://" not in v)
 
 
-def parse_options(
-    options: Mapping[str, str], knows: Callable[[str, str], bool]
-) -> RemoteOptions:
+def parse_options(options: Mapping[str, str], knows: Callable[[str, str], bool]) -> RemoteOptions:
     """Sort storage options; ``knows(key, value)`` tells whether obstore takes a key.
 
     A key that nobody knows is left out, as pylance does, but with a warning.  Raises ArgumentError
@@ -65,9 +63,7 @@ def parse_options(
         if knows(name, value):
             config[name] = value
         else:
-            warnings.warn(
-                f"storage option {key!r} is not known and not used", stacklevel=2
-            )
+            warnings.warn(f"storage option {key!r} is not known and not used", stacklevel=2)
     return RemoteOptions(
         config,
         _number(lowered, "client_max_retries", 10),

@@ -34,24 +34,18 @@ class S3Server:
     moto do the work, and returns a status line, or None to pass the request on.
     """
 
-    app: Any = field(
-        default_factory=lambda: DomainDispatcherApplication(create_backend_app)
-    )
+    app: Any = field(default_factory=lambda: DomainDispatcherApplication(create_backend_app))
     lock: threading.Lock = field(default_factory=threading.Lock)
     requests: list[tuple[str, str, str | None]] = field(default_factory=list)
     fault: Callable[[dict[str, Any], Callable[[], Any]], str | None] | None = None
     port: int = 0
 
-    def __call__(
-        self, environ: dict[str, Any], start: Callable[..., Any]
-    ) -> list[bytes]:
+    def __call__(self, environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
         with self.lock:
             method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
             self.requests.append((method, path, environ.get("HTTP_RANGE")))
             if self.fault is not None:
-                status = self.fault(
-                    environ, lambda: list(self.app(environ, lambda *_: None))
-                )
+                status = self.fault(environ, lambda: list(self.app(environ, lambda *_: None)))
                 if status is not None:
                     start(status, [("Content-Length", "0")])
                     return [b""]
@@ -59,9 +53,7 @@ class S3Server:
 
     def send(self, path: str, headers: dict[str, str]) -> None:
         """Do what obstore has no verb for: PUT ``path``, without a body."""
-        auth = (
-            "AWS4-HMAC-SHA256 Credential=identifier/20260101/us-east-1/s3/aws4_request"
-        )
+        auth = "AWS4-HMAC-SHA256 Credential=identifier/20260101/us-east-1/s3/aws4_request"
         connection = http.client.HTTPConnection("127.0.0.1", self.port)
         connection.request("PUT", path, headers={"Authorization": auth, **headers})
         assert connection.getresponse().status == 200

@@ -88,9 +88,7 @@ def test_an_empty_object_can_be_opened(store: Store) -> None:
         [(9000, 9003), (20, 24), (5000, 5017), (0, 1), (10239, 10240)],
     ],
 )
-def test_a_gather_packs_its_ranges_in_order(
-    store: Store, ranges: list[tuple[int, int]]
-) -> None:
+def test_a_gather_packs_its_ranges_in_order(store: Store, ranges: list[tuple[int, int]]) -> None:
     reader = stored(store)
     (answer,) = reader.read([gather(*ranges)])
     assert answer.to_pybytes() == b"".join(BODY[start:end] for start, end in ranges)
@@ -137,9 +135,7 @@ def test_a_round_may_ask_for_nothing(store: Store) -> None:
         gather((-(1 << 63), (1 << 63) - 1)),
     ],
 )
-def test_ranges_outside_of_the_object_are_damage(
-    store: Store, request_: Extent | Gather
-) -> None:
+def test_ranges_outside_of_the_object_are_damage(store: Store, request_: Extent | Gather) -> None:
     reader = stored(store)
     with pytest.raises(FormatError) as caught:
         reader.read([Extent(0, 1), request_])
@@ -172,10 +168,7 @@ def test_of_all_that_create_one_name_exactly_one_wins(store: Store) -> None:
     assert [number // 8 for number in winners] == list(range(10))
     for number in winners:
         reader = store.open(f"_versions/{number // 8}.manifest")
-        assert (
-            reader.read([Extent(0, reader.size_bytes)])[0].to_pybytes()
-            == b"%d" % number
-        )
+        assert reader.read([Extent(0, reader.size_bytes)])[0].to_pybytes() == b"%d" % number
     names = [f"_versions/{number}.manifest" for number in range(10)]
     assert [found.path for found in store.list("_versions")] == names
 

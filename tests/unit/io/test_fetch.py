@@ -42,9 +42,7 @@ def test_long_groups_are_split_evenly() -> None:
     assert spans(plan.requests[0]) == [(7, 90), (90, 173), (173, 257)]
 
 
-@pytest.mark.parametrize(
-    "requests", [[], [Extent(5, 0)], [gather()], [gather((5, 5), (9, 9))]]
-)
+@pytest.mark.parametrize("requests", [[], [Extent(5, 0)], [gather()], [gather((5, 5), (9, 9))]])
 def test_nothing_asked_is_nothing_read(requests: list[ByteRequest]) -> None:
     plan = plan_fetch(requests, SMALL)
     assert (plan.count, plan.size_bytes, plan.groups) == (0, 0, ())
@@ -78,9 +76,7 @@ def test_answers_equal_slices_whatever_the_limits(
         return pa.py_buffer(BODY[extent.position : extent.end])
 
     answers = Fetcher("x", len(BODY), limits, read).fetch(requests)
-    assert [a.to_pybytes() for a in answers] == [
-        slow_answer(request) for request in requests
-    ]
+    assert [a.to_pybytes() for a in answers] == [slow_answer(request) for request in requests]
     plan = plan_fetch(requests, limits)
     assert len(asked) == plan.count
     assert all(0 < extent.size_bytes <= longest for extent in asked)

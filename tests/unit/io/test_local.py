@@ -86,9 +86,7 @@ def test_short_writes_are_continued(
         assert store.open(path).read([Extent(0, len(body))])[0].to_pybytes() == body
 
 
-def fail_at(
-    monkeypatch: pytest.MonkeyPatch, name: str, nth: int, code: int
-) -> list[int]:
+def fail_at(monkeypatch: pytest.MonkeyPatch, name: str, nth: int, code: int) -> list[int]:
     """Let the ``nth`` call of ``os.name`` fail; returns a list that has one entry per call."""
     real = getattr(os, name)
     calls: list[int] = []
@@ -126,9 +124,7 @@ def test_any_failing_step_leaves_no_torn_file_and_is_typed(
                     verb(store)
                 except LanceError as error:
                     assert isinstance(error, StoreError), error
-            assert [
-                found.path for found in store.list("") if ".tmp" in found.path
-            ] == []
+            assert [found.path for found in store.list("") if ".tmp" in found.path] == []
             assert {found.size_bytes for found in store.list("")} <= {len(body)}
             if len(calls) < nth:
                 break
@@ -313,8 +309,6 @@ for verb in (store.put, store.put_if_absent):
         print(error)
 """
     command = [sys.executable, "-c", script, store.root]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=60, check=True
-    )
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.count("File too large") == 2
     assert files(store) == []

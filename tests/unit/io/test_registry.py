@@ -44,9 +44,7 @@ def test_what_no_store_serves_is_refused(uri: str) -> None:
 def test_memory_is_shared_by_name_within_a_process() -> None:
     open_store("memory://shared-name/t").put("a", b"1")
     assert open_store("memory://shared-name/t").open("a").size_bytes == 1
-    assert [found.path for found in open_store("memory://shared-name").list("")] == [
-        "t/a"
-    ]
+    assert [found.path for found in open_store("memory://shared-name").list("")] == ["t/a"]
     assert list(open_store("memory://other-name/t").list("")) == []
 
 
@@ -58,13 +56,6 @@ def test_memory_without_a_name_is_private_but_can_be_opened_again() -> None:
 
 
 def test_opening_a_local_store_does_not_load_obstore() -> None:
-    script = (
-        "import sys, pennon.io as io; io.open_store('x'); io.open_store('memory://x')\n"
-    )
+    script = "import sys, pennon.io as io; io.open_store('x'); io.open_store('memory://x')\n"
     script += "io.open_store('s3://b/x'); sys.exit('obstore' in sys.modules)"
-    assert (
-        subprocess.run(
-            [sys.executable, "-c", script], timeout=60, check=False
-        ).returncode
-        == 0
-    )
+    assert subprocess.run([sys.executable, "-c", script], timeout=60, check=False).returncode == 0

@@ -90,9 +90,7 @@ def test_a_store_is_put_to_the_test_once(
 
 
 def test_a_store_told_to_have_no_conditional_put_is_refused(s3: Any) -> None:
-    store = open_store(
-        "s3://bucket/u.lance", {**s3.options, "aws_conditional_put": "disabled"}
-    )
+    store = open_store("s3://bucket/u.lance", {**s3.options, "aws_conditional_put": "disabled"})
     with pytest.raises(UnsupportedError):
         store.put_if_absent("_versions/1.manifest", b"1")
     assert list(store.list("")) == []
@@ -107,9 +105,7 @@ def test_throttling_is_waited_out(s3: Any, bucket_store: Store) -> None:
         return "503 Slow Down" if left[0] >= 0 else None
 
     s3.fault = slow_down
-    assert (
-        bucket_store.open("data/x", 4).read([Extent(0, 4)])[0].to_pybytes() == b"0123"
-    )
+    assert bucket_store.open("data/x", 4).read([Extent(0, 4)])[0].to_pybytes() == b"0123"
     assert left[0] == -1
 
 
@@ -134,9 +130,7 @@ def test_a_lost_answer_to_a_commit_is_never_reported_as_a_clean_failure(
     assert reader.read([Extent(0, 4)])[0].to_pybytes() == b"mine"
 
 
-def test_a_body_shorter_than_asked_is_never_decoded(
-    s3: Any, bucket_store: Store
-) -> None:
+def test_a_body_shorter_than_asked_is_never_decoded(s3: Any, bucket_store: Store) -> None:
     bucket_store.put("data/x", b"0123")
     with pytest.raises(StoreError, match="4 of 9 bytes"):
         bucket_store.open("data/x", 9).read([Extent(0, 9)])
@@ -185,16 +179,12 @@ def test_unknown_options_are_named_and_left_out(s3: Any) -> None:
 
 
 def test_a_number_that_is_none_is_refused(s3: Any) -> None:
-    store = open_store(
-        "s3://bucket/o.lance", {**s3.options, "client_max_retries": "many"}
-    )
+    store = open_store("s3://bucket/o.lance", {**s3.options, "client_max_retries": "many"})
     with pytest.raises(ArgumentError, match="client_max_retries"):
         store.open("x")
 
 
-def test_a_fork_after_use_is_refused_instead_of_hanging(
-    s3: Any, bucket_store: Store
-) -> None:
+def test_a_fork_after_use_is_refused_instead_of_hanging(s3: Any, bucket_store: Store) -> None:
     bucket_store.put("data/x", b"0123")
     child = os.fork()
     if child == 0:

@@ -4,6 +4,9 @@ The standard library's `mmap` keeps a duplicate of the descriptor for as long as
 table of a few thousand files would run into the limit of open files.
 """
 
+def mapped_bytes() -> int:
+    """Return the size of all maps of this process together."""
+
 class Mapping:
     """The first ``size_bytes`` bytes of an open file, as a read-only buffer.
 
@@ -12,6 +15,13 @@ class Mapping:
 
     def __init__(self, fd: int, size_bytes: int) -> None:
         """Map the file; raises OSError if the system refuses, ValueError if there are no bytes."""
+
+    def forget(self, position: int, size_bytes: int) -> None:
+        """Let the system take back the memory of a range.
+
+        The bytes stay readable, also through buffers handed out before: whoever touches them gets
+        them from the file again.  Raises ValueError if the range leaves the map.
+        """
 
     def __len__(self) -> int:
         """Return the size in bytes."""

@@ -1,0 +1,85 @@
+"""Keeps the memory that maps occupy within a budget.
+
+The system counts every page of a map that was touched as memory of the process, and takes it back
+only when it runs short.  A scan of a table larger than a container's limit would look like a leak,
+and some limits kill.  So maps tell what they hand out, and the oldest ranges are given back once
+more than the budget is out.  That is safe at any time: a range that is touched again comes from the
+file again, most likely from the page cache.
+
+The budget holds for scans.  One take of many far rows may exceed it for its own duration: a single
+byte can bring in up to 2 MiB, as the system likes to map its page cache in large pieces.  Such
+ranges are the first to go at the next access.
+
+While all maps together fit the budget nothing is kept account of, so small tables stay mapped.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from dataclasses import dataclass
+from weakref import ReferenceType, ref
+
+from pennon.encoding.kernels.mapping import Mapping, mapped_bytes
+from pennon.units import KIB, MIB
+
+BUDGET_BYTES = 128 * MIB
+TOUCH_BYTES = 64 * KIB
+"""What one access is reckoned to cost at least: the system maps the pages around it too."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    mapping: ReferenceType[Mapping]
+    position: int
+    end: int
+    cost_bytes: int
+
+
+class Resident:
+    """The ranges of all maps that were handed out lately, oldest first."""
+
+    def __init__(self, budget_bytes: int = BUDGET_BYTES) -> None:
+        self._budget = budget_bytes
+        self._lock = threading.Lock()
+        self._spans: deque[_Span] = deque()
+        self._total = 0
+
+    def touch(self, mapping: Mapping, position: int, end: int, cost_bytes: int) -> None:
+        """Note that ``[position, end)`` is about to occupy ``cost_bytes``; give back the oldest."""
+        if mapped_bytes() <= self._budget:
+            return
+        span = _Span(ref(mapping), position, end, max(cost_bytes, TOUCH_BYTES))
+        for old in self._push(span):
+            behind = old.mapping()
+            if behind is not None:
+                behind.forget(old.position, old.end - old.position)
+
+    def _push(self, span: _Span) -> list[_Span]:
+        old = []
+        with self._lock:
+            self._spans.append(span)
+            self._total += span.cost_bytes
+            while self._total > self._budget and len(self._spans) > 1:
+                old.append(self._spans.popleft())
+                self._total -= old[-1].cost_bytes
+        return old
+
+
+class _OfProcess:
+    """The one account of this process; a child of a fork begins its own."""
+
+    resident = Resident()
+
+
+def touch(mapping: Mapping, position: int, end: int, cost_bytes: int) -> None:
+    """Note a range in this process's account (`Resident.touch`)."""
+    _OfProcess.resident.touch(mapping, position, end, cost_bytes)
+
+
+def _start_again() -> None:
+    _OfProcess.resident = Resident()
+
+
+os.register_at_fork(after_in_child=_start_again)

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pennon.encoding.kernels.mapping import Mapping, mapped_bytes
+from pennon.io.resident import TOUCH_BYTES, Resident
+from pennon.units import MIB
+
+
+def mapping_of(path: Path, size_bytes: int) -> Mapping:
+    path.write_bytes(bytes(size_bytes))
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        return Mapping(fd, size_bytes)
+    finally:
+        os.close(fd)
+
+
+class Spy(Mapping):
+    """A map that notes what it was told to forget."""
+
+    forgotten: list[tuple[int, int]]
+
+    def forget(self, position: int, size_bytes: int) -> None:
+        self.forgotten.append((position, size_bytes))
+
+
+@pytest.fixture
+def spy(tmp_path: Path) -> Spy:
+    (tmp_path / "x").write_bytes(bytes(MIB))
+    fd = os.open(tmp_path / "x", os.O_RDONLY)
+    try:
+        mapping = Spy(fd, MIB)
+    finally:
+        os.close(fd)
+    mapping.forgotten = []
+    return mapping
+
+
+def test_maps_are_counted_as_long_as_they_live(tmp_path: Path) -> None:
+    gc.collect()
+    before = mapped_bytes()
+    mapping = mapping_of(tmp_path / "x", 1000)
+    assert mapped_bytes() == before + 1000
+    del mapping
+    assert mapped_bytes() == before
+
+
+def test_what_was_forgotten_still_reads(tmp_path: Path) -> None:
+    mapping = mapping_of(tmp_path / "x", 20_000)
+    (tmp_path / "x").write_bytes(b"7" * 20_000)
+    view = memoryview(mapping)
+    assert view[9_000] == ord("7")
+    for position, size in ((0, 20_000), (5_000, 10), (19_999, 1), (0, 0), (20_000, 0)):
+        mapping.forget(position, size)
+    assert bytes(view) == b"7" * 20_000
+    for position, size in ((-1, 5), (0, 20_001), (19_999, 2), (0, -1), (2**62, 2**62)):
+        with pytest.raises(ValueError, match="leaves"):
+            mapping.forget(position, size)
+
+
+def test_the_oldest_ranges_are_given_back(spy: Spy) -> None:
+    resident = Resident(3 * TOUCH_BYTES)
+    for start in range(5):
+        resident.touch(spy, start * 10, start * 10 + 10, 10)
+    assert spy.forgotten == [(0, 10), (10, 10)]
+    resident.touch(spy, 100, 900_000, 900_000)
+    assert spy.forgotten[2:] == [(20, 10), (30, 10), (40, 10)]
+
+
+def test_within_the_budget_nothing_is_given_back(spy: Spy) -> None:
+    resident = Resident(mapped_bytes())
+    for _ in range(100):
+        resident.touch(spy, 0, MIB, MIB)
+    assert spy.forgotten == []
+
+
+def test_an_account_keeps_no_map_alive(tmp_path: Path) -> None:
+    gc.collect()
+    before = mapped_bytes()
+    resident = Resident(0)
+    mapping = mapping_of(tmp_path / "x", 1000)
+    resident.touch(mapping, 0, 1000, 1000)
+    del mapping
+    assert mapped_bytes() == before
+    resident.touch(mapping_of(tmp_path / "y", 10), 0, 10, 10)
+
+
+SCAN = """
+import sys, numpy as np
+from pennon.io import open_store
+from pennon.ranges import Extent, Gather
+from pennon.units import MIB
+
+def resident():
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("RssFile"))
+
+before, most = resident(), 0
+readers = [open_store(sys.argv[1]).open(name) for name in "ab"]
+for reader in readers:
+    kept = [reader.read([Extent(at, 8 * MIB)])[0] for at in range(0, reader.size_bytes, 8 * MIB)]
+    for at in range(0, reader.size_bytes, 8 * MIB):
+        (buffer,) = reader.read([Extent(at, 8 * MIB)])
+        assert not np.frombuffer(memoryview(buffer), np.uint8)[::4096].any()
+        most = max(most, resident() - before)
+    for seed in range(8):
+        rows = np.random.default_rng(seed).integers(0, reader.size_bytes - 8, 1000)
+        reader.read([Gather(rows, rows + 8)])
+print(most)
+"""
+
+
+def test_scans_of_large_files_stay_within_the_budget_also_after_takes(tmp_path: Path) -> None:
+    for name in "ab":
+        with (tmp_path / name).open("wb") as sparse:
+            sparse.truncate(256 * MIB)
+    command = [sys.executable, "-c", SCAN, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert int(done.stdout) < 128 + 72  # the budget, and libraries loaded meanwhile

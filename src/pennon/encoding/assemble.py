@@ -153,7 +153,7 @@ def _offsets(offsets: pa.Buffer, rows: int, has_bits: int, wants_bits: int) -> p
     if has_bits == wants_bits:
         return aligned(offsets, wants_bits // 8)
     values = np.frombuffer(offsets, np.dtype(f"i{has_bits // 8}"), rows + 1)
-    if wants_bits == 32 and values[-1] > _MAX_INT32:  # noqa: PLR2004 - Arrow's two widths
+    if wants_bits == 32 and values[-1] > _MAX_INT32:
         message = (
             f"{rows} rows hold {values[-1]} bytes or items, more than offsets of 32 bits can count;"
             " read fewer rows at once"
@@ -199,7 +199,7 @@ def _list(block: ListBlock, validity: pa.Buffer | None, data_type: pa.DataType) 
     )
 
 
-def lists_of(  # noqa: PLR0913 - the parts of an Arrow list array
+def lists_of(  # noqa: PLR0917 - the parts of an Arrow list array
     data_type: pa.DataType,
     rows: int,
     offset_bits: int,

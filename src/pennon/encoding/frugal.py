@@ -8,6 +8,7 @@ within the number of requests that Pennon promises (two for one row of one colum
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final, TypeVar
 
 import pyarrow as pa
@@ -62,7 +63,7 @@ def merge(extents: Sequence[Extent], budget: int) -> list[Extent]:
         if extent.position < runs[-2].end:
             _join(runs, len(runs) - 2)
     while len(runs) > budget:
-        gaps = [after.position - run.end for run, after in zip(runs, runs[1:], strict=False)]
+        gaps = [after.position - run.end for run, after in pairwise(runs)]
         narrowest = min(range(len(gaps)), key=gaps.__getitem__)
         if gaps[narrowest] > LONGEST_GAP:
             break

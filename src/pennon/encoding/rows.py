@@ -54,7 +54,8 @@ class Rows:
             return np.arange(self.starts[0], self.ends[0], dtype=np.int64)
         sizes = self.ends - self.starts
         first = np.cumsum(sizes) - sizes
-        return np.arange(self.count, dtype=np.int64) + np.repeat(self.starts - first, sizes)
+        shifts: Int64Array = np.repeat(self.starts - first, sizes)
+        return np.arange(self.count, dtype=np.int64) + shifts
 
     def scaled(self, factor: int) -> Rows:
         """Return the items of these rows, where each row has ``factor`` items.

@@ -36,7 +36,7 @@ TAIL_BYTES: Final = 64 * KIB
 class DataFile:
     """A data file of version 2.0, opened for reading."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - `open` is the public way
         self,
         source: ObjectReader,
         footer: Footer,

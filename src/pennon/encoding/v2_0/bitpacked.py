@@ -12,7 +12,7 @@ Source: `protos/pennon/proto/encodings_v2_0.proto`; for the order, format-facts 
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -25,13 +25,13 @@ from pennon.encoding.page import PageBuffers
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps
 from pennon.encoding.v2_0.dispatch import Codecs
+from pennon.encoding.v2_0.encoded import EMPTY
 from pennon.encoding.v2_0.encodings import Bitpacked, BitpackedForNonNeg
-from pennon.encoding.v2_0.flat import EMPTY
 from pennon.errors import FormatError
 from pennon.ranges import ByteRequest, Extent, Gather, Int64Array
 
 CHUNK: Final = 1024
-_WORDS: Final = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
+_WORDS: Final[dict[int, Any]] = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 
 
 def decode_bitpacked(
@@ -97,12 +97,13 @@ def _chunks_of(rows: Rows) -> Int64Array:
     return np.unique(Rows.ranges(first, after).indices())
 
 
-def _unpack_chunks(data: pa.Buffer, width: int, bits: int, chunks: int) -> npt.NDArray[np.uint64]:
+def _unpack_chunks(data: pa.Buffer, width: int, bits: int, chunks: int) -> npt.NDArray[Any]:
+    """Return the values of whole chunks."""
     word = _WORDS[bits]
-    packed = np.frombuffer(data, word)
-    values = np.empty(chunks * CHUNK, word)
-    fastlanes.unpack(packed, width, values)  # type: ignore[type-var]
-    return values  # type: ignore[return-value]
+    packed: npt.NDArray[Any] = np.frombuffer(data, word)
+    values: npt.NDArray[Any] = np.empty(chunks * CHUNK, word)
+    fastlanes.unpack(packed if packed.flags.aligned else packed.copy(), width, values)
+    return values
 
 
 def _places(rows: Rows, chunks: Int64Array) -> slice | Int64Array:

@@ -63,7 +63,7 @@ def _inflate_zstd(data: pa.Buffer) -> pa.Buffer:
 
 def _is_bare_frame(data: pa.Buffer) -> bool:
     head = bytes(data[:5])
-    if data.size < 8:  # noqa: PLR2004 - no room for a size
+    if data.size < 8:  # no room for a size
         return True
     return head[:4] == _ZSTD_MAGIC and not head[4] & _ZSTD_RESERVED_BIT
 

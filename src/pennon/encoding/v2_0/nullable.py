@@ -27,7 +27,6 @@ from pennon.encoding.v2_0.encodings import AllNulls, NoNulls, SomeNulls
 from pennon.encoding.v2_0.flat import encode_flat, validity_of
 from pennon.errors import FormatError
 
-
 EncodeValues: TypeAlias = Callable[[pa.Array, int], Encoded]
 
 

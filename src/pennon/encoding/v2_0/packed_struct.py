@@ -27,8 +27,8 @@ from pennon.encoding.v2_0.encoded import EMPTY, Encoded, as_bytes
 from pennon.encoding.v2_0.encodings import (
     ArrayEncoding,
     BufferRef,
-    Flat,
     FixedSizeList,
+    Flat,
     NoNulls,
     PackedStruct,
 )

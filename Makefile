@@ -1,0 +1,84 @@
+# Everything a developer runs.  `make` alone lists it.
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+BIN := $(CURDIR)/.venv/bin
+PY := $(BIN)/python
+
+# The shell's own Python settings stay outside; Spark's workers run in our environment.
+unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP VIRTUAL_ENV SPARK_HOME PYSPARK_SUBMIT_ARGS
+unexport PYSPARK_DRIVER_PYTHON
+export PYTHONNOUSERSITE := 1
+export PYSPARK_PYTHON := $(PY)
+export PENNON_ORACLE_0_19_2 := $(CURDIR)/.venv-oracle-0.19.2/bin/python
+
+# Two workers fit the smallest machine that we build on; all Spark tests go to one of them.
+PYTEST := $(PY) -m pytest -n $(or $(JOBS),2) --dist loadgroup
+
+.PHONY: help
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1mmake %-9s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: ## make .venv (locked), compile the kernels, find or install Java and a C compiler
+	@scripts/setup.sh
+
+.PHONY: oracle
+oracle: setup
+	@scripts/setup.sh oracle
+
+.PHONY: demo
+demo: setup ## real flights through Spark into Lance tables, queried, appended, travelled in
+	@$(PY) demo/flights.py
+
+.PHONY: test
+test: oracle ## run the tests (ARGS="-k name" to choose)
+	@$(PYTEST) -m "not slow" $(ARGS)
+
+.PHONY: test-all
+test-all: oracle ## run the slow tests as well
+	@$(PYTEST) --timeout 3600 $(ARGS)
+
+.PHONY: lint
+lint: setup ## ruff, mypy, import contracts, spelling, and no address in any file
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/lint-imports --no-logo --quiet 2>/dev/null || $(BIN)/lint-imports
+	@$(BIN)/codespell src tests docs bench demo scripts protos *.md Makefile
+	@$(PY) scripts/check_tree.py
+	@echo "lint: clean"
+
+.PHONY: format
+format: setup ## let ruff format the tree and fix what it can
+	@$(BIN)/ruff format --quiet .
+	@$(BIN)/ruff check --fix --quiet .
+
+.PHONY: bench
+bench: setup ## ours beside pylance on the same bytes (QUICK=1 for a short run)
+	@$(PY) bench/run.py $(if $(QUICK),--quick) $(ARGS)
+
+.PHONY: docs
+docs: setup ## check the documents: links, ledger numbers, named tests
+	@$(PY) scripts/check_docs.py
+
+.PHONY: protos
+protos: ## compile protos/ into src/pennon/proto
+	@scripts/setup.sh protos
+	@scripts/compile_protos.sh
+
+.PHONY: build
+build: setup ## a wheel and a source archive in dist/
+	@$(PY) scripts/build.py
+
+.PHONY: lock
+lock: ## renew the lock files to the newest versions that fit (needs the program uv)
+	@scripts/lock.sh
+
+.PHONY: clean
+clean: ## remove everything that was made, the environments too
+	@rm -rf build dist .venv .venv-oracle-* .venv-protos .pytest_cache .mypy_cache .ruff_cache
+	@rm -rf .import_linter_cache .hypothesis spark-warehouse demo-data bench/results src/*.egg-info
+	@find src -name '*.so' -delete -o -name '*.c' -delete
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,67 @@
+"""Hold the documents to the tree: links lead somewhere, ledger numbers and named tests exist."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+LEDGER = Path("docs/format.md")
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+FACT = re.compile(r"^\| F-(\d+) \|", re.MULTILINE)
+NAMED_FACT = re.compile(r"\b(?:ledger |ledger: )F-(\d+)")
+NAMED_TEST = re.compile(r"`(tests/[\w/.-]+?\.py)(?:::(\w+))?`")
+
+
+def documents() -> list[Path]:
+    """Return every document."""
+    return [*sorted(Path().glob("*.md")), *sorted(Path("docs").rglob("*.md"))]
+
+
+def broken_links(document: Path) -> list[str]:
+    """Return the relative links of a document that lead nowhere."""
+    targets = LINK.findall(document.read_text(encoding="utf-8"))
+    return [
+        f"{document}: the link {target} leads nowhere"
+        for target in targets
+        if not (document.parent / target).exists()
+    ]
+
+
+def missing_tests() -> list[str]:
+    """Return the tests that the ledger names and that do not exist."""
+    found = []
+    for name, function in NAMED_TEST.findall(LEDGER.read_text(encoding="utf-8")):
+        path = Path(name)
+        if not path.exists():
+            found.append(f"{LEDGER}: no such test file: {name}")
+        elif function and f"def {function}(" not in path.read_text(encoding="utf-8"):
+            found.append(f"{LEDGER}: {name} has no test {function}")
+    return found
+
+
+def ledger_faults() -> list[str]:
+    """Return numbers that occur twice, and numbers that code names but the ledger lacks."""
+    numbers = FACT.findall(LEDGER.read_text(encoding="utf-8"))
+    found = [f"{LEDGER}: F-{n} stands twice" for n in sorted(set(numbers)) if numbers.count(n) > 1]
+    listing = subprocess.run(
+        ["git", "ls-files", "src", "tests"], check=True, capture_output=True, text=True
+    )
+    for name in listing.stdout.split():
+        if name.endswith((".py", ".pyx", ".pyi", ".md")) and Path(name).is_file():
+            named = NAMED_FACT.findall(Path(name).read_text(encoding="utf-8"))
+            found += [f"{name}: names F-{n}, not in the ledger" for n in named if n not in numbers]
+    return found
+
+
+def main() -> int:
+    """Print the faults; return the exit code."""
+    found = [fault for document in documents() for fault in broken_links(document)]
+    found += missing_tests() + ledger_faults()
+    print("\n".join(found) if found else "docs: links, ledger and tests agree")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -29,6 +29,7 @@ from pennon.encoding.block import (
     StructBlock,
     VariableBlock,
 )
+from pennon.encoding.jsonb import json_text
 from pennon.errors import FormatError, TooLargeError
 from pennon.schema.arrow import field_to_arrow, storage_field
 from pennon.schema.field import Field
@@ -73,11 +74,13 @@ def assemble_as(block: Block, data_type: pa.DataType) -> pa.Array:
 def retype(array: pa.Array, data_type: pa.DataType) -> pa.Array:
     """Return ``array``, of storage types and without offset, as the extension types of ``data_type``.
 
-    Nothing is copied or converted.
+    Nothing is copied or converted, except that JSON becomes text.
     """
     if array.type.equals(data_type):
         return array
     if isinstance(data_type, pa.BaseExtensionType):
+        if data_type.extension_name == "arrow.json" and pa.types.is_large_binary(array.type):
+            array = json_text(array)
         return pa.ExtensionArray.from_storage(data_type, retype(array, data_type.storage_type))
     if pa.types.is_struct(data_type) and array.type.num_fields == data_type.num_fields:
         children = [retype(array.field(i), f.type) for i, f in enumerate(data_type.fields)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from pennon.encoding.jsonb import json_stored
 from pennon.errors import ArgumentError, Breadcrumb
 from pennon.schema.field import Field
 from pennon.schema.types import logical_type
@@ -21,7 +22,12 @@ def check_array(array: pa.Array, field: Field, path: str) -> pa.Array:
         array = array.storage
     if array.type in _VIEWS:
         array = array.cast(_VIEWS[array.type])
-    if logical_type(array.type) != field.logical_type:
+    if field.logical_type == "json" and (
+        pa.types.is_string(array.type) or pa.types.is_large_string(array.type)
+    ):
+        array = json_stored(array)
+    stored_as = "large_binary" if field.logical_type == "json" else field.logical_type
+    if logical_type(array.type) != stored_as:
         message = f"column {path!r} is {field.logical_type}, but the batch has {array.type}"
         raise ArgumentError(message, where=Breadcrumb(column=path))
     if array.null_count and not field.nullable:

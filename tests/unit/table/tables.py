@@ -1,0 +1,66 @@
+"""Small tables without data files: what the table layer's tests need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import count
+
+import pyarrow as pa
+
+from pennon.schema.arrow import schema_from_arrow
+from pennon.schema.field import Schema
+from pennon.table.commit import CommitOptions, CommitStore, commit
+from pennon.table.manifest import DataFileRef, Fragment, Manifest
+from pennon.table.transaction import Append, Overwrite, Transaction
+from pennon.units import FieldId, FragmentId
+
+_NUMBERS = count()
+
+SCHEMA: Schema = schema_from_arrow(pa.schema([("a", pa.int64()), ("s", pa.string())]))
+
+
+def data_file(name: str | None = None, *, minor: int = 0) -> DataFileRef:
+    return DataFileRef(
+        path=name or f"{next(_NUMBERS)}.lance",
+        field_ids=(FieldId(0), FieldId(1)),
+        column_indices=(0, 1),
+        major=2,
+        minor=minor,
+        size_bytes=100,
+    )
+
+
+def new_fragment(rows: int = 10, name: str | None = None, *, minor: int = 0) -> Fragment:
+    return Fragment(FragmentId(0), (data_file(name, minor=minor),), rows)
+
+
+def create_table(store: CommitStore, rows: int = 10, **options: object) -> Manifest:
+    operation = Overwrite((new_fragment(rows),), SCHEMA)
+    return commit(store, Transaction(0, operation), CommitOptions(**options))  # type: ignore[arg-type]
+
+
+def append(read_version: int, *fragments: Fragment) -> Transaction:
+    return Transaction(read_version, Append(fragments or (new_fragment(),)))
+
+
+def overwrite(read_version: int, *fragments: Fragment, **config: str) -> Transaction:
+    return Transaction(read_version, Overwrite(fragments or (new_fragment(),), SCHEMA, config))
+
+
+@dataclass
+class FakeTime:
+    """A clock that only sleeping moves, and that remembers the pauses."""
+
+    now: float = 0.0
+    pauses: list[float] = field(default_factory=list)
+
+    def clock(self) -> float:
+        self.now += 0.01
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.now += seconds
+
+    def options(self, **more: object) -> CommitOptions:
+        return CommitOptions(clock=self.clock, sleep=self.sleep, **more)  # type: ignore[arg-type]

@@ -1,0 +1,163 @@
+"""Deletion files of both kinds, ours and the oracle's."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from pathlib import Path
+
+import lance
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pennon.errors import FormatError, NotFoundError, UnsupportedError
+from pennon.io import MemoryStore, open_store
+from pennon.table.deletion import (
+    DeletionCache,
+    parse_deletions,
+    read_deletions,
+    serialize_deletions,
+    write_deletions,
+)
+from pennon.table.manifest import DeletionFileRef, DeletionKind, Fragment
+from pennon.table.versions import read_manifest
+from pennon.testing import CountingStore
+from pennon.units import FragmentId
+from tests.unit.table.tables import new_fragment
+
+OLD = Path(__file__).parent / "old_releases"
+
+
+def ipc(batch: pa.RecordBatch, times: int = 1) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, batch.schema) as writer:
+        for _ in range(times):
+            writer.write_batch(batch)
+    return sink.getvalue().to_pybytes()
+
+
+def fragment_with(store: MemoryStore, data: bytes, stated: int | None, rows: int = 100) -> Fragment:
+    deletion = DeletionFileRef(DeletionKind.ARROW, 1, 9, stated)
+    fragment = replace(new_fragment(rows), deletion_file=deletion)
+    store.put(deletion.store_path(fragment.id), data)
+    return fragment
+
+
+def row_ids(values: list[int | None], *, nullable: bool = False) -> pa.RecordBatch:
+    schema = pa.schema([pa.field("row_id", pa.uint32(), nullable=nullable)])
+    return pa.record_batch([pa.array(values, pa.uint32())], schema=schema)
+
+
+@pytest.mark.parametrize(("dead", "kind"), [(40, DeletionKind.ARROW), (9000, DeletionKind.BITMAP)])
+def test_what_the_oracle_deletes(tmp_path: Path, dead: int, kind: DeletionKind) -> None:
+    root = str(tmp_path / "t.lance")
+    lance.write_dataset(pa.table({"a": range(20000)}), root, data_storage_version="2.0")
+    lance.dataset(root).delete(f"a % 2 = 1 AND a < {2 * dead}")
+    store = open_store(root)
+    (fragment,) = read_manifest(store).fragments
+    assert fragment.deletion_file is not None
+    assert fragment.deletion_file.kind is kind
+    assert fragment.num_rows == 20000 - dead
+    assert read_deletions(store, fragment).tolist() == list(range(1, 2 * dead, 2))
+
+
+@pytest.mark.parametrize("dead", [1, 5000, 5001, 20000])
+def test_the_oracle_reads_what_we_write(tmp_path: Path, dead: int) -> None:
+    root = tmp_path / "t.lance"
+    lance.write_dataset(pa.table({"a": range(20000)}), str(root), data_storage_version="2.0")
+    lance.dataset(str(root)).delete("a = 0" if dead <= 5000 else "a % 2 = 0")
+    store = open_store(root)
+    (fragment,) = read_manifest(store).fragments
+    theirs = fragment.deletion_file
+    offsets = np.arange(dead, dtype=np.uint32)[::-1]
+    ours = write_deletions(store, fragment.id, 1, offsets)
+    assert theirs is not None
+    assert ours is not None
+    assert (ours.kind, ours.num_deleted_rows) == (theirs.kind, dead)
+    path = root / theirs.store_path(fragment.id)
+    path.write_bytes((root / ours.store_path(fragment.id)).read_bytes())
+    values = lance.dataset(str(root)).to_table()["a"].to_pylist()
+    assert values == list(range(dead, 20000))
+
+
+def test_an_old_release_without_counts() -> None:
+    store = open_store(OLD / "v0.8.0/migrated_from_v0.7.5")
+    fragment = read_manifest(store).fragments[0]
+    assert fragment.num_rows is None
+    assert len(read_deletions(store, fragment)) == 10
+
+
+def test_no_deletions() -> None:
+    store = MemoryStore("none")
+    assert read_deletions(store, new_fragment()).tolist() == []
+    assert write_deletions(store, FragmentId(1), 1, np.empty(0, np.uint32)) is None
+    assert list(store.list("")) == []
+
+
+@pytest.mark.parametrize("kind", DeletionKind)
+def test_there_and_back(kind: DeletionKind) -> None:
+    offsets = np.array([0, 5, 70000], np.uint32)
+    data = serialize_deletions(offsets, kind)
+    assert parse_deletions(pa.py_buffer(data), kind).tolist() == [0, 5, 70000]
+
+
+def test_any_order_and_repeats() -> None:
+    store = MemoryStore("order")
+    fragment = fragment_with(store, ipc(row_ids([9, 1, 5, 1])), 3)
+    assert read_deletions(store, fragment).tolist() == [1, 5, 9]
+
+
+@pytest.mark.parametrize(
+    ("data", "stated", "says"),
+    [
+        (ipc(row_ids([1, 2])), 3, "manifest says 3"),
+        (ipc(row_ids([1, 100])), 2, "row 100"),
+        (ipc(row_ids([1, None], nullable=True)), None, "null"),
+        (ipc(row_ids([1]), times=2), None, "one batch"),
+        (ipc(pa.record_batch({"row_id": [1]})), None, "row_id: uint32"),
+        (ipc(pa.record_batch({"a": [1], "b": [2]})), None, "row_id: uint32"),
+        (b"", None, "Arrow"),
+        (b"ARROW1\0\0" + b"\xff" * 40, None, "Arrow"),
+        (ipc(row_ids([1, 2]))[:-20], None, "Arrow"),
+    ],
+)
+def test_damage_is_told_with_the_files_name(data: bytes, stated: int | None, says: str) -> None:
+    store = MemoryStore("damage")
+    fragment = fragment_with(store, data, stated)
+    with pytest.raises(FormatError, match=says) as caught:
+        read_deletions(store, fragment)
+    assert caught.value.where.file == "_deletions/0-1-9.arrow"
+
+
+def test_a_lost_file_and_another_base() -> None:
+    deletion = DeletionFileRef(DeletionKind.BITMAP, 1, 2**64 - 1, 1)
+    fragment = replace(new_fragment(), deletion_file=deletion)
+    with pytest.raises(NotFoundError) as caught:
+        read_deletions(MemoryStore("lost"), fragment)
+    assert caught.value.where.file == f"_deletions/0-1-{2**64 - 1}.bin"
+    elsewhere = replace(fragment, deletion_file=replace(deletion, base_id=3))
+    with pytest.raises(UnsupportedError):
+        read_deletions(MemoryStore("lost"), elsewhere)
+
+
+def test_the_cache_reads_once_stays_small_and_travels_empty() -> None:
+    store = CountingStore(MemoryStore("cache"))
+    fragments = []
+    for number in range(3):
+        ref = write_deletions(store, FragmentId(number), 1, np.arange(100, dtype=np.uint32))
+        fragments.append(replace(new_fragment(200), id=FragmentId(number), deletion_file=ref))
+    cache = DeletionCache(store, max_bytes=900)
+    store.reset()
+    for fragment in (fragments[0], fragments[0], fragments[1], fragments[0]):
+        assert len(cache.read(fragment)) == 100
+    assert store.counts.rounds == 2
+    cache.read(fragments[2])
+    cache.read(fragments[0])
+    assert store.counts.rounds == 3
+    cache.read(fragments[1])
+    assert store.counts.rounds == 4
+    with pytest.raises(ValueError, match="read-only"):
+        cache.read(fragments[1])[0] = 1
+    plain = DeletionCache(MemoryStore("cache"))
+    assert len(pickle.loads(pickle.dumps(plain)).read(fragments[0])) == 100

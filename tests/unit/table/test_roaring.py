@@ -1,0 +1,79 @@
+"""Roaring bitmaps, beside pyroaring."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyroaring import BitMap
+
+from pennon.errors import FormatError
+from pennon.table.roaring import Offsets, parse_roaring, serialize_roaring
+
+SETS = {
+    "empty": [],
+    "one": [7],
+    "ends": [0, 65535, 65536, 2**32 - 1],
+    "full array container": list(range(0, 8192, 2)),
+    "smallest bitmap container": list(range(0, 8194, 2)),
+    "runs": [*range(100, 60000), *range(200000, 200005)],
+    "five run containers": [v for k in range(5) for v in range(k << 16, (k << 16) + 9000)],
+    "whole container": list(range(65536)),
+    "mixed": [*range(5000), *range(70000, 140000, 3), 10**9],
+}
+
+
+def array(values: list[int]) -> Offsets:
+    return np.array(values, np.uint32)
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("with_runs", [False, True])
+def test_what_croaring_writes(name: str, with_runs: bool) -> None:
+    bitmap = BitMap(SETS[name], optimize=False)
+    if with_runs:
+        bitmap.run_optimize()
+    assert parse_roaring(bitmap.serialize()).tolist() == SETS[name]
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_what_we_write(name: str) -> None:
+    data = serialize_roaring(array(SETS[name]))
+    assert data == BitMap(SETS[name], optimize=False).serialize()
+    assert parse_roaring(data).tolist() == SETS[name]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.sets(st.integers(0, 2**32 - 1), max_size=300))
+def test_any_set(values: set[int]) -> None:
+    assert parse_roaring(serialize_roaring(array(sorted(values)))).tolist() == sorted(values)
+
+
+def test_cut_off_anywhere() -> None:
+    for with_runs in (False, True):
+        bitmap = BitMap([*range(10), *range(70000, 140000, 2)], optimize=False)
+        if with_runs:
+            bitmap.run_optimize()
+        data = bitmap.serialize()
+        for size in [*range(60), *range(60, len(data), 997)]:
+            with pytest.raises(FormatError):
+                parse_roaring(data[:size])
+
+
+def test_flipped_bits_give_a_typed_error_or_a_sorted_set() -> None:
+    rng = random.Random(20)
+    for with_runs in (False, True):
+        bitmap = BitMap([*range(0, 600, 3), *range(70000, 80000)], optimize=False)
+        if with_runs:
+            bitmap.run_optimize()
+        for _ in range(1500):
+            data = bytearray(bitmap.serialize())
+            data[rng.randrange(min(len(data), 80))] ^= 1 << rng.randrange(8)
+            try:
+                values = parse_roaring(bytes(data)).astype(np.int64)
+            except FormatError:
+                continue
+            assert np.all(np.diff(values) > 0)

@@ -38,9 +38,7 @@ def fit_schema(table: Schema, data: Schema) -> Schema:
     return Schema(fields, table.metadata)
 
 
-def _differences(
-    table: tuple[Field, ...], data: tuple[Field, ...], prefix: str
-) -> Iterator[str]:
+def _differences(table: tuple[Field, ...], data: tuple[Field, ...], prefix: str) -> Iterator[str]:
     wanted = {field.name: field for field in table}
     given = {field.name: field for field in data}
     for name in given.keys() - wanted.keys():

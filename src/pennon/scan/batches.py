@@ -6,7 +6,7 @@ in one chunk of a column is a slice of it; only where it spans two are values co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
@@ -53,3 +53,22 @@ def empty_batch(schema: pa.Schema, rows: int) -> pa.RecordBatch:
     """Return a batch of ``rows`` rows without columns; it still knows how many they are."""
     nothing = pa.StructArray.from_buffers(pa.struct([]), rows, [None])
     return pa.RecordBatch.from_struct_array(nothing).replace_schema_metadata(schema.metadata)
+
+
+def rebatch(batches: Iterable[pa.RecordBatch], batch_rows: int) -> Iterator[pa.RecordBatch]:
+    """Yield batches of exactly ``batch_rows`` rows, the last one with what is left.
+
+    Rows of a batch that comes from several are copied.
+    """
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        while rows >= batch_rows:
+            whole = pa.concat_batches(waiting)
+            yield whole.slice(0, batch_rows)
+            waiting = [whole.slice(batch_rows)]
+            rows -= batch_rows
+    if rows:
+        yield pa.concat_batches(waiting)

@@ -9,14 +9,14 @@ A scan *flattens*: ``st.y.z`` becomes a column of that name.  A take *nests*: it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
 import pyarrow as pa
 
-from pennon.errors import ArgumentError
+from pennon.errors import ArgumentError, UnsupportedError
 from pennon.schema.arrow import field_to_arrow, schema_to_arrow
 from pennon.schema.field import Field, Schema
 from pennon.schema.project import project, resolve
@@ -68,23 +68,33 @@ class Projection:
 
 
 def plan_scan_projection(
-    schema: Schema, columns: Sequence[str] | None, extra: Sequence[MetaColumn] = ()
+    schema: Schema,
+    columns: Sequence[str] | Mapping[str, str] | None,
+    extra: Sequence[MetaColumn] = (),
 ) -> Projection:
     """Return the projection of a scan; ``extra`` computed columns follow unless named already.
 
-    Raises ArgumentError for a column that is not there, or is named twice.
+    A mapping gives new names: ``{"shown": "path.of.column"}``.
+
+    Raises ArgumentError for a column that is not there or is named twice, UnsupportedError for an
+    expression in place of a column.
     """
     if columns is None:
         shown = [_top_column(field, at) for at, field in enumerate(schema.fields)]
         return Projection(schema, (*shown, *(_meta_column(meta) for meta in extra)))
-    _check_distinct(columns)
-    paths = {name: resolve(schema, name) for name in columns if name not in _META_NAMES}
+    if isinstance(columns, Mapping):
+        _check_plain(schema, columns)
+        sources = dict(columns)
+    else:
+        _check_distinct(columns)
+        sources = {name: name for name in columns}
+    paths = {at: resolve(schema, at) for at in sources.values() if at not in _META_NAMES}
     read = project(schema, list(paths))
     shown = [
-        _flat_column(read, name, paths[name]) if name in paths else _meta_column(_META_NAMES[name])
-        for name in columns
+        _flat_column(read, name, paths[at]) if at in paths else _meta_column(_META_NAMES[at], name)
+        for name, at in sources.items()
     ]
-    shown += [_meta_column(meta) for meta in extra if meta.value not in columns]
+    shown += [_meta_column(meta) for meta in extra if meta.value not in sources]
     return Projection(read, tuple(shown))
 
 
@@ -116,8 +126,22 @@ def _check_distinct(names: Sequence[str]) -> None:
         seen.add(name)
 
 
-def _meta_column(meta: MetaColumn) -> OutputColumn:
-    return OutputColumn(pa.field(meta.value, pa.uint64()), meta)
+def _check_plain(schema: Schema, columns: Mapping[str, str]) -> None:
+    """Raise UnsupportedError unless every value is a column that exists."""
+    for name, source in columns.items():
+        try:
+            if source not in _META_NAMES:
+                resolve(schema, source)
+        except ArgumentError as error:
+            message = (
+                f"column {name!r} is to be {source!r}: expressions are not computed yet, only "
+                f"columns can be renamed ({error.message})"
+            )
+            raise UnsupportedError(message) from None
+
+
+def _meta_column(meta: MetaColumn, name: str | None = None) -> OutputColumn:
+    return OutputColumn(pa.field(name or meta.value, pa.uint64()), meta)
 
 
 def _top_column(field: Field, top: int) -> OutputColumn:

@@ -80,9 +80,7 @@ class Session:
 
     files: Cache[str, OpenFile] = field(default_factory=lambda: Cache(MAX_OPEN_FILES))
     deletions: Cache[str, Int64Array] = field(default_factory=lambda: Cache(MAX_DELETION_VECTORS))
-    row_ids: Cache[Sequence, RowIds] = field(
-        default_factory=lambda: Cache(MAX_ROW_ID_SEQUENCES)
-    )
+    row_ids: Cache[Sequence, RowIds] = field(default_factory=lambda: Cache(MAX_ROW_ID_SEQUENCES))
 
     def __reduce__(self) -> tuple[type[Session], tuple[()]]:
         """Pickle as an empty session."""

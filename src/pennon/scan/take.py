@@ -36,9 +36,7 @@ class TakeTask:
     physical: Int64Array
 
 
-def take_offsets(
-    snapshot: Snapshot, projection: Projection, offsets: Int64Array
-) -> pa.RecordBatch:
+def take_offsets(snapshot: Snapshot, projection: Projection, offsets: Int64Array) -> pa.RecordBatch:
     """Return the rows at offsets among the table's live rows, in the order asked.
 
     Raises OutOfRangeError for an offset outside the table.
@@ -83,7 +81,9 @@ def take_addresses(
     alive = np.ones(len(distinct), np.bool_)
     for number, low, high in _runs(owner):
         if number not in by_id:
-            message = f"row address {int(distinct[low])} names fragment {number}, which is not there"
+            message = (
+                f"row address {int(distinct[low])} names fragment {number}, which is not there"
+            )
             raise OutOfRangeError(message)
         live = FragmentReader(snapshot, by_id[number]).live_rows()
         check_offsets(inside[low:high], live.physical_rows, f"fragment {number}")
@@ -152,9 +152,7 @@ def _gather(
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _read_task(
-    snapshot: Snapshot, projection: Projection, task: TakeTask
-) -> list[list[pa.Array]]:
+def _read_task(snapshot: Snapshot, projection: Projection, task: TakeTask) -> list[list[pa.Array]]:
     reader = FragmentReader(snapshot, task.fragment)
     read = reader.read(projection.read.fields, Rows.at(task.physical))
     live = _live_offsets(projection, task)

@@ -1,0 +1,136 @@
+"""Opening and writing tables (``lance.dataset``)."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from typing import Any
+
+from pennon.errors import ArgumentError
+from pennon.history import Version as Version
+from pennon.io import open_store
+from pennon.lance_dataset import LanceDataset as LanceDataset
+from pennon.operation import LanceOperation as LanceOperation
+from pennon.operation import Transaction as Transaction
+from pennon.operation import merge_message
+from pennon.scan.snapshot import Session, Snapshot
+from pennon.scanner import LanceScanner as LanceScanner
+from pennon.scanner_builder import ScannerBuilder as ScannerBuilder
+from pennon.table.commit import CommitOptions
+from pennon.table.naming import Naming
+from pennon.table.versions import version_as_of
+from pennon.writing import WriteRequest, refuse
+
+
+def dataset(
+    uri: str | os.PathLike[str] | None = None,
+    version: int | str | None = None,
+    asof: datetime | str | None = None,
+    block_size: int | None = None,
+    commit_lock: Any = None,
+    index_cache_size: int | None = None,
+    storage_options: dict[str, str] | None = None,
+    default_scan_options: dict[str, Any] | None = None,
+    metadata_cache_size_bytes: int | None = None,
+    index_cache_size_bytes: int | None = None,
+    read_params: dict[str, Any] | None = None,
+    **unsupported: Any,
+) -> LanceDataset:
+    """Open a table.
+
+    ``uri``: a path or URI.  ``version``: a version's number, the newest by default.  ``asof``: a
+    time (naive: local), to open the newest version made at or before it.  ``storage_options``:
+    credentials, endpoints and the like.  ``default_scan_options``: arguments of `scanner` that
+    apply where a call gives none.  Cache sizes and block sizes are accepted and change nothing.
+
+    Raises NotFoundError if there is no such table or version, UnsupportedError if the table needs
+    what this release does not know.
+    """
+    refuse(unsupported)
+    if uri is None:
+        message = "a table needs a uri"
+        raise ArgumentError(message)
+    if version is None and asof is not None:
+        version = version_as_of(open_store(uri, storage_options), parse_time(asof))
+    return LanceDataset(
+        uri,
+        version,
+        storage_options=storage_options,
+        default_scan_options=default_scan_options,
+    )
+
+
+def parse_time(when: datetime | str) -> datetime:
+    """Return a time; text is ISO 8601, also with a blank for the T.  Raises ArgumentError."""
+    if isinstance(when, datetime):
+        return when
+    if not isinstance(when, str):
+        message = f"a time is a datetime or text, got {type(when).__name__}"
+        raise TypeError(message)
+    try:
+        return datetime.fromisoformat(when.strip())
+    except ValueError:
+        message = f"{when!r} is no time such as '2024-01-31 12:00:00'"
+        raise ArgumentError(message) from None
+
+
+def write_dataset(
+    data_obj: Any,
+    uri: str | os.PathLike[str] | LanceDataset | None = None,
+    schema: Any = None,
+    mode: str = "create",
+    *,
+    max_rows_per_file: int = 1024 * 1024,
+    max_rows_per_group: int = 1024,
+    max_bytes_per_file: int = 90 * 1024 * 1024 * 1024,
+    data_cache_bytes: int | None = None,
+    max_page_bytes: int | None = None,
+    commit_lock: Any = None,
+    progress: Any = None,
+    storage_options: dict[str, str] | None = None,
+    data_storage_version: str | None = None,
+    use_legacy_format: bool | None = None,
+    enable_v2_manifest_paths: bool = True,
+    enable_stable_row_ids: bool = False,
+    commit_message: str | None = None,
+    transaction_properties: dict[str, str] | None = None,
+    **unsupported: Any,
+) -> LanceDataset:
+    """Write data as a new version of a table, and return it.
+
+    ``data_obj``: anything of `pennon.ops.source.as_reader`.  ``mode``: ``create`` (there must be no
+    table), ``append`` (also makes a table), ``overwrite`` (old versions stay).  A data file ends at
+    ``max_rows_per_file`` rows or about ``max_bytes_per_file`` bytes.  ``data_storage_version``:
+    ``2.0``.  ``schema`` is used where the data has none.
+
+    Raises AlreadyExistsError, SchemaMismatchError, UnsupportedError for types or file versions that
+    cannot be written, and `CommitError` if another writer was faster and cannot be reconciled.
+    """
+    refuse({"commit_lock": commit_lock, **unsupported})
+    if uri is None:
+        message = "a table needs a uri"
+        raise ArgumentError(message)
+    request = WriteRequest.of(
+        data_obj,
+        uri,
+        schema,
+        mode,
+        max_rows_per_file=max_rows_per_file,
+        max_bytes_per_file=max_bytes_per_file,
+        data_cache_bytes=data_cache_bytes,
+        max_page_bytes=max_page_bytes,
+        data_storage_version=data_storage_version,
+        use_legacy_format=use_legacy_format,
+        storage_options=storage_options,
+        unsupported={},
+    )
+    naming = Naming.V2 if enable_v2_manifest_paths else Naming.V1
+    properties = merge_message(commit_message, transaction_properties)
+    options = CommitOptions(naming=naming, stable_row_ids=enable_stable_row_ids)
+    manifest = request.write_and_commit(progress, properties, options)
+    if isinstance(uri, LanceDataset):
+        old = uri.snapshot
+        snapshot = Snapshot(old.store, manifest, old.session)
+        return LanceDataset.of_snapshot(uri.uri, snapshot, uri.initial_storage_options)
+    snapshot = Snapshot(request.plan.task.store, manifest, Session())
+    return LanceDataset.of_snapshot(os.fspath(uri), snapshot, storage_options)

@@ -1,0 +1,501 @@
+"""A table at one of its versions: pylance's ``LanceDataset``."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.dataset as pads
+
+from pennon.arguments import row_ids, row_numbers
+from pennon.commits import commit_operation
+from pennon.errors import ArgumentError, UnsupportedError
+from pennon.fragment import LanceFragment
+from pennon.history import Version, VersionRef, describe, read_history
+from pennon.io import open_store
+from pennon.operation import LanceOperation as LanceOperation
+from pennon.operation import Transaction as Transaction
+from pennon.operation import from_table_transaction
+from pennon.scan.plan import live_row_count
+from pennon.scan.projection import plan_take_projection
+from pennon.scan.snapshot import Session, Snapshot
+from pennon.scan.take import take_offsets, take_row_ids
+from pennon.scan.validate import validate
+from pennon.scanner import LanceScanner as LanceScanner
+from pennon.scanner_builder import ScannerBuilder as ScannerBuilder
+from pennon.schema.arrow import schema_to_arrow
+from pennon.schema.field import Schema
+from pennon.table.storage_version import storage_version
+from pennon.table.transaction import parse_transaction, read_transaction
+from pennon.table.versions import latest_version, list_locations, read_manifest
+from pennon.writing import refuse
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class LanceDataset(pads.Dataset):  # type: ignore[misc]
+    """One version of a table.  It pickles, and may be shared by threads."""
+
+    def __init__(
+        self,
+        uri: str | os.PathLike[str],
+        version: int | str | None = None,
+        block_size: int | None = None,
+        index_cache_size: int | None = None,
+        metadata_cache_size: int | None = None,
+        commit_lock: Any = None,
+        storage_options: dict[str, str] | None = None,
+        serialized_manifest: bytes | None = None,
+        default_scan_options: dict[str, Any] | None = None,
+        **unsupported: Any,
+    ) -> None:
+        """Open a version, the newest by default; see `pennon.dataset`."""
+        refuse({"serialized_manifest": serialized_manifest})
+        refuse({k: v for k, v in unsupported.items() if not k.endswith("cache_size_bytes")})
+        store = open_store(uri, storage_options)
+        manifest = read_manifest(store, _version_number(version))
+        self._take_over(
+            os.fspath(uri), Snapshot(store, manifest), storage_options, default_scan_options
+        )
+
+    def _take_over(
+        self,
+        uri: str,
+        snapshot: Snapshot,
+        storage_options: Mapping[str, str] | None,
+        default_scan_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._uri = uri
+        self._snapshot = snapshot
+        self._storage_options = dict(storage_options) if storage_options else None
+        self._default_scan_options = dict(default_scan_options) if default_scan_options else None
+
+    @classmethod
+    def of_snapshot(
+        cls,
+        uri: str,
+        snapshot: Snapshot,
+        storage_options: Mapping[str, str] | None = None,
+        default_scan_options: Mapping[str, Any] | None = None,
+    ) -> LanceDataset:
+        """Return the dataset of a version that was read already."""
+        made = cls.__new__(cls)
+        made._take_over(uri, snapshot, storage_options, default_scan_options)
+        return made
+
+    def __reduce__(self) -> tuple[Callable[..., LanceDataset], tuple[Any, ...]]:
+        """Pickle with the manifest, so that the other side opens the same version, unasked."""
+        return LanceDataset.of_snapshot, (
+            self._uri,
+            self._snapshot,
+            self._storage_options,
+            self._default_scan_options,
+        )
+
+    def __copy__(self) -> LanceDataset:
+        """Return another handle on the same version; caches are shared."""
+        build, arguments = self.__reduce__()
+        return build(*arguments)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare place and version."""
+        if not isinstance(other, LanceDataset):
+            return NotImplemented
+        mine, theirs = self._snapshot, other.snapshot
+        return mine.store.uri == theirs.store.uri and mine.manifest == theirs.manifest
+
+    def __hash__(self) -> int:
+        """Hash the place."""
+        return hash(self._snapshot.store.uri)
+
+    def __repr__(self) -> str:
+        """Return the place and version."""
+        return f"<LanceDataset {self._uri!r} version {self.version}>"
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self.count_rows()
+
+    # What it is
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Return the version as Pennon's own functions take it."""
+        return self._snapshot
+
+    @property
+    def uri(self) -> str:
+        """Return the place, as it was given."""
+        return self._uri
+
+    @property
+    def version(self) -> int:
+        """Return the number of this version."""
+        return self._snapshot.manifest.version
+
+    @property
+    def latest_version(self) -> int:
+        """Return the number of the table's newest version, asked of the store now."""
+        return latest_version(self._snapshot.store)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Return the schema, as scans show it."""
+        if self._default_scan_options:
+            return self.scanner().projected_schema
+        return schema_to_arrow(self._snapshot.manifest.schema)
+
+    @property
+    def lance_schema(self) -> Schema:
+        """Return the schema with field ids."""
+        return self._snapshot.manifest.schema
+
+    @property
+    def data_storage_version(self) -> str:
+        """Return the file version that new data files get."""
+        return str(storage_version(self._snapshot.manifest))
+
+    @property
+    def has_stable_row_ids(self) -> bool:
+        """Tell whether rows keep their ids when they move."""
+        return self._snapshot.manifest.has_stable_row_ids
+
+    @property
+    def max_field_id(self) -> int:
+        """Return the highest field id in the schema and the data files, -1 if there is none."""
+        manifest = self._snapshot.manifest
+        in_files = (i for f in manifest.fragments for file in f.files for i in file.field_ids)
+        return max([-1, *in_files, *(field.id for field in manifest.schema.walk())])
+
+    @property
+    def has_index(self) -> bool:
+        """Tell whether the version has indices."""
+        return bool(self._snapshot.manifest.indices)
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """Return the table's own metadata."""
+        return dict(self._snapshot.manifest.table_metadata)
+
+    @property
+    def schema_metadata(self) -> dict[str, str]:
+        """Return the schema's metadata as text."""
+        metadata = self._snapshot.manifest.schema.metadata
+        return {key: bytes(value).decode(errors="replace") for key, value in metadata.items()}
+
+    @property
+    def initial_storage_options(self) -> dict[str, str] | None:
+        """Return the storage options that the table was opened with."""
+        return self._storage_options
+
+    def latest_storage_options(self) -> dict[str, str] | None:
+        """Return the storage options; they do not change."""
+        return self._storage_options
+
+    def config(self) -> dict[str, str]:
+        """Return the table's config."""
+        return dict(self._snapshot.manifest.config)
+
+    # Scans
+
+    def scanner(
+        self,
+        columns: list[str] | dict[str, str] | None = None,
+        filter: Any = None,  # noqa: A002 - pylance's name
+        limit: int | None = None,
+        offset: int | None = None,
+        nearest: Any = None,
+        batch_size: int | None = None,
+        batch_size_bytes: int | None = None,
+        batch_readahead: int | None = None,
+        fragment_readahead: int | None = None,
+        scan_in_order: bool | None = None,
+        fragments: Iterable[LanceFragment] | None = None,
+        index_segments: Any = None,
+        full_text_query: Any = None,
+        *,
+        prefilter: bool | None = None,
+        with_row_id: bool | None = None,
+        with_row_address: bool | None = None,
+        use_stats: bool | None = None,
+        fast_search: bool | None = None,
+        io_buffer_size: int | None = None,
+        late_materialization: Any = None,
+        blob_handling: str | None = None,
+        use_scalar_index: bool | None = None,
+        include_deleted_rows: bool | None = None,
+        scan_stats_callback: Any = None,
+        strict_batch_size: bool | None = None,
+        order_by: Any = None,
+        disable_scoring_autoprojection: bool | None = None,
+        row_addr_allowlist: bytes | None = None,
+        row_addr_blocklist: bytes | None = None,
+        **arrow_options: Any,
+    ) -> LanceScanner:
+        """Describe a scan.
+
+        ``columns``: names (``st.x`` reaches into structs), or a dict from new name to column.
+        ``filter``: a pyarrow expression.  ``limit`` and ``offset`` count rows.  Batches have
+        ``batch_size`` rows (8192), fewer at the end of a fragment unless ``strict_batch_size``.
+        ``fragments``: only these, in that order.  ``io_buffer_size``: bytes read ahead.
+
+        Raises ArgumentError for a column that is not there, UnsupportedError for what is not done
+        yet.  Options of pyarrow's own scanners (``use_threads``, ...) are accepted and ignored.
+        """
+        given = {name: value for name, value in locals().items() if value is not None}
+        given = {n: v for n, v in given.items() if n not in {"self", "arrow_options", "fragments"}}
+        allow = (given.pop("row_addr_allowlist", None), given.pop("row_addr_blocklist", None))
+        renamed = {"full_text_query": "full_text_search", "index_segments": "with_index_segments"}
+        builder = ScannerBuilder(self).apply_defaults(self._default_scan_options or {})
+        builder.row_addr_prefilter(*allow)
+        builder.apply_defaults({renamed.get(name, name): v for name, v in given.items()})
+        if fragments is not None:
+            builder.with_fragments(fragments)
+        return builder.to_scanner()
+
+    def to_table(
+        self,
+        columns: list[str] | dict[str, str] | None = None,
+        filter: Any = None,  # noqa: A002 - pylance's name
+        limit: int | None = None,
+        offset: int | None = None,
+        nearest: Any = None,
+        batch_size: int | None = None,
+        **options: Any,
+    ) -> pa.Table:
+        """Read rows into a table; the arguments are those of `scanner`."""
+        scanner = self.scanner(columns, filter, limit, offset, nearest, batch_size, **options)
+        return scanner.to_table()
+
+    def to_batches(
+        self,
+        columns: list[str] | dict[str, str] | None = None,
+        filter: Any = None,  # noqa: A002 - pylance's name
+        limit: int | None = None,
+        offset: int | None = None,
+        nearest: Any = None,
+        batch_size: int | None = None,
+        **options: Any,
+    ) -> Iterator[pa.RecordBatch]:
+        """Read rows batch by batch; the arguments are those of `scanner`."""
+        scanner = self.scanner(columns, filter, limit, offset, nearest, batch_size, **options)
+        return scanner.to_batches()
+
+    def to_pandas(
+        self,
+        columns: list[str] | dict[str, str] | None = None,
+        filter: Any = None,  # noqa: A002 - pylance's name
+        limit: int | None = None,
+        offset: int | None = None,
+        nearest: Any = None,
+        batch_size: int | None = None,
+        *,
+        blob_mode: str = "lazy",
+        **options: Any,
+    ) -> pd.DataFrame:
+        """Read rows into a pandas frame; the arguments are those of `scanner`."""
+        scanner = self.scanner(columns, filter, limit, offset, nearest, batch_size, **options)
+        return scanner.to_pandas(blob_mode=blob_mode)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Export all rows as an Arrow C stream."""
+        return self.scanner().__arrow_c_stream__(requested_schema)
+
+    def head(self, num_rows: int, **kwargs: Any) -> pa.Table:
+        """Read the first rows."""
+        return self.scanner(**{**kwargs, "limit": num_rows}).to_table()
+
+    def slice(
+        self, start: int, end: int, columns: list[str] | dict[str, str] | None = None
+    ) -> pa.Table:
+        """Read the rows ``start <= row < end``."""
+        if start < 0 or end < start:
+            message = f"a slice needs 0 <= start <= end, got start {start} and end {end}"
+            raise ArgumentError(message)
+        return self.scanner(columns, offset=start, limit=end - start).to_table()
+
+    def count_rows(self, filter: Any = None, **kwargs: Any) -> int:  # noqa: A002
+        """Return the number of rows that pass the filter."""
+        if filter is not None or kwargs:
+            return self.scanner(columns=[], filter=filter, **kwargs).count_rows()
+        fragments = self._snapshot.manifest.fragments
+        return sum(live_row_count(self._snapshot, fragment) for fragment in fragments)
+
+    # Single rows
+
+    def take(self, indices: Any, columns: list[str] | dict[str, str] | None = None) -> pa.Table:
+        """Read rows by their number, in the order given; any row more than once.
+
+        Raises OutOfRangeError for a row that the table does not have.
+        """
+        projection = plan_take_projection(self._snapshot.manifest.schema, columns)
+        batch = take_offsets(self._snapshot, projection, row_numbers(indices))
+        return pa.Table.from_batches([batch])
+
+    def _take_rows(
+        self, row_ids_or_addresses: Any, columns: list[str] | None = None, **_: Any
+    ) -> pa.Table:
+        """Read rows by ``_rowid``, in the order given; deleted rows are left out."""
+        projection = plan_take_projection(self._snapshot.manifest.schema, columns)
+        batch = take_row_ids(self._snapshot, projection, row_ids(row_ids_or_addresses))
+        return pa.Table.from_batches([batch])
+
+    def sample(
+        self,
+        num_rows: int,
+        columns: list[str] | dict[str, str] | None = None,
+        randomize_order: bool = True,
+    ) -> pa.Table:
+        """Read rows chosen at random, none twice."""
+        chosen = random.sample(range(self.count_rows()), num_rows)
+        return self.take(chosen if randomize_order else sorted(chosen), columns)
+
+    # Fragments
+
+    def get_fragments(self, filter: Any = None) -> list[LanceFragment]:  # noqa: A002
+        """Return all fragments."""
+        if filter is not None:
+            message = "get_fragments takes no filter"
+            raise ArgumentError(message)
+        fragments = self._snapshot.manifest.fragments
+        return [LanceFragment(self, None, fragment=fragment) for fragment in fragments]
+
+    def get_fragment(self, fragment_id: int) -> LanceFragment | None:
+        """Return the fragment of that id, or None."""
+        found = self._snapshot.manifest.fragment(fragment_id)
+        return None if found is None else LanceFragment(self, None, fragment=found)
+
+    def fragment_ids(self) -> set[int]:
+        """Return the ids of all fragments."""
+        return {fragment.id for fragment in self._snapshot.manifest.fragments}
+
+    def validate(self) -> None:
+        """Raise FormatError or NotFoundError if something of this version is missing or wrong."""
+        validate(self._snapshot)
+
+    # Versions
+
+    def versions(self) -> list[Version]:
+        """Return all versions of the table, oldest first."""
+        return read_history(self._snapshot.store)
+
+    def version_refs(self) -> list[VersionRef]:
+        """Return the numbers of all versions, oldest first; no manifest is read."""
+        return [VersionRef(version=at.version) for at in list_locations(self._snapshot.store)]
+
+    def get_version(self) -> Version:
+        """Return this version's number, time and summary."""
+        return describe(self._snapshot.manifest)
+
+    def checkout_version(self, version: int | str | tuple[str | None, int | None]) -> LanceDataset:
+        """Return the table at another version; caches are shared."""
+        if isinstance(version, tuple):
+            version = _version_on_main(version)
+        number = None if version is None else _version_number(version)
+        if number == self.version:
+            return self.__copy__()
+        return self._at(number)
+
+    def checkout_latest(self) -> None:
+        """Turn this handle to the newest version."""
+        self._snapshot = self._at(None).snapshot
+
+    def _at(self, version: int | None) -> LanceDataset:
+        old = self._snapshot
+        snapshot = Snapshot(old.store, read_manifest(old.store, version), old.session)
+        return LanceDataset.of_snapshot(
+            self._uri, snapshot, self._storage_options, self._default_scan_options
+        )
+
+    def read_transaction(self, version: int) -> Transaction | None:
+        """Return the transaction that made a version, None if nobody kept it."""
+        manifest = read_manifest(self._snapshot.store, version)
+        data = read_transaction(self._snapshot.store, manifest)
+        return None if data is None else from_table_transaction(parse_transaction(data))
+
+    # Writes
+
+    def insert(self, data: Any, *, mode: str = "append", **kwargs: Any) -> None:
+        """Write data into the table, and turn this handle to the version made."""
+        from pennon.dataset import write_dataset  # noqa: PLC0415 - dataset imports us
+
+        self._snapshot = write_dataset(data, self, mode=mode, **kwargs).snapshot
+
+    @staticmethod
+    def commit(
+        base_uri: str | os.PathLike[str] | LanceDataset,
+        operation: LanceOperation.BaseOperation | Transaction,
+        read_version: int | None = None,
+        commit_lock: Any = None,
+        storage_options: dict[str, str] | None = None,
+        enable_v2_manifest_paths: bool | None = None,
+        detached: bool | None = False,
+        max_retries: int = 20,
+        *,
+        commit_message: str | None = None,
+        enable_stable_row_ids: bool | None = None,
+        **unsupported: Any,
+    ) -> LanceDataset:
+        """Commit fragments that were written before, and return the version made."""
+        unsupported.pop("commit_timeout", None)
+        refuse({"commit_lock": commit_lock, "detached": detached, **unsupported})
+        uri, snapshot = commit_operation(
+            base_uri,
+            operation,
+            read_version,
+            storage_options,
+            v2_paths=enable_v2_manifest_paths is not False,
+            max_retries=max_retries,
+            message=commit_message,
+            stable_row_ids=bool(enable_stable_row_ids),
+        )
+        return LanceDataset.of_snapshot(uri, snapshot, storage_options)
+
+    # What pyarrow's own datasets have and this does not
+
+    @property
+    def partition_expression(self) -> Any:
+        """Refuse; tables have no partitions."""
+        message = "tables have no partition expression"
+        raise UnsupportedError(message)
+
+    def replace_schema(self, schema: pa.Schema) -> pads.Dataset:
+        """Refuse; the schema is the table's."""
+        message = "the schema of a table cannot be replaced"
+        raise UnsupportedError(message)
+
+    def filter(self, expression: Any) -> pads.Dataset:
+        """Refuse; scans take the filter."""
+        message = "give the filter to scanner() or to_table()"
+        raise UnsupportedError(message)
+
+    def join(self, *_: Any, **__: Any) -> pads.Dataset:
+        """Refuse; tables join."""
+        message = "read the table (to_table()) and join that"
+        raise UnsupportedError(message)
+
+    join_asof = join
+    sort_by = join
+    _get_fragments = get_fragments
+
+
+def _version_number(version: int | str | None) -> int | None:
+    if version is None or (isinstance(version, int) and not isinstance(version, bool)):
+        return version
+    if isinstance(version, str):
+        message = f"version {version!r} is a tag; tags are not supported yet, version numbers are"
+        raise UnsupportedError(message)
+    message = f"a version is a number, got {type(version).__name__}"
+    raise TypeError(message)
+
+
+def _version_on_main(reference: tuple[str | None, int | None]) -> Any:
+    branch, version = reference
+    if branch not in {None, "main"}:
+        message = f"branch {branch!r}: branches are not supported yet"
+        raise UnsupportedError(message)
+    return version

@@ -1,0 +1,74 @@
+"""Whether a version of a table is whole: its files are there, agree, and hold what is said."""
+
+from __future__ import annotations
+
+from pennon.errors import Breadcrumb, FormatError
+from pennon.scan.fragment_reader import FileColumns, FragmentReader
+from pennon.scan.snapshot import Snapshot
+from pennon.table.manifest import TOMBSTONE, Fragment
+
+
+def validate(snapshot: Snapshot) -> None:
+    """Raise FormatError or NotFoundError for the first thing that is wrong.
+
+    Checked are: field ids and fragment ids are unique and fragments in order; data files are there,
+    hold each field once, in columns that exist, and have the fragment's number of rows; deletion
+    files are there, name rows that exist, and as many as the manifest says.
+    """
+    _check_field_ids(snapshot)
+    _check_fragment_ids(snapshot)
+    for fragment in snapshot.manifest.fragments:
+        validate_fragment(snapshot, fragment)
+
+
+def _check_field_ids(snapshot: Snapshot) -> None:
+    seen: dict[int, str] = {}
+    for field in snapshot.manifest.schema.walk():
+        if field.id in seen:
+            message = f"fields {seen[field.id]!r} and {field.name!r} have the same id, {field.id}"
+            raise FormatError(message)
+        seen[field.id] = field.name
+
+
+def _check_fragment_ids(snapshot: Snapshot) -> None:
+    last = -1
+    for fragment in snapshot.manifest.fragments:
+        if fragment.id == last:
+            message = f"two fragments have the id {fragment.id}"
+            raise FormatError(message)
+        if fragment.id < last:
+            message = f"fragment {fragment.id} comes after fragment {last}"
+            raise FormatError(message)
+        last = fragment.id
+
+
+def validate_fragment(snapshot: Snapshot, fragment: Fragment) -> None:
+    """Check one fragment; raises FormatError or NotFoundError."""
+    reader = FragmentReader(snapshot, fragment)
+    rows = reader.physical_rows()
+    held: set[int] = set()
+    for columns in reader.files:
+        _check_fields(columns, held)
+        opened = snapshot.open_file(columns.ref).data
+        if opened.num_rows != rows:
+            message = f"the file has {opened.num_rows} rows, fragment {fragment.id} has {rows}"
+            raise FormatError(message, where=Breadcrumb(columns.ref.store_path))
+        wrong = [at for at in columns.column_of.values() if at >= opened.num_columns]
+        if wrong:
+            message = f"column {wrong[0]} is named, but the file has {opened.num_columns} columns"
+            raise FormatError(message, where=Breadcrumb(columns.ref.store_path))
+    live = reader.live_rows()
+    deletion = fragment.deletion_file
+    stated = None if deletion is None else deletion.num_deleted_rows
+    if stated is not None and stated != len(live.deleted):
+        message = f"fragment {fragment.id} has {len(live.deleted)} deleted rows, not {stated}"
+        raise FormatError(message)
+
+
+def _check_fields(columns: FileColumns, held: set[int]) -> None:
+    ids = [number for number in columns.ref.field_ids if number != TOMBSTONE]
+    for number in ids:
+        if number in held:
+            message = f"field {number} is held twice in one fragment"
+            raise FormatError(message, where=Breadcrumb(columns.ref.store_path))
+        held.add(number)

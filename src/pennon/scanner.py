@@ -1,0 +1,202 @@
+"""A scan that is described but not yet run: pylance's ``LanceScanner``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as pads
+
+from pennon.errors import UnsupportedError
+from pennon.scan.batches import rebatch
+from pennon.scan.execute import READ_AHEAD_BYTES, Scan, read_batches, read_table
+from pennon.scan.filter import columns_of, filter_batches, limit_batches
+from pennon.scan.plan import DEFAULT_BATCH_ROWS, bytes_per_row, check_batch_rows, plan_tasks
+from pennon.scan.projection import MetaColumn, Projection, plan_scan_projection
+from pennon.scan.snapshot import Snapshot
+from pennon.table.manifest import Fragment
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pennon.lance_dataset import LanceDataset
+
+
+@dataclass(frozen=True, slots=True)
+class ScanOptions:
+    """What a scan is asked for, as far as Pennon does it."""
+
+    columns: tuple[str, ...] | Mapping[str, str] | None = None
+    filter: pc.Expression | None = None
+    limit: int | None = None
+    offset: int = 0
+    batch_size: int | None = None
+    batch_size_bytes: int | None = None
+    fragments: tuple[Fragment, ...] | None = None
+    with_row_id: bool = False
+    with_row_address: bool = False
+    strict_batch_size: bool = False
+    io_buffer_size: int | None = None
+
+
+class LanceScanner(pads.Scanner):  # type: ignore[misc]
+    """Reads rows of one version of a table; every method starts the scan anew."""
+
+    def __init__(self, dataset: LanceDataset, snapshot: Snapshot, options: ScanOptions) -> None:
+        """Describe the scan; nothing is read yet."""
+        self._ds = dataset
+        self._snapshot = snapshot
+        self._options = options
+        self._projection  # noqa: B018 - wrong columns are found now, not at the first batch
+
+    @cached_property
+    def _projection(self) -> Projection:
+        return _plan_projection(self._snapshot, self._options)
+
+    @property
+    def projected_schema(self) -> pa.Schema:
+        """Return the schema of the rows that come out."""
+        return self._projection.arrow
+
+    @property
+    def dataset_schema(self) -> pa.Schema:
+        """Return the schema of the table."""
+        return self._ds.schema
+
+    def to_table(self) -> pa.Table:
+        """Read all rows."""
+        if self._options.filter is None:
+            return read_table(self._plan())
+        return pa.Table.from_batches(self.to_batches(), self.projected_schema)
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """Read the rows batch by batch; closing the iterator early stops the work."""
+        options = self._options
+        batches = self._plain_batches() if options.filter is None else self._filtered_batches()
+        if options.strict_batch_size:
+            return rebatch(batches, self._batch_rows())
+        return batches
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """Return a reader of the rows."""
+        return pa.RecordBatchReader.from_batches(self.projected_schema, self.to_batches())
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Export the rows as an Arrow C stream."""
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    def to_pandas(self, **kwargs: Any) -> pd.DataFrame:
+        """Read all rows into a pandas frame; ``kwargs`` go to `pyarrow.Table.to_pandas`."""
+        kwargs.pop("blob_mode", None)
+        return self.to_table().to_pandas(**kwargs)
+
+    def count_rows(self) -> int:
+        """Return how many rows come out; without a filter no column is read."""
+        if self._options.filter is None:
+            return self._plan().rows
+        return sum(batch.num_rows for batch in self.to_batches())
+
+    def head(self, num_rows: int) -> pa.Table:
+        """Return the first rows."""
+        limit = num_rows if self._options.limit is None else min(num_rows, self._options.limit)
+        options = replace(self._options, limit=limit)
+        return LanceScanner(self._ds, self._snapshot, options).to_table()
+
+    def scan_batches(self) -> list[pa.RecordBatch]:
+        """Return all batches."""
+        return list(self.to_batches())
+
+    def take(self, indices: Any) -> pa.Table:
+        """Refuse; `LanceDataset.take` does it."""
+        message = "a scanner takes no single rows; LanceDataset.take does"
+        raise UnsupportedError(message)
+
+    def explain_plan(self, verbose: bool = False) -> str:
+        """Return the plan as text, a line for each fragment."""
+        scan = self._plan()
+        read = ", ".join(field.name for field in self._projection.read.fields)
+        lines = [f"Scan: uri={self._ds.uri}, columns=[{read}], fragments={len(scan.tasks)}"]
+        if self._options.filter is not None:
+            lines.insert(0, f"Filter: {self._options.filter}")
+        if verbose:
+            lines += [f"  fragment {t.fragment.id}: rows {t.start}..{t.end}" for t in scan.tasks]
+        return "\n".join(lines) + "\n"
+
+    def analyze_plan(self, count_rows: bool = False) -> str:
+        """Refuse; there are no metrics yet."""
+        message = "analyze_plan is not supported yet; explain_plan is"
+        raise UnsupportedError(message)
+
+    @staticmethod
+    def from_dataset(*_: Any, **__: Any) -> LanceScanner:
+        """Refuse; `LanceDataset.scanner` makes scanners."""
+        message = "use LanceDataset.scanner"
+        raise UnsupportedError(message)
+
+    from_fragment = from_dataset
+    from_batches = from_dataset
+
+    def _plan(self) -> Scan:
+        options = self._options
+        filtered = options.filter is not None
+        tasks = plan_tasks(
+            self._snapshot,
+            options.fragments,
+            0 if filtered else options.offset,
+            None if filtered else options.limit,
+        )
+        return Scan(self._snapshot, self._projection, tuple(tasks))
+
+    def _batch_rows(self) -> int:
+        rows = check_batch_rows(self._options.batch_size or DEFAULT_BATCH_ROWS)
+        if self._options.batch_size_bytes is None:
+            return rows
+        widest = max((bytes_per_row(f) for f in self._snapshot.manifest.fragments), default=1)
+        return max(min(rows, self._options.batch_size_bytes // widest), 1)
+
+    def _plain_batches(self) -> Iterator[pa.RecordBatch]:
+        ahead = self._options.io_buffer_size or READ_AHEAD_BYTES
+        return read_batches(self._plan(), self._batch_rows(), ahead)
+
+    def _filtered_batches(self) -> Iterator[pa.RecordBatch]:
+        expression = self._options.filter
+        if expression is None:
+            return self._plain_batches()
+        shown = self._projection
+        wider = _widen(self._snapshot, self._options, shown, expression)
+        scan = replace(self._plan(), projection=wider)
+        batches = read_batches(scan, self._batch_rows(), READ_AHEAD_BYTES)
+        kept = filter_batches(batches, expression, shown.arrow)
+        return limit_batches(kept, self._options.offset, self._options.limit)
+
+
+def _metas(options: ScanOptions) -> list[MetaColumn]:
+    asked = [(options.with_row_id, MetaColumn.ROW_ID)]
+    asked.append((options.with_row_address, MetaColumn.ROW_ADDRESS))
+    return [meta for wanted, meta in asked if wanted]
+
+
+def _plan_projection(snapshot: Snapshot, options: ScanOptions) -> Projection:
+    return plan_scan_projection(snapshot.manifest.schema, options.columns, _metas(options))
+
+
+def _widen(
+    snapshot: Snapshot, options: ScanOptions, shown: Projection, expression: pc.Expression
+) -> Projection:
+    """Return the projection with the columns that the filter needs behind those shown."""
+    metas = list(MetaColumn)
+    everything = plan_scan_projection(snapshot.manifest.schema, None, metas).arrow
+    needed = columns_of(expression, everything)
+    names = shown.arrow.names
+    if isinstance(options.columns, Mapping):
+        columns: Mapping[str, str] = {
+            **options.columns,
+            **{name: name for name in needed if name not in names},
+        }
+        return plan_scan_projection(snapshot.manifest.schema, columns, _metas(options))
+    wanted = [*names, *(name for name in needed if name not in names)]
+    return plan_scan_projection(snapshot.manifest.schema, wanted)

@@ -1,0 +1,184 @@
+"""Collecting the options of a scan: pylance's ``ScannerBuilder``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.compute as pc
+
+from pennon.errors import ArgumentError, UnsupportedError
+from pennon.scan.plan import check_batch_rows
+from pennon.scanner import LanceScanner, ScanOptions
+
+if TYPE_CHECKING:
+    from pennon.lance_dataset import LanceDataset
+
+
+class ScannerBuilder:
+    """Collects the options of a scan, one call each (pylance's names).
+
+    What Pennon does not do yet is refused when it is asked for.  What only makes pylance faster
+    (``use_stats``, ``late_materialization``, ...) is accepted and changes nothing.
+    """
+
+    def __init__(self, ds: LanceDataset) -> None:
+        """Start with the defaults."""
+        self.ds = ds
+        self._options = ScanOptions()
+
+    def apply_defaults(self, default_opts: Mapping[str, Any]) -> ScannerBuilder:
+        """Set options by their names."""
+        for name, value in default_opts.items():
+            setter = getattr(self, name, None)
+            if setter is None or name.startswith("_"):
+                message = f"unknown scan option {name!r}"
+                raise ArgumentError(message)
+            setter(**value) if isinstance(value, dict) and name == "nearest" else setter(value)
+        return self
+
+    def _set(self, **changes: Any) -> ScannerBuilder:
+        self._options = replace(self._options, **changes)
+        return self
+
+    def columns(self, cols: list[str] | Mapping[str, str] | None = None) -> ScannerBuilder:
+        """Choose columns by name, or rename them by a mapping from new name to column."""
+        if cols is not None and not isinstance(cols, (list, Mapping)):
+            message = f"columns must be a list or a dict, got {type(cols).__name__}"
+            raise TypeError(message)
+        return self._set(columns=tuple(cols) if isinstance(cols, list) else cols)
+
+    def filter(self, filter: Any) -> ScannerBuilder:  # noqa: A002 - pylance's name
+        """Keep the rows for which a pyarrow expression is true."""
+        if not isinstance(filter, pc.Expression):
+            message = (
+                "filters are taken as pyarrow.compute expressions only; SQL text and searches "
+                f"are not supported yet (got {type(filter).__name__})"
+            )
+            raise UnsupportedError(message)
+        return self._set(filter=filter)
+
+    def limit(self, n: int | None = None) -> ScannerBuilder:
+        """Stop after ``n`` rows."""
+        return self._set(limit=_not_negative("limit", n))
+
+    def offset(self, n: int | None = None) -> ScannerBuilder:
+        """Skip ``n`` rows."""
+        return self._set(offset=_not_negative("offset", n) or 0)
+
+    def batch_size(self, batch_size: int) -> ScannerBuilder:
+        """Set the most rows a batch may have."""
+        return self._set(batch_size=check_batch_rows(batch_size))
+
+    def batch_size_bytes(self, batch_size_bytes: int) -> ScannerBuilder:
+        """Set about how many bytes a batch may have."""
+        return self._set(batch_size_bytes=batch_size_bytes)
+
+    def io_buffer_size(self, io_buffer_size: int) -> ScannerBuilder:
+        """Set how many bytes are read ahead of the caller."""
+        return self._set(io_buffer_size=io_buffer_size)
+
+    def with_fragments(self, fragments: Iterable[Any] | None) -> ScannerBuilder:
+        """Read these fragments only, in the order given."""
+        if fragments is None:
+            return self._set(fragments=None)
+        from pennon.fragment import LanceFragment  # noqa: PLC0415 - fragment imports us
+
+        chosen = []
+        for fragment in fragments:
+            if not isinstance(fragment, LanceFragment):
+                name = type(fragment).__name__
+                message = f"fragments must be an iterable of LanceFragment, got a {name}"
+                raise TypeError(message)
+            chosen.append(fragment.fragment)
+        return self._set(fragments=tuple(chosen))
+
+    def with_row_id(self, with_row_id: bool = True) -> ScannerBuilder:
+        """Add the column ``_rowid``."""
+        return self._set(with_row_id=with_row_id)
+
+    def with_row_address(self, with_row_address: bool = True) -> ScannerBuilder:
+        """Add the column ``_rowaddr``."""
+        return self._set(with_row_address=with_row_address)
+
+    def strict_batch_size(self, strict_batch_size: bool = False) -> ScannerBuilder:
+        """Let all batches but the last have exactly ``batch_size`` rows."""
+        return self._set(strict_batch_size=strict_batch_size)
+
+    def batch_readahead(self, nbatches: int | None = None) -> ScannerBuilder:
+        """Accept and ignore: read-ahead is bounded by bytes (`io_buffer_size`)."""
+        if nbatches is not None and nbatches <= 0:
+            message = f"batch_readahead must be greater than 0, got {nbatches}"
+            raise ArgumentError(message)
+        return self
+
+    def fragment_readahead(self, nfragments: int | None = None) -> ScannerBuilder:
+        """Accept and ignore: read-ahead is bounded by bytes (`io_buffer_size`)."""
+        _not_negative("fragment_readahead", nfragments)
+        return self
+
+    def blob_handling(self, blob_handling: str | None) -> ScannerBuilder:
+        """Take ``blobs_descriptions`` only: blob columns come as struct<position, size>."""
+        if blob_handling not in {None, "blobs_descriptions"}:
+            message = f"blob_handling={blob_handling!r} is not supported, 'blobs_descriptions' is"
+            raise UnsupportedError(message)
+        return self
+
+    def to_scanner(self) -> LanceScanner:
+        """Return the scanner."""
+        return LanceScanner(self.ds, self.ds.snapshot, self._options)
+
+
+def _accept(name: str) -> Any:
+    def setter(self: ScannerBuilder, *_: Any, **__: Any) -> ScannerBuilder:
+        return self
+
+    setter.__name__ = name
+    setter.__doc__ = "Accept and ignore: it would change nothing here."
+    return setter
+
+
+def _refuse(name: str) -> Any:
+    def setter(self: ScannerBuilder, *values: Any, **named: Any) -> ScannerBuilder:
+        if any(value not in (None, False) for value in (*values, *named.values())):
+            message = f"the scan option {name!r} is not supported yet"
+            raise UnsupportedError(message)
+        return self
+
+    setter.__name__ = name
+    setter.__doc__ = "Refuse: not supported yet."
+    return setter
+
+
+_IGNORED = (
+    "prefilter",
+    "use_stats",
+    "use_scalar_index",
+    "fast_search",
+    "late_materialization",
+    "scan_in_order",
+    "disable_scoring_autoprojection",
+)
+_REFUSED = (
+    "nearest",
+    "full_text_search",
+    "minhash_search",
+    "row_addr_prefilter",
+    "with_index_segments",
+    "include_deleted_rows",
+    "order_by",
+    "scan_stats_callback",
+    "substrait_aggregate",
+)
+for _name in _IGNORED:
+    setattr(ScannerBuilder, _name, _accept(_name))
+for _name in _REFUSED:
+    setattr(ScannerBuilder, _name, _refuse(_name))
+
+
+def _not_negative(name: str, value: int | None) -> int | None:
+    if value is not None and value < 0:
+        message = f"{name} must be non-negative, got {value}"
+        raise ArgumentError(message)
+    return value

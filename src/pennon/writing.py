@@ -1,0 +1,143 @@
+"""What `write_dataset` and `write_fragments` have in common: arguments in, a planned write out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import pyarrow as pa
+
+from pennon.errors import NotFoundError, UnsupportedError
+from pennon.io import open_store
+from pennon.io.store import Store
+from pennon.metadata import FragmentMetadata
+from pennon.operation import from_table_transaction
+from pennon.ops.source import as_reader, check_metadata
+from pennon.ops.write import (
+    FileLimits,
+    Watcher,
+    WriteMode,
+    WritePlan,
+    commit_write,
+    plan_write,
+    transaction_of,
+    write_fragments,
+)
+from pennon.progress import FragmentWriteProgress
+from pennon.schema.version import FileVersion
+from pennon.table.commit import CommitOptions
+from pennon.table.manifest import Fragment, Manifest
+
+
+def as_store(
+    target: Any, storage_options: Mapping[str, str] | None = None
+) -> tuple[Store, Manifest | None]:
+    """Return the store of a path, a URI or a LanceDataset, and the version that the last one is at.
+
+    Raises TypeError for anything else.
+    """
+    snapshot = getattr(target, "snapshot", None)
+    if snapshot is not None:
+        return snapshot.store, snapshot.manifest
+    if not isinstance(target, (str, os.PathLike)):
+        message = f"the target must be a str, a Path or a LanceDataset, got {type(target).__name__}"
+        raise TypeError(message)
+    return open_store(target, storage_options), None
+
+
+def refuse(options: Mapping[str, Any]) -> None:
+    """Raise UnsupportedError if an option that is not supported is set."""
+    for name, value in options.items():
+        if value not in (None, False) and (name, value) not in _HARMLESS:
+            message = f"the option {name!r} is not supported yet"
+            raise UnsupportedError(message)
+
+
+_HARMLESS = {("external_blob_mode", "reference")}
+
+
+def file_version(name: str | None, use_legacy_format: bool | None) -> FileVersion | None:
+    """Return the file version that the caller asks for; None leaves it to the table."""
+    if use_legacy_format is not None:
+        name = "legacy" if use_legacy_format else "2.0"
+    return None if name is None else FileVersion.parse(name)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WriteRequest:
+    """A planned write and the data for it."""
+
+    plan: WritePlan
+    reader: pa.RecordBatchReader
+
+    @classmethod
+    def of(
+        cls,
+        data: Any,
+        target: Any,
+        schema: pa.Schema | None,
+        mode: str,
+        *,
+        max_rows_per_file: int,
+        max_bytes_per_file: int,
+        data_cache_bytes: int | None,
+        max_page_bytes: int | None,
+        data_storage_version: str | None,
+        use_legacy_format: bool | None,
+        storage_options: Mapping[str, str] | None,
+        unsupported: Mapping[str, Any],
+    ) -> Self:
+        """Check the arguments and plan the write; the data is not read yet."""
+        refuse(unsupported)
+        reader = as_reader(data, schema)
+        check_metadata(reader.schema)
+        store, base = as_store(target, storage_options)
+        limits = FileLimits(max_rows_per_file, max_bytes_per_file, data_cache_bytes, max_page_bytes)
+        version = file_version(data_storage_version, use_legacy_format)
+        parsed = WriteMode.parse(mode)
+        plan = plan_write(store, reader.schema, parsed, base=base, version=version, limits=limits)
+        return cls(plan, reader)
+
+    def write(self, progress: FragmentWriteProgress | None) -> list[Fragment]:
+        """Write the data files."""
+        return write_fragments(self.plan.task, self.reader, _watcher(progress))
+
+    def write_and_commit(
+        self,
+        progress: FragmentWriteProgress | None,
+        properties: Mapping[str, str] | None,
+        options: CommitOptions,
+    ) -> Manifest:
+        """Write the data files and make them a version."""
+        return commit_write(self.plan, self.write(progress), properties, options)
+
+    def write_uncommitted(
+        self, progress: FragmentWriteProgress | None, *, as_transaction: bool
+    ) -> Any:
+        """Write the data files, and return FragmentMetadata or the Transaction to commit."""
+        fragments = self.write(progress)
+        if as_transaction:
+            return from_table_transaction(transaction_of(self.plan, fragments))
+        return [FragmentMetadata.from_fragment(fragment) for fragment in fragments]
+
+
+def _watcher(progress: FragmentWriteProgress | None) -> Watcher:
+    if progress is None:
+        return Watcher()
+    unknown = FragmentMetadata(0, [], None)  # type: ignore[arg-type]  # as pylance: not known yet
+    return Watcher(
+        lambda: progress.begin(unknown),
+        lambda fragment: progress.complete(FragmentMetadata.from_fragment(fragment)),
+    )
+
+
+def newest_version(store: Store) -> int:
+    """Return the newest version of the table, 0 if there is none."""
+    from pennon.table.versions import latest_version  # noqa: PLC0415
+
+    try:
+        return latest_version(store)
+    except NotFoundError:
+        return 0

@@ -110,7 +110,7 @@ def _overwrite(head: Manifest, operation: Overwrite, around: Surroundings) -> Ma
     return replace(
         head,
         schema=operation.schema,
-        fields_wire=None,
+        fields_wire=operation.fields_wire,
         fragments=new,
         data_format=DataFormat("lance", str(_chosen_version(head, operation, around))),
         next_row_id=next_row_id,

@@ -43,12 +43,16 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class Overwrite:
-    """A new schema and new fragments in place of all there was, or a new table."""
+    """A new schema and new fragments in place of all there was, or a new table.
+
+    ``fields_wire`` holds the schema's fields as another writer wrote them.
+    """
 
     fragments: tuple[Fragment, ...]
     schema: Schema
     config_upserts: Mapping[str, str] = field(default_factory=dict)
     base_paths: tuple[BasePath, ...] = ()
+    fields_wire: tuple[bytes, ...] | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,13 +173,17 @@ def _parse_overwrite(message: transaction_pb2.Transaction.Overwrite) -> Overwrit
         schema=schema,
         config_upserts=dict(message.config_upsert_values),
         base_paths=tuple(parse_base_path(base) for base in message.initial_bases),
+        fields_wire=tuple(f.SerializeToString(deterministic=True) for f in message.schema),
     )
 
 
 def _serialize_overwrite(overwrite: Overwrite) -> transaction_pb2.Transaction.Overwrite:
     message = transaction_pb2.Transaction.Overwrite()
     message.fragments.extend(serialize_fragment(f) for f in overwrite.fragments)
-    message.schema.extend(serialize_fields(overwrite.schema))
+    if overwrite.fields_wire is None:
+        message.schema.extend(serialize_fields(overwrite.schema))
+    for wire in overwrite.fields_wire or ():
+        message.schema.add().MergeFromString(wire)
     for key, value in overwrite.schema.metadata.items():
         message.schema_metadata[key] = value
     message.config_upsert_values.update(overwrite.config_upserts)

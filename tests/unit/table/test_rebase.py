@@ -1,0 +1,77 @@
+"""The conflict table, cell by cell."""
+
+from __future__ import annotations
+
+import pytest
+
+from pennon.errors import IncompatibleConflict, RetryableConflict
+from pennon.proto import transaction_pb2
+from pennon.table.rebase import RULES, Verdict, check_compatible, judge
+from pennon.table.transaction import Other, Transaction, parse_transaction, serialize_transaction
+from tests.unit.table.tables import append, overwrite
+
+OPERATIONS = [f.name for f in transaction_pb2.Transaction.DESCRIPTOR.oneofs[0].fields]
+X, R = IncompatibleConflict, RetryableConflict
+AGAINST_APPEND = {"overwrite": X, "restore": X, "update_mem_wal_state": X}
+AGAINST_OVERWRITE = {"overwrite": R, "update_mem_wal_state": X}
+
+
+def other(name: str) -> bytes:
+    message = transaction_pb2.Transaction(read_version=1, uuid="u")
+    getattr(message, name).SetInParent()
+    return message.SerializeToString()
+
+
+def test_the_table_has_every_operation_of_the_format() -> None:
+    assert {other for _, other in RULES} == set(OPERATIONS)
+    assert {mine for mine, _ in RULES} == {"append", "overwrite"}
+    assert len(RULES) == 2 * len(OPERATIONS)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_append_after(name: str) -> None:
+    expect(append(1), name, AGAINST_APPEND)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_overwrite_after(name: str) -> None:
+    expect(overwrite(1), name, AGAINST_OVERWRITE)
+
+
+def expect(
+    mine: Transaction, name: str, conflicts: dict[str, type[X] | type[R]]
+) -> None:
+    theirs = other(name)
+    if name not in conflicts:
+        check_compatible(mine, theirs, 2)
+        return
+    with pytest.raises(conflicts[name], match=f"conflicts with {name}.*version 2") as caught:
+        check_compatible(mine, theirs, 2)
+    assert caught.value.other == theirs
+
+
+def test_the_same_config_key_is_incompatible() -> None:
+    mine = overwrite(1, team="red")
+    assert judge(mine, overwrite(1, team="red")) is Verdict.INCOMPATIBLE
+    assert judge(mine, overwrite(1, size="xl")) is Verdict.RETRYABLE
+    message = transaction_pb2.Transaction()
+    message.update_config.config_updates.update_entries.add(key="team")
+    deletes = parse_transaction(message.SerializeToString())
+    assert judge(mine, deletes) is Verdict.INCOMPATIBLE
+    assert judge(overwrite(1, size="xl"), deletes) is Verdict.COMPATIBLE
+    assert judge(append(1), deletes) is Verdict.COMPATIBLE
+
+
+@pytest.mark.parametrize("mine", [append(1), overwrite(1)])
+def test_what_is_not_known_is_incompatible(mine: Transaction) -> None:
+    newer = transaction_pb2.Transaction(uuid="u").SerializeToString() + b"\x82\x08\x00"
+    with pytest.raises(X, match="does not know"):
+        check_compatible(mine, newer, 2)
+    with pytest.raises(X, match="lost"):
+        check_compatible(mine, None, 2)
+    with pytest.raises(X, match="cannot be read"):
+        check_compatible(mine, b"\xff\xff", 2)
+    unmade = Transaction(1, Other("delete"))
+    assert judge(unmade, mine) is Verdict.INCOMPATIBLE
+    with pytest.raises(X):
+        check_compatible(unmade, serialize_transaction(mine), 2)

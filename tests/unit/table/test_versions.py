@@ -1,0 +1,125 @@
+"""Finding and reading versions."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import lance
+import pyarrow as pa
+import pytest
+
+from pennon.errors import FormatError, NotFoundError
+from pennon.io import MemoryStore, open_store
+from pennon.ranges import Extent
+from pennon.table.commit import CommitOptions, commit
+from pennon.table.naming import Naming
+from pennon.table.versions import (
+    latest_version,
+    list_locations,
+    list_versions,
+    read_manifest,
+    version_as_of,
+)
+from pennon.testing import CountingStore
+from tests.unit.table.tables import append, create_table
+
+HINT = "_versions/latest_version_hint.json"
+START = datetime(2024, 5, 1, tzinfo=UTC)
+
+
+def table(name: str, naming: Naming, versions: int = 12) -> MemoryStore:
+    store = MemoryStore(name)
+    create_table(store, naming=naming, now_ns=lambda: at(1))
+    for version in range(1, versions):
+        options = CommitOptions(now_ns=lambda v=version: at(v + 1))  # type: ignore[misc]
+        commit(store, append(version), options)
+    return store
+
+
+def at(version: int) -> int:
+    return int((START + timedelta(hours=version)).timestamp()) * 10**9
+
+
+@pytest.mark.parametrize("naming", Naming)
+def test_the_newest_version_whatever_the_hint_says(naming: Naming) -> None:
+    store = table(f"latest{naming}", naming)
+    for hint in (None, b'{"version":3}', b'{"version":99}', b"", b"\xff{"):
+        if hint is not None:
+            store.put(HINT, hint)
+        assert latest_version(store) == 12
+        assert read_manifest(store).version == 12
+    for stray in ("d9223372036854775809.manifest", ".tmp_13.manifest_x", "13.manifest-x"):
+        store.put(f"_versions/{stray}", b"rubbish")
+    store.put("_versions/deeper/13.manifest", b"rubbish")
+    store.put("_latest.manifest", b"rubbish")
+    assert latest_version(store) == 12
+    assert [at.version for at in list_locations(store)] == list(range(1, 13))
+
+
+@pytest.mark.parametrize("naming", Naming)
+def test_opening_costs_a_listing_and_one_read(naming: Naming) -> None:
+    store = CountingStore(table(f"cost{naming}", naming))
+    read_manifest(store)
+    assert store.counts.rounds == 1
+    store.reset()
+    read_manifest(store, 7)
+    assert store.counts.rounds == 1
+
+
+def test_mixed_naming_is_refused() -> None:
+    store = table("mixed", Naming.V2, 2)
+    for number in (1, 3):
+        store.put(Naming.V1.manifest_path(number), b"x")
+        with pytest.raises(FormatError, match="both naming schemes"):
+            latest_version(store)
+        with pytest.raises(FormatError, match="both naming schemes"):
+            list_versions(store)
+        store.delete(Naming.V1.manifest_path(number))
+
+
+@pytest.mark.parametrize("find", [latest_version, read_manifest, list_versions])
+def test_no_table(find: object) -> None:
+    with pytest.raises(NotFoundError, match="no Lance table at 'memory://nothing'"):
+        find(MemoryStore("nothing"))  # type: ignore[operator]
+    with pytest.raises(NotFoundError, match="no Lance table"):
+        read_manifest(MemoryStore("nothing"), 1)
+
+
+def test_a_version_that_is_not_there() -> None:
+    store = table("absent", Naming.V2, 3)
+    with pytest.raises(NotFoundError, match="there are 3 versions, 1 to 3"):
+        read_manifest(store, 4)
+
+
+def test_a_manifest_under_a_wrong_name() -> None:
+    store = table("renamed", Naming.V1, 2)
+    data = store.open(Naming.V1.manifest_path(1))
+    (body,) = data.read([Extent(0, data.size_bytes)])
+    store.put(Naming.V1.manifest_path(5), body.to_pybytes())
+    with pytest.raises(FormatError, match="says that it is 1") as caught:
+        read_manifest(store)
+    assert caught.value.where.file == "_versions/5.manifest"
+
+
+def test_as_of() -> None:
+    store = table("asof", Naming.V2, 4)
+    hour = timedelta(hours=1)
+    assert version_as_of(store, START + hour) == 1
+    assert version_as_of(store, START + 2.5 * hour) == 2
+    assert version_as_of(store, (START + 3 * hour).astimezone()) == 3
+    assert version_as_of(store, (START + 99 * hour).astimezone().replace(tzinfo=None)) == 4
+    with pytest.raises(NotFoundError, match="oldest is of 2024-05-01T01"):
+        version_as_of(store, START)
+
+
+def test_history_as_the_oracle_tells_it(tmp_path: Path) -> None:
+    root = str(tmp_path / "t.lance")
+    rows = pa.table({"a": [1]})
+    for mode in ("create", "append", "append"):
+        lance.write_dataset(rows, root, mode=mode, data_storage_version="2.0")
+    theirs = lance.dataset(root).versions()
+    ours = list_versions(open_store(root))
+    assert [v.version for v in ours] == [v["version"] for v in theirs] == [1, 2, 3]
+    stamps = [v.timestamp.astimezone().replace(tzinfo=None) for v in ours]
+    assert stamps == [v["timestamp"] for v in theirs]

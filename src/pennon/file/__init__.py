@@ -1,0 +1,10 @@
+"""Data files by themselves, with the names of ``lance.file``."""
+
+from pennon.file.describe import LanceBufferDescriptor as LanceBufferDescriptor
+from pennon.file.describe import LanceColumnMetadata as LanceColumnMetadata
+from pennon.file.describe import LanceFileMetadata as LanceFileMetadata
+from pennon.file.describe import LanceFileStatistics as LanceFileStatistics
+from pennon.file.describe import LancePageMetadata as LancePageMetadata
+from pennon.file.facade import LanceFileReader as LanceFileReader
+from pennon.file.facade import LanceFileWriter as LanceFileWriter
+from pennon.file.facade import ReaderResults as ReaderResults

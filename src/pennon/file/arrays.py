@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from pennon.encoding.jsonb import json_stored
-from pennon.errors import ArgumentError, Breadcrumb
+from pennon.errors import ArgumentError, Breadcrumb, UnsupportedError
 from pennon.schema.field import Field
 from pennon.schema.types import logical_type
 
@@ -18,6 +18,9 @@ def check_array(array: pa.Array, field: Field, path: str) -> pa.Array:
     Raises ArgumentError if its type is not that of the field, or it has NULLs that the field
     forbids.
     """
+    if field.logical_type == "json":
+        message = f"column {path!r} is JSON, which Pennon cannot write yet; large_binary or string can"
+        raise UnsupportedError(message, where=Breadcrumb(column=path))
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if array.type in _VIEWS:

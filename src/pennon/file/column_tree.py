@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import Final
-
 import pyarrow as pa
 
+from pennon.file.layout import fields_with_columns
 from pennon.file.pages import (
     BlobColumn,
     ColumnWriter,
@@ -20,13 +19,12 @@ from pennon.file.pages import (
 from pennon.schema.check import is_blob, is_packed
 from pennon.schema.field import Field, Schema
 
-NO_COLUMN: Final = -1
-"""The column of a field that lies in its parent's, as those of packed structs do."""
-
-
 @dataclass(slots=True)
 class ColumnTree:
-    """The writers of a file's top-level fields, and the columns of all fields, depth first."""
+    """The writers of a file's top-level fields, and the columns of all fields, depth first.
+
+    The fields of a packed struct have no column and are not listed, as the oracle does it.
+    """
 
     writers: list[ColumnWriter]
     field_ids: tuple[int, ...]
@@ -42,23 +40,8 @@ def plan_columns(
     """
     planner = _Planner(limits, write_value, count())
     writers = [planner.plan(top, top.name) for top in schema.fields]
-    places = [place for top in schema.fields for place in _columns_of(top)]
-    numbers = count()
-    return ColumnTree(
-        writers,
-        tuple(field.id for field, _ in places),
-        tuple(next(numbers) if has_column else NO_COLUMN for _, has_column in places),
-    )
-
-
-def _columns_of(field: Field) -> Iterator[tuple[Field, bool]]:
-    """Yield a field and those below it, and whether each has a column of its own."""
-    yield field, True
-    for child in field.children:
-        if is_packed(field):
-            yield from ((below, False) for below in child.walk())
-        else:
-            yield from _columns_of(child)
+    stored = [field for top in schema.fields for field in fields_with_columns(top)]
+    return ColumnTree(writers, tuple(field.id for field in stored), tuple(range(len(stored))))
 
 
 @dataclass(slots=True)

@@ -56,8 +56,8 @@ _PADDING: Final = bytes(BUFFER_ALIGNMENT)
 class WrittenFile:
     """A data file that was written, with all that a manifest says of it.
 
-    ``field_ids`` are those of all fields, depth first, and ``column_indices`` their columns, -1 for
-    the fields of packed structs.
+    ``field_ids`` are those of the fields that have a column, depth first, and ``column_indices``
+    their columns.  The fields of packed structs have none.
     """
 
     num_rows: int

@@ -64,7 +64,7 @@ def encode_text_dictionary(array: pa.Array, first: int = 0) -> Encoded | None:
     coded = _few_distinct(array)
     if coded is None:
         return None
-    indices = pc.fill_null(pc.add(coded.indices.cast(pa.uint8()), 1), 0)
+    indices = pc.fill_null(pc.add(coded.indices.cast(pa.uint8()), pa.scalar(1, pa.uint8())), 0)
     items = coded.dictionary
     flat = encode_flat(indices.buffers()[1].slice(indices.offset, len(indices)), 8, first)
     inner = encode_binary(items, first + 1)

@@ -1,0 +1,258 @@
+"""Data files by themselves, with the names and signatures of ``lance.file``.
+
+A table is more than its files (`pennon.dataset`); this is for those who want just one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Final, Self
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.encoding.rows import Rows
+from pennon.errors import ArgumentError
+from pennon.file.describe import LanceFileMetadata, LanceFileStatistics, describe, summarize
+from pennon.file.pages import DEFAULT_CACHE_BYTES, DEFAULT_MAX_PAGE_BYTES
+from pennon.file.reader import DataFile
+from pennon.file.writer import DataFileWriter
+from pennon.io import open_store
+from pennon.ranges import Int64Array
+from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
+from pennon.schema.field import Schema
+from pennon.schema.project import project
+from pennon.schema.version import V2_0, FileVersion
+from pennon.units import MIB
+
+WINDOW_BYTES: Final = 16 * MIB
+"""About so much of a file is read at once, and then handed out in batches."""
+
+
+class ReaderResults:
+    """What was asked of a file, as batches or as a table.  Reads when it is consumed, once."""
+
+    def __init__(self, reader: pa.RecordBatchReader) -> None:
+        self.reader = reader
+
+    def to_batches(self) -> pa.RecordBatchReader:
+        """Return the rows as batches, one after the other."""
+        return self.reader
+
+    def to_table(self) -> pa.Table:
+        """Return the rows as one table."""
+        return self.reader.read_all()
+
+
+class LanceFileReader:
+    """Reads one data file at ``path``, a local path or a URI; ``columns`` limits what is read."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        storage_options: Mapping[str, str] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> None:
+        folder, name = split_path(path)
+        self._file = DataFile.open(open_store(folder, storage_options).open(name))
+        self._schema = self._file.schema if columns is None else self._project(columns)
+
+    def _project(self, columns: Sequence[str]) -> Schema:
+        if not columns:
+            message = "at least one column must be read"
+            raise ArgumentError(message)
+        return project(self._file.schema, list(columns))
+
+    def read_all(self, *, batch_size: int = 1024, batch_readahead: int = 16) -> ReaderResults:  # noqa: ARG002
+        """Read all rows, in batches of ``batch_size``."""
+        return self._results([Rows.between(0, self._file.num_rows)], batch_size)
+
+    def read_range(
+        self,
+        start: int,
+        num_rows: int,
+        *,
+        batch_size: int = 1024,
+        batch_readahead: int = 16,  # noqa: ARG002
+    ) -> ReaderResults:
+        """Read ``num_rows`` rows from row ``start`` on.  Raises ArgumentError if there are less."""
+        if start < 0 or num_rows < 0 or start + num_rows > self._file.num_rows:
+            rows = self._file.num_rows
+            message = f"rows {start}..{start + num_rows} of a file that has {rows} rows"
+            raise ArgumentError(message)
+        return self._results([Rows.between(start, start + num_rows)], batch_size)
+
+    def take_rows(
+        self,
+        indices: Sequence[int],
+        *,
+        batch_size: int = 1024,
+        batch_readahead: int = 16,  # noqa: ARG002
+    ) -> ReaderResults:
+        """Read rows by number.  Raises ArgumentError unless the numbers rise and exist."""
+        wanted = np.asarray(indices, np.int64)
+        if np.any(wanted[1:] <= wanted[:-1]):
+            message = "indices must be sorted in ascending order, each once"
+            raise ArgumentError(message)
+        if len(wanted) and (wanted[0] < 0 or wanted[-1] >= self._file.num_rows):
+            rows = self._file.num_rows
+            message = f"rows {wanted[0]}..{wanted[-1]} of a file that has {rows} rows"
+            raise ArgumentError(message)
+        return self._results([Rows.at(wanted)], batch_size)
+
+    def metadata(self) -> LanceFileMetadata:
+        """Return what the file says of itself: schema, columns, pages, buffers."""
+        return describe(self._file)
+
+    def file_statistics(self) -> LanceFileStatistics:
+        """Return the number of pages and bytes of each column."""
+        return summarize(self._file)
+
+    def read_global_buffer(self, index: int) -> bytes:
+        """Return a global buffer; number 0 holds the schema."""
+        return self._file.global_buffer(index).to_pybytes()
+
+    def num_rows(self) -> int:
+        """Return the number of rows of the file."""
+        return self._file.num_rows
+
+    def _results(self, rows: Sequence[Rows], batch_size: int) -> ReaderResults:
+        if batch_size <= 0:
+            message = f"batches of {batch_size} rows"
+            raise ArgumentError(message)
+        schema = schema_to_arrow(self._schema)
+        batches = self._batches(rows[0], schema, batch_size)
+        return ReaderResults(pa.RecordBatchReader.from_batches(schema, batches))
+
+    def _batches(
+        self, rows: Rows, schema: pa.Schema, batch_size: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in batches; they are read in windows of many batches."""
+        row_bytes = max(self._file.source.size_bytes // max(self._file.num_rows, 1), 1)
+        window = max(WINDOW_BYTES // row_bytes // batch_size, 1) * batch_size
+        for start in range(0, rows.count, window):
+            part = window_of(rows, start, min(start + window, rows.count))
+            batch = self._read(part, schema)
+            for first in range(0, batch.num_rows, batch_size):
+                yield batch.slice(first, batch_size)
+
+    def _read(self, rows: Rows, schema: pa.Schema) -> pa.RecordBatch:
+        """Read rows into one batch."""
+        chunks = self._file.read_rows(self._schema.fields, self._file.column_of, rows)
+        columns = [
+            parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
+            for parts in chunks
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+class LanceFileWriter:
+    """Writes one data file at ``path``, a local path or a URI.
+
+    Without a ``schema``, that of the first batch is taken.  A ``with`` block that ends in an
+    exception leaves no file.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        schema: pa.Schema | None = None,
+        *,
+        data_cache_bytes: int | None = None,
+        version: str | None = None,
+        storage_options: Mapping[str, str] | None = None,
+        max_page_bytes: int | None = None,
+        **_ignored: Any,  # noqa: ANN401 - options of pylance that change nothing here
+    ) -> None:
+        self._folder, self._name = split_path(path)
+        self._store = open_store(self._folder, storage_options)
+        self._version = V2_0 if version is None else FileVersion.parse(version)
+        self._cache_bytes = data_cache_bytes
+        self._page_bytes = max_page_bytes or DEFAULT_MAX_PAGE_BYTES
+        self._metadata: dict[str, str] = {}
+        self._writer: DataFileWriter | None = None
+        self.closed = False
+        if schema is not None:
+            self._start(schema)
+
+    def write_batch(self, batch: pa.RecordBatch | pa.Table) -> None:
+        """Write a batch, or the batches of a table."""
+        writer = self._writer or self._start(batch.schema)
+        for part in batch.to_batches() if isinstance(batch, pa.Table) else [batch]:
+            writer.write(part)
+
+    def close(self) -> int | None:
+        """Finish the file and return its number of rows; None if it was closed before.
+
+        Raises ArgumentError if there was neither a schema nor a batch.
+        """
+        if self.closed:
+            return None
+        self.closed = True
+        return self._opened().finish().num_rows
+
+    def add_schema_metadata(self, key: str, value: str) -> None:
+        """Add an entry to the schema's metadata."""
+        self._metadata[key] = value
+        if self._writer is not None:
+            self._writer.add_schema_metadata(self._metadata)
+
+    def add_global_buffer(self, data: bytes) -> int:
+        """Add bytes that belong to the file as a whole; return their number, from 1 on."""
+        return self._opened().add_global_buffer(data)
+
+    def __enter__(self) -> Self:
+        """Return the writer."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Finish the file, or give it up when an exception is on its way."""
+        if kind is None:
+            self.close()
+        elif self._writer is not None:
+            self.closed = True
+            self._writer.abort()
+
+    def _start(self, schema: pa.Schema) -> DataFileWriter:
+        fields = schema_from_arrow(schema)
+        cache_bytes = DEFAULT_CACHE_BYTES
+        if self._cache_bytes is not None:
+            cache_bytes = self._cache_bytes // max(len(fields.fields), 1)
+        self._writer = DataFileWriter(
+            self._store.open_writer(self._name),
+            fields,
+            version=self._version,
+            data_cache_bytes=cache_bytes,
+            max_page_bytes=self._page_bytes,
+        )
+        self._writer.add_schema_metadata(self._metadata)
+        return self._writer
+
+    def _opened(self) -> DataFileWriter:
+        if self._writer is None:
+            message = "the writer has no schema and got no batch: the schema is unknown"
+            raise ArgumentError(message)
+        return self._writer
+
+
+def split_path(path: str | os.PathLike[str]) -> tuple[str, str]:
+    """Return the folder of a file, as a path or URI, and its name."""
+    folder, slash, name = os.fspath(path).rpartition("/")
+    return (folder or slash or "."), name
+
+
+def window_of(rows: Rows, first: int, end: int) -> Rows:
+    """Return the rows number ``first`` to ``end`` among ``rows``."""
+    ends = np.cumsum(rows.ends - rows.starts)
+    before = ends - (rows.ends - rows.starts)
+    touched = (ends > first) & (before < end)
+    starts: Int64Array = rows.starts[touched] + np.maximum(first - before[touched], 0)
+    stops: Int64Array = rows.ends[touched] - np.maximum(ends[touched] - end, 0)
+    return Rows.ranges(starts, stops)

@@ -22,9 +22,19 @@ import pyarrow as pa
 
 from pennon.errors import StoreError
 from pennon.io.fetch import FetchLimits, plan_fetch
-from pennon.io.memory import MemoryStore as MemoryStore  # re-exported
+from pennon.io.memory import MemoryStore
 from pennon.io.store import ObjectInfo, ObjectReader, ObjectWriter, Store
 from pennon.ranges import ByteRequest
+
+__all__ = [
+    "CountingStore",
+    "Counts",
+    "Fault",
+    "FaultyStore",
+    "LatencyStore",
+    "MemoryStore",
+    "WrappedStore",
+]
 
 Data: TypeAlias = pa.Buffer | bytes | memoryview
 
@@ -46,12 +56,10 @@ class WrappedStore:
     def after(self, verb: str, path: str) -> None:
         """Do nothing; called after each verb that succeeded, and what it raises hides that."""
 
-    def around_read(
-        self, reader: ObjectReader, requests: Sequence[ByteRequest]
-    ) -> None:
+    def around_read(self, reader: ObjectReader, requests: Sequence[ByteRequest]) -> None:
         """Do nothing; called before each round of reads, after `before`."""
 
-    def cut(self, path: str, data: Data) -> Data:
+    def cut(self, path: str, data: Data) -> Data:  # noqa: ARG002
         """Return what of ``data`` reaches the object; a torn write is less than all."""
         return data
 
@@ -183,10 +191,10 @@ class WrappedWriter:
 class Counts:
     """What a store was asked since the last `CountingStore.reset`.
 
-    ``rounds`` are calls of ``read`` that asked for at least one byte.  ``requests`` are the requests
-    that a remote store would have got for them, ranges that lie close coalesced; ``read_bytes``
-    are the bytes of those, holes included, ``asked_bytes`` those without.  ``verbs`` counts every
-    call by name.
+    ``rounds`` are calls of ``read`` that asked for at least one byte.  ``requests`` are what a
+    remote store would have got for them, ranges that lie close coalesced; ``read_bytes`` are the
+    bytes of those, holes included, ``asked_bytes`` those without.  ``verbs`` counts every call by
+    name.
     """
 
     rounds: int = 0
@@ -225,9 +233,7 @@ class CountingStore(WrappedStore):
             for counts in (self.counts, self._of(path)):
                 counts.verbs[verb] += 1
 
-    def around_read(
-        self, reader: ObjectReader, requests: Sequence[ByteRequest]
-    ) -> None:
+    def around_read(self, reader: ObjectReader, requests: Sequence[ByteRequest]) -> None:
         """Count one round."""
         plan = plan_fetch(requests, self._limits)
         if not plan.groups:
@@ -271,14 +277,12 @@ class LatencyStore(WrappedStore):
         self._seconds = seconds
         self._limits = limits or FetchLimits()
 
-    def before(self, verb: str, path: str) -> None:
+    def before(self, verb: str, path: str) -> None:  # noqa: ARG002
         """Wait for one answer; reads wait in `around_read`, and writes into a buffer do not."""
         if verb not in {"read", "write", "open_writer"}:
             self._wait(self._seconds)
 
-    def around_read(
-        self, reader: ObjectReader, requests: Sequence[ByteRequest]
-    ) -> None:
+    def around_read(self, reader: ObjectReader, requests: Sequence[ByteRequest]) -> None:  # noqa: ARG002
         """Wait for one round."""
         count = plan_fetch(requests, self._limits).count
         for _ in range(0, count, self._limits.concurrency):
@@ -315,19 +319,19 @@ class FaultyStore(WrappedStore):
         self.fired = 0
         self._pending = threading.local()
 
-    def before(self, verb: str, path: str) -> None:
+    def before(self, verb: str, path: str) -> None:  # noqa: ARG002
         """Count the call; fail now if the fault comes before."""
         hit = self._count(verb)
         self._pending.hit = hit
         if hit and (self._fault.kind == "before" or not self._can_wait(verb)):
             self._fire()
 
-    def after(self, verb: str, path: str) -> None:
+    def after(self, verb: str, path: str) -> None:  # noqa: ARG002
         """Fail now if the call did its work, or half of it."""
         if getattr(self._pending, "hit", False):
             self._fire()
 
-    def cut(self, path: str, data: Data) -> Data:
+    def cut(self, path: str, data: Data) -> Data:  # noqa: ARG002
         """Return half of the bytes of a torn write."""
         if self._fault.kind == "torn" and getattr(self._pending, "hit", False):
             view = memoryview(data).cast("B")

@@ -70,7 +70,7 @@ def test_kill_at_each_step(tmp_path: Path, verb: str) -> None:
     while True:
         steps += 1
         root = str(tmp_path / str(steps))
-        os.mkdir(root)
+        Path(root).mkdir()
         store = LocalStore(root, root)
         died = killed(steps, lambda store=store: act(store))  # type: ignore[misc]
         names = [found.path for found in store.list("")]

@@ -115,9 +115,7 @@ def test_a_torn_write_leaves_half_and_aborts(memory: MemoryStore) -> None:
 @pytest.mark.parametrize(
     "verb", ["open", "list", "read", "write", "close", "delete", "open_writer"]
 )
-def test_every_verb_can_fail_in_both_ways(
-    memory: MemoryStore, kind: str, verb: str
-) -> None:
+def test_every_verb_can_fail_in_both_ways(memory: MemoryStore, kind: str, verb: str) -> None:
     def everything(store: FaultyStore) -> None:
         with store.open_writer("data/y") as writer:
             writer.write(b"1234")
@@ -134,9 +132,7 @@ def test_every_verb_can_fail_in_both_ways(
 
 
 def test_a_fault_may_repeat_and_raise_what_the_test_likes(memory: MemoryStore) -> None:
-    store = FaultyStore(
-        memory, Fault(2, repeat=True, error=lambda: TimeoutError("late"))
-    )
+    store = FaultyStore(memory, Fault(2, repeat=True, error=lambda: TimeoutError("late")))
     store.open("data/x")
     for _ in range(3):
         with pytest.raises(TimeoutError):

@@ -74,7 +74,7 @@ def link_new(temporary: str, final: str) -> None:
     try:
         os.link(temporary, final)
     except FileExistsError:
-        if os.stat(temporary).st_nlink != 2:  # noqa: PLR2004 - the temporary and the final name
+        if os.stat(temporary).st_nlink != 2:  # the temporary and the final name
             raise
     sync_folder(os.path.dirname(final))
 

@@ -44,7 +44,7 @@ class LocalStore:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_real_root", os.path.realpath(self.root))
 
-    def open(self, path: str, size_bytes: int | None = None) -> MappedReader:
+    def open(self, path: str, size_bytes: int | None = None) -> MappedReader:  # noqa: ARG002
         """Map a file; the system knows its size better than ``size_bytes``."""
         real = resolve_below(self._real_root, path)
         with os_errors("open", path):

@@ -50,7 +50,7 @@ class MemoryStore:
         """Return the URI that opens this store again in this process."""
         return f"memory://{self.name}" + (f"/{self.root}" if self.root else "")
 
-    def open(self, path: str, size_bytes: int | None = None) -> MappedReader:
+    def open(self, path: str, size_bytes: int | None = None) -> MappedReader:  # noqa: ARG002
         """Open an object; later changes of the store do not reach the reader."""
         found = self._objects.get(safe_join(self.root, path))
         if found is None:

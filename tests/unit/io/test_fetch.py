@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -98,8 +100,6 @@ def test_a_failing_request_fails_the_round() -> None:
 
 def test_requests_of_one_round_run_at_once() -> None:
     """Each request waits for the others, so that one after the other would never end."""
-    import threading
-
     together = threading.Barrier(3, timeout=20)
 
     def read(extent: Extent) -> pa.Buffer:

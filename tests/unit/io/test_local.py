@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import subprocess
@@ -16,7 +17,6 @@ import pytest
 from pennon.errors import (
     AlreadyExistsError,
     FormatError,
-    LanceError,
     NotFoundError,
     StoreError,
     UnsupportedError,
@@ -120,10 +120,8 @@ def test_any_failing_step_leaves_no_torn_file_and_is_typed(
             store = LocalStore(root, root)
             with monkeypatch.context() as patch:
                 calls = fail_at(patch, name, nth, code)
-                try:
+                with contextlib.suppress(StoreError):  # any other error fails the test
                     verb(store)
-                except LanceError as error:
-                    assert isinstance(error, StoreError), error
             assert [found.path for found in store.list("") if ".tmp" in found.path] == []
             assert {found.size_bytes for found in store.list("")} <= {len(body)}
             if len(calls) < nth:
@@ -229,9 +227,9 @@ def test_an_extent_is_a_view_of_one_map_and_keeps_no_descriptor(
     store: LocalStore,
 ) -> None:
     store.put("data/x", bytes(100_000))
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
     readers = [store.open("data/x") for _ in range(20)]
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
     first, second = readers[0].read([Extent(0, 100_000), Extent(64, 10)])
     assert readers[0].is_mapped
     assert second.address == first.address + 64
@@ -290,7 +288,7 @@ def test_new_files_obey_the_umask(store: LocalStore) -> None:
         store.put_if_absent(MANIFEST, b"1")
     finally:
         os.umask(before)
-    assert os.stat(f"{store.root}/{MANIFEST}").st_mode & 0o777 == 0o640
+    assert Path(store.root, MANIFEST).stat().st_mode & 0o777 == 0o640
 
 
 def test_a_full_disk_is_reported_by_the_system_itself(store: LocalStore) -> None:

@@ -133,8 +133,8 @@ def test_relative_paths_become_absolute_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert parse_uri("x/t.lance").path == f"{os.getcwd()}/x/t.lance"
-    assert parse_uri(Path("x")).path == f"{os.getcwd()}/x"
+    assert parse_uri("x/t.lance").path == f"{Path.cwd()}/x/t.lance"
+    assert parse_uri(Path("x")).path == f"{Path.cwd()}/x"
     monkeypatch.setenv("HOME", "/home/somebody")
     assert parse_uri("~/t").path == "/home/somebody/t"
 

@@ -9,9 +9,9 @@ from pennon.encoding.kernels.gather import gather, scatter, total_size
 
 SOURCE = np.random.default_rng(7).integers(0, 256, 1000, np.uint8)
 RANGES = st.lists(
-    st.tuples(
-        st.integers(0, 1000), st.one_of(st.just(4), st.just(8), st.integers(0, 300))
-    ).map(lambda pair: (pair[0], min(pair[0] + pair[1], 1000))),
+    st.tuples(st.integers(0, 1000), st.one_of(st.just(4), st.just(8), st.integers(0, 300))).map(
+        lambda pair: (pair[0], min(pair[0] + pair[1], 1000))
+    ),
     max_size=60,
 )
 

@@ -108,7 +108,7 @@ def test_a_gather_takes_arrays_of_any_stride_and_integer(store: Store) -> None:
 
 
 def test_a_round_answers_in_the_order_asked(store: Store) -> None:
-    requests = [
+    requests: list[ByteRequest] = [
         Extent(100, 3),
         gather((50, 52), (1, 2)),
         Extent(0, 0),

@@ -1,0 +1,7 @@
+"""Spark: ``format("lance")`` and functions over a session."""
+
+from pennon.spark.jobs import ingest, read, write
+from pennon.spark.session import local_session
+from pennon.spark.source import LanceDataSource
+
+__all__ = ["LanceDataSource", "ingest", "local_session", "read", "write"]

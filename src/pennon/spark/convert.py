@@ -1,0 +1,160 @@
+"""Arrow arrays turned into the Arrow type that the other side wants, without a Python value.
+
+Spark compares the schema of a batch with its own to the last child's nullability, so nested types
+are rebuilt around their converted children.  Buffers are kept where the layout is the same.
+
+``pa.array(...)`` is avoided on purpose: its first call imports pandas, a quarter of a second in
+every fresh Spark worker.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pat
+
+from pennon.errors import ArgumentError
+
+_MAX_INT32 = 2**31 - 1
+
+
+def convert_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return the columns of ``schema``, by name, in its order and types.
+
+    Raises ArgumentError naming the column whose values do not fit.
+    """
+    arrays = [convert_column(batch.column(field.name), field) for field in schema]
+    if not arrays:
+        return batch.select([])
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def convert_column(array: pa.Array, field: pa.Field) -> pa.Array:
+    """Convert one column; see `convert`."""
+    try:
+        return convert(array, field.type)
+    except pa.ArrowInvalid as error:
+        message = f"column {field.name!r} cannot become {field.type}: {error}"
+        raise ArgumentError(message) from error
+
+
+def convert(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """Return ``array`` as ``target``.  Raises pa.ArrowInvalid where a value does not fit."""
+    if _same(array.type, target):
+        return array
+    if isinstance(target, pa.BaseExtensionType):
+        storage = convert(array, target.storage_type)
+        return pa.ExtensionArray.from_storage(target, storage)
+    if isinstance(array, pa.ExtensionArray):
+        return convert(array.storage, target)
+    if pat.is_dictionary(array.type):
+        return convert(array.dictionary_decode(), target)
+    if pat.is_struct(target):
+        return _convert_struct(array, target)
+    if pat.is_list(target):
+        return _convert_to_list(array, target)
+    if pat.is_fixed_size_list(target):
+        return _convert_to_fixed_size_list(array, target)
+    return _convert_leaf(array, target)
+
+
+def _same(given: pa.DataType, target: pa.DataType) -> bool:
+    # Arrow's equality looks at child nullability but not at the names of list items.
+    return bool(given.equals(target))
+
+
+def _convert_leaf(array: pa.Array, target: pa.DataType) -> pa.Array:
+    if pat.is_dictionary(target):
+        return convert(array, target.value_type).dictionary_encode().cast(target)
+    if pat.is_timestamp(target) and pat.is_timestamp(array.type):
+        return _convert_timestamp(array, target)
+    if pat.is_duration(target) and array.type == pa.duration("ns"):
+        return array.cast(target, safe=False)
+    return array.cast(target)
+
+
+def _convert_timestamp(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """Change the unit, rounding nanoseconds down; the zone is a label on the same instant."""
+    if (array.type.tz is None) != (target.tz is None):
+        message = f"{array.type} and {target} are different kinds of time"
+        raise pa.ArrowInvalid(message)
+    naive = array.view(pa.timestamp(array.type.unit))
+    if array.type.unit == "ns" and target.unit == "us":
+        naive = pc.floor_temporal(naive, unit="microsecond")
+    return naive.cast(pa.timestamp(target.unit)).view(target)
+
+
+def _convert_struct(array: pa.Array, target: pa.DataType) -> pa.Array:
+    names = {array.type.field(i).name: i for i in range(array.type.num_fields)}
+    fields = [target.field(i) for i in range(target.num_fields)]
+    if not fields or pat.is_null(array.type):
+        return array.cast(target)
+    children = [convert_column(array.field(names[field.name]), field) for field in fields]
+    mask = array.is_null() if array.null_count else None
+    return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
+
+
+def _convert_to_list(array: pa.Array, target: pa.DataType) -> pa.Array:
+    if pat.is_null(array.type):
+        return array.cast(target)
+    if pat.is_fixed_size_list(array.type):
+        return _fixed_size_to_list(array, target)
+    if pat.is_large_list(array.type):
+        array = array.cast(pa.list_(array.type.value_field))
+    validity, offsets = array.buffers()[:2]
+    return _rebuild(array, target, [validity, offsets])
+
+
+def _fixed_size_to_list(array: pa.Array, target: pa.DataType) -> pa.Array:
+    size, slots = array.type.list_size, array.offset + len(array) + 1
+    if slots * size > _MAX_INT32:
+        message = f"{len(array)} rows of {size} values are too many for one batch"
+        raise pa.ArrowInvalid(message)
+    offsets = np.arange(slots, dtype=np.int32) * np.int32(size)
+    return _rebuild(array, target, [array.buffers()[0], pa.py_buffer(offsets)])
+
+
+def _rebuild(array: pa.Array, target: pa.DataType, buffers: list[Any]) -> pa.Array:
+    values = convert(array.values, target.value_type)
+    return pa.Array.from_buffers(
+        target, len(array), buffers, offset=array.offset, children=[values]
+    )
+
+
+def _convert_to_fixed_size_list(array: pa.Array, target: pa.DataType) -> pa.Array:
+    size = target.list_size
+    if pat.is_null(array.type):
+        return array.cast(target)
+    if pat.is_fixed_size_list(array.type):
+        return array.cast(target)
+    wrong = pc.not_equal(pc.list_value_length(array), size)
+    if pc.any(wrong).as_py():
+        found = pc.list_value_length(array).filter(wrong)[0].as_py()
+        message = f"a row holds a list of {found} values, not {size}"
+        raise pa.ArrowInvalid(message)
+    values = convert(_padded_values(array, size), target.value_type)
+    if array.null_count == 0:
+        return pa.FixedSizeListArray.from_arrays(values, type=target)
+    return pa.FixedSizeListArray.from_arrays(values, type=target, mask=array.is_null())
+
+
+def _padded_values(array: pa.ListArray, size: int) -> pa.Array:
+    """Return ``size`` values a row: the row's own, or NULLs where the row is NULL."""
+    if array.null_count == 0:
+        return cast("pa.Array", array.flatten())
+    # flatten() drops what lies under NULL rows, so present rows follow each other.
+    present = np.frombuffer(pc.cast(array.is_valid(), pa.uint8()).buffers()[1], np.uint8)
+    rank = np.cumsum(present[: len(array)], dtype=np.int64) - 1
+    indices = (rank[:, None] * size + np.arange(size)).reshape(-1)
+    absent = np.repeat(present[: len(array)] == 0, size)
+    picks = _int64_array(np.where(absent, -1, indices), absent)
+    return array.flatten().take(picks)
+
+
+def _int64_array(values: np.ndarray[Any, Any], null: np.ndarray[Any, Any]) -> pa.Array:
+    validity = np.packbits(~null, bitorder="little")
+    buffers = [pa.py_buffer(validity), pa.py_buffer(values.astype(np.int64))]
+    return pa.Array.from_buffers(pa.int64(), len(values), buffers)

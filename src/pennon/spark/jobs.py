@@ -1,0 +1,185 @@
+"""Functions over a Spark session: read, write and ingest without the data source's detours.
+
+``read`` sends task descriptors through ``mapInArrow``: columns are pruned before anything is read,
+and Spark's scan of a Python source is left out.  ``write`` collects what the tasks wrote and
+commits in this process, so it returns the version it made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pennon.errors import ArgumentError
+from pennon.spark.options import (
+    DEFAULT_PARTITION_BYTES,
+    ReadOptions,
+    WriteOptions,
+    parse_fixed_size_lists,
+)
+from pennon.ops.write import WriteMode
+from pennon.scan.plan import ScanTask
+from pennon.spark.scan_task import (
+    TableScan,
+    arrow_schema_of,
+    open_snapshot,
+    plan_table_scan,
+    split_tasks,
+)
+from pennon.spark.source import shown_schema
+from pennon.spark.types import arrow_schema
+from pennon.spark.write_task import TableWrite, commit_messages, plan_table_write
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_FORMATS = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".parquet": "parquet",
+    ".orc": "orc",
+    ".lance": "lance",
+    ".txt": "text",
+}
+_COMPRESSIONS = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTasks:
+    """``mapInArrow`` function of a scan: each incoming row is the number of a task."""
+
+    scan: TableScan
+    tasks: tuple[ScanTask, ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Read the tasks named by the incoming batches."""
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from self.scan.read(self.tasks[number])
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRows:
+    """``mapInArrow`` function of a write: rows in, one row out that names the fragments."""
+
+    write: TableWrite
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Write the rows of one task."""
+        message = self.write.run(batches)
+        yield pa.RecordBatch.from_pydict({"fragments": [message]})
+
+
+def read(
+    spark: SparkSession,
+    uri: str,
+    columns: Sequence[str] | None = None,
+    *,
+    version: int | None = None,
+    asof: datetime | None = None,
+    batch_size: int | None = None,
+    with_row_id: bool = False,
+    with_row_address: bool = False,
+    max_partition_bytes: int = DEFAULT_PARTITION_BYTES,
+    storage_options: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """Return a DataFrame over one version of a table, pinned now.
+
+    ``columns`` (dotted for parts of a struct) are all that is read.  One partition a fragment;
+    fragments above ``max_partition_bytes`` in several.  Rows keep the table's order.
+    """
+    stores = dict(storage_options or {})
+    snapshot = open_snapshot(uri, stores, version, asof)
+    options = ReadOptions(
+        uri=uri,
+        columns=None if columns is None else tuple(columns),
+        with_row_id=with_row_id,
+        with_row_address=with_row_address,
+    )
+    schema = shown_schema(arrow_schema_of(snapshot), options)
+    scan = plan_table_scan(snapshot, arrow_schema(schema), batch_size)
+    tasks = tuple(split_tasks(snapshot, max_partition_bytes))
+    if not tasks:
+        return spark.createDataFrame([], schema)
+    numbers = spark.range(0, len(tasks), 1, len(tasks))
+    return numbers.mapInArrow(ReadTasks(scan, tasks), schema)
+
+
+def write(
+    df: DataFrame,
+    uri: str,
+    mode: str = "create",
+    *,
+    fixed_size_list: str | Mapping[str, int] | None = None,
+    max_rows_per_file: int | None = None,
+    max_bytes_per_file: int | None = None,
+    data_storage_version: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> int:
+    """Write a DataFrame as one version of a table and return that version.
+
+    ``mode``: "create" refuses where there is a table, "append" creates it where there is none,
+    "overwrite" replaces rows and schema.  Tasks write fragments in parallel; the commit happens
+    once, here, and only if all of them succeeded.
+    """
+    sizes = fixed_size_list or {}
+    options = WriteOptions(
+        uri=uri,
+        fixed_size_lists=parse_fixed_size_lists(sizes) if isinstance(sizes, str) else sizes,
+        max_rows_per_file=max_rows_per_file,
+        max_bytes_per_file=max_bytes_per_file,
+        data_storage_version=data_storage_version,
+        storage_options=dict(storage_options or {}),
+    )
+    plan = plan_table_write(options, df.schema, WriteMode.parse(mode))
+    rows = df.mapInArrow(WriteRows(TableWrite(plan.task)), "fragments string").collect()
+    return commit_messages(plan, (row.fragments for row in rows))
+
+
+def ingest(
+    spark: SparkSession,
+    source: str | Sequence[str],
+    uri: str,
+    format: str | None = None,  # noqa: A002 - Spark's own name for it
+    mode: str = "create",
+    *,
+    read_options: Mapping[str, Any] | None = None,
+    **write_options: Any,
+) -> int:
+    """Read files with Spark (CSV, JSON, Parquet, ORC, any format it knows) into a table.
+
+    The format comes from the file name where it is not given.  CSV is taken to have a header line,
+    and types are inferred; ``read_options`` overrule.  Returns the version made.
+    """
+    kind = format or guess_format(source if isinstance(source, str) else source[0])
+    options: dict[str, Any] = {}
+    if kind == "csv":
+        options = {"header": True, "inferSchema": True}
+        if str(source).endswith(".tsv"):
+            options["sep"] = "\t"
+    options.update(read_options or {})
+    paths = source if isinstance(source, str) else list(source)
+    df = spark.read.format(kind).options(**options).load(paths)
+    return write(df, uri, mode, **write_options)
+
+
+def guess_format(source: str) -> str:
+    """Return Spark's name for the format of a file, from its last suffix that is not compression."""
+    suffixes = [s for s in PurePosixPath(source).suffixes if s.lower() not in _COMPRESSIONS]
+    kind = _FORMATS.get(suffixes[-1].lower()) if suffixes else None
+    if kind is None:
+        message = f"cannot tell the format of {source!r}; say format=, one of {_known_formats()}"
+        raise ArgumentError(message)
+    return kind
+
+
+def _known_formats() -> str:
+    return ", ".join(sorted(set(_FORMATS.values())))

@@ -1,0 +1,163 @@
+"""What may be said in ``.option(...)``, parsed once, with messages that list what exists.
+
+Keys that start with ``storage.`` are handed to the object store without the prefix, for example
+``.option("storage.aws_region", "eu-west-1")``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from pennon.errors import ArgumentError
+
+STORAGE_PREFIX = "storage."
+READ_KEYS = (
+    "path",
+    "version",
+    "asof",
+    "columns",
+    "batch_size",
+    "with_row_id",
+    "with_row_address",
+    "max_partition_bytes",
+    "push_filters",
+)
+WRITE_KEYS = (
+    "path",
+    "fixed_size_list",
+    "max_rows_per_file",
+    "max_bytes_per_file",
+    "data_storage_version",
+)
+DEFAULT_PARTITION_BYTES = 128 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """Options of ``spark.read.format("lance")``; ``columns`` None means all."""
+
+    uri: str
+    version: int | None = None
+    asof: datetime | None = None
+    columns: tuple[str, ...] | None = None
+    batch_size: int | None = None
+    with_row_id: bool = False
+    with_row_address: bool = False
+    max_partition_bytes: int = DEFAULT_PARTITION_BYTES
+    push_filters: bool = False
+    storage_options: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """Options of ``df.write.format("lance")``; None leaves the choice to the writer."""
+
+    uri: str
+    fixed_size_lists: Mapping[str, int] = field(default_factory=dict)
+    max_rows_per_file: int | None = None
+    max_bytes_per_file: int | None = None
+    data_storage_version: str | None = None
+    storage_options: Mapping[str, str] = field(default_factory=dict)
+
+
+def parse_read_options(options: Mapping[str, str]) -> ReadOptions:
+    """Raises ArgumentError for an unknown key or a value that makes no sense.
+
+    Keys of both directions pass: a temporary view hands the same options to SELECT and INSERT.
+    """
+    given = _known(options)
+    columns = given.get("columns")
+    return ReadOptions(
+        uri=_path(given),
+        version=_positive(given, "version"),
+        asof=_moment(given.get("asof")),
+        columns=None if columns is None else tuple(_split(columns)),
+        batch_size=_positive(given, "batch_size"),
+        with_row_id=_flag(given, "with_row_id"),
+        with_row_address=_flag(given, "with_row_address"),
+        max_partition_bytes=_positive(given, "max_partition_bytes") or DEFAULT_PARTITION_BYTES,
+        push_filters=_flag(given, "push_filters"),
+        storage_options=_storage_options(options),
+    )
+
+
+def parse_write_options(options: Mapping[str, str]) -> WriteOptions:
+    """Raises ArgumentError for an unknown key or a value that makes no sense."""
+    given = _known(options)
+    return WriteOptions(
+        uri=_path(given),
+        fixed_size_lists=parse_fixed_size_lists(given.get("fixed_size_list", "")),
+        max_rows_per_file=_positive(given, "max_rows_per_file"),
+        max_bytes_per_file=_positive(given, "max_bytes_per_file"),
+        data_storage_version=given.get("data_storage_version"),
+        storage_options=_storage_options(options),
+    )
+
+
+def parse_fixed_size_lists(text: str) -> dict[str, int]:
+    """``"embedding:768, b.c:3"`` -> ``{"embedding": 768, "b.c": 3}``."""
+    sizes = {}
+    for part in _split(text):
+        name, _, size = part.rpartition(":")
+        if not name or not size.strip().isdecimal() or int(size) == 0:
+            message = f"fixed_size_list wants 'column:dimension, ...', not {part!r}"
+            raise ArgumentError(message)
+        sizes[name.strip()] = int(size)
+    return sizes
+
+
+def _known(options: Mapping[str, str]) -> dict[str, str]:
+    given = {k.lower(): v for k, v in options.items() if not k.lower().startswith(STORAGE_PREFIX)}
+    unknown = sorted(set(given) - set(READ_KEYS) - set(WRITE_KEYS))
+    if unknown:
+        keys = ", ".join([*READ_KEYS, *WRITE_KEYS[1:], "storage.*"])
+        message = f"unknown option {', '.join(unknown)}; there are {keys}"
+        raise ArgumentError(message)
+    return given
+
+
+def _storage_options(options: Mapping[str, str]) -> dict[str, str]:
+    size = len(STORAGE_PREFIX)
+    return {k[size:]: v for k, v in options.items() if k.lower().startswith(STORAGE_PREFIX)}
+
+
+def _path(given: Mapping[str, str]) -> str:
+    path = given.get("path")
+    if not path:
+        message = "no path: use .load(uri), .save(uri) or OPTIONS (path '...')"
+        raise ArgumentError(message)
+    return path
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _flag(given: Mapping[str, str], key: str) -> bool:
+    text = given.get(key, "false").strip().lower()
+    if text not in ("true", "false"):
+        message = f"option {key} is true or false, not {text!r}"
+        raise ArgumentError(message)
+    return text == "true"
+
+
+def _positive(given: Mapping[str, str], key: str) -> int | None:
+    text = given.get(key)
+    if text is None:
+        return None
+    if not text.strip().isdecimal() or int(text) == 0:
+        message = f"option {key} is a positive whole number, not {text!r}"
+        raise ArgumentError(message)
+    return int(text)
+
+
+def _moment(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError as error:
+        message = f"option asof is an ISO time such as 2026-01-31T12:00:00, not {text!r}"
+        raise ArgumentError(message) from error

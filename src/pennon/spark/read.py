@@ -1,0 +1,101 @@
+"""Reading side of ``format("lance")``.
+
+Spark plans a Python source in a process of its own: it unpickles the data source, asks for a
+reader, hands over filters (or not, see `PushedFilters`), asks for partitions, and pickles the
+reader for the executors.  So the reader pins a version when it is made, and everything in it
+pickles.
+
+What Spark planned it keeps, for every later use of the same DataFrame or view (Spark 4.3.0,
+``PythonDataSourceV2.readInfo``).  Two things follow:
+
+* A DataFrame or a temporary view stays at the version of its first query.
+* A reader that dropped rows by a filter would drop them in other queries too: with the push-down
+  setting on, ``df.filter(...).count()`` and then ``df.count()`` would count the same rows.  So
+  filters are only applied here under the option ``push_filters``, for a DataFrame that serves one
+  query; without it Spark applies them.
+
+Spark tells a Python source neither which columns a query uses nor its limit.  Columns are pruned by
+``.schema(...)`` or the option ``columns``.  A limit is served by stopping early: Spark drops the
+worker in the middle of a batch, so the next query starts in a fresh one.  That costs the imports of
+this package and of pyarrow, hence the care for what is imported and for the size of batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import datasource as ds
+from pyspark.sql.types import StructType
+
+from pennon.spark.filters import is_supported, select_rows
+from pennon.scan.plan import ScanTask
+from pennon.spark.options import ReadOptions
+from pennon.spark.scan_task import open_snapshot, plan_table_scan, split_tasks
+from pennon.spark.types import arrow_schema
+
+
+@dataclass(frozen=True)
+class LancePartition(ds.InputPartition):
+    """One task; it travels to one executor."""
+
+    task: ScanTask
+
+
+class PushedFilters:
+    """``reader.pushFilters`` under both settings of ``spark.sql.python.filterPushdown.enabled``.
+
+    With the setting off, Spark's planner refuses every reader whose ``pushFilters`` is not the base
+    class's own, by comparing ``pushFilters.__func__``; with the setting on it simply calls
+    ``pushFilters``.  A reader cannot know the setting, so ours answers both: it is called like a
+    method and names the base class's function as its own.
+    """
+
+    __func__ = staticmethod(ds.DataSourceReader.pushFilters)
+
+    def __init__(self, reader: LanceReader) -> None:
+        self._reader = reader
+
+    def __call__(self, filters: list[ds.Filter]) -> list[ds.Filter]:
+        """Keep the filters that the reader can answer and return the others to Spark."""
+        return self._reader.accept_filters(filters)
+
+
+class LanceReader(ds.DataSourceReader):
+    """Reads one version of a table; one partition a fragment, large fragments in several."""
+
+    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+        """Pin the version and plan what each partition reads (on the driver)."""
+        snapshot = open_snapshot(
+            options.uri, options.storage_options, options.version, options.asof
+        )
+        self._schema = schema
+        self._pushes_filters = options.push_filters
+        self._filters: list[ds.Filter] = []
+        self._scan = plan_table_scan(snapshot, arrow_schema(schema), options.batch_size)
+        self._tasks = split_tasks(snapshot, options.max_partition_bytes)
+        self.pushFilters = PushedFilters(self)  # type: ignore[method-assign, assignment]
+
+    def accept_filters(self, filters: list[ds.Filter]) -> list[ds.Filter]:
+        """Split the filters (their conjunction) into ours, kept, and Spark's, returned."""
+        if not self._pushes_filters:
+            return filters
+        self._filters = [f for f in filters if is_supported(f, self._schema)]
+        return [f for f in filters if not is_supported(f, self._schema)]
+
+    def partitions(self) -> list[ds.InputPartition]:
+        """Return the partitions; an empty table has none, which Spark turns into one of None."""
+        return [LancePartition(task) for task in self._tasks]
+
+    def read(self, partition: ds.InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of one partition (on an executor)."""
+        if isinstance(partition, LancePartition):
+            for batch in self._scan.read(partition.task):
+                kept = select_rows(batch, self._filters)
+                if kept.num_rows:
+                    yield kept
+
+    def __getstate__(self) -> dict[str, object]:
+        """Pickle without the tasks: each travels with its partition."""
+        return {**self.__dict__, "_tasks": []}

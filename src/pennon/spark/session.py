@@ -1,0 +1,36 @@
+"""A local Spark session whose workers are this Python."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DEFAULTS: Mapping[str, str] = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.python.filterPushdown.enabled": "true",
+}
+
+
+def local_session(
+    master: str = "local[*]", app_name: str = "pennon", conf: Mapping[str, str] | None = None
+) -> SparkSession:
+    """Start (or get) a session on this machine.
+
+    Spark starts its workers with PYSPARK_PYTHON, else with whatever ``python3`` is first on PATH,
+    which need not have Pennon installed; so it is set to this interpreter where it is not set.
+    """
+    from pyspark.sql import SparkSession
+
+    for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
+        os.environ.setdefault(name, sys.executable)
+    builder = SparkSession.builder.master(master).appName(app_name)
+    for key, value in {**DEFAULTS, **(conf or {})}.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()

@@ -1,0 +1,222 @@
+"""Spark's types and Lance's, in one table.
+
+=============================  ==============================  ====================================
+Lance (as Arrow)               Spark                           back to Lance, new table
+=============================  ==============================  ====================================
+bool                           boolean                         bool
+int8, int16, int32, int64      byte, short, int, long          the same
+uint8, uint16, uint32          short, int, long                int16, int32, int64
+uint64                         decimal(20, 0)                  decimal128(20, 0)
+``_rowid``, ``_rowaddr``       long                            int64
+halffloat, float, double       float, float, double            float, float, double
+decimal128, decimal256         decimal(p, s), p <= 38          decimal128
+string, large and view         string (also char, varchar)     string
+binary, large, fixed, view     binary                          binary
+date32, date64                 date                            date32
+timestamp with a zone          timestamp                       timestamp[us, UTC]
+timestamp without a zone       timestamp_ntz                   timestamp[us]
+time32, time64                 time(6)                         time64[ns]
+duration                       interval day to second          duration[us]
+list, large list               array                           list
+fixed-size list                array                           list, or what the option says
+struct                         struct                          struct
+map                            map                             map (file version 2.2 and later)
+dictionary                     the type of its values          that type
+null                           void                            null
+extension types                the type of their storage       that type
+=============================  ==============================  ====================================
+
+Spark holds microseconds: nanoseconds are rounded down when they are read.  A table that exists
+keeps its own types: what Spark appends is converted to them, value by value checked, so a row that
+does not fit (a long beyond an int32, a list of the wrong length) fails the write.
+
+A fixed-size list in a new table takes an option that names the column and the dimension:
+``.option("fixed_size_list", "embedding:768, pose.rotation:4")``.
+
+Spark's files are nullable everywhere, and so are ours: every field written by Spark to a new
+table is nullable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.types as pat
+from pyspark.sql import types as st
+from pyspark.sql.pandas.types import to_arrow_type
+
+from pennon.errors import ArgumentError, SchemaMismatchError, UnsupportedError
+
+ROW_ID = "_rowid"
+ROW_ADDRESS = "_rowaddr"
+SYSTEM_COLUMNS = (ROW_ID, ROW_ADDRESS)
+
+MAX_SPARK_PRECISION = 38
+
+_LEAVES: Mapping[pa.DataType, st.DataType] = {
+    pa.null(): st.NullType(),
+    pa.bool_(): st.BooleanType(),
+    pa.int8(): st.ByteType(),
+    pa.int16(): st.ShortType(),
+    pa.int32(): st.IntegerType(),
+    pa.int64(): st.LongType(),
+    pa.uint8(): st.ShortType(),
+    pa.uint16(): st.IntegerType(),
+    pa.uint32(): st.LongType(),
+    pa.uint64(): st.DecimalType(20, 0),
+    pa.float16(): st.FloatType(),
+    pa.float32(): st.FloatType(),
+    pa.float64(): st.DoubleType(),
+    pa.string(): st.StringType(),
+    pa.large_string(): st.StringType(),
+    pa.string_view(): st.StringType(),
+    pa.binary(): st.BinaryType(),
+    pa.large_binary(): st.BinaryType(),
+    pa.binary_view(): st.BinaryType(),
+    pa.date32(): st.DateType(),
+    pa.date64(): st.DateType(),
+}
+
+
+def spark_schema(schema: pa.Schema) -> st.StructType:
+    """Return the schema that Spark sees for a table (or a projection of it)."""
+    return st.StructType([_spark_field(field, field.name) for field in schema])
+
+
+def _spark_field(field: pa.Field, path: str) -> st.StructField:
+    if path in SYSTEM_COLUMNS:
+        return st.StructField(field.name, st.LongType(), field.nullable)
+    return st.StructField(field.name, spark_type(field.type, path), field.nullable)
+
+
+def spark_type(arrow: pa.DataType, path: str) -> st.DataType:
+    """Return the Spark type of a column; ``path`` names it in the error when there is none."""
+    leaf = _LEAVES.get(arrow)
+    if leaf is not None:
+        return leaf
+    if isinstance(arrow, pa.BaseExtensionType):
+        return spark_type(arrow.storage_type, path)
+    if pat.is_dictionary(arrow):
+        return spark_type(arrow.value_type, path)
+    if pat.is_list(arrow) or pat.is_large_list(arrow) or pat.is_fixed_size_list(arrow):
+        element = spark_type(arrow.value_type, path)
+        return st.ArrayType(element, arrow.value_field.nullable)
+    if pat.is_struct(arrow):
+        children = (arrow.field(i) for i in range(arrow.num_fields))
+        return st.StructType([_spark_field(c, f"{path}.{c.name}") for c in children])
+    if pat.is_map(arrow):
+        key, item = spark_type(arrow.key_type, path), spark_type(arrow.item_type, path)
+        return st.MapType(key, item, arrow.item_field.nullable)
+    return _parametric_type(arrow, path)
+
+
+def _parametric_type(arrow: pa.DataType, path: str) -> st.DataType:
+    """The types that carry a width, a unit, a zone or a precision."""
+    if pat.is_timestamp(arrow):
+        return st.TimestampNTZType() if arrow.tz is None else st.TimestampType()
+    if pat.is_time(arrow):
+        return st.TimeType(6)
+    if pat.is_duration(arrow):
+        return st.DayTimeIntervalType()
+    if pat.is_fixed_size_binary(arrow):
+        return st.BinaryType()
+    if pat.is_decimal(arrow):
+        if arrow.precision <= MAX_SPARK_PRECISION and 0 <= arrow.scale <= arrow.precision:
+            return st.DecimalType(arrow.precision, arrow.scale)
+        message = f"column {path!r} is {arrow}; Spark's decimals have at most 38 digits"
+        raise UnsupportedError(message)
+    message = f"column {path!r} is {arrow}, which has no Spark type"
+    raise UnsupportedError(message)
+
+
+def arrow_schema(schema: st.StructType) -> pa.Schema:
+    """Return the Arrow schema in which Spark wants the batches of ``schema``, exactly."""
+    return pa.schema([_arrow_field(field, field.name) for field in schema.fields])
+
+
+def _arrow_field(field: st.StructField, path: str) -> pa.Field:
+    try:
+        return pa.field(field.name, to_arrow_type(field.dataType, timezone="UTC"), field.nullable)
+    except Exception as error:
+        message = f"column {path!r}: Spark cannot hand over {field.dataType.simpleString()}"
+        raise UnsupportedError(message) from error
+
+
+def lance_schema(schema: st.StructType, fixed_size_lists: Mapping[str, int]) -> pa.Schema:
+    """Return the Arrow schema of a new table for a Spark schema.
+
+    ``fixed_size_lists`` maps dotted column names to dimensions.  Raises ArgumentError when one of
+    them is not an array column of ``schema``.
+    """
+    unused = dict(fixed_size_lists)
+    fields = [_lance_field(f, f.name, unused) for f in arrow_schema(schema)]
+    if unused:
+        names = ", ".join(schema.fieldNames())
+        message = f"fixed_size_list names {sorted(unused)}: no array columns; columns are {names}"
+        raise ArgumentError(message)
+    return pa.schema(fields)
+
+
+def _lance_field(field: pa.Field, path: str, dimensions: dict[str, int]) -> pa.Field:
+    return pa.field(field.name, _lance_type(field.type, path, dimensions), nullable=True)
+
+
+def _lance_type(arrow: pa.DataType, path: str, dimensions: dict[str, int]) -> pa.DataType:
+    if pat.is_struct(arrow):
+        children = (arrow.field(i) for i in range(arrow.num_fields))
+        return pa.struct([_lance_field(c, f"{path}.{c.name}", dimensions) for c in children])
+    if pat.is_list(arrow):
+        dimension = dimensions.pop(path, None)
+        item = pa.field("item", _lance_type(arrow.value_type, path, dimensions), nullable=True)
+        return pa.list_(item) if dimension is None else pa.list_(item, dimension)
+    if pat.is_map(arrow):
+        item = _lance_type(arrow.item_type, path, dimensions)
+        return pa.map_(_lance_type(arrow.key_type, path, dimensions), item)
+    return arrow
+
+
+def append_schema(table: pa.Schema, schema: st.StructType) -> pa.Schema:
+    """Return the part of the table's schema that a DataFrame fills, in the DataFrame's order.
+
+    Columns go by name; columns of the table that the DataFrame lacks read as NULL.  Raises
+    SchemaMismatchError for a column that the table lacks, or whose type it cannot take.
+    """
+    for field in schema.fields:
+        index = table.get_field_index(field.name)
+        if index < 0:
+            message = f"the table has no column {field.name!r}; it has {', '.join(table.names)}"
+            raise SchemaMismatchError(message)
+        _check_assignable(field.dataType, spark_type(table.field(index).type, field.name), field)
+    missing = [f.name for f in table if not f.nullable and f.name not in schema.fieldNames()]
+    if missing:
+        message = f"the DataFrame lacks {', '.join(missing)}, which the table requires"
+        raise SchemaMismatchError(message)
+    return pa.schema([table.field(name) for name in schema.fieldNames()], table.metadata)
+
+
+def _check_assignable(given: st.DataType, wanted: st.DataType, field: st.StructField) -> None:
+    """Same type, or number to number (values are checked when they are converted)."""
+    if not _is_assignable(given, wanted):
+        message = (
+            f"column {field.name!r} is {wanted.simpleString()} in the table "
+            f"and {given.simpleString()} in the DataFrame; cast it first"
+        )
+        raise SchemaMismatchError(message)
+
+
+def _is_assignable(given: st.DataType, wanted: st.DataType) -> bool:
+    if isinstance(given, st.NullType):
+        return True
+    if isinstance(given, st.NumericType) and isinstance(wanted, st.NumericType):
+        return True
+    if isinstance(given, st.ArrayType) and isinstance(wanted, st.ArrayType):
+        return _is_assignable(given.elementType, wanted.elementType)
+    if isinstance(given, st.StructType) and isinstance(wanted, st.StructType):
+        return set(given.names) == set(wanted.names) and all(
+            _is_assignable(field.dataType, wanted[field.name].dataType) for field in given.fields
+        )
+    text = (st.StringType, st.CharType, st.VarcharType)
+    if isinstance(given, text) and isinstance(wanted, text):
+        return True
+    return type(given) is type(wanted)

@@ -1,0 +1,5 @@
+"""Where Spark looks for ``format("lance")``."""
+
+from pennon.spark.source import LanceDataSource as DefaultSource
+
+__all__ = ["DefaultSource"]

@@ -221,9 +221,7 @@ def _chosen_version(head: Manifest, operation: Overwrite, around: Surroundings) 
     return V2_0 if head.version == 0 else storage_version(head)
 
 
-def _check_file_version(
-    fragments: tuple[Fragment, ...], version: FileVersion, what: str
-) -> None:
+def _check_file_version(fragments: tuple[Fragment, ...], version: FileVersion, what: str) -> None:
     others = file_versions(fragments) - {version}
     if others:
         found = ", ".join(str(other) for other in sorted(others))
@@ -245,5 +243,3 @@ def _required(field: Field) -> Iterable[Field]:
 @cache
 def _signature() -> WriterVersion:
     return WriterVersion("pennon", installed_version("pennon"))
-
-

@@ -84,9 +84,7 @@ def _parse_cookie(data: bytes) -> tuple[int, bytes | None, int]:
     return count, None, 8
 
 
-def _parse_container(
-    data: bytes, position: int, size: int, *, is_run: bool
-) -> tuple[Offsets, int]:
+def _parse_container(data: bytes, position: int, size: int, *, is_run: bool) -> tuple[Offsets, int]:
     """Return the low halves of a container's values, and the position behind it."""
     if is_run:
         return _parse_runs(data, position, size)

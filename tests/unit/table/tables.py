@@ -9,14 +9,15 @@ import pyarrow as pa
 
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.field import Schema
-from pennon.table.commit import CommitOptions, CommitStore, commit
+from pennon.table.commit import CommitOptions, commit
+from pennon.table.landing import CommitStore
 from pennon.table.manifest import DataFileRef, Fragment, Manifest
 from pennon.table.transaction import Append, Overwrite, Transaction
 from pennon.units import FieldId, FragmentId
 
 _NUMBERS = count()
 
-SCHEMA: Schema = schema_from_arrow(pa.schema([("a", pa.int64()), ("s", pa.string())]))
+SCHEMA: Schema = schema_from_arrow(pa.schema({"a": pa.int64(), "s": pa.string()}))
 
 
 def data_file(name: str | None = None, *, minor: int = 0) -> DataFileRef:

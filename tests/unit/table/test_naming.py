@@ -39,7 +39,7 @@ def test_the_names_that_lance_writes() -> None:
         "0.manifest",
         "-1.manifest",
         "+7.manifest",
-        "٧.manifest",
+        "\u0667.manifest",  # a digit, but not of ASCII
         "18446744073709551615.manifest",
         "00000000000000000001.manifest",
         "9999999999999999999.manifest",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pennon.errors import IncompatibleConflict, RetryableConflict
+from pennon.errors import ConflictError, IncompatibleConflict, RetryableConflict
 from pennon.proto import transaction_pb2
 from pennon.table.rebase import RULES, Verdict, check_compatible, judge
 from pennon.table.transaction import Other, Transaction, parse_transaction, serialize_transaction
@@ -12,8 +12,12 @@ from tests.unit.table.tables import append, overwrite
 
 OPERATIONS = [f.name for f in transaction_pb2.Transaction.DESCRIPTOR.oneofs[0].fields]
 X, R = IncompatibleConflict, RetryableConflict
-AGAINST_APPEND = {"overwrite": X, "restore": X, "update_mem_wal_state": X}
-AGAINST_OVERWRITE = {"overwrite": R, "update_mem_wal_state": X}
+AGAINST_APPEND: dict[str, type[ConflictError]] = {
+    "overwrite": X,
+    "restore": X,
+    "update_mem_wal_state": X,
+}
+AGAINST_OVERWRITE: dict[str, type[ConflictError]] = {"overwrite": R, "update_mem_wal_state": X}
 
 
 def other(name: str) -> bytes:
@@ -38,9 +42,7 @@ def test_overwrite_after(name: str) -> None:
     expect(overwrite(1), name, AGAINST_OVERWRITE)
 
 
-def expect(
-    mine: Transaction, name: str, conflicts: dict[str, type[X] | type[R]]
-) -> None:
+def expect(mine: Transaction, name: str, conflicts: dict[str, type[ConflictError]]) -> None:
     theirs = other(name)
     if name not in conflicts:
         check_compatible(mine, theirs, 2)

@@ -17,7 +17,9 @@ from pennon.units import FieldId, FragmentId
 
 _NUMBERS = count()
 
-SCHEMA: Schema = schema_from_arrow(pa.schema({"a": pa.int64(), "s": pa.string()}))
+SCHEMA: Schema = schema_from_arrow(
+    pa.schema([pa.field("a", pa.int64()), pa.field("s", pa.string())])
+)
 
 
 def data_file(name: str | None = None, *, minor: int = 0) -> DataFileRef:

@@ -1,13 +1,36 @@
 """Pennon: the Lance columnar format, files and tables, in Python.
 
 The names here are those of pylance: a program that uses them runs after ``import pennon as lance``.
+What needs more than a moment to import is imported when it is first named.
 """
 
-from pennon.dataset import LanceDataset as LanceDataset
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+from typing import Any as _Any
+
 from pennon.dataset import LanceOperation as LanceOperation
-from pennon.dataset import LanceScanner as LanceScanner
 from pennon.dataset import Transaction as Transaction
 from pennon.dataset import dataset as dataset
 from pennon.dataset import write_dataset as write_dataset
-from pennon.fragment import FragmentMetadata as FragmentMetadata
-from pennon.fragment import LanceFragment as LanceFragment
+from pennon.metadata import FragmentMetadata as FragmentMetadata
+
+if TYPE_CHECKING:
+    from pennon.fragment import LanceFragment as LanceFragment
+    from pennon.lance_dataset import LanceDataset as LanceDataset
+    from pennon.scanner import LanceScanner as LanceScanner
+
+_LATER = {
+    "LanceDataset": "pennon.lance_dataset",
+    "LanceFragment": "pennon.fragment",
+    "LanceScanner": "pennon.scanner",
+}
+_MODULES = ("file", "fragment", "io", "progress", "schema", "spark")
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _LATER:
+        return getattr(_import_module(_LATER[name]), name)
+    if name in _MODULES:
+        return _import_module(f"pennon.{name}")
+    message = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(message)

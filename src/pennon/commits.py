@@ -18,7 +18,7 @@ from pennon.writing import as_store, newest_version
 
 def commit_operation(
     target: Any,
-    operation: LanceOperation.BaseOperation | Transaction,
+    operation: Any,
     read_version: int | None,
     storage_options: Mapping[str, str] | None,
     *,

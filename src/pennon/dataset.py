@@ -4,22 +4,42 @@ from __future__ import annotations
 
 import os
 from datetime import datetime
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from pennon.errors import ArgumentError
 from pennon.history import Version as Version
 from pennon.io import open_store
-from pennon.lance_dataset import LanceDataset as LanceDataset
 from pennon.operation import LanceOperation as LanceOperation
 from pennon.operation import Transaction as Transaction
 from pennon.operation import merge_message
 from pennon.scan.snapshot import Session, Snapshot
-from pennon.scanner import LanceScanner as LanceScanner
-from pennon.scanner_builder import ScannerBuilder as ScannerBuilder
 from pennon.table.commit import CommitOptions
 from pennon.table.naming import Naming
 from pennon.table.versions import version_as_of
 from pennon.writing import WriteRequest, refuse
+
+if TYPE_CHECKING:
+    from pennon.lance_dataset import LanceDataset as LanceDataset
+    from pennon.scanner import LanceScanner as LanceScanner
+    from pennon.scanner_builder import ScannerBuilder as ScannerBuilder
+
+_LATER = {
+    "LanceDataset": "pennon.lance_dataset",
+    "LanceScanner": "pennon.scanner",
+    "ScannerBuilder": "pennon.scanner_builder",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import the classes that stand on pyarrow.dataset when they are first named.
+
+    pyarrow.dataset imports pandas, which takes longer than all the rest of Pennon.
+    """
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
+    message = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(message)
 
 
 def dataset(
@@ -46,6 +66,8 @@ def dataset(
     Raises NotFoundError if there is no such table or version, UnsupportedError if the table needs
     what this release does not know.
     """
+    from pennon.lance_dataset import LanceDataset  # noqa: PLC0415 - see __getattr__
+
     refuse(unsupported)
     if uri is None:
         message = "a table needs a uri"
@@ -60,7 +82,7 @@ def dataset(
     )
 
 
-def parse_time(when: datetime | str) -> datetime:
+def parse_time(when: Any) -> datetime:
     """Return a time; text is ISO 8601, also with a blank for the T.  Raises ArgumentError."""
     if isinstance(when, datetime):
         return when
@@ -106,6 +128,8 @@ def write_dataset(
     Raises AlreadyExistsError, SchemaMismatchError, UnsupportedError for types or file versions that
     cannot be written, and `CommitError` if another writer was faster and cannot be reconciled.
     """
+    from pennon.lance_dataset import LanceDataset  # noqa: PLC0415 - see __getattr__
+
     refuse({"commit_lock": commit_lock, **unsupported})
     if uri is None:
         message = "a table needs a uri"

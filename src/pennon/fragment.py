@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.dataset as pads
 
-from pennon.errors import ArgumentError, NotFoundError, UnsupportedError
 from pennon.arguments import row_numbers
+from pennon.arrow_bases import ArrowFragment
+from pennon.errors import ArgumentError, NotFoundError, UnsupportedError
 from pennon.metadata import DataFile as DataFile
 from pennon.metadata import DeletionFile as DeletionFile
 from pennon.metadata import FragmentMetadata as FragmentMetadata
@@ -26,14 +26,12 @@ from pennon.scanner_builder import ScannerBuilder
 from pennon.table.manifest import Fragment
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pennon.lance_dataset import LanceDataset
 
 DEFAULT_MAX_BYTES_PER_FILE = 90 * 1024 * 1024 * 1024
 
 
-class LanceFragment(pads.Fragment):  # type: ignore[misc]
+class LanceFragment(ArrowFragment):
     """Some of a table's rows: those of one fragment, deleted ones left out."""
 
     def __init__(
@@ -126,9 +124,7 @@ class LanceFragment(pads.Fragment):  # type: ignore[misc]
         """Read the rows; the options are those of `scanner`."""
         return self.scanner(columns=columns, **options).to_table()
 
-    def to_pandas(
-        self, columns: list[str] | dict[str, str] | None = None, **options: Any
-    ) -> pd.DataFrame:
+    def to_pandas(self, columns: list[str] | dict[str, str] | None = None, **options: Any) -> Any:
         """Read the rows into a pandas frame; the options are those of `scanner`."""
         return self.scanner(columns=columns, **options).to_pandas()
 

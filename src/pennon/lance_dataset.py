@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as pads
 
 from pennon.arguments import row_ids, row_numbers
+from pennon.arrow_bases import ArrowDataset
 from pennon.commits import commit_operation
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.fragment import LanceFragment
@@ -21,7 +21,7 @@ from pennon.operation import Transaction as Transaction
 from pennon.operation import from_table_transaction
 from pennon.scan.plan import live_row_count
 from pennon.scan.projection import plan_take_projection
-from pennon.scan.snapshot import Session, Snapshot
+from pennon.scan.snapshot import Snapshot
 from pennon.scan.take import take_offsets, take_row_ids
 from pennon.scan.validate import validate
 from pennon.scanner import LanceScanner as LanceScanner
@@ -33,11 +33,8 @@ from pennon.table.transaction import parse_transaction, read_transaction
 from pennon.table.versions import latest_version, list_locations, read_manifest
 from pennon.writing import refuse
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-
-class LanceDataset(pads.Dataset):  # type: ignore[misc]
+class LanceDataset(ArrowDataset):
     """One version of a table.  It pickles, and may be shared by threads."""
 
     def __init__(
@@ -296,7 +293,7 @@ class LanceDataset(pads.Dataset):  # type: ignore[misc]
         *,
         blob_mode: str = "lazy",
         **options: Any,
-    ) -> pd.DataFrame:
+    ) -> Any:
         """Read rows into a pandas frame; the arguments are those of `scanner`."""
         scanner = self.scanner(columns, filter, limit, offset, nearest, batch_size, **options)
         return scanner.to_pandas(blob_mode=blob_mode)
@@ -393,9 +390,8 @@ class LanceDataset(pads.Dataset):  # type: ignore[misc]
 
     def checkout_version(self, version: int | str | tuple[str | None, int | None]) -> LanceDataset:
         """Return the table at another version; caches are shared."""
-        if isinstance(version, tuple):
-            version = _version_on_main(version)
-        number = None if version is None else _version_number(version)
+        number = _version_on_main(version) if isinstance(version, tuple) else version
+        number = _version_number(number)
         if number == self.version:
             return self.__copy__()
         return self._at(number)
@@ -463,17 +459,17 @@ class LanceDataset(pads.Dataset):  # type: ignore[misc]
         message = "tables have no partition expression"
         raise UnsupportedError(message)
 
-    def replace_schema(self, schema: pa.Schema) -> pads.Dataset:
+    def replace_schema(self, schema: pa.Schema) -> Any:
         """Refuse; the schema is the table's."""
         message = "the schema of a table cannot be replaced"
         raise UnsupportedError(message)
 
-    def filter(self, expression: Any) -> pads.Dataset:
+    def filter(self, expression: Any) -> Any:
         """Refuse; scans take the filter."""
         message = "give the filter to scanner() or to_table()"
         raise UnsupportedError(message)
 
-    def join(self, *_: Any, **__: Any) -> pads.Dataset:
+    def join(self, *_: Any, **__: Any) -> Any:
         """Refuse; tables join."""
         message = "read the table (to_table()) and join that"
         raise UnsupportedError(message)
@@ -493,7 +489,7 @@ def _version_number(version: int | str | None) -> int | None:
     raise TypeError(message)
 
 
-def _version_on_main(reference: tuple[str | None, int | None]) -> Any:
+def _version_on_main(reference: tuple[str | None, int | None]) -> int | None:
     branch, version = reference
     if branch not in {None, "main"}:
         message = f"branch {branch!r}: branches are not supported yet"

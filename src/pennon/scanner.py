@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as pads
 
+from pennon.arrow_bases import ArrowScanner
 from pennon.errors import UnsupportedError
 from pennon.scan.batches import rebatch
 from pennon.scan.execute import READ_AHEAD_BYTES, Scan, read_batches, read_table
@@ -21,8 +21,6 @@ from pennon.scan.snapshot import Snapshot
 from pennon.table.manifest import Fragment
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pennon.lance_dataset import LanceDataset
 
 
@@ -43,7 +41,7 @@ class ScanOptions:
     io_buffer_size: int | None = None
 
 
-class LanceScanner(pads.Scanner):  # type: ignore[misc]
+class LanceScanner(ArrowScanner):
     """Reads rows of one version of a table; every method starts the scan anew."""
 
     def __init__(self, dataset: LanceDataset, snapshot: Snapshot, options: ScanOptions) -> None:
@@ -87,9 +85,10 @@ class LanceScanner(pads.Scanner):  # type: ignore[misc]
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Export the rows as an Arrow C stream."""
-        return self.to_reader().__arrow_c_stream__(requested_schema)
+        reader: Any = self.to_reader()
+        return reader.__arrow_c_stream__(requested_schema)
 
-    def to_pandas(self, **kwargs: Any) -> pd.DataFrame:
+    def to_pandas(self, **kwargs: Any) -> Any:
         """Read all rows into a pandas frame; ``kwargs`` go to `pyarrow.Table.to_pandas`."""
         kwargs.pop("blob_mode", None)
         return self.to_table().to_pandas(**kwargs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,27 @@ from pennon.scanner import LanceScanner, ScanOptions
 
 if TYPE_CHECKING:
     from pennon.lance_dataset import LanceDataset
+
+
+def _accept(name: str) -> Callable[..., ScannerBuilder]:
+    def setter(self: ScannerBuilder, *_: Any, **__: Any) -> ScannerBuilder:
+        return self
+
+    setter.__name__ = name
+    setter.__doc__ = "Accept and ignore: it would change nothing here."
+    return setter
+
+
+def _refuse(name: str) -> Callable[..., ScannerBuilder]:
+    def setter(self: ScannerBuilder, *values: Any, **named: Any) -> ScannerBuilder:
+        if any(value not in (None, False) for value in (*values, *named.values())):
+            message = f"the scan option {name!r} is not supported yet"
+            raise UnsupportedError(message)
+        return self
+
+    setter.__name__ = name
+    setter.__doc__ = "Refuse: not supported yet."
+    return setter
 
 
 class ScannerBuilder:
@@ -42,12 +63,14 @@ class ScannerBuilder:
         self._options = replace(self._options, **changes)
         return self
 
-    def columns(self, cols: list[str] | Mapping[str, str] | None = None) -> ScannerBuilder:
+    def columns(self, cols: Any = None) -> ScannerBuilder:
         """Choose columns by name, or rename them by a mapping from new name to column."""
-        if cols is not None and not isinstance(cols, (list, Mapping)):
-            message = f"columns must be a list or a dict, got {type(cols).__name__}"
-            raise TypeError(message)
-        return self._set(columns=tuple(cols) if isinstance(cols, list) else cols)
+        if cols is None or isinstance(cols, Mapping):
+            return self._set(columns=cols)
+        if isinstance(cols, list):
+            return self._set(columns=tuple(cols))
+        message = f"columns must be a list or a dict, got {type(cols).__name__}"
+        raise TypeError(message)
 
     def filter(self, filter: Any) -> ScannerBuilder:  # noqa: A002 - pylance's name
         """Keep the rows for which a pyarrow expression is true."""
@@ -129,52 +152,23 @@ class ScannerBuilder:
         """Return the scanner."""
         return LanceScanner(self.ds, self.ds.snapshot, self._options)
 
+    prefilter = _accept("prefilter")
+    use_stats = _accept("use_stats")
+    use_scalar_index = _accept("use_scalar_index")
+    fast_search = _accept("fast_search")
+    late_materialization = _accept("late_materialization")
+    scan_in_order = _accept("scan_in_order")
+    disable_scoring_autoprojection = _accept("disable_scoring_autoprojection")
 
-def _accept(name: str) -> Any:
-    def setter(self: ScannerBuilder, *_: Any, **__: Any) -> ScannerBuilder:
-        return self
-
-    setter.__name__ = name
-    setter.__doc__ = "Accept and ignore: it would change nothing here."
-    return setter
-
-
-def _refuse(name: str) -> Any:
-    def setter(self: ScannerBuilder, *values: Any, **named: Any) -> ScannerBuilder:
-        if any(value not in (None, False) for value in (*values, *named.values())):
-            message = f"the scan option {name!r} is not supported yet"
-            raise UnsupportedError(message)
-        return self
-
-    setter.__name__ = name
-    setter.__doc__ = "Refuse: not supported yet."
-    return setter
-
-
-_IGNORED = (
-    "prefilter",
-    "use_stats",
-    "use_scalar_index",
-    "fast_search",
-    "late_materialization",
-    "scan_in_order",
-    "disable_scoring_autoprojection",
-)
-_REFUSED = (
-    "nearest",
-    "full_text_search",
-    "minhash_search",
-    "row_addr_prefilter",
-    "with_index_segments",
-    "include_deleted_rows",
-    "order_by",
-    "scan_stats_callback",
-    "substrait_aggregate",
-)
-for _name in _IGNORED:
-    setattr(ScannerBuilder, _name, _accept(_name))
-for _name in _REFUSED:
-    setattr(ScannerBuilder, _name, _refuse(_name))
+    nearest = _refuse("nearest")
+    full_text_search = _refuse("full_text_search")
+    minhash_search = _refuse("minhash_search")
+    row_addr_prefilter = _refuse("row_addr_prefilter")
+    with_index_segments = _refuse("with_index_segments")
+    include_deleted_rows = _refuse("include_deleted_rows")
+    order_by = _refuse("order_by")
+    scan_stats_callback = _refuse("scan_stats_callback")
+    substrait_aggregate = _refuse("substrait_aggregate")
 
 
 def _not_negative(name: str, value: int | None) -> int | None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -83,11 +84,11 @@ def fit_batch(batch: pa.RecordBatch, target: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=target)
 
 
-def _fit_array(array: pa.Array, field: pa.Field, path: str) -> pa.Array:
+def _fit_array(array: pa.Array[Any], field: pa.Field[Any], path: str) -> pa.Array[Any]:
     if not field.nullable and array.null_count:
         message = f"column {path!r} is never NULL, but the data has {array.null_count} NULLs in it"
         raise SchemaMismatchError(message, where=Breadcrumb(column=path))
-    if pa.types.is_struct(field.type) and not isinstance(array, pa.ExtensionArray):
+    if isinstance(array, pa.StructArray) and pa.types.is_struct(field.type):
         return _fit_struct(array, field, path)
     if array.type == field.type:
         return array
@@ -98,7 +99,7 @@ def _fit_array(array: pa.Array, field: pa.Field, path: str) -> pa.Array:
     return array.cast(field.type)
 
 
-def _fit_struct(array: pa.StructArray, field: pa.Field, path: str) -> pa.Array:
+def _fit_struct(array: pa.StructArray, field: pa.Field[Any], path: str) -> pa.Array[Any]:
     """Return a struct array with the children of ``field``, in that order."""
     names = {child.name: at for at, child in enumerate(array.type)}
     if array.type == field.type and all(child.nullable for child in field.type):
@@ -113,7 +114,7 @@ def _fit_struct(array: pa.StructArray, field: pa.Field, path: str) -> pa.Array:
     return pa.StructArray.from_arrays(children, fields=list(field.type), mask=mask)
 
 
-def _fit_extension(array: pa.Array, field: pa.Field) -> pa.Array:
+def _fit_extension(array: pa.Array[Any], field: pa.Field[Any]) -> pa.Array[Any]:
     storage = array.storage if isinstance(array, pa.ExtensionArray) else array
-    wrapped: pa.Array = field.type.wrap_array(storage.cast(field.type.storage_type))
+    wrapped: pa.Array[Any] = field.type.wrap_array(storage.cast(field.type.storage_type))
     return wrapped

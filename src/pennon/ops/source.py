@@ -43,10 +43,15 @@ def _known_arrow(data: Any, _: pa.Schema | None) -> pa.RecordBatchReader | None:
     if isinstance(data, pa.RecordBatch):
         return pa.RecordBatchReader.from_batches(data.schema, [data])
     if callable(getattr(data, "to_reader", None)):  # a scanner
-        return data.to_reader()
+        return _reader(data.to_reader())
     if callable(getattr(data, "scanner", None)):  # a dataset
-        return data.scanner().to_reader()
+        return _reader(data.scanner().to_reader())
     return None
+
+
+def _reader(made: Any) -> pa.RecordBatchReader:
+    reader: pa.RecordBatchReader = made
+    return reader
 
 
 def _frame(data: Any, schema: pa.Schema | None) -> pa.RecordBatchReader | None:
@@ -55,7 +60,7 @@ def _frame(data: Any, schema: pa.Schema | None) -> pa.RecordBatchReader | None:
         return pa.Table.from_pandas(data, schema=schema).to_reader()
     polars = sys.modules.get("polars")
     if polars is not None and isinstance(data, polars.DataFrame):
-        return data.to_arrow().to_reader()
+        return _reader(data.to_arrow().to_reader())
     return None
 
 

@@ -7,6 +7,7 @@ in one chunk of a column is a slice of it; only where it spans two are values co
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -21,7 +22,7 @@ class _Cutter:
         self._at = 0
         self._used = 0
 
-    def next(self, rows: int) -> pa.Array:
+    def next(self, rows: int) -> pa.Array[Any]:
         """Return the next ``rows`` values as one array."""
         pieces = []
         while rows:
@@ -51,7 +52,7 @@ def cut_batches(
 
 def empty_batch(schema: pa.Schema, rows: int) -> pa.RecordBatch:
     """Return a batch of ``rows`` rows without columns; it still knows how many they are."""
-    nothing = pa.StructArray.from_buffers(pa.struct([]), rows, [None])
+    nothing: Any = pa.StructArray.from_buffers(pa.struct([]), rows, [None])
     return pa.RecordBatch.from_struct_array(nothing).replace_schema_metadata(schema.metadata)
 
 
@@ -66,9 +67,16 @@ def rebatch(batches: Iterable[pa.RecordBatch], batch_rows: int) -> Iterator[pa.R
         waiting.append(batch)
         rows += batch.num_rows
         while rows >= batch_rows:
-            whole = pa.concat_batches(waiting)
+            whole = _one_batch(waiting)
             yield whole.slice(0, batch_rows)
             waiting = [whole.slice(batch_rows)]
             rows -= batch_rows
     if rows:
-        yield pa.concat_batches(waiting)
+        yield _one_batch(waiting)
+
+
+def _one_batch(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(batches) == 1:
+        return batches[0]
+    whole = pa.Table.from_batches(batches).combine_chunks()
+    return whole.to_batches()[0]

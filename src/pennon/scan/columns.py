@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pennon.ranges import Int64Array
+from pennon.scan.arrays import uint64_array
 from pennon.scan.fragment_reader import Chunks, FragmentReader
 from pennon.scan.plan import live_row_count
 from pennon.scan.projection import MetaColumn, OutputColumn, Projection
@@ -57,17 +58,17 @@ def show_columns(
     return shown
 
 
-def _pull_out(chunk: pa.Array, column: OutputColumn) -> pa.Array:
+def _pull_out(chunk: pa.Array[Any], column: OutputColumn) -> pa.Array[Any]:
     return pc.struct_field(chunk, list(column.path)) if column.path else chunk
 
 
-def computed_column(meta: MetaColumn, place: Place) -> pa.Array:
+def computed_column(meta: MetaColumn, place: Place) -> pa.Array[Any]:
     """Return one computed column, uint64."""
     if meta is MetaColumn.ROW_OFFSET:
-        return pa.array((place.live + _live_rows_before(place)).astype(np.uint64))
+        return uint64_array((place.live + _live_rows_before(place)).astype(np.uint64))
     if meta is MetaColumn.ROW_ID and place.snapshot.manifest.has_stable_row_ids:
-        return pa.array(_stable_ids(place)[place.physical])
-    return pa.array(row_addresses(place.fragment.id, place.physical))
+        return uint64_array(_stable_ids(place)[place.physical])
+    return uint64_array(row_addresses(place.fragment.id, place.physical))
 
 
 def _stable_ids(place: Place) -> UInt64Array:

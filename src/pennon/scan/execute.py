@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from pennon.scan.arrays import bool_array
 from pennon.scan.batches import cut_batches, empty_batch
 from pennon.scan.columns import Place, show_columns
 from pennon.scan.fragment_reader import Chunks, FragmentReader
@@ -117,11 +119,11 @@ def _read_unit(scan: Scan, unit: Unit, fields: Sequence[Field]) -> list[Chunks]:
         return reader.read(fields, wanted.stretch)
     if not wanted.is_sparse:
         return reader.read(fields, wanted.ranges())
-    alive = pa.array(wanted.mask())
+    alive = bool_array(wanted.mask())
     return [_drop_dead(chunks, alive) for chunks in reader.read(fields, wanted.stretch)]
 
 
-def _drop_dead(chunks: Chunks, alive: pa.Array) -> Chunks:
+def _drop_dead(chunks: Chunks, alive: pa.Array[Any]) -> Chunks:
     kept, first = [], 0
     for chunk in chunks:
         kept.append(chunk.filter(alive.slice(first, len(chunk))))

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 
 from pennon.encoding.rows import Rows
@@ -26,7 +26,7 @@ from pennon.schema.field import Field
 from pennon.table.manifest import DataFileRef, Fragment
 from pennon.units import ColumnIndex, FieldId
 
-Chunks = list[pa.Array]
+Chunks: TypeAlias = "list[pa.Array[Any]]"
 """Values of one column: arrays that follow one another, none longer than a page."""
 
 
@@ -53,7 +53,7 @@ class Joined:
     children: tuple[Source, ...]
 
 
-Source = Part | Absent | Joined
+Source: TypeAlias = Part | Absent | Joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,18 +195,14 @@ def _build(source: Source, values: dict[int, Chunks], rows: int) -> Chunks:
     return [pa.StructArray.from_arrays(children, fields=fields)]
 
 
-def null_array(absent: Field, rows: int) -> pa.Array:
+def null_array(absent: Field, rows: int) -> pa.Array[Any]:
     """Return ``rows`` NULLs of a field's type; a struct is NULL as a whole."""
     return pa.nulls(rows, field_to_arrow(absent).type)
 
 
-def one_array(chunks: Chunks) -> pa.Array:
+def one_array(chunks: Chunks) -> pa.Array[Any]:
     """Return chunks as one array; one chunk is returned as it is."""
     if len(chunks) == 1:
         return chunks[0]
-    return pa.concat_arrays(chunks)
-
-
-def take_in(chunks: Chunks, indices: np.ndarray[tuple[int], np.dtype[np.int64]]) -> pa.Array:
-    """Return the values at ``indices``, in that order, as one array."""
-    return one_array(chunks).take(pa.array(indices))
+    whole: pa.Array[Any] = pa.concat_arrays(chunks)
+    return whole

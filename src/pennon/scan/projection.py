@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -42,7 +42,7 @@ class OutputColumn:
     leads from it into structs, as child positions.
     """
 
-    arrow: pa.Field
+    arrow: pa.Field[Any]
     meta: MetaColumn | None = None
     top: int = 0
     path: tuple[int, ...] = ()
@@ -58,8 +58,8 @@ class Projection:
     @property
     def arrow(self) -> pa.Schema:
         """Return the schema of the result."""
-        metadata = schema_to_arrow(Schema((), self.read.metadata)).metadata
-        return pa.schema([column.arrow for column in self.columns], metadata=metadata)
+        bare = pa.schema([column.arrow for column in self.columns])
+        return bare.with_metadata(schema_to_arrow(Schema((), self.read.metadata)).metadata)
 
     @property
     def metas(self) -> frozenset[MetaColumn]:
@@ -98,13 +98,17 @@ def plan_scan_projection(
     return Projection(read, tuple(shown))
 
 
-def plan_take_projection(schema: Schema, columns: Sequence[str] | None) -> Projection:
+def plan_take_projection(
+    schema: Schema, columns: Sequence[str] | Mapping[str, str] | None
+) -> Projection:
     """Return the projection of a take: structs stay structs, a name given twice counts once.
+
+    A mapping gives new names, and flattens like that of a scan.
 
     Raises ArgumentError for a column that is not there.
     """
-    if columns is None:
-        return plan_scan_projection(schema, None)
+    if columns is None or isinstance(columns, Mapping):
+        return plan_scan_projection(schema, columns)
     read = project(schema, [name for name in columns if name not in _META_NAMES])
     tops = {field.name: at for at, field in enumerate(read.fields)}
     shown: dict[str, OutputColumn] = {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ import pyarrow as pa
 from pennon.encoding.rows import Rows
 from pennon.errors import OutOfRangeError
 from pennon.ranges import Int64Array
+from pennon.scan.arrays import int64_array
 from pennon.scan.batches import empty_batch
 from pennon.scan.columns import Place, UInt64Array, row_addresses, show_columns
 from pennon.scan.fragment_reader import FragmentReader, one_array
@@ -73,7 +75,7 @@ def take_addresses(
 
     Raises OutOfRangeError if an address names no fragment, or no row of it.
     """
-    by_id = {fragment.id: fragment for fragment in snapshot.manifest.fragments}
+    by_id = {int(fragment.id): fragment for fragment in snapshot.manifest.fragments}
     distinct, order = np.unique(addresses, return_inverse=True)
     owner = (distinct >> np.uint64(32)).astype(np.int64)
     inside = (distinct & np.uint64(0xFFFFFFFF)).astype(np.int64)
@@ -143,16 +145,18 @@ def _gather(
         return empty_batch(schema, len(order))
     pieces = map_all(lambda task: _read_task(snapshot, projection, task), list(tasks))
     in_order = len(order) == 0 or bool((np.diff(order) == 1).all())
-    indices = None if in_order else pa.array(order)
+    indices = None if in_order else int64_array(order)
     arrays = []
     for number, field in enumerate(schema):
         chunks = [chunk for piece in pieces for chunk in piece[number]]
-        whole = one_array(chunks) if chunks else pa.array([], field.type)
+        whole = one_array(chunks) if chunks else pa.nulls(0, field.type)
         arrays.append(whole if indices is None else whole.take(indices))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _read_task(snapshot: Snapshot, projection: Projection, task: TakeTask) -> list[list[pa.Array]]:
+def _read_task(
+    snapshot: Snapshot, projection: Projection, task: TakeTask
+) -> list[list[pa.Array[Any]]]:
     reader = FragmentReader(snapshot, task.fragment)
     read = reader.read(projection.read.fields, Rows.at(task.physical))
     live = _live_offsets(projection, task)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -45,7 +45,7 @@ def pool() -> ThreadPoolExecutor:
 
 def map_in_order(
     work: Callable[[T], R], items: Iterable[T], cost: Callable[[T], int], budget: int
-) -> Iterator[R]:
+) -> Generator[R, None, None]:
     """Yield ``work(item)`` in the order of the items, working ahead within a budget.
 
     Items are started while the sum of their costs, from the oldest not yet handed out, is within

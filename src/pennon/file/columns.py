@@ -36,7 +36,7 @@ from pennon.encoding.v2_0.list import decode_list
 from pennon.encoding.v2_0.offsets import Spans
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError, UnsupportedError
 from pennon.file.chunks import align, join
-from pennon.file.layout import VARIABLE_WIDTH
+from pennon.file.layout import VARIABLE_WIDTH, is_packed
 from pennon.file.node import (
     Node,
     encoding_bytes,
@@ -101,7 +101,8 @@ def _read_node(node: Node, field: Field, rows: Rows) -> Steps[list[pa.Array]]:
     column_encoding = column_encoding_or_values((yield from encoding_bytes(column.encoding)))
     if is_blob(column_encoding):
         return (yield from read_blobs(node, field, column, rows))
-    if kind == "struct" and not isinstance(first, PackedStruct):
+    packed = isinstance(first, PackedStruct) or (first is None and is_packed(field))
+    if kind == "struct" and not packed:
         return (yield from _read_struct(node, field, rows))
     if kind in _LISTS:
         return (yield from _read_lists(node, field, column, rows))

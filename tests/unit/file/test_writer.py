@@ -1,0 +1,275 @@
+"""Data files written: bytes, pages, refusals, and nothing left behind."""
+
+from __future__ import annotations
+
+import random
+
+import pyarrow as pa
+import pytest
+
+from pennon.encoding.rows import Rows
+from pennon.errors import ArgumentError, UnsupportedError
+from pennon.file.reader import DataFile
+from pennon.file.writer import DataFileWriter
+from pennon.io import MemoryStore
+from pennon.ranges import Extent
+from pennon.schema.arrow import schema_from_arrow
+from pennon.schema.version import FileVersion
+
+PACKED = pa.field("p", pa.struct([("x", pa.int8()), ("y", pa.int8())]), metadata={"packed": "true"})
+BLOB = pa.field("b", pa.large_binary(), metadata={"lance-encoding:blob": "true"})
+
+
+@pytest.fixture
+def store(request):
+    return MemoryStore(request.node.name)
+
+
+def write(store, batches, schema=None, name="f.lance", **options):
+    schema = schema or batches[0].schema
+    with DataFileWriter(store.open_writer(name), schema_from_arrow(schema), **options) as writer:
+        for batch in batches:
+            writer.write(batch)
+    return writer.finish()
+
+
+def bytes_of(store, name="f.lance"):
+    reader = store.open(name)
+    return reader.read([Extent(0, reader.size_bytes)])[0].to_pybytes()
+
+
+def read(store, name="f.lance"):
+    file = DataFile.open(store.open(name))
+    chunks = file.read_rows(file.schema.fields, file.column_of, Rows.between(0, file.num_rows))
+    return {
+        field.name: [value for chunk in parts for value in chunk.to_pylist()]
+        for field, parts in zip(file.schema.fields, chunks, strict=True)
+    }
+
+
+def names_in(store):
+    return [info.path for info in store.list("")]
+
+
+def table():
+    rows = 60
+    return pa.table(
+        {
+            "i": pa.array([None if i % 7 == 0 else i for i in range(rows)]),
+            "s": pa.array([None if i % 5 == 0 else f"s{i}" for i in range(rows)]),
+            "l": pa.array([None if i % 6 == 0 else ["x"] * (i % 3) for i in range(rows)]),
+            "st": pa.array([{"a": i, "b": [{"c": i}]} for i in range(rows)]),
+            "ll": pa.array([[[i], None, []][: i % 4] for i in range(rows)]),
+            "d": pa.array([None if i % 4 == 0 else f"v{i % 3}" for i in range(rows)]).dictionary_encode(),
+            "n": pa.nulls(rows),
+            "v": pa.array([[i, None] for i in range(rows)], pa.list_(pa.float32(), 2)),
+        }
+    ).append_column(PACKED, pa.array([{"x": 1, "y": i} for i in range(rows)], PACKED.type))
+
+
+ONE_VALUE = [
+    ("the page's only buffer: 7", "07 00 00 00 00 00 00 00"),
+    ("padding to 64", "00 " * 56),
+    ("FileDescriptor: schema with one field a, id 0, parent -1, int64, nullable; 1 row",
+     "0a 1b 0a 19 12 01 61 20 ff ff ff ff ff ff ff ff ff 01 2a 05 69 6e 74 36 34 30 01 38 01 10 01"),
+    ("ColumnMetadata: encoding, direct, an Any of ColumnEncoding", "0a 29 12 27 0a 25 0a 1f"),
+    ("/lance.encodings.ColumnEncoding", b"/lance.encodings.ColumnEncoding".hex()),
+    ("values {}", "12 02 0a 00"),
+    ("page: buffer at 0 of 8 bytes, length 1", "12 3c 0a 01 00 12 01 08 18 01"),
+    ("its encoding, direct, an Any of ArrayEncoding", "22 32 12 30 0a 2e 0a 1e"),
+    ("/lance.encodings.ArrayEncoding", b"/lance.encodings.ArrayEncoding".hex()),
+    ("nullable, no_nulls, values", "12 0c 12 0a 0a 08 0a 06"),
+    ("flat: 64 bits, buffer 0 of the page", "0a 04 08 40 12 00"),
+    ("column table: 0x69 bytes at 0x5f", "5f 00 00 00 00 00 00 00 69 00 00 00 00 00 00 00"),
+    ("global buffer table: 0x1f bytes at 0x40", "40 00 00 00 00 00 00 00 1f 00 00 00 00 00 00 00"),
+    ("footer: column metadata, its table, the buffer table", "5f 00 00 00 00 00 00 00"),
+    ("", "c8 00 00 00 00 00 00 00 d8 00 00 00 00 00 00 00"),
+    ("1 global buffer, 1 column, version 0.3 (as 2.0 is written), magic",
+     "01 00 00 00 01 00 00 00 00 00 03 00 4c 41 4e 43"),
+]
+
+
+def test_one_value_makes_these_bytes(store):
+    """The whole of a file, byte by byte: one int64."""
+    write(store, [pa.record_batch({"a": pa.array([7])})])
+    assert bytes_of(store) == b"".join(bytes.fromhex(part) for _, part in ONE_VALUE)
+
+
+def test_what_a_manifest_says(store):
+    """Fields of packed structs have no column and are not listed, as the oracle does it."""
+    fields = [PACKED, pa.field("l", pa.list_(pa.int8())), pa.field("s", pa.struct([("a", pa.int8())]))]
+    batch = pa.record_batch(
+        [pa.array([{"x": 1, "y": 2}], PACKED.type), pa.array([[1]], fields[1].type),
+         pa.array([{"a": 1}], fields[2].type)], schema=pa.schema(fields)
+    )
+    written = write(store, [batch])
+    assert written.field_ids == (0, 3, 4, 5, 6)
+    assert written.column_indices == (0, 1, 2, 3, 4)
+    assert (written.num_rows, written.version) == (1, FileVersion(2, 0))
+    assert written.size_bytes == store.open("f.lance").size_bytes
+
+
+def test_same_batches_make_the_same_bytes(store):
+    for name in ("1.lance", "2.lance"):
+        write(store, table().to_batches(max_chunksize=17), name=name)
+    assert bytes_of(store, "1.lance") == bytes_of(store, "2.lance")
+
+
+@pytest.mark.parametrize("cut", [1, 7, 64])
+@pytest.mark.parametrize("cache_bytes", [0, 200, 1 << 20])
+@pytest.mark.parametrize("page_bytes", [40, 1 << 20])
+def test_batches_and_pages_of_any_size_hold_the_same_rows(store, cut, cache_bytes, page_bytes):
+    batches = table().to_batches(max_chunksize=cut)
+    write(store, batches, data_cache_bytes=cache_bytes, max_page_bytes=page_bytes)
+    assert read(store) == table().to_pydict()
+
+
+def test_slices_of_everything(store):
+    chance = random.Random(3)
+    whole = table()
+    parts = []
+    while sum(len(part) for part in parts) < 200:
+        parts.append(whole.slice(chance.randrange(60), chance.randrange(1, 9)).combine_chunks())
+    batches = [batch for part in parts for batch in part.to_batches()]
+    write(store, batches, data_cache_bytes=500)
+    assert read(store) == pa.Table.from_batches(batches).to_pydict()
+
+
+def test_page_is_cut_when_the_cache_is_full_and_split_when_too_long(store):
+    batches = [pa.record_batch({"a": pa.array(range(100))})] * 4
+    write(store, batches, data_cache_bytes=1000, max_page_bytes=1000)
+    (column,) = DataFile.open(store.open("f.lance")).columns()
+    assert [page.rows for page in column.pages] == [100] * 4
+    assert all(buffer.position % 64 == 0 for page in column.pages for buffer in page.buffers)
+
+
+def test_pages_of_items_end_where_pages_of_lists_end(store):
+    batches = [pa.record_batch({"l": pa.array([[1, 2, 3]] * 50, pa.list_(pa.int8()))})] * 6
+    write(store, batches, data_cache_bytes=350)
+    lists, items = DataFile.open(store.open("f.lance")).columns()
+    assert [page.rows for page in lists.pages] == [100] * 3
+    borders = set(items.first_rows.tolist())
+    assert {300, 600, 900} <= borders
+    assert read(store)["l"] == [[1, 2, 3]] * 300
+
+
+def test_empty_file(store):
+    written = write(store, [], table().schema)
+    assert written.num_rows == 0
+    assert read(store) == table().slice(0, 0).to_pydict()
+
+
+def test_blobs_lie_between_the_pages(store):
+    values = [b"x" * 100, None, b"", b"y"]
+    batch = pa.record_batch([pa.array(values, pa.large_binary())], schema=pa.schema([BLOB]))
+    write(store, [batch, batch])
+    assert read(store)["b"] == values * 2
+
+
+def test_global_buffers_and_metadata(store):
+    schema = schema_from_arrow(pa.schema([("a", pa.int8())], metadata={"k": "v"}))
+    with DataFileWriter(store.open_writer("f.lance"), schema) as writer:
+        assert writer.add_global_buffer(b"one") == 1
+        writer.write(pa.record_batch({"a": pa.array([1], pa.int8())}))
+        assert writer.add_global_buffer(b"two") == 2
+        writer.add_schema_metadata({"late": "yes"})
+    file = DataFile.open(store.open("f.lance"))
+    assert file.global_buffer(2).to_pybytes() == b"two"
+    assert dict(file.schema.metadata) == {"k": b"v", "late": b"yes"}
+
+
+def test_dictionaries_that_differ_by_batch(store):
+    batches = [
+        pa.record_batch({"d": pa.array([f"{b}-{i}" for i in range(100)]).dictionary_encode()})
+        .cast(pa.schema([("d", pa.dictionary(pa.int8(), pa.string()))]))
+        for b in range(3)
+    ]
+    write(store, batches)
+    assert read(store)["d"] == [f"{b}-{i}" for b in range(3) for i in range(100)]
+
+
+REFUSED = [
+    (pa.array([{"a": 1}, None]), "'c' has 1 NULL struct.*2.1"),
+    (pa.array([[{"a": 1}, None]]), r"'c.item' has 1 NULL struct.*2.1"),
+    (pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int8())), "'c' of type map.*2.0.*2.2"),
+    (pa.array([["a"]], pa.list_(pa.string(), 1)), r"'c' of type fixed_size_list<.*string.*2.0"),
+]
+
+
+@pytest.mark.parametrize(("array", "message"), REFUSED)
+def test_refusals_name_column_type_and_version_and_leave_nothing(store, array, message):
+    with pytest.raises(UnsupportedError, match=message):
+        write(store, [pa.record_batch({"c": array})])
+    assert names_in(store) == []
+
+
+def test_null_structs_in_null_lists_do_not_matter(store):
+    items = pa.array([{"a": 1}, None, {"a": 2}])
+    lists = pa.ListArray.from_arrays(
+        pa.array([0, 1, 2, 3], pa.int32()), items, mask=pa.array([False, True, False])
+    )
+    write(store, [pa.record_batch({"c": lists})])
+    assert read(store)["c"] == [[{"a": 1}], None, [{"a": 2}]]
+
+
+BAD = [
+    ({"b": [1]}, "no column 'a'; it has b"),
+    ({"a": ["x"]}, "'a' is int64, but the batch has string"),
+    ({"a": [None]}, "int64, but the batch has null"),
+    ({"a": pa.array([1, None])}, "not nullable.*1 NULL"),
+]
+
+
+@pytest.mark.parametrize(("columns", "message"), BAD)
+def test_batches_that_do_not_fit_give_the_file_up(store, columns, message):
+    schema = schema_from_arrow(pa.schema([pa.field("a", pa.int64(), nullable=False)]))
+    writer = DataFileWriter(store.open_writer("f.lance"), schema)
+    with pytest.raises(ArgumentError, match=message):
+        writer.write(pa.record_batch(columns))
+    with pytest.raises(ArgumentError, match="given up"):
+        writer.finish()
+    assert names_in(store) == []
+
+
+def test_an_exception_in_the_block_gives_the_file_up(store):
+    schema = schema_from_arrow(pa.schema([("a", pa.int8())]))
+    with pytest.raises(KeyError), DataFileWriter(store.open_writer("f.lance"), schema):
+        raise KeyError
+    assert names_in(store) == []
+
+
+def test_other_versions_are_refused_before_a_byte_is_written(store):
+    schema = schema_from_arrow(pa.schema([("a", pa.int8())]))
+    with pytest.raises(UnsupportedError, match="2.1"):
+        DataFileWriter(store.open_writer("f.lance"), schema, version=FileVersion(2, 1))
+    assert names_in(store) == []
+
+
+def test_held_back_rows_let_go_of_their_batches(store, monkeypatch):
+    """After enough bytes, what is held back is copied: no batch stays alive for one column."""
+    monkeypatch.setattr("pennon.file.writer.OWN_AFTER_BYTES", 10_000)
+    schema = pa.schema([("wide", pa.binary()), ("narrow", pa.int8())])
+    before = pa.total_allocated_bytes()
+    writer = DataFileWriter(
+        store.open_writer("f.lance"), schema_from_arrow(schema), data_cache_bytes=4096
+    )
+    for _ in range(50):
+        big = pa.array([bytes(9000)])
+        body = pa.py_buffer(bytes(9000) + b"\x01")
+        narrow = pa.Array.from_buffers(pa.int8(), 1, [None, body.slice(9000)])
+        writer.write(pa.record_batch([big, narrow], schema=schema))
+        del big, narrow, body
+    assert pa.total_allocated_bytes() - before < 100_000
+    writer.finish()
+    assert read(store)["narrow"] == [1] * 50
+
+
+def test_string_views_and_extension_types_are_stored_as_what_they_hold(store):
+    views = pa.array(["a", None], pa.string_view())
+    tensor = pa.FixedShapeTensorArray.from_storage(
+        pa.fixed_shape_tensor(pa.int8(), [2]), pa.array([[1, 2], None], pa.list_(pa.int8(), 2))
+    )
+    write(store, [pa.record_batch({"v": views, "t": tensor})])
+    file = DataFile.open(store.open("f.lance"))
+    assert [field.logical_type for field in file.schema.fields][0] == "string"
+    assert read(store)["v"] == ["a", None]

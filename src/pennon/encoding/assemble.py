@@ -116,7 +116,18 @@ def _fixed_width(
         raise FormatError(message)
     width = 1 if pa.types.is_fixed_size_binary(data_type) else bits // 8
     data = aligned(block.data, width) if width > 1 else block.data
-    return pa.Array.from_buffers(data_type, block.rows, [validity, data])
+    array = pa.Array.from_buffers(data_type, block.rows, [validity, data])
+    if pa.types.is_decimal(data_type):
+        _validate(array)  # a decimal beyond its precision breaks whoever reads it after us
+    return array
+
+
+def _validate(array: pa.Array) -> None:
+    """Raise FormatError unless Arrow finds all values valid."""
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise FormatError(str(error)) from error
 
 
 def _bit_width(data_type: pa.DataType) -> int:
@@ -169,10 +180,7 @@ def _check_text(array: pa.Array, data: pa.Buffer) -> None:
     """Raise FormatError unless every string is UTF-8."""
     if data.size == 0 or np.frombuffer(data, np.int8).min() >= 0:
         return
-    try:
-        array.validate(full=True)
-    except pa.ArrowInvalid as error:
-        raise FormatError(str(error)) from error
+    _validate(array)
 
 
 def _fixed_size_list(

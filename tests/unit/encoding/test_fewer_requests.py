@@ -1,0 +1,88 @@
+"""Merging the requests of one round, and reading what lies close in advance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pennon.encoding.frugal import LONGEST_GAP, frugal, merge
+from pennon.encoding.prefetch import LONGEST_PREFETCH, hull, prefetched
+from pennon.encoding.steps import Steps, run
+from pennon.ranges import ByteRequest, Extent, Gather
+
+DATA = bytes(range(256))
+
+
+def ask(*rounds: list[ByteRequest]) -> Steps[list[bytes]]:
+    found = []
+    for requests in rounds:
+        answers = yield requests
+        found += [answer.to_pybytes() for answer in answers]
+    return found
+
+
+class Source:
+    def __init__(self) -> None:
+        self.asked: list[list[ByteRequest]] = []
+
+    def read(self, requests: list[ByteRequest]) -> list[pa.Buffer]:
+        self.asked.append(requests)
+        return [pa.py_buffer(self._bytes(request)) for request in requests]
+
+    def _bytes(self, request: ByteRequest) -> bytes:
+        if isinstance(request, Extent):
+            return DATA[request.position : request.end]
+        return b"".join(DATA[s:e] for s, e in zip(request.starts, request.ends, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("extents", "budget", "runs"),
+    [
+        ([(0, 4), (10, 4), (100, 4)], 2, [(0, 14), (100, 4)]),
+        ([(100, 4), (10, 4), (0, 4)], 1, [(0, 104)]),
+        ([(0, 10), (5, 10)], 2, [(0, 15)]),
+        ([(0, 20), (5, 2), (6, 30)], 1, [(0, 36)]),
+        ([(0, 4), (LONGEST_GAP + 5, 4)], 1, [(0, 4), (LONGEST_GAP + 5, 4)]),
+        ([(0, 4), (4, 4)], 2, [(0, 4), (4, 4)]),
+    ],
+)
+def test_merge(
+    extents: list[tuple[int, int]], budget: int, runs: list[tuple[int, int]]
+) -> None:
+    assert merge([Extent(*one) for one in extents], budget) == [Extent(*one) for one in runs]
+
+
+def test_frugal_answers_as_if_nothing_was_merged() -> None:
+    rounds: list[list[ByteRequest]] = [
+        [Extent(3, 2), Extent(100, 3), Extent(0, 1)],
+        [Extent(9, 0)],
+        [Extent(1, 1), Gather(np.array([5, 7]), np.array([6, 9])), Extent(2, 1)],
+    ]
+    plain, saving = Source(), Source()
+    assert run(frugal(ask(*rounds), 2), saving.read) == run(ask(*rounds), plain.read)
+    assert saving.asked[0] == [Extent(0, 5), Extent(100, 3)]
+    assert saving.asked[1:] == rounds[1:]
+
+
+def test_prefetched_reads_once_what_lies_within() -> None:
+    gather = Gather(np.array([15, 11]), np.array([17, 12]))
+    rounds: list[list[ByteRequest]] = [[Extent(10, 5), gather], [Extent(19, 1)]]
+    plain, once = Source(), Source()
+    assert run(prefetched(ask(*rounds), Extent(10, 10)), once.read) == run(ask(*rounds), plain.read)
+    assert once.asked == [[Extent(10, 10)]]
+
+
+def test_prefetched_passes_on_what_does_not() -> None:
+    rounds: list[list[ByteRequest]] = [[Extent(10, 5), Extent(200, 1)], [Extent(12, 1)]]
+    source = Source()
+    found = run(prefetched(ask(*rounds), Extent(10, 10)), source.read)
+    assert found == [DATA[10:15], DATA[200:201], DATA[12:13]]
+    assert source.asked == [[Extent(10, 10)], rounds[0]]
+
+
+def test_hull() -> None:
+    assert hull([(5, 9), (2, 3)]) == Extent(2, 7)
+    assert hull([]) is None
+    assert hull([(3, 3)]) is None
+    assert hull([(0, 1), (LONGEST_PREFETCH, LONGEST_PREFETCH + 1)]) is None

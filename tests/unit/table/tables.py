@@ -17,9 +17,9 @@ from pennon.units import FieldId, FragmentId
 
 _NUMBERS = count()
 
-SCHEMA: Schema = schema_from_arrow(
-    pa.schema([pa.field("a", pa.int64()), pa.field("s", pa.string())])
-)
+_COLUMNS: list[pa.Field] = [pa.field("a", pa.int64()), pa.field("s", pa.string())]
+
+SCHEMA: Schema = schema_from_arrow(pa.schema(_COLUMNS))
 
 
 def data_file(name: str | None = None, *, minor: int = 0) -> DataFileRef:

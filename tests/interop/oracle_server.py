@@ -1,0 +1,165 @@
+"""The other Lance, as a process: reads calls from stdin, answers on stdout.
+
+This file runs in the oracle's own interpreter, so it imports nothing of Pennon.  A line of input is
+a JSON list of calls, ``[{"op": "scan", "uri": ...}, ...]``; the line of output that answers it is
+the list of their results, ``{"value": ...}`` or ``{"error": "ValueError", "message": "..."}``.
+Tables travel as Arrow IPC streams in files: a call names the file, under ``table`` or ``out``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+import lance
+import lance.file
+import pyarrow as pa
+
+
+def _read(path):
+    with pa.OSFile(path) as source, pa.ipc.open_stream(source) as reader:
+        return reader.read_all()
+
+
+def _pieces(table, rows):
+    """Cut a table at every multiple of each number in ``rows``, and copy the pieces.
+
+    Copied, because Rust wants more alignment than a stream gives, and because both oracles write
+    wrong rows, or fail, for some slices of nested arrays.
+    """
+    cuts = sorted({0, table.num_rows}.union(*(range(0, table.num_rows, n) for n in rows)))
+    for start, end in zip(cuts, cuts[1:]):
+        piece = table.slice(start, end - start).combine_chunks()
+        for batch in piece.to_batches():
+            columns = [pa.concat_arrays([c, c.slice(0, 0)]) for c in batch.columns]
+            yield pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
+def _answer(table, out):
+    with pa.OSFile(out, "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return table.num_rows
+
+
+def write(uri, table, mode="create", batch_rows=None, **options):
+    """Write a table; ``batch_rows`` hands it over in batches of that many rows."""
+    data = _read(table)
+    rows = [batch_rows or 1 << 20, options.get("max_rows_per_file", 1 << 20)]
+    data = pa.RecordBatchReader.from_batches(data.schema, _pieces(data, rows))
+    dataset = lance.write_dataset(data, uri, mode=mode, **options)
+    return dataset.version
+
+
+def scan(uri, out, version=None, **options):
+    """Scan with the options of ``LanceDataset.scanner``."""
+    return _answer(lance.dataset(uri, version=version).scanner(**options).to_table(), out)
+
+
+def take(uri, out, indices, columns=None):
+    """Take rows by their number in the dataset."""
+    return _answer(lance.dataset(uri).take(indices, columns=columns), out)
+
+
+def take_row_ids(uri, out, row_ids, columns=None):
+    """Take rows by row id."""
+    return _answer(lance.dataset(uri)._take_rows(row_ids, columns=columns), out)
+
+
+def count(uri):
+    """Count the rows."""
+    return lance.dataset(uri).count_rows()
+
+
+def versions(uri):
+    """Return the numbers of the versions that exist."""
+    return [v["version"] for v in lance.dataset(uri).versions()]
+
+
+def fragments(uri):
+    """Return (id, rows, deleted rows) of every fragment."""
+    found = lance.dataset(uri).get_fragments()
+    return [(f.fragment_id, f.count_rows(), f.num_deletions) for f in found]
+
+
+def schema(uri, out):
+    """Return the dataset's Arrow schema, as an empty table."""
+    return _answer(lance.dataset(uri).schema.empty_table(), out)
+
+
+def delete(uri, predicate):
+    """Delete the rows for which an SQL predicate holds."""
+    dataset = lance.dataset(uri)
+    dataset.delete(predicate)
+    return lance.dataset(uri).version
+
+
+def drop_columns(uri, columns):
+    """Drop columns from the schema."""
+    lance.dataset(uri).drop_columns(columns)
+
+
+def add_columns(uri, expressions):
+    """Add columns by SQL expressions."""
+    lance.dataset(uri).add_columns(expressions)
+
+
+def validate(uri):
+    """Let the oracle check the dataset."""
+    lance.dataset(uri).validate()
+
+
+def write_file(path, table, **options):
+    """Write one data file."""
+    data = _read(table)
+    with lance.file.LanceFileWriter(path, data.schema, **options) as writer:
+        for batch in _pieces(data, [1 << 20]):
+            writer.write_batch(batch)
+
+
+def read_file(path, out):
+    """Read one data file whole."""
+    return _answer(lance.file.LanceFileReader(path).read_all().to_table(), out)
+
+
+def take_file(path, out, indices):
+    """Read rows of one data file."""
+    return _answer(lance.file.LanceFileReader(path).take_rows(indices).to_table(), out)
+
+
+def about():
+    """Return the versions of the oracle and of its Arrow."""
+    return {"lance": lance.__version__, "pyarrow": pa.__version__}
+
+
+OPERATIONS = {
+    f.__name__: f
+    for f in (
+        *(write, scan, take, take_row_ids, count, versions, fragments, schema, delete, validate),
+        *(drop_columns, add_columns, write_file, read_file, take_file, about),
+    )
+}
+
+
+def _run(call):
+    """Run one call; a panic of the oracle is no `Exception`, so everything is caught."""
+    arguments = dict(call)
+    try:
+        return {"value": OPERATIONS[arguments.pop("op")](**arguments)}
+    except BaseException as error:  # noqa: BLE001
+        if isinstance(error, KeyboardInterrupt | SystemExit):
+            raise
+        return {"error": type(error).__name__, "message": str(error)}
+
+
+def main():
+    """Answer until stdin ends."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what the oracle prints must not mix with the answers
+    for line in sys.stdin:
+        answers.write(json.dumps([_run(call) for call in json.loads(line)]) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()

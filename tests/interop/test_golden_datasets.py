@@ -1,0 +1,27 @@
+"""The 2.0 tables of old releases, read by pylance and by Pennon."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import lance
+import pytest
+
+import pennon
+from tests.golden.test_old_releases import DATASETS, READABLE
+
+
+@pytest.mark.parametrize("folder", [folder for folder, _, _ in READABLE])
+def test_reads_as_pylance_does(folder: str) -> None:
+    path = str(Path(DATASETS) / folder)
+    theirs, ours = lance.dataset(path), pennon.dataset(path)
+    assert ours.schema.equals(theirs.schema, check_metadata=True)
+    assert ours.to_table(with_row_id=True).equals(theirs.to_table(with_row_id=True))
+    assert ours.versions() == theirs.versions()
+    assert ours.config() == theirs.config()
+    for mine, other in zip(ours.get_fragments(), theirs.get_fragments(), strict=True):
+        assert mine.metadata.to_json() == other.metadata.to_json()
+    for version in ours.version_refs():
+        number = version["version"]
+        old = ours.checkout_version(number)
+        assert old.to_table().equals(theirs.checkout_version(number).to_table())

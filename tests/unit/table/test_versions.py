@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import lance
 import pyarrow as pa
@@ -123,5 +124,6 @@ def test_history_as_the_oracle_tells_it(tmp_path: Path) -> None:
     assert [v.version for v in ours] == [v["version"] for v in theirs] == [1, 2, 3]
     stamps = [v.timestamp.astimezone().replace(tzinfo=None) for v in ours]
     # pylance takes its nanoseconds through a float, which can move them by a microsecond.
-    moved = [abs(ours - v["timestamp"]) for ours, v in zip(stamps, theirs, strict=True)]
+    told: list[Any] = [v["timestamp"] for v in theirs]
+    moved = [abs(mine - other) for mine, other in zip(stamps, told, strict=True)]
     assert max(moved) <= timedelta(microseconds=1)

@@ -52,7 +52,9 @@ def test_one_row_costs_two_requests(newest: Oracle, tmp_path: Path, nulls: str) 
         file = DataFile.open(store.open(path.name))
         for row in (0, 1, 31_999, ROWS - 1):
             store.reset()
-            ((chunk,),) = file.read_rows(file.schema.fields, file.column_of, Rows.between(row, row + 1))
+            ((chunk,),) = file.read_rows(
+                file.schema.fields, file.column_of, Rows.between(row, row + 1)
+            )
             counts = store.counts
             assert counts.requests <= 2, (data_type, row, counts)
             assert counts.rounds <= 2, (data_type, row, counts)

@@ -148,9 +148,7 @@ def _as_lists(block: FixedWidthBlock, data_type: pa.DataType) -> FixedSizeListBl
     return FixedSizeListBlock(block.rows, dimension, items)
 
 
-def _variable(
-    block: VariableBlock, validity: pa.Buffer | None, data_type: pa.DataType
-) -> pa.Array:
+def _variable(block: VariableBlock, validity: pa.Buffer | None, data_type: pa.DataType) -> pa.Array:
     is_text = pa.types.is_string(data_type) or pa.types.is_large_string(data_type)
     if not (is_text or pa.types.is_binary(data_type) or pa.types.is_large_binary(data_type)):
         raise _mismatch(block, data_type)
@@ -210,7 +208,7 @@ def _list(block: ListBlock, validity: pa.Buffer | None, data_type: pa.DataType) 
     )
 
 
-def lists_of(  # noqa: PLR0917 - the parts of an Arrow list array
+def lists_of(
     data_type: pa.DataType,
     rows: int,
     offset_bits: int,

@@ -15,12 +15,15 @@ import pyarrow as pa
 
 from pennon.encoding.steps import Steps
 from pennon.ranges import ByteRequest, Extent
-from pennon.units import KIB
+from pennon.units import MIB
 
 T = TypeVar("T")
 
-LONGEST_GAP: Final = 512 * KIB
-"""Bytes that may be read in vain to save a request (about 10 ms of a remote connection)."""
+LONGEST_GAP: Final = 3 * MIB // 2
+"""Bytes that may be read in vain to save a request: what a connection brings while one waits."""
+
+FEW_ROWS: Final = 1024
+"""Reads of no more rows than this are point reads; for others there is nothing to save."""
 
 
 def frugal(reader: Steps[T], budget: int) -> Steps[T]:

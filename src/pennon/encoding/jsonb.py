@@ -133,7 +133,7 @@ def _number(data: bytes) -> str:
 
 def _float_text(value: float) -> str:
     """Return the shortest text that reads back as ``value``, exponents without leading zero."""
-    if value != value or value in (float("inf"), float("-inf")):  # noqa: PLR0124 - NaN
+    if value != value or value in (float("inf"), float("-inf")):
         return "null"
     return repr(value).replace("e-0", "e-")
 
@@ -147,7 +147,7 @@ def encode_jsonb(text: str) -> bytes:
         raise ArgumentError(message) from error
 
 
-def _encode(value: Any, depth: int) -> bytes:  # noqa: ANN401 - any JSON value
+def _encode(value: Any, depth: int) -> bytes:
     if depth > MAX_DEPTH:
         message = f"nested deeper than {MAX_DEPTH}"
         raise ValueError(message)
@@ -167,7 +167,7 @@ def _packed(entries: Sequence[tuple[int, bytes]]) -> bytes:
     return heads + b"".join(data for _, data in entries)
 
 
-def _item(value: Any, depth: int) -> tuple[int, bytes]:  # noqa: ANN401 - any JSON value
+def _item(value: Any, depth: int) -> tuple[int, bytes]:
     if value is None:
         return _NULL, b""
     if isinstance(value, bool):

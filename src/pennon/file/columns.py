@@ -19,13 +19,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import pyarrow as pa
 
 from pennon.encoding.assemble import assemble_as, lists_of, retype
 from pennon.encoding.block import NullableBlock, VariableBlock
-from pennon.encoding.frugal import frugal
+from pennon.encoding.frugal import FEW_ROWS, frugal
 from pennon.encoding.prefetch import hull, prefetched
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps, together
@@ -57,9 +57,6 @@ if TYPE_CHECKING:
 
 _LISTS = frozenset(("list", "list.struct", "large_list", "large_list.struct"))
 _EMPTY = pa.py_buffer(b"")
-_FEW_ROWS: Final = 1024
-"""Reads of no more rows than this count as point reads (`pennon.encoding.prefetch`)."""
-
 T = TypeVar("T")
 _ReadItems: TypeAlias = Callable[[Spans, Rows], Steps[pa.Array]]
 
@@ -143,7 +140,7 @@ def _read_struct(node: Node, field: Field, rows: Rows) -> Steps[list[pa.Array]]:
 
 def _at_once(node: Node, fields: Sequence[Field], rows: Rows, reader: Steps[T]) -> Steps[T]:
     """Return ``reader``, which reads these fields; if they lie close, on bytes read all at once."""
-    if not 0 < rows.count <= _FEW_ROWS:
+    if not 0 < rows.count <= FEW_ROWS:
         return reader
     extent = hull(_places(node, fields, rows))
     return reader if extent is None else prefetched(reader, extent)
@@ -254,5 +251,3 @@ def _read_list_page(
         return (yield from read_items(spans, moved))
     except LanceError as error:
         raise error.located(node.place(page, lists.number)) from error.__cause__
-
-

@@ -36,7 +36,7 @@ TAIL_BYTES: Final = 64 * KIB
 class DataFile:
     """A data file of version 2.0, opened for reading."""
 
-    def __init__(  # noqa: PLR0917 - `open` is the public way
+    def __init__(
         self,
         source: ObjectReader,
         footer: Footer,
@@ -132,7 +132,7 @@ class DataFile:
         one for most types, two for strings and lists, one more for each list inside a list.
         Raises FormatError, UnsupportedError, ArgumentError if there are no such rows.
         """
-        from pennon.file.columns import read_field  # noqa: PLC0415 - columns knows DataFile
+        from pennon.file.columns import read_field
 
         return read_field(self, field, column_of, rows)
 
@@ -140,7 +140,7 @@ class DataFile:
         self, fields: Sequence[Field], column_of: Mapping[FieldId, int], rows: Rows
     ) -> list[list[pa.Array]]:
         """Read several fields side by side, in as few rounds as the slowest of them takes."""
-        from pennon.file.columns import read_fields  # noqa: PLC0415 - columns knows DataFile
+        from pennon.file.columns import read_fields
 
         return run(read_fields(self, fields, column_of, rows), self.source.read)
 
@@ -162,9 +162,7 @@ def _open(source: ObjectReader) -> DataFile:
     first = max(0, size - TAIL_BYTES)
     (tail,) = source.read([Extent(first, size - first)])
     footer = parse_footer(tail.slice(max(0, tail.size - FOOTER_BYTES)).to_pybytes(), size)
-    tables = run(
-        _read_behind(first, tail, [footer.column_table, footer.buffer_table]), source.read
-    )
+    tables = run(_read_behind(first, tail, [footer.column_table, footer.buffer_table]), source.read)
     columns = parse_table("metadata of column", tables[0].to_pybytes(), size)
     buffers = parse_table("global buffer", tables[1].to_pybytes(), size)
     if not buffers:
@@ -174,9 +172,7 @@ def _open(source: ObjectReader) -> DataFile:
     return DataFile(source, footer, tail, columns, buffers, descriptor.to_pybytes())
 
 
-def _read_behind(
-    first: int, tail: pa.Buffer, extents: Sequence[Extent]
-) -> Steps[list[pa.Buffer]]:
+def _read_behind(first: int, tail: pa.Buffer, extents: Sequence[Extent]) -> Steps[list[pa.Buffer]]:
     """Return the steps that read extents of a file of which all from ``first`` on is at hand."""
     outside: list[ByteRequest] = [extent for extent in extents if extent.position < first]
     answers = iter((yield outside) if outside else [])

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from pennon.encoding.assemble import assemble_as, retype
 from pennon.encoding.block import NullableBlock, VariableBlock
-from pennon.encoding.frugal import frugal
+from pennon.encoding.frugal import FEW_ROWS, frugal
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps, together
 from pennon.encoding.v2_0.blob import DESCRIPTION_TYPE, NULL_POSITION
@@ -41,8 +41,9 @@ def _read_page(
         encoding = yield from page_encoding(page)
         buffers = page_buffers(node, column, page)
         reader = CODECS.decode(encoding, buffers, rows)
-        block = yield from frugal(reader, _budget(node, encoding))
-        return assemble_as(block, stored)
+        if rows.count <= FEW_ROWS:
+            reader = frugal(reader, _budget(node, encoding))
+        return assemble_as((yield from reader), stored)
     except LanceError as error:
         raise error.located(node.place(page, number)) from error.__cause__
 
@@ -66,13 +67,13 @@ def read_blobs(node: Node, field: Field, column: Column, rows: Rows) -> Steps[li
     return [retype(array, shown) for array in arrays]
 
 
-def _read_blob_bytes(
-    node: Node, descriptions: pa.Array, stored: pa.DataType
-) -> Steps[pa.Array]:
+def _read_blob_bytes(node: Node, descriptions: pa.Array, stored: pa.DataType) -> Steps[pa.Array]:
     """Return the steps that read the bytes that descriptions point at."""
     positions, sizes = (np.asarray(descriptions.field(i)) for i in (0, 1))
     limit = node.file.source.size_bytes
-    if len(sizes) and (sizes.max() > limit or (positions + sizes)[sizes > 0].max(initial=0) > limit):
+    if len(sizes) and (
+        sizes.max() > limit or (positions + sizes)[sizes > 0].max(initial=0) > limit
+    ):
         message = "blob outside the file"
         raise FormatError(message, where=node.place())
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

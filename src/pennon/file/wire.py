@@ -159,9 +159,7 @@ def _page(message: file2_pb2.ColumnMetadata.Page, size_bytes: int) -> Page:
     return Page(message.length, message.priority, encoding, buffers)
 
 
-def _extents(
-    positions: Sequence[int], sizes: Sequence[int], size_bytes: int
-) -> tuple[Extent, ...]:
+def _extents(positions: Sequence[int], sizes: Sequence[int], size_bytes: int) -> tuple[Extent, ...]:
     if len(positions) != len(sizes):
         text = f"{len(positions)} buffer positions but {len(sizes)} buffer sizes"
         raise FormatError(text)

@@ -88,8 +88,9 @@ def choices_of_rows(count: int) -> Iterator[Rows]:
     yield Rows.between(0, 0)
     yield Rows.at(np.empty(0, np.int64))
     yield Rows.at(np.arange(count))
-    borders = sorted({b for b in (0, 1, 7, 8, 9, 63, 64, 1023, 1024, 1025, count - 1, count)
-                      if 0 <= b <= count})
+    borders = sorted(
+        {b for b in (0, 1, 7, 8, 9, 63, 64, 1023, 1024, 1025, count - 1, count) if 0 <= b <= count}
+    )
     for start, end in combinations(borders, 2):
         yield Rows.between(start, end)
     for _ in range(10):
@@ -101,9 +102,7 @@ def choices_of_rows(count: int) -> Iterator[Rows]:
         yield Rows.ranges(starts, ends)
 
 
-def check_damage(
-    encoding: ArrayEncoding, buffers: Sequence[bytes], expected: pa.Array
-) -> None:
+def check_damage(encoding: ArrayEncoding, buffers: Sequence[bytes], expected: pa.Array) -> None:
     """Cut and flip buffers: an error of ours, or an array that is valid in itself."""
     chance = random.Random(7)
     for number, buffer in enumerate(buffers):

@@ -60,7 +60,10 @@ def test_values_at_odd_addresses_are_copied_to_even_ones() -> None:
         (ListBlock(1, 32, pa.py_buffer(bytes(8)), None, fixed([1], "i4")), pa.int32()),
         (FixedWidthBlock(2, 24, pa.py_buffer(bytes(6))), pa.list_(pa.int16(), 2)),
         (FixedWidthBlock(3, 32, pa.py_buffer(bytes(8))), pa.int32()),
-        (DictionaryBlock(1, FixedWidthBlock(1, 1, pa.py_buffer(b"\1")), strings(b"a")), pa.string()),
+        (
+            DictionaryBlock(1, FixedWidthBlock(1, 1, pa.py_buffer(b"\1")), strings(b"a")),
+            pa.string(),
+        ),
     ],
 )
 def test_what_does_not_fit(block: FixedWidthBlock, data_type: pa.DataType) -> None:
@@ -89,7 +92,7 @@ def test_good_text(data: bytes) -> None:
 
 @pytest.mark.parametrize("values", [(b"\xff",), (b"\xc3", b"\xa9"), (b"ok", b"\xed\xa0\x80")])
 def test_bad_text(values: tuple[bytes, ...]) -> None:
-    with pytest.raises(FormatError, match="UTF8|UTF-8"):
+    with pytest.raises(FormatError, match=r"UTF8|UTF-8"):
         assemble_as(strings(*values), pa.string())
     assert assemble_as(strings(*values), pa.binary()).to_pylist() == list(values)
 

@@ -47,9 +47,7 @@ class Source:
         ([(0, 4), (4, 4)], 2, [(0, 4), (4, 4)]),
     ],
 )
-def test_merge(
-    extents: list[tuple[int, int]], budget: int, runs: list[tuple[int, int]]
-) -> None:
+def test_merge(extents: list[tuple[int, int]], budget: int, runs: list[tuple[int, int]]) -> None:
     assert merge([Extent(*one) for one in extents], budget) == [Extent(*one) for one in runs]
 
 

@@ -14,8 +14,8 @@ from pennon.encoding.rows import Rows
 from pennon.encoding.v2_0 import encodings as e
 from pennon.encoding.v2_0.encodings import BufferRef
 from pennon.errors import ArgumentError, FormatError, LanceError, UnsupportedError
-from pennon.file.reader import DataFile
 from pennon.file.chunks import align
+from pennon.file.reader import DataFile
 from tests.unit.file.handmade import HandColumn, HandFile, HandPage, open_bytes, open_counted
 
 B0, B1 = BufferRef(0), BufferRef(1)
@@ -124,11 +124,13 @@ def lists_file(version: tuple[int, int] = (2, 0)) -> HandFile:
     """Two pages of lists; items 0..5 belong to the first, 6..8 to the second."""
     first = e.List(e.NoNulls(e.Flat(64, B0)), 7, 6)
     second = e.List(e.NoNulls(e.Flat(64, B0)), 4, 3)
-    offsets = HandColumn([
-        HandPage(4, first, [longs(2, 9, 2, 6)]),  # [0, 1], NULL, [], [2, 3, 4, 5]
-        HandPage(0, second, [b""]),
-        HandPage(2, second, [longs(1, 3)]),  # [6], [7, 8]
-    ])
+    offsets = HandColumn(
+        [
+            HandPage(4, first, [longs(2, 9, 2, 6)]),  # [0, 1], NULL, [], [2, 3, 4, 5]
+            HandPage(0, second, [b""]),
+            HandPage(2, second, [longs(1, 3)]),  # [6], [7, 8]
+        ]
+    )
     offsets.pages[1].encoding = e.List(e.Flat(64, B0), 1, 0)
     items = HandColumn([flat_page(0, 1, 2), flat_page(3, 4, 5, 6, 7), flat_page(8)])
     return HandFile(pa.schema([("l", pa.list_(pa.int32()))]), 6, [offsets, items], version=version)
@@ -182,7 +184,9 @@ def test_blobs() -> None:
     column = HandColumn([HandPage(4, encoding, [places])], encoding=e.Blob(e.Values()))
     file = HandFile(schema, 4, [column], padding=8).open()
     assert read(file) == [[b"HHH", None, b"", b"H"]]
-    bad = HandColumn([HandPage(1, encoding, [longs(1 << 63, 1 << 63)])], encoding=e.Blob(e.Values()))
+    bad = HandColumn(
+        [HandPage(1, encoding, [longs(1 << 63, 1 << 63)])], encoding=e.Blob(e.Values())
+    )
     with pytest.raises(FormatError, match="blob outside the file"):
         read(HandFile(schema, 1, [bad]).open())
 
@@ -245,15 +249,19 @@ def test_bad_footers(data: bytes, error: type[Exception], message: str) -> None:
 def test_every_mutant_gives_our_error_or_rows() -> None:
     data = bytes(lists_file().data)
     chance = random.Random(11)
+    files = set()
     for _ in range(1500):
         changed = bytearray(data[: chance.choice([len(data)] * 9 + [chance.randrange(len(data))])])
         for _ in range(chance.randint(1, 3)):
             if changed:
-                changed[chance.randrange(len(changed))] = chance.choice([0, 255, chance.randrange(256)])
+                changed[chance.randrange(len(changed))] = chance.choice(
+                    [0, 255, chance.randrange(256)]
+                )
         try:
             read(open_bytes(bytes(changed)))
         except LanceError as error:
-            assert error.where.file == "data/x.lance"
+            files.add(error.where.file)
+    assert files == {"data/x.lance"}
 
 
 def test_open_reads_the_end_once() -> None:

@@ -29,7 +29,9 @@ def decode_fixed_size_binary(
         message = "fixed-size binary of 0 bytes"
         raise FormatError(message)
     whole_values = isinstance(encoding.bytes, Flat) and encoding.bytes.bits_per_value == 8 * width
-    data = yield from codecs.decode(encoding.bytes, page, rows if whole_values else rows.scaled(width))
+    data = yield from codecs.decode(
+        encoding.bytes, page, rows if whole_values else rows.scaled(width)
+    )
     if not isinstance(data, FixedWidthBlock) or data.data.size < rows.count * width:
         message = f"the bytes of a fixed-size binary are no values of {width} bytes"
         raise FormatError(message)

@@ -18,7 +18,7 @@ from pennon.encoding.page import PageBuffers
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps
 from pennon.encoding.v2_0.dispatch import Codecs
-from pennon.encoding.v2_0.encoded import Encoded, as_bytes
+from pennon.encoding.v2_0.encoded import Bytes, Encoded, as_bytes
 from pennon.encoding.v2_0.encodings import FixedSizeList
 from pennon.encoding.v2_0.flat import validity_of
 from pennon.encoding.v2_0.nullable import EncodeValues
@@ -63,11 +63,12 @@ def items_of(array: pa.FixedSizeListArray) -> pa.Array:
         return items
     rows, width = len(array), items.type.bit_width // 8
     validity = validity_of(array)
+    item_validity, any_shown = _item_validity(items, validity, rows)
+    if not any_shown:
+        return pa.nulls(len(items), items.type)
     data = items.buffers()[1].slice(items.offset * width, len(items) * width)
     data = pa.py_buffer(zero_nulls(as_bytes(data), validity, rows, dimension * width))
-    return pa.Array.from_buffers(
-        items.type, len(items), [_item_validity(items, validity, rows), data]
-    )
+    return pa.Array.from_buffers(items.type, len(items), [item_validity, data])
 
 
 def is_plain(data_type: pa.DataType) -> bool:
@@ -76,11 +77,18 @@ def is_plain(data_type: pa.DataType) -> bool:
     return fixed and not pa.types.is_boolean(data_type)
 
 
-def _item_validity(items: pa.Array, row_validity: np.ndarray, rows: int) -> pa.Buffer | None:
-    """Return the validity of items when those of NULL rows count as not NULL."""
+def _item_validity(
+    items: pa.Array, row_validity: Bytes, rows: int
+) -> tuple[pa.Buffer | None, bool]:
+    """Return the validity of items when those of NULL rows count as not NULL.
+
+    Also tell whether any item of another row is not NULL.
+    """
     if items.null_count == 0:
-        return None
+        return None, True
     valid = np.unpackbits(validity_of(items), count=len(items), bitorder="little")
     row_valid = np.unpackbits(row_validity, count=rows, bitorder="little")
-    either = valid | np.repeat(1 - row_valid, len(items) // rows)
-    return None if either.all() else pa.py_buffer(np.packbits(either, bitorder="little"))
+    shown = np.repeat(row_valid, len(items) // rows)
+    either = valid | (1 - shown)
+    packed = None if either.all() else pa.py_buffer(np.packbits(either, bitorder="little"))
+    return packed, bool((valid & shown).any())

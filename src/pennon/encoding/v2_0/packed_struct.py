@@ -82,7 +82,9 @@ def _part(data: pa.Buffer, count: int, widths: list[int]) -> list[pa.Buffer]:
         }
     )
     table = np.frombuffer(data, layout, count)
-    return [pa.py_buffer(np.ascontiguousarray(table[name])) for name in cast("tuple[str]", layout.names)]
+    return [
+        pa.py_buffer(np.ascontiguousarray(table[name])) for name in cast("tuple[str]", layout.names)
+    ]
 
 
 def _child(field: ArrayEncoding, data: pa.Buffer, count: int) -> Block:

@@ -97,7 +97,7 @@ def column_encoding_from(message: pb.ColumnEncoding, depth: int = 0) -> e.Column
 
 def _unknown_arm(message: pb.ArrayEncoding | pb.ColumnEncoding, what: str) -> Exception:
     """Return the error for a oneof of which no arm that we know is set."""
-    from google.protobuf.unknown_fields import UnknownFieldSet  # noqa: PLC0415 - error path only
+    from google.protobuf.unknown_fields import UnknownFieldSet
 
     unknown = UnknownFieldSet(message)
     if len(unknown) > 0:

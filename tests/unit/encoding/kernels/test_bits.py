@@ -62,25 +62,40 @@ def test_unpack_bits(seed: int) -> None:
 
 @pytest.mark.parametrize(
     ("start", "count", "width", "room"),
-    [(0, 3, 8, 3), (9, 1, 8, 1), (-1, 1, 8, 1), (0, 1, 65, 1), (0, 1, 0, 1), (0, 2, 4, 1),
-     (0, 1 << 62, 4, 1), (0, -1, 4, 0)],
+    [
+        (0, 3, 8, 3),
+        (9, 1, 8, 1),
+        (-1, 1, 8, 1),
+        (0, 1, 65, 1),
+        (0, 1, 0, 1),
+        (0, 2, 4, 1),
+        (0, 1 << 62, 4, 1),
+        (0, -1, 4, 0),
+    ],
 )
 def test_unpack_bits_checks_first(start: int, count: int, width: int, room: int) -> None:
     target = np.empty(room, np.uint64)
     with pytest.raises(ValueError, match="packed values"):
-        unpack_bits(np.zeros(2, np.uint8), np.array([start]), np.array([count]), width, False, target)
+        unpack_bits(
+            np.zeros(2, np.uint8),
+            np.array([start]),
+            np.array([count]),
+            width,
+            signed=False,
+            target=target,
+        )
 
 
 @pytest.mark.parametrize(
-    ("words", "width", "values"), [(32, 1, 1024), (33, 1, 1024), (32, 1, 1000), (0, 0, 1024),
-                                   (1056, 33, 1024)]
+    ("words", "width", "values"),
+    [(32, 1, 1024), (33, 1, 1024), (32, 1, 1000), (0, 0, 1024), (1056, 33, 1024)],
 )
 def test_fastlanes_checks_first(words: int, width: int, values: int) -> None:
     packed, target = np.zeros(words, np.uint32), np.zeros(values, np.uint32)
     if (words, width, values) == (32, 1, 1024):
         fastlanes.unpack(packed, width, target)
         return
-    with pytest.raises(ValueError, match="bit width|whole chunks"):
+    with pytest.raises(ValueError, match=r"bit width|whole chunks"):
         fastlanes.unpack(packed, width, target)
 
 

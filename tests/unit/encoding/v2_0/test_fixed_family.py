@@ -11,6 +11,7 @@ import pytest
 from pennon.encoding.block import FixedWidthBlock, NullableBlock, VariableBlock
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.rows import Rows
+from pennon.encoding.steps import run
 from pennon.encoding.v2_0 import encodings as e
 from pennon.encoding.v2_0.codecs import CODECS
 from pennon.encoding.v2_0.encodings import BufferRef
@@ -68,7 +69,7 @@ def test_flat_compressed(count: int, scheme: str) -> None:
         data = struct.pack("<I", len(plain)) + pa.Codec("lz4_raw").compress(plain).to_pybytes()
     else:
         data = plain
-    flat = e.Flat(32, B0, e.Compression(scheme.split()[0]))
+    flat = e.Flat(32, B0, e.Compression(scheme.partition(" ")[0]))
     check_contract(flat, [data], pa.array(values))
 
 
@@ -147,8 +148,9 @@ def test_fixed_size_list(count: int) -> None:
     rng = np.random.default_rng(count)
     items = rng.random(count * 4).astype(np.float32)
     expected = pa.FixedSizeListArray.from_arrays(pa.array(items), 4)
-    check_contract(e.NoNulls(e.FixedSizeList(4, e.NoNulls(e.Flat(32, B0)))), [items.tobytes()],
-                   expected)
+    check_contract(
+        e.NoNulls(e.FixedSizeList(4, e.NoNulls(e.Flat(32, B0)))), [items.tobytes()], expected
+    )
 
 
 @pytest.mark.parametrize("count", SIZES)
@@ -219,8 +221,9 @@ def test_packed_struct_of_variable_width_is_refused() -> None:
 
 def pack_plain(values: list[int], width: int) -> bytes:
     """The slow twin of bit packing: one long number."""
-    whole = sum((value & ((1 << width) - 1)) << (number * width)
-                for number, value in enumerate(values))
+    whole = sum(
+        (value & ((1 << width) - 1)) << (number * width) for number, value in enumerate(values)
+    )
     return whole.to_bytes(-(-len(values) * width // 8), "little")
 
 
@@ -253,15 +256,18 @@ def pack_fastlanes(values: np.ndarray, width: int) -> bytes:
         for lane in range(lanes):
             rows = [16 * order[row // 8] + 128 * (row % 8) + lane for row in range(word)]
             whole = sum(int(chunk[place]) << (row * width) for row, place in enumerate(rows))
-            words[:, lane] = [(whole >> (number * word)) & ((1 << word) - 1)
-                              for number in range(width)]
+            words[:, lane] = [
+                (whole >> (number * word)) & ((1 << word) - 1) for number in range(width)
+            ]
         chunks.append(words.tobytes())
     return b"".join(chunks)
 
 
 @pytest.mark.parametrize("count", [0, 1, 1024, 1025, 3000])
-@pytest.mark.parametrize(("word", "width"), [(8, 1), (8, 5), (8, 8), (16, 11), (32, 1), (32, 17),
-                                             (32, 32), (64, 3), (64, 33), (64, 64)])
+@pytest.mark.parametrize(
+    ("word", "width"),
+    [(8, 1), (8, 5), (8, 8), (16, 11), (32, 1), (32, 17), (32, 32), (64, 3), (64, 33), (64, 64)],
+)
 def test_bitpacked_for_non_neg(count: int, word: int, width: int) -> None:
     dtype = np.dtype(f"u{word // 8}")
     high = (1 << width) - 1
@@ -270,9 +276,14 @@ def test_bitpacked_for_non_neg(count: int, word: int, width: int) -> None:
     check_contract(encoding, [pack_fastlanes(values, width)], pa.array(values))
 
 
-@pytest.mark.parametrize(("width", "word"), [(0, 32), (33, 32), (5, 12), (3, 0), (1 << 40, 1 << 40)])
+@pytest.mark.parametrize(
+    ("width", "word"), [(0, 32), (33, 32), (5, 12), (3, 0), (1 << 40, 1 << 40)]
+)
 def test_impossible_widths(width: int, word: int) -> None:
-    for encoding in (e.Bitpacked(width, word, B0, False), e.BitpackedForNonNeg(width, word, B0)):
+    for encoding in (
+        e.Bitpacked(width, word, B0, signed=False),
+        e.BitpackedForNonNeg(width, word, B0),
+    ):
         page = MemoryPage.build(encoding, 2, [bytes(8192)])
         with pytest.raises(FormatError):
             page.decode(pa.int32(), Rows.between(0, 2))
@@ -313,8 +324,6 @@ def test_a_buffer_that_is_not_there() -> None:
 
 def test_offsets_of_fixed_size_binary_are_64_bits() -> None:
     page = MemoryPage.build(e.FixedSizeBinary(e.Flat(8, B0), 1), 2, [b"ab"])
-    from pennon.encoding.steps import run
-
     block = run(CODECS.decode(page.encoding, page.buffers, Rows.between(0, 2)), page.read)
     assert isinstance(block, VariableBlock)
     assert block.offset_bits == 64

@@ -115,7 +115,7 @@ make_venv() {
 
 # The build tools go in first, so that packages without a wheel build with the locked ones.
 install_lock() {
-    pip="$root/$1/bin/python -m pip --quiet install --no-deps --require-hashes"
+    pip="$root/$1/bin/python -m pip -qq install --no-deps --require-hashes --use-pep517"
     awk '/^[a-zA-Z]/ { wanted = /^setuptools==/ } wanted' "$2" >"$1/build-tools.txt"
     [ ! -s "$1/build-tools.txt" ] || $pip -r "$1/build-tools.txt"
     $pip --no-build-isolation -r "$2"
@@ -135,7 +135,7 @@ ensure_pennon() {
     key=$(key_of pyproject.toml setup.py $(find src -name '*.pyx' -o -name '*.pxd'))
     is_done .venv/.stamp-pennon "$key" && has_built_kernels && return 0
     say "building the kernels and installing pennon"
-    .venv/bin/python -m pip --quiet install --no-deps --no-build-isolation -e .
+    .venv/bin/python -m pip -qq install --no-deps --no-build-isolation -e .
     echo "$key" >.venv/.stamp-pennon
 }
 

@@ -21,7 +21,7 @@ DEFAULTS: Mapping[str, str] = {
 def local_session(
     master: str = "local[*]", app_name: str = "pennon", conf: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """Start (or get) a session on this machine.
+    """Start (or get) a session on this machine; ``sc://host`` connects to one elsewhere.
 
     Spark starts its workers with PYSPARK_PYTHON, else with whatever ``python3`` is first on PATH,
     which need not have Pennon installed; so it is set to this interpreter where it is not set.
@@ -30,6 +30,8 @@ def local_session(
 
     for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
         os.environ.setdefault(name, sys.executable)
+    if master.startswith("sc://"):
+        return SparkSession.builder.remote(master).getOrCreate()
     builder = SparkSession.builder.master(master).appName(app_name)
     for key, value in {**DEFAULTS, **(conf or {})}.items():
         builder = builder.config(key, value)

@@ -1,0 +1,1 @@
+"""The command line ``pennon``: `pennon.cli.main` is where it starts."""

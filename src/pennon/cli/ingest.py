@@ -1,0 +1,125 @@
+"""``pennon ingest``: files that Spark reads become a table."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pennon.cli.arguments import Quiet, StorageOptions, Uri, parse_pairs
+from pennon.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+
+class Mode(StrEnum):
+    """What to do about a table that is there."""
+
+    create = "create"
+    append = "append"
+    overwrite = "overwrite"
+
+
+def ingest(
+    source: Annotated[str, typer.Argument(help="A file or folder: CSV, JSON, Parquet, ORC, ...")],
+    uri: Uri,
+    format: Annotated[
+        str | None, typer.Option("--format", help="Spark's name; by the suffix if not given.")
+    ] = None,
+    mode: Annotated[
+        Mode, typer.Option(help="What to do about a table that is there.")
+    ] = Mode.create,
+    master: Annotated[
+        str, typer.Option(help="local[N], spark://host:port, or sc://host for Connect.")
+    ] = "local[*]",
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", "-o", metavar="KEY=VALUE", help="Given to Spark's reader."),
+    ] = None,
+    fixed_size_list: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN=N,...", help="Arrays stored as vectors of N items."),
+    ] = None,
+    max_rows_per_file: Annotated[int | None, typer.Option(min=1)] = None,
+    storage_option: StorageOptions = None,
+    quiet: Quiet = False,
+) -> None:
+    """Read files with Spark and write them as a Lance table."""
+    started = time.monotonic()
+    spark = _session(master)
+    from pennon.spark import ingest as run
+
+    with _progress(spark, quiet):
+        version = run(
+            spark,
+            source,
+            uri,
+            format=format,
+            mode=mode.value,
+            read_options=parse_pairs(option),
+            fixed_size_list=fixed_size_list,
+            max_rows_per_file=max_rows_per_file,
+            storage_options=parse_pairs(storage_option) or None,
+        )
+    if not quiet:
+        _summarize(uri, version, time.monotonic() - started, parse_pairs(storage_option))
+
+
+def _session(master: str) -> Any:
+    try:
+        from pennon.spark import local_session
+    except ImportError as error:
+        message = "ingest needs Spark: pip install 'pennon[spark]'"
+        raise ArgumentError(message) from error
+    spark = local_session(master, "pennon ingest")
+    if not master.startswith("sc://"):
+        spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+@contextmanager
+def _progress(spark: Any, quiet: bool) -> Iterator[None]:
+    """Show Spark's tasks as a bar on stderr while the block runs, if somebody looks."""
+    context = getattr(spark, "_sc", None)  # a Connect session has no context to ask
+    if quiet or context is None or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    done = threading.Event()
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("ingesting", total=None)
+        watcher = threading.Thread(
+            target=_watch, args=(context.statusTracker(), bar, task, done), daemon=True
+        )
+        watcher.start()
+        try:
+            yield
+        finally:
+            done.set()
+            watcher.join()
+
+
+def _watch(tracker: Any, bar: Progress, task: TaskID, done: threading.Event) -> None:
+    """Ask Spark a few times a second how far the running stages are."""
+    while not done.wait(0.2):
+        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        total = sum(stage.numTasks for stage in stages if stage)
+        completed = sum(stage.numCompletedTasks for stage in stages if stage)
+        if total:
+            bar.update(task, total=total, completed=completed)
+
+
+def _summarize(uri: str, version: int, seconds: float, stores: dict[str, str]) -> None:
+    from pennon.dataset import dataset
+
+    rows = dataset(uri, version=version, storage_options=stores or None).count_rows()
+    typer.echo(f"{uri}: version {version}, {rows:,} rows, {seconds:.1f} s")

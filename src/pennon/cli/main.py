@@ -1,0 +1,72 @@
+"""``pennon``: ingest, info, head, versions and inspect.
+
+Each command imports what it needs when it runs, so that ``--help`` answers at once.  An error is
+one line on stderr and exit code 1; how the command line itself was wrong, exit code 2.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from pennon.cli.ingest import ingest
+from pennon.cli.inspect import inspect
+from pennon.cli.table import head, info, versions
+from pennon.errors import LanceError
+
+app = typer.Typer(
+    help="Lance tables and files: make them, look at them.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (ingest, info, head, versions, inspect):
+    app.command()(command)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(version("pennon"))
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Lance tables and files: make them, look at them."""
+
+
+def main() -> None:
+    """Run the command line; the entry point of the ``pennon`` script."""
+    try:
+        app()
+    except BrokenPipeError:
+        # Whoever read our output (``| head``) has seen enough; Python must not try to flush again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except (LanceError, OSError, ValueError, ImportError) as error:
+        fail(error)
+    except Exception as error:
+        if not type(error).__module__.startswith(("pyspark.", "py4j.")):
+            raise
+        fail(error)
+
+
+def fail(error: Exception) -> None:
+    """Print an error as one line, and end with exit code 1."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    typer.echo(f"pennon: {lines[0] if lines else type(error).__name__}", err=True)
+    sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

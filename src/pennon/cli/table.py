@@ -1,0 +1,94 @@
+"""Commands that look at a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pennon.cli.arguments import (
+    StorageOptions,
+    TableVersion,
+    Uri,
+    parse_names,
+    parse_pairs,
+)
+from pennon.cli.show import cell, console, print_table, size
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from pennon.dataset import LanceDataset
+
+
+def info(uri: Uri, at: TableVersion = None, storage_option: StorageOptions = None) -> None:
+    """Show what a table holds: rows, fragments, files, schema."""
+    table = _open(uri, at, storage_option)
+    metadata = _version_metadata(table)
+    facts = {
+        "table": table.uri,
+        "version": f"{table.version} (newest: {table.latest_version})",
+        "file version": table.data_storage_version,
+        "rows": f"{table.count_rows():,}",
+        "fragments": f"{len(table.get_fragments()):,}",
+        "data files": f"{int(metadata['total_data_files']):,}",
+        "size": size(int(metadata["total_files_size"])),
+        "deleted rows": f"{int(metadata['total_deletion_file_rows']):,}",
+    }
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        console().print(f"[dim]{name:<{width}}[/dim]  {value}", soft_wrap=True)
+    print_table(("column", "type", "nullable"), _schema_rows(table.schema), ())
+
+
+def head(
+    uri: Uri,
+    rows: Annotated[int, typer.Option("--rows", "-n", min=0, help="How many rows.")] = 10,
+    columns: Annotated[
+        str | None, typer.Option("--columns", "-c", help="Only these, e.g. a,b.c")
+    ] = None,
+    at: TableVersion = None,
+    storage_option: StorageOptions = None,
+) -> None:
+    """Show the first rows of a table."""
+    found = _open(uri, at, storage_option).head(rows, columns=parse_names(columns))
+    cells = ([cell(value) for value in row.values()] for row in found.to_pylist())
+    numbers = [i for i, field in enumerate(found.schema) if _is_number(field.type)]
+    print_table(found.schema.names, cells, numbers)
+
+
+def versions(uri: Uri, storage_option: StorageOptions = None) -> None:
+    """List the versions of a table."""
+    rows = [
+        (
+            str(each["version"]),
+            f"{each['timestamp']:%Y-%m-%d %H:%M:%S}",
+            f"{int(each['metadata']['total_rows']):,}",
+            f"{int(each['metadata']['total_fragments']):,}",
+            size(int(each["metadata"]["total_files_size"])),
+        )
+        for each in _open(uri, None, storage_option).versions()
+    ]
+    print_table(("version", "time", "rows", "fragments", "size"), rows, (0, 2, 3, 4))
+
+
+def _open(uri: str, at: int | None, storage_option: list[str] | None) -> LanceDataset:
+    from pennon.dataset import dataset
+
+    return dataset(uri, version=at, storage_options=parse_pairs(storage_option) or None)
+
+
+def _version_metadata(table: LanceDataset) -> dict[str, Any]:
+    return table.get_version()["metadata"]
+
+
+def _schema_rows(schema: pa.Schema) -> list[tuple[str, str, str]]:
+    return [(field.name, str(field.type), "" if field.nullable else "not null") for field in schema]
+
+
+def _is_number(data_type: pa.DataType) -> bool:
+    from pyarrow import types
+
+    return bool(
+        types.is_integer(data_type) or types.is_floating(data_type) or types.is_decimal(data_type)
+    )

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import pennon
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pennon.cli.main", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> str:
+    uri = str(tmp_path_factory.mktemp("cli") / "t.lance")
+    rows = pa.table({"id": [1, 2, 3], "word": ["a", None, "[bold]c"]})
+    pennon.write_dataset(rows, uri, data_storage_version="2.0")
+    pennon.write_dataset(rows, uri, mode="append")
+    return uri
+
+
+def test_info_says_what_a_table_holds(table: str) -> None:
+    shown = run("info", table).stdout
+    for part in ("version       2 (newest: 2)", "rows          6", "fragments     2", "int64"):
+        assert part in shown
+
+
+def test_info_of_an_older_version(table: str) -> None:
+    assert "rows          3" in run("info", table, "--at", "1").stdout
+
+
+def test_head_shows_rows_as_they_are(table: str) -> None:
+    shown = run("head", table, "-n", "3").stdout
+    assert "NULL" in shown
+    assert "[bold]c" in shown
+
+
+def test_head_of_one_column(table: str) -> None:
+    shown = run("head", table, "-c", "word").stdout
+    assert "word" in shown
+    assert "id" not in shown
+
+
+def test_versions_lists_each(table: str) -> None:
+    lines = [line.split() for line in run("versions", table).stdout.splitlines()]
+    assert [line[0] for line in lines if line and line[0].isdigit()] == ["1", "2"]
+
+
+def test_inspect_ends_with_the_footer(table: str) -> None:
+    file = next((Path(table) / "data").iterdir())
+    shown = run("inspect", str(file)).stdout
+    assert "footer" in shown
+    assert f"{file.stat().st_size:,}" in shown
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("info", "/no/such/table"),
+        ("head", "TABLE", "-c", "nix"),
+        ("info", "TABLE", "--at", "99"),
+        ("info", "TABLE", "-s", "novalue"),
+        ("inspect", __file__),
+    ],
+)
+def test_an_error_is_one_line_and_exit_code_1(table: str, words: tuple[str, ...]) -> None:
+    done = run(*(table if word == "TABLE" else word for word in words))
+    assert done.returncode == 1
+    assert done.stderr.startswith("pennon: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_help_loads_no_more_than_the_package_does() -> None:
+    code = (
+        "import sys; sys.argv[1:] = ['--help']\n"
+        "try:\n    from pennon.cli.main import main; main()\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'pyspark', 'obstore', 'pandas', 'polars'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.rstrip().endswith("[]")

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import lance
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pennon.file.inspect import NamedRange, describe, inspect_file
+from pennon.file.writer import DataFileWriter
+from pennon.io import open_store
+from pennon.schema.arrow import schema_from_arrow
+
+ROWS = 3_000
+
+
+def every_kind() -> pa.Table:
+    """One column of each encoding that file version 2.0 writes."""
+    numbers = pa.array(range(ROWS), pa.int32())
+    words = pa.array([f"row {i}" for i in range(ROWS)])
+    blob = pa.field("blob", pa.large_binary(), metadata={"lance-encoding:blob": "true"})
+    packed = pa.field(
+        "packed",
+        pa.struct([("x", pa.int32()), ("y", pa.float32())]),
+        metadata={"packed": "true"},
+    )
+    fields = {
+        pa.field("number", pa.int32()): numbers,
+        pa.field("gaps", pa.int64()): pa.array([i if i % 3 else None for i in range(ROWS)]),
+        pa.field("nothing", pa.int64()): pa.nulls(ROWS, pa.int64()),
+        pa.field("flag", pa.bool_()): pa.array([i % 2 == 0 for i in range(ROWS)]),
+        pa.field("word", pa.string()): words,
+        pa.field("few", pa.string()): pa.array([f"w{i % 5}" for i in range(ROWS)]),
+        pa.field("list", pa.list_(pa.int32())): pa.array(
+            [[1] * (i % 3) for i in range(ROWS)], pa.list_(pa.int32())
+        ),
+        pa.field("vector", pa.list_(pa.float32(), 4)): pa.FixedSizeListArray.from_arrays(
+            pa.array(np.arange(ROWS * 4, dtype=np.float32)), 4
+        ),
+        packed: pa.array([{"x": i, "y": 0.5} for i in range(ROWS)], packed.type),
+        blob: pa.array([b"x" * 70] * ROWS, pa.large_binary()),
+    }
+    return pa.table(list(fields.values()), schema=pa.schema(list(fields)))
+
+
+def write_ours(table: pa.Table, folder: Path) -> str:
+    writer = DataFileWriter(
+        open_store(folder).open_writer("ours.lance"),
+        schema_from_arrow(table.schema),
+        data_cache_bytes=4_096,
+    )
+    for batch in table.to_batches(max_chunksize=1_000):
+        writer.write(batch)
+    writer.add_global_buffer(b"something of the writer's own")
+    writer.finish()
+    return "ours.lance"
+
+
+def write_pylance(table: pa.Table, folder: Path) -> str:
+    lance.write_dataset(table, folder / "t", data_storage_version="2.0")
+    (file,) = (folder / "t" / "data").iterdir()
+    return str(file.relative_to(folder))
+
+
+@pytest.fixture(params=[write_ours, write_pylance])
+def ranges(request: pytest.FixtureRequest, tmp_path: Path) -> list[NamedRange]:
+    write: Callable[[pa.Table, Path], str] = request.param
+    source = open_store(tmp_path).open(write(every_kind(), tmp_path))
+    found = inspect_file(source)
+    assert found[-1].end == source.size_bytes
+    return found
+
+
+def test_the_ranges_tile_the_file(ranges: list[NamedRange]) -> None:
+    assert ranges[0].start == 0
+    for before, after in zip(ranges, ranges[1:], strict=False):
+        assert before.end == after.start
+
+
+def test_every_byte_has_an_owner(ranges: list[NamedRange]) -> None:
+    assert {each.kind for each in ranges} == {
+        "page buffer",
+        "blob values",
+        "padding",
+        "global buffer",
+        "column metadata",
+        "column table",
+        "buffer table",
+        "footer",
+    }
+    assert not [each for each in ranges if "not named" in each.detail]
+
+
+def test_padding_is_shorter_than_the_alignment(ranges: list[NamedRange]) -> None:
+    assert all(each.size_bytes < 64 for each in ranges if each.kind == "padding")
+
+
+def test_buffers_are_named_by_column_and_by_use(ranges: list[NamedRange]) -> None:
+    details = [each.detail for each in ranges if each.kind == "page buffer"]
+    for column, use in [
+        ("number", "values"),
+        ("gaps", "validity"),
+        ("word", "bytes"),
+        ("few", "items.bytes"),
+        ("list", "offsets"),
+        ("list.item", "values"),
+        ("packed", "values"),
+    ]:
+        assert any(d.startswith(f"{column}, page 0") and f": {use}" in d for d in details), column
+
+
+def test_an_encoding_on_one_line() -> None:
+    from pennon.encoding.v2_0.encodings import BufferRef, Flat, SomeNulls
+
+    encoding = SomeNulls(Flat(1, BufferRef(0)), Flat(64, BufferRef(1)))
+    assert describe(encoding) == "SomeNulls(Flat(1), Flat(64))"

@@ -29,6 +29,7 @@ import pyarrow as pa
 
 from pennon.encoding.v2_0.blob import encode_blobs
 from pennon.encoding.v2_0.choose import encode_page
+from pennon.encoding.v2_0.dictionary import without_unused_items
 from pennon.encoding.v2_0.encoded import Encoded
 from pennon.encoding.v2_0.encodings import Blob, ColumnEncoding, SimpleStruct, Values
 from pennon.encoding.v2_0.list import encode_list, part_lists
@@ -105,7 +106,7 @@ class Gathered:
         if len(chunks) < 2:  # noqa: PLR2004 - nothing to join
             return chunks
         try:
-            return [pa.concat_arrays(chunks)]
+            return [_joined(chunks)]
         except pa.ArrowInvalid:  # 32-bit offsets or dictionary indices do not reach
             return chunks
 
@@ -221,9 +222,8 @@ class StructColumn:
             yield from child.flush()
 
     def finish(self) -> Iterator[EncodedPage]:
-        """See `ColumnWriter.finish`."""
-        if self.rows:
-            yield EncodedPage(self.column, self.rows, Encoded(SimpleStruct()))
+        """See `ColumnWriter.finish`.  The page is written for no rows, too: the oracle needs it."""
+        yield EncodedPage(self.column, self.rows, Encoded(SimpleStruct()))
         for child in self.children:
             yield from child.finish()
 
@@ -280,6 +280,14 @@ class ListColumn:
         """See `ColumnWriter.tree`."""
         yield self
         yield from self.items.tree()
+
+
+def _joined(chunks: list[pa.Array]) -> pa.Array:
+    """Return arrays as one; dictionaries that were joined may hold more items than rows."""
+    array = pa.concat_arrays(chunks)
+    if isinstance(array, pa.DictionaryArray) and len(array.dictionary) > len(array):
+        return without_unused_items(array)
+    return array
 
 
 def _parts(array: pa.Array, most_bytes: int) -> Iterator[pa.Array]:

@@ -60,7 +60,9 @@ def table():
             "l": pa.array([None if i % 6 == 0 else ["x"] * (i % 3) for i in range(rows)]),
             "st": pa.array([{"a": i, "b": [{"c": i}]} for i in range(rows)]),
             "ll": pa.array([[[i], None, []][: i % 4] for i in range(rows)]),
-            "d": pa.array([None if i % 4 == 0 else f"v{i % 3}" for i in range(rows)]).dictionary_encode(),
+            "d": pa.array(
+                [None if i % 4 == 0 else f"v{i % 3}" for i in range(rows)]
+            ).dictionary_encode(),
             "n": pa.nulls(rows),
             "v": pa.array([[i, None] for i in range(rows)], pa.list_(pa.float32(), 2)),
         }
@@ -70,8 +72,10 @@ def table():
 ONE_VALUE = [
     ("the page's only buffer: 7", "07 00 00 00 00 00 00 00"),
     ("padding to 64", "00 " * 56),
-    ("FileDescriptor: schema with one field a, id 0, parent -1, int64, nullable; 1 row",
-     "0a 1b 0a 19 12 01 61 20 ff ff ff ff ff ff ff ff ff 01 2a 05 69 6e 74 36 34 30 01 38 01 10 01"),
+    (
+        "FileDescriptor: schema with one field a, id 0, parent -1, int64, nullable; 1 row",
+        "0a 1b 0a 19 12 01 61 20 ff ff ff ff ff ff ff ff ff 01 2a 05 69 6e 74 36 34 30 01 38 01 10 01",
+    ),
     ("ColumnMetadata: encoding, direct, an Any of ColumnEncoding", "0a 29 12 27 0a 25 0a 1f"),
     ("/lance.encodings.ColumnEncoding", b"/lance.encodings.ColumnEncoding".hex()),
     ("values {}", "12 02 0a 00"),
@@ -84,8 +88,10 @@ ONE_VALUE = [
     ("global buffer table: 0x1f bytes at 0x40", "40 00 00 00 00 00 00 00 1f 00 00 00 00 00 00 00"),
     ("footer: column metadata, its table, the buffer table", "5f 00 00 00 00 00 00 00"),
     ("", "c8 00 00 00 00 00 00 00 d8 00 00 00 00 00 00 00"),
-    ("1 global buffer, 1 column, version 0.3 (as 2.0 is written), magic",
-     "01 00 00 00 01 00 00 00 00 00 03 00 4c 41 4e 43"),
+    (
+        "1 global buffer, 1 column, version 0.3 (as 2.0 is written), magic",
+        "01 00 00 00 01 00 00 00 00 00 03 00 4c 41 4e 43",
+    ),
 ]
 
 
@@ -97,10 +103,18 @@ def test_one_value_makes_these_bytes(store):
 
 def test_what_a_manifest_says(store):
     """Fields of packed structs have no column and are not listed, as the oracle does it."""
-    fields = [PACKED, pa.field("l", pa.list_(pa.int8())), pa.field("s", pa.struct([("a", pa.int8())]))]
+    fields = [
+        PACKED,
+        pa.field("l", pa.list_(pa.int8())),
+        pa.field("s", pa.struct([("a", pa.int8())])),
+    ]
     batch = pa.record_batch(
-        [pa.array([{"x": 1, "y": 2}], PACKED.type), pa.array([[1]], fields[1].type),
-         pa.array([{"a": 1}], fields[2].type)], schema=pa.schema(fields)
+        [
+            pa.array([{"x": 1, "y": 2}], PACKED.type),
+            pa.array([[1]], fields[1].type),
+            pa.array([{"a": 1}], fields[2].type),
+        ],
+        schema=pa.schema(fields),
     )
     written = write(store, [batch])
     assert written.field_ids == (0, 3, 4, 5, 6)
@@ -180,12 +194,24 @@ def test_global_buffers_and_metadata(store):
 
 def test_dictionaries_that_differ_by_batch(store):
     batches = [
-        pa.record_batch({"d": pa.array([f"{b}-{i}" for i in range(100)]).dictionary_encode()})
-        .cast(pa.schema([("d", pa.dictionary(pa.int8(), pa.string()))]))
+        pa.record_batch({"d": pa.array([f"{b}-{i}" for i in range(100)]).dictionary_encode()}).cast(
+            pa.schema([("d", pa.dictionary(pa.int8(), pa.string()))])
+        )
         for b in range(3)
     ]
     write(store, batches)
     assert read(store)["d"] == [f"{b}-{i}" for b in range(3) for i in range(100)]
+
+
+def test_joined_dictionaries_keep_no_more_items_than_they_need(store):
+    names = pa.array([f"v{i}" for i in range(1000)])
+    batches = [
+        pa.record_batch({"d": pa.DictionaryArray.from_arrays(pa.array([i, None]), names)})
+        for i in (5, 900)
+    ]
+    written = write(store, batches)
+    assert written.size_bytes < 1500
+    assert read(store)["d"] == ["v5", None, "v900", None]
 
 
 REFUSED = [

@@ -110,3 +110,17 @@ def _null_as_item(array: pa.DictionaryArray) -> tuple[pa.Array, pa.Array]:
         message = f"no index of type {indices.type} is left for NULL beside {null_item} items"
         raise UnsupportedError(message)
     return pc.fill_null(indices, pa.scalar(null_item, indices.type)), items
+
+
+def without_unused_items(array: pa.DictionaryArray) -> pa.DictionaryArray:
+    """Return the same rows without the items that none of them names, in the same order."""
+    indices = pc.fill_null(array.indices, 0).to_numpy()
+    used = np.zeros(len(array.dictionary), np.bool_)
+    used[indices[array.indices.is_valid().to_numpy(zero_copy_only=False)]] = True
+    renumbered = (used.cumsum() - 1)[indices] if len(used) else indices
+    missing = array.indices.is_null().to_numpy(zero_copy_only=False)
+    return pa.DictionaryArray.from_arrays(
+        pa.array(renumbered.astype(indices.dtype), array.indices.type, mask=missing),
+        array.dictionary.take(pa.array(np.flatnonzero(used))),
+        ordered=array.type.ordered,
+    )

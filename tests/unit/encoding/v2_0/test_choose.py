@@ -135,6 +135,15 @@ def test_items_of_null_vectors_are_zero_and_need_no_validity():
     assert inner.buffers[1].to_pybytes() == bytes([0b111101])
 
 
+def test_vectors_of_nothing_but_null_items_need_no_values():
+    """Whatever lies under the NULL row, no item that can be seen has a value."""
+    for hidden in (None, [7, 7]):
+        items = pa.array([None, None, *(hidden or [None, None])], pa.int16())
+        array = pa.FixedSizeListArray.from_arrays(items, 2, mask=pa.array([False, True]))
+        encoding = encode_page(array, {}).encoding
+        assert encoding == SomeNulls(Flat(1, BufferRef(0)), FixedSizeList(2, AllNulls()))
+
+
 def test_packed_struct_lies_row_by_row():
     kind = pa.struct([("x", pa.int8()), ("y", pa.int32()), ("z", pa.list_(pa.int16(), 2))])
     rows = [{"x": i % 100, "y": -i, "z": [i, i + 1]} for i in range(200)]

@@ -1,0 +1,136 @@
+"""`pennon.file` as users of ``lance.file`` know it."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from pennon.encoding.rows import Rows
+from pennon.errors import ArgumentError, NotFoundError
+from pennon.file import LanceFileReader, LanceFileWriter
+from pennon.file.facade import split_path, window_of
+
+TABLE = pa.table({"a": range(1000), "s": [f"s{i}" for i in range(1000)]}).append_column(
+    "n", pa.array([{"x": i, "y": [i]} for i in range(1000)])
+)
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "f.lance"
+    with LanceFileWriter(path, TABLE.schema, version="2.0") as writer:
+        writer.write_batch(TABLE)
+    return path
+
+
+def test_read_all(path):
+    reader = LanceFileReader(str(path))
+    assert reader.num_rows() == 1000
+    assert reader.read_all().to_table().equals(TABLE)
+    sizes = [batch.num_rows for batch in reader.read_all(batch_size=300).to_batches()]
+    assert sizes == [300, 300, 300, 100]
+
+
+def test_batches_cross_windows(path, monkeypatch):
+    monkeypatch.setattr("pennon.file.facade.WINDOW_BYTES", 1000)
+    reader = LanceFileReader(path)
+    batches = list(reader.read_all(batch_size=70).to_batches())
+    assert [batch.num_rows for batch in batches] == [70] * 14 + [20]
+    assert pa.Table.from_batches(batches).equals(TABLE)
+    taken = reader.take_rows(range(1, 999, 2), batch_size=7).to_table()
+    assert taken.equals(TABLE.take(pa.array(range(1, 999, 2))))
+
+
+def test_read_range_and_take_rows(path):
+    reader = LanceFileReader(path, columns=["n.x", "a"])
+    assert reader.read_range(5, 2).to_table().to_pylist() == [
+        {"n": {"x": i}, "a": i} for i in (5, 6)
+    ]
+    assert reader.take_rows([3, 999]).to_table()["a"].to_pylist() == [3, 999]
+    assert reader.take_rows([]).to_table().num_rows == 0
+    assert reader.read_range(1000, 0).to_table().num_rows == 0
+
+
+def test_what_cannot_be_asked(path):
+    reader = LanceFileReader(path)
+    for ask in (
+        lambda: reader.read_range(999, 2),
+        lambda: reader.read_range(-1, 1),
+        lambda: reader.take_rows([1000]),
+        lambda: reader.take_rows([-1]),
+        lambda: reader.take_rows([2, 1]),
+        lambda: reader.take_rows([1, 1]),
+        lambda: reader.read_all(batch_size=0),
+        lambda: reader.read_global_buffer(1),
+        lambda: LanceFileReader(path, columns=[]),
+    ):
+        with pytest.raises(ArgumentError):
+            ask()
+    with pytest.raises(ArgumentError, match="zz"):
+        LanceFileReader(path, columns=["zz"])
+    with pytest.raises(NotFoundError):
+        LanceFileReader(path.with_name("other.lance"))
+
+
+def test_metadata_and_statistics(path):
+    reader = LanceFileReader(path)
+    metadata = reader.metadata()
+    assert metadata.schema == TABLE.schema
+    assert (metadata.num_rows, metadata.major_version, metadata.minor_version) == (1000, 0, 3)
+    assert [len(column.pages) for column in metadata.columns] == [1] * 6
+    first = metadata.columns[0].pages[0]
+    assert (first.buffers[0].position, first.buffers[0].size) == (0, 8000)
+    assert "Flat" in first.encoding
+    statistics = reader.file_statistics().columns
+    assert (statistics[0].num_pages, statistics[0].size_bytes) == (1, 8000)
+    assert statistics[1].size_bytes == 8000 + sum(map(len, TABLE["s"].to_pylist()))
+    assert reader.read_global_buffer(0)
+
+
+def test_schema_from_the_first_batch(tmp_path):
+    writer = LanceFileWriter(tmp_path / "f.lance")
+    writer.add_schema_metadata("early", "1")
+    with pytest.raises(ArgumentError, match="schema is unknown"):
+        writer.add_global_buffer(b"x")
+    writer.write_batch(TABLE.to_batches()[0])
+    assert writer.add_global_buffer(b"xyz") == 1
+    writer.add_schema_metadata("late", "2")
+    assert (writer.close(), writer.close(), writer.closed) == (1000, None, True)
+    reader = LanceFileReader(tmp_path / "f.lance")
+    assert reader.read_global_buffer(1) == b"xyz"
+    assert reader.metadata().schema.metadata == {b"early": b"1", b"late": b"2"}
+
+
+def test_no_schema_and_no_rows_is_no_file(tmp_path):
+    with pytest.raises(ArgumentError, match="schema is unknown"):
+        LanceFileWriter(tmp_path / "f.lance").close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_block_that_fails_leaves_no_file(tmp_path):
+    with pytest.raises(KeyError), LanceFileWriter(tmp_path / "f.lance", TABLE.schema):
+        raise KeyError
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "parts"),
+    [
+        ("/a/b.lance", ("/a", "b.lance")),
+        ("b.lance", (".", "b.lance")),
+        ("/b.lance", ("/", "b.lance")),
+        ("memory://x/a/b", ("memory://x/a", "b")),
+    ],
+)
+def test_split_path(path, parts):
+    assert split_path(path) == parts
+
+
+def test_window_of_ranges():
+    import numpy as np
+
+    rows = Rows.ranges(np.array([1, 10, 20]), np.array([4, 11, 25]))
+    everything = rows.indices().tolist()
+    for first in range(10):
+        for end in range(first, 10):
+            assert window_of(rows, first, end).indices().tolist() == everything[first:end]

@@ -15,7 +15,7 @@ from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
 from pennon.schema.field import Schema
 from pennon.table import transaction as table
 
-COMMIT_MESSAGE_KEY = "lance.commit.message"
+COMMIT_MESSAGE_KEY = "__lance_commit_message"
 
 
 def _check_fragments(fragments: Any) -> None:

@@ -1,0 +1,100 @@
+"""Tables that old releases of Lance wrote: what their README says of them holds."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import pennon
+from pennon.errors import LanceError, NotFoundError, UnsupportedError
+
+DATASETS = Path(__file__).parent / "datasets"
+
+# folder, latest version, rows
+READABLE = [
+    ("v0.13.0/0.13.0_string_encoding.lance", 1, 3),
+    ("v0.15.0/v2_no_files.lance", 1, 0),
+    ("v0.15.0/v2_with_files.lance", 1, 3),
+    # The manifest says 0.1, but the files are of the preview of 2.0, marked (0, 3).
+    ("v0.16.0/wrong_data_version_can_fix.lance", 2, 3),
+    ("v0.18.2/index_no_details.lance", 2, 100),
+    ("v0.20.0/old_btree_bitmap_indices.lance", 3, 4),
+    ("v0.21.0/bad_index_fragment_bitmap", 4, 288),
+    ("0.27.0/legacy_fts_index", 2, 3),
+    ("v0.27.1/pq_in_schema", 2, 512),
+    ("0.36.0/btree_in_index_pkg.lance", 2, 1000),
+]
+VERSION_0_1 = [
+    ("v0.7.5/with_deletions", 2),
+    ("v0.8.0/migrated_from_v0.7.5", 3),
+    ("v0.8.14/corrupt_index", 5),
+    ("v0.10.5/corrupt_schema", 6),
+    ("v0.15.0/v1_with_files.lance", 1),
+    ("v0.16.0/wrong_data_version_no_fix.lance", 2),
+]
+
+
+@pytest.mark.parametrize(("folder", "version", "rows"), READABLE)
+def test_version_2_0_reads_whole(folder: str, version: int, rows: int) -> None:
+    table = pennon.dataset(DATASETS / folder)
+    assert table.version == table.latest_version == version
+    assert table.count_rows() == rows
+    read = table.to_table()
+    assert read.num_rows == rows
+    assert read.schema == table.schema
+    assert sum(batch.num_rows for batch in table.to_batches(batch_size=7)) == rows
+    order = list(range(rows))[::-1]
+    assert table.take(order).to_pylist() == read.to_pylist()[::-1]
+    table.validate()
+    assert [at["version"] for at in table.versions()][-1] == version
+
+
+@pytest.mark.parametrize(("folder", "version"), VERSION_0_1)
+def test_version_0_1_says_what_it_is(folder: str, version: int) -> None:
+    table = pennon.dataset(DATASETS / folder)
+    assert table.version == version
+    assert len(table.schema) > 0
+    with pytest.raises(UnsupportedError, match=r"0\.1"):
+        table.to_table()
+
+
+@pytest.mark.parametrize("folder", ["v0.5.9/no_fragments", "v0.15.0/v1_no_files.lance"])
+def test_no_fragments_no_rows(folder: str) -> None:
+    table = pennon.dataset(DATASETS / folder)
+    assert table.count_rows() == 0
+    assert table.to_table().schema == table.schema
+
+
+@pytest.mark.parametrize(
+    ("folder", "version", "fragments"),
+    [
+        ("v0.5.9/dataset_with_fragments", 3, 3),
+        ("v0.30.0_pre_created_at/index_without_created_at", 2, 1),
+    ],
+)
+def test_missing_data_file_matters_only_when_rows_are_read(
+    folder: str, version: int, fragments: int
+) -> None:
+    table = pennon.dataset(DATASETS / folder)
+    assert table.version == version
+    assert len(table.get_fragments()) == fragments
+    assert len(table.schema) > 0
+    with pytest.raises(NotFoundError, match=r"data/.*\.lance"):
+        table.to_table()
+
+
+def test_missing_data_file_of_version_2_0(tmp_path: Path) -> None:
+    copy = tmp_path / "t.lance"
+    shutil.copytree(DATASETS / "v0.15.0/v2_with_files.lance", copy)
+    for file in (copy / "data").iterdir():
+        file.unlink()
+    table = pennon.dataset(copy)
+    assert table.count_rows() == 3
+    assert table.versions()[0]["metadata"]["total_rows"] == "3"
+    for read in (table.to_table, lambda: table.take([0]), lambda: list(table.to_batches())):
+        with pytest.raises(NotFoundError, match=r"data/.*\.lance"):
+            read()
+    with pytest.raises(LanceError):
+        table.validate()

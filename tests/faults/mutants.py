@@ -1,0 +1,168 @@
+"""Damage bytes on purpose, read what is left, and judge what the reader did.
+
+Run as a program, this is the child process of `test_mutants`: a crash of the reader ends the child
+and not the test run.  It prints one JSON object a line: first ``{"mutant": ...}`` before each try
+(so that the last line names the mutant that killed it), then a summary.
+
+A try is right when it ends in one of our typed errors, or in rows that Arrow finds valid.  Files
+have no checksums: a flipped bit of a value is a different value, and no reader can tell.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import resource
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from pennon.errors import LanceError
+
+SECONDS_PER_TRY = 5
+SPARE_BYTES = 256 << 20
+ADDRESS_SPACE = 2 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One way to damage one file: ``edits`` are (position, new byte), then cut to ``size_bytes``."""
+
+    file: str
+    kind: str
+    edits: tuple[tuple[int, int], ...]
+    size_bytes: int
+
+    def apply(self, data: bytes) -> bytes:
+        """Return the damaged bytes."""
+        changed = bytearray(data)
+        for position, value in self.edits:
+            changed[position] = value
+        return bytes(changed[: self.size_bytes])
+
+
+def mutants_of(
+    name: str, data: bytes, regions: list[tuple[int, int]], seed: int, count: int
+) -> Iterator[Mutant]:
+    """Yield ``count`` mutants of one file: cuts, and edits that fall within ``regions``.
+
+    A region is a half-open range of positions; each gets the same share, however small, so that
+    forty bytes of footer are tried as often as a megabyte of pages.
+    """
+    rng = random.Random(f"{name}:{seed}")
+    for number in range(count):
+        start, end = regions[number % len(regions)]
+        position = rng.randrange(start, end)
+        match rng.randrange(6):
+            case 0:
+                yield Mutant(name, "cut", (), position)
+            case 1 | 2:
+                flipped = data[position] ^ (1 << rng.randrange(8))
+                yield Mutant(name, "flip", ((position, flipped),), len(data))
+            case 3:
+                yield Mutant(
+                    name, "byte", ((position, rng.choice((0, 1, 0x7F, 0x80, 0xFF))),), len(data)
+                )
+            case 4:
+                stop = min(position + rng.choice((2, 4, 8)), end)
+                value = rng.choice((0, 0xFF))
+                edits = tuple((at, value) for at in range(position, stop))
+                yield Mutant(name, "run", edits, len(data))
+            case _:
+                many = tuple(
+                    (rng.randrange(start, end), rng.randrange(256))
+                    for _ in range(rng.randrange(2, 9))
+                )
+                yield Mutant(name, "noise", many, len(data))
+
+
+REFUSED = "refused"
+
+
+def judge(read: Callable[[], list[pa.Table]]) -> str | None:
+    """Read; return None for valid rows, REFUSED for a typed error, else what went wrong."""
+    signal.alarm(SECONDS_PER_TRY)
+    try:
+        for table in read():
+            table.validate(full=True)
+    except LanceError:
+        return REFUSED
+    except BaseException:  # noqa: BLE001 - anything else is what we look for
+        return traceback.format_exc()
+    finally:
+        signal.alarm(0)
+    return None
+
+
+def _timed_out(_signal: int, _frame: object) -> None:
+    raise TimeoutError
+
+
+def read_dataset(uri: str) -> list[pa.Table]:
+    """Read a table whole, by rows and by column."""
+    import pennon
+
+    dataset = pennon.dataset(uri)
+    found = [dataset.to_table(with_row_id=True)]
+    rows = dataset.count_rows()
+    found.append(dataset.take([rows - 1, 0, rows // 2]))
+    found.extend(
+        dataset.to_table(columns=[name], offset=rows // 3) for name in dataset.schema.names
+    )
+    return found
+
+
+def read_file(path: str) -> list[pa.Table]:
+    """Read a data file whole, a range of it and some rows."""
+    from pennon.file import LanceFileReader
+
+    reader = LanceFileReader(path)
+    rows = reader.num_rows()
+    return [
+        reader.read_all().to_table(),
+        reader.read_range(rows // 3, rows // 3).to_table(),
+        reader.take_rows([0, rows // 2, rows - 1]).to_table(),
+    ]
+
+
+def run(folder: Path, plan: Path) -> None:
+    """Try all mutants of a plan; the damaged file is written in place and put back."""
+    signal.signal(signal.SIGALRM, _timed_out)
+    job = json.loads(plan.read_text())
+    originals = {name: (folder / name).read_bytes() for name in job["files"]}
+    reader = {"dataset": read_dataset, "file": read_file}[job["reader"]]
+    if problem := judge(lambda: reader(job["target"])):
+        sys.exit(f"the undamaged file does not read:\n{problem}")
+    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+    before = _peak_bytes()
+    tried, refused, problems = 0, 0, []
+    for name, data in originals.items():
+        regions = [tuple(region) for region in job["files"][name]] or [(0, len(data))]
+        for mutant in mutants_of(name, data, regions, job["seed"], job["count"]):
+            print(json.dumps({"mutant": asdict(mutant)}), flush=True)
+            (folder / name).unlink()  # a reader may still map the old file: never write into it
+            (folder / name).write_bytes(mutant.apply(data))
+            tried += 1
+            problem = judge(lambda: reader(job["target"]))
+            refused += problem == REFUSED
+            if problem not in {None, REFUSED}:
+                problems.append({"mutant": asdict(mutant), "problem": problem})
+        (folder / name).unlink()
+        (folder / name).write_bytes(data)
+    largest = max(map(len, originals.values()))
+    over = _peak_bytes() - before - largest
+    summary = {"tried": tried, "refused": refused, "problems": problems, "bytes_over_file": over}
+    print(json.dumps(summary), flush=True)
+
+
+def _peak_bytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+if __name__ == "__main__":
+    run(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -25,6 +25,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any, Final
 
 import pyarrow as pa
@@ -133,7 +134,7 @@ def _number(data: bytes) -> str:
 
 def _float_text(value: float) -> str:
     """Return the shortest text that reads back as ``value``, exponents without leading zero."""
-    if value != value or value in (float("inf"), float("-inf")):
+    if not isfinite(value):
         return "null"
     return repr(value).replace("e-0", "e-")
 

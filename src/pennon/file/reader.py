@@ -20,6 +20,7 @@ import pyarrow as pa
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps, run
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
+from pennon.file.columns import read_field, read_fields
 from pennon.file.footer import FOOTER_BYTES, Footer, parse_footer, parse_table
 from pennon.file.layout import columns_of_schema
 from pennon.file.wire import Column, parse_column, parse_file_descriptor
@@ -132,16 +133,12 @@ class DataFile:
         one for most types, two for strings and lists, one more for each list inside a list.
         Raises FormatError, UnsupportedError, ArgumentError if there are no such rows.
         """
-        from pennon.file.columns import read_field
-
         return read_field(self, field, column_of, rows)
 
     def read_rows(
         self, fields: Sequence[Field], column_of: Mapping[FieldId, int], rows: Rows
     ) -> list[list[pa.Array]]:
         """Read several fields side by side, in as few rounds as the slowest of them takes."""
-        from pennon.file.columns import read_fields
-
         return run(read_fields(self, fields, column_of, rows), self.source.read)
 
     def _parse_column(self, index: int, extent: Extent, buffer: pa.Buffer) -> Column:

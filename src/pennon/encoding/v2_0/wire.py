@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from google.protobuf.message import DecodeError
+from google.protobuf.unknown_fields import UnknownFieldSet
 
 from pennon.encoding.v2_0 import encodings as e
 from pennon.errors import FormatError, UnsupportedError
@@ -97,8 +98,6 @@ def column_encoding_from(message: pb.ColumnEncoding, depth: int = 0) -> e.Column
 
 def _unknown_arm(message: pb.ArrayEncoding | pb.ColumnEncoding, what: str) -> Exception:
     """Return the error for a oneof of which no arm that we know is set."""
-    from google.protobuf.unknown_fields import UnknownFieldSet
-
     unknown = UnknownFieldSet(message)
     if len(unknown) > 0:
         return UnsupportedError(f"unknown {what} (field {unknown[0].field_number} of the oneof)")

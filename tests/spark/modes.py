@@ -1,0 +1,96 @@
+"""The same story in every run mode, as a program of its own: ``python -m tests.spark.modes``.
+
+PySpark holds one session a process, classic or Connect, so each mode gets a process.  The program
+prints one line of JSON with what it saw; `test_modes` judges it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CONF = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.log.level": "ERROR",
+}
+
+
+def start(mode: str) -> SparkSession:
+    """Start a session; ``connect`` brings up a Connect server on a free port and talks to it."""
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYTHONWARNINGS"] = "ignore"
+    if mode != "connect":
+        builder = SparkSession.builder.master(mode)
+    else:
+        os.environ["SPARK_TESTING"] = "1"  # a free port, not 15002
+        builder = SparkSession.builder.remote("local[2]")
+    for key, value in CONF.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def tell(spark: SparkSession, mode: str, parquet: Path, folder: Path) -> dict[str, Any]:
+    """Write the demo's tables from Parquet, ask the demo's questions, append, travel, prune."""
+    import pennon.spark
+    from demo.flights import QUERIES, TABLES, answer, use_tables
+
+    for name in TABLES:
+        rows = spark.read.parquet(str(parquet / f"{name}.parquet"))
+        if name == "flights":
+            rows = rows.repartition(4)
+        rows.write.format("lance").mode("append").save(str(folder / f"{name}.lance"))
+    answers = {}
+    for query in QUERIES:
+        use_tables(spark, folder, "lance")
+        ours = answer(spark, query)
+        use_tables(spark, parquet, "parquet")
+        answers[query.title] = bool(len(ours) and ours.equals(answer(spark, query)))
+    uri = str(folder / "flights.lance")
+    use_tables(spark, folder, "lance")
+    spark.sql("INSERT INTO airlines VALUES ('ZZ', 'Test Air')")
+    reader = spark.read.format("lance")
+    return {
+        "mode": mode,
+        "answers": answers,
+        "inserted": reader.load(str(folder / "airlines.lance")).where("carrier = 'ZZ'").count(),
+        "travelled": reader.option("version", 1).load(str(folder / "airlines.lance")).count(),
+        "pruned": spark.read.format("lance").schema("origin string").load(uri).columns,
+        "read": pennon.spark.read(spark, uri, ["distance"]).groupBy().sum().collect()[0][0],
+        "written": pennon.spark.write(
+            spark.range(10).repartition(2), str(folder / "range.lance")
+        ),
+        "message": message_of_a_missing_table(spark, folder),
+    }
+
+
+def message_of_a_missing_table(spark: SparkSession, folder: Path) -> str:
+    """Return what the user sees."""
+    try:
+        spark.read.format("lance").load(str(folder / "nothing.lance")).count()
+    except Exception as error:  # noqa: BLE001 - every mode has its own class
+        return str(error)
+    return ""
+
+
+def main() -> None:
+    """Run one mode: ``MODE PARQUET_FOLDER FOLDER``."""
+    mode, parquet, folder = sys.argv[1:]
+    spark = start(mode)
+    seen = tell(spark, mode, Path(parquet), Path(folder))
+    print(json.dumps(seen), flush=True)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

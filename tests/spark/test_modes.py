@@ -1,0 +1,55 @@
+"""Classic, separate executor processes, Connect: the same tables, the same answers.
+
+Nothing is registered: ``format("lance")`` is found because the package is installed.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import pennon
+from demo.flights import TABLES, find_csv_files
+
+ROOT = Path(__file__).parents[2]
+MODES = ("local[2]", "local-cluster[2,1,1024]", "connect")
+
+
+@pytest.fixture(scope="module")
+def parquet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo's tables as Parquet files, made without Spark."""
+    folder = tmp_path_factory.mktemp("parquet")
+    files = find_csv_files(folder)
+    for name in TABLES:
+        times = ["time_hour"] if name in ("flights", "weather") else []
+        frame = pd.read_csv(files[name], parse_dates=times)
+        frame.to_parquet(folder / f"{name}.parquet", coerce_timestamps="us")
+    return folder
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_mode_gives_the_answers_of_parquet(mode: str, parquet: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.spark.modes", mode, str(parquet), str(tmp_path)]
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    seen = json.loads(done.stdout.splitlines()[-1])
+    flights = pq.read_table(parquet / "flights.parquet")
+    airlines = pq.read_table(parquet / "airlines.parquet").num_rows
+    assert all(seen["answers"].values()), seen["answers"]
+    assert len(seen["answers"]) == 4
+    assert (seen["inserted"], seen["travelled"]) == (1, airlines)
+    assert seen["pruned"] == ["origin"]
+    assert seen["read"] == sum(flights.column("distance").to_pylist())
+    assert seen["written"] == 1
+    assert "there is no Lance table at" in seen["message"]
+    table = pennon.dataset(str(tmp_path / "flights.lance"))
+    assert (table.version, len(table.get_fragments())) == (1, 4)
+    assert table.count_rows() == flights.num_rows

@@ -22,7 +22,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
+import pennon
 from pennon.errors import LanceError
+from pennon.file import LanceFileReader
 
 SECONDS_PER_TRY = 5
 SPARE_BYTES = 256 << 20
@@ -105,8 +107,6 @@ def _timed_out(_signal: int, _frame: object) -> None:
 
 def read_dataset(uri: str) -> list[pa.Table]:
     """Read a table whole, by rows and by column."""
-    import pennon
-
     dataset = pennon.dataset(uri)
     found = [dataset.to_table(with_row_id=True)]
     rows = dataset.count_rows()
@@ -119,8 +119,6 @@ def read_dataset(uri: str) -> list[pa.Table]:
 
 def read_file(path: str) -> list[pa.Table]:
     """Read a data file whole, a range of it and some rows."""
-    from pennon.file import LanceFileReader
-
     reader = LanceFileReader(path)
     rows = reader.num_rows()
     return [

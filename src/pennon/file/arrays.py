@@ -19,7 +19,9 @@ def check_array(array: pa.Array, field: Field, path: str) -> pa.Array:
     forbids.
     """
     if field.logical_type == "json":
-        message = f"column {path!r} is JSON, which Pennon cannot write yet; large_binary or string can"
+        message = (
+            f"column {path!r} is JSON, which Pennon cannot write yet; large_binary or string can"
+        )
         raise UnsupportedError(message, where=Breadcrumb(column=path))
     if isinstance(array, pa.ExtensionArray):
         array = array.storage

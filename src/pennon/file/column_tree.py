@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
+
 import pyarrow as pa
 
 from pennon.file.layout import fields_with_columns
@@ -18,6 +19,7 @@ from pennon.file.pages import (
 )
 from pennon.schema.check import is_blob, is_packed
 from pennon.schema.field import Field, Schema
+
 
 @dataclass(slots=True)
 class ColumnTree:

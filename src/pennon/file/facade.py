@@ -126,9 +126,7 @@ class LanceFileReader:
         batches = self._batches(rows[0], schema, batch_size)
         return ReaderResults(pa.RecordBatchReader.from_batches(schema, batches))
 
-    def _batches(
-        self, rows: Rows, schema: pa.Schema, batch_size: int
-    ) -> Iterator[pa.RecordBatch]:
+    def _batches(self, rows: Rows, schema: pa.Schema, batch_size: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows in batches; they are read in windows of many batches."""
         row_bytes = max(self._file.source.size_bytes // max(self._file.num_rows, 1), 1)
         window = max(WINDOW_BYTES // row_bytes // batch_size, 1) * batch_size
@@ -141,10 +139,7 @@ class LanceFileReader:
     def _read(self, rows: Rows, schema: pa.Schema) -> pa.RecordBatch:
         """Read rows into one batch."""
         chunks = self._file.read_rows(self._schema.fields, self._file.column_of, rows)
-        columns = [
-            parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
-            for parts in chunks
-        ]
+        columns = [parts[0] if len(parts) == 1 else pa.concat_arrays(parts) for parts in chunks]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
@@ -164,7 +159,7 @@ class LanceFileWriter:
         version: str | None = None,
         storage_options: Mapping[str, str] | None = None,
         max_page_bytes: int | None = None,
-        **_ignored: Any,  # noqa: ANN401 - options of pylance that change nothing here
+        **_ignored: Any,
     ) -> None:
         self._folder, self._name = split_path(path)
         self._store = open_store(self._folder, storage_options)

@@ -103,7 +103,7 @@ class Gathered:
     def take(self) -> list[pa.Array]:
         """Return all rows and begin anew: one array, unless Arrow cannot join what has gathered."""
         chunks, self.chunks, self.size_bytes = self.chunks, [], 0
-        if len(chunks) < 2:  # noqa: PLR2004 - nothing to join
+        if len(chunks) < 2:
             return chunks
         try:
             return [_joined(chunks)]

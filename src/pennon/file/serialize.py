@@ -65,9 +65,7 @@ def serialize_table(extents: Sequence[Extent]) -> bytes:
     return b"".join(_ENTRY.pack(extent.position, extent.size_bytes) for extent in extents)
 
 
-def serialize_footer(
-    first_column: int, column_table: Extent, buffer_table: Extent
-) -> bytes:
+def serialize_footer(first_column: int, column_table: Extent, buffer_table: Extent) -> bytes:
     """Return the last 40 bytes of a file."""
     return _FOOTER.pack(
         first_column,

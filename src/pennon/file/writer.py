@@ -1,7 +1,7 @@
-"""Writing a data file of version 2.0, front to back, in memory bounded by its pages.
+r"""Writing a data file of version 2.0, front to back, in memory bounded by its pages.
 
     page buffers, each at a multiple of 64 bytes      while batches come in
-    schema and row count (global buffer 0)            \\
+    schema and row count (global buffer 0)            \
     column metadata, one after the other               | at the end
     column table, global buffer table, footer         /
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -16,14 +20,14 @@ TABLE = pa.table({"a": range(1000), "s": [f"s{i}" for i in range(1000)]}).append
 
 
 @pytest.fixture
-def path(tmp_path):
+def path(tmp_path: Path) -> Any:
     path = tmp_path / "f.lance"
     with LanceFileWriter(path, TABLE.schema, version="2.0") as writer:
         writer.write_batch(TABLE)
     return path
 
 
-def test_read_all(path):
+def test_read_all(path: Path) -> None:
     reader = LanceFileReader(str(path))
     assert reader.num_rows() == 1000
     assert reader.read_all().to_table().equals(TABLE)
@@ -31,7 +35,7 @@ def test_read_all(path):
     assert sizes == [300, 300, 300, 100]
 
 
-def test_batches_cross_windows(path, monkeypatch):
+def test_batches_cross_windows(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pennon.file.facade.WINDOW_BYTES", 1000)
     reader = LanceFileReader(path)
     batches = list(reader.read_all(batch_size=70).to_batches())
@@ -41,7 +45,7 @@ def test_batches_cross_windows(path, monkeypatch):
     assert taken.equals(TABLE.take(pa.array(range(1, 999, 2))))
 
 
-def test_read_range_and_take_rows(path):
+def test_read_range_and_take_rows(path: Path) -> None:
     reader = LanceFileReader(path, columns=["n.x", "a"])
     assert reader.read_range(5, 2).to_table().to_pylist() == [
         {"n": {"x": i}, "a": i} for i in (5, 6)
@@ -51,7 +55,7 @@ def test_read_range_and_take_rows(path):
     assert reader.read_range(1000, 0).to_table().num_rows == 0
 
 
-def test_what_cannot_be_asked(path):
+def test_what_cannot_be_asked(path: Path) -> None:
     reader = LanceFileReader(path)
     for ask in (
         lambda: reader.read_range(999, 2),
@@ -72,7 +76,7 @@ def test_what_cannot_be_asked(path):
         LanceFileReader(path.with_name("other.lance"))
 
 
-def test_metadata_and_statistics(path):
+def test_metadata_and_statistics(path: Path) -> None:
     reader = LanceFileReader(path)
     metadata = reader.metadata()
     assert metadata.schema == TABLE.schema
@@ -87,7 +91,7 @@ def test_metadata_and_statistics(path):
     assert reader.read_global_buffer(0)
 
 
-def test_schema_from_the_first_batch(tmp_path):
+def test_schema_from_the_first_batch(tmp_path: Path) -> None:
     writer = LanceFileWriter(tmp_path / "f.lance")
     writer.add_schema_metadata("early", "1")
     with pytest.raises(ArgumentError, match="schema is unknown"):
@@ -101,13 +105,13 @@ def test_schema_from_the_first_batch(tmp_path):
     assert reader.metadata().schema.metadata == {b"early": b"1", b"late": b"2"}
 
 
-def test_no_schema_and_no_rows_is_no_file(tmp_path):
+def test_no_schema_and_no_rows_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="schema is unknown"):
         LanceFileWriter(tmp_path / "f.lance").close()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_block_that_fails_leaves_no_file(tmp_path):
+def test_a_block_that_fails_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(KeyError), LanceFileWriter(tmp_path / "f.lance", TABLE.schema):
         raise KeyError
     assert list(tmp_path.iterdir()) == []
@@ -122,13 +126,11 @@ def test_a_block_that_fails_leaves_no_file(tmp_path):
         ("memory://x/a/b", ("memory://x/a", "b")),
     ],
 )
-def test_split_path(path, parts):
+def test_split_path(path: Path, parts: Any) -> None:
     assert split_path(path) == parts
 
 
-def test_window_of_ranges():
-    import numpy as np
-
+def test_window_of_ranges() -> None:
     rows = Rows.ranges(np.array([1, 10, 20]), np.array([4, 11, 25]))
     everything = rows.indices().tolist()
     for first in range(10):

@@ -1,11 +1,13 @@
 """Decode FSST: bytes that each stand for a symbol of one to eight bytes."""
 
+from typing import TypeAlias
+
 import numpy as np
 import numpy.typing as npt
 
 from pennon.ranges import Int64Array
 
-Bytes = npt.NDArray[np.uint8]
+Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 def decode_fsst(
     codes: Bytes,

@@ -1,9 +1,11 @@
 """Bitmaps brought to bit 0, and values under NULLs brought to zero."""
 
+from typing import TypeAlias
+
 import numpy as np
 import numpy.typing as npt
 
-Bytes = npt.NDArray[np.uint8]
+Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 def copy_bits(bitmap: Bytes, bit_offset: int, count: int) -> Bytes:
     """Return ``count`` bits from ``bit_offset`` on as a bitmap of its own; bits behind are 0.

@@ -7,12 +7,14 @@ i only.
 >>> ["ab", None, "c"]  ->  ends 2, 2, 3; adjustment 4  ->  stored 2, 6, 3
 """
 
+from typing import TypeAlias
+
 import numpy as np
 import numpy.typing as npt
 
 from pennon.ranges import Int64Array
 
-Bytes = npt.NDArray[np.uint8]
+Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 def decode_end_offsets(
     stored: npt.NDArray[np.uint8 | np.uint16 | np.uint32 | np.uint64],

@@ -28,9 +28,7 @@ from pennon.encoding.v2_0.offsets import NO_LIMIT, read_spans
 from pennon.errors import FormatError
 
 
-def decode_binary(
-    encoding: Binary, page: PageBuffers, rows: Rows, codecs: Codecs
-) -> Steps[Block]:
+def decode_binary(encoding: Binary, page: PageBuffers, rows: Rows, codecs: Codecs) -> Steps[Block]:
     """Return the byte strings of ``rows``, in two rounds.
 
     Raises FormatError if offsets fall or leave the bytes.
@@ -50,7 +48,7 @@ def _read_bytes(
 ) -> Steps[pa.Buffer]:
     """Read bytes of the page, packed."""
     block = yield from codecs.decode(encoding, page, wanted)
-    if not isinstance(block, FixedWidthBlock) or block.bits_per_value != 8:  # noqa: PLR2004 - a byte
+    if not isinstance(block, FixedWidthBlock) or block.bits_per_value != 8:
         message = f"the bytes of a binary page are {type(block).__name__}"
         raise FormatError(message)
     if block.data.size < wanted.count:

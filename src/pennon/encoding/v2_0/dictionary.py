@@ -103,7 +103,7 @@ def _null_as_item(array: pa.DictionaryArray) -> tuple[pa.Array, pa.Array]:
     if indices.null_count == 0:
         return indices, items
     if items.null_count:
-        null_item = items.is_null().index(True).as_py()  # noqa: FBT003 - a value, not a flag
+        null_item = items.is_null().index(True).as_py()
     else:
         items, null_item = pa.concat_arrays([items, pa.nulls(1, items.type)]), len(items)
     if null_item > np.iinfo(indices.type.to_pandas_dtype()).max:

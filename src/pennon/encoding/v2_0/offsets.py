@@ -43,7 +43,7 @@ class Spans:
     contents: Rows
 
 
-def read_spans(  # noqa: PLR0913 - one encoding, seen from Binary and from List
+def read_spans(
     encoding: ArrayEncoding,
     adjustment: int,
     limit: int,
@@ -64,7 +64,7 @@ def read_spans(  # noqa: PLR0913 - one encoding, seen from Binary and from List
     return _decode(stored, starts, ends, leads.view(np.uint8), adjustment, limit)
 
 
-def _decode(  # noqa: PLR0913 - see above
+def _decode(
     stored: npt.NDArray[np.uint8 | np.uint16 | np.uint32 | np.uint64],
     starts: npt.NDArray[np.int64],
     ends: npt.NDArray[np.int64],

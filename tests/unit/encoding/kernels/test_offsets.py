@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from pennon.encoding.kernels.offsets import decode_end_offsets, encode_end_offse
 from pennon.errors import FormatError
 
 
-def slow_decode(stored, ranges, adjustment):
+def slow_decode(stored: Any, ranges: Any, adjustment: int) -> Any:
     """Lengths and NULLs of rows, by looking at the whole page."""
     offsets, valid, spans = [0], [], []
     for start, end in ranges:
@@ -25,7 +27,7 @@ def slow_decode(stored, ranges, adjustment):
     return offsets, valid, spans
 
 
-def page_of(chance, rows, nulls):
+def page_of(chance: random.Random, rows: Any, nulls: float) -> Any:
     lengths = [chance.choice([0, 0, 1, 5]) for _ in range(rows)]
     ends = np.cumsum(lengths).tolist()
     adjustment = (ends[-1] if ends else 0) + 1
@@ -33,7 +35,7 @@ def page_of(chance, rows, nulls):
     return stored, adjustment
 
 
-def entries_for(stored, ranges):
+def entries_for(stored: Any, ranges: Any) -> Any:
     """What `read_spans` reads: the entry in front of a range, unless the range before ends there."""
     read, leads, previous = [], [], 0
     for start, end in ranges:
@@ -43,7 +45,16 @@ def entries_for(stored, ranges):
     return read, leads
 
 
-def decode(read, ranges, leads, adjustment, limit, width=8, *, wide=False):
+def decode(
+    read: Any,
+    ranges: Any,
+    leads: Any,
+    adjustment: int,
+    limit: Any,
+    width: int = 8,
+    *,
+    wide: bool = False,
+) -> Any:
     starts = np.array([start for start, _ in ranges], np.int64)
     ends = np.array([end for _, end in ranges], np.int64)
     stored = np.array(read, f"u{width}")
@@ -55,14 +66,14 @@ def decode(read, ranges, leads, adjustment, limit, width=8, *, wide=False):
 @pytest.mark.parametrize("nulls", [0, 0.3, 1])
 @pytest.mark.parametrize("width", [1, 2, 4, 8])
 @pytest.mark.parametrize("wide", [False, True])
-def test_ranges_decode_as_the_whole_page_says(nulls, width, wide):
+def test_ranges_decode_as_the_whole_page_says(nulls: float, width: int, wide: bool) -> None:
     chance = random.Random(width)
     for _ in range(60):
         stored, adjustment = page_of(chance, chance.randint(1, 25), nulls)
         cuts = sorted(chance.sample(range(len(stored) + 1), 2 * min(3, (len(stored) + 1) // 2)))
         ranges = list(zip(cuts[0::2], cuts[1::2], strict=True))
         if chance.random() < 0.5 and cuts:  # ranges that touch
-            ranges = list(zip(cuts, cuts[1:], strict=False))
+            ranges = list(pairwise(cuts))
         read, leads = entries_for(stored, ranges)
         offsets, validity, first, last = decode(
             read, ranges, leads, adjustment, 255, width, wide=wide
@@ -91,39 +102,41 @@ def test_ranges_decode_as_the_whole_page_says(nulls, width, wide):
         ([0], [(0, 1)], [0], 0, "beyond"),
     ],
 )
-def test_damaged_offsets_are_format_errors(read, ranges, leads, adjustment, what):
+def test_damaged_offsets_are_format_errors(
+    read: Any, ranges: Any, leads: Any, adjustment: int, what: str
+) -> None:
     with pytest.raises(FormatError, match=what):
         decode(read, ranges, leads, adjustment, 6)
 
 
-def test_huge_values_neither_wrap_nor_pass():
+def test_huge_values_neither_wrap_nor_pass() -> None:
     top = 2**64 - 1
     for read, adjustment in [([top - 1], top), ([2**63], top), ([top], 1), ([top], 2**63 - 1)]:
         with pytest.raises(FormatError):
             decode(read, [(0, 1)], [0], adjustment, 2**63 - 1)
 
 
-def test_offsets_beyond_31_bits_ask_for_wide_ones():
+def test_offsets_beyond_31_bits_ask_for_wide_ones() -> None:
     with pytest.raises(OverflowError):
         decode([2**31], [(0, 1)], [0], 2**40, 2**63 - 1)
     offsets, *_ = decode([2**31], [(0, 1)], [0], 2**40, 2**63 - 1, wide=True)
     assert offsets.tolist() == [0, 2**31]
 
 
-def test_encode_is_the_example_of_the_format():
+def test_encode_is_the_example_of_the_format() -> None:
     """ab, NULL, c of S4: ends 2, 2, 3 and an adjustment of 4."""
     offsets = np.array([2, 2, 4, 4, 5], np.int32)  # a sliced array: one row is cut off in front
     stored, adjustment, hidden = encode_end_offsets(offsets[1:], np.array([0b1010], np.uint8), 1)
     assert (stored.tolist(), adjustment, hidden) == ([2, 2 + 4, 3], 4, 0)
 
 
-def test_encode_counts_what_lies_under_nulls():
+def test_encode_counts_what_lies_under_nulls() -> None:
     stored, adjustment, hidden = encode_end_offsets(
         np.array([0, 3, 5], np.int64), np.array([0b10], np.uint8), 0
     )
     assert (stored.tolist(), adjustment, hidden) == ([3 + 6, 5], 6, 3)
 
 
-def test_encode_checks_the_bitmap():
+def test_encode_checks_the_bitmap() -> None:
     with pytest.raises(ValueError, match="too short"):
         encode_end_offsets(np.zeros(10, np.int32), np.zeros(1, np.uint8), 0)

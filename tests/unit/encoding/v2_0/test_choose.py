@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -11,6 +13,7 @@ from pennon.encoding.v2_0.choose import encode_page
 from pennon.encoding.v2_0.encodings import (
     AllNulls,
     Binary,
+    Blob,
     BufferRef,
     Compression,
     Dictionary,
@@ -19,16 +22,17 @@ from pennon.encoding.v2_0.encodings import (
     NoNulls,
     PackedStruct,
     SomeNulls,
+    Values,
+    ZoneIndex,
 )
 from pennon.encoding.v2_0.zone import without_zones
-from pennon.encoding.v2_0.encodings import Blob, Values, ZoneIndex
 from pennon.errors import ArgumentError, UnsupportedError
 from tests.unit.encoding.contract import check_contract
 
 ROWS = 1025
 
 
-def values_of(kind):
+def values_of(kind: pa.DataType) -> Any:
     if pa.types.is_boolean(kind):
         return [i % 3 == 0 for i in range(ROWS)]
     if pa.types.is_fixed_size_binary(kind):
@@ -49,7 +53,7 @@ KINDS = [
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("null_every", [0, 3, 1])
 @pytest.mark.parametrize("offset", [0, 5])
-def test_fixed_width_contract(kind, null_every, offset):
+def test_fixed_width_contract(kind: pa.DataType, null_every: int, offset: int) -> None:
     values = values_of(kind)
     rows = [None if null_every and i % null_every == 0 else v for i, v in enumerate(values)]
     array = pa.array(rows, kind).slice(offset)
@@ -61,14 +65,14 @@ def test_fixed_width_contract(kind, null_every, offset):
 
 
 @pytest.mark.parametrize("kind", [pa.decimal128(5, 2), pa.decimal256(50, 2)])
-def test_decimals_are_their_bytes(kind):
+def test_decimals_are_their_bytes(kind: pa.DataType) -> None:
     array = pa.array([i - 50 for i in range(100)], pa.int8()).cast(kind)
     encoded = encode_page(array.slice(7), {})
     assert encoded.encoding == NoNulls(Flat(kind.bit_width, BufferRef(0)))
     assert encoded.buffers[0].to_pybytes() == array.buffers()[1][7 * kind.byte_width :].to_pybytes()
 
 
-def test_half_floats_and_nan_payloads_pass_bit_by_bit():
+def test_half_floats_and_nan_payloads_pass_bit_by_bit() -> None:
     bits = np.array([0x7FF8000000000001, 0xFFF0000000000000, 1 << 63, 0], np.uint64)
     encoded = encode_page(pa.array(bits.view(np.float64)), {})
     assert encoded.buffers[0].to_pybytes() == bits.tobytes()
@@ -90,11 +94,11 @@ def test_half_floats_and_nan_payloads_pass_bit_by_bit():
         (pa.array(["a"]).dictionary_encode(), Dictionary),
     ],
 )
-def test_choice(array, kind):
+def test_choice(array: pa.Array, kind: pa.DataType) -> None:
     assert isinstance(encode_page(array, {}).encoding, kind)
 
 
-def test_compression_is_for_the_bytes_of_binary_only():
+def test_compression_is_for_the_bytes_of_binary_only() -> None:
     metadata = {"lance-encoding:compression": b"zstd", "lance-encoding:compression-level": b"9"}
     text = encode_page(pa.array(["a", "b"]), metadata).encoding
     assert text.bytes == Flat(8, BufferRef(1), Compression("zstd", 9))
@@ -105,13 +109,13 @@ def test_compression_is_for_the_bytes_of_binary_only():
     )
 
 
-def test_a_level_that_is_no_number_is_the_callers_fault():
+def test_a_level_that_is_no_number_is_the_callers_fault() -> None:
     metadata = {"lance-encoding:compression": b"zstd", "lance-encoding:compression-level": b"x"}
     with pytest.raises(ArgumentError, match="level"):
         encode_page(pa.array(["a"]), metadata)
 
 
-def test_values_under_nulls_are_zero():
+def test_values_under_nulls_are_zero() -> None:
     for dtype in (np.int8, np.int16, np.int32, np.int64):
         data = pa.py_buffer(np.array([1, 2, 3], dtype))
         array = pa.Array.from_buffers(pa.from_numpy_dtype(dtype), 3, [pa.py_buffer(b"\xfd"), data])
@@ -123,7 +127,7 @@ def test_values_under_nulls_are_zero():
     assert values.to_pybytes() == b"\x05"
 
 
-def test_items_of_null_vectors_are_zero_and_need_no_validity():
+def test_items_of_null_vectors_are_zero_and_need_no_validity() -> None:
     array = pa.array([[1, 2], None, [3, 4]], pa.list_(pa.int16(), 2))
     assert array.values.null_count == 2
     encoded = encode_page(array, {})
@@ -135,7 +139,7 @@ def test_items_of_null_vectors_are_zero_and_need_no_validity():
     assert inner.buffers[1].to_pybytes() == bytes([0b111101])
 
 
-def test_vectors_of_nothing_but_null_items_need_no_values():
+def test_vectors_of_nothing_but_null_items_need_no_values() -> None:
     """Whatever lies under the NULL row, no item that can be seen has a value."""
     for hidden in (None, [7, 7]):
         items = pa.array([None, None, *(hidden or [None, None])], pa.int16())
@@ -144,7 +148,7 @@ def test_vectors_of_nothing_but_null_items_need_no_values():
         assert encoding == SomeNulls(Flat(1, BufferRef(0)), FixedSizeList(2, AllNulls()))
 
 
-def test_packed_struct_lies_row_by_row():
+def test_packed_struct_lies_row_by_row() -> None:
     kind = pa.struct([("x", pa.int8()), ("y", pa.int32()), ("z", pa.list_(pa.int16(), 2))])
     rows = [{"x": i % 100, "y": -i, "z": [i, i + 1]} for i in range(200)]
     encoded = encode_page(pa.array([*rows[:3], *rows], kind).slice(3), {})
@@ -154,15 +158,15 @@ def test_packed_struct_lies_row_by_row():
 
 
 @pytest.mark.parametrize("rows", [[{"x": 1}, None], [{"x": None}, {"x": 1}]])
-def test_packed_struct_refuses_nulls(rows):
+def test_packed_struct_refuses_nulls(rows: Any) -> None:
     with pytest.raises(UnsupportedError, match="NULL"):
         encode_page(pa.array(rows, pa.struct([("x", pa.int8())])), {})
 
 
-def test_blobs_are_described_by_position_and_size():
+def test_blobs_are_described_by_position_and_size() -> None:
     written = []
 
-    def write(value):
+    def write(value: Any) -> Any:
         written.append(value.to_pybytes())
         return 1000 * len(written)
 
@@ -177,7 +181,7 @@ def test_blobs_are_described_by_position_and_size():
     ]
 
 
-def test_zones_are_unwrapped():
+def test_zones_are_unwrapped() -> None:
     assert without_zones(ZoneIndex(10, BufferRef(0), ZoneIndex(5, BufferRef(1), Values()))) == (
         Values()
     )

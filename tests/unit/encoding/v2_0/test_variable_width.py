@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import run
 from pennon.encoding.v2_0.binary import encode_binary
+from pennon.encoding.v2_0.choose import encode_values
 from pennon.encoding.v2_0.codecs import CODECS
 from pennon.encoding.v2_0.dictionary import encode_dictionary, encode_text_dictionary
 from pennon.encoding.v2_0.encodings import (
@@ -23,7 +25,6 @@ from pennon.encoding.v2_0.encodings import (
     List,
     NoNulls,
 )
-from pennon.encoding.v2_0.choose import encode_values
 from pennon.encoding.v2_0.fsst import parse_symbol_table
 from pennon.encoding.v2_0.list import decode_list, encode_list, part_lists
 from pennon.errors import FormatError
@@ -32,15 +33,15 @@ from tests.unit.encoding.contract import MemoryPage, check_contract
 AB_NULL_C = Binary(NoNulls(Flat(64, BufferRef(0))), Flat(8, BufferRef(1)), 4)
 
 
-def bytes_of(encoded):
+def bytes_of(encoded: Any) -> Any:
     return [buffer.to_pybytes() for buffer in encoded.buffers]
 
 
-def u64(*values):
+def u64(*values: Any) -> Any:
     return struct.pack(f"<{len(values)}Q", *values)
 
 
-def test_binary_is_the_example_of_the_format():
+def test_binary_is_the_example_of_the_format() -> None:
     encoded = encode_binary(pa.array(["ab", None, "c"]))
     assert encoded.encoding == AB_NULL_C
     assert bytes_of(encoded) == [u64(2, 6, 3), b"abc"]
@@ -48,7 +49,7 @@ def test_binary_is_the_example_of_the_format():
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.binary(), pa.large_binary()])
 @pytest.mark.parametrize("null_every", [0, 3, 1])
-def test_binary_contract(kind, null_every):
+def test_binary_contract(kind: pa.DataType, null_every: int) -> None:
     for count in (0, 1, 9, 1025):
         values = [f"v{i}" * (i % 4) for i in range(count)]
         rows = [None if null_every and i % null_every == 0 else v for i, v in enumerate(values)]
@@ -58,21 +59,21 @@ def test_binary_contract(kind, null_every):
 
 
 @pytest.mark.parametrize("bits", [8, 16, 32])
-def test_binary_indices_of_any_width(bits):
+def test_binary_indices_of_any_width(bits: int) -> None:
     encoding = Binary(NoNulls(Flat(bits, BufferRef(0))), Flat(8, BufferRef(1)), 4)
     indices = np.array([2, 6, 3], f"u{bits // 8}").tobytes()
     check_contract(encoding, [indices, b"abc"], pa.array(["ab", None, "c"]), rounds=2)
 
 
 @pytest.mark.parametrize("scheme", ["zstd", "lz4"])
-def test_compressed_binary_contract(scheme):
+def test_compressed_binary_contract(scheme: str) -> None:
     array = pa.array([None if i % 5 == 0 else f"text {i % 7} " * 3 for i in range(300)])
     encoded = encode_binary(array, 0, Compression(scheme))
     assert encoded.buffers[1].size < 2000
     check_contract(encoded.encoding, bytes_of(encoded), array, rounds=2)
 
 
-def test_binary_of_one_row_reads_two_offsets_and_its_bytes():
+def test_binary_of_one_row_reads_two_offsets_and_its_bytes() -> None:
     page = MemoryPage.build(AB_NULL_C, 3, [u64(2, 6, 3), b"abc"])
     steps = CODECS.decode(AB_NULL_C, page.buffers, Rows.between(2, 3))
     (offsets,) = next(steps)
@@ -82,13 +83,16 @@ def test_binary_of_one_row_reads_two_offsets_and_its_bytes():
     assert (data.position - page.buffers.page[1].position, data.size_bytes) == (2, 1)
 
 
-def test_equal_strings_make_equal_bytes():
+def test_equal_strings_make_equal_bytes() -> None:
     """What lies in front of a slice, or under a NULL, does not show."""
     hidden = pa.Array.from_buffers(
         pa.string(),
         4,
-        [pa.py_buffer(b"\x0d"), pa.py_buffer(np.array([0, 1, 4, 5, 7], np.int32)),
-         pa.py_buffer(b"xJUNKyz")],
+        [
+            pa.py_buffer(b"\x0d"),
+            pa.py_buffer(np.array([0, 1, 4, 5, 7], np.int32)),
+            pa.py_buffer(b"xJUNKyz"),
+        ],
     )
     assert hidden.to_pylist() == ["x", None, "K", "yz"]
     plain = pa.array(["?", "x", None, "K", "yz"]).slice(1)
@@ -96,7 +100,7 @@ def test_equal_strings_make_equal_bytes():
     assert encode_binary(hidden).encoding == encode_binary(plain).encoding
 
 
-def test_text_dictionary_keeps_index_0_for_null():
+def test_text_dictionary_keeps_index_0_for_null() -> None:
     encoded = encode_text_dictionary(pa.array(["b", None, "a", "b"] * 25))
     assert encoded.encoding == Dictionary(
         NoNulls(Flat(8, BufferRef(0))),
@@ -107,13 +111,13 @@ def test_text_dictionary_keeps_index_0_for_null():
 
 
 @pytest.mark.parametrize("rows", [100, 1025])
-def test_text_dictionary_contract(rows):
+def test_text_dictionary_contract(rows: Any) -> None:
     array = pa.array([None if i % 6 == 0 else f"v{i % 99}" for i in range(rows)])
     encoded = encode_text_dictionary(array)
     check_contract(encoded.encoding, bytes_of(encoded), array, rounds=2)
 
 
-def test_text_dictionary_is_for_few_values_and_many_rows():
+def test_text_dictionary_is_for_few_values_and_many_rows() -> None:
     assert encode_text_dictionary(pa.array(["a"] * 99)) is None
     assert encode_text_dictionary(pa.array([str(i % 100) for i in range(1000)])) is None
     late = ["a"] * 900 + [str(i) for i in range(100)]
@@ -121,7 +125,7 @@ def test_text_dictionary_is_for_few_values_and_many_rows():
     assert encode_text_dictionary(pa.array([str(i % 99) for i in range(1000)])) is not None
 
 
-def test_dictionary_array_gets_an_item_for_null():
+def test_dictionary_array_gets_an_item_for_null() -> None:
     encoded = encode_dictionary(pa.array(["a", None, "b"]).dictionary_encode(), 0, encode_values)
     assert encoded.encoding.num_dictionary_items == 3
     assert bytes_of(encoded) == [struct.pack("<3i", 0, 2, 1), u64(1, 2, 5), b"ab"]
@@ -129,7 +133,7 @@ def test_dictionary_array_gets_an_item_for_null():
 
 @pytest.mark.parametrize("index", [pa.int8(), pa.uint16(), pa.int32(), pa.int64()])
 @pytest.mark.parametrize("value", [pa.string(), pa.int64(), pa.large_binary()])
-def test_dictionary_array_contract(index, value):
+def test_dictionary_array_contract(index: Any, value: Any) -> None:
     values = pa.array(["1", "22", "333"]).cast(value)
     rows = [None if i % 4 == 0 else i % 3 for i in range(70)]
     array = pa.DictionaryArray.from_arrays(pa.array(rows, index), values)
@@ -137,13 +141,13 @@ def test_dictionary_array_contract(index, value):
     check_contract(encoded.encoding, bytes_of(encoded), array.slice(3), rounds=2)
 
 
-def symbol_table(*symbols, used=True):
+def symbol_table(*symbols: Any, used: Any = True) -> Any:
     head = 0x46535354 << 32 | used << 24 | len(symbols)
     body = b"".join(symbol.ljust(8, b"\0") for symbol in symbols)
     return (u64(head) + body + bytes(map(len, symbols))).ljust(2312, b"\0")
 
 
-def test_fsst_contract():
+def test_fsst_contract() -> None:
     """Codes 0 "the ", 1 "q"; 255 escapes."""
     encoding = Fsst(
         Binary(NoNulls(Flat(64, BufferRef(0))), Flat(8, BufferRef(1)), 6),
@@ -154,7 +158,7 @@ def test_fsst_contract():
     check_contract(encoding, buffers, expected, rounds=2)
 
 
-def test_fsst_that_was_not_worth_it_holds_plain_bytes():
+def test_fsst_that_was_not_worth_it_holds_plain_bytes() -> None:
     encoding = Fsst(AB_NULL_C, symbol_table(used=False))
     check_contract(encoding, [u64(2, 6, 3), b"abc"], pa.array(["ab", None, "c"]), rounds=2)
 
@@ -162,7 +166,7 @@ def test_fsst_that_was_not_worth_it_holds_plain_bytes():
 @pytest.mark.parametrize(
     "table", [b"", b"\0" * 2312, symbol_table(b"a")[:12], symbol_table(*[b"a"] * 200)[:100]]
 )
-def test_broken_symbol_tables_are_format_errors(table):
+def test_broken_symbol_tables_are_format_errors(table: pa.Table) -> None:
     with pytest.raises(FormatError):
         parse_symbol_table(table)
 
@@ -170,7 +174,7 @@ def test_broken_symbol_tables_are_format_errors(table):
 LISTS = [["A", "B"], None, [], ["C", "D", "E"]]
 
 
-def test_list_is_the_example_of_the_format():
+def test_list_is_the_example_of_the_format() -> None:
     lengths, items = part_lists(pa.array(LISTS))
     encoded = encode_list(lengths)
     assert encoded.encoding == List(NoNulls(Flat(64, BufferRef(0))), 6, 5)
@@ -179,11 +183,11 @@ def test_list_is_the_example_of_the_format():
 
 
 @pytest.mark.parametrize("adjustment", [6, 7, 1000])
-def test_lists_decode_with_any_adjustment(adjustment):
+def test_lists_decode_with_any_adjustment(adjustment: int) -> None:
     encoding = List(NoNulls(Flat(64, BufferRef(0))), adjustment, 5)
     page = MemoryPage.build(encoding, 4, [u64(2, 2 + adjustment, 2, 5)])
 
-    def spans(rows):
+    def spans(rows: Any) -> Any:
         return run(decode_list(encoding, page.buffers, rows, CODECS), page.read)
 
     whole = spans(Rows.between(0, 4))
@@ -196,14 +200,14 @@ def test_lists_decode_with_any_adjustment(adjustment):
     assert some.contents.indices().tolist() == [0, 1, 2, 3, 4]
 
 
-def test_list_offsets_stay_within_the_items():
+def test_list_offsets_stay_within_the_items() -> None:
     encoding = List(NoNulls(Flat(64, BufferRef(0))), 6, 4)
     page = MemoryPage.build(encoding, 4, [u64(2, 8, 2, 5)])
     with pytest.raises(FormatError, match="beyond"):
         run(decode_list(encoding, page.buffers, Rows.between(0, 4), CODECS), page.read)
 
 
-def test_items_under_null_lists_are_left_out():
+def test_items_under_null_lists_are_left_out() -> None:
     offsets = pa.array([0, 2, 4, 5], pa.int32())
     array = pa.ListArray.from_arrays(
         offsets, pa.array([1, 2, 3, 4, 5]), mask=pa.array([False, True, False])

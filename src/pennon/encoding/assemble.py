@@ -249,14 +249,19 @@ def _check_indices(indices: np.ndarray, count: int) -> None:
 def _dictionary_array(
     indices: np.ndarray, validity: pa.Buffer | None, items: pa.Array, data_type: pa.DictionaryType
 ) -> pa.Array:
-    """Return a dictionary array; rows whose item is NULL become NULL themselves."""
+    """Return a dictionary array; rows whose item is NULL become NULL themselves.
+
+    The dictionary comes without NULLs, because Arrow cannot concatenate dictionaries that have any.
+    """
     keys = pa.Array.from_buffers(
         pa.from_numpy_dtype(indices.dtype), len(indices), [validity, pa.py_buffer(indices)]
     )
     if items.null_count:
-        holes = np.asarray(items.is_null())
-        mask = pa.array(holes[indices])
-        keys = pa.compute.if_else(mask, pa.scalar(None, keys.type), keys)
+        held = np.asarray(items.is_valid())
+        places = (np.cumsum(held) - 1).astype(indices.dtype)
+        moved = pa.array(places[indices], mask=~held[indices])
+        keys = pa.compute.if_else(keys.is_valid(), moved, pa.scalar(None, moved.type))
+        items = items.drop_null()
     try:
         keys = keys.cast(data_type.index_type)
     except pa.ArrowInvalid as error:

@@ -13,7 +13,7 @@ def align(columns: Sequence[Sequence[pa.Array]]) -> Iterator[tuple[pa.Array, ...
     if all(len(chunks) == 1 for chunks in columns):
         yield tuple(chunks[0] for chunks in columns)
         return
-    borders = sorted({end for chunks in columns for end in accumulate(map(len, chunks))})
+    borders = sorted({end for chunks in columns for end in accumulate(map(len, chunks)) if end})
     cursors = [_Cursor(chunks) for chunks in columns]
     done = 0
     for border in borders:

@@ -10,7 +10,7 @@ Which file holds a field is told by the field ids in the manifest, never by name
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -22,6 +22,7 @@ from pennon.errors import Breadcrumb, FormatError, LanceError, UnsupportedError
 from pennon.scan.live_rows import LiveRows
 from pennon.scan.snapshot import OpenFile, Snapshot
 from pennon.schema.arrow import field_to_arrow
+from pennon.schema.check import is_packed
 from pennon.schema.field import Field
 from pennon.table.manifest import DataFileRef, Fragment
 from pennon.units import ColumnIndex, FieldId
@@ -163,10 +164,18 @@ def _ids(wanted: Field) -> set[FieldId]:
 def _holds(columns: FileColumns, wanted: Field) -> bool:
     """Tell whether a file holds the field whole.
 
-    Files of 2.1 and later list leaves only, so structs and lists are judged by their leaves.
+    Files of 2.1 and later list leaves only, so structs and lists are judged by their leaves.  A
+    packed struct is a leaf itself.
     """
-    leaves = [below.id for below in wanted.walk() if not below.children]
-    return all(leaf in columns.column_of for leaf in leaves)
+    return all(leaf in columns.column_of for leaf in _leaves(wanted))
+
+
+def _leaves(wanted: Field) -> Iterator[FieldId]:
+    if not wanted.children or is_packed(wanted):
+        yield wanted.id
+        return
+    for child in wanted.children:
+        yield from _leaves(child)
 
 
 def _located(opened: OpenFile, columns: FileColumns, wanted: Field, rows: Rows) -> Steps[Chunks]:

@@ -142,6 +142,7 @@ def _messages(f: Field, parent_id: int) -> Iterator[file_pb2.Field]:
         encoding=_encoding(f.logical_type),
         extension_name=f.metadata.get(EXTENSION_NAME, b"").decode(errors="replace"),
         unenforced_primary_key=_is_primary_key(f),
+        dictionary=_dictionary(f.logical_type),
     )
     for child in f.children:
         yield from _messages(child, f.id)
@@ -152,6 +153,11 @@ def _encoding(logical: str) -> file_pb2.Encoding.ValueType:
     if logical.startswith("dict:"):
         return file_pb2.DICTIONARY
     return _CHILDLESS_ENCODINGS.get(logical, file_pb2.PLAIN)
+
+
+def _dictionary(logical: str) -> file_pb2.Dictionary | None:
+    """Return where file 0.1 would have the dictionary: nowhere, but old readers want it said."""
+    return file_pb2.Dictionary() if logical.startswith("dict:") else None
 
 
 def _is_primary_key(f: Field) -> bool:

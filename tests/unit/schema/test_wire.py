@@ -64,6 +64,7 @@ def test_what_the_oracle_writes_for_each_kind_of_field() -> None:
     ]
     assert all(m.type == file_pb2.Field.PARENT for m in written)
     assert [m.unenforced_primary_key for m in written] == [True] + [False] * 5
+    assert [m.name for m in written if m.HasField("dictionary")] == ["d"]
 
 
 _KEY = "lance-schema:unenforced-primary-key"

@@ -5,40 +5,53 @@ from __future__ import annotations
 import pyarrow as pa
 
 from pennon.encoding.jsonb import json_stored
-from pennon.errors import ArgumentError, Breadcrumb, UnsupportedError
+from pennon.errors import ArgumentError, Breadcrumb, LanceError
+from pennon.schema.check import is_packed
 from pennon.schema.field import Field
 from pennon.schema.types import logical_type
 
 _VIEWS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+_TEXT = (pa.string(), pa.large_string())
 
 
 def check_array(array: pa.Array, field: Field, path: str) -> pa.Array:
-    """Return an array as it is stored: extension types and string views unwrapped.
+    """Return an array as it is stored: extensions and string views unwrapped, JSON as JSONB.
 
     Raises ArgumentError if its type is not that of the field, or it has NULLs that the field
     forbids.
     """
+    stored = array.storage if isinstance(array, pa.ExtensionArray) else array
+    if stored.type in _VIEWS:
+        stored = stored.cast(_VIEWS[stored.type])
+    expected = {field.logical_type}
     if field.logical_type == "json":
-        message = (
-            f"column {path!r} is JSON, which Pennon cannot write yet; large_binary or string can"
-        )
-        raise UnsupportedError(message, where=Breadcrumb(column=path))
-    if isinstance(array, pa.ExtensionArray):
-        array = array.storage
-    if array.type in _VIEWS:
-        array = array.cast(_VIEWS[array.type])
-    if field.logical_type == "json" and (
-        pa.types.is_string(array.type) or pa.types.is_large_string(array.type)
-    ):
-        array = json_stored(array)
-    stored_as = "large_binary" if field.logical_type == "json" else field.logical_type
-    if logical_type(array.type) != stored_as:
+        expected.add("large_binary")
+        stored = json_stored(stored) if stored.type in _TEXT else stored
+    if expected.isdisjoint((_logical(array.type, path), _logical(stored.type, path))):
         message = f"column {path!r} is {field.logical_type}, but the batch has {array.type}"
         raise ArgumentError(message, where=Breadcrumb(column=path))
+    if is_packed(field):
+        _check_packed(stored, field, path)
     if array.null_count and not field.nullable:
         message = f"column {path!r} is not nullable, but the batch has {array.null_count} NULL(s)"
         raise ArgumentError(message, where=Breadcrumb(column=path))
-    return array
+    return stored
+
+
+def _logical(data_type: pa.DataType, path: str) -> str:
+    try:
+        return logical_type(data_type)
+    except LanceError as error:
+        raise error.located(Breadcrumb(column=path)) from None
+
+
+def _check_packed(array: pa.StructArray, field: Field, path: str) -> None:
+    """Raise ArgumentError unless a packed struct has the fields of the schema, in their order."""
+    want = [(child.name, child.logical_type) for child in field.children]
+    have = [(child.name, _logical(child.type, path)) for child in array.type]
+    if have != want:
+        message = f"column {path!r} is packed as {want}, but the batch has {have}"
+        raise ArgumentError(message, where=Breadcrumb(column=path))
 
 
 def child_array(array: pa.StructArray, name: str, path: str) -> pa.Array:

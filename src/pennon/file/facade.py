@@ -112,7 +112,8 @@ class LanceFileReader:
 
     def read_global_buffer(self, index: int) -> bytes:
         """Return a global buffer; number 0 holds the schema."""
-        return self._file.global_buffer(index).to_pybytes()
+        data: bytes = self._file.global_buffer(index).to_pybytes()
+        return data
 
     def num_rows(self) -> int:
         """Return the number of rows of the file."""

@@ -21,8 +21,9 @@ Source: measured (pylance 14.0.2); the two limits are the oracle's.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 import pyarrow as pa
@@ -92,7 +93,7 @@ class ColumnWriter(Protocol):
 class Gathered:
     """Arrays that wait to become a page."""
 
-    chunks: list[pa.Array] = field(default_factory=list)
+    chunks: list[pa.Array] = dataclasses.field(default_factory=list)
     size_bytes: int = 0
 
     def add(self, array: pa.Array) -> None:
@@ -126,8 +127,8 @@ class ValueColumn:
     field: Field
     path: str
     limits: PageLimits
-    encoding: ColumnEncoding = field(default_factory=Values)
-    gathered: Gathered = field(default_factory=Gathered)
+    encoding: ColumnEncoding = dataclasses.field(default_factory=Values)
+    gathered: Gathered = dataclasses.field(default_factory=Gathered)
 
     def add(self, array: pa.Array) -> Iterator[EncodedPage]:
         """See `ColumnWriter.add`."""
@@ -173,7 +174,7 @@ class BlobColumn:
     path: str
     descriptions: ValueColumn
     write: Callable[[pa.Buffer], int]
-    encoding: ColumnEncoding = field(default_factory=lambda: Blob(Values()))
+    encoding: ColumnEncoding = dataclasses.field(default_factory=lambda: Blob(Values()))
 
     def add(self, array: pa.Array) -> Iterator[EncodedPage]:
         """See `ColumnWriter.add`."""
@@ -204,7 +205,7 @@ class StructColumn:
     field: Field
     path: str
     children: list[ColumnWriter]
-    encoding: ColumnEncoding = field(default_factory=Values)
+    encoding: ColumnEncoding = dataclasses.field(default_factory=Values)
     rows: int = 0
 
     def add(self, array: pa.Array) -> Iterator[EncodedPage]:
@@ -251,8 +252,8 @@ class ListColumn:
     path: str
     limits: PageLimits
     items: ColumnWriter
-    encoding: ColumnEncoding = field(default_factory=Values)
-    gathered: Gathered = field(default_factory=Gathered)
+    encoding: ColumnEncoding = dataclasses.field(default_factory=Values)
+    gathered: Gathered = dataclasses.field(default_factory=Gathered)
 
     def add(self, array: pa.Array) -> Iterator[EncodedPage]:
         """See `ColumnWriter.add`."""

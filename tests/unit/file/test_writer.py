@@ -266,6 +266,13 @@ def test_batches_that_do_not_fit_give_the_file_up(
     assert names_in(store) == []
 
 
+def test_packed_structs_of_other_fields_are_refused(store: MemoryStore) -> None:
+    array = pa.array([{"y": 1, "x": 2}], pa.struct([("y", pa.int8()), ("x", pa.int8())]))
+    with pytest.raises(ArgumentError, match="'p' is packed as"):
+        write(store, [pa.record_batch({"p": array})], pa.schema([PACKED]))
+    assert names_in(store) == []
+
+
 def test_an_exception_in_the_block_gives_the_file_up(store: MemoryStore) -> None:
     schema = schema_from_arrow(pa.schema([("a", pa.int8())]))
     with pytest.raises(KeyError), DataFileWriter(store.open_writer("f.lance"), schema):

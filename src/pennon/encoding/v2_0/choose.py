@@ -37,6 +37,7 @@ from pennon.errors import ArgumentError
 
 COMPRESSION: Final = "lance-encoding:compression"
 COMPRESSION_LEVEL: Final = "lance-encoding:compression-level"
+_VARIABLE: Final = frozenset((pa.string(), pa.large_string(), pa.binary(), pa.large_binary()))
 SCHEMES: Final = ("zstd", "lz4")
 BUFFER_ALIGNMENT: Final = 64
 
@@ -94,12 +95,7 @@ def _stored_bytes(*buffers: pa.Buffer) -> int:
 
 def _is_variable(kind: pa.DataType) -> bool:
     """Tell whether values are text or bytes of any length."""
-    return (
-        pa.types.is_string(kind)
-        or pa.types.is_binary(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_large_binary(kind)
-    )
+    return kind in _VARIABLE
 
 
 def _compression(metadata: Mapping[str, bytes]) -> Compression | None:

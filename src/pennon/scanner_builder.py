@@ -27,7 +27,7 @@ def _accept(name: str) -> Callable[..., ScannerBuilder]:
 
 def _refuse(name: str) -> Callable[..., ScannerBuilder]:
     def setter(self: ScannerBuilder, *values: Any, **named: Any) -> ScannerBuilder:
-        if any(value not in (None, False) for value in (*values, *named.values())):
+        if any(value is not None and value is not False for value in (*values, *named.values())):
             message = f"the scan option {name!r} is not supported yet"
             raise UnsupportedError(message)
         return self

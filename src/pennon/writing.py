@@ -50,12 +50,13 @@ def as_store(
 def refuse(options: Mapping[str, Any]) -> None:
     """Raise UnsupportedError if an option that is not supported is set."""
     for name, value in options.items():
-        if value not in (None, False) and (name, value) not in _HARMLESS:
+        is_off = value is None or value is False
+        if not is_off and not (name in _HARMLESS and value == _HARMLESS[name]):
             message = f"the option {name!r} is not supported yet"
             raise UnsupportedError(message)
 
 
-_HARMLESS = {("external_blob_mode", "reference")}
+_HARMLESS = {"external_blob_mode": "reference"}
 
 
 def file_version(name: str | None, use_legacy_format: bool | None) -> FileVersion | None:

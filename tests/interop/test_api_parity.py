@@ -56,9 +56,7 @@ def _table() -> pa.Table:
 def uri(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Three fragments: one without deletions, one with many single ones, one half gone."""
     path = str(tmp_path_factory.mktemp("parity") / "t.lance")
-    table = lance.write_dataset(
-        _table(), path, data_storage_version="2.0", max_rows_per_file=8000
-    )
+    table = lance.write_dataset(_table(), path, data_storage_version="2.0", max_rows_per_file=8000)
     table.delete("never >= 8000 and never < 16000 and never % 7 = 0")
     table.delete("never >= 17000 and never < 19000")
     table.add_columns(pa.field("added", pa.float64()))
@@ -205,12 +203,11 @@ OPENS: dict[str, Callable[[Any, str], Any]] = {
         uri, default_scan_options={"with_row_id": True, "columns": ["never"]}
     ).to_table(),
     "default batch size": lambda m, uri: [
-        b.num_rows
-        for b in m.dataset(uri, default_scan_options={"batch_size": 3000}).to_batches()
+        b.num_rows for b in m.dataset(uri, default_scan_options={"batch_size": 3000}).to_batches()
     ],
-    "default schema": lambda m, uri: m.dataset(
-        uri, default_scan_options={"with_row_id": True}
-    ).schema,
+    "default schema": lambda m, uri: (
+        m.dataset(uri, default_scan_options={"with_row_id": True}).schema
+    ),
 }
 
 

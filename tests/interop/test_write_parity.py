@@ -18,7 +18,9 @@ import pytest
 import pennon
 
 STRICT = pa.schema([pa.field("a", pa.int64(), nullable=False), pa.field("b", pa.string())])
-NESTED = pa.schema([pa.field("s", pa.struct([pa.field("x", pa.int64()), pa.field("y", pa.utf8())]))])
+NESTED = pa.schema(
+    [pa.field("s", pa.struct([pa.field("x", pa.int64()), pa.field("y", pa.utf8())]))]
+)
 BASE = pa.table({"a": [1, 2], "b": ["x", None]}, schema=STRICT)
 
 APPENDS: dict[str, pa.Table] = {
@@ -217,9 +219,7 @@ def test_stable_row_ids(tmp_path: Path) -> None:
     tables = []
     for module in (lance, pennon):
         uri = str(tmp_path / f"{module.__name__}.lance")
-        module.write_dataset(
-            PLAIN, uri, data_storage_version="2.0", enable_stable_row_ids=True
-        )
+        module.write_dataset(PLAIN, uri, data_storage_version="2.0", enable_stable_row_ids=True)
         lance.write_dataset(PLAIN, uri, mode="append")
         module.write_dataset(PLAIN, uri, mode="append")
         lance.dataset(uri).delete("n = 2")
@@ -242,7 +242,7 @@ def test_duckdb_and_polars_query_the_table(tmp_path: Path) -> None:
     frame = pl.scan_pyarrow_dataset(stored).filter(pl.col("k") < 5).select("t").collect()
     assert frame["t"].to_list() == list("01234")
     assert pl.scan_pyarrow_dataset(stored).head(3).collect().height == 3
-    assert pl.from_arrow(stored).height == 1000
+    assert pl.DataFrame(stored).height == 1000
     assert pa.table(stored).num_rows == 1000
     assert pa.table(stored.scanner(columns=["k"])).schema.names == ["k"]
     scanner = stored.scanner(columns=["k"])

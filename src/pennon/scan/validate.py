@@ -50,6 +50,7 @@ def validate_fragment(snapshot: Snapshot, fragment: Fragment) -> None:
     for columns in reader.files:
         _check_fields(columns, held)
         opened = snapshot.open_file(columns.ref).data
+        _check_size(snapshot, columns)
         if opened.num_rows != rows:
             message = f"the file has {opened.num_rows} rows, fragment {fragment.id} has {rows}"
             raise FormatError(message, where=Breadcrumb(columns.ref.store_path))
@@ -63,6 +64,14 @@ def validate_fragment(snapshot: Snapshot, fragment: Fragment) -> None:
     if stated is not None and stated != len(live.deleted):
         message = f"fragment {fragment.id} has {len(live.deleted)} deleted rows, not {stated}"
         raise FormatError(message)
+
+
+def _check_size(snapshot: Snapshot, columns: FileColumns) -> None:
+    stated = columns.ref.size_bytes
+    actual = snapshot.open_file(columns.ref).source.size_bytes
+    if stated and stated != actual:
+        message = f"the file has {actual} bytes, the manifest says {stated} bytes"
+        raise FormatError(message, where=Breadcrumb(columns.ref.store_path))
 
 
 def _check_fields(columns: FileColumns, held: set[int]) -> None:

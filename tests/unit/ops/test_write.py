@@ -1,0 +1,208 @@
+"""Writing data files: where they end, what they are called, and what is left when it goes wrong."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import pennon
+from pennon.errors import (
+    AlreadyExistsError,
+    ArgumentError,
+    SchemaMismatchError,
+    StoreError,
+    UnsupportedError,
+)
+from pennon.io import MemoryStore, open_store
+from pennon.metadata import FragmentMetadata
+from pennon.ops.fit import fit_schema
+from pennon.ops.source import as_reader
+from pennon.ops.write import (
+    FileLimits,
+    WriteMode,
+    commit_write,
+    new_file_name,
+    plan_write,
+    write_fragments,
+)
+from pennon.progress import FileSystemFragmentWriteProgress, FragmentWriteProgress
+from pennon.schema.arrow import schema_from_arrow
+from pennon.schema.version import FileVersion
+from pennon.testing import Fault, FaultyStore
+
+NUMBERS = pa.table({"n": pa.array(range(10_000))})
+
+
+def test_file_names() -> None:
+    names = {new_file_name() for _ in range(100)}
+    assert len(names) == 100
+    assert all(re.fullmatch(r"[01]{24}[0-9a-f]{26}\.lance", name) for name in names)
+
+
+def _sizes(table: pennon.LanceDataset) -> list[int]:
+    return [fragment.count_rows() for fragment in table.get_fragments()]
+
+
+def test_files_end_at_the_row_limit(tmp_path: Path) -> None:
+    batches = NUMBERS.to_batches(max_chunksize=700)
+    written = pennon.write_dataset(
+        iter(batches), tmp_path / "t", schema=NUMBERS.schema, max_rows_per_file=3000
+    )
+    assert _sizes(written) == [3000, 3000, 3000, 1000]
+    assert written.to_table().equals(NUMBERS)
+
+
+def test_files_end_near_the_byte_limit(tmp_path: Path) -> None:
+    written = pennon.write_dataset(NUMBERS, tmp_path / "t", max_bytes_per_file=20_000)
+    assert _sizes(written) == [2500] * 4
+    for file in (tmp_path / "t" / "data").iterdir():
+        assert file.stat().st_size < 21_000
+
+
+@pytest.mark.parametrize("limit", ["max_rows_per_file", "max_bytes_per_file"])
+def test_limits_that_no_file_keeps(limit: str, tmp_path: Path) -> None:
+    options: dict[str, Any] = {limit: 0}
+    with pytest.raises(ArgumentError, match=limit):
+        pennon.write_dataset(NUMBERS, tmp_path / "t", **options)
+    assert not (tmp_path / "t").exists()
+
+
+def test_no_rows_no_files(tmp_path: Path) -> None:
+    written = pennon.write_dataset(NUMBERS.slice(0, 0), tmp_path / "t")
+    assert written.get_fragments() == []
+    assert written.to_table().equals(NUMBERS.slice(0, 0))
+    assert pennon.write_dataset(NUMBERS, written, mode="append").to_table().equals(NUMBERS)
+
+
+def test_batches_are_not_gathered(tmp_path: Path) -> None:
+    """The source is asked for a batch only when the one before was written."""
+    alive: list[int] = []
+
+    def source() -> Iterator[pa.RecordBatch]:
+        for number in range(50):
+            alive.append(number)
+            yield pa.record_batch({"n": pa.array([number] * 1000)})
+
+    store = open_store(tmp_path / "t")
+    schema = pa.schema({"n": pa.int64()})
+    plan = plan_write(store, schema, WriteMode.CREATE, limits=FileLimits(max_rows=1000))
+    batches = source()
+    assert len(write_fragments(plan.task, [next(batches)])) == 1
+    assert alive == [0]
+    assert len(write_fragments(plan.task, batches)) == 49
+
+
+@pytest.mark.parametrize("version", ["0.1", "legacy", "2.1", "2.2", "next"])
+def test_file_versions_that_are_not_written_yet(version: str, tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError, match=r"2\.0"):
+        pennon.write_dataset(NUMBERS, tmp_path / "t", data_storage_version=version)
+
+
+def test_tasks_pickle_and_one_commit_takes_all(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "t")
+    plan = plan_write(store, NUMBERS.schema, WriteMode.CREATE)
+    task = pickle.loads(pickle.dumps(plan.task))
+    made = [write_fragments(task, part.to_batches()) for part in (NUMBERS, NUMBERS.slice(0, 5))]
+    fragments = pickle.loads(pickle.dumps([one for some in made for one in some]))
+    assert commit_write(plan, fragments).version == 1
+    assert _sizes(pennon.dataset(tmp_path / "t")) == [10_000, 5]
+
+
+def test_two_creators_one_wins(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "t")
+    plans = [plan_write(store, NUMBERS.schema, WriteMode.CREATE) for _ in range(2)]
+    written = [write_fragments(plan.task, NUMBERS.to_batches()) for plan in plans]
+    commit_write(plans[0], written[0])
+    with pytest.raises(AlreadyExistsError):
+        commit_write(plans[1], written[1])
+    assert pennon.dataset(tmp_path / "t").count_rows() == 10_000
+
+
+def test_appends_of_the_same_version_both_land(tmp_path: Path) -> None:
+    base = pennon.write_dataset(NUMBERS, tmp_path / "t")
+    pennon.write_dataset(NUMBERS, base, mode="append")
+    assert pennon.write_dataset(NUMBERS, base, mode="append").count_rows() == 30_000
+
+
+def test_a_failed_write_makes_no_version(tmp_path: Path) -> None:
+    base = pennon.write_dataset(NUMBERS, tmp_path / "t")
+
+    def source() -> Iterator[pa.RecordBatch]:
+        yield NUMBERS.to_batches()[0]
+        message = "the source broke"
+        raise RuntimeError(message)
+
+    with pytest.raises(RuntimeError, match="the source broke"):
+        pennon.write_dataset(source(), base, schema=NUMBERS.schema, mode="append")
+    assert base.latest_version == 1
+    assert len(list((tmp_path / "t" / "data").iterdir())) == 1
+    for verb in ("open_writer", "write", "close", "put"):
+        store = FaultyStore(MemoryStore(f"faults-{verb}"), Fault(1, verbs=frozenset({verb})))
+        plan = plan_write(store, NUMBERS.schema, WriteMode.CREATE)
+        with pytest.raises(StoreError):
+            commit_write(plan, write_fragments(plan.task, NUMBERS.to_batches()))
+
+
+def test_nulls_in_a_column_without_nulls_name_the_column(tmp_path: Path) -> None:
+    inner = pa.field("x", pa.int64(), nullable=False)
+    rows = pa.StructArray.from_arrays([pa.array([1, None])], fields=[inner])
+    with pytest.raises(SchemaMismatchError, match=r"'s\.x'"):
+        pennon.write_dataset(pa.table({"s": rows}), tmp_path / "t")
+
+
+def test_differences_are_all_named() -> None:
+    table = schema_from_arrow(
+        pa.schema([pa.field("a", pa.int64(), nullable=False), ("b", pa.utf8())])
+    )
+    data = schema_from_arrow(pa.schema({"b": pa.large_utf8(), "c": pa.int8()}))
+    with pytest.raises(SchemaMismatchError) as raised:
+        fit_schema(table, data)
+    for part in ("'a'", "'b'", "'c'", "large_string", "a: int64"):
+        assert part in str(raised.value)
+
+
+def test_ids_follow_names() -> None:
+    table = schema_from_arrow(pa.schema({"a": pa.int64(), "s": pa.struct({"x": pa.utf8()})}))
+    data = schema_from_arrow(pa.schema({"s": pa.struct({"x": pa.utf8()}), "a": pa.int64()}))
+    assert [field.id for field in fit_schema(table, data).walk()] == [1, 2, 0]
+
+
+def test_progress(tmp_path: Path) -> None:
+    class Recorder(FragmentWriteProgress):
+        calls: list[tuple[str, int | None]] = []
+
+        def begin(self, fragment: FragmentMetadata, **_: Any) -> None:
+            self.calls.append(("begin", fragment.physical_rows))
+
+        def complete(self, fragment: FragmentMetadata, **_: Any) -> None:
+            self.calls.append(("complete", fragment.physical_rows))
+
+    pennon.write_dataset(NUMBERS, tmp_path / "t", max_rows_per_file=6000, progress=Recorder())
+    assert Recorder.calls == [
+        ("begin", None),
+        ("complete", 6000),
+        ("begin", None),
+        ("complete", 4000),
+    ]
+    files = FileSystemFragmentWriteProgress(str(tmp_path / "p"))
+    pennon.write_dataset(NUMBERS, tmp_path / "t2", progress=files)
+    assert [file.name for file in (tmp_path / "p").iterdir()] == ["fragment_0.json"]
+
+
+def test_reader_of_a_reader_is_itself() -> None:
+    reader = NUMBERS.to_reader()
+    assert as_reader(reader) is reader
+
+
+def test_unknown_options_are_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError, match="initial_bases"):
+        pennon.write_dataset(NUMBERS, tmp_path / "t", initial_bases=["x"])
+    with pytest.raises(UnsupportedError, match="commit_lock"):
+        pennon.write_dataset(NUMBERS, tmp_path / "t", commit_lock=lambda _: None)
+    assert str(FileVersion.parse("2.0")) == "2.0"

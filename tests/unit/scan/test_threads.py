@@ -1,0 +1,62 @@
+"""Working ahead: in order, within a budget, and not after the caller has left."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+
+from pennon.scan.threads import map_all, map_in_order, pool
+
+
+def test_results_come_in_order() -> None:
+    assert list(map_in_order(lambda n: n * n, range(100), lambda _: 1, 10)) == [
+        n * n for n in range(100)
+    ]
+    assert map_all(lambda n: -n, [3, 1, 2]) == [-3, -1, -2]
+
+
+def test_one_item_beyond_the_budget_is_still_done() -> None:
+    assert list(map_in_order(str, [1, 2], lambda _: 10**9, 1)) == ["1", "2"]
+
+
+def test_no_more_than_the_budget_is_started() -> None:
+    started = []
+    results = map_in_order(started.append, range(100), lambda _: 1, 3)
+    next(results)
+    results.close()
+    pool().submit(lambda: None).result()
+    assert len(started) <= 4
+
+
+def test_closing_cancels_what_did_not_start() -> None:
+    gate, started = threading.Event(), []
+
+    def work(item: int) -> int:
+        started.append(item)
+        if item:
+            gate.wait(10)
+        return item
+
+    results = map_in_order(work, range(1000), lambda _: 1, 1000)
+    assert next(results) == 0
+    results.close()
+    gate.set()
+    assert len(started) < 1000
+
+
+def test_an_error_reaches_the_caller() -> None:
+    with pytest.raises(ZeroDivisionError):
+        list(map_in_order(lambda n: 1 // n, [1, 0, 1], lambda _: 1, 1))
+    with pytest.raises(ZeroDivisionError):
+        map_all(lambda n: 1 // n, [1, 0, 1])
+
+
+def test_a_forked_child_has_a_pool_of_its_own() -> None:
+    assert pool().submit(os.getpid).result() == os.getpid()
+    child = os.fork()
+    if child == 0:
+        same = pool().submit(os.getpid).result(timeout=20) == os.getpid()
+        os._exit(0 if same else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -177,11 +177,12 @@ class Manifest(google.protobuf.message.Message):
     transaction_file: builtins.str
     """The name of the transaction that made this version, under _transactions/."""
     transaction_section: builtins.int
-    """Position of a copy of the transaction in the manifest file."""
+    """Position of a copy of the transaction in the manifest file, as the published proto has it."""
     next_row_id: builtins.int
     """The first stable row id that is still free."""
     branch: builtins.str
     inline_transaction: builtins.int
+    """The same, where pylance 14 writes it (ledger F-42)."""
     @property
     def fields(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[pennon.proto.file_pb2.Field]:
         """The schema, depth first."""

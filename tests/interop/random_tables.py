@@ -103,7 +103,9 @@ def _chunks(rng: Random, array: pa.Array) -> pa.ChunkedArray:
         return pa.chunked_array([array])
     cuts = sorted(rng.randint(0, len(array)) for _ in range(rng.randint(1, 4)))
     edges = [0, *cuts, len(array)]
-    return pa.chunked_array([array[a:b] for a, b in zip(edges, edges[1:], strict=False)], array.type)
+    return pa.chunked_array(
+        [array[a:b] for a, b in zip(edges, edges[1:], strict=False)], array.type
+    )
 
 
 def _random_columns(rng: Random, schema: pa.Schema) -> list[str]:

@@ -18,7 +18,13 @@ TIMES = [
     *(pa.timestamp(unit) for unit in ("s", "ms", "us", "ns")),
     *(pa.timestamp("us", zone) for zone in ("UTC", "America/New_York", "+01:00")),
 ]
-WIDE = [pa.decimal128(9, 2), pa.decimal128(38, -4), pa.decimal256(60, 3), pa.binary(3), pa.binary(16)]
+WIDE = [
+    pa.decimal128(9, 2),
+    pa.decimal128(38, -4),
+    pa.decimal256(60, 3),
+    pa.binary(3),
+    pa.binary(16),
+]
 TEXTS = [pa.string(), pa.large_string(), pa.binary(), pa.large_binary()]
 FIXED = [pa.bool_(), *INTEGERS, *FLOATS, *TIMES, *WIDE]
 VIEWS = [pa.string_view(), pa.binary_view()]

@@ -199,7 +199,7 @@ def encode_end_offsets(const Offset[::1] offsets, validity, int64_t bit_offset):
     """See offsets.pyi."""
     cdef Py_ssize_t rows = offsets.shape[0] - 1, i
     cdef int64_t bit
-    cdef uint64_t adjustment, under_nulls = 0
+    cdef uint64_t adjustment, missing, under_nulls = 0
     cdef int64_t base
     cdef const uint8_t[::1] bits
     if rows < 0:
@@ -219,9 +219,7 @@ def encode_end_offsets(const Offset[::1] offsets, validity, int64_t bit_offset):
     with nogil:
         for i in range(rows):
             bit = bit_offset + i
-            if bits[bit >> 3] >> (bit & 7) & 1:
-                out[i] = <uint64_t>(offsets[i + 1] - base)
-            else:
-                out[i] = <uint64_t>(offsets[i + 1] - base) + adjustment
-                under_nulls += <uint64_t>(offsets[i + 1] - offsets[i])
+            missing = 1 - (bits[bit >> 3] >> (bit & 7) & 1)
+            out[i] = <uint64_t>(offsets[i + 1] - base) + missing * adjustment
+            under_nulls += missing * <uint64_t>(offsets[i + 1] - offsets[i])
     return ends, adjustment, under_nulls

@@ -68,7 +68,7 @@ def dataset(
     """
     from pennon.lance_dataset import LanceDataset  # noqa: PLC0415 - see __getattr__
 
-    refuse(unsupported)
+    refuse({"commit_lock": commit_lock, **unsupported})
     if uri is None:
         message = "a table needs a uri"
         raise ArgumentError(message)

@@ -93,7 +93,7 @@ class LanceFragment(ArrowFragment):
         *,
         columns: list[str] | dict[str, str] | None = None,
         batch_size: int | None = None,
-        filter: Any = None,  # noqa: A002 - pylance's name
+        filter: Any = None,
         limit: int | None = None,
         offset: int | None = None,
         with_row_id: bool = False,
@@ -139,7 +139,7 @@ class LanceFragment(ArrowFragment):
         batch = take_fragment_offsets(self._ds.snapshot, projection, self._fragment, offsets)
         return pa.Table.from_batches([batch])
 
-    def count_rows(self, filter: Any = None) -> int:  # noqa: A002 - pylance's name
+    def count_rows(self, filter: Any = None) -> int:
         """Return the number of rows that are not deleted and pass the filter."""
         if filter is not None:
             return self.scanner(filter=filter).count_rows()
@@ -211,7 +211,7 @@ class LanceFragment(ArrowFragment):
         """Compare table and manifest entry."""
         if not isinstance(other, LanceFragment):
             return NotImplemented
-        return self._ds == other._ds and self._fragment == other._fragment  # noqa: SLF001
+        return self._ds == other._ds and self._fragment == other._fragment
 
     def __hash__(self) -> int:
         """Hash the id."""

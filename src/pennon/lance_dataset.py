@@ -51,7 +51,7 @@ class LanceDataset(ArrowDataset):
         **unsupported: Any,
     ) -> None:
         """Open a version, the newest by default; see `pennon.dataset`."""
-        refuse({"serialized_manifest": serialized_manifest})
+        refuse({"serialized_manifest": serialized_manifest, "commit_lock": commit_lock})
         refuse({k: v for k, v in unsupported.items() if not k.endswith("cache_size_bytes")})
         store = open_store(uri, storage_options)
         manifest = read_manifest(store, _version_number(version))
@@ -81,7 +81,7 @@ class LanceDataset(ArrowDataset):
     ) -> LanceDataset:
         """Return the dataset of a version that was read already."""
         made = cls.__new__(cls)
-        made._take_over(uri, snapshot, storage_options, default_scan_options)
+        made._take_over(uri, snapshot, storage_options, default_scan_options)  # noqa: SLF001
         return made
 
     def __reduce__(self) -> tuple[Callable[..., LanceDataset], tuple[Any, ...]]:
@@ -202,7 +202,7 @@ class LanceDataset(ArrowDataset):
     def scanner(
         self,
         columns: list[str] | dict[str, str] | None = None,
-        filter: Any = None,  # noqa: A002 - pylance's name
+        filter: Any = None,
         limit: int | None = None,
         offset: int | None = None,
         nearest: Any = None,
@@ -257,7 +257,7 @@ class LanceDataset(ArrowDataset):
     def to_table(
         self,
         columns: list[str] | dict[str, str] | None = None,
-        filter: Any = None,  # noqa: A002 - pylance's name
+        filter: Any = None,
         limit: int | None = None,
         offset: int | None = None,
         nearest: Any = None,
@@ -271,7 +271,7 @@ class LanceDataset(ArrowDataset):
     def to_batches(
         self,
         columns: list[str] | dict[str, str] | None = None,
-        filter: Any = None,  # noqa: A002 - pylance's name
+        filter: Any = None,
         limit: int | None = None,
         offset: int | None = None,
         nearest: Any = None,
@@ -285,7 +285,7 @@ class LanceDataset(ArrowDataset):
     def to_pandas(
         self,
         columns: list[str] | dict[str, str] | None = None,
-        filter: Any = None,  # noqa: A002 - pylance's name
+        filter: Any = None,
         limit: int | None = None,
         offset: int | None = None,
         nearest: Any = None,
@@ -315,7 +315,7 @@ class LanceDataset(ArrowDataset):
             raise ArgumentError(message)
         return self.scanner(columns, offset=start, limit=end - start).to_table()
 
-    def count_rows(self, filter: Any = None, **kwargs: Any) -> int:  # noqa: A002
+    def count_rows(self, filter: Any = None, **kwargs: Any) -> int:
         """Return the number of rows that pass the filter."""
         if filter is not None or kwargs:
             return self.scanner(columns=[], filter=filter, **kwargs).count_rows()
@@ -353,7 +353,7 @@ class LanceDataset(ArrowDataset):
 
     # Fragments
 
-    def get_fragments(self, filter: Any = None) -> list[LanceFragment]:  # noqa: A002
+    def get_fragments(self, filter: Any = None) -> list[LanceFragment]:
         """Return all fragments."""
         if filter is not None:
             message = "get_fragments takes no filter"

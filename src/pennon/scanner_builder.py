@@ -72,7 +72,7 @@ class ScannerBuilder:
         message = f"columns must be a list or a dict, got {type(cols).__name__}"
         raise TypeError(message)
 
-    def filter(self, filter: Any) -> ScannerBuilder:  # noqa: A002 - pylance's name
+    def filter(self, filter: Any) -> ScannerBuilder:
         """Keep the rows for which a pyarrow expression is true."""
         if not isinstance(filter, pc.Expression):
             message = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +48,7 @@ def test_append_rules(name: str, tmp_path: Path) -> None:
         try:
             module.write_dataset(APPENDS[name], uri, mode="append")
             outcomes.append("written")
-        except OSError as error:
-            assert str(error)
+        except OSError:
             outcomes.append("OSError")
     theirs, ours = (lance.dataset(str(tmp_path / f"{m}.lance")) for m in ("lance", "pennon"))
     assert outcomes[0] == outcomes[1]
@@ -75,10 +75,8 @@ def test_append_rules_inside_structs(rows: list[dict[str, Any]], tmp_path: Path)
         uri = str(tmp_path / f"{module.__name__}.lance")
         start = pa.table({"s": [{"x": 1, "y": "a"}]}, schema=NESTED)
         lance.write_dataset(start, uri, data_storage_version="2.0")
-        try:
+        with suppress(OSError):
             module.write_dataset(pa.Table.from_pylist(rows), uri, mode="append")
-        except OSError:
-            pass
         tables.append(lance.dataset(uri).to_table())
         assert pennon.dataset(uri).to_table().equals(tables[-1])
     assert tables[0].equals(tables[1])
@@ -151,7 +149,7 @@ REFUSED: dict[str, Callable[[Any, str], Any]] = {
 def test_refusals(name: str, tmp_path: Path) -> None:
     uri = str(tmp_path / "t.lance")
     lance.write_dataset(BASE, uri, data_storage_version="2.0")
-    with pytest.raises(Exception) as theirs:  # noqa: PT011 - whatever pylance raises
+    with pytest.raises(Exception) as theirs:
         REFUSED[name](lance, uri)
     with pytest.raises(type(theirs.value)) as ours:
         REFUSED[name](pennon, uri)
@@ -245,5 +243,5 @@ def test_duckdb_and_polars_query_the_table(tmp_path: Path) -> None:
     assert pl.DataFrame(stored).height == 1000
     assert pa.table(stored).num_rows == 1000
     assert pa.table(stored.scanner(columns=["k"])).schema.names == ["k"]
-    scanner = stored.scanner(columns=["k"])
+    scanner = stored.scanner(columns=["k"])  # noqa: F841 - duckdb finds it by its name
     assert duckdb.sql("select sum(k) from scanner").fetchall() == [(499500,)]

@@ -1,0 +1,1 @@
+"""Changing tables: plan, tasks, one commit."""

@@ -1,0 +1,1 @@
+"""Reading tables: plan, execute, take.  Pure plans; one place that runs them."""

@@ -62,7 +62,7 @@ def read_table(scan: Scan) -> pa.Table:
         mine = read[number * len(groups) : (number + 1) * len(groups)]
         shown = _show(scan, unit, [chunks for group in mine for chunks in group])
         for column, chunks in zip(columns, shown, strict=True):
-            column += chunks
+            column.extend(chunks)
     pairs = zip(columns, schema, strict=True)
     return pa.Table.from_arrays([pa.chunked_array(c, f.type) for c, f in pairs], schema=schema)
 

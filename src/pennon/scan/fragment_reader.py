@@ -206,7 +206,8 @@ def _build(source: Source, values: dict[int, Chunks], rows: int) -> Chunks:
 
 def null_array(absent: Field, rows: int) -> pa.Array[Any]:
     """Return ``rows`` NULLs of a field's type; a struct is NULL as a whole."""
-    return pa.nulls(rows, field_to_arrow(absent).type)
+    empty: pa.Array[Any] = pa.nulls(rows, field_to_arrow(absent).type)
+    return empty
 
 
 def one_array(chunks: Chunks) -> pa.Array[Any]:

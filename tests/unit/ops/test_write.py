@@ -174,17 +174,17 @@ def test_ids_follow_names() -> None:
 
 
 def test_progress(tmp_path: Path) -> None:
-    class Recorder(FragmentWriteProgress):
-        calls: list[tuple[str, int | None]] = []
+    calls: list[tuple[str, int | None]] = []
 
+    class Recorder(FragmentWriteProgress):
         def begin(self, fragment: FragmentMetadata, **_: Any) -> None:
-            self.calls.append(("begin", fragment.physical_rows))
+            calls.append(("begin", fragment.physical_rows))
 
         def complete(self, fragment: FragmentMetadata, **_: Any) -> None:
-            self.calls.append(("complete", fragment.physical_rows))
+            calls.append(("complete", fragment.physical_rows))
 
     pennon.write_dataset(NUMBERS, tmp_path / "t", max_rows_per_file=6000, progress=Recorder())
-    assert Recorder.calls == [
+    assert calls == [
         ("begin", None),
         ("complete", 6000),
         ("begin", None),

@@ -1,0 +1,113 @@
+"""The tables that are measured: one for each group of types, made from a seed.
+
+A group is a few columns of one kind, so that a number says something about that kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Random = np.random.Generator
+
+
+def fixed_width(rows: int, random: Random) -> pa.Table:
+    """Numbers of 4 and 8 bytes, no NULLs."""
+    return pa.table(
+        {
+            "i64": random.integers(0, 1 << 62, rows),
+            "i32": random.integers(0, 100_000, rows, np.int32),
+            "f64": random.random(rows),
+            "f32": random.random(rows, np.float32),
+        }
+    )
+
+
+def boolean(rows: int, random: Random) -> pa.Table:
+    """Bits."""
+    return pa.table({f"b{i}": random.random(rows) < 0.5 for i in range(4)})
+
+
+def nullable(rows: int, random: Random) -> pa.Table:
+    """Numbers of which some are NULL."""
+    columns = {}
+    for name, share in (("some", 0.1), ("half", 0.5), ("most", 0.99)):
+        mask = random.random(rows) < share
+        columns[name] = pa.array(random.integers(0, 1 << 40, rows), mask=mask)
+    return pa.table(columns)
+
+
+def string(rows: int, random: Random) -> pa.Table:
+    """Strings of which most are different, some with NULLs."""
+    numbers = random.integers(0, 1 << 40, rows)
+    words = pa.array(numbers).cast(pa.string())
+    mask = pa.array(random.random(rows) < 0.1)
+    return pa.table(
+        {"unique": words, "nulls": pc.if_else(mask, pa.scalar(None, pa.string()), words)}
+    )
+
+
+def category(rows: int, random: Random) -> pa.Table:
+    """Strings of few values, which become dictionaries."""
+    values = pa.array([f"category {i}" for i in range(20)])
+    return pa.table({"few": values.take(pa.array(random.integers(0, 20, rows)))})
+
+
+def vector(rows: int, random: Random) -> pa.Table:
+    """Embeddings: 768 floats a row."""
+    items = pa.array(random.random(rows * 768, np.float32))
+    return pa.table({"embedding": pa.FixedSizeListArray.from_arrays(items, 768)})
+
+
+def lists(rows: int, random: Random) -> pa.Table:
+    """Lists of 0 to 7 numbers."""
+    offsets = np.concatenate([[0], np.cumsum(random.integers(0, 8, rows))]).astype(np.int32)
+    items = pa.array(random.integers(0, 1000, int(offsets[-1])))
+    return pa.table({"list": pa.ListArray.from_arrays(pa.array(offsets), items)})
+
+
+def struct(rows: int, random: Random) -> pa.Table:
+    """A struct of two numbers and a string."""
+    parts = [
+        pa.array(random.random(rows)),
+        pa.array(random.integers(0, 1 << 30, rows)),
+        pa.array(random.integers(0, 1 << 20, rows)).cast(pa.string()),
+    ]
+    return pa.table({"point": pa.StructArray.from_arrays(parts, ["x", "n", "name"])})
+
+
+def decimal_and_time(rows: int, random: Random) -> pa.Table:
+    """Decimals, dates and timestamps with a zone."""
+    start = int(datetime(2020, 1, 1, tzinfo=UTC).timestamp() * 1_000_000)
+    micros = pa.array(start + random.integers(0, 1 << 46, rows))
+    cents = pa.array(random.integers(0, 10**9, rows))
+    return pa.table(
+        {
+            "price": cents.cast(pa.decimal128(20, 2)),
+            "time": micros.cast(pa.timestamp("us", "UTC")),
+            "day": pa.array(random.integers(0, 20_000, rows, np.int32)).cast(pa.date32()),
+        }
+    )
+
+
+GROUPS: dict[str, tuple[Callable[[int, Random], pa.Table], int]] = {
+    "fixed-width": (fixed_width, 4_000_000),
+    "bool": (boolean, 8_000_000),
+    "nullable": (nullable, 3_000_000),
+    "string": (string, 2_000_000),
+    "category": (category, 2_000_000),
+    "vector": (vector, 40_000),
+    "list": (lists, 1_500_000),
+    "struct": (struct, 1_500_000),
+    "decimal, time": (decimal_and_time, 2_000_000),
+}
+
+
+def make_table(group: str, *, quick: bool) -> pa.Table:
+    """Return the table of a group, the same for the same arguments; quick ones are a tenth."""
+    make, rows = GROUPS[group]
+    return make(rows // 10 if quick else rows, np.random.default_rng(2013))

@@ -244,6 +244,7 @@ class LanceDataset(ArrowDataset):
         yet.  Options of pyarrow's own scanners (``use_threads``, ...) are accepted and ignored.
         """
         given = {name: value for name, value in locals().items() if value is not None}
+        _check_arrow_options(arrow_options)
         given = {n: v for n, v in given.items() if n not in {"self", "arrow_options", "fragments"}}
         allow = (given.pop("row_addr_allowlist", None), given.pop("row_addr_blocklist", None))
         renamed = {"full_text_query": "full_text_search", "index_segments": "with_index_segments"}
@@ -477,6 +478,17 @@ class LanceDataset(ArrowDataset):
     join_asof = join
     sort_by = join
     _get_fragments = get_fragments
+
+
+_ARROW_OPTIONS = {"fragment_scan_options", "use_threads", "cache_metadata", "memory_pool"}
+
+
+def _check_arrow_options(options: Mapping[str, Any]) -> None:
+    """Raise TypeError for an option that neither pylance's nor pyarrow's scanners have."""
+    unknown = sorted(options.keys() - _ARROW_OPTIONS)
+    if unknown:
+        message = f"scanner() got an unexpected keyword argument {unknown[0]!r}"
+        raise TypeError(message)
 
 
 def _version_number(version: int | str | None) -> int | None:

@@ -31,6 +31,9 @@ Chunks: TypeAlias = "list[pa.Array[Any]]"
 """Values of one column: arrays that follow one another, none longer than a page."""
 
 
+NULL_CHUNK_ROWS = 64 * 1024
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """What is read from one data file for one field: the field as that file has it."""
@@ -198,16 +201,23 @@ def _build(source: Source, values: dict[int, Chunks], rows: int) -> Chunks:
     if isinstance(source, Part):
         return values[id(source)]
     if isinstance(source, Absent):
-        return [null_array(source.field, rows)]
+        return null_chunks(source.field, rows)
     children = [one_array(_build(child, values, rows)) for child in source.children]
     fields = [field_to_arrow(child) for child in source.field.children]
     return [pa.StructArray.from_arrays(children, fields=fields)]
 
 
-def null_array(absent: Field, rows: int) -> pa.Array[Any]:
-    """Return ``rows`` NULLs of a field's type; a struct is NULL as a whole."""
-    empty: pa.Array[Any] = pa.nulls(rows, field_to_arrow(absent).type)
-    return empty
+def null_chunks(absent: Field, rows: int) -> Chunks:
+    """Return ``rows`` NULLs of a field's type; a struct is NULL as a whole.
+
+    They are one small array, named as often as it takes: however many rows a manifest claims for a
+    column that lies nowhere, they cost nothing.
+    """
+    chunk: pa.Array[Any] = pa.nulls(min(rows, NULL_CHUNK_ROWS), field_to_arrow(absent).type)
+    whole, rest = divmod(rows, NULL_CHUNK_ROWS)
+    if not whole:
+        return [chunk]
+    return [chunk] * whole + ([chunk.slice(0, rest)] if rest else [])
 
 
 def one_array(chunks: Chunks) -> pa.Array[Any]:

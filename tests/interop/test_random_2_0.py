@@ -34,8 +34,8 @@ def test_what_we_write_the_oracle_reads(oracle: Oracle, seeds: range, folder: Pa
         batches = pa.RecordBatchReader.from_batches(
             case.table.schema, case.table.to_batches(max_chunksize=case.batch_rows)
         )
-        dataset = pennon.write_dataset(batches, uri, **case.options)
-        found += _differences(case, dataset, oracle, uri)
+        pennon.write_dataset(batches, uri, **case.options)
+        found += _differences(case, reads_of(case), as_lance_reads(case.table), oracle, uri)
         shutil.rmtree(uri)
     assert not found, "\n".join(found)
 
@@ -46,7 +46,7 @@ def test_what_the_oracle_writes_we_read(oracle: Oracle, seeds: range, folder: Pa
     for case in _cases(oracle, seeds):
         uri = folder / str(case.seed)
         oracle.write(uri, case.table, batch_rows=case.batch_rows, **case.options)
-        found += _differences(case, pennon.dataset(uri), oracle, uri)
+        found += _differences(case, reads_of(case), as_lance_reads(case.table), oracle, uri)
         shutil.rmtree(uri)
     assert not found, "\n".join(found)
 
@@ -61,11 +61,9 @@ def test_rows_that_the_oracle_deletes_are_gone(oracle: Oracle, seeds: range, fol
         numbers = pa.array(range(case.table.num_rows))
         oracle.write(uri, case.table.append_column("number", numbers), **case.options)
         oracle.call("delete", uri=str(uri), predicate="number % 7 < 3")
-        dataset = pennon.dataset(uri)
         left = sum(number % 7 >= 3 for number in range(case.table.num_rows))
-        assert dataset.count_rows() == left
-        reads = [_within(read, left) for read in reads_of(case) if read.op == "scan" or left]
-        found += _reader_differences(case, reads, dataset, oracle, uri)
+        assert pennon.dataset(uri).count_rows() == left
+        found += _differences(case, _reads_after_delete(oracle, case, left), None, oracle, uri)
         shutil.rmtree(uri)
     assert not found, "\n".join(found)
 
@@ -74,39 +72,32 @@ def _cases(oracle: Oracle, seeds: range) -> list[Case]:
     return [random_case(seed, for_oldest=oracle.release == OLDEST) for seed in seeds]
 
 
-def _within(read: Read, rows: int) -> Read:
-    """Return the read with its row numbers in a table that has become smaller."""
-    if read.op == "scan":
-        return read
-    return Read("take", {**read.options, "indices": [i % rows for i in read.options["indices"]]})
+def _reads_after_delete(oracle: Oracle, case: Case, left: int) -> list[Read]:
+    """Return the reads of a table of which ``left`` rows are left.
+
+    Takes of pylance 0.19.2 are left out: there an index counts deleted rows in some cases.
+    """
+    reads = [read for read in reads_of(case) if read.op == "scan"]
+    if oracle.release == OLDEST or not left:
+        return reads
+    indices = [index % left for index in case.indices]
+    return [*reads, Read("take", {"indices": indices}), Read("take", {"indices": indices[:1]})]
 
 
-def _differences(case: Case, dataset: pennon.LanceDataset, oracle: Oracle, uri: Path) -> list[str]:
-    """Compare what we read and what the oracle reads with the table that was written."""
-    table = as_lance_reads(case.table)
-    reads = reads_of(case)
-    found = _reader_differences(case, reads, dataset, oracle, uri)
-    for read in reads:
-        wanted = read.wanted(table)
-        different = None if wanted is None else difference(read.ours(dataset), wanted)
-        if different is not None:
-            found.append(f"seed {case.seed}, {read}, ours and the source: {different}")
-    if not dataset.schema.equals(table.schema, check_metadata=True):
-        found.append(f"seed {case.seed}: schema {dataset.schema} instead of {table.schema}")
-    return found
-
-
-def _reader_differences(
-    case: Case, reads: list[Read], dataset: pennon.LanceDataset, oracle: Oracle, uri: Path
+def _differences(
+    case: Case, reads: list[Read], table: pa.Table | None, oracle: Oracle, uri: Path
 ) -> list[str]:
-    """Compare what we read with what the oracle reads."""
+    """Compare what we read with what the oracle reads, and both with the table, if it is given."""
     found = []
-    theirs = oracle.run([read.call(uri) for read in reads])
-    for read, other in zip(reads, theirs, strict=True):
-        if isinstance(other, OracleError):
-            found.append(f"seed {case.seed}, {read}, the oracle fails: {other}")
-            continue
-        different = difference(read.ours(dataset), other)
-        if different is not None:
-            found.append(f"seed {case.seed}, {read}, ours and the oracle's: {different}")
+    dataset = pennon.dataset(uri)
+    for read, theirs in zip(reads, oracle.run([read.call(uri) for read in reads]), strict=True):
+        ours = read.ours(dataset)
+        source = None if table is None else read.wanted(table)
+        for who, wanted in (("the oracle", theirs), ("the source", source)):
+            if isinstance(wanted, OracleError):
+                found.append(f"seed {case.seed}, {read}: the oracle fails: {wanted}")
+            elif wanted is not None and (different := difference(ours, wanted)) is not None:
+                found.append(f"seed {case.seed}, {read}, ours and {who}: {different}")
+    if table is not None and not dataset.schema.equals(table.schema, check_metadata=True):
+        found.append(f"seed {case.seed}: schema {dataset.schema} instead of {table.schema}")
     return found

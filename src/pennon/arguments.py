@@ -1,12 +1,15 @@
-"""Row numbers as callers give them."""
+"""Arguments as callers give them: row numbers, versions, options of pyarrow's scanners."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+from pennon.errors import UnsupportedError
 
 
 def row_numbers(indices: Any) -> npt.NDArray[np.int64]:
@@ -48,3 +51,34 @@ def _integers(indices: Any) -> npt.NDArray[Any]:
         message = f"row numbers must be a sequence of integers, got {values.dtype} values"
         raise TypeError(message)
     return values
+
+
+_ARROW_OPTIONS = {"fragment_scan_options", "use_threads", "cache_metadata", "memory_pool"}
+
+
+def check_arrow_options(options: Mapping[str, Any]) -> None:
+    """Raise TypeError for an option that neither pylance's nor pyarrow's scanners have."""
+    unknown = sorted(options.keys() - _ARROW_OPTIONS)
+    if unknown:
+        message = f"scanner() got an unexpected keyword argument {unknown[0]!r}"
+        raise TypeError(message)
+
+
+def version_number(version: int | str | None) -> int | None:
+    """Return the number of a version; raises UnsupportedError for a tag."""
+    if version is None or (isinstance(version, int) and not isinstance(version, bool)):
+        return version
+    if isinstance(version, str):
+        message = f"version {version!r} is a tag; tags are not supported yet, version numbers are"
+        raise UnsupportedError(message)
+    message = f"a version is a number, got {type(version).__name__}"
+    raise TypeError(message)
+
+
+def version_on_main(reference: tuple[str | None, int | None]) -> int | None:
+    """Return the version of a (branch, version) pair; raises UnsupportedError for branches."""
+    branch, version = reference
+    if branch not in {None, "main"}:
+        message = f"branch {branch!r}: branches are not supported yet"
+        raise UnsupportedError(message)
+    return version

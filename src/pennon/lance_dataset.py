@@ -5,14 +5,21 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from inspect import signature
 from typing import Any
 
 import pyarrow as pa
 
-from pennon.arguments import row_ids, row_numbers
+from pennon.arguments import (
+    check_arrow_options,
+    row_ids,
+    row_numbers,
+    version_number,
+    version_on_main,
+)
 from pennon.arrow_bases import ArrowDataset
 from pennon.commits import commit_operation
-from pennon.errors import ArgumentError, UnsupportedError
+from pennon.errors import ArgumentError
 from pennon.fragment import LanceFragment
 from pennon.history import Version, VersionRef, describe, read_history
 from pennon.io import open_store
@@ -54,7 +61,7 @@ class LanceDataset(ArrowDataset):
         refuse({"serialized_manifest": serialized_manifest, "commit_lock": commit_lock})
         refuse({k: v for k, v in unsupported.items() if not k.endswith("cache_size_bytes")})
         store = open_store(uri, storage_options)
-        manifest = read_manifest(store, _version_number(version))
+        manifest = read_manifest(store, version_number(version))
         self._take_over(
             os.fspath(uri), Snapshot(store, manifest), storage_options, default_scan_options
         )
@@ -244,7 +251,7 @@ class LanceDataset(ArrowDataset):
         yet.  Options of pyarrow's own scanners (``use_threads``, ...) are accepted and ignored.
         """
         given = {name: value for name, value in locals().items() if value is not None}
-        _check_arrow_options(arrow_options)
+        check_arrow_options(arrow_options)
         given = {n: v for n, v in given.items() if n not in {"self", "arrow_options", "fragments"}}
         allow = (given.pop("row_addr_allowlist", None), given.pop("row_addr_blocklist", None))
         renamed = {"full_text_query": "full_text_search", "index_segments": "with_index_segments"}
@@ -295,9 +302,14 @@ class LanceDataset(ArrowDataset):
         blob_mode: str = "lazy",
         **options: Any,
     ) -> Any:
-        """Read rows into a pandas frame; the arguments are those of `scanner`."""
-        scanner = self.scanner(columns, filter, limit, offset, nearest, batch_size, **options)
-        return scanner.to_pandas(blob_mode=blob_mode)
+        """Read rows into a pandas frame.
+
+        The arguments are those of `scanner`; others go to `pyarrow.Table.to_pandas`.
+        """
+        known = signature(self.scanner).parameters
+        ours = {name: options.pop(name) for name in list(options) if name in known}
+        scanner = self.scanner(columns, filter, limit, offset, nearest, batch_size, **ours)
+        return scanner.to_pandas(blob_mode=blob_mode, **options)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Export all rows as an Arrow C stream."""
@@ -391,8 +403,8 @@ class LanceDataset(ArrowDataset):
 
     def checkout_version(self, version: int | str | tuple[str | None, int | None]) -> LanceDataset:
         """Return the table at another version; caches are shared."""
-        number = _version_on_main(version) if isinstance(version, tuple) else version
-        number = _version_number(number)
+        number = version_on_main(version) if isinstance(version, tuple) else version
+        number = version_number(number)
         if number == self.version:
             return self.__copy__()
         return self._at(number)
@@ -452,58 +464,4 @@ class LanceDataset(ArrowDataset):
         )
         return LanceDataset.of_snapshot(uri, snapshot, storage_options)
 
-    # What pyarrow's own datasets have and this does not
-
-    @property
-    def partition_expression(self) -> Any:
-        """Refuse; tables have no partitions."""
-        message = "tables have no partition expression"
-        raise UnsupportedError(message)
-
-    def replace_schema(self, schema: pa.Schema) -> Any:
-        """Refuse; the schema is the table's."""
-        message = "the schema of a table cannot be replaced"
-        raise UnsupportedError(message)
-
-    def filter(self, expression: Any) -> Any:
-        """Refuse; scans take the filter."""
-        message = "give the filter to scanner() or to_table()"
-        raise UnsupportedError(message)
-
-    def join(self, *_: Any, **__: Any) -> Any:
-        """Refuse; tables join."""
-        message = "read the table (to_table()) and join that"
-        raise UnsupportedError(message)
-
-    join_asof = join
-    sort_by = join
     _get_fragments = get_fragments
-
-
-_ARROW_OPTIONS = {"fragment_scan_options", "use_threads", "cache_metadata", "memory_pool"}
-
-
-def _check_arrow_options(options: Mapping[str, Any]) -> None:
-    """Raise TypeError for an option that neither pylance's nor pyarrow's scanners have."""
-    unknown = sorted(options.keys() - _ARROW_OPTIONS)
-    if unknown:
-        message = f"scanner() got an unexpected keyword argument {unknown[0]!r}"
-        raise TypeError(message)
-
-
-def _version_number(version: int | str | None) -> int | None:
-    if version is None or (isinstance(version, int) and not isinstance(version, bool)):
-        return version
-    if isinstance(version, str):
-        message = f"version {version!r} is a tag; tags are not supported yet, version numbers are"
-        raise UnsupportedError(message)
-    message = f"a version is a number, got {type(version).__name__}"
-    raise TypeError(message)
-
-
-def _version_on_main(reference: tuple[str | None, int | None]) -> int | None:
-    branch, version = reference
-    if branch not in {None, "main"}:
-        message = f"branch {branch!r}: branches are not supported yet"
-        raise UnsupportedError(message)
-    return version

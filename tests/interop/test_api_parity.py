@@ -102,6 +102,9 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "bad slice": lambda t: t.slice(5, 3),
     "negative slice": lambda t: t.slice(-5, 3),
     "to_pandas": lambda t: t.to_pandas(columns=["never", "s"]).to_dict(),
+    "to_pandas with options": lambda t: t.to_pandas(
+        columns=["never"], with_row_id=True, split_blocks=True
+    ).to_dict(),
     "fragments of a scan": lambda t: t.scanner(
         columns=["never"], fragments=t.get_fragments()[::-1]
     ).to_table(),

@@ -73,8 +73,8 @@ build: setup ## a wheel and a source archive in dist/
 	@$(PY) scripts/build.py
 
 .PHONY: lock
-lock: ## renew the lock files to the newest versions that fit (needs the program uv)
-	@scripts/lock.sh
+lock: ## renew the lock files (UPGRADE=1: to the newest versions; needs the program uv)
+	@UPGRADE=$(UPGRADE) scripts/lock.sh
 
 .PHONY: clean
 clean: ## remove everything that was made, the environments too

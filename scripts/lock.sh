@@ -4,15 +4,20 @@
 set -eu
 cd "$(dirname "$0")/.."
 
+# The versions already locked are preferred; `make lock UPGRADE=1` takes the newest.
 compile() {
     target=$1
     shift
+    [ -z "${UPGRADE:-}" ] && [ -f "$target" ] && tail -n +2 "$target" >"$target.new"
+    # shellcheck disable=SC2086 - no word, or one
+    uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+        --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
+        -o "$target.new" "$@" >/dev/null
     {
         echo '# Versions and hashes of every file of each release, no address. Made by "make lock"; do not edit.'
-        uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-            --no-header --no-annotate --no-emit-index-url --no-emit-find-links "$@"
-    } >"$target.new"
-    mv "$target.new" "$target"
+        cat "$target.new"
+    } >"$target"
+    rm "$target.new"
 }
 
 compile requirements-dev.lock pyproject.toml --group dev

@@ -59,7 +59,7 @@ class Oracle:
         """Start the release's interpreter; ``folder`` must exist and be private to this oracle."""
         command = [interpreter(release), str(Path(__file__).with_name("oracle_server.py"))]
         quiet = {**os.environ, "RUST_BACKTRACE": "0", "PYTHONPATH": ""}
-        process = subprocess.Popen(  # noqa: S603 - our own script
+        process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

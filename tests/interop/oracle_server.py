@@ -11,38 +11,43 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
 
 import lance
 import lance.file
 import pyarrow as pa
 
 
-def _read(path):
+def _read(path: str) -> pa.Table:
     with pa.OSFile(path) as source, pa.ipc.open_stream(source) as reader:
         return reader.read_all()
 
 
-def _pieces(table, rows):
+def _pieces(table: pa.Table, rows: list[int]) -> Iterator[pa.RecordBatch]:
     """Cut a table at every multiple of each number in ``rows``, and copy the pieces.
 
     Copied, because Rust wants more alignment than a stream gives, and because both oracles write
     wrong rows, or fail, for some slices of nested arrays.
     """
     cuts = sorted({0, table.num_rows}.union(*(range(0, table.num_rows, n) for n in rows)))
-    for start, end in zip(cuts, cuts[1:]):
+    for start, end in pairwise(cuts):
         piece = table.slice(start, end - start).combine_chunks()
         for batch in piece.to_batches():
             columns = [pa.concat_arrays([c, c.slice(0, 0)]) for c in batch.columns]
             yield pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
-def _answer(table, out):
+def _answer(table: pa.Table, out: str) -> int:
     with pa.OSFile(out, "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     return table.num_rows
 
 
-def write(uri, table, mode="create", batch_rows=None, **options):
+def write(
+    uri: str, table: str, mode: str = "create", batch_rows: int | None = None, **options: Any
+) -> int:
     """Write a table; ``batch_rows`` hands it over in batches of that many rows."""
     data = _read(table)
     rows = [batch_rows or 1 << 20, options.get("max_rows_per_file", 1 << 20)]
@@ -51,65 +56,65 @@ def write(uri, table, mode="create", batch_rows=None, **options):
     return dataset.version
 
 
-def scan(uri, out, version=None, **options):
+def scan(uri: str, out: str, version: int | None = None, **options: Any) -> int:
     """Scan with the options of ``LanceDataset.scanner``."""
     return _answer(lance.dataset(uri, version=version).scanner(**options).to_table(), out)
 
 
-def take(uri, out, indices, columns=None):
+def take(uri: str, out: str, indices: list[int], columns: list[str] | None = None) -> int:
     """Take rows by their number in the dataset."""
     return _answer(lance.dataset(uri).take(indices, columns=columns), out)
 
 
-def take_row_ids(uri, out, row_ids, columns=None):
+def take_row_ids(uri: str, out: str, row_ids: list[int], columns: list[str] | None = None) -> int:
     """Take rows by row id."""
     return _answer(lance.dataset(uri)._take_rows(row_ids, columns=columns), out)
 
 
-def count(uri):
+def count(uri: str) -> int:
     """Count the rows."""
     return lance.dataset(uri).count_rows()
 
 
-def versions(uri):
+def versions(uri: str) -> list[int]:
     """Return the numbers of the versions that exist."""
     return [v["version"] for v in lance.dataset(uri).versions()]
 
 
-def fragments(uri):
+def fragments(uri: str) -> list[tuple[int, int, int]]:
     """Return (id, rows, deleted rows) of every fragment."""
     found = lance.dataset(uri).get_fragments()
     return [(f.fragment_id, f.count_rows(), f.num_deletions) for f in found]
 
 
-def schema(uri, out):
+def schema(uri: str, out: str) -> int:
     """Return the dataset's Arrow schema, as an empty table."""
     return _answer(lance.dataset(uri).schema.empty_table(), out)
 
 
-def delete(uri, predicate):
+def delete(uri: str, predicate: str) -> int:
     """Delete the rows for which an SQL predicate holds."""
     dataset = lance.dataset(uri)
     dataset.delete(predicate)
     return lance.dataset(uri).version
 
 
-def drop_columns(uri, columns):
+def drop_columns(uri: str, columns: list[str] | None) -> None:
     """Drop columns from the schema."""
     lance.dataset(uri).drop_columns(columns)
 
 
-def add_columns(uri, expressions):
+def add_columns(uri: str, expressions: dict[str, str]) -> None:
     """Add columns by SQL expressions."""
     lance.dataset(uri).add_columns(expressions)
 
 
-def validate(uri):
+def validate(uri: str) -> None:
     """Let the oracle check the dataset."""
     lance.dataset(uri).validate()
 
 
-def write_file(path, table, **options):
+def write_file(path: str, table: str, **options: Any) -> None:
     """Write one data file."""
     data = _read(table)
     with lance.file.LanceFileWriter(path, data.schema, **options) as writer:
@@ -117,17 +122,17 @@ def write_file(path, table, **options):
             writer.write_batch(batch)
 
 
-def read_file(path, out):
+def read_file(path: str, out: str) -> int:
     """Read one data file whole."""
     return _answer(lance.file.LanceFileReader(path).read_all().to_table(), out)
 
 
-def take_file(path, out, indices):
+def take_file(path: str, out: str, indices: list[int]) -> int:
     """Read rows of one data file."""
     return _answer(lance.file.LanceFileReader(path).take_rows(indices).to_table(), out)
 
 
-def about():
+def about() -> dict[str, str]:
     """Return the versions of the oracle and of its Arrow."""
     return {"lance": lance.__version__, "pyarrow": pa.__version__}
 
@@ -141,18 +146,18 @@ OPERATIONS = {
 }
 
 
-def _run(call):
+def _run(call: dict[str, Any]) -> dict[str, Any]:
     """Run one call; a panic of the oracle is no `Exception`, so everything is caught."""
     arguments = dict(call)
     try:
         return {"value": OPERATIONS[arguments.pop("op")](**arguments)}
-    except BaseException as error:  # noqa: BLE001
+    except BaseException as error:
         if isinstance(error, KeyboardInterrupt | SystemExit):
             raise
         return {"error": type(error).__name__, "message": str(error)}
 
 
-def main():
+def main() -> None:
     """Answer until stdin ends."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what the oracle prints must not mix with the answers

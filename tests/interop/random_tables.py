@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -103,9 +104,7 @@ def _chunks(rng: Random, array: pa.Array) -> pa.ChunkedArray:
         return pa.chunked_array([array])
     cuts = sorted(rng.randint(0, len(array)) for _ in range(rng.randint(1, 4)))
     edges = [0, *cuts, len(array)]
-    return pa.chunked_array(
-        [array[a:b] for a, b in zip(edges, edges[1:], strict=False)], array.type
-    )
+    return pa.chunked_array([array[a:b] for a, b in pairwise(edges)], array.type)
 
 
 def _random_columns(rng: Random, schema: pa.Schema) -> list[str]:

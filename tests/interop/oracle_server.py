@@ -99,7 +99,7 @@ def delete(uri: str, predicate: str) -> int:
     return lance.dataset(uri).version
 
 
-def drop_columns(uri: str, columns: list[str] | None) -> None:
+def drop_columns(uri: str, columns: list[str]) -> None:
     """Drop columns from the schema."""
     lance.dataset(uri).drop_columns(columns)
 

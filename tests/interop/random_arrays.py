@@ -118,11 +118,11 @@ def _random_numbers(rng: Rng, t: pa.DataType, rows: int) -> pa.Array:
 
 def _extremes(dtype: np.dtype) -> np.ndarray:
     if dtype.kind == "f":
-        info = np.finfo(dtype)
-        odd = [np.nan, 0.0, -0.0, np.inf, -np.inf, info.max, info.min, info.smallest_subnormal]
+        most = np.finfo(dtype)
+        odd = [np.nan, 0.0, -0.0, np.inf, -np.inf, most.max, most.min, most.smallest_subnormal]
         return np.array(odd, dtype)
-    info = np.iinfo(dtype)
-    return np.array([info.min, info.max, 0, 1], dtype)
+    limits = np.iinfo(dtype)
+    return np.array([limits.min, limits.max, 0, 1], dtype)
 
 
 def _random_times(rng: Rng, t: pa.DataType, rows: int) -> pa.Array:

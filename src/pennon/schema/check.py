@@ -15,7 +15,7 @@ import pyarrow as pa
 from pennon.errors import ArgumentError, Breadcrumb, UnsupportedError
 from pennon.schema.arrow import storage_field
 from pennon.schema.field import Field, Schema
-from pennon.schema.types import arrow_type
+from pennon.schema.types import NESTED, arrow_type
 from pennon.schema.version import V2_1, V2_2, FileVersion
 
 RESERVED_NAMES = frozenset(
@@ -132,14 +132,16 @@ def _check_packed(path: str, field: Field, version: FileVersion) -> None:
 
 def _has_whole_bytes(field: Field) -> bool:
     """Say whether a value of the field takes a fixed number of whole bytes."""
-    if field.logical_type in ("struct", "map") or "list" in field.logical_type.split(":")[0:1]:
+    if field.logical_type in NESTED:
         return False
     t = arrow_type(field.logical_type)
     while pa.types.is_fixed_size_list(t):
         t = t.value_type
     if pa.types.is_dictionary(t) or pa.types.is_null(t) or pa.types.is_boolean(t):
         return False
-    return pa.types.is_primitive(t) or pa.types.is_fixed_size_binary(t) or pa.types.is_decimal(t)
+    return bool(
+        pa.types.is_primitive(t) or pa.types.is_fixed_size_binary(t) or pa.types.is_decimal(t)
+    )
 
 
 def _refusal(path: str, field: Field, version: FileVersion, which: str) -> UnsupportedError:

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from rich.console import Console
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TABLES = ("flights", "weather", "planes", "airports", "airlines")
-CSV_OPTIONS = {"header": True, "inferSchema": True, "nullValue": "NA"}
+CSV_OPTIONS: dict[str, Any] = {"header": True, "inferSchema": True, "nullValue": "NA"}
 LAST_MONTH = 12
 # A flight is known by these: no two flights share them.
 FLIGHT_KEY = ["time_hour", "carrier", "flight"]
@@ -144,9 +144,7 @@ def use_tables(spark: SparkSession, folder: Path, kind: str) -> None:
     """Let SQL see the tables of one format under their plain names."""
     for name in TABLES:
         path = folder / f"{name}.{kind}"
-        spark.sql(
-            f"CREATE OR REPLACE TEMPORARY VIEW {name} USING {kind} OPTIONS (path '{path}')"
-        )
+        spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {name} USING {kind} OPTIONS (path '{path}')")
 
 
 def answer(spark: SparkSession, query: Query) -> pd.DataFrame:
@@ -227,7 +225,7 @@ def take_rows(account: Account, folder: Path, truth: pd.DataFrame) -> None:
     """100 random flights by their row numbers, without Spark."""
     with account.step("100 random flights, by row"):
         table = pennon.dataset(str(folder / "flights.lance"))
-        picks = random.Random(2013).sample(range(table.count_rows()), 100)  # noqa: S311
+        picks = random.Random(2013).sample(range(table.count_rows()), 100)
         table.take([0])
         started = time.perf_counter()
         rows = table.take(picks)

@@ -21,6 +21,7 @@ CONF = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.session.timeZone": "UTC",
     "spark.log.level": "ERROR",
+    "spark.sql.adaptive.enabled": "false",
 }
 
 

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pennon.errors import ArgumentError
+from pennon.ops.write import WriteMode
+from pennon.scan.plan import ScanTask
 from pennon.spark.options import (
     DEFAULT_PARTITION_BYTES,
     ReadOptions,
     WriteOptions,
     parse_fixed_size_lists,
 )
-from pennon.ops.write import WriteMode
-from pennon.scan.plan import ScanTask
 from pennon.spark.scan_task import (
     TableScan,
     arrow_schema_of,
@@ -148,7 +148,7 @@ def ingest(
     spark: SparkSession,
     source: str | Sequence[str],
     uri: str,
-    format: str | None = None,  # noqa: A002 - Spark's own name for it
+    format: str | None = None,
     mode: str = "create",
     *,
     read_options: Mapping[str, Any] | None = None,

@@ -29,8 +29,8 @@ import pyarrow as pa
 from pyspark.sql import datasource as ds
 from pyspark.sql.types import StructType
 
-from pennon.spark.filters import is_supported, select_rows
 from pennon.scan.plan import ScanTask
+from pennon.spark.filters import is_supported, select_rows
 from pennon.spark.options import ReadOptions
 from pennon.spark.scan_task import open_snapshot, plan_table_scan, split_tasks
 from pennon.spark.types import arrow_schema
@@ -75,7 +75,7 @@ class LanceReader(ds.DataSourceReader):
         self._filters: list[ds.Filter] = []
         self._scan = plan_table_scan(snapshot, arrow_schema(schema), options.batch_size)
         self._tasks = split_tasks(snapshot, options.max_partition_bytes)
-        self.pushFilters = PushedFilters(self)  # type: ignore[method-assign, assignment]
+        self.pushFilters = PushedFilters(self)  # type: ignore[method-assign]
 
     def accept_filters(self, filters: list[ds.Filter]) -> list[ds.Filter]:
         """Split the filters (their conjunction) into ours, kept, and Spark's, returned."""

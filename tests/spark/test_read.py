@@ -1,0 +1,307 @@
+"""Reading: options, pruning, partitions, both push-down settings, views, limits."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import lance
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark import cloudpickle
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+import pennon
+import pennon.spark
+from pennon.spark.options import parse_read_options
+from pennon.spark.read import LanceReader
+from tests.spark.failing import EndlessSource
+
+PUSH_DOWN = "spark.sql.python.filterPushdown.enabled"
+ROWS = 30_000
+
+
+def table() -> pa.Table:
+    """Three fragments' worth: every kind of column that a filter may name, with NULLs."""
+    numbers = list(range(ROWS))
+    position = [{"x": n, "y": None if n % 4 == 0 else f"y{n}"} for n in numbers]
+    return pa.table(
+        {
+            "id": pa.array(numbers, pa.int64()),
+            "name": [None if n % 7 == 0 else f"n{n % 100}" for n in numbers],
+            "score": pa.array([_score(n) for n in numbers], pa.float64()),
+            "small": pa.array([n % 200 for n in numbers], pa.uint8()),
+            "day": pa.array([n % 365 for n in numbers], pa.int32()).cast(pa.date32()),
+            "at": pa.array(numbers, pa.int64()).cast(pa.timestamp("us", "UTC")),
+            "flag": [None if n % 5 == 0 else n % 2 == 0 for n in numbers],
+            "position": position,
+        }
+    )
+
+
+def _score(number: int) -> float | None:
+    special = (None, float("nan"), -0.0, 0.0, float("inf"), float("-inf"))
+    return special[number % 10] if number % 10 < len(special) else number / 4
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> str:
+    uri = str(tmp_path_factory.mktemp("read") / "t.lance")
+    pennon.write_dataset(table(), uri, max_rows_per_file=10_000)
+    return uri
+
+
+@pytest.fixture(scope="module")
+def parquet(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = str(tmp_path_factory.mktemp("read") / "t.parquet")
+    pq.write_table(table(), path)
+    return path
+
+
+@pytest.fixture(params=["false", "true"])
+def push_down(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[str]:
+    spark.conf.set(PUSH_DOWN, request.param)
+    yield request.param
+    spark.conf.unset(PUSH_DOWN)
+
+
+CONDITIONS = (
+    "id = 5",
+    "id IN (1, 2, 29999, NULL)",
+    "id > 29990 AND id <= 29998",
+    "id <> 3 AND id < 6",
+    "name = 'n3' AND id < 500",
+    "name LIKE 'n1%' AND name LIKE '%7'",
+    "contains(name, '99')",
+    "name IS NULL AND id < 100",
+    "name IS NOT NULL AND id < 10",
+    "name <=> 'n5' AND id < 900",
+    "NOT (name = 'n5') AND id < 20",
+    "score > 7000",
+    "score >= double('NaN') AND id < 100",
+    "score = double('NaN') AND id < 100",
+    "score = 0.0 AND id < 100",
+    "score < 0 AND id < 100",
+    "small = 7 AND id < 3000",
+    "day >= date'1970-12-25'",
+    "at < timestamp'1970-01-01 00:00:00.000020'",
+    "flag AND id < 30",
+    "NOT flag AND id < 30",
+    "flag IS NULL AND id < 30",
+    "position.x = 17",
+    "position.y = 'y17'",
+    "id = 1 OR name = 'n2'",
+    "length(name) = 2 AND id < 200",
+)
+
+
+def same_rows(left: DataFrame, right: DataFrame) -> bool:
+    found = sorted(map(str, left.collect()))
+    return bool(found) and found == sorted(map(str, right.collect()))
+
+
+@pytest.fixture(autouse=True)
+def plain_parquet(spark: SparkSession) -> Iterator[None]:
+    """The truth: Spark's filter over all rows.  Pushed into Parquet, it loses rows of NaN."""
+    spark.conf.set("spark.sql.parquet.filterPushdown", "false")
+    yield
+    spark.conf.unset("spark.sql.parquet.filterPushdown")
+
+
+def test_every_filter_gives_the_rows_of_parquet(
+    spark: SparkSession, stored: str, parquet: str, push_down: str
+) -> None:
+    truth = spark.read.parquet(parquet)
+    ours = spark.read.format("lance").load(stored)
+    for condition in CONDITIONS:
+        assert same_rows(ours.where(condition), truth.where(condition)), condition
+
+
+def test_pushed_filters_give_the_rows_of_parquet(
+    spark: SparkSession, stored: str, parquet: str
+) -> None:
+    spark.conf.set(PUSH_DOWN, "true")
+    try:
+        truth = spark.read.parquet(parquet)
+        for condition in CONDITIONS:
+            once = spark.read.format("lance").option("push_filters", "true").load(stored)
+            assert same_rows(once.where(condition), truth.where(condition)), condition
+    finally:
+        spark.conf.unset(PUSH_DOWN)
+
+
+def plan_of(frame: DataFrame, capsys: pytest.CaptureFixture[str]) -> str:
+    capsys.readouterr()
+    frame.explain()
+    return capsys.readouterr().out
+
+
+def test_pushed_filters_leave_the_plan(
+    spark: SparkSession, stored: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spark.conf.set(PUSH_DOWN, "true")
+    try:
+        once = spark.read.format("lance").option("push_filters", "true").load(stored)
+        assert "Filter" not in plan_of(once.where("id < 10"), capsys).replace("RuntimeFilter", "")
+        kept = plan_of(once.where("id < 10 AND length(name) > 1"), capsys)
+        assert "Filter" in kept.replace("RuntimeFilter", "")
+    finally:
+        spark.conf.unset(PUSH_DOWN)
+
+
+def test_a_filter_of_one_query_does_not_leak_into_the_next(
+    spark: SparkSession, stored: str, push_down: str
+) -> None:
+    """Spark 4.3.0 keeps what it planned for a DataFrame, pushed filters included."""
+    frame = spark.read.format("lance").load(stored)
+    assert frame.where("id < 10").count() == 10
+    assert frame.count() == ROWS
+    few, many = frame.where("id < 10"), frame.where("id < 1000")
+    assert few.join(many, "id").count() == 10
+
+
+def test_partitions_follow_fragments_and_split_by_bytes(spark: SparkSession, stored: str) -> None:
+    reader = spark.read.format("lance")
+    assert reader.load(stored).rdd.getNumPartitions() == 3
+    assert pennon.spark.read(spark, stored).rdd.getNumPartitions() == 3
+    split = reader.option("max_partition_bytes", 100_000).load(stored)
+    assert split.rdd.getNumPartitions() > 6
+    assert [row.id for row in split.select("id").collect()] == list(range(ROWS))
+
+
+def test_options_choose_version_columns_and_row_columns(spark: SparkSession, uri: str) -> None:
+    pennon.write_dataset(pa.table({"a": [1, 2], "b": ["x", "y"]}), uri)
+    first = pennon.dataset(uri).versions()[0]["timestamp"]
+    pennon.write_dataset(pa.table({"a": [3], "b": ["z"]}), uri, mode="append")
+
+    def load(**options: object) -> list[tuple[object, ...]]:
+        rows = spark.read.format("lance").options(**options).load(uri).orderBy("a").collect()
+        return [tuple(row) for row in rows]
+
+    assert load(version=1) == [(1, "x"), (2, "y")]
+    assert load(asof=first.isoformat()) == load(version=1)
+    assert load(columns="a") == [(1,), (2,), (3,)]
+    assert load(columns="b,a") == [("x", 1), ("y", 2), ("z", 3)]
+    assert load(columns="a", with_row_id="true") == [(1, 0), (2, 1), (3, 1 << 32)]
+    assert load(columns="a", with_row_address="true")[2] == (3, 1 << 32)
+    assert load(batch_size=1) == load()
+    read = pennon.spark.read(spark, uri, ["b"], version=1, with_row_id=True)
+    assert read.columns == ["b", "_rowid"]
+    assert read.count() == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"colums": "a"}, "unknown option colums; there are path, version"),
+        ({"version": "9"}, "9"),
+        ({"version": "1", "asof": "2026-01-01"}, "version or asof"),
+        ({"columns": "a,nothing"}, "no column 'nothing'; there are id, name|no column 'a'"),
+        ({"batch_size": "-1"}, "batch_size is a positive whole number"),
+        ({"asof": "yesterday"}, "ISO time"),
+    ],
+)
+def test_wrong_options_say_what_would_be_right(
+    spark: SparkSession, stored: str, options: dict[str, str], message: str
+) -> None:
+    with pytest.raises(PySparkException, match=message):
+        spark.read.format("lance").options(**options).load(stored).count()
+
+
+def test_a_schema_prunes_columns_and_parts_of_structs(spark: SparkSession, stored: str) -> None:
+    frame = spark.read.format("lance").schema("position struct<y:string>, id long").load(stored)
+    assert tuple(frame.where("id = 5").collect()[0]) == (("y5",), 5)
+    dotted = spark.read.format("lance").option("columns", "position.x,id").load(stored)
+    assert dotted.schema.simpleString() == "struct<position:struct<x:bigint>,id:bigint>"
+    with pytest.raises(PySparkException, match=r"no column 'nope'; there are id, name"):
+        spark.read.format("lance").schema("nope int").load(stored).count()
+
+
+def test_pruned_columns_are_not_read(
+    spark: SparkSession, uri: str, tmp_path: Path
+) -> None:
+    """Pruning is seen from its effect: a column whose bytes are gone is in nobody's way."""
+    names = pa.array([f"a long name of row {n}" for n in range(20_000)])
+    pennon.write_dataset(pa.table({"a": range(20_000), "b": names}), uri)
+    (file,) = Path(uri, "data").glob("*.lance")
+    damaged = bytearray(file.read_bytes())
+    place = damaged.find(b"a long name of row 0")
+    damaged[place - 60_000 : place] = b"\xff" * 60_000
+    file.write_bytes(damaged)
+    total = 20_000 * 19_999 // 2
+    frame = spark.read.format("lance").schema("a long").load(uri)
+    assert frame.groupBy().sum().collect()[0][0] == total
+    assert pennon.spark.read(spark, uri, ["a"]).groupBy().sum().collect()[0][0] == total
+    with pytest.raises(PySparkException, match="FormatError"):
+        spark.read.format("lance").load(uri).selectExpr("max(b)").collect()
+
+
+def test_temporary_views_select_and_insert(spark: SparkSession, uri: str) -> None:
+    pennon.write_dataset(pa.table({"a": pa.array([1], pa.int32()), "b": ["x"]}), uri)
+    create = f"CREATE OR REPLACE TEMPORARY VIEW v USING lance OPTIONS (path '{uri}')"
+    spark.sql(create)
+    spark.sql("INSERT INTO v VALUES (2, 'y')")
+    spark.sql("INSERT INTO v (b, a) SELECT 'z', 3")
+    assert spark.sql("SELECT sum(a), max(b) FROM v").collect()[0] == (6, "z")
+    spark.sql("INSERT OVERWRITE v VALUES (9, 'o')")
+    spark.sql(create)
+    assert [tuple(row) for row in spark.sql("SELECT * FROM v").collect()] == [(9, "o")]
+    spark.sql(create.replace(f"'{uri}'", f"'{uri}', version '1'"))
+    assert spark.sql("SELECT * FROM v").collect() == [(1, "x")]
+    assert pennon.dataset(uri).version == 4
+
+
+def test_deleted_rows_stay_away(spark: SparkSession, uri: str) -> None:
+    pennon.write_dataset(pa.table({"a": range(1000)}), uri, max_rows_per_file=500)
+    lance.dataset(uri).delete("a % 3 = 0")
+    frame = spark.read.format("lance").option("max_partition_bytes", 1000).load(uri)
+    expected = [n for n in range(1000) if n % 3]
+    assert [row.a for row in frame.collect()] == expected
+    assert frame.count() == len(expected)
+
+
+def seconds_of_limits(frame: DataFrame) -> float:
+    """Each query ends the worker of the one before, so the first ones do not show the cost."""
+    took = []
+    for _ in range(5):
+        started = time.perf_counter()
+        assert len(frame.limit(1).collect()) == 1
+        took.append(time.perf_counter() - started)
+    return min(took[2:])
+
+
+def test_a_limit_costs_a_fresh_worker_and_no_more(spark: SparkSession, uri: str) -> None:
+    """Below a second, or as quick as a source of one row on this machine as busy as it is."""
+    rows = pa.array(range(1_000_000), pa.int64())
+    pennon.write_dataset(pa.table({"a": rows, "b": rows, "c": rows}), uri)
+    spark.dataSource.register(EndlessSource)
+    least = seconds_of_limits(spark.read.format("endless").load())
+    ours = seconds_of_limits(spark.read.format("lance").load(uri))
+    assert ours < max(1.0, 2 * least)
+
+
+def test_a_reader_in_a_fresh_worker_imports_no_pandas(spark: SparkSession, stored: str) -> None:
+    """Importing pandas takes longer than reading; ``pa.array`` and pyarrow.dataset would do it."""
+    program = (
+        "import pickle, sys\n"
+        "reader, partition = pickle.loads(bytes.fromhex(sys.argv[1]))\n"
+        "assert next(reader.read(partition)).num_rows\n"
+        "assert 'pandas' not in sys.modules\n"
+    )
+    frame = spark.read.format("lance").load(stored)
+    reader = LanceReader(parse_read_options({"path": stored}), frame.schema)
+    pickled = cloudpickle.dumps((reader, reader.partitions()[0])).hex()
+    subprocess.run([sys.executable, "-c", program, pickled], check=True)
+
+
+def test_a_time_zone_in_asof_counts(spark: SparkSession, uri: str) -> None:
+    pennon.write_dataset(pa.table({"a": [1]}), uri)
+    before = datetime(2000, 1, 1).isoformat() + "+00:00"
+    with pytest.raises(PySparkException, match="NotFoundError"):
+        spark.read.format("lance").option("asof", before).load(uri).count()

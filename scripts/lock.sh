@@ -9,7 +9,6 @@ compile() {
     target=$1
     shift
     [ -z "${UPGRADE:-}" ] && [ -f "$target" ] && tail -n +2 "$target" >"$target.new"
-    # shellcheck disable=SC2086 - no word, or one
     uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
         --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
         -o "$target.new" "$@" >/dev/null

@@ -12,7 +12,7 @@ import os
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -32,7 +32,7 @@ LEAST_REFUSED = 0.25
 SEED = int(os.environ.get("PENNON_MUTANTS_SEED", "20"))
 
 
-def _some(values: list[object]) -> list[object]:
+def _some(values: Sequence[object]) -> list[object]:
     return [None if row % 5 == 2 else value for row, value in enumerate(values)]
 
 

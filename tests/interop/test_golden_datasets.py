@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import lance
 import pytest
@@ -18,13 +19,15 @@ def test_reads_as_pylance_does(folder: str) -> None:
     theirs, ours = lance.dataset(path), pennon.dataset(path)
     assert ours.schema.equals(theirs.schema, check_metadata=True)
     assert ours.to_table(with_row_id=True).equals(theirs.to_table(with_row_id=True))
-    for mine, other in zip(ours.versions(), theirs.versions(), strict=True):
+    for mine, other in zip(
+        map(dict[str, Any], ours.versions()), map(dict[str, Any], theirs.versions()), strict=True
+    ):
         # pylance computes its times in floating point, and may be a microsecond off.
         assert abs(mine.pop("timestamp") - other.pop("timestamp")) <= timedelta(microseconds=1)
         assert mine == other
     assert ours.config() == theirs.config()
-    for mine, other in zip(ours.get_fragments(), theirs.get_fragments(), strict=True):
-        assert mine.metadata.to_json() == other.metadata.to_json()
+    for fragment, twin in zip(ours.get_fragments(), theirs.get_fragments(), strict=True):
+        assert fragment.metadata.to_json() == twin.metadata.to_json()
     for version in ours.version_refs():
         number = version["version"]
         old = ours.checkout_version(number)

@@ -223,7 +223,7 @@ def test_stable_row_ids(tmp_path: Path) -> None:
         lance.dataset(uri).delete("n = 2")
         lance.dataset(uri).update({"t": "'new'"}, where="n = 3")
         ours, theirs = pennon.dataset(uri), lance.dataset(uri)
-        columns = {"with_row_id": True, "with_row_address": True}
+        columns: dict[str, Any] = {"with_row_id": True, "with_row_address": True}
         assert ours.to_table(**columns).equals(theirs.to_table(**columns))
         ids = [5, 0, 8, 5]
         assert ours._take_rows(ids).equals(theirs._take_rows(ids))

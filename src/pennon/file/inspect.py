@@ -167,7 +167,8 @@ def _encoding_bytes(file: DataFile, encoding: EncodingBytes) -> bytes | None:
     if isinstance(encoding, Direct):
         return encoding.data
     if isinstance(encoding, Indirect):
-        return file.source.read([encoding.extent])[0].to_pybytes()
+        data: bytes = file.source.read([encoding.extent])[0].to_pybytes()
+        return data
     return None
 
 

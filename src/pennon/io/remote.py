@@ -127,7 +127,7 @@ class RemoteStore:
             raise StoreError(message, where=Breadcrumb(path, byte_range=(start, end)))
         return buffer
 
-    def start_upload(self, path: str) -> Any:  # noqa: ANN401 - obstore's type has no run-time name
+    def start_upload(self, path: str) -> Any:
         """Return obstore's writer for a new object."""
         return self._call(
             path,
@@ -292,7 +292,7 @@ class RemoteWriter:
         """Give the upload up."""
         self._upload = None
 
-    def _open_upload(self) -> Any:  # noqa: ANN401 - obstore's type has no run-time name
+    def _open_upload(self) -> Any:
         if self._upload is None:
             message = "the writer is closed"
             raise ValueError(message)

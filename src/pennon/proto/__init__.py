@@ -1,0 +1,1 @@
+"""The messages of the format, compiled from ``protos/`` by ``make protos``."""

@@ -68,7 +68,8 @@ def serialize_deletions(offsets: Offsets, kind: DeletionKind) -> bytes:
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with pa.ipc.new_file(sink, _SCHEMA, options=options) as writer:
         writer.write_batch(pa.record_batch([pa.array(offsets, pa.uint32())], schema=_SCHEMA))
-    return sink.getvalue().to_pybytes()
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
 
 
 def write_deletions(

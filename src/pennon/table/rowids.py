@@ -37,8 +37,9 @@ def read_sequence(store: Opens, sequence: Sequence) -> bytes:
     if sequence.offset + sequence.size_bytes > reader.size_bytes:
         message = f"{sequence.path} ends before the sequence at {sequence.offset}"
         raise FormatError(message)
-    (data,) = reader.read([Extent(sequence.offset, sequence.size_bytes)])
-    return data.to_pybytes()
+    (buffer,) = reader.read([Extent(sequence.offset, sequence.size_bytes)])
+    data: bytes = buffer.to_pybytes()
+    return data
 
 
 def decode_row_ids(data: bytes, num_rows: int) -> RowIds:

@@ -148,10 +148,11 @@ def read_transaction(store: Opens, manifest: Manifest) -> bytes | None:
     except NotFoundError:
         return None
     try:
-        (data,) = reader.read([Extent(0, reader.size_bytes)])
+        (buffer,) = reader.read([Extent(0, reader.size_bytes)])
     except LanceError as error:
         raise error.located(Breadcrumb(file=path)) from error.__cause__
-    return data.to_pybytes()
+    data: bytes = buffer.to_pybytes()
+    return data
 
 
 def _parse_operation(message: transaction_pb2.Transaction) -> Operation:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import lance
@@ -8,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from pennon.encoding.v2_0.encodings import BufferRef, Flat, SomeNulls
 from pennon.file.inspect import NamedRange, describe, inspect_file
 from pennon.file.writer import DataFileWriter
 from pennon.io import open_store
@@ -75,7 +77,7 @@ def ranges(request: pytest.FixtureRequest, tmp_path: Path) -> list[NamedRange]:
 
 def test_the_ranges_tile_the_file(ranges: list[NamedRange]) -> None:
     assert ranges[0].start == 0
-    for before, after in zip(ranges, ranges[1:], strict=False):
+    for before, after in pairwise(ranges):
         assert before.end == after.start
 
 
@@ -112,7 +114,5 @@ def test_buffers_are_named_by_column_and_by_use(ranges: list[NamedRange]) -> Non
 
 
 def test_an_encoding_on_one_line() -> None:
-    from pennon.encoding.v2_0.encodings import BufferRef, Flat, SomeNulls
-
     encoding = SomeNulls(Flat(1, BufferRef(0)), Flat(64, BufferRef(1)))
     assert describe(encoding) == "SomeNulls(Flat(1), Flat(64))"

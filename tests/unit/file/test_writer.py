@@ -146,7 +146,7 @@ def test_batches_and_pages_of_any_size_hold_the_same_rows(
 def test_slices_of_everything(store: MemoryStore) -> None:
     chance = random.Random(3)
     whole = table()
-    parts = []
+    parts: list[pa.Table] = []
     while sum(len(part) for part in parts) < 200:
         parts.append(whole.slice(chance.randrange(60), chance.randrange(1, 9)).combine_chunks())
     batches = [batch for part in parts for batch in part.to_batches()]

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +25,7 @@ from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.field import Schema
 from pennon.schema.version import V2_0
 from pennon.table.deletion import write_deletions
-from pennon.table.manifest import Fragment, Manifest
+from pennon.table.manifest import DataFileRef, Fragment, Manifest
 from pennon.units import DatasetVersion, FieldId, FragmentId
 
 ROWS = 5000
@@ -48,7 +49,7 @@ def _split(store: Store, rows: pa.Table, schema: Schema) -> tuple[Fragment, ...]
     whole: list[Fragment] = []
     for number, first in enumerate(range(0, ROWS, 1700)):
         part = rows.slice(first, 1700)
-        files = []
+        files: list[DataFileRef] = []
         for fields in (schema.fields[:1], schema.fields[1:]):
             task = WriteTask(store, Schema(fields), V2_0, FileLimits())
             names = [field.name for field in fields]
@@ -172,7 +173,7 @@ def test_reads_after_a_fork(tmp_path: Path) -> None:
     subprocess.run(command, check=True, timeout=60)
 
 
-def _changed(table: LanceDataset, **changes: object) -> LanceDataset:
+def _changed(table: LanceDataset, **changes: Any) -> LanceDataset:
     """Return the table with its first fragment's first file changed."""
     manifest = table.snapshot.manifest
     first = manifest.fragments[0]

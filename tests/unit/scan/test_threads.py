@@ -23,7 +23,7 @@ def test_one_item_beyond_the_budget_is_still_done() -> None:
 
 
 def test_no_more_than_the_budget_is_started() -> None:
-    started = []
+    started: list[int] = []
     results = map_in_order(started.append, range(100), lambda _: 1, 3)
     next(results)
     results.close()

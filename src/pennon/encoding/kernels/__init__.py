@@ -1,0 +1,1 @@
+"""Hot loops in Cython: whole pages at a time, without the GIL, knowing nothing but arrays."""

@@ -1,11 +1,13 @@
 """Bitmaps and bit-packed values; bit i of a buffer is bit i % 8 of byte i / 8, least first."""
 
+from typing import TypeAlias
+
 import numpy as np
 import numpy.typing as npt
 
 from pennon.ranges import Int64Array
 
-Bytes = npt.NDArray[np.uint8]
+Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 def pick_bits(source: Bytes, starts: Int64Array, ends: Int64Array, target: Bytes) -> None:
     """Pack the bits ``[starts[i], ends[i])`` of ``source``, range after range, into ``target``.

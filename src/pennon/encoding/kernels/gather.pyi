@@ -1,11 +1,13 @@
 """Copy many byte ranges of one buffer, back to back, into another."""
 
+from typing import TypeAlias
+
 import numpy as np
 import numpy.typing as npt
 
 from pennon.ranges import Int64Array
 
-Bytes = npt.NDArray[np.uint8]
+Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 def total_size(starts: Int64Array, ends: Int64Array, limit: int) -> int:
     """Return the sum of the sizes of the ranges ``[starts[i], ends[i])``.

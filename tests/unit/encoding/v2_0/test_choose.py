@@ -142,7 +142,7 @@ def test_items_of_null_vectors_are_zero_and_need_no_validity() -> None:
 def test_vectors_of_nothing_but_null_items_need_no_values() -> None:
     """Whatever lies under the NULL row, no item that can be seen has a value."""
     for hidden in (None, [7, 7]):
-        items = pa.array([None, None, *(hidden or [None, None])], pa.int16())
+        items = pa.array([None, None, *(hidden or (None, None))], pa.int16())
         array = pa.FixedSizeListArray.from_arrays(items, 2, mask=pa.array([False, True]))
         encoding = encode_page(array, {}).encoding
         assert encoding == SomeNulls(Flat(1, BufferRef(0)), FixedSizeList(2, AllNulls()))

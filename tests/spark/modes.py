@@ -10,10 +10,12 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession
+
+import pennon.spark
+from demo.flights import QUERIES, TABLES, answer, use_tables
 
 CONF = {
     "spark.ui.enabled": "false",
@@ -27,8 +29,6 @@ CONF = {
 
 def start(mode: str) -> SparkSession:
     """Start a session; ``connect`` brings up a Connect server on a free port and talks to it."""
-    from pyspark.sql import SparkSession
-
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYTHONWARNINGS"] = "ignore"
     if mode != "connect":
@@ -43,9 +43,6 @@ def start(mode: str) -> SparkSession:
 
 def tell(spark: SparkSession, mode: str, parquet: Path, folder: Path) -> dict[str, Any]:
     """Write the demo's tables from Parquet, ask the demo's questions, append, travel, prune."""
-    import pennon.spark
-    from demo.flights import QUERIES, TABLES, answer, use_tables
-
     for name in TABLES:
         rows = spark.read.parquet(str(parquet / f"{name}.parquet"))
         if name == "flights":
@@ -68,9 +65,7 @@ def tell(spark: SparkSession, mode: str, parquet: Path, folder: Path) -> dict[st
         "travelled": reader.option("version", 1).load(str(folder / "airlines.lance")).count(),
         "pruned": spark.read.format("lance").schema("origin string").load(uri).columns,
         "read": pennon.spark.read(spark, uri, ["distance"]).groupBy().sum().collect()[0][0],
-        "written": pennon.spark.write(
-            spark.range(10).repartition(2), str(folder / "range.lance")
-        ),
+        "written": pennon.spark.write(spark.range(10).repartition(2), str(folder / "range.lance")),
         "message": message_of_a_missing_table(spark, folder),
     }
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import lance
@@ -223,9 +223,7 @@ def test_a_schema_prunes_columns_and_parts_of_structs(spark: SparkSession, store
         spark.read.format("lance").schema("nope int").load(stored).count()
 
 
-def test_pruned_columns_are_not_read(
-    spark: SparkSession, uri: str, tmp_path: Path
-) -> None:
+def test_pruned_columns_are_not_read(spark: SparkSession, uri: str, tmp_path: Path) -> None:
     """Pruning is seen from its effect: a column whose bytes are gone is in nobody's way."""
     names = pa.array([f"a long name of row {n}" for n in range(20_000)])
     pennon.write_dataset(pa.table({"a": range(20_000), "b": names}), uri)
@@ -302,6 +300,6 @@ def test_a_reader_in_a_fresh_worker_imports_no_pandas(spark: SparkSession, store
 
 def test_a_time_zone_in_asof_counts(spark: SparkSession, uri: str) -> None:
     pennon.write_dataset(pa.table({"a": [1]}), uri)
-    before = datetime(2000, 1, 1).isoformat() + "+00:00"
+    before = datetime(2000, 1, 1, tzinfo=UTC).isoformat()
     with pytest.raises(PySparkException, match="NotFoundError"):
         spark.read.format("lance").option("asof", before).load(uri).count()

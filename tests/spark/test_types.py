@@ -93,8 +93,11 @@ def test_lance_types_that_spark_lacks(spark: SparkSession, uri: str) -> None:
     assert (first.u8, first.u32, first.u64) == (255, 2**32 - 1, Decimal(2**64 - 1))
     assert (second.half, second.word, second.large) == (1.0, "y", "b")
     assert (first.biglist, second.biglist, second.vector) == ([1], [], [3, None])
-    before = dt.datetime(1969, 12, 31, 23, 59, 59, 999_999)
-    assert (first.ns, second.ns) == (before, dt.datetime(1970, 1, 1, 0, 0, 0, 1))
+    before = dt.datetime.fromisoformat("1969-12-31T23:59:59.999999")
+    assert (first.ns, second.ns) == (
+        before,
+        dt.datetime.fromisoformat("1970-01-01T00:00:00.000001"),
+    )
     assert (first.fixed, first.day64) == (b"abc", dt.date(1970, 1, 2))
     assert second.wide == Decimal("-2.50")
     seconds = frame.selectExpr("unix_seconds(sec) AS s").collect()

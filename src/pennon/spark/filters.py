@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import datasource as ds
 from pyspark.sql import types as st
+from pyspark.sql.pandas.types import to_arrow_type
 
 _COMPARABLE = (
     st.BooleanType,
@@ -145,13 +146,7 @@ def _is_literal(value: object, column: st.DataType) -> bool:
     if isinstance(value, float) and math.isnan(value):
         return False
     try:
-        scalar = pa.scalar(value, _arrow_type(column))
+        scalar = pa.scalar(value, to_arrow_type(column, timezone="UTC"))
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         return False
     return isinstance(column, _FLOATING) or bool(scalar.as_py() == value)
-
-
-def _arrow_type(column: st.DataType) -> pa.DataType:
-    from pyspark.sql.pandas.types import to_arrow_type
-
-    return to_arrow_type(column, timezone="UTC")

@@ -88,9 +88,7 @@ def plan_table_scan(snapshot: Snapshot, schema: pa.Schema, batch_rows: int | Non
 
 def split_tasks(snapshot: Snapshot, max_partition_bytes: int) -> list[ScanTask]:
     """Return one task a fragment, in order; a large fragment is split into even runs of its rows."""
-    return [
-        piece for task in plan_tasks(snapshot) for piece in _split(task, max_partition_bytes)
-    ]
+    return [piece for task in plan_tasks(snapshot) for piece in _split(task, max_partition_bytes)]
 
 
 def _split(task: ScanTask, max_partition_bytes: int) -> Iterator[ScanTask]:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession
 
 DEFAULTS: Mapping[str, str] = {
     "spark.ui.enabled": "false",
@@ -26,8 +24,6 @@ def local_session(
     Spark starts its workers with PYSPARK_PYTHON, else with whatever ``python3`` is first on PATH,
     which need not have Pennon installed; so it is set to this interpreter where it is not set.
     """
-    from pyspark.sql import SparkSession
-
     for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
         os.environ.setdefault(name, sys.executable)
     if master.startswith("sc://"):

@@ -36,7 +36,7 @@ class LanceDataSource(DataSource):
         """Return a reader of the columns of ``schema``, which may be a part of the table's."""
         return LanceReader(parse_read_options(self.options), schema)
 
-    def writer(self, schema: StructType, overwrite: bool) -> LanceWriter:  # noqa: FBT001
+    def writer(self, schema: StructType, overwrite: bool) -> LanceWriter:
         """Return a writer with the table's version pinned."""
         options = parse_write_options(self.options)
         mode = WriteMode.OVERWRITE if overwrite else WriteMode.APPEND
@@ -45,9 +45,7 @@ class LanceDataSource(DataSource):
 
 def table_schema(options: ReadOptions) -> StructType:
     """Return what Spark sees of a table under these options."""
-    snapshot = open_snapshot(
-        options.uri, options.storage_options, options.version, options.asof
-    )
+    snapshot = open_snapshot(options.uri, options.storage_options, options.version, options.asof)
     return shown_schema(arrow_schema_of(snapshot), options)
 
 

@@ -82,9 +82,7 @@ class TableWrite:
         return serialize_fragments(write_fragments(self.task, rows))
 
 
-def _converted(
-    batches: Iterable[pa.RecordBatch], schema: pa.Schema
-) -> Iterator[pa.RecordBatch]:
+def _converted(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         if batch.num_rows:
             yield convert_batch(batch, schema)

@@ -1,0 +1,68 @@
+"""Arrow to Arrow, between what Spark wants and what a table holds."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from pennon.errors import ArgumentError
+from pennon.spark.convert import convert, convert_batch
+
+VECTOR = pa.list_(pa.float32(), 2)
+LIST = pa.list_(pa.field("element", pa.float32()))
+
+
+@pytest.mark.parametrize("rows", [[[1.0, 2.0], [3.0, None]], [[1.0, 2.0], None, [3.0, 4.0]], []])
+@pytest.mark.parametrize("start", [0, 1])
+def test_fixed_size_lists_become_lists_and_come_back(
+    rows: list[list[float] | None], start: int
+) -> None:
+    vectors = pa.array(rows, VECTOR).slice(start)
+    lists = convert(vectors, LIST)
+    lists.validate(full=True)
+    assert lists.to_pylist() == rows[start:]
+    back = convert(lists, VECTOR)
+    back.validate(full=True)
+    assert back.to_pylist() == rows[start:]
+
+
+def test_what_lies_under_a_null_list_does_not_matter() -> None:
+    values = pa.array([9.0, 1.0, 2.0], pa.float32())
+    mask = pa.array([True, False])
+    hidden = pa.ListArray.from_arrays(pa.array([0, 1, 3], pa.int32()), values, mask=mask)
+    assert convert(hidden, VECTOR).to_pylist() == [None, [1.0, 2.0]]
+
+
+def test_structs_go_by_name_and_keep_their_nulls() -> None:
+    given = pa.array([{"x": 1, "y": "a"}, None, {"x": None, "y": "b"}]).slice(1)
+    target = pa.struct([pa.field("y", pa.string()), pa.field("x", pa.int32())])
+    assert convert(given, target).to_pylist() == [None, {"y": "b", "x": None}]
+
+
+def test_nanoseconds_are_rounded_down_before_and_after_1970() -> None:
+    given = pa.array([-1, 1999, None], pa.int64()).cast(pa.timestamp("ns", "UTC"))
+    micros = convert(given, pa.timestamp("us", "UTC")).cast(pa.int64())
+    assert micros.to_pylist() == [-1, 1, None]
+
+
+@pytest.mark.parametrize(
+    ("given", "target", "message"),
+    [
+        (pa.array([300]), pa.uint8(), "'a' cannot become uint8"),
+        (pa.array([[1.0]], LIST), VECTOR, "a list of 1 values, not 2"),
+        (pa.array([0], pa.timestamp("us")), pa.timestamp("us", "UTC"), "different kinds of time"),
+    ],
+)
+def test_values_that_do_not_fit_name_the_column(
+    given: pa.Array, target: pa.DataType, message: str
+) -> None:
+    batch = pa.record_batch({"a": given})
+    with pytest.raises(ArgumentError, match=message):
+        convert_batch(batch, pa.schema([pa.field("a", target)]))
+
+
+def test_dictionaries_become_values_and_back() -> None:
+    words = pa.array(["x", None, "y", "x"]).dictionary_encode()
+    assert convert(words, pa.string()).to_pylist() == ["x", None, "y", "x"]
+    again = convert(convert(words, pa.string()), words.type)
+    assert (again.type, again.to_pylist()) == (words.type, ["x", None, "y", "x"])

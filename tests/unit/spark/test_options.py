@@ -1,0 +1,66 @@
+"""Options of the data source."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from pennon.errors import ArgumentError
+from pennon.spark.jobs import guess_format
+from pennon.spark.options import (
+    parse_fixed_size_lists,
+    parse_read_options,
+    parse_write_options,
+)
+
+
+def test_read_options_are_parsed_whatever_their_case() -> None:
+    options = parse_read_options(
+        {
+            "path": "/t",
+            "Version": "3",
+            "columns": "a, b.c",
+            "WITH_ROW_ID": "True",
+            "storage.aws_region": "eu-west-1",
+        }
+    )
+    assert (options.uri, options.version, options.columns) == ("/t", 3, ("a", "b.c"))
+    assert (options.with_row_id, options.with_row_address) == (True, False)
+    assert options.storage_options == {"aws_region": "eu-west-1"}
+    moment = parse_read_options({"path": "/t", "asof": "2026-01-31T12:00:00+00:00"}).asof
+    assert moment == datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+def test_write_options() -> None:
+    options = parse_write_options({"path": "/t", "max_rows_per_file": "7"})
+    assert (options.max_rows_per_file, options.max_bytes_per_file) == (7, None)
+    assert parse_fixed_size_lists("a:3, b.c:4") == {"a": 3, "b.c": 4}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "no path"),
+        ({"path": "/t", "verison": "1"}, "unknown option verison; there are path, version"),
+        ({"path": "/t", "version": "latest"}, "version is a positive whole number"),
+        ({"path": "/t", "with_row_id": "yes"}, "true or false"),
+    ],
+)
+def test_wrong_options_are_refused(options: dict[str, str], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        parse_read_options(options)
+
+
+@pytest.mark.parametrize("text", ["a", "a:", "a:x", ":3", "a:0"])
+def test_a_fixed_size_list_has_a_name_and_a_dimension(text: str) -> None:
+    with pytest.raises(ArgumentError, match="column:dimension"):
+        parse_fixed_size_lists(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("a.csv", "csv"), ("s3://b/x.json.gz", "json"), ("p.PARQUET", "parquet"), ("d.jsonl", "json")],
+)
+def test_formats_are_guessed_from_names(name: str, kind: str) -> None:
+    assert guess_format(name) == kind

@@ -12,6 +12,7 @@ from pennon.dataset import LanceOperation as LanceOperation
 from pennon.dataset import Transaction as Transaction
 from pennon.dataset import dataset as dataset
 from pennon.dataset import write_dataset as write_dataset
+from pennon.later import missing as _missing
 from pennon.metadata import FragmentMetadata as FragmentMetadata
 
 if TYPE_CHECKING:
@@ -24,13 +25,24 @@ _LATER = {
     "LanceFragment": "pennon.fragment",
     "LanceScanner": "pennon.scanner",
 }
+__all__ = [
+    "FragmentMetadata",
+    "LanceDataset",
+    "LanceFragment",
+    "LanceOperation",
+    "LanceScanner",
+    "Transaction",
+    "dataset",
+    "write_dataset",
+]
 _MODULES = ("file", "fragment", "io", "progress", "schema", "spark")
 
 
 def __getattr__(name: str) -> _Any:
     if name in _LATER:
         return getattr(_import_module(_LATER[name]), name)
+    if name == "__version__":
+        return _import_module("importlib.metadata").version("pennon")
     if name in _MODULES:
         return _import_module(f"pennon.{name}")
-    message = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(message)
+    return _missing("pennon", name)

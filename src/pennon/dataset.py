@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pennon.errors import ArgumentError
 from pennon.history import Version as Version
 from pennon.io import open_store
+from pennon.operation import LANCE_COMMIT_MESSAGE_KEY as LANCE_COMMIT_MESSAGE_KEY
 from pennon.operation import LanceOperation as LanceOperation
 from pennon.operation import Transaction as Transaction
 from pennon.operation import merge_message

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from pennon.arguments import row_numbers
 from pennon.arrow_bases import ArrowFragment
-from pennon.errors import ArgumentError, NotFoundError, UnsupportedError
+from pennon.errors import NotFoundError, UnsupportedError
+from pennon.later import Unfinished, missing
 from pennon.metadata import DataFile as DataFile
 from pennon.metadata import DeletionFile as DeletionFile
 from pennon.metadata import FragmentMetadata as FragmentMetadata
@@ -29,9 +30,10 @@ if TYPE_CHECKING:
     from pennon.lance_dataset import LanceDataset
 
 DEFAULT_MAX_BYTES_PER_FILE = 90 * 1024 * 1024 * 1024
+_NO_LIMIT = 2**63 - 1
 
 
-class LanceFragment(ArrowFragment):
+class LanceFragment(ArrowFragment, metaclass=Unfinished):
     """Some of a table's rows: those of one fragment, deleted ones left out."""
 
     def __init__(
@@ -119,14 +121,52 @@ class LanceFragment(ArrowFragment):
         return self.scanner(**options).to_batches()
 
     def to_table(
-        self, columns: list[str] | dict[str, str] | None = None, **options: Any
+        self,
+        columns: list[str] | dict[str, str] | None = None,
+        filter: Any = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        with_row_id: bool = False,
+        with_row_address: bool = False,
+        **options: Any,
     ) -> pa.Table:
         """Read the rows; the options are those of `scanner`."""
-        return self.scanner(columns=columns, **options).to_table()
+        scanner = self.scanner(
+            columns=columns,
+            filter=filter,
+            limit=limit,
+            offset=offset,
+            with_row_id=with_row_id,
+            with_row_address=with_row_address,
+            **options,
+        )
+        return scanner.to_table()
 
-    def to_pandas(self, columns: list[str] | dict[str, str] | None = None, **options: Any) -> Any:
-        """Read the rows into a pandas frame; the options are those of `scanner`."""
-        return self.scanner(columns=columns, **options).to_pandas()
+    def to_pandas(
+        self,
+        columns: list[str] | dict[str, str] | None = None,
+        filter: Any = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        batch_size: int | None = None,
+        with_row_id: bool = False,
+        with_row_address: bool = False,
+        blob_mode: str = "lazy",
+        order_by: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Read the rows into a pandas frame; ``kwargs`` go to `pyarrow.Table.to_pandas`."""
+        scanner = self.scanner(
+            columns=columns,
+            filter=filter,
+            limit=limit,
+            offset=offset,
+            batch_size=batch_size,
+            with_row_id=with_row_id,
+            with_row_address=with_row_address,
+            order_by=order_by,
+        )
+        return scanner.to_pandas(blob_mode=blob_mode, **kwargs)
 
     def head(self, num_rows: int) -> pa.Table:
         """Read the first rows."""
@@ -175,23 +215,31 @@ class LanceFragment(ArrowFragment):
         storage_options: dict[str, str] | None = None,
         **unsupported: Any,
     ) -> FragmentMetadata:
-        """Write all data as one fragment, without committing it."""
-        fragments = write_fragments(
+        """Write all data as one fragment, without committing it.
+
+        Raises NoDataError if the data has no rows or no columns.
+        """
+        from pennon.writing import WriteRequest  # noqa: PLC0415 - writing imports us
+
+        request = WriteRequest.of(
             data,
             dataset_uri,
             schema,
-            mode=mode,
-            max_rows_per_file=2**32 - 1,
-            progress=progress,
+            mode,
+            max_rows_per_file=_NO_LIMIT,
+            max_bytes_per_file=_NO_LIMIT,
+            data_cache_bytes=None,
+            max_page_bytes=None,
             data_storage_version=data_storage_version,
             use_legacy_format=use_legacy_format,
             storage_options=storage_options,
-            **unsupported,
+            unsupported=unsupported,
         )
-        if len(fragments) != 1:
-            message = f"the data makes {len(fragments)} fragments, not one"
-            raise ArgumentError(message)
-        return FragmentMetadata(fragment_id or 0, fragments[0].files, fragments[0].physical_rows)
+        return request.write_one(progress, fragment_id or 0)
+
+    def __getattr__(self, name: str) -> Any:
+        """Say of an absent attribute whether pylance has it."""
+        return missing("LanceFragment", name)
 
     def _reader(self) -> FragmentReader:
         return FragmentReader(self._ds.snapshot, self._fragment)

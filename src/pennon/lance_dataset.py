@@ -23,6 +23,7 @@ from pennon.errors import ArgumentError
 from pennon.fragment import LanceFragment
 from pennon.history import Version, VersionRef, describe, read_history
 from pennon.io import open_store
+from pennon.later import Unfinished, missing
 from pennon.operation import LanceOperation as LanceOperation
 from pennon.operation import Transaction as Transaction
 from pennon.operation import from_table_transaction
@@ -34,14 +35,14 @@ from pennon.scan.validate import validate
 from pennon.scanner import LanceScanner as LanceScanner
 from pennon.scanner_builder import ScannerBuilder as ScannerBuilder
 from pennon.schema.arrow import schema_to_arrow
-from pennon.schema.field import Schema
+from pennon.schema.lance_schema import LanceSchema
 from pennon.table.storage_version import storage_version
 from pennon.table.transaction import parse_transaction, read_transaction
 from pennon.table.versions import latest_version, list_locations, read_manifest
 from pennon.writing import refuse
 
 
-class LanceDataset(ArrowDataset):
+class LanceDataset(ArrowDataset, metaclass=Unfinished):
     """One version of a table.  It pickles, and may be shared by threads."""
 
     def __init__(
@@ -154,9 +155,13 @@ class LanceDataset(ArrowDataset):
         return schema_to_arrow(self._snapshot.manifest.schema)
 
     @property
-    def lance_schema(self) -> Schema:
+    def lance_schema(self) -> LanceSchema:
         """Return the schema with field ids."""
-        return self._snapshot.manifest.schema
+        return LanceSchema(self._snapshot.manifest.schema)
+
+    def __getattr__(self, name: str) -> Any:
+        """Say of an absent attribute whether pylance has it."""
+        return missing("LanceDataset", name)
 
     @property
     def data_storage_version(self) -> str:
@@ -359,10 +364,11 @@ class LanceDataset(ArrowDataset):
         num_rows: int,
         columns: list[str] | dict[str, str] | None = None,
         randomize_order: bool = True,
+        **kwargs: Any,
     ) -> pa.Table:
-        """Read rows chosen at random, none twice."""
+        """Read rows chosen at random, none twice; ``kwargs`` go to `take`."""
         chosen = random.sample(range(self.count_rows()), num_rows)
-        return self.take(chosen if randomize_order else sorted(chosen), columns)
+        return self.take(chosen if randomize_order else sorted(chosen), columns, **kwargs)
 
     # Fragments
 

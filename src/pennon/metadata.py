@@ -7,6 +7,7 @@ fields and JSON, so that what one library wrote for another process, the other c
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -24,6 +25,21 @@ from pennon.units import FieldId, FragmentId
 _KINDS = {"array": DeletionKind.ARROW, "bitmap": DeletionKind.BITMAP}
 
 
+class FilePath(str):
+    """The path of a data file; calling it is pylance's old way to ask for it."""
+
+    __slots__ = ()
+
+    def __call__(self) -> str:
+        """Return the path, with a warning."""
+        warnings.warn("use DataFile.path without (): it is text", DeprecationWarning, stacklevel=2)
+        return str(self)
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        """Pickle as text."""
+        return str, (str(self),)
+
+
 @dataclass
 class DataFile:
     """A data file of a fragment; ``path`` is relative to the table's ``data/``."""
@@ -35,6 +51,16 @@ class DataFile:
     file_minor_version: int = 0
     file_size_bytes: int | None = None
     base_id: int | None = None
+
+    def __post_init__(self) -> None:
+        """Let the path be called."""
+        self.path = FilePath(self.path)
+        self.column_indices = self.column_indices or []
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over what was pickled."""
+        self.__dict__.update(state)
+        self.path = FilePath(self.path)
 
     @classmethod
     def from_ref(cls, ref: DataFileRef) -> Self:
@@ -54,7 +80,7 @@ class DataFile:
         return DataFileRef(
             str(self.path),
             tuple(FieldId(number) for number in self.fields),
-            tuple(self.column_indices or ()),
+            tuple(self.column_indices),
             self.file_major_version,
             self.file_minor_version,
             self.file_size_bytes,
@@ -103,10 +129,10 @@ class DeletionFile:
             kind, self.read_version, self.id, self.num_deleted_rows, self.base_id
         )
 
-    def path(self, fragment_id: int, base_path: str | None = None) -> str:
-        """Return the path relative to the table's root, or below ``base_path``."""
+    def path(self, fragment_id: int, base_uri: str | None = None) -> str:
+        """Return the path relative to the table's root, or below ``base_uri``."""
         relative = self.to_ref().store_path(FragmentId(fragment_id))
-        return relative if base_path is None else f"{base_path}/{relative}"
+        return relative if base_uri is None else f"{base_uri}/{relative}"
 
     def asdict(self) -> dict[str, Any]:
         """Return pylance's JSON object."""
@@ -123,9 +149,9 @@ class DeletionFile:
         return json.dumps(self.asdict())
 
     @staticmethod
-    def from_json(text: str) -> DeletionFile:
+    def from_json(json: str) -> DeletionFile:
         """Parse what `json` returned."""
-        return DeletionFile(**json.loads(text))
+        return DeletionFile(**_parse_json(json))
 
 
 @dataclass
@@ -269,6 +295,11 @@ class FragmentMetadata:
             None if updated is None else RowDatasetVersionMeta.from_dict(updated),
             list(data.get("overlays") or ()),
         )
+
+
+def _parse_json(text: str) -> dict[str, Any]:
+    parsed: dict[str, Any] = json.loads(text)
+    return parsed
 
 
 def _meta(kind: type[Any], sequence: Sequence | None) -> Any:

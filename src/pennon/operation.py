@@ -10,12 +10,13 @@ from typing import Any
 import pyarrow as pa
 
 from pennon.errors import UnsupportedError
+from pennon.later import Unfinished
 from pennon.metadata import FragmentMetadata
-from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
-from pennon.schema.field import Schema
+from pennon.schema.arrow import schema_from_arrow
+from pennon.schema.lance_schema import LanceSchema
 from pennon.table import transaction as table
 
-COMMIT_MESSAGE_KEY = "__lance_commit_message"
+LANCE_COMMIT_MESSAGE_KEY = "__lance_commit_message"
 
 
 def _check_fragments(fragments: Any) -> None:
@@ -30,7 +31,7 @@ def _check_fragments(fragments: Any) -> None:
             raise TypeError(message)
 
 
-class LanceOperation:
+class LanceOperation(metaclass=Unfinished):
     """The operations that a transaction may hold."""
 
     class BaseOperation:
@@ -50,7 +51,7 @@ class LanceOperation:
     class Overwrite(BaseOperation):
         """Replace schema and fragments of the table, or make a new one."""
 
-        new_schema: pa.Schema | Schema
+        new_schema: pa.Schema | LanceSchema
         fragments: list[FragmentMetadata]
         initial_bases: list[Any] | None = None
 
@@ -85,9 +86,8 @@ def to_table_operation(operation: LanceOperation.BaseOperation) -> table.Operati
             message = "base paths are not written yet"
             raise UnsupportedError(message)
         schema = operation.new_schema
-        if not isinstance(schema, Schema):
-            schema = schema_from_arrow(schema)
-        return table.Overwrite(tuple(meta.to_fragment() for meta in operation.fragments), schema)
+        fields = schema.schema if isinstance(schema, LanceSchema) else schema_from_arrow(schema)
+        return table.Overwrite(tuple(meta.to_fragment() for meta in operation.fragments), fields)
     message = f"a commit of {type(operation).__name__} is not supported; Append and Overwrite are"
     raise UnsupportedError(message)
 
@@ -102,7 +102,7 @@ def from_table_transaction(transaction: table.Transaction) -> Transaction:
         )
     elif isinstance(operation, table.Overwrite):
         shown = LanceOperation.Overwrite(
-            schema_to_arrow(operation.schema),
+            LanceSchema(operation.schema),
             [FragmentMetadata.from_fragment(fragment) for fragment in operation.fragments],
         )
     else:
@@ -118,5 +118,5 @@ def merge_message(
     """Return the transaction properties with the commit message among them."""
     merged = dict(properties or {})
     if message is not None:
-        merged[COMMIT_MESSAGE_KEY] = message
+        merged[LANCE_COMMIT_MESSAGE_KEY] = message
     return merged or None

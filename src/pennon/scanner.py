@@ -15,7 +15,7 @@ from pennon.errors import UnsupportedError
 from pennon.scan.batches import rebatch
 from pennon.scan.execute import READ_AHEAD_BYTES, Scan, read_batches, read_table
 from pennon.scan.filter import columns_of, filter_batches, limit_batches
-from pennon.scan.plan import DEFAULT_BATCH_ROWS, bytes_per_row, check_batch_rows, plan_tasks
+from pennon.scan.plan import bytes_per_row, check_batch_rows, default_batch_rows, plan_tasks
 from pennon.scan.projection import MetaColumn, Projection, plan_scan_projection
 from pennon.scan.snapshot import Snapshot
 from pennon.table.manifest import Fragment
@@ -151,7 +151,7 @@ class LanceScanner(ArrowScanner):
         return Scan(self._snapshot, self._projection, tuple(tasks))
 
     def _batch_rows(self) -> int:
-        rows = check_batch_rows(self._options.batch_size or DEFAULT_BATCH_ROWS)
+        rows = check_batch_rows(self._options.batch_size or default_batch_rows())
         if self._options.batch_size_bytes is None:
             return rows
         widest = max((bytes_per_row(f) for f in self._snapshot.manifest.fragments), default=1)

@@ -173,6 +173,6 @@ class ScannerBuilder:
 
 def _not_negative(name: str, value: int | None) -> int | None:
     if value is not None and value < 0:
-        message = f"{name} must be non-negative, got {value}"
+        message = f"{name.capitalize()} must be non-negative, got {value}"
         raise ArgumentError(message)
     return value

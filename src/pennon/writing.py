@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import pyarrow as pa
 
-from pennon.errors import NotFoundError, UnsupportedError
+from pennon.errors import NoDataError, NotFoundError, UnsupportedError
 from pennon.io import open_store
 from pennon.io.store import Store
-from pennon.metadata import FragmentMetadata
+from pennon.metadata import DataFile, FragmentMetadata
 from pennon.operation import from_table_transaction
 from pennon.ops.source import as_reader, check_metadata
 from pennon.ops.write import (
@@ -101,9 +101,24 @@ class WriteRequest:
         plan = plan_write(store, reader.schema, parsed, base=base, version=version, limits=limits)
         return cls(plan, reader)
 
-    def write(self, progress: FragmentWriteProgress | None) -> list[Fragment]:
+    def write(self, progress: FragmentWriteProgress | None, fragment_id: int = 0) -> list[Fragment]:
         """Write the data files."""
-        return write_fragments(self.plan.task, self.reader, _watcher(progress))
+        watcher = _watcher(progress, fragment_id, self.plan.task.version)
+        return write_fragments(self.plan.task, self.reader, watcher)
+
+    def write_one(
+        self, progress: FragmentWriteProgress | None, fragment_id: int
+    ) -> FragmentMetadata:
+        """Write all data as one fragment of that id.  Raises NoDataError if there is nothing."""
+        if not self.plan.task.schema.fields:
+            message = "a fragment cannot be written: the data has no column"
+            raise NoDataError(message)
+        fragments = self.write(progress, fragment_id)
+        if not fragments:
+            message = "a fragment cannot be written: the data has no row"
+            raise NoDataError(message)
+        made = FragmentMetadata.from_fragment(fragments[0])
+        return replace(made, id=fragment_id)
 
     def write_and_commit(
         self,
@@ -124,14 +139,21 @@ class WriteRequest:
         return [FragmentMetadata.from_fragment(fragment) for fragment in fragments]
 
 
-def _watcher(progress: FragmentWriteProgress | None) -> Watcher:
+def _watcher(
+    progress: FragmentWriteProgress | None, fragment_id: int, version: FileVersion
+) -> Watcher:
     if progress is None:
         return Watcher()
-    unknown = FragmentMetadata(0, [], None)  # type: ignore[arg-type]  # as pylance: not known yet
-    return Watcher(
-        lambda: progress.begin(unknown),
-        lambda fragment: progress.complete(FragmentMetadata.from_fragment(fragment)),
-    )
+
+    def begin(name: str) -> None:
+        file = DataFile(name, [], [], *version.to_numbers())
+        unknown: Any = None  # as pylance has it: nobody knows the number of rows yet
+        progress.begin(FragmentMetadata(fragment_id, [file], unknown))
+
+    def complete(fragment: Fragment) -> None:
+        progress.complete(replace(FragmentMetadata.from_fragment(fragment), id=fragment_id))
+
+    return Watcher(begin, complete)
 
 
 def newest_version(store: Store) -> int:

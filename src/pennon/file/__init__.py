@@ -8,3 +8,4 @@ from pennon.file.describe import LancePageMetadata as LancePageMetadata
 from pennon.file.facade import LanceFileReader as LanceFileReader
 from pennon.file.facade import LanceFileWriter as LanceFileWriter
 from pennon.file.facade import ReaderResults as ReaderResults
+from pennon.file.facade import stable_version as stable_version

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.encoding.rows import Rows
-from pennon.errors import ArgumentError
+from pennon.errors import ArgumentError, UnsupportedError
 from pennon.file.describe import LanceFileMetadata, LanceFileStatistics, describe, summarize
 from pennon.file.pages import DEFAULT_CACHE_BYTES, DEFAULT_MAX_PAGE_BYTES
 from pennon.file.reader import DataFile
@@ -54,7 +54,9 @@ class LanceFileReader:
         path: str | os.PathLike[str],
         storage_options: Mapping[str, str] | None = None,
         columns: Sequence[str] | None = None,
+        **unsupported: Any,
     ) -> None:
+        _refuse(unsupported)
         folder, name = split_path(path)
         self._file = DataFile.open(open_store(folder, storage_options).open(name))
         self._schema = self._file.schema if columns is None else self._project(columns)
@@ -160,8 +162,9 @@ class LanceFileWriter:
         version: str | None = None,
         storage_options: Mapping[str, str] | None = None,
         max_page_bytes: int | None = None,
-        **_ignored: Any,
+        **unsupported: Any,
     ) -> None:
+        _refuse(unsupported)
         self._folder, self._name = split_path(path)
         self._store = open_store(self._folder, storage_options)
         self._version = V2_0 if version is None else FileVersion.parse(version)
@@ -233,9 +236,21 @@ class LanceFileWriter:
 
     def _opened(self) -> DataFileWriter:
         if self._writer is None:
-            message = "the writer has no schema and got no batch: the schema is unknown"
+            message = "Schema is unknown and file cannot be created: no schema, and no batch"
             raise ArgumentError(message)
         return self._writer
+
+
+def _refuse(options: Mapping[str, Any]) -> None:
+    for name, value in options.items():
+        if value is not None:
+            message = f"the option {name!r} of data files is not supported"
+            raise UnsupportedError(message)
+
+
+def stable_version() -> str:
+    """Return the file version that is written where none is asked for."""
+    return str(V2_0)
 
 
 def split_path(path: str | os.PathLike[str]) -> tuple[str, str]:

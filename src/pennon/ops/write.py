@@ -31,10 +31,12 @@ from pennon.table.manifest import DataFileRef, Fragment, Manifest
 from pennon.table.storage_version import storage_version
 from pennon.table.transaction import Append, Overwrite, Transaction
 from pennon.table.versions import read_manifest
-from pennon.units import FieldId, FragmentId
+from pennon.units import MIB, FieldId, FragmentId
 
 MAX_ROWS_PER_FILE = 1024 * 1024
 MAX_BYTES_PER_FILE = 90 * 1024**3
+MIN_ROWS_PER_FILE = 1024
+MIN_BYTES_PER_FILE = 8 * MIB
 UNASSIGNED_FRAGMENT = FragmentId(0)
 
 
@@ -58,7 +60,11 @@ class WriteMode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FileLimits:
-    """When a data file is full, and what a writer may hold in memory."""
+    """When a data file is full, and what a writer may hold in memory.
+
+    A limit of bytes that is smaller than a row must not make a file of every row: no file ends for
+    its bytes before it has 1024 rows or 8 MiB.
+    """
 
     max_rows: int = MAX_ROWS_PER_FILE
     max_bytes: int = MAX_BYTES_PER_FILE
@@ -71,6 +77,18 @@ class FileLimits:
             if value < 1:
                 message = f"max_{name}_per_file must be at least 1, got {value}"
                 raise ArgumentError(message)
+
+    def is_full(self, rows: int, size_bytes: int) -> bool:
+        """Tell whether a file of so many rows and bytes has no room for another row."""
+        if rows < MIN_ROWS_PER_FILE and size_bytes < MIN_BYTES_PER_FILE:
+            return rows >= self.max_rows
+        return rows >= self.max_rows or size_bytes >= self.max_bytes
+
+    def room(self, rows: int, size_bytes: int, row_bytes: float) -> int:
+        """Return how many rows of that size a file has room for, at least 1 unless it is full."""
+        least = min(MIN_ROWS_PER_FILE - rows, int((MIN_BYTES_PER_FILE - size_bytes) / row_bytes))
+        by_bytes = max(int((self.max_bytes - size_bytes) / row_bytes), least, 1)
+        return min(by_bytes, self.max_rows - rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +181,9 @@ def _file_version(base: Manifest | None, mode: WriteMode, asked: FileVersion | N
 
 @dataclass(frozen=True, slots=True)
 class Watcher:
-    """Is told when a fragment is begun (nothing known of it yet) and when it is complete."""
+    """Is told when a fragment is begun (by its file's name) and when it is complete."""
 
-    begin: Callable[[], None] = lambda: None
+    begin: Callable[[str], None] = lambda _: None
     complete: Callable[[Fragment], None] = lambda _: None
 
 
@@ -182,8 +200,9 @@ def write_fragments(
     pieces = _Pieces(batches, target)
     fragments = []
     while pieces.has_rows():
-        watcher.begin()
-        fragments.append(_write_file(task, pieces))
+        name = new_file_name()
+        watcher.begin(name)
+        fragments.append(_write_file(task, name, pieces))
         watcher.complete(fragments[-1])
     return fragments
 
@@ -206,28 +225,27 @@ class _Pieces:
             self._current = fit_batch(batch, self._target)
         return True
 
-    def next(self, max_rows: int, max_bytes: int) -> pa.RecordBatch:
-        """Return up to ``max_rows`` rows of about ``max_bytes``, at least one."""
+    def next(self, limits: FileLimits, rows: int, size_bytes: int) -> pa.RecordBatch:
+        """Return the rows that a file of so many rows and bytes still has room for."""
         if not self.has_rows() or self._current is None:
             message = "no rows are left"
             raise ArgumentError(message)
         current = self._current
         row_bytes = max(current.nbytes / current.num_rows, 1 / 8)
-        rows = max(min(max_rows, int(max_bytes / row_bytes)), 1)
-        self._current = current.slice(rows)
-        return current.slice(0, rows)
+        taken = limits.room(rows, size_bytes, row_bytes)
+        self._current = current.slice(taken)
+        return current.slice(0, taken)
 
 
-def _write_file(task: WriteTask, pieces: _Pieces) -> Fragment:
+def _write_file(task: WriteTask, name: str, pieces: _Pieces) -> Fragment:
     """Write one data file, until it is full or no rows are left."""
     limits = task.limits
-    name = new_file_name()
     rows = size_bytes = 0
     sink = task.store.open_writer(f"data/{name}")
     options = _writer_options(task)
     with DataFileWriter(sink, task.schema, version=task.version, **options) as writer:
-        while rows < limits.max_rows and size_bytes < limits.max_bytes and pieces.has_rows():
-            piece = pieces.next(limits.max_rows - rows, limits.max_bytes - size_bytes)
+        while not limits.is_full(rows, size_bytes) and pieces.has_rows():
+            piece = pieces.next(limits, rows, size_bytes)
             writer.write(piece)
             rows += piece.num_rows
             size_bytes += piece.nbytes

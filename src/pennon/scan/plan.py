@@ -10,6 +10,7 @@ Planning does no I/O beyond what it takes to count live rows.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ from pennon.table.manifest import Fragment
 from pennon.units import MIB
 
 DEFAULT_BATCH_ROWS = 8192
+BATCH_ROWS_VARIABLE = "LANCE_DEFAULT_BATCH_SIZE"
 UNIT_BYTES = 8 * MIB
 MAX_BATCH_ROWS = 2**32 - 1
 
@@ -105,6 +107,20 @@ def _rows_of_unit(fragment: Fragment, unit_bytes: int, multiple_of: int) -> int:
 
 def _round_up(value: int, multiple_of: int) -> int:
     return -(-value // multiple_of) * multiple_of
+
+
+def default_batch_rows() -> int:
+    """Return the batch size of scans that name none: pylance's environment variable, else 8192.
+
+    Raises ArgumentError if the variable holds no number.
+    """
+    value = os.environ.get(BATCH_ROWS_VARIABLE)
+    if value is None:
+        return DEFAULT_BATCH_ROWS
+    if not value.isdecimal():
+        message = f"the environment variable {BATCH_ROWS_VARIABLE} is {value!r}, which is no number"
+        raise ArgumentError(message)
+    return int(value)
 
 
 def bytes_per_row(fragment: Fragment) -> int:

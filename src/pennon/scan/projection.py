@@ -101,7 +101,7 @@ def plan_scan_projection(
 def plan_take_projection(
     schema: Schema, columns: Sequence[str] | Mapping[str, str] | None
 ) -> Projection:
-    """Return the projection of a take: structs stay structs, a name given twice counts once.
+    """Return the projection of a take: structs stay structs, a field named twice counts once.
 
     A mapping gives new names, and flattens like that of a scan.
 
@@ -111,14 +111,15 @@ def plan_take_projection(
         return plan_scan_projection(schema, columns)
     read = project(schema, [name for name in columns if name not in _META_NAMES])
     tops = {field.name: at for at, field in enumerate(read.fields)}
-    shown: dict[str, OutputColumn] = {}
+    shown: list[OutputColumn] = []
     for name in columns:
         if name in _META_NAMES:
-            shown[name] = _meta_column(_META_NAMES[name])
-        else:
-            top = resolve(schema, name)[0].name
-            shown[top] = _top_column(read.fields[tops[top]], tops[top])
-    return Projection(read, tuple(shown.values()))
+            shown.append(_meta_column(_META_NAMES[name]))
+            continue
+        at = tops.pop(resolve(schema, name)[0].name, None)
+        if at is not None:
+            shown.append(_top_column(read.fields[at], at))
+    return Projection(read, tuple(shown))
 
 
 def _check_distinct(names: Sequence[str]) -> None:

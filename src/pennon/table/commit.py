@@ -203,7 +203,10 @@ def _read_newer(store: CommitStore, head: ManifestLocation, version: DatasetVers
 def _check_strict(transaction: Transaction, head: Manifest, options: CommitOptions) -> None:
     is_strict = isinstance(transaction.operation, Overwrite) and options.max_retries == 0
     if is_strict and head.version != transaction.read_version:
-        message = f"version {head.version} was committed since version {transaction.read_version}"
+        message = (
+            f"Commit conflict for version {head.version}: it was committed since version "
+            f"{transaction.read_version}, which this transaction was planned on"
+        )
         raise RetryableConflict(message)
 
 

@@ -94,7 +94,7 @@ def test_metadata_and_statistics(path: Path) -> None:
 def test_schema_from_the_first_batch(tmp_path: Path) -> None:
     writer = LanceFileWriter(tmp_path / "f.lance")
     writer.add_schema_metadata("early", "1")
-    with pytest.raises(ArgumentError, match="schema is unknown"):
+    with pytest.raises(ArgumentError, match="Schema is unknown"):
         writer.add_global_buffer(b"x")
     writer.write_batch(TABLE.to_batches()[0])
     assert writer.add_global_buffer(b"xyz") == 1
@@ -106,7 +106,7 @@ def test_schema_from_the_first_batch(tmp_path: Path) -> None:
 
 
 def test_no_schema_and_no_rows_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError, match="schema is unknown"):
+    with pytest.raises(ArgumentError, match="Schema is unknown"):
         LanceFileWriter(tmp_path / "f.lance").close()
     assert list(tmp_path.iterdir()) == []
 

@@ -206,3 +206,12 @@ def test_unknown_options_are_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError, match="commit_lock"):
         pennon.write_dataset(NUMBERS, tmp_path / "t", commit_lock=lambda _: None)
     assert str(FileVersion.parse("2.0")) == "2.0"
+
+
+def test_a_limit_below_a_row_makes_no_file_of_every_row(tmp_path: Path) -> None:
+    wide = pa.table({"t": ["0" * 1000] * 5000})
+    written = pennon.write_dataset(wide, tmp_path / "t", max_bytes_per_file=10)
+    assert _sizes(written) == [1024] * 4 + [904]
+    very_wide = pa.table({"t": ["0" * 2**22] * 5})
+    written = pennon.write_dataset(very_wide, tmp_path / "v", max_bytes_per_file=10)
+    assert _sizes(written) == [2, 2, 1]

@@ -1,0 +1,77 @@
+"""Names of pylance that Pennon does not have yet, so that asking for one says so.
+
+An absent method of ours is an absent attribute, as Python programs expect: ``hasattr`` is False.
+But whoever calls one is told that it is pylance's and not here yet, rather than that it never was.
+docs/compat.md lists them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from pennon.errors import UnsupportedError
+
+MODULE = """
+    batch_udf Blob blob_array blob_field BlobArray BlobColumn BlobDescriptor
+    BlobDescriptorArrayBuilder BlobFile bytes_read_counter CleanupCandidateFile CleanupExplanation
+    CleanupReferencedBranch CleanupStats CompactedSsTable DatasetBasePath DataStatistics
+    DedicatedBlobWriter evaluate_sharding_spec ExecutionPlan FFILanceTableProvider FieldStatistics
+    FtsToken Index IndexFile IndexProgress iops_counter json_to_schema LsmPointLookupPlanner
+    LsmScanner LsmVectorSearchPlanner MergeInsertBuilder PackedBlobWriter ScanStatistics
+    schema_to_json Session set_logger ShardingField ShardingSpec ShardSnapshot ShardWriter simd_info
+    tokenize
+"""
+DATASET = """
+    add_bases add_columns all_files alter_columns base_paths branches centroids
+    cleanup_old_versions commit_batch commit_existing_index_segments create_branch create_index
+    create_index_uncommitted create_scalar_index deep_clone delete delete_config_keys delta
+    describe_indices drop drop_columns drop_index explain_cleanup_old_versions from_pydantic_model
+    get_ivf_model get_transactions index_statistics initialize_mem_wal io_stats_incremental
+    io_stats_snapshot list_indices mem_wal_index_details mem_wal_writer merge
+    merge_existing_index_segments merge_index_metadata merge_insert migrate_manifest_paths_v2
+    new_file_session optimize prewarm_index read_blob_ranges read_blobs remap_row_addrs
+    replace_field_metadata replace_schema_metadata restore session shallow_clone sql stats
+    storage_options_accessor tags take_blobs tracked_files truncate_table update update_config
+    update_field_metadata update_metadata update_schema_metadata
+"""
+FRAGMENT = """
+    create_from_file delete delete_rows merge merge_columns open_session update_columns
+"""
+OPERATION = """
+    Clone CreateIndex DataOverlay DataOverlayFile DataOverlayGroup DataReplacement
+    DataReplacementGroup Delete Merge Project Restore Rewrite RewriteGroup RewrittenIndex Update
+    UpdateConfig UpdateMap
+"""
+
+LATER: dict[str, frozenset[str]] = {
+    "pennon": frozenset(MODULE.split()),
+    "LanceDataset": frozenset(DATASET.split()),
+    "LanceFragment": frozenset(FRAGMENT.split()),
+    "LanceOperation": frozenset(OPERATION.split()),
+}
+"""The names of pylance 14.0.2 that are missing, by the class or module that has them."""
+
+
+class NotYetError(UnsupportedError, AttributeError):
+    """A method or class of pylance's that Pennon does not have yet."""
+
+
+def missing(owner: str, name: str) -> NoReturn:
+    """Raise NotYetError for a name that pylance has, AttributeError for any other."""
+    if name in LATER[owner]:
+        message = f"{owner}.{name} is not supported yet"
+        raise NotYetError(message)
+    message = f"{owner!r} has no attribute {name!r}"
+    raise AttributeError(message)
+
+
+class Unfinished(type):
+    """The type of classes that lack some of pylance's attributes."""
+
+    def __getattr__(cls, name: str) -> Any:
+        """Say of an absent attribute whether pylance has it."""
+        owner = next((known.__name__ for known in cls.__mro__ if known.__name__ in LATER), None)
+        if owner is None:
+            message = f"type object {cls.__name__!r} has no attribute {name!r}"
+            raise AttributeError(message)
+        return missing(owner, name)

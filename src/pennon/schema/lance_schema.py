@@ -1,0 +1,109 @@
+"""A schema with its field ids, as pylance shows it: ``LanceSchema`` and ``LanceField``.
+
+Inside Pennon a schema is a `pennon.schema.field.Schema`; these classes have pylance's methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from pennon.schema.arrow import field_to_arrow, schema_from_arrow, schema_to_arrow
+from pennon.schema.field import Field, Schema
+from pennon.schema.project import parse_path
+from pennon.schema.wire import PRIMARY_KEY
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LanceField:
+    """A field of a schema."""
+
+    field: Field
+
+    def name(self) -> str:
+        """Return the name, without those of the fields above."""
+        return self.field.name
+
+    def id(self) -> int:
+        """Return the id, -1 if it has none yet."""
+        return self.field.id
+
+    def children(self) -> list[LanceField]:
+        """Return the fields directly below."""
+        return [LanceField(child) for child in self.field.children]
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """Return the field's metadata as text."""
+        return _text(self.field.metadata)
+
+    def to_arrow(self) -> pa.Field:
+        """Return the field without its id."""
+        return field_to_arrow(self.field)
+
+    def is_unenforced_primary_key(self) -> bool:
+        """Tell whether the field is marked as (part of) a primary key, which nobody checks."""
+        return self.metadata.get(PRIMARY_KEY, "").lower() in {"true", "1", "yes"}
+
+    def __repr__(self) -> str:
+        """Return name, id and type."""
+        below = f", children: {self.children()}" if self.field.children else ""
+        return (
+            f'Field {{ name: "{self.field.name}", id: {self.field.id}, '
+            f'logical_type: "{self.field.logical_type}", '
+            f"nullable: {str(self.field.nullable).lower()}{below} }}"
+        )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LanceSchema:
+    """A schema whose fields have ids.  It pickles."""
+
+    schema: Schema
+
+    @staticmethod
+    def from_pyarrow(schema: pa.Schema) -> LanceSchema:
+        """Return the schema with ids from 0, depth first."""
+        return LanceSchema(schema_from_arrow(schema))
+
+    def to_pyarrow(self) -> pa.Schema:
+        """Return the schema without ids."""
+        return schema_to_arrow(self.schema)
+
+    def fields(self) -> list[LanceField]:
+        """Return the top-level fields."""
+        return [LanceField(field) for field in self.schema.fields]
+
+    def field(self, name: str) -> LanceField | None:
+        """Return the field at a path such as ``point.x``, or None."""
+        return self._find(name, ignore_case=False)
+
+    def field_case_insensitive(self, name: str) -> LanceField | None:
+        """Return the field at a path, whatever its case, or None."""
+        return self._find(name, ignore_case=True)
+
+    def _find(self, name: str, *, ignore_case: bool) -> LanceField | None:
+        fields, found = self.schema.fields, None
+        for part in parse_path(name):
+            found = _named(fields, part, ignore_case=ignore_case)
+            if found is None:
+                return None
+            fields = found.children
+        return None if found is None else LanceField(found)
+
+    def __repr__(self) -> str:
+        """Return fields and metadata."""
+        return f"Schema {{ fields: {self.fields()}, metadata: {_text(self.schema.metadata)} }}"
+
+
+def _named(fields: tuple[Field, ...], name: str, *, ignore_case: bool) -> Field | None:
+    for field in fields:
+        if field.name == name or (ignore_case and field.name.lower() == name.lower()):
+            return field
+    return None
+
+
+def _text(metadata: Mapping[str, bytes]) -> dict[str, str]:
+    return {key: bytes(value).decode(errors="replace") for key, value in metadata.items()}

@@ -180,7 +180,7 @@ def test_options_choose_version_columns_and_row_columns(spark: SparkSession, uri
     first = pennon.dataset(uri).versions()[0]["timestamp"]
     pennon.write_dataset(pa.table({"a": [3], "b": ["z"]}), uri, mode="append")
 
-    def load(**options: object) -> list[tuple[object, ...]]:
+    def load(**options: str | int | bool) -> list[tuple[object, ...]]:
         rows = spark.read.format("lance").options(**options).load(uri).orderBy("a").collect()
         return [tuple(row) for row in rows]
 

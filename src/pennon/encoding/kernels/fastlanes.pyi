@@ -5,6 +5,10 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from pennon.ranges import Int64Array
+
+Bytes = npt.NDArray[np.uint8]
+
 Words = TypeVar(
     "Words",
     npt.NDArray[np.uint8],
@@ -20,4 +24,28 @@ def unpack(packed: Words, bit_width: int, values: Words) -> None:
     significant first, and row r of the lane is bits ``[r * bit_width, (r + 1) * bit_width)`` of it.
     Row r of lane l is value ``16 * order[r // 8] + 128 * (r % 8) + l`` of the chunk, with order
     0 4 2 6 1 5 3 7.  Raises ValueError if ``packed`` is not exactly the chunks of ``values``.
+    """
+
+def unpack_inline(
+    data: Bytes, starts: Int64Array, sizes: Int64Array, counts: Int64Array, values: Words
+) -> None:
+    """Unpack chunks of blocks that each begin with their own bit width, in one word.
+
+    Chunk i is ``data[starts[i] : starts[i] + sizes[i]]``: a word that says the bit width (0 to T),
+    the packed 1024 values, and so on until there are ``counts[i]`` values.  Fills ``values`` with
+    those of all chunks.  Raises FormatError if a chunk leaves ``data`` or has too few bytes.
+    """
+
+def unpack_blocks(
+    data: Bytes,
+    starts: Int64Array,
+    sizes: Int64Array,
+    counts: Int64Array,
+    bit_width: int,
+    values: Words,
+) -> None:
+    """Unpack chunks of blocks that all have one bit width.
+
+    The last block of a chunk may be less than 1024 values; then it is packed like the others (and
+    filled up), or plain words, whichever its size says.  Raises FormatError as `unpack_inline` does.
     """

@@ -1,0 +1,41 @@
+"""Run lengths and byte streams, all chunks of a page at once."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pennon.ranges import Int64Array
+
+Bytes = npt.NDArray[np.uint8]
+
+def expand_runs(
+    value_data: Bytes,
+    value_starts: Int64Array,
+    value_sizes: Int64Array,
+    length_data: Bytes,
+    length_starts: Int64Array,
+    length_sizes: Int64Array,
+    length_width: int,
+    counts: Int64Array,
+    target: npt.NDArray[Any],
+) -> None:
+    """Fill ``target`` (8, 16, 32 or 64 bit words) with the values of all chunks.
+
+    Chunk i has as many values as lengths, the lengths of ``length_width`` bytes (1, 2 or 4).  What
+    its last run has beyond ``counts[i]`` values is ignored.  Raises FormatError if buffers leave
+    their data, values and lengths differ in number, or make too few values.
+    """
+
+def join_streams(
+    data: Bytes,
+    starts: Int64Array,
+    sizes: Int64Array,
+    counts: Int64Array,
+    width: int,
+    target: Bytes,
+) -> None:
+    """Fill ``target`` with values of ``width`` bytes from chunks that hold byte 0 of all, byte 1, ...
+
+    Raises FormatError if a chunk does not have ``counts[i] * width`` bytes.
+    """

@@ -1,0 +1,126 @@
+# cython: language_level=3
+"""Run lengths and byte streams, all chunks of a page at once.  See runs.pyi."""
+
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from pennon.errors import FormatError
+
+ctypedef fused Word:
+    uint8_t
+    uint16_t
+    uint32_t
+    uint64_t
+
+
+cdef int64_t _length(const uint8_t* at, int width) noexcept nogil:
+    cdef uint16_t narrow
+    cdef uint32_t wide
+    if width == 1:
+        return at[0]
+    if width == 2:
+        memcpy(&narrow, at, 2)
+        return narrow
+    memcpy(&wide, at, 4)
+    return wide
+
+
+cdef bint _expand(
+    const uint8_t* values, const uint8_t* lengths, int64_t runs, int width,
+    Word* target, int64_t count,
+) noexcept nogil:
+    """Write ``count`` values; tell whether the runs hold as many."""
+    cdef int64_t run, size, i
+    cdef Word value
+    for run in range(runs):
+        size = _length(lengths + run * width, width)
+        if size > count:
+            size = count
+        memcpy(&value, values + run * sizeof(Word), sizeof(Word))
+        for i in range(size):
+            target[i] = value
+        target += size
+        count -= size
+        if count == 0:
+            return True
+    return count == 0
+
+
+def expand_runs(
+    const uint8_t[::1] value_data,
+    const int64_t[::1] value_starts, const int64_t[::1] value_sizes,
+    const uint8_t[::1] length_data,
+    const int64_t[::1] length_starts, const int64_t[::1] length_sizes,
+    int length_width, const int64_t[::1] counts, Word[::1] target,
+):
+    """See runs.pyi."""
+    cdef Py_ssize_t chunk, chunks = counts.shape[0], bad = -1
+    cdef int64_t runs, room = target.shape[0], at = 0
+    cdef int64_t end = value_data.shape[0], length_end = length_data.shape[0]
+    cdef Py_ssize_t width = sizeof(Word)
+    if not (
+        value_starts.shape[0] == value_sizes.shape[0] == length_starts.shape[0]
+        == length_sizes.shape[0] == chunks
+    ) or length_width not in (1, 2, 4):
+        raise ValueError("tables of chunks differ in length, or no such run lengths")
+    with nogil:
+        for chunk in range(chunks):
+            if counts[chunk] == 0:
+                continue
+            runs = length_sizes[chunk] // length_width
+            if (
+                counts[chunk] < 0 or counts[chunk] > room - at
+                or value_starts[chunk] < 0 or length_starts[chunk] < 0
+                or value_sizes[chunk] > end - value_starts[chunk]
+                or length_sizes[chunk] > length_end - length_starts[chunk]
+                or value_sizes[chunk] < 0 or runs < 1
+                or runs * length_width != length_sizes[chunk]
+                or runs * width != value_sizes[chunk]
+                or not _expand(
+                    &value_data[0] + value_starts[chunk], &length_data[0] + length_starts[chunk], runs,
+                    length_width, &target[0] + at, counts[chunk],
+                )
+            ):
+                bad = chunk
+                break
+            at += counts[chunk]
+    if bad >= 0:
+        raise FormatError(f"the runs of chunk {bad} do not make its {counts[bad]} values")
+    if at != room:
+        raise ValueError("the chunks do not fill the target")
+
+
+def join_streams(
+    const uint8_t[::1] data, const int64_t[::1] starts, const int64_t[::1] sizes,
+    const int64_t[::1] counts, int width, uint8_t[::1] target,
+):
+    """See runs.pyi."""
+    cdef Py_ssize_t chunk, chunks = counts.shape[0], bad = -1
+    cdef int64_t at = 0, i, count, room = target.shape[0]
+    cdef int stream
+    cdef const uint8_t* source
+    cdef uint8_t* out
+    if starts.shape[0] != chunks or sizes.shape[0] != chunks or width < 1:
+        raise ValueError("tables of chunks differ in length")
+    with nogil:
+        for chunk in range(chunks):
+            count = counts[chunk]
+            if count == 0:
+                continue
+            if (
+                count < 0 or count > (room - at) // width or sizes[chunk] != count * width
+                or starts[chunk] < 0 or sizes[chunk] > data.shape[0] - starts[chunk]
+            ):
+                bad = chunk
+                break
+            source = &data[0] + starts[chunk]
+            out = &target[0] + at
+            for stream in range(width):
+                for i in range(count):
+                    out[i * width + stream] = source[i]
+                source += count
+            at += count * width
+    if bad >= 0:
+        raise FormatError(f"chunk {bad} of split byte streams has {sizes[bad]} bytes")
+    if at != room:
+        raise ValueError("the chunks do not fill the target")

@@ -1,0 +1,26 @@
+"""Byte strings of mini-block chunks: pick items."""
+
+import numpy as np
+import numpy.typing as npt
+
+from pennon.ranges import Int64Array
+
+Bytes = npt.NDArray[np.uint8]
+
+def pick_strings(
+    data: Bytes,
+    starts: Int64Array,
+    sizes: Int64Array,
+    counts: Int64Array,
+    offset_width: int,
+    item_starts: Int64Array,
+    item_ends: Int64Array,
+) -> tuple[Int64Array, Bytes]:
+    """Return offsets (from 0 on) and bytes of the items that are asked for.
+
+    Chunk i has ``counts[i]`` strings: counts[i] + 1 offsets of 4 or 8 bytes, which count from the
+    begin of the chunk, then the bytes.  Items are numbered through all chunks, and
+    ``[item_starts[j], item_ends[j])`` are sorted, disjoint ranges of them.
+
+    Raises FormatError if a chunk leaves ``data``, or offsets fall or leave their chunk.
+    """

@@ -1,0 +1,118 @@
+# cython: language_level=3
+"""Full-zip pages: control words, sizes and values, taken apart.  See zipped.pyi."""
+
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+import numpy as np
+
+from pennon.errors import FormatError
+
+
+cdef inline uint64_t _number(const uint8_t* at, int width) noexcept nogil:
+    cdef uint16_t two
+    cdef uint32_t four
+    cdef uint64_t eight
+    if width == 0:
+        return 0
+    if width == 1:
+        return at[0]
+    if width == 2:
+        memcpy(&two, at, 2)
+        return two
+    if width == 4:
+        memcpy(&four, at, 4)
+        return four
+    memcpy(&eight, at, 8)
+    return eight
+
+
+cdef bint _measure(
+    const uint8_t* data, int64_t end, int word_width, uint64_t mask, uint64_t visible_to,
+    int64_t value_width, int size_width, int64_t* found,
+) noexcept nogil:
+    """Count entries, visible entries and bytes of values; tell whether they end with the data."""
+    cdef int64_t at = 0, room
+    cdef uint64_t level, size
+    while at < end:
+        if word_width > end - at:
+            return False
+        level = _number(data + at, word_width) & mask
+        at += word_width
+        found[0] += 1
+        if level > visible_to:
+            continue
+        found[1] += 1
+        if size_width == 0:
+            size = value_width
+        elif level:
+            continue
+        else:
+            if size_width > end - at:
+                return False
+            size = _number(data + at, size_width)
+            at += size_width
+        room = end - at
+        if size > <uint64_t>room:
+            return False
+        at += <int64_t>size
+        found[2] += <int64_t>size
+    return True
+
+
+def unzip(
+    const uint8_t[::1] data, int word_width, int bits_def, int visible_to,
+    int64_t value_width, int size_width,
+):
+    """See zipped.pyi."""
+    cdef int64_t end = data.shape[0], at = 0, entry = 0, slot = 0, filled = 0
+    cdef int64_t[3] found
+    cdef uint64_t word, size, mask
+    cdef bint fine
+    cdef uint8_t none = 0
+    cdef const uint8_t* source = &data[0] if end else &none
+    if word_width not in (0, 1, 2, 4) or not 0 <= bits_def <= 16 or value_width < 0:
+        raise ValueError("no such control words")
+    if size_width not in (0, 1, 2, 4, 8) or word_width + value_width + size_width == 0:
+        raise ValueError("entries without bytes")
+    mask = (<uint64_t>1 << bits_def) - 1
+    found[0] = found[1] = found[2] = 0
+    with nogil:
+        fine = _measure(
+            source, end, word_width, mask, visible_to, value_width, size_width, found
+        )
+    if not fine:
+        raise FormatError("the last entry of a full-zip page is cut off")
+    rep = np.empty(found[0], np.uint16)
+    definition = np.empty(found[0], np.uint16)
+    offsets = np.zeros(found[1] + 1 if size_width else 0, np.int64)
+    values = np.empty(found[2], np.uint8)
+    if found[0] == 0:
+        return rep, definition, offsets, values
+    cdef uint16_t[::1] reps = rep
+    cdef uint16_t[::1] defs = definition
+    cdef int64_t[::1] ends = offsets
+    cdef uint8_t[::1] out = values
+    with nogil:
+        while at < end:
+            word = _number(source + at, word_width)
+            at += word_width
+            reps[entry] = <uint16_t>(word >> bits_def)
+            defs[entry] = <uint16_t>(word & mask)
+            entry += 1
+            if (word & mask) > <uint64_t>visible_to:
+                continue
+            size = value_width
+            if size_width:
+                size = 0
+                if not word & mask:
+                    size = _number(source + at, size_width)
+                    at += size_width
+            if size:
+                memcpy(&out[filled], source + at, size)
+                at += <int64_t>size
+                filled += <int64_t>size
+            slot += 1
+            if size_width:
+                ends[slot] = filled
+    return rep, definition, offsets, values

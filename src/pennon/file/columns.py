@@ -61,13 +61,6 @@ T = TypeVar("T")
 _ReadItems: TypeAlias = Callable[[Spans, Rows], Steps[pa.Array]]
 
 
-def read_fields(
-    file: DataFile, fields: Sequence[Field], column_of: Mapping[FieldId, int], rows: Rows
-) -> Steps[list[list[pa.Array]]]:
-    """Return the steps that read several fields side by side."""
-    return together([read_field(file, field, column_of, rows) for field in fields])
-
-
 def read_field(
     file: DataFile, field: Field, column_of: Mapping[FieldId, int], rows: Rows
 ) -> Steps[list[pa.Array]]:

@@ -29,12 +29,12 @@ import numpy as np
 
 from pennon.errors import FormatError, UnsupportedError
 from pennon.ranges import Extent
-from pennon.schema.version import V2_0, FileVersion
+from pennon.schema.version import V2_0, V2_1, V2_2, FileVersion
 
 FOOTER_BYTES: Final = 40
 MAGIC: Final = b"LANC"
-NEWEST: Final = V2_0
-"""The newest file version that `pennon.file` reads and writes."""
+READABLE: Final = (V2_0, V2_1, V2_2)
+"""The file versions that `pennon.file` reads, oldest first."""
 
 _LAYOUT: Final = struct.Struct("<QQQIIHH4s")
 _VERSION: Final = struct.Struct("<HH4s")
@@ -97,10 +97,11 @@ def _parse_version(tail: bytes) -> tuple[FileVersion, tuple[int, int]]:
         message = f"not a Lance file: it ends with {magic!r} instead of {MAGIC!r}"
         raise FormatError(message)
     version = FileVersion.from_numbers(major, minor)
-    if version != NEWEST:
+    if version not in READABLE:
+        oldest, newest = READABLE[0], READABLE[-1]
         message = (
-            f"data file of version {version}; this release of Pennon reads version {NEWEST}"
-            f" (write the table with data_storage_version={str(NEWEST)!r})"
+            f"data file of version {version}; this release of Pennon reads versions {oldest} to"
+            f" {newest} (write the table with data_storage_version={str(newest)!r})"
         )
         raise UnsupportedError(message)
     return version, (major, minor)

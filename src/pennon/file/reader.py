@@ -18,11 +18,11 @@ from typing import Final
 import pyarrow as pa
 
 from pennon.encoding.rows import Rows
-from pennon.encoding.steps import Steps, run
+from pennon.encoding.steps import Steps, run, together
+from pennon.encoding.v2_1.search_cache import SearchCache
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
-from pennon.file.columns import read_field, read_fields
 from pennon.file.footer import FOOTER_BYTES, Footer, parse_footer, parse_table
-from pennon.file.layout import columns_of_schema
+from pennon.file.generations import GENERATIONS
 from pennon.file.wire import Column, parse_column, parse_file_descriptor
 from pennon.io.store import ObjectReader
 from pennon.ranges import ByteRequest, Extent
@@ -35,7 +35,7 @@ TAIL_BYTES: Final = 64 * KIB
 
 
 class DataFile:
-    """A data file of version 2.0, opened for reading."""
+    """A data file of version 2.0, 2.1 or 2.2, opened for reading."""
 
     def __init__(
         self,
@@ -52,6 +52,8 @@ class DataFile:
         """Where the metadata of each column lies."""
         self.global_buffers = global_buffers
         """Where the global buffers lie; number 0 is the file descriptor."""
+        self.search_cache = SearchCache()
+        """What was learned of pages so far (versions 2.1 and 2.2)."""
         self._tail = tail
         self._columns: dict[int, Column] = {}
         self._descriptor = parse_file_descriptor(descriptor)
@@ -70,7 +72,7 @@ class DataFile:
 
     @property
     def version(self) -> FileVersion:
-        """Return the file version: 2.0."""
+        """Return the file version."""
         return self.footer.version
 
     @cached_property
@@ -92,7 +94,7 @@ class DataFile:
 
         Fragments carry this mapping in the manifest; it is for files that stand alone.
         """
-        return columns_of_schema(self)
+        return GENERATIONS[self.version].columns_of_schema(self)
 
     def global_buffer(self, index: int) -> pa.Buffer:
         """Read one global buffer.  Raises ArgumentError if there is none of that number."""
@@ -133,13 +135,14 @@ class DataFile:
         one for most types, two for strings and lists, one more for each list inside a list.
         Raises FormatError, UnsupportedError, ArgumentError if there are no such rows.
         """
-        return read_field(self, field, column_of, rows)
+        return GENERATIONS[self.version].read_field(self, field, column_of, rows)
 
     def read_rows(
         self, fields: Sequence[Field], column_of: Mapping[FieldId, int], rows: Rows
     ) -> list[list[pa.Array]]:
         """Read several fields side by side, in as few rounds as the slowest of them takes."""
-        return run(read_fields(self, fields, column_of, rows), self.source.read)
+        readers = [self.read_field(field, column_of, rows) for field in fields]
+        return run(together(readers), self.source.read)
 
     def _parse_column(self, index: int, extent: Extent, buffer: pa.Buffer) -> Column:
         try:

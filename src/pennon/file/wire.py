@@ -26,6 +26,8 @@ from google.protobuf.message import DecodeError
 
 from pennon.encoding.v2_0 import wire
 from pennon.encoding.v2_0.encodings import ArrayEncoding, ColumnEncoding, Values
+from pennon.encoding.v2_1 import wire as wire_v2_1
+from pennon.encoding.v2_1.layouts import Layout
 from pennon.errors import FormatError
 from pennon.proto import file2_pb2, file_pb2
 from pennon.ranges import Extent, Int64Array
@@ -119,6 +121,12 @@ def parse_file_descriptor(data: bytes) -> file_pb2.FileDescriptor:
 def parse_array_encoding(data: bytes) -> ArrayEncoding:
     """Return the array encoding in an ``Any`` message; pages of a column mostly repeat it."""
     return wire.parse_array_encoding(_unwrap(data, "ArrayEncoding"))
+
+
+@lru_cache(maxsize=1024)
+def parse_page_layout(data: bytes) -> Layout:
+    """Return the layout of a page of version 2.1 or 2.2 in an ``Any`` message."""
+    return wire_v2_1.parse_page_layout(_unwrap(data, "PageLayout"))
 
 
 @lru_cache(maxsize=64)

@@ -1,0 +1,1 @@
+"""File versions 2.1 and 2.2: adaptive structural encodings."""

@@ -1,0 +1,72 @@
+"""Bit-packing, in-line and out of line: blocks of 1024 values without their upper bits.
+
+In-line, every block says its own bit width; out of line, the encoding says one for all, and the last
+block of a chunk, if it is not whole, may be left unpacked (its size says so).
+
+The order of the bits is that of FastLanes, see `pennon.encoding.kernels.fastlanes`.
+
+Source: format-facts 1.19; the oracle's source (physical/bitpacking.rs) for the raw tail.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.encoding.block import Block, FixedWidthBlock
+from pennon.encoding.kernels.fastlanes import unpack_blocks, unpack_inline
+from pennon.encoding.rows import Rows
+from pennon.encoding.v2_1.chunks import Chunks
+from pennon.encoding.v2_1.dispatch import Codecs
+from pennon.encoding.v2_1.encodings import Flat, InlineBitpacking, OutOfLineBitpacking
+from pennon.encoding.v2_1.flat import decode_flat, refuse_compression
+from pennon.encoding.v2_1.pick import pick
+from pennon.errors import FormatError, UnsupportedError
+
+BLOCK_VALUES: Final = 1024
+_WORDS: Final = (8, 16, 32, 64)
+
+
+def decode_inline(
+    encoding: InlineBitpacking, chunks: Chunks, items: Rows, _codecs: Codecs
+) -> Block:
+    """Return the values ``items``; all chunks are unpacked in one call."""
+    refuse_compression(encoding.compression)
+    bits, buffer = _word_bits(encoding.bits_per_value), chunks.only()
+    if (chunks.counts > buffer.sizes // (bits // 8) * BLOCK_VALUES).any():
+        message = "chunks of packed values that are too short for as many"
+        raise FormatError(message)
+    values = np.empty(chunks.values, f"u{bits // 8}")
+    unpack_inline(buffer.data, buffer.starts, buffer.sizes, chunks.counts, values)
+    return pick(FixedWidthBlock(len(values), bits, pa.py_buffer(values)), items)
+
+
+def decode_out_of_line(
+    encoding: OutOfLineBitpacking, chunks: Chunks, items: Rows, codecs: Codecs
+) -> Block:
+    """Return the values ``items``; all chunks are unpacked in one call."""
+    bits, buffer = _word_bits(encoding.bits_per_value), chunks.only()
+    inner = encoding.values
+    if not isinstance(inner, Flat):
+        message = f"packed values encoded as {type(inner).__name__}"
+        raise UnsupportedError(message)
+    refuse_compression(inner.compression)
+    width = inner.bits_per_value
+    if width >= bits:
+        return decode_flat(inner, chunks, items, codecs)
+    if width == 0:
+        message = "values packed to no bits at all"
+        raise FormatError(message)
+    chunks.check_sizes(width)
+    values = np.empty(chunks.values, f"u{bits // 8}")
+    unpack_blocks(buffer.data, buffer.starts, buffer.sizes, chunks.counts, width, values)
+    return pick(FixedWidthBlock(len(values), bits, pa.py_buffer(values)), items)
+
+
+def _word_bits(bits: int) -> int:
+    if bits not in _WORDS:
+        message = f"bit-packed values of {bits} bits"
+        raise FormatError(message)
+    return bits

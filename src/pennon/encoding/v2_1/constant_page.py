@@ -1,0 +1,202 @@
+"""Pages of one value, or of NULLs: nothing but levels.
+
+::
+
+    value          in the layout (up to 32 bytes of fixed width), or buffer 0, or NULL
+    then           repetition levels, definition levels (two buffers, or none at all)
+
+A value in a buffer is the buffers of an Arrow array of one value::
+
+    u32 number of buffers | u32 size of each | the buffers
+
+Levels are 16 bit numbers, plain or encoded.  Without lists a row is a level, so only those of the rows
+are read if they are plain; lists are found by looking at all.
+
+Source: measured on files of version 2.2; the all-NULL page of 2.1 is the same without a value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.encoding.block import AllNullBlock, Block, FixedWidthBlock, VariableBlock
+from pennon.encoding.page import PageBuffers
+from pennon.encoding.rows import Rows
+from pennon.encoding.steps import Steps
+from pennon.encoding.v2_1.chunks import Bytes, Chunks, as_bytes
+from pennon.encoding.v2_1.constant import repeat
+from pennon.encoding.v2_1.dispatch import Codecs
+from pennon.encoding.v2_1.encodings import Encoding, Flat
+from pennon.encoding.v2_1.layouts import ConstantPage, max_repetition, max_visible
+from pennon.encoding.v2_1.page import LevelArray, Levels, PageValues, decode_levels, pick_levels
+from pennon.errors import FormatError, TooLargeError
+from pennon.ranges import ByteRequest, Extent
+
+_PLAIN = Flat(16)
+_MOST_ROWS = 1 << 31
+"""Rows of nothing cost the file nothing; they cost the reader, who can ask for fewer at once."""
+
+
+def read_constant_page(
+    layout: ConstantPage, page: PageBuffers, rows: Rows, codecs: Codecs
+) -> Steps[PageValues]:
+    """Return the steps that read ``rows`` of a page: one round, or none."""
+    if rows.count > _MOST_ROWS:
+        message = f"{rows.count} rows of one value at once; read fewer rows"
+        raise TooLargeError(message)
+    parts = _parts(layout, page)
+    requests: list[ByteRequest] = [part.extent(rows) for part in parts]
+    answers = (yield requests) if requests else []
+    found = {part.name: as_bytes(each) for part, each in zip(parts, answers, strict=True)}
+    levels = {
+        part.name: part.decode(found[part.name], rows, codecs)
+        for part in parts
+        if part.name != "value"
+    }
+    rep, definition = levels.get("rep"), levels.get("def")
+    picked, items = _pick_rows(layout, page, rows, rep, definition)
+    return _values(layout, found.get("value"), items, picked)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One buffer of the page; ``entries`` levels of it are the page's."""
+
+    name: str
+    where: Extent
+    encoding: Encoding
+    entries: int
+    by_row: bool
+
+    def extent(self, rows: Rows) -> Extent:
+        """Return the bytes to read for ``rows``."""
+        if not self.by_row or rows.count == 0:
+            return self.where
+        start, end = int(rows.starts[0]), rows.end
+        return Extent(self.where.position + 2 * start, 2 * (end - start))
+
+    def decode(self, data: Bytes, rows: Rows, codecs: Codecs) -> LevelArray:
+        """Return the levels; of the rows' hull if a level is a row, else all."""
+        count = len(data) // 2 if self.by_row else self.entries
+        levels = decode_levels(self.encoding, Chunks.whole(data, count), codecs)
+        if not self.by_row or rows.count == 0:
+            return levels
+        picked = pick_levels(levels, rows.starts - rows.starts[0], rows.ends - rows.starts[0])
+        return levels if picked is None else picked
+
+
+def _parts(layout: ConstantPage, page: PageBuffers) -> list[_Part]:
+    """Return the buffers of the page that have bytes."""
+    buffers = list(page.page)
+    parts = []
+    if layout.value is None and len(buffers) in (1, 3):
+        parts.append(_Part("value", buffers.pop(0), _PLAIN, 1, by_row=False))
+    if len(buffers) not in (0, 2):
+        message = f"a page of one value with {len(page.page)} buffers"
+        raise FormatError(message)
+    has_lists = max_repetition(layout.layers) > 0
+    names = (("rep", layout.rep, layout.num_rep), ("def", layout.definition, layout.num_def))
+    for (name, encoding, entries), where in zip(names, buffers, strict=False):
+        if where.size_bytes == 0:
+            continue
+        if encoding is not None:
+            parts.append(_Part(name, where, encoding, _check_entries(entries), by_row=False))
+            continue
+        plain = where.size_bytes // 2
+        if not has_lists and plain != page.rows:
+            message = f"{plain} levels of {page.rows} rows"
+            raise FormatError(message)
+        parts.append(_Part(name, where, _PLAIN, plain, by_row=not has_lists))
+    return parts
+
+
+def _check_entries(entries: int) -> int:
+    if entries >= 1 << 40:
+        message = f"{entries} levels in one page"
+        raise FormatError(message)
+    return entries
+
+
+def _pick_rows(
+    layout: ConstantPage,
+    page: PageBuffers,
+    rows: Rows,
+    rep: LevelArray | None,
+    definition: LevelArray | None,
+) -> tuple[Levels, int]:
+    """Return the levels of ``rows``, and how many values they stand for."""
+    top = max_repetition(layout.layers)
+    if top == 0:
+        picked = _flat_levels(layout, page, rows, definition)
+        return Levels(None, picked, layout.layers), rows.count
+    if rep is None or (definition is not None and len(rep) != len(definition)):
+        message = "a page of lists whose levels are missing or differ in number"
+        raise FormatError(message)
+    begins = np.flatnonzero(rep == top)
+    if len(begins) != page.rows or (len(begins) and begins[0] != 0):
+        message = f"levels of {len(begins)} rows in a page of {page.rows}"
+        raise FormatError(message)
+    borders = np.append(begins, len(rep))
+    starts, ends = borders[rows.starts], borders[rows.ends]
+    reps = pick_levels(rep, starts, ends)
+    definitions = pick_levels(definition, starts, ends)
+    if definitions is None:
+        return Levels(reps, None, layout.layers), int((ends - starts).sum())
+    items = int(np.count_nonzero(definitions <= max_visible(layout.layers)))
+    return Levels(reps, definitions, layout.layers), items
+
+
+def _flat_levels(
+    layout: ConstantPage, page: PageBuffers, rows: Rows, definition: LevelArray | None
+) -> LevelArray | None:
+    """Return the definition levels of ``rows``; those that are encoded come as all of the page."""
+    if definition is None or layout.definition is None:
+        return definition
+    if len(definition) != page.rows:
+        message = f"{len(definition)} levels of {page.rows} rows"
+        raise FormatError(message)
+    return pick_levels(definition, rows.starts, rows.ends)
+
+
+# --- the value ------------------------------------------------------------------------------------
+
+
+def _values(layout: ConstantPage, stored: Bytes | None, items: int, levels: Levels) -> PageValues:
+    if layout.value is not None:
+        return PageValues(repeat(layout.value, items), None, levels)
+    if stored is None:
+        return PageValues(AllNullBlock(items), None, levels)
+    indices = FixedWidthBlock(items, 8, pa.py_buffer(bytes(items)))
+    return PageValues(indices, parse_value(stored.tobytes()), levels)
+
+
+def parse_value(data: bytes) -> Block:
+    """Return the one value of a value buffer.  Raises FormatError if it is no such thing."""
+    buffers = _value_buffers(data)
+    if len(buffers) == 1 and buffers[0]:
+        return FixedWidthBlock(1, len(buffers[0]) * 8, pa.py_buffer(buffers[0]))
+    if len(buffers) == 2 and len(buffers[0]) in (8, 16):
+        offsets = np.frombuffer(buffers[0], f"<u{len(buffers[0]) // 2}")
+        if offsets[0] == 0 and offsets[1] == len(buffers[1]):
+            bits = len(buffers[0]) * 4
+            return VariableBlock(1, bits, pa.py_buffer(buffers[0]), pa.py_buffer(buffers[1]))
+    message = f"a value of {[len(buffer) for buffer in buffers]} bytes"
+    raise FormatError(message)
+
+
+def _value_buffers(data: bytes) -> list[bytes]:
+    count = int.from_bytes(data[:4], "little")
+    table = 4 + 4 * count
+    if table > len(data):
+        message = f"a value of {count} buffers in {len(data)} bytes"
+        raise FormatError(message)
+    sizes = np.frombuffer(data, "<u4", count, 4).tolist()
+    if table + sum(sizes) != len(data):
+        message = f"a value of {sizes} bytes in {len(data)} bytes"
+        raise FormatError(message)
+    ends = np.cumsum([table, *sizes]).tolist()
+    return [data[start:end] for start, end in pairwise(ends)]

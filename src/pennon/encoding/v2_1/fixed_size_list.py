@@ -1,0 +1,119 @@
+"""Fixed-size lists of plain values, with NULL items or without.
+
+A list of lists is a list of more items, and each layer may have the validity of its items.  In a
+mini-block chunk these bitmaps are buffers of their own, outermost first, values last.  In a value
+that is stored by itself they stand in front of it, each on whole bytes::
+
+    validity of the outer items | validity of the inner items | values
+
+Source: measured; the oracle's source (physical/value.rs).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.bits import bytes_for_bits
+from pennon.encoding.block import Block, FixedSizeListBlock, FixedWidthBlock, NullableBlock
+from pennon.encoding.rows import Rows
+from pennon.encoding.v2_1.chunks import Bytes, Chunks, as_bytes
+from pennon.encoding.v2_1.dispatch import Codecs
+from pennon.encoding.v2_1.encodings import Encoding, FixedSizeList, Flat
+from pennon.encoding.v2_1.pick import pick_bytes, pick_fixed
+from pennon.errors import FormatError, UnsupportedError
+
+
+def decode_fixed_size_list(
+    encoding: FixedSizeList, chunks: Chunks, items: Rows, codecs: Codecs
+) -> Block:
+    """Return the lists ``items`` of mini-block chunks."""
+    dimension = check_dimension(encoding)
+    inner, wanted = chunks.scaled(dimension), items.scaled(dimension)
+    if not encoding.has_validity:
+        values = codecs.decode_chunks(encoding.values, inner, wanted)
+        return FixedSizeListBlock(items.count, dimension, values)
+    validity = _validity(inner, wanted)
+    values = codecs.decode_chunks(encoding.values, inner.without_first(), wanted)
+    nullable = NullableBlock(wanted.count, validity, values)
+    return FixedSizeListBlock(items.count, dimension, nullable)
+
+
+def check_dimension(encoding: FixedSizeList) -> int:
+    """Return the items of a list.  Raises FormatError if there are none, or far too many."""
+    if not 0 < encoding.dimension < 1 << 31:
+        message = f"fixed-size lists of {encoding.dimension} items"
+        raise FormatError(message)
+    return encoding.dimension
+
+
+def _validity(chunks: Chunks, items: Rows) -> pa.Buffer:
+    """Return the bits of the first buffer for ``items``."""
+    buffer = chunks.first()
+    if (chunks.counts > buffer.sizes * 8).any():
+        message = "the validity of the items of lists is too short"
+        raise FormatError(message)
+    pieces = chunks.cut(items)
+    starts = buffer.starts[pieces.chunk] * 8
+    return pick_fixed(buffer.data, starts + pieces.first, starts + pieces.last, bits_per_value=1)
+
+
+# --- single values --------------------------------------------------------------------------------
+
+
+def decode_fixed_size_list_values(encoding: FixedSizeList, stored: Block, _codecs: Codecs) -> Block:
+    """Return lists that are stored one by one."""
+    if not isinstance(stored, FixedWidthBlock) or stored.bits_per_value % 8:
+        message = f"fixed-size lists stored as {stored}"
+        raise FormatError(message)
+    width = stored.bits_per_value // 8
+    data = as_bytes(stored.data)
+    return _lists(encoding, data, stored.rows, width, 0, 1)
+
+
+def _lists(
+    encoding: Encoding, data: Bytes, rows: int, width: int, offset: int, items: int
+) -> Block:
+    """Return a layer of lists; ``offset`` is where in each row it begins, ``items`` its lists."""
+    if isinstance(encoding, Flat):
+        return _values(encoding, data, rows, width, offset, items)
+    if not isinstance(encoding, FixedSizeList):
+        message = f"items of fixed-size lists encoded as {type(encoding).__name__}"
+        raise UnsupportedError(message)
+    dimension = check_dimension(encoding)
+    below = items * dimension
+    if below > width * 8:
+        message = f"lists of {below} items in {width} bytes"
+        raise FormatError(message)
+    validity = None
+    if encoding.has_validity:
+        validity = _bits(data, rows, width, offset, below)
+        offset += bytes_for_bits(below)
+    inner = _lists(encoding.values, data, rows, width, offset, below)
+    if validity is not None:
+        inner = NullableBlock(rows * below, validity, inner)
+    return FixedSizeListBlock(rows * items, dimension, inner)
+
+
+def _bits(data: Bytes, rows: int, width: int, offset: int, count: int) -> pa.Buffer:
+    """Return ``count`` bits from byte ``offset`` of each row."""
+    starts = (np.arange(rows, dtype=np.int64) * width + offset) * 8
+    return pick_fixed(data, starts, starts + count, bits_per_value=1)
+
+
+def _values(encoding: Flat, data: Bytes, rows: int, width: int, offset: int, items: int) -> Block:
+    bits = encoding.bits_per_value * items
+    if offset + bytes_for_bits(bits) != width:
+        message = f"rows of {width} bytes, of which {bits} bits from byte {offset} on are values"
+        raise FormatError(message)
+    if encoding.bits_per_value == 1:
+        return FixedWidthBlock(rows * items, 1, _bits(data, rows, width, offset, items))
+    if encoding.bits_per_value % 8:
+        message = f"items of {encoding.bits_per_value} bits"
+        raise UnsupportedError(message)
+    if offset == 0:
+        buffer = pa.py_buffer(data[: rows * width])
+    else:
+        starts = np.arange(rows, dtype=np.int64) * width
+        buffer = pick_bytes(data, starts + offset, starts + width)
+    return FixedWidthBlock(rows * items, encoding.bits_per_value, buffer)

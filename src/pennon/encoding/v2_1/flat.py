@@ -1,0 +1,54 @@
+"""Flat: values of one width, one after the other, least significant bit first if below a byte."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from pennon.encoding.block import Block, FixedSizeListBlock, FixedWidthBlock
+from pennon.encoding.rows import Rows
+from pennon.encoding.v2_1.chunks import Chunks
+from pennon.encoding.v2_1.dispatch import Codecs
+from pennon.encoding.v2_1.encodings import BufferCompression, Flat
+from pennon.encoding.v2_1.pick import pick_bytes, pick_fixed
+from pennon.errors import FormatError, UnsupportedError
+
+
+def refuse_compression(compression: BufferCompression | None) -> None:
+    """Raise UnsupportedError if a buffer is compressed by itself, which nobody writes."""
+    if compression is not None and compression.scheme != "none":
+        message = f"a buffer compressed with {compression.scheme} by itself"
+        raise UnsupportedError(message)
+
+
+def decode_flat(encoding: Flat, chunks: Chunks, items: Rows, _codecs: Codecs) -> Block:
+    """Return the values ``items``; those of one chunk, or of a whole page, are copied at most once."""
+    refuse_compression(encoding.compression)
+    bits = encoding.bits_per_value
+    chunks.check_sizes(bits)
+    return FixedWidthBlock(items.count, bits, _pick(chunks, items, bits))
+
+
+def _pick(chunks: Chunks, items: Rows, bits: int) -> pa.Buffer:
+    buffer, pieces = chunks.only(), chunks.cut(items)
+    starts = buffer.starts[pieces.chunk]
+    if bits == 1:
+        return pick_fixed(
+            buffer.data, starts * 8 + pieces.first, starts * 8 + pieces.last, bits_per_value=1
+        )
+    if bits % 8:
+        message = f"values of {bits} bits; Pennon reads single bits and whole bytes"
+        raise UnsupportedError(message)
+    width = bits // 8
+    return pick_bytes(buffer.data, starts + pieces.first * width, starts + pieces.last * width)
+
+
+def decode_flat_values(encoding: Flat, stored: Block, _codecs: Codecs) -> Block:
+    """Return values that are stored as they are."""
+    refuse_compression(encoding.compression)
+    if isinstance(stored, FixedSizeListBlock) or not isinstance(stored, FixedWidthBlock):
+        message = f"flat values stored as {type(stored).__name__}"
+        raise FormatError(message)
+    if stored.bits_per_value != encoding.bits_per_value:
+        message = f"values of {encoding.bits_per_value} bits stored in {stored.bits_per_value} bits"
+        raise FormatError(message)
+    return stored

@@ -1,0 +1,43 @@
+"""FSST: byte strings whose bytes are codes for symbols of up to eight bytes.
+
+The symbol table is that of 2.0 (`pennon.encoding.v2_0.fsst`), one for the page.  Every string is
+coded by itself, so only those that are asked for are decoded.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pennon.encoding.block import Block, VariableBlock
+from pennon.encoding.kernels.fsst import decode_fsst as expand
+from pennon.encoding.rows import Rows
+from pennon.encoding.v2_0.fsst import parse_symbol_table
+from pennon.encoding.v2_1.chunks import Chunks, as_bytes
+from pennon.encoding.v2_1.dispatch import Codecs
+from pennon.encoding.v2_1.encodings import Fsst
+from pennon.encoding.v2_1.variable import string_block
+from pennon.errors import FormatError
+
+
+def decode_fsst(encoding: Fsst, chunks: Chunks, items: Rows, codecs: Codecs) -> Block:
+    """Return the byte strings ``items`` of mini-block chunks."""
+    return _expand(encoding, codecs.decode_chunks(encoding.values, chunks, items))
+
+
+def decode_fsst_values(encoding: Fsst, stored: Block, codecs: Codecs) -> Block:
+    """Return byte strings that were coded one by one."""
+    return _expand(encoding, codecs.decode_values(encoding.values, stored))
+
+
+def _expand(encoding: Fsst, codes: Block) -> Block:
+    """Raises FormatError if the table is broken or a code has no symbol."""
+    table = parse_symbol_table(encoding.symbol_table)
+    if not isinstance(codes, VariableBlock):
+        message = f"FSST codes are {type(codes).__name__}"
+        raise FormatError(message)
+    if table is None:
+        return codes
+    dtype = np.dtype(f"i{codes.offset_bits // 8}")
+    offsets = np.frombuffer(codes.offsets, dtype, codes.rows + 1)
+    data, ends = expand(as_bytes(codes.data), offsets, table.symbols, table.lengths)
+    return string_block(ends, data)

@@ -1,0 +1,79 @@
+"""General: lz4 or zstd around another encoding.
+
+In mini-blocks it is the first buffer of each chunk that is compressed (the lengths of runs, the
+validity of items stay as they are), among single values each value.  The compressed form is that of
+2.0 (`pennon.encoding.v2_0.inflate`): a size in front, never believed beyond its limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.encoding.block import Block, VariableBlock
+from pennon.encoding.rows import Rows
+from pennon.encoding.v2_0.inflate import inflate
+from pennon.encoding.v2_1.chunks import Bytes, ChunkBuffers, Chunks, as_bytes
+from pennon.encoding.v2_1.dispatch import Codecs
+from pennon.encoding.v2_1.encodings import General
+from pennon.encoding.v2_1.variable import buffer_of, string_block
+from pennon.errors import FormatError, TooLargeError
+from pennon.ranges import Int64Array
+from pennon.units import MIB
+
+MOST_BYTES: Final = 4096 * MIB
+"""What the compressed parts of one page may grow to together."""
+
+
+def decode_general(encoding: General, chunks: Chunks, items: Rows, codecs: Codecs) -> Block:
+    """Return the values ``items`` of mini-block chunks."""
+    return codecs.decode_chunks(encoding.values, _inflated(encoding, chunks), items)
+
+
+def decode_general_blocks(encoding: General, chunks: Chunks, items: Rows, codecs: Codecs) -> Block:
+    """Return the values ``items`` of one buffer."""
+    return codecs.decode_blocks(encoding.values, _inflated(encoding, chunks), items)
+
+
+def decode_general_values(encoding: General, stored: Block, codecs: Codecs) -> Block:
+    """Return values that were compressed one by one."""
+    if not isinstance(stored, VariableBlock):
+        message = f"compressed values stored as {type(stored).__name__}"
+        raise FormatError(message)
+    offsets = np.frombuffer(stored.offsets, f"i{stored.offset_bits // 8}", stored.rows + 1)
+    data = as_bytes(stored.data)
+    # What lies under a NULL has no bytes, not even compressed ones.
+    parts = (data[a:b] for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True))
+    ends, joined = _join(_inflate_all(encoding, parts))
+    return codecs.decode_values(encoding.values, string_block(ends, joined))
+
+
+def _inflated(encoding: General, chunks: Chunks) -> Chunks:
+    buffer = chunks.first()
+    parts = (buffer_of(buffer, number) for number in range(len(buffer.starts)))
+    ends, joined = _join(_inflate_all(encoding, parts))
+    first = ChunkBuffers(joined, ends[:-1], np.diff(ends))
+    return replace(chunks, buffers=(first, *chunks.buffers[1:]))
+
+
+def _inflate_all(encoding: General, parts: Iterator[Bytes]) -> Iterator[pa.Buffer]:
+    for part in parts:
+        yield inflate(pa.py_buffer(part), encoding.compression.scheme) if len(part) else part
+
+
+def _join(parts: Iterator[pa.Buffer]) -> tuple[Int64Array, Bytes]:
+    """Return where each part ends, from 0 on, and all parts together."""
+    found: list[Bytes] = []
+    ends = [0]
+    for part in parts:
+        found.append(np.frombuffer(part, np.uint8))
+        ends.append(ends[-1] + len(found[-1]))
+        if ends[-1] > MOST_BYTES:
+            message = f"the compressed parts of a page grow beyond {MOST_BYTES} bytes"
+            raise TooLargeError(message)
+    joined = np.concatenate(found) if found else np.empty(0, np.uint8)
+    return np.array(ends, np.int64), joined

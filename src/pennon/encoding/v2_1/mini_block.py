@@ -1,0 +1,253 @@
+"""Mini-block pages: from rows to chunks, and from chunks to values and levels.
+
+One round reads the chunk index (`pennon.encoding.v2_1.chunk_index`), unless it is remembered; one
+more the chunks that hold the rows.  A whole page takes one round for both.
+
+With lists, a row is a run of levels that begins at the highest repetition level, and has as many
+values as levels of the run that are no NULL or empty lists.  Chunks are cut between values, not
+between rows, so a row may go on in the next chunk.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from pennon.encoding.block import Block
+from pennon.encoding.kernels.miniblocks import split_chunks
+from pennon.encoding.page import PageBuffers
+from pennon.encoding.rows import Rows
+from pennon.encoding.steps import Steps
+from pennon.encoding.v2_1.chunk_index import ChunkIndex, parse_chunk_index
+from pennon.encoding.v2_1.chunks import Bytes, ChunkBuffers, Chunks, as_bytes
+from pennon.encoding.v2_1.dispatch import Codecs
+from pennon.encoding.v2_1.layouts import MiniBlock, max_repetition, max_visible
+from pennon.encoding.v2_1.page import (
+    LevelArray,
+    Levels,
+    PageValues,
+    decode_levels,
+    pick_levels,
+)
+from pennon.encoding.v2_1.search_cache import Slot
+from pennon.errors import FormatError
+from pennon.ranges import ByteRequest, Extent, Gather, Int64Array
+
+_DATA = 1
+_DICTIONARY = 2
+
+
+def read_mini_block(
+    layout: MiniBlock, page: PageBuffers, rows: Rows, codecs: Codecs, slot: Slot
+) -> Steps[PageValues]:
+    """Return the steps that read ``rows`` of a page."""
+    known = cast("ChunkIndex | None", slot.get())
+    data: Bytes | None = None
+    if known is None:
+        known, data = yield from _read_index(layout, page, rows, codecs)
+        slot.put(known)
+    chunks = known.touched(rows)
+    if data is None:
+        data, positions = yield from _read_chunks(page.find("page", _DATA), known, chunks)
+    else:
+        positions = known.offsets[chunks]
+    return _decode(_Touched(layout, known, chunks, data, positions), rows, codecs)
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def _read_index(
+    layout: MiniBlock, page: PageBuffers, rows: Rows, codecs: Codecs
+) -> Steps[tuple[ChunkIndex, Bytes | None]]:
+    """Return the steps that read the index, and all chunks along with it if all are wanted."""
+    data = page.find("page", _DATA)
+    requests: list[ByteRequest] = [page.find("page", 0)]
+    if layout.dictionary is not None:
+        requests.append(page.find("page", _DICTIONARY))
+    if max_repetition(layout.layers):
+        requests.append(page.find("page", _DICTIONARY + (layout.dictionary is not None)))
+    wants_all = rows.is_contiguous and rows.count == page.rows
+    answers = yield [*requests, data] if wants_all else requests
+    parts = [as_bytes(answer) for answer in answers]
+    chunks = parts.pop() if wants_all else None
+    row_index = parts.pop() if max_repetition(layout.layers) else None
+    dictionary, size = None, 0
+    if layout.dictionary is not None:
+        dictionary, size = _decode_dictionary(layout, parts[1], codecs), len(parts[1])
+    index = parse_chunk_index(
+        layout, page.rows, parts[0], data.size_bytes, row_index, dictionary, size
+    )
+    return index, chunks
+
+
+def _decode_dictionary(layout: MiniBlock, data: Bytes, codecs: Codecs) -> Block | None:
+    if layout.dictionary is None:
+        return None
+    count = layout.num_dictionary_items
+    if count >= 1 << 32:
+        message = f"a dictionary of {count} items"
+        raise FormatError(message)
+    whole = Chunks.whole(data, count)
+    return codecs.decode_blocks(layout.dictionary, whole, Rows.between(0, count))
+
+
+def _read_chunks(
+    data: Extent, index: ChunkIndex, chunks: Int64Array
+) -> Steps[tuple[Bytes, Int64Array]]:
+    """Return the steps that read chunks: their bytes, and where in them each chunk begins."""
+    starts, ends = index.offsets[chunks], index.offsets[chunks + 1]
+    breaks = np.flatnonzero(starts[1:] != ends[:-1]) + 1
+    first = np.concatenate([np.zeros(1, np.int64), breaks])
+    last = np.concatenate([breaks, np.array([len(chunks)], np.int64)]) - 1
+    low, high = starts[first] + data.position, ends[last] + data.position
+    request = Extent(int(low[0]), int(high[0] - low[0])) if len(low) == 1 else Gather(low, high)
+    (answer,) = yield [request]
+    sizes = ends - starts
+    return as_bytes(answer), np.cumsum(sizes) - sizes
+
+
+# --- decoding -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Touched:
+    """The chunks that were read: ``data[positions[i]:]`` is chunk ``chunks[i]`` of the index."""
+
+    layout: MiniBlock
+    index: ChunkIndex
+    chunks: Int64Array
+    data: Bytes
+    positions: Int64Array
+
+    @property
+    def counts(self) -> Int64Array:
+        return self.index.counts[self.chunks]
+
+
+def _decode(touched: _Touched, rows: Rows, codecs: Codecs) -> PageValues:
+    layout = touched.layout
+    levels, buffers = _split(touched)
+    encodings = [each for each in (layout.rep, layout.definition) if each is not None]
+    decoded = [
+        decode_levels(encoding, Chunks((buffer,), levels), codecs)
+        for encoding, buffer in zip(encodings, buffers, strict=False)
+    ]
+    rep = decoded.pop(0) if layout.rep is not None else None
+    definition = decoded.pop(0) if layout.definition is not None else None
+    places, items = _places(touched, rows, _Stored(levels, rep, definition))
+    chunks = Chunks(buffers[len(encodings) :], touched.counts)
+    values = codecs.decode_chunks(layout.values, chunks, items)
+    picked = Levels(
+        pick_levels(rep, places.starts, places.ends),
+        pick_levels(definition, places.starts, places.ends),
+        layout.layers,
+    )
+    return PageValues(values, touched.index.dictionary, picked)
+
+
+def _split(touched: _Touched) -> tuple[Int64Array, tuple[ChunkBuffers, ...]]:
+    """Return the number of levels of each chunk, and its buffers, levels first."""
+    layout, index = touched.layout, touched.index
+    sizes = index.offsets[touched.chunks + 1] - index.offsets[touched.chunks]
+    level_buffers = (layout.rep is not None) + (layout.definition is not None)
+    levels, starts, lengths = split_chunks(
+        touched.data, touched.positions, sizes, level_buffers, layout.num_buffers, layout.is_large
+    )
+    pairs = zip(starts, lengths, strict=True)
+    return levels, tuple(ChunkBuffers(touched.data, *pair) for pair in pairs)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Stored:
+    """The levels of all chunks that were read, and how many each of them has."""
+
+    counts: Int64Array
+    rep: LevelArray | None
+    definition: LevelArray | None
+
+
+def _places(touched: _Touched, rows: Rows, stored: _Stored) -> tuple[Rows, Rows]:
+    """Return which of the levels belong to ``rows``, and which of the values."""
+    if stored.rep is None:
+        if max_repetition(touched.layout.layers):
+            message = "a page of lists without repetition levels"
+            raise FormatError(message)
+        if stored.definition is not None and (stored.counts != touched.counts).any():
+            message = "chunks that have not one level for each value"
+            raise FormatError(message)
+        items = _flat_items(touched, rows)
+        return items, items
+    visible = _visible_before(touched, stored)
+    places = _row_levels(touched, rows, stored)
+    return places, Rows.ranges(visible[places.starts], visible[places.ends])
+
+
+def _flat_items(touched: _Touched, rows: Rows) -> Rows:
+    """Return which of the values that were read are those of ``rows``; a row is a value."""
+    first = touched.index.first_values[touched.chunks]
+    counts = touched.counts
+    shift = np.cumsum(counts) - counts - first
+    wanted = rows.starts < rows.ends
+    starts, ends = rows.starts[wanted], rows.ends[wanted]
+    low = np.searchsorted(first, starts, side="right") - 1
+    high = np.searchsorted(first, ends - 1, side="right") - 1
+    return Rows.ranges(starts + shift[low], ends + shift[high])
+
+
+def _visible_before(touched: _Touched, stored: _Stored) -> Int64Array:
+    """Return how many values lie in front of each level, and how many there are.
+
+    Raises FormatError unless each chunk has as many levels with a value as it has values.
+    """
+    total = int(stored.counts.sum())
+    borders = np.concatenate([np.zeros(1, np.int64), np.cumsum(stored.counts)])
+    if stored.definition is None:
+        before = np.arange(total + 1, dtype=np.int64)
+    else:
+        seen = stored.definition <= max_visible(touched.layout.layers)
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(seen, dtype=np.int64)])
+    if (np.diff(before[borders]) != touched.counts).any():
+        message = "chunks whose levels stand for more or fewer values than they have"
+        raise FormatError(message)
+    return before
+
+
+def _row_levels(touched: _Touched, rows: Rows, stored: _Stored) -> Rows:
+    """Return the levels of ``rows``, as ranges of all that were read.
+
+    Raises FormatError unless as many rows begin in each chunk as the index says.
+    """
+    index, chunks = touched.index, touched.chunks
+    begins = np.flatnonzero(stored.rep == max_repetition(touched.layout.layers))
+    borders = np.concatenate([np.zeros(1, np.int64), np.cumsum(stored.counts)])
+    before = np.searchsorted(begins, borders)
+    if (np.diff(before) != index.first_rows[chunks + 1] - index.first_rows[chunks]).any():
+        message = "chunks in which other rows begin than the row index says"
+        raise FormatError(message)
+    wanted = rows.starts < rows.ends
+    first, last = rows.starts[wanted], rows.ends[wanted] - 1
+    low = _number_of_begin(index, chunks, before, first)
+    high = _number_of_begin(index, chunks, before, last)
+    follows = np.append(begins, borders[-1])[high + 1]
+    run_ends = _run_ends(chunks, borders)
+    owner = np.searchsorted(before, high, side="right") - 1
+    return Rows.ranges(begins[low], np.minimum(follows, run_ends[owner]))
+
+
+def _number_of_begin(
+    index: ChunkIndex, chunks: Int64Array, before: Int64Array, rows: Int64Array
+) -> Int64Array:
+    """Return which of the begins that were read are those of ``rows``."""
+    first_rows = index.first_rows[chunks]
+    owner = np.searchsorted(first_rows, rows, side="right") - 1
+    return cast("Int64Array", before[owner] + rows - first_rows[owner])
+
+
+def _run_ends(chunks: Int64Array, borders: Int64Array) -> Int64Array:
+    """Return, for each chunk, the level at which the run of neighbouring chunks ends."""
+    ends_run = np.append(chunks[1:] != chunks[:-1] + 1, [True])
+    stops = np.flatnonzero(ends_run)
+    return borders[stops[np.searchsorted(stops, np.arange(len(chunks)))] + 1]

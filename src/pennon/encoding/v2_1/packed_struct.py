@@ -1,0 +1,88 @@
+"""Packed structs: whole rows, one after the other.
+
+Rows of fields of fixed width are values of the sum of the widths.  Rows with byte strings in them
+(from 2.2 on) have the size in front of every such field, and are stored one by one; each field was
+encoded before it went into the row::
+
+    i32 | u32 size | codes of a string | f64
+
+Source: measured; the oracle's source (physical/packed.rs).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.encoding.block import Block, FixedWidthBlock, StructBlock, VariableBlock
+from pennon.encoding.kernels.packed_rows import split_rows
+from pennon.encoding.rows import Rows
+from pennon.encoding.v2_1.chunks import Chunks, as_bytes
+from pennon.encoding.v2_1.dispatch import Codecs
+from pennon.encoding.v2_1.encodings import PackedField, PackedStruct, VariablePackedStruct
+from pennon.encoding.v2_1.variable import string_block
+from pennon.errors import FormatError, UnsupportedError
+
+
+def decode_packed_struct(
+    encoding: PackedStruct, chunks: Chunks, items: Rows, codecs: Codecs
+) -> Block:
+    """Return the rows ``items`` of mini-block chunks."""
+    return _split_fixed(encoding, codecs.decode_chunks(encoding.values, chunks, items))
+
+
+def decode_packed_struct_values(encoding: PackedStruct, stored: Block, codecs: Codecs) -> Block:
+    """Return rows of fields of fixed width that are stored one by one."""
+    return _split_fixed(encoding, codecs.decode_values(encoding.values, stored))
+
+
+def _split_fixed(encoding: PackedStruct, rows: Block) -> Block:
+    bits = encoding.bits_per_field
+    if any(width % 8 for width in bits):
+        message = f"packed structs with fields of {bits} bits, of which some are no whole bytes"
+        raise UnsupportedError(message)
+    if not isinstance(rows, FixedWidthBlock) or sum(bits) != rows.bits_per_value:
+        message = f"packed structs of {bits} bits stored as {rows}"
+        raise FormatError(message)
+    width = rows.bits_per_value // 8
+    table = as_bytes(rows.data)[: rows.rows * width].reshape(rows.rows, width)
+    children, offset = [], 0
+    for each in bits:
+        column = np.ascontiguousarray(table[:, offset : offset + each // 8])
+        children.append(FixedWidthBlock(rows.rows, each, pa.py_buffer(column)))
+        offset += each // 8
+    return StructBlock(rows.rows, tuple(children))
+
+
+def decode_variable_packed_struct(
+    encoding: VariablePackedStruct, stored: Block, codecs: Codecs
+) -> Block:
+    """Return rows of fields of any width.  Raises FormatError if a row is not just its fields."""
+    if not isinstance(stored, VariableBlock):
+        message = f"packed rows stored as {type(stored).__name__}"
+        raise FormatError(message)
+    widths = np.array([_stored_width(field) for field in encoding.fields], np.int64)
+    dtype = f"i{stored.offset_bits // 8}"
+    offsets = np.frombuffer(stored.offsets, dtype, stored.rows + 1).astype(np.int64)
+    columns = split_rows(as_bytes(stored.data), offsets, widths)
+    children = []
+    for field, (ends, data) in zip(encoding.fields, columns, strict=True):
+        block: Block = string_block(ends, data)
+        if field.bits_per_value is not None:
+            block = FixedWidthBlock(stored.rows, field.bits_per_value, pa.py_buffer(data))
+        children.append(codecs.decode_values(field.value, block))
+    return StructBlock(stored.rows, tuple(children))
+
+
+def _stored_width(field: PackedField) -> int:
+    """Return the bytes of a field's value; for byte strings minus the bytes of their size."""
+    bits = field.bits_per_value
+    if bits is not None:
+        if bits % 8 or not 0 < bits < 1 << 32:
+            message = f"packed rows with a field of {bits} bits"
+            raise FormatError(message)
+        return bits // 8
+    if field.bits_per_length not in (8, 16, 32, 64):
+        message = f"packed rows with sizes of {field.bits_per_length} bits"
+        raise FormatError(message)
+    return -(field.bits_per_length // 8)

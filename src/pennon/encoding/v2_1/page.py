@@ -1,0 +1,63 @@
+"""What a page holds, once it is read: values, and levels that say how they nest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from pennon.encoding.block import Block, FixedWidthBlock
+from pennon.encoding.rows import Rows
+from pennon.encoding.v2_1.chunks import Chunks
+from pennon.encoding.v2_1.dispatch import Codecs
+from pennon.encoding.v2_1.encodings import Encoding
+from pennon.encoding.v2_1.layouts import Layers
+from pennon.encoding.v2_1.pick import pick_fixed
+from pennon.errors import FormatError
+from pennon.ranges import Int64Array
+
+LevelArray: TypeAlias = npt.NDArray[np.uint16]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Levels:
+    """Repetition and definition levels of the same entries; None where all of them are 0."""
+
+    rep: LevelArray | None
+    definition: LevelArray | None
+    layers: Layers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PageValues:
+    """The values of some rows of a page; NULLs are in the levels, not in the values.
+
+    With a ``dictionary``, the values are indices into it.
+    """
+
+    values: Block
+    dictionary: Block | None
+    levels: Levels
+
+
+def decode_levels(encoding: Encoding, chunks: Chunks, codecs: Codecs) -> LevelArray:
+    """Return the levels of all chunks.  Raises FormatError if they are no 16 bit numbers."""
+    block = codecs.decode_blocks(encoding, chunks, Rows.between(0, chunks.values))
+    if not isinstance(block, FixedWidthBlock) or block.bits_per_value != 16:
+        message = f"levels that are no 16 bit numbers: {encoding}"
+        raise FormatError(message)
+    if block.data.size < 2 * block.rows:
+        message = f"{block.rows} levels in {block.data.size} bytes"
+        raise FormatError(message)
+    return np.frombuffer(block.data, "<u2", block.rows)
+
+
+def pick_levels(
+    levels: LevelArray | None, starts: Int64Array, ends: Int64Array
+) -> LevelArray | None:
+    """Return the levels of some ranges; all of them are not copied."""
+    if levels is None or (len(starts) == 1 and starts[0] == 0 and ends[0] == len(levels)):
+        return levels
+    return np.frombuffer(pick_fixed(levels.view(np.uint8), starts, ends, 16), "<u2")

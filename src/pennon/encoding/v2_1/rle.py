@@ -1,0 +1,89 @@
+"""Run lengths: values, and how often each of them comes.
+
+A chunk of a mini-block has two buffers: the values, and the lengths (bytes; a longer run is several).
+In one buffer (the levels of a page) they stand one after the other::
+
+    u64 size of the values in bytes | values | lengths
+
+Source: measured; the oracle's source (physical/rle.rs).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.encoding.block import Block, FixedWidthBlock
+from pennon.encoding.kernels.runs import expand_runs
+from pennon.encoding.rows import Rows
+from pennon.encoding.v2_1.chunks import ChunkBuffers, Chunks
+from pennon.encoding.v2_1.dispatch import Codecs
+from pennon.encoding.v2_1.encodings import Encoding, Flat, Rle
+from pennon.encoding.v2_1.flat import refuse_compression
+from pennon.encoding.v2_1.pick import pick
+from pennon.encoding.v2_1.variable import buffer_of
+from pennon.errors import FormatError, TooLargeError, UnsupportedError
+
+_HEADER_BYTES: Final = 8
+_MOST_VALUES: Final = 1 << 28
+"""Values that a few runs may grow to (of one page; the oracle's pages have fewer)."""
+
+
+def decode_rle(encoding: Rle, chunks: Chunks, items: Rows, _codecs: Codecs) -> Block:
+    """Return the values ``items``; all chunks are expanded in one call."""
+    if len(chunks.buffers) != 2:
+        message = f"run lengths in {len(chunks.buffers)} buffers"
+        raise FormatError(message)
+    return _expand(encoding, chunks.buffers[0], chunks.buffers[1], chunks, items)
+
+
+def decode_rle_blocks(encoding: Rle, chunks: Chunks, items: Rows, _codecs: Codecs) -> Block:
+    """Return the values ``items`` of chunks that have one buffer each."""
+    buffer = chunks.only()
+    heads = [buffer_of(buffer, i)[:_HEADER_BYTES].tobytes() for i in range(len(buffer.starts))]
+    split = [int.from_bytes(head, "little") for head in heads]
+    rest = buffer.sizes - _HEADER_BYTES
+    if (rest < 0).any() or any(size > room for size, room in zip(split, rest, strict=True)):
+        message = "run lengths whose values leave their buffer"
+        raise FormatError(message)
+    sizes = np.array(split, np.int64)
+    starts = buffer.starts + _HEADER_BYTES
+    values = ChunkBuffers(buffer.data, starts, sizes)
+    lengths = ChunkBuffers(buffer.data, starts + sizes, rest - sizes)
+    return _expand(encoding, values, lengths, chunks, items)
+
+
+def _expand(
+    encoding: Rle, values: ChunkBuffers, lengths: ChunkBuffers, chunks: Chunks, items: Rows
+) -> Block:
+    bits = _width(encoding.values, (8, 16, 32, 64))
+    length_bits = _width(encoding.run_lengths, (8, 16, 32))
+    if chunks.values > _MOST_VALUES:
+        message = f"runs of {chunks.values} values in one page"
+        raise TooLargeError(message)
+    target: np.ndarray[Any, Any] = np.empty(chunks.values, f"u{bits // 8}")
+    expand_runs(
+        values.data,
+        values.starts,
+        values.sizes,
+        lengths.data,
+        lengths.starts,
+        lengths.sizes,
+        length_bits // 8,
+        chunks.counts,
+        target,
+    )
+    return pick(FixedWidthBlock(len(target), bits, pa.py_buffer(target)), items)
+
+
+def _width(encoding: Encoding, known: tuple[int, ...]) -> int:
+    if not isinstance(encoding, Flat):
+        message = f"run lengths with parts encoded as {type(encoding).__name__}"
+        raise UnsupportedError(message)
+    refuse_compression(encoding.compression)
+    if encoding.bits_per_value not in known:
+        message = f"run lengths with parts of {encoding.bits_per_value} bits"
+        raise FormatError(message)
+    return encoding.bits_per_value

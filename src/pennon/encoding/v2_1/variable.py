@@ -1,0 +1,133 @@
+"""Variable: byte strings, as offsets and bytes.
+
+In a chunk of a mini-block the offsets count from the begin of the chunk::
+
+    offset * (n + 1) | bytes
+
+In one buffer (a dictionary) two numbers of the offsets' width stand in front, and offsets count from
+the begin of the bytes::
+
+    width of offsets in bits (32 or 64) | position of the bytes | offset * (n + 1) | bytes
+
+Writers before 2.1 was finished had ``u8 width | number of strings | position of the bytes`` there.
+
+Source: measured; the oracle's source (physical/binary.rs) for the older header.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.encoding.block import Block, VariableBlock
+from pennon.encoding.kernels.strings import pick_strings
+from pennon.encoding.rows import Rows
+from pennon.encoding.v2_1.chunks import Bytes, ChunkBuffers, Chunks
+from pennon.encoding.v2_1.dispatch import Codecs
+from pennon.encoding.v2_1.encodings import Flat, Variable
+from pennon.encoding.v2_1.flat import refuse_compression
+from pennon.encoding.v2_1.pick import pick_bytes
+from pennon.errors import FormatError, UnsupportedError
+
+_WIDTHS: Final = (32, 64)
+
+
+def decode_variable(encoding: Variable, chunks: Chunks, items: Rows, _codecs: Codecs) -> Block:
+    """Return the byte strings ``items`` of mini-block chunks."""
+    bits = offset_bits(encoding)
+    buffer = chunks.only()
+    offsets, data = pick_strings(
+        buffer.data,
+        buffer.starts,
+        buffer.sizes,
+        chunks.counts,
+        bits // 8,
+        items.starts,
+        items.ends,
+    )
+    return string_block(offsets, data)
+
+
+def string_block(offsets: np.ndarray, data: Bytes) -> VariableBlock:
+    """Return a block of byte strings, its offsets narrowed if they are few bytes."""
+    rows = len(offsets) - 1
+    if offsets[-1] < 1 << 31:
+        return VariableBlock(rows, 32, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data))
+    return VariableBlock(rows, 64, pa.py_buffer(offsets), pa.py_buffer(data))
+
+
+def offset_bits(encoding: Variable) -> int:
+    """Return the width of offsets.  Raises UnsupportedError if they are encoded in any other way."""
+    refuse_compression(encoding.compression)
+    offsets = encoding.offsets
+    if not isinstance(offsets, Flat) or offsets.bits_per_value not in _WIDTHS:
+        message = f"byte strings whose offsets are encoded as {offsets}"
+        raise UnsupportedError(message)
+    refuse_compression(offsets.compression)
+    return offsets.bits_per_value
+
+
+def decode_variable_blocks(
+    encoding: Variable, chunks: Chunks, items: Rows, _codecs: Codecs
+) -> Block:
+    """Return the byte strings of one buffer; there is one of them in a page."""
+    refuse_compression(encoding.compression)
+    buffer = chunks.only()
+    if len(buffer.starts) != 1:
+        message = "byte strings as levels"
+        raise FormatError(message)
+    start = int(buffer.starts[0])
+    return _decode_buffer(buffer.data[start : start + int(buffer.sizes[0])], chunks, items)
+
+
+def _decode_buffer(data: Bytes, chunks: Chunks, items: Rows) -> VariableBlock:
+    bits, table, values = _header(data)
+    width, count = bits // 8, chunks.values
+    if not table + (count + 1) * width <= values <= len(data):
+        message = f"{len(data)} bytes cannot hold {count} byte strings from byte {values} on"
+        raise FormatError(message)
+    stored = data[table : table + (count + 1) * width]
+    offsets = np.frombuffer(stored.tobytes(), f"<u{width}")
+    size = len(data) - values
+    if (offsets > size).any() or (offsets[1:] < offsets[:-1]).any():
+        message = "the offsets of byte strings fall or leave their bytes"
+        raise FormatError(message)
+    ends = offsets.astype(np.int64)
+    wanted = ends[1:][items.indices()] - ends[:-1][items.indices()]
+    result = np.concatenate([np.zeros(1, np.int64), np.cumsum(wanted)])
+    picked = pick_bytes(data[values:], ends[items.starts], ends[items.ends])
+    return string_block(result, np.frombuffer(picked, np.uint8))
+
+
+def _header(data: Bytes) -> tuple[int, int, int]:
+    """Return the width of offsets in bits, where they begin, and where the bytes begin."""
+    head = data[:17].tobytes()
+    bits = head[0] if head else 0
+    if bits not in _WIDTHS:
+        message = f"byte strings with offsets of {bits} bits"
+        raise FormatError(message)
+    width = bits // 8
+    is_old = any(head[1:4])
+    position = 1 + width if is_old else width
+    if len(head) < position + width:
+        message = f"byte strings in {len(head)} bytes"
+        raise FormatError(message)
+    start = int.from_bytes(head[position : position + width], "little")
+    return bits, position + width, start
+
+
+def decode_variable_values(encoding: Variable, stored: Block, _codecs: Codecs) -> Block:
+    """Return byte strings that are stored as they are."""
+    offset_bits(encoding)
+    if not isinstance(stored, VariableBlock):
+        message = f"byte strings stored as {type(stored).__name__}"
+        raise FormatError(message)
+    return stored
+
+
+def buffer_of(buffer: ChunkBuffers, chunk: int) -> Bytes:
+    """Return the bytes of one chunk."""
+    start = int(buffer.starts[chunk])
+    return buffer.data[start : start + int(buffer.sizes[chunk])]

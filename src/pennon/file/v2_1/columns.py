@@ -1,0 +1,141 @@
+"""Reading fields of files of versions 2.1 and 2.2.
+
+All pages of all leaves of a field are read side by side: one round for what the pages say of
+themselves (unless it is remembered), one for the values; blobs take one more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.encoding.block import VariableBlock
+from pennon.encoding.rows import Rows
+from pennon.encoding.steps import Steps, together
+from pennon.encoding.v2_1.blob_page import Blobs, blobs_of
+from pennon.encoding.v2_1.layouts import BlobPage, Layout
+from pennon.encoding.v2_1.page import PageValues
+from pennon.encoding.v2_1.pages import read_page
+from pennon.encoding.v2_1.search_cache import Slot
+from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
+from pennon.file.node import Node, encoding_bytes, page_buffers, pages_of
+from pennon.file.v2_1.nest import merge, nest, show
+from pennon.file.v2_1.tree import Path, Tree, column_index, column_rows
+from pennon.file.wire import Column, Page, parse_page_layout
+from pennon.ranges import Extent, Gather
+from pennon.schema.arrow import field_to_arrow
+from pennon.schema.field import Field
+from pennon.units import FieldId
+
+if TYPE_CHECKING:
+    from pennon.file.reader import DataFile
+
+
+def read_field(
+    file: DataFile, field: Field, column_of: Mapping[FieldId, int], rows: Rows
+) -> Steps[list[pa.Array]]:
+    """Return the steps of `pennon.file.reader.DataFile.read_field`."""
+    if rows.end > file.num_rows or (len(rows.starts) and rows.starts[0] < 0):
+        message = f"rows up to {rows.end} of a file that has {file.num_rows} rows"
+        raise ArgumentError(message, where=Breadcrumb(file=file.source.path))
+    try:
+        return (yield from _read_tree(file, field, column_of, rows))
+    except LanceError as error:
+        place = Breadcrumb(file=file.source.path, column=field.name)
+        raise error.located(place) from error.__cause__
+
+
+def _read_tree(
+    file: DataFile, field: Field, column_of: Mapping[FieldId, int], rows: Rows
+) -> Steps[list[pa.Array]]:
+    tree = Tree.of(field, column_of)
+    paths = list(tree.paths())
+    columns = yield from file.read_columns([column_index(path, column_of) for path in paths])
+    pairs = zip(paths, columns, strict=True)
+    leaves = yield from together(
+        [_read_leaf(_Leaf(file, column_of, path, column), rows) for path, column in pairs]
+    )
+    shown = field_to_arrow(field).type
+    return [show(array, shown) for array in merge(tree, leaves)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """A column, and the way to it in the schema."""
+
+    file: DataFile
+    column_of: Mapping[FieldId, int]
+    path: Path
+    column: Column
+
+    @property
+    def node(self) -> Node:
+        """Return the place for messages; a row of the file may be several rows of the column."""
+        name = ".".join(field.name for field in self.path)
+        total = self.file.num_rows * column_rows(self.path)
+        return Node(self.file, self.column_of, name, total)
+
+
+def _read_leaf(leaf: _Leaf, rows: Rows) -> Steps[list[pa.Array]]:
+    """Return the steps that read a column: one array of the whole path for each page touched."""
+    node = leaf.node
+    node.check_total(leaf.column)
+    factor = column_rows(leaf.path)
+    wanted = rows if factor == 1 else rows.scaled(factor)
+    pages = pages_of(node, leaf.column, wanted)
+    return together([_read_page(leaf, node, number, part) for number, part in pages])
+
+
+def _read_page(leaf: _Leaf, node: Node, number: int, rows: Rows) -> Steps[pa.Array]:
+    """Return the steps that read rows of one page."""
+    page = leaf.column.pages[number]
+    try:
+        layout = yield from _layout(page)
+        buffers = page_buffers(node, leaf.column, page)
+        slot = Slot(leaf.file.search_cache, (leaf.column.index, number))
+        values = yield from read_page(layout, buffers, rows, slot)
+        if isinstance(layout, BlobPage) and leaf.path[-1].logical_type != "struct":
+            blobs = blobs_of(values.values, layout.layers)
+            values = yield from _read_blobs(blobs, leaf.file.source.size_bytes)
+        factor = column_rows(leaf.path)
+        if rows.count % factor:
+            message = f"a page that ends within a fixed-size list of {factor} items"
+            raise FormatError(message)
+        return nest(values, leaf.path, rows.count // factor)
+    except LanceError as error:
+        raise error.located(node.place(page, number)) from error.__cause__
+
+
+def _layout(page: Page) -> Steps[Layout]:
+    """Return the steps that get the layout of a page."""
+    data = yield from encoding_bytes(page.encoding)
+    if data is None:
+        message = "page without an encoding"
+        raise FormatError(message)
+    return parse_page_layout(data)
+
+
+# --- blobs ----------------------------------------------------------------------------------------
+
+
+def _read_blobs(blobs: Blobs, file_bytes: int) -> Steps[PageValues]:
+    """Return the steps that read the bytes of blobs.  Raises FormatError if one leaves the file."""
+    filled = blobs.sizes > 0
+    sizes, positions = blobs.sizes[filled], blobs.positions[filled]
+    if (sizes > file_bytes).any() or (positions > file_bytes - sizes).any():
+        message = "blob outside the file"
+        raise FormatError(message)
+    ends = np.concatenate([[0], np.cumsum(blobs.sizes)]).astype(np.int64)
+    data = pa.py_buffer(b"")
+    starts = positions.astype(np.int64)
+    stops = starts + sizes.astype(np.int64)
+    if len(starts) == 1:
+        (data,) = yield [Extent(int(starts[0]), int(sizes[0]))]
+    elif len(starts):
+        (data,) = yield [Gather(starts, stops)]
+    values = VariableBlock(len(blobs.sizes), 64, pa.py_buffer(ends), data)
+    return PageValues(values, None, blobs.levels)

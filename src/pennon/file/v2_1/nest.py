@@ -1,0 +1,142 @@
+"""From the pages of leaves to arrays of a field.
+
+A leaf knows all layers around it, so each page becomes an array of the whole field, as if the field
+had no other leaf (`nest`).  Then the arrays of all leaves are put together (`merge`): the structs and
+lists around them are the same, or the file is damaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.encoding.assemble import retype
+from pennon.encoding.v2_1.leaf import leaf_array
+from pennon.encoding.v2_1.page import PageValues
+from pennon.encoding.v2_1.unravel import Unraveler
+from pennon.errors import FormatError
+from pennon.file.v2_1.tree import FIXED_SIZE_LIST, LISTS, Path, Tree, dimension
+from pennon.schema.arrow import storage_field
+from pennon.schema.field import Field
+
+
+def nest(page: PageValues, path: Path, rows: int) -> pa.Array:
+    """Return ``rows`` rows of the field at the top of ``path``, with the leaf at its end only.
+
+    Raises FormatError if the page's layers are not those of the path.
+    """
+    unraveler = Unraveler(page.levels)
+    validity = unraveler.validity(page.values.rows)
+    array = leaf_array(page, validity, storage_field(path[-1]).type)
+    for field in reversed(path[:-1]):
+        array = _around(unraveler, field, array)
+    unraveler.check_done()
+    if len(array) != rows:
+        message = f"a page with {len(array)} rows where {rows} were expected"
+        raise FormatError(message)
+    return array
+
+
+def _around(unraveler: Unraveler, field: Field, items: pa.Array) -> pa.Array:
+    """Return the layer of ``field``, whose only part is ``items``."""
+    kind = field.logical_type
+    if kind in LISTS:
+        is_large = kind.startswith("large")
+        offsets, validity = unraveler.offsets(len(items), wide=is_large)
+        item = pa.field("item", items.type)
+        list_type = pa.large_list(item) if is_large else pa.list_(item)
+        buffers = [validity, pa.py_buffer(offsets)]
+        return pa.Array.from_buffers(list_type, len(offsets) - 1, buffers, children=[items])
+    if kind.startswith(FIXED_SIZE_LIST):
+        size = dimension(field)
+        unraveler.every_nth(size)
+        list_type = pa.list_(pa.field("item", items.type), size)
+        rows = len(items) // size
+        return pa.Array.from_buffers(list_type, rows, [unraveler.validity(rows)], children=[items])
+    if kind != "struct":
+        message = f"a field of type {kind!r} with fields below it"
+        raise FormatError(message)
+    struct_type = pa.struct([pa.field(field.name, items.type)])
+    validity = unraveler.validity(len(items))
+    return pa.Array.from_buffers(struct_type, len(items), [validity], children=[items])
+
+
+# --- several leaves -------------------------------------------------------------------------------
+
+
+def merge(tree: Tree, leaves: Sequence[Sequence[pa.Array]]) -> list[pa.Array]:
+    """Return the arrays of a field from the chunks of each of its leaves.
+
+    Where the leaves have the same chunks, nothing is copied; else they become one.
+    """
+    if len(leaves) == 1 and not tree.children:
+        return list(leaves[0])
+    lengths = {tuple(len(chunk) for chunk in chunks) for chunks in leaves}
+    if len(lengths) == 1:
+        return [_merge(tree, list(parts)) for parts in zip(*leaves, strict=True)]
+    whole = [pa.concat_arrays(chunks) for chunks in leaves]
+    if len({len(array) for array in whole}) != 1:
+        message = "columns of one field with different numbers of rows"
+        raise FormatError(message)
+    return [_merge(tree, whole)]
+
+
+def _merge(tree: Tree, arrays: list[pa.Array]) -> pa.Array:
+    """Return one array of all leaves; none of ``arrays``, one for each leaf, has an offset."""
+    first = arrays[0]
+    if not tree.children:
+        return first
+    target = storage_field(tree.field).type
+    if pa.types.is_struct(target):
+        children, done = [], 0
+        for child in tree.children:
+            mine = arrays[done : done + child.leaves]
+            children.append(_merge(child, [array.field(0) for array in mine]))
+            done += child.leaves
+        return _rebuilt(target, first, [first.buffers()[0]], children)
+    (item,) = tree.children
+    below = _merge(item, [array.values for array in arrays])
+    if pa.types.is_fixed_size_list(target):
+        return _rebuilt(target, first, [first.buffers()[0]], [below])
+    width = "i8" if pa.types.is_large_list(target) else "i4"
+    offsets = [np.frombuffer(array.buffers()[1], width, len(first) + 1) for array in arrays]
+    if any(not np.array_equal(offsets[0], other) for other in offsets[1:]):
+        message = "columns of one field whose lists differ in length"
+        raise FormatError(message)
+    return _rebuilt(target, first, first.buffers()[:2], [below])
+
+
+def _rebuilt(
+    data_type: pa.DataType,
+    array: pa.Array,
+    buffers: list[pa.Buffer | None],
+    children: list[pa.Array],
+) -> pa.Array:
+    """Return ``array`` with other children.  Raises FormatError if they do not fit the type."""
+    fields = [data_type.field(i).type for i in range(data_type.num_fields)]
+    if pa.types.is_map(data_type):
+        fields = [children[0].type]
+    fits = len(fields) == len(children) and all(
+        mine.type.equals(wanted) for mine, wanted in zip(children, fields, strict=True)
+    )
+    if not fits:
+        message = f"columns of {[child.type for child in children]} in a field of type {data_type}"
+        raise FormatError(message)
+    return pa.Array.from_buffers(data_type, len(array), buffers, children=children)
+
+
+def show(array: pa.Array, data_type: pa.DataType) -> pa.Array:
+    """Return an array of storage types as the extension types that users see."""
+    if array.type.equals(data_type):
+        return array
+    is_list = pa.types.is_list(data_type) or pa.types.is_large_list(data_type)
+    if is_list and array.type.id == data_type.id:
+        values = show(array.values, data_type.value_type)
+        buffers = array.buffers()[:2]
+        return pa.Array.from_buffers(data_type, len(array), buffers, children=[values])
+    if pa.types.is_struct(data_type) and array.type.num_fields == data_type.num_fields:
+        children = [show(array.field(i), f.type) for i, f in enumerate(data_type.fields)]
+        return pa.Array.from_buffers(data_type, len(array), [array.buffers()[0]], children=children)
+    return retype(array, data_type)

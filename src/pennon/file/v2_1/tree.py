@@ -1,0 +1,109 @@
+"""A field as a tree whose leaves are columns.
+
+In versions 2.1 and 2.2 only leaves have a column; how they nest stands in the levels of each of them::
+
+    a: int32                            column 0
+    b: list
+        item: struct
+            x: int32                    column 1
+            y: string                   column 2
+    c: struct, packed                   column 3    whole rows; x and y have no columns
+        x: int32, y: int32
+    d: struct without fields            column 4
+    e: large_binary, blob               column 5    (or a struct of position and size: its description)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from pennon.errors import ArgumentError, FormatError
+from pennon.schema.check import is_blob, is_packed
+from pennon.schema.field import Field
+from pennon.units import ColumnIndex, FieldId
+
+if TYPE_CHECKING:
+    from pennon.file.reader import DataFile
+
+Path: TypeAlias = tuple[Field, ...]
+"""The fields from the top of a tree down to a leaf."""
+
+LISTS = frozenset(("list", "list.struct", "large_list", "large_list.struct", "map"))
+FIXED_SIZE_LIST = "fixed_size_list:"
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A field, its parts, and how many leaves it has; a leaf has itself."""
+
+    field: Field
+    children: tuple[Tree, ...]
+    leaves: int
+
+    @classmethod
+    def of(cls, field: Field, column_of: Mapping[FieldId, int] | None = None) -> Tree:
+        """Build the tree of a field; what has a column of its own is a leaf, whatever it has below."""
+        has_column = column_of is not None and column_of.get(field.id, -1) >= 0
+        if has_column or not field.children or is_packed(field) or is_blob(field):
+            return cls(field, (), 1)
+        children = tuple(cls.of(child, column_of) for child in field.children)
+        return cls(field, children, sum(child.leaves for child in children))
+
+    def paths(self, above: Path = ()) -> Iterator[Path]:
+        """Yield the way down to each leaf, in the order of the columns."""
+        path = (*above, self.field)
+        if not self.children:
+            yield path
+        for child in self.children:
+            yield from child.paths(path)
+
+
+def dimension(field: Field) -> int:
+    """Return how many items a fixed-size list of structs has; 1 for all other fields.
+
+    Raises FormatError if the logical type does not say it.
+    """
+    if not field.logical_type.startswith(FIXED_SIZE_LIST) or not field.children:
+        return 1
+    text = field.logical_type.rpartition(":")[2]
+    if not text.isdecimal() or not 0 < int(text) < 1 << 31:
+        message = f"fixed-size list of {text} items"
+        raise FormatError(message)
+    return int(text)
+
+
+def column_rows(path: Path) -> int:
+    """Return how many rows of its column a row of the file is: the items of fixed-size lists.
+
+    Within a list all items together are one row of the column.
+    """
+    rows = 1
+    for field in path[:-1]:
+        if field.logical_type in LISTS:
+            break
+        rows *= dimension(field)
+    return rows
+
+
+def columns_of_schema(file: DataFile) -> Mapping[FieldId, ColumnIndex]:
+    """Return the column of each leaf of the file's own schema.
+
+    Raises FormatError if the file has more or fewer columns.
+    """
+    paths = [path for top in file.schema.fields for path in Tree.of(top).paths()]
+    if len(paths) != file.num_columns:
+        message = f"{file.num_columns} columns for a schema with {len(paths)} leaves"
+        raise FormatError(message)
+    return {path[-1].id: ColumnIndex(number) for number, path in enumerate(paths)}
+
+
+def column_index(path: Path, column_of: Mapping[FieldId, int]) -> int:
+    """Return the column of a leaf.  Raises ArgumentError if it has none in this file."""
+    index = column_of.get(path[-1].id, -1)
+    if index < 0:
+        name = ".".join(field.name for field in path)
+        message = f"field {name!r} (id {path[-1].id}) has no column in this file"
+        raise ArgumentError(message)
+    return index

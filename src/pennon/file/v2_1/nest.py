@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from pennon.encoding.assemble import retype
 from pennon.encoding.v2_1.leaf import leaf_array
-from pennon.encoding.v2_1.page import PageValues
+from pennon.encoding.v2_1.layouts import Layer
+from pennon.encoding.v2_1.page import Levels, PageValues
 from pennon.encoding.v2_1.unravel import Unraveler
 from pennon.errors import FormatError
 from pennon.file.v2_1.tree import FIXED_SIZE_LIST, LISTS, Path, Tree, dimension
@@ -27,7 +28,7 @@ def nest(page: PageValues, path: Path, rows: int) -> pa.Array:
 
     Raises FormatError if the page's layers are not those of the path.
     """
-    unraveler = Unraveler(page.levels)
+    unraveler = Unraveler(_full_levels(page.levels, path))
     validity = unraveler.validity(page.values.rows)
     array = leaf_array(page, validity, storage_field(path[-1]).type)
     for field in reversed(path[:-1]):
@@ -37,6 +38,19 @@ def nest(page: PageValues, path: Path, rows: int) -> pa.Array:
         message = f"a page with {len(array)} rows where {rows} were expected"
         raise FormatError(message)
     return array
+
+
+def _full_levels(levels: Levels, path: Path) -> Levels:
+    """Return levels with a layer for each field of the path.
+
+    The page of a struct without fields has one layer and no levels, wherever the struct is: nothing
+    around it is NULL, or the oracle would not write it.
+    """
+    leaf = path[-1]
+    is_bare = leaf.logical_type == "struct" and not leaf.children
+    if not is_bare or len(levels.layers) == len(path) or levels.rep is not None:
+        return levels
+    return Levels(None, levels.definition, (Layer.ALL_VALID_ITEM,) * len(path))
 
 
 def _around(unraveler: Unraveler, field: Field, items: pa.Array) -> pa.Array:

@@ -1,4 +1,4 @@
-"""Arguments as callers give them: row numbers, versions, options of pyarrow's scanners."""
+"""Arguments as callers give them: columns, row numbers, versions, options of pyarrow's scanners."""
 
 from __future__ import annotations
 
@@ -51,6 +51,23 @@ def _integers(indices: Any) -> npt.NDArray[Any]:
         message = f"row numbers must be a sequence of integers, got {values.dtype} values"
         raise TypeError(message)
     return values
+
+
+def check_columns(columns: Any) -> tuple[str, ...] | Mapping[str, str] | None:
+    """Return the names of columns, or a mapping from new names to old ones.
+
+    Raises TypeError for anything else, above all for one name that is not in a list.
+    """
+    if columns is None or isinstance(columns, Mapping):
+        return columns
+    if not isinstance(columns, (list, tuple)):
+        message = f"columns must be a list or a dict, got {type(columns).__name__}"
+        raise TypeError(message)
+    for name in columns:
+        if not isinstance(name, str):
+            message = f"a column is named by text, got {type(name).__name__}"
+            raise TypeError(message)
+    return tuple(columns)
 
 
 _ARROW_OPTIONS = {"fragment_scan_options", "use_threads", "cache_metadata", "memory_pool"}

@@ -86,7 +86,8 @@ def dataset(
 def parse_time(when: Any) -> datetime:
     """Return a time; text is ISO 8601, also with a blank for the T.  Raises ArgumentError."""
     if isinstance(when, datetime):
-        return when
+        # pandas has a datetime of its own, whose methods want other arguments
+        return datetime.fromisoformat(when.isoformat())
     if not isinstance(when, str):
         message = f"a time is a datetime or text, got {type(when).__name__}"
         raise TypeError(message)

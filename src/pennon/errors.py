@@ -4,8 +4,8 @@
 the bytes'              `FormatError` (they break the format), `TooLargeError` (they ask for
                         more than a reader may hold)
 ours                    `UnsupportedError` (valid, but not read or not written by Pennon)
-the caller's            `ArgumentError`, `SchemaMismatchError`, `NoDataError`,
-                        `OutOfRangeError`, `NotFoundError`, `AlreadyExistsError`
+the caller's            `ArgumentError`, `SchemaMismatchError`, `InvalidSchemaError`,
+                        `NoDataError`, `OutOfRangeError`, `NotFoundError`, `AlreadyExistsError`
 the store's             `StoreError`
 another writer's        `CommitError` and the classes below it
 ======================  =====================================================================
@@ -68,8 +68,8 @@ class LanceError(Exception):
         return f"{self.message} [{place}]" if place else self.message
 
 
-class FormatError(LanceError, ValueError):
-    """The bytes break the format."""
+class FormatError(LanceError, ValueError, OSError):
+    """The bytes break the format (pylance raises OSError here)."""
 
 
 class TooLargeError(FormatError):
@@ -86,6 +86,10 @@ class ArgumentError(LanceError, ValueError):
 
 class SchemaMismatchError(ArgumentError, OSError):
     """Data does not fit the table's schema (pylance raises OSError here)."""
+
+
+class InvalidSchemaError(ArgumentError, OSError):
+    """A schema that no table can have (pylance raises OSError here)."""
 
 
 class NoDataError(ArgumentError, OSError):

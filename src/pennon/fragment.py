@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pennon.arguments import row_numbers
+from pennon.arguments import check_columns, row_numbers
 from pennon.arrow_bases import ArrowFragment
 from pennon.errors import NotFoundError, UnsupportedError
 from pennon.later import Unfinished, missing
@@ -174,7 +174,7 @@ class LanceFragment(ArrowFragment, metaclass=Unfinished):
 
     def take(self, indices: Any, columns: list[str] | None = None) -> pa.Table:
         """Read rows by their offsets among the live rows of the fragment, in the order given."""
-        projection = plan_take_projection(self._ds.snapshot.manifest.schema, columns)
+        projection = plan_take_projection(self._ds.snapshot.manifest.schema, check_columns(columns))
         offsets = row_numbers(indices)
         batch = take_fragment_offsets(self._ds.snapshot, projection, self._fragment, offsets)
         return pa.Table.from_batches([batch])

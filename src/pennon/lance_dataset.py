@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from pennon.arguments import (
     check_arrow_options,
+    check_columns,
     row_ids,
     row_numbers,
     version_number,
@@ -347,7 +348,7 @@ class LanceDataset(ArrowDataset, metaclass=Unfinished):
 
         Raises OutOfRangeError for a row that the table does not have.
         """
-        projection = plan_take_projection(self._snapshot.manifest.schema, columns)
+        projection = plan_take_projection(self._snapshot.manifest.schema, check_columns(columns))
         batch = take_offsets(self._snapshot, projection, row_numbers(indices))
         return pa.Table.from_batches([batch])
 
@@ -355,7 +356,7 @@ class LanceDataset(ArrowDataset, metaclass=Unfinished):
         self, row_ids_or_addresses: Any, columns: list[str] | None = None, **_: Any
     ) -> pa.Table:
         """Read rows by ``_rowid``, in the order given; deleted rows are left out."""
-        projection = plan_take_projection(self._snapshot.manifest.schema, columns)
+        projection = plan_take_projection(self._snapshot.manifest.schema, check_columns(columns))
         batch = take_row_ids(self._snapshot, projection, row_ids(row_ids_or_addresses))
         return pa.Table.from_batches([batch])
 

@@ -51,6 +51,12 @@ class LanceScanner(ArrowScanner):
         self._options = options
         self._projection  # noqa: B018 - wrong columns are found now, not at the first batch
 
+    def __reduce__(
+        self,
+    ) -> tuple[type[LanceScanner], tuple[LanceDataset, Snapshot, ScanOptions]]:
+        """Pickle the description; the other side starts the scan anew."""
+        return LanceScanner, (self._ds, self._snapshot, self._options)
+
     @cached_property
     def _projection(self) -> Projection:
         return _plan_projection(self._snapshot, self._options)

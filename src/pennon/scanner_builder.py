@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
+from pennon.arguments import check_columns
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.scan.plan import check_batch_rows
 from pennon.scanner import LanceScanner, ScanOptions
@@ -65,12 +66,7 @@ class ScannerBuilder:
 
     def columns(self, cols: Any = None) -> ScannerBuilder:
         """Choose columns by name, or rename them by a mapping from new name to column."""
-        if cols is None or isinstance(cols, Mapping):
-            return self._set(columns=cols)
-        if isinstance(cols, list):
-            return self._set(columns=tuple(cols))
-        message = f"columns must be a list or a dict, got {type(cols).__name__}"
-        raise TypeError(message)
+        return self._set(columns=check_columns(cols))
 
     def filter(self, filter: Any) -> ScannerBuilder:
         """Keep the rows for which a pyarrow expression is true."""

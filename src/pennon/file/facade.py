@@ -6,6 +6,7 @@ A table is more than its files (`pennon.dataset`); this is for those who want ju
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
@@ -14,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.encoding.rows import Rows
-from pennon.errors import ArgumentError, UnsupportedError
+from pennon.errors import ArgumentError, InvalidSchemaError, UnsupportedError
 from pennon.file.describe import LanceFileMetadata, LanceFileStatistics, describe, summarize
 from pennon.file.pages import DEFAULT_CACHE_BYTES, DEFAULT_MAX_PAGE_BYTES
 from pennon.file.reader import DataFile
@@ -65,7 +66,10 @@ class LanceFileReader:
         if not columns:
             message = "at least one column must be read"
             raise ArgumentError(message)
-        return project(self._file.schema, list(columns))
+        try:
+            return project(self._file.schema, list(columns))
+        except ArgumentError as error:
+            raise InvalidSchemaError(error.message) from None
 
     def read_all(self, *, batch_size: int = 1024, batch_readahead: int = 16) -> ReaderResults:  # noqa: ARG002
         """Read all rows, in batches of ``batch_size``."""
@@ -147,7 +151,7 @@ class LanceFileReader:
 
 
 class LanceFileWriter:
-    """Writes one data file at ``path``, a local path or a URI.
+    """Writes one data file at ``path``, a local path or a URI; threads may share the writer.
 
     Without a ``schema``, that of the first batch is taken.  A ``with`` block that ends in an
     exception leaves no file.
@@ -172,35 +176,40 @@ class LanceFileWriter:
         self._page_bytes = max_page_bytes or DEFAULT_MAX_PAGE_BYTES
         self._metadata: dict[str, str] = {}
         self._writer: DataFileWriter | None = None
+        self._lock = threading.RLock()
         self.closed = False
         if schema is not None:
             self._start(schema)
 
     def write_batch(self, batch: pa.RecordBatch | pa.Table) -> None:
-        """Write a batch, or the batches of a table."""
-        writer = self._writer or self._start(batch.schema)
-        for part in batch.to_batches() if isinstance(batch, pa.Table) else [batch]:
-            writer.write(part)
+        """Write a batch, or the batches of a table, without a batch of another thread between."""
+        with self._lock:
+            writer = self._writer or self._start(batch.schema)
+            for part in batch.to_batches() if isinstance(batch, pa.Table) else [batch]:
+                writer.write(part)
 
     def close(self) -> int | None:
         """Finish the file and return its number of rows; None if it was closed before.
 
         Raises ArgumentError if there was neither a schema nor a batch.
         """
-        if self.closed:
-            return None
-        self.closed = True
-        return self._opened().finish().num_rows
+        with self._lock:
+            if self.closed:
+                return None
+            self.closed = True
+            return self._opened().finish().num_rows
 
     def add_schema_metadata(self, key: str, value: str) -> None:
         """Add an entry to the schema's metadata."""
-        self._metadata[key] = value
-        if self._writer is not None:
-            self._writer.add_schema_metadata(self._metadata)
+        with self._lock:
+            self._metadata[key] = value
+            if self._writer is not None:
+                self._writer.add_schema_metadata(self._metadata)
 
     def add_global_buffer(self, data: bytes) -> int:
         """Add bytes that belong to the file as a whole; return their number, from 1 on."""
-        return self._opened().add_global_buffer(data)
+        with self._lock:
+            return self._opened().add_global_buffer(data)
 
     def __enter__(self) -> Self:
         """Return the writer."""

@@ -18,7 +18,13 @@ from enum import Enum
 
 import pyarrow as pa
 
-from pennon.errors import AlreadyExistsError, ArgumentError, NotFoundError, UnsupportedError
+from pennon.errors import (
+    AlreadyExistsError,
+    ArgumentError,
+    InvalidSchemaError,
+    NotFoundError,
+    UnsupportedError,
+)
 from pennon.file.writer import DataFileWriter
 from pennon.io.store import Store
 from pennon.ops.fit import fit_batch, fit_schema
@@ -197,6 +203,8 @@ def write_fragments(
     """
     watcher = watcher or Watcher()
     target = schema_to_arrow(task.schema)
+    if not task.schema.fields:
+        return _write_nothing(batches)
     pieces = _Pieces(batches, target)
     fragments = []
     while pieces.has_rows():
@@ -205,6 +213,17 @@ def write_fragments(
         fragments.append(_write_file(task, name, pieces))
         watcher.complete(fragments[-1])
     return fragments
+
+
+def _write_nothing(batches: Iterable[pa.RecordBatch]) -> list[Fragment]:
+    """Return no fragment for data without columns.
+
+    Raises InvalidSchemaError if it has rows: no data file can tell how many they are.
+    """
+    if any(batch.num_rows for batch in batches):
+        message = "the data has rows but no columns"
+        raise InvalidSchemaError(message)
+    return []
 
 
 class _Pieces:

@@ -58,8 +58,8 @@ class Projection:
     @property
     def arrow(self) -> pa.Schema:
         """Return the schema of the result."""
-        bare = pa.schema([column.arrow for column in self.columns])
-        return bare.with_metadata(schema_to_arrow(Schema((), self.read.metadata)).metadata)
+        metadata = schema_to_arrow(Schema((), self.read.metadata)).metadata
+        return pa.schema([column.arrow for column in self.columns], metadata)
 
     @property
     def metas(self) -> frozenset[MetaColumn]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from pennon.errors import ArgumentError, Breadcrumb, UnsupportedError
+from pennon.errors import Breadcrumb, InvalidSchemaError, UnsupportedError
 from pennon.schema.arrow import storage_field
 from pennon.schema.field import Field, Schema
 from pennon.schema.types import NESTED, arrow_type
@@ -35,7 +35,7 @@ _VARIABLE = ("string", "large_string", "binary", "large_binary", "json")
 def check_writable(schema: Schema, version: FileVersion) -> None:
     """Raise if a file of ``version`` cannot hold the schema, whatever the rows.
 
-    Raises UnsupportedError for types, ArgumentError for names.
+    Raises UnsupportedError for types, InvalidSchemaError for names.
     NULL structs depend on the rows: the writer finds them, see `null_struct_error`.
     """
     _check_names(schema)
@@ -66,17 +66,17 @@ def null_struct_error(path: str, null_count: int, version: FileVersion) -> Unsup
 
 
 def _check_names(schema: Schema) -> None:
-    """Raise ArgumentError for top-level names that are reserved, dotted or given twice."""
+    """Raise InvalidSchemaError for top-level names that are reserved, dotted or given twice."""
     for name, times in Counter(f.name for f in schema.fields).items():
         if times > 1:
             message = f"{times} columns are named {name!r}; names must be unique"
-            raise ArgumentError(message)
+            raise InvalidSchemaError(message)
         if name in RESERVED_NAMES:
             message = f"the column name {name!r} is reserved"
-            raise ArgumentError(message)
+            raise InvalidSchemaError(message)
         if "." in name:
             message = f"the column name {name!r} has a dot, which is how nested fields are named"
-            raise ArgumentError(message)
+            raise InvalidSchemaError(message)
 
 
 def _walk(field: Field, prefix: str) -> Iterator[tuple[str, Field]]:

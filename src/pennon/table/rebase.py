@@ -101,7 +101,7 @@ def check_compatible(mine: Transaction, other: bytes | None, version: int) -> No
     if verdict is Verdict.COMPATIBLE:
         return
     found = operation_name(theirs.operation) or "an operation that Pennon does not know"
-    message = f"this {name} conflicts with {found}, which was committed as version {version}"
+    message = f"Commit conflict for version {version}: this {name} conflicts with {found}"
     conflict: type[ConflictError] = IncompatibleConflict
     if verdict is Verdict.RETRYABLE:
         message += "; try again on the newest version"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -136,3 +137,20 @@ def test_window_of_ranges() -> None:
     for first in range(10):
         for end in range(first, 10):
             assert window_of(rows, first, end).indices().tolist() == everything[first:end]
+
+
+def test_threads_share_a_writer(tmp_path: Path) -> None:
+    """No batch of one thread ends up inside a table of another, nor do columns shift."""
+    schema = pa.schema([(name, pa.int64()) for name in "abcdefgh"])
+    tables = [
+        pa.table({name: [number] * 40_000 for name in schema.names}, schema=schema)
+        for number in range(8)
+    ]
+    with LanceFileWriter(tmp_path / "f.lance", schema) as writer:
+        with ThreadPoolExecutor(8) as threads:
+            list(threads.map(writer.write_batch, tables))
+    read = LanceFileReader(tmp_path / "f.lance").read_all().to_table()
+    order = read["a"].to_numpy()[::40_000]
+    assert sorted(order) == list(range(8))
+    expected = np.repeat(order, 40_000)
+    assert all((read[name].to_numpy() == expected).all() for name in schema.names)

@@ -47,7 +47,7 @@ def expect(mine: Transaction, name: str, conflicts: dict[str, type[ConflictError
     if name not in conflicts:
         check_compatible(mine, theirs, 2)
         return
-    with pytest.raises(conflicts[name], match=f"conflicts with {name}.*version 2") as caught:
+    with pytest.raises(conflicts[name], match=f"version 2: .* conflicts with {name}") as caught:
         check_compatible(mine, theirs, 2)
     assert caught.value.other == theirs
 

@@ -1,0 +1,29 @@
+"""FSST: count symbols in a sample, encode strings with a table."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pennon.ranges import Int64Array
+
+Bytes = npt.NDArray[np.uint8]
+Symbols = npt.NDArray[np.uint64]
+
+def count_symbols(
+    data: Bytes, offsets: Int64Array, symbols: Symbols, lengths: Bytes, least: int
+) -> tuple[Symbols, Int64Array, Int64Array]:
+    """Return candidates for the next table: symbols, their lengths, and what each would save.
+
+    The strings are encoded with the table as it is.  Candidates are the symbols that were used at
+    least ``least`` times, their first bytes, and any two that followed each other; the same one may
+    come several times.  Raises ValueError for tables of more than 255 symbols.
+    """
+
+def encode_symbols(
+    data: Bytes, offsets: npt.NDArray[Any], symbols: Symbols, lengths: Bytes
+) -> tuple[Bytes, Int64Array]:
+    """Return the codes of all strings, and where each ends; a byte without a symbol is 255, itself.
+
+    The longest symbol that fits is taken.  Raises ValueError if offsets fall or leave the data.
+    """

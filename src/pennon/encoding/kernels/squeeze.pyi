@@ -1,0 +1,37 @@
+"""Run lengths, byte streams, and values under NULLs, whole pages at once."""
+
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from pennon.ranges import Int64Array
+
+Bytes = npt.NDArray[np.uint8]
+
+Words = TypeVar("Words", bound=npt.NDArray[Any])
+
+def count_runs(values: Words) -> int:
+    """Return how many runs of equal values there are."""
+
+def encode_runs(
+    values: Words, most_values: int, most_bytes: int
+) -> tuple[Words, Bytes, Int64Array, Int64Array]:
+    """Return run values, run lengths (1 to 255), and each chunk's number of values and of runs.
+
+    A chunk is the largest power of two of values, at most ``most_values``, whose runs take no more
+    than ``most_bytes``; the last one takes what is left.  Runs end with their chunk.
+    Raises ValueError if not even one run fits.
+    """
+
+def split_streams(data: Bytes, width: int, counts: Int64Array) -> Bytes:
+    """Return, chunk by chunk, byte 0 of all values, then byte 1, and so on.
+
+    Raises ValueError if the chunks do not divide ``data``, values of ``width`` bytes.
+    """
+
+def fill_nulls(values: Words, validity: Bytes, bit_offset: int) -> Words:
+    """Return the values with each NULL the same as the value before it (or the first of all).
+
+    That makes no run longer and no value wider.  Raises ValueError if the bitmap is too short.
+    """

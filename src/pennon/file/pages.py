@@ -34,6 +34,7 @@ from pennon.encoding.v2_0.dictionary import without_unused_items
 from pennon.encoding.v2_0.encoded import Encoded
 from pennon.encoding.v2_0.encodings import Blob, ColumnEncoding, SimpleStruct, Values
 from pennon.encoding.v2_0.list import encode_list, part_lists
+from pennon.encoding.v2_1.write.pages import EncodedPage as EncodedLayout
 from pennon.errors import Breadcrumb, LanceError
 from pennon.file.arrays import check_array, child_array
 from pennon.schema.check import null_struct_error
@@ -59,7 +60,7 @@ class EncodedPage:
 
     column: int
     rows: int
-    encoded: Encoded
+    encoded: Encoded | EncodedLayout
 
 
 class ColumnWriter(Protocol):
@@ -143,7 +144,7 @@ class ValueColumn:
     def flush(self) -> Iterator[EncodedPage]:
         """See `ColumnWriter.flush`."""
         for array in self.gathered.take():
-            for part in _parts(array, self.limits.max_page_bytes):
+            for part in parts(array, self.limits.max_page_bytes):
                 yield EncodedPage(self.column, len(part), self._encode(part))
 
     def finish(self) -> Iterator[EncodedPage]:
@@ -291,7 +292,7 @@ def _joined(chunks: list[pa.Array]) -> pa.Array:
     return array
 
 
-def _parts(array: pa.Array, most_bytes: int) -> Iterator[pa.Array]:
+def parts(array: pa.Array, most_bytes: int) -> Iterator[pa.Array]:
     """Cut an array into as many parts of even length as it has multiples of ``most_bytes``."""
     count = max(min(-(-array.nbytes // most_bytes), len(array)), 1)
     rows = -(-len(array) // count)

@@ -13,20 +13,24 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 
 from pennon.encoding.v2_0 import wire
 from pennon.encoding.v2_0.encodings import ArrayEncoding, ColumnEncoding
+from pennon.encoding.v2_1.layouts import BlobPage, ConstantPage, FullZip, Layout, MiniBlock
+from pennon.encoding.v2_1.write.serialize import serialize_page_layout
 from pennon.proto import file2_pb2, file_pb2
 from pennon.ranges import Extent
 from pennon.schema.field import Schema
+from pennon.schema.version import V2_0, FileVersion
 from pennon.schema.wire import serialize_schema
 
-FOOTER_NUMBERS: Final = (0, 3)
+_FOOTER_NUMBERS: Final = {V2_0: (0, 3)}
 """What the footer of a 2.0 file says: oldest and newest readers know it (measured)."""
 
+_LAYOUTS: Final = (MiniBlock, FullZip, ConstantPage, BlobPage)
 _FOOTER: Final = struct.Struct("<QQQIIHH4s")
 _ENTRY: Final = struct.Struct("<QQ")
 
 
 def page_message(
-    rows: int, encoding: ArrayEncoding, buffers: Sequence[Extent]
+    rows: int, encoding: ArrayEncoding | Layout, buffers: Sequence[Extent]
 ) -> file2_pb2.ColumnMetadata.Page:
     """Return the message of one page; ``buffers`` are where its buffers lie, in their order."""
     page = file2_pb2.ColumnMetadata.Page(
@@ -34,8 +38,11 @@ def page_message(
         buffer_sizes=[buffer.size_bytes for buffer in buffers],
         length=rows,
     )
-    data = wire.serialize_array_encoding(encoding)
-    page.encoding.direct.encoding = _any("ArrayEncoding", data)
+    if isinstance(encoding, _LAYOUTS):
+        described = _any("encodings21.PageLayout", serialize_page_layout(encoding))
+    else:
+        described = _any("encodings.ArrayEncoding", wire.serialize_array_encoding(encoding))
+    page.encoding.direct.encoding = described
     return page
 
 
@@ -45,12 +52,12 @@ def serialize_column(
     """Return the metadata of one column."""
     message = file2_pb2.ColumnMetadata(pages=pages)
     data = wire.serialize_column_encoding(encoding)
-    message.encoding.direct.encoding = _any("ColumnEncoding", data)
+    message.encoding.direct.encoding = _any("encodings.ColumnEncoding", data)
     return message.SerializeToString(deterministic=True)
 
 
 def _any(name: str, data: bytes) -> bytes:
-    message = AnyMessage(type_url=f"/lance.encodings.{name}", value=data)
+    message = AnyMessage(type_url=f"/lance.{name}", value=data)
     return message.SerializeToString(deterministic=True)
 
 
@@ -65,7 +72,9 @@ def serialize_table(extents: Sequence[Extent]) -> bytes:
     return b"".join(_ENTRY.pack(extent.position, extent.size_bytes) for extent in extents)
 
 
-def serialize_footer(first_column: int, column_table: Extent, buffer_table: Extent) -> bytes:
+def serialize_footer(
+    first_column: int, column_table: Extent, buffer_table: Extent, version: FileVersion
+) -> bytes:
     """Return the last 40 bytes of a file."""
     return _FOOTER.pack(
         first_column,
@@ -73,6 +82,6 @@ def serialize_footer(first_column: int, column_table: Extent, buffer_table: Exte
         buffer_table.position,
         buffer_table.size_bytes // _ENTRY.size,
         column_table.size_bytes // _ENTRY.size,
-        *FOOTER_NUMBERS,
+        *_FOOTER_NUMBERS.get(version, version.to_numbers()),
         b"LANC",
     )

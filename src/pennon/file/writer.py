@@ -1,4 +1,4 @@
-r"""Writing a data file of version 2.0, front to back, in memory bounded by its pages.
+r"""Writing a data file of version 2.0 or 2.1, front to back, in memory bounded by its pages.
 
     page buffers, each at a multiple of 64 bytes      while batches come in
     schema and row count (global buffer 0)            \
@@ -38,18 +38,20 @@ from pennon.file.serialize import (
     serialize_footer,
     serialize_table,
 )
+from pennon.file.v2_1.leaf_column import plan_leaves
 from pennon.io.store import ObjectWriter
 from pennon.proto import file2_pb2
 from pennon.ranges import Extent
 from pennon.schema.check import check_writable
 from pennon.schema.field import Schema
-from pennon.schema.version import V2_0, FileVersion
+from pennon.schema.version import V2_0, V2_1, FileVersion
 from pennon.units import MIB
 
 OWN_AFTER_BYTES: Final = 64 * MIB
 """After so many bytes of batches, what is held back of them is copied, to let go of the rest."""
 
 _PADDING: Final = bytes(BUFFER_ALIGNMENT)
+_PLANNERS: Final = {V2_0: plan_columns, V2_1: plan_leaves}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +97,9 @@ class DataFileWriter:
             self.abort()
             raise
         self._schema = schema
+        self._version = version
         limits = PageLimits(data_cache_bytes, max_page_bytes)
-        self._tree = plan_columns(schema, limits, self._write_value)
+        self._tree = _PLANNERS[version](schema, limits, self._write_value)
         self._columns = [column for top in self._tree.writers for column in top.tree()]
         self._pages: list[list[file2_pb2.ColumnMetadata.Page]] = [[] for _ in self._columns]
         self._global_buffers: list[Extent] = []
@@ -170,7 +173,11 @@ class DataFileWriter:
             self.abort()
             raise
         self._written = WrittenFile(
-            self._num_rows, size_bytes, self._tree.field_ids, self._tree.column_indices, V2_0
+            self._num_rows,
+            size_bytes,
+            self._tree.field_ids,
+            self._tree.column_indices,
+            self._version,
         )
         return self._written
 
@@ -235,12 +242,13 @@ class DataFileWriter:
         ]
         column_table = self._write_part(serialize_table(columns))
         buffer_table = self._write_part(serialize_table([descriptor, *self._global_buffers]))
-        self._write_part(serialize_footer(first_column, column_table, buffer_table))
+        self._write_part(serialize_footer(first_column, column_table, buffer_table, self._version))
 
 
 def _check_options(version: FileVersion, data_cache_bytes: int, max_page_bytes: int) -> None:
-    if version != V2_0:
-        message = f"Pennon writes file version {V2_0}; it cannot write version {version} yet"
+    if version not in _PLANNERS:
+        known = " and ".join(str(known) for known in _PLANNERS)
+        message = f"Pennon writes file versions {known}; it cannot write version {version} yet"
         raise UnsupportedError(message)
     if data_cache_bytes < 0 or max_page_bytes <= 0:
         message = f"page limits of {data_cache_bytes} and {max_page_bytes} bytes make no pages"

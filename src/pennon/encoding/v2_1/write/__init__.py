@@ -1,0 +1,1 @@
+"""Encoders of file version 2.1: from Arrow arrays to pages."""

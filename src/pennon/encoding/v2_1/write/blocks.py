@@ -1,0 +1,127 @@
+"""The values of a page on their way into it: what is left of an array without its NULLs and lists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from pennon.encoding.v2_1.encodings import Encoding
+from pennon.ranges import Int64Array
+
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+Words: TypeAlias = npt.NDArray[Any]
+
+WORD_TYPES = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FixedValues:
+    """``count`` values of ``bits`` bits each, bit-packed if that is not whole bytes."""
+
+    count: int
+    bits: int
+    data: Bytes
+
+    @property
+    def words(self) -> Words:
+        """Return the values as unsigned words of their width (8, 16, 32 or 64 bits)."""
+        return self.data.view(WORD_TYPES[self.bits])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StringValues:
+    """Byte strings: string i is ``data[offsets[i] : offsets[i + 1]]``; readers want ``width`` bytes."""
+
+    offsets: Int64Array
+    data: Bytes
+    width: int
+
+    @property
+    def count(self) -> int:
+        """Return the number of strings."""
+        return len(self.offsets) - 1
+
+    @property
+    def size_bytes(self) -> int:
+        """Return how many bytes the strings have together."""
+        return int(self.offsets[-1] - self.offsets[0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ListLayer:
+    """One layer of fixed-size lists: a dimension, and the validity of the items (a bit each)."""
+
+    dimension: int
+    validity: Bytes | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ListValues:
+    """Fixed-size lists, of lists, ... of values of a fixed width; the outermost layer comes first."""
+
+    count: int
+    layers: tuple[ListLayer, ...]
+    items: FixedValues
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowValues:
+    """Rows of a packed struct: fields of fixed width side by side."""
+
+    bits_per_field: tuple[int, ...]
+    rows: FixedValues
+
+    @property
+    def count(self) -> int:
+        """Return the number of rows."""
+        return self.rows.count
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DictionaryValues:
+    """Indices into items."""
+
+    indices: FixedValues
+    items: FixedValues | StringValues
+
+    @property
+    def count(self) -> int:
+        """Return the number of indices."""
+        return self.indices.count
+
+
+Values: TypeAlias = FixedValues | StringValues | ListValues | RowValues | DictionaryValues
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunked:
+    """Values encoded in chunks: ``sizes[b][i]`` bytes of buffer b belong to chunk i.
+
+    All chunks but the last have a power of two of values.
+    """
+
+    encoding: Encoding
+    counts: Int64Array
+    buffers: tuple[Bytes, ...]
+    sizes: tuple[Int64Array, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """Return how many bytes a page of these chunks has, if there are no levels."""
+        header = (2 + 2 * len(self.sizes) + 7) // 8 * 8
+        padded = sum(int(((sizes + 7) // 8 * 8).sum()) for sizes in self.sizes)
+        return padded + len(self.counts) * (header + 2)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Single:
+    """Values encoded one by one: of one width, or (``offsets``) of any."""
+
+    encoding: Encoding
+    data: Bytes
+    bits_per_value: int | None
+    offsets: Int64Array | None = None
+    offset_width: int = 0

@@ -1,0 +1,152 @@
+"""From the array of a leaf to values without NULLs, ready for an encoder.
+
+What lies under a NULL is ours to choose: the value before it, so that no run ends there and nothing
+gets wider, and for byte strings nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pennon.encoding.kernels.squeeze import fill_nulls
+from pennon.encoding.v2_0.binary import arrow_offsets, data_of, without_hidden_bytes
+from pennon.encoding.v2_0.encoded import as_bytes
+from pennon.encoding.v2_0.fixed_size_list import items_of
+from pennon.encoding.v2_0.flat import validity_of, values_of
+from pennon.encoding.v2_1.write.blocks import (
+    WORD_TYPES,
+    DictionaryValues,
+    FixedValues,
+    ListLayer,
+    ListValues,
+    RowValues,
+    StringValues,
+    Values,
+)
+from pennon.errors import UnsupportedError
+
+
+def leaf_values(array: pa.Array) -> Values:
+    """Return the values of an array of one type that is no list and no unpacked struct.
+
+    Raises UnsupportedError for NULLs that a packed struct cannot hold.
+    """
+    kind = array.type
+    if isinstance(array, pa.ExtensionArray):
+        return leaf_values(array.storage)
+    if pa.types.is_dictionary(kind):
+        return _dictionary(array)
+    if pa.types.is_struct(kind):
+        return _rows(array)
+    if pa.types.is_fixed_size_list(kind):
+        return _lists(array)
+    if _is_variable(kind):
+        return string_values(array)
+    return fixed_values(array)
+
+
+def _is_variable(kind: pa.DataType) -> bool:
+    tests = (pa.types.is_string, pa.types.is_binary)
+    large = (pa.types.is_large_string, pa.types.is_large_binary)
+    return any(test(kind) for test in tests + large)
+
+
+def fixed_values(array: pa.Array) -> FixedValues:
+    """Return values of one width."""
+    if pa.types.is_boolean(array.type):
+        valid = pc.fill_null(array, pa.scalar(value=False))
+        bits = np.packbits(valid.to_numpy(zero_copy_only=False), bitorder="little")
+        return FixedValues(len(array), 1, bits)
+    bits = array.type.bit_width
+    if not array.null_count or bits not in WORD_TYPES:
+        return FixedValues(len(array), bits, as_bytes(values_of(array)))
+    words = np.frombuffer(
+        array.buffers()[1], WORD_TYPES[bits], len(array), array.offset * bits // 8
+    )
+    filled = fill_nulls(words, as_bytes(array.buffers()[0]), array.offset)
+    return FixedValues(len(array), bits, filled.view(np.uint8))
+
+
+def string_values(array: pa.Array) -> StringValues:
+    """Return byte strings; those that are NULL are empty."""
+    if array.null_count:
+        array = without_hidden_bytes(array)
+    offsets = arrow_offsets(array)
+    width = offsets.dtype.itemsize
+    return StringValues((offsets - offsets[0]).astype(np.int64), as_bytes(data_of(array)), width)
+
+
+def _lists(array: pa.FixedSizeListArray) -> ListValues:
+    """Return fixed-size lists: their innermost items, and which items are NULL on each layer."""
+    rows, layers = len(array), []
+    while pa.types.is_fixed_size_list(array.type):
+        dimension = array.type.list_size
+        array = items_of(array)
+        if isinstance(array, pa.ExtensionArray):
+            array = array.storage
+        layers.append(ListLayer(dimension, validity_of(array) if array.null_count else None))
+    return ListValues(rows, tuple(layers), fixed_values(array))
+
+
+def _rows(array: pa.StructArray) -> RowValues:
+    """Return the rows of a packed struct; NULL rows are levels, NULL fields cannot be."""
+    columns, bits = [], []
+    valid = array.is_valid() if array.null_count else None
+    for number in range(array.type.num_fields):
+        field = array.field(number)
+        hidden = field if valid is None else field.filter(valid)
+        if hidden.null_count or _inner_nulls(hidden):
+            name = array.type.field(number).name
+            message = f"field {name!r} of a packed struct is NULL; an unpacked struct can hold that"
+            raise UnsupportedError(message)
+        bits.append(_field_bits(field.type))
+        columns.append(_field_bytes(field, len(array), bits[-1] // 8))
+    table = np.concatenate(columns, axis=1) if columns else np.empty((len(array), 0), np.uint8)
+    rows = FixedValues(len(array), sum(bits), np.ascontiguousarray(table).reshape(-1))
+    return RowValues(tuple(bits), rows)
+
+
+def _inner_nulls(field: pa.Array) -> bool:
+    while pa.types.is_fixed_size_list(field.type):
+        field = items_of(field)
+        if field.null_count:
+            return True
+    return False
+
+
+def _field_bits(kind: pa.DataType) -> int:
+    if isinstance(kind, pa.BaseExtensionType):
+        return _field_bits(kind.storage_type)
+    if pa.types.is_fixed_size_list(kind):
+        return int(kind.list_size) * _field_bits(kind.value_type)
+    return int(kind.bit_width)
+
+
+def _field_bytes(field: pa.Array, rows: int, width: int) -> np.ndarray:
+    values = leaf_values(field)
+    if isinstance(values, ListValues):
+        values = values.items
+    assert isinstance(values, FixedValues)  # schema.check lets nothing else into a packed struct
+    return values.data.reshape(rows, width)
+
+
+def _dictionary(array: pa.DictionaryArray) -> DictionaryValues:
+    """Return the indices and the items of a dictionary array, whose items are not NULL."""
+    items = array.dictionary
+    indices = fixed_values(array.indices)
+    inner = leaf_values(items)
+    assert isinstance(inner, FixedValues | StringValues)  # schema.check refuses other items
+    return DictionaryValues(indices, inner)
+
+
+def without_null_items(array: pa.DictionaryArray) -> pa.DictionaryArray:
+    """Return the same rows with NULLs in the indices only: a page's dictionary cannot hold any."""
+    items = array.dictionary
+    if items.null_count == 0:
+        return array
+    valid = items.is_valid().to_numpy(zero_copy_only=False)
+    numbers = pa.array(np.where(valid, valid.cumsum() - 1, 0), array.indices.type, mask=~valid)
+    indices = numbers.take(array.indices)
+    return pa.DictionaryArray.from_arrays(indices, items.drop_null(), ordered=array.type.ordered)

@@ -1,0 +1,42 @@
+"""Levels in the chunks of a mini-block page: bit-packed to the width of the page's highest level."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pennon.encoding.kernels.pack import pack_blocks
+from pennon.encoding.kernels.shred import count_levels
+from pennon.encoding.v2_1.encodings import Encoding, Flat, OutOfLineBitpacking
+from pennon.encoding.v2_1.layouts import max_visible
+from pennon.encoding.v2_1.page import LevelArray, Levels
+from pennon.encoding.v2_1.write.blocks import Bytes
+from pennon.ranges import Int64Array
+
+LEVEL_BITS = 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LevelChunks:
+    """``sizes[i]`` bytes of ``data`` belong to chunk i."""
+
+    encoding: Encoding
+    data: Bytes
+    sizes: Int64Array
+
+
+def levels_per_chunk(levels: Levels, counts: Int64Array) -> Int64Array:
+    """Return how many levels go with ``counts[i]`` values; 0 if there are no levels."""
+    if levels.definition is not None:
+        return count_levels(levels.definition, counts, max_visible(levels.layers))
+    return np.zeros(len(counts), np.int64) if levels.rep is None else counts
+
+
+def chunk_levels(levels: LevelArray, counts: Int64Array) -> LevelChunks:
+    """Return the levels in chunks of ``counts[i]``."""
+    width = max(1, int(levels.max()).bit_length())
+    if width == LEVEL_BITS:
+        return LevelChunks(Flat(LEVEL_BITS), levels.view(np.uint8), 2 * counts)
+    data, sizes = pack_blocks(levels, counts, width)
+    return LevelChunks(OutOfLineBitpacking(LEVEL_BITS, Flat(width)), data, sizes)

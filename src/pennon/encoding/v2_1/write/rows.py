@@ -1,0 +1,22 @@
+"""Encoders of packed structs: whole rows, as values of one width."""
+
+from __future__ import annotations
+
+from pennon.encoding.v2_1.encodings import Flat, PackedStruct
+from pennon.encoding.v2_1.write.blocks import Chunked, RowValues, Single
+from pennon.encoding.v2_1.write.fixed import chunk_flat, values_per_chunk
+
+
+def chunk_rows(values: RowValues) -> Chunked | None:
+    """Return chunks of rows; None if a row is too wide for chunks."""
+    if values_per_chunk(values.rows.bits) == 0:
+        return None
+    flat = chunk_flat(values.rows)
+    encoding = PackedStruct(values.bits_per_field, flat.encoding)
+    return Chunked(encoding, flat.counts, flat.buffers, flat.sizes)
+
+
+def single_rows(values: RowValues) -> Single:
+    """Return rows one by one."""
+    encoding = PackedStruct(values.bits_per_field, Flat(values.rows.bits))
+    return Single(encoding, values.rows.data, values.rows.bits)

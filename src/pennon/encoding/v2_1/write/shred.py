@@ -1,0 +1,155 @@
+"""From a nested array to the levels and the values of one leaf.
+
+    [[1, NULL], NULL, []]      rep          1  0  1  1
+                               definition   0  1  2  3       layers: NULLABLE_ITEM,
+                               values       1  ?                     NULL_AND_EMPTY_LIST
+
+Layers are added from the outermost inwards, with marks in place of definition levels (see
+`pennon.encoding.kernels.shred`), because only at the end is known which of them are needed: a layer
+without NULLs has no level for them, even if its type could have.
+
+Source: seed 002 (repetition and definition levels, 0 is the innermost); ledger F-63 ff.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.encoding.kernels.shred import add_items, add_lists
+from pennon.encoding.v2_0.binary import arrow_offsets
+from pennon.encoding.v2_0.encoded import as_bytes
+from pennon.encoding.v2_1.layouts import Layer, Layers
+from pennon.encoding.v2_1.page import LevelArray, Levels
+from pennon.encoding.v2_1.write.leaf_values import without_null_items
+
+_CLOSED: Final = 0x8000
+_LIST_LAYER: Final = {
+    (False, False): Layer.ALL_VALID_LIST,
+    (True, False): Layer.NULLABLE_LIST,
+    (False, True): Layer.EMPTYABLE_LIST,
+    (True, True): Layer.NULL_AND_EMPTY_LIST,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shredded:
+    """The levels of a leaf, and its values: one for each visible level, NULL or not."""
+
+    levels: Levels
+    values: pa.Array
+
+
+def shred(array: pa.Array, depth: int) -> Shredded:
+    """Take ``depth`` layers of structs (with one field each) and lists off an array."""
+    work = _Shredder(len(array), _count_lists(array.type, depth))
+    for _ in range(depth):
+        array = work.add_struct(array) if pa.types.is_struct(array.type) else work.add_list(array)
+    if isinstance(array, pa.DictionaryArray):
+        array = without_null_items(array)
+    work.add_validity(array)
+    return Shredded(work.levels(), array)
+
+
+def _count_lists(kind: pa.DataType, depth: int) -> int:
+    lists = 0
+    for _ in range(depth):
+        lists += not pa.types.is_struct(kind)
+        kind = kind.field(0).type
+    return lists
+
+
+class _Shredder:
+    """The levels so far, and the layers with their marks, from the outermost to the innermost."""
+
+    def __init__(self, rows: int, lists: int) -> None:
+        self._rows = rows
+        self._lists_left = lists
+        self._rep: LevelArray | None = None
+        self._definition: LevelArray | None = None
+        self._layers: list[Layer] = []
+        self._marks: list[int] = []
+        self._next_mark = 1
+
+    def add_validity(self, array: pa.Array) -> None:
+        """Add the layer of values or structs that may be NULL."""
+        nulls = 0
+        if array.null_count:
+            definition = self._open_definition(len(array))
+            validity = _validity(array)
+            nulls = add_items(definition, validity, _bit_offset(array), self._next_mark)
+        self._add_layer(Layer.NULLABLE_ITEM if nulls else Layer.ALL_VALID_ITEM, [bool(nulls)])
+
+    def add_struct(self, array: pa.StructArray) -> pa.Array:
+        """Add a layer of structs; return their one field."""
+        self.add_validity(array)
+        return array.field(0)
+
+    def add_list(self, array: pa.ListArray) -> pa.Array:
+        """Add a layer of lists; return the items of those that are valid."""
+        offsets = arrow_offsets(array)
+        before = self._open_definition(len(array))
+        rep = np.zeros(len(before), np.uint16) if self._rep is None else self._rep
+        null_mark, empty_mark = self._next_mark + 1, self._next_mark
+        self._rep, self._definition, nulls, empty, hidden = add_lists(
+            rep,
+            before,
+            offsets,
+            _validity(array) if array.null_count else None,
+            _bit_offset(array),
+            self._lists_left,
+            null_mark,
+            empty_mark,
+        )
+        self._lists_left -= 1
+        self._add_layer(_LIST_LAYER[nulls > 0, empty > 0], [empty > 0, nulls > 0])
+        items = array.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
+        return _without_hidden(items, array, before, offsets) if hidden else items
+
+    def levels(self) -> Levels:
+        """Return the levels, with as few numbers as there are reasons for a NULL."""
+        layers: Layers = tuple(reversed(self._layers))
+        top = sum(layer.levels for layer in layers)
+        if top == 0:
+            return Levels(self._rep, None, layers)
+        assert self._definition is not None
+        numbers = np.zeros(self._next_mark, np.uint16)
+        for number, mark in enumerate(self._marks):
+            numbers[mark] = top - number
+        definition = numbers[self._definition & np.uint16(_CLOSED - 1)]
+        return Levels(self._rep, definition, layers)
+
+    def _open_definition(self, slots: int) -> LevelArray:
+        if self._definition is None:
+            self._definition = np.zeros(slots, np.uint16)
+        return self._definition
+
+    def _add_layer(self, layer: Layer, used: list[bool]) -> None:
+        """Note a layer, and which of its marks (in the order of their numbers) there are."""
+        self._layers.append(layer)
+        self._marks += [self._next_mark + number for number, use in enumerate(used) if use]
+        self._next_mark += len(used)
+
+
+def _validity(array: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+    """Return the validity bitmap of an array with NULLs; `_bit_offset` is where it begins."""
+    buffer = array.buffers()[0]
+    if buffer is None:  # an array of the type null
+        return np.zeros((len(array) + 7) // 8, np.uint8)
+    return as_bytes(buffer)
+
+
+def _bit_offset(array: pa.Array) -> int:
+    return 0 if array.buffers()[0] is None else array.offset
+
+
+def _without_hidden(
+    items: pa.Array, array: pa.ListArray, before: LevelArray, offsets: np.ndarray
+) -> pa.Array:
+    """Return the items of lists that are valid and not within something that is NULL."""
+    shown = before[before & _CLOSED == 0] == 0
+    shown &= array.is_valid().to_numpy(zero_copy_only=False)
+    return items.filter(pa.array(np.repeat(shown, np.diff(offsets))))

@@ -1,0 +1,143 @@
+"""Writing the columns of version 2.1: every leaf of the schema gathers its own pages.
+
+A page holds whole rows.  What gathers is the *spine* of a leaf (see `pennon.file.v2_1.spines`), so the
+leaves of a struct need not cut their pages at the same rows.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import count
+
+import pyarrow as pa
+
+from pennon.encoding.v2_0.encodings import ColumnEncoding, Values
+from pennon.encoding.v2_1.write.blobs import describe_blobs, encode_blob_page
+from pennon.encoding.v2_1.write.choose import encode_page
+from pennon.encoding.v2_1.write.pages import EncodedPage as EncodedLayout
+from pennon.encoding.v2_1.write.wishes import Wishes
+from pennon.errors import Breadcrumb, LanceError, UnsupportedError
+from pennon.file.column_tree import ColumnTree
+from pennon.file.pages import ColumnWriter, EncodedPage, Gathered, PageLimits, parts
+from pennon.file.v2_1.spines import leaf_of, replaced_leaf, spines
+from pennon.file.v2_1.tree import LISTS, Path, Tree
+from pennon.schema.check import is_blob
+from pennon.schema.field import Schema
+
+
+def plan_leaves(
+    schema: Schema, limits: PageLimits, write_value: Callable[[pa.Buffer], int]
+) -> ColumnTree:
+    """Give every leaf its column, in the order of the fields, depth first.
+
+    ``write_value`` puts a blob into the file and returns its position.
+    """
+    numbers = count()
+    writers: list[ColumnWriter] = []
+    ids: list[int] = []
+    for top in schema.fields:
+        tree = Tree.of(top)
+        leaves = [_leaf(path, next(numbers), limits, write_value) for path in tree.paths()]
+        ids += [leaf.path[-1].id for leaf in leaves]
+        writers.append(FieldWriter(tree, leaves))
+    return ColumnTree(writers, tuple(ids), tuple(range(len(ids))))
+
+
+def _leaf(
+    path: Path, column: int, limits: PageLimits, write: Callable[[pa.Buffer], int]
+) -> LeafColumn:
+    wishes = Wishes.parse({**path[0].metadata, **path[-1].metadata})
+    if not is_blob(path[-1]):
+        return LeafColumn(column, path, limits, wishes)
+    if any(field.logical_type in LISTS for field in path):
+        name = ".".join(field.name for field in path)
+        message = f"blob column {name!r} inside a list"
+        raise UnsupportedError(message, where=Breadcrumb(column=name))
+    return LeafColumn(column, path, limits, wishes, write)
+
+
+@dataclass(slots=True)
+class FieldWriter:
+    """A field of the schema's top; takes its arrays apart for the leaves."""
+
+    tree_of_fields: Tree
+    leaves: list[LeafColumn]
+    column: int = -1
+    encoding: ColumnEncoding = dataclasses.field(default_factory=Values)
+
+    def add(self, array: pa.Array) -> Iterator[EncodedPage]:
+        """See `pennon.file.pages.ColumnWriter.add`."""
+        found = spines(array, self.tree_of_fields, self.tree_of_fields.field.name)
+        for leaf, spine in zip(self.leaves, list(found), strict=True):
+            yield from leaf.add(spine)
+
+    def flush(self) -> Iterator[EncodedPage]:
+        """See `pennon.file.pages.ColumnWriter.flush`."""
+        for leaf in self.leaves:
+            yield from leaf.flush()
+
+    def finish(self) -> Iterator[EncodedPage]:
+        """See `pennon.file.pages.ColumnWriter.finish`."""
+        return iter(())
+
+    def own(self) -> None:
+        """See `pennon.file.pages.ColumnWriter.own`."""
+        for leaf in self.leaves:
+            leaf.own()
+
+    def tree(self) -> Iterator[ColumnWriter]:
+        """See `pennon.file.pages.ColumnWriter.tree`."""
+        return iter(self.leaves)
+
+
+@dataclass(slots=True)
+class LeafColumn:
+    """One leaf; ``write`` is where the values of a blob column go, at once."""
+
+    column: int
+    path: Path
+    limits: PageLimits
+    wishes: Wishes
+    write: Callable[[pa.Buffer], int] | None = None
+    encoding: ColumnEncoding = dataclasses.field(default_factory=Values)
+    gathered: Gathered = dataclasses.field(default_factory=Gathered)
+
+    def add(self, array: pa.Array) -> Iterator[EncodedPage]:
+        """Take a spine; yield the pages that are full."""
+        depth = len(self.path) - 1
+        if self.write is not None:
+            described = describe_blobs(leaf_of(array, depth), self.write)
+            array = replaced_leaf(array, depth, described)
+        self.gathered.add(array)
+        if self.gathered.size_bytes > self.limits.cache_bytes:
+            yield from self.flush()
+
+    def flush(self) -> Iterator[EncodedPage]:
+        """See `pennon.file.pages.ColumnWriter.flush`."""
+        for array in self.gathered.take():
+            for part in parts(array, self.limits.max_page_bytes):
+                yield EncodedPage(self.column, len(part), self._encode(part))
+
+    def finish(self) -> Iterator[EncodedPage]:
+        """See `pennon.file.pages.ColumnWriter.finish`."""
+        return iter(())
+
+    def own(self) -> None:
+        """See `pennon.file.pages.ColumnWriter.own`."""
+        self.gathered.own()
+
+    def tree(self) -> Iterator[ColumnWriter]:
+        """See `pennon.file.pages.ColumnWriter.tree`."""
+        yield self
+
+    def _encode(self, array: pa.Array) -> EncodedLayout:
+        depth = len(self.path) - 1
+        try:
+            if self.write is not None:
+                return encode_blob_page(array, depth)
+            return encode_page(array, depth, self.wishes)
+        except LanceError as error:
+            name = ".".join(field.name for field in self.path)
+            raise error.located(Breadcrumb(column=name)) from error

@@ -10,7 +10,6 @@ from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import Chunks
 from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import Constant
-from pennon.errors import FormatError
 
 
 def decode_constant(encoding: Constant, _chunks: Chunks, items: Rows, _codecs: Codecs) -> Block:
@@ -24,11 +23,8 @@ def decode_constant_values(encoding: Constant, stored: Block, _codecs: Codecs) -
 
 
 def repeat(value: bytes | None, rows: int) -> Block:
-    """Return ``rows`` times the same value of fixed width, or NULL."""
-    if value is None:
-        return AllNullBlock(rows)
+    """Return ``rows`` times the same value of fixed width; a value of no bytes is NULL."""
     if not value:
-        message = "a constant of no bytes"
-        raise FormatError(message)
+        return AllNullBlock(rows)
     data = np.tile(np.frombuffer(value, np.uint8), rows)
     return FixedWidthBlock(rows, len(value) * 8, pa.py_buffer(data))

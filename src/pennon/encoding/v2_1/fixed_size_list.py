@@ -6,6 +6,8 @@ that is stored by itself they stand in front of it, each on whole bytes::
 
     validity of the outer items | validity of the inner items | values
 
+Items that are all NULL have a validity and a constant, which is no bytes at all.
+
 Source: measured; the oracle's source (physical/value.rs).
 """
 
@@ -18,8 +20,9 @@ from pennon.bits import bytes_for_bits
 from pennon.encoding.block import Block, FixedSizeListBlock, FixedWidthBlock, NullableBlock
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import Bytes, Chunks, as_bytes
+from pennon.encoding.v2_1.constant import repeat
 from pennon.encoding.v2_1.dispatch import Codecs
-from pennon.encoding.v2_1.encodings import Encoding, FixedSizeList, Flat
+from pennon.encoding.v2_1.encodings import Constant, Encoding, FixedSizeList, Flat
 from pennon.encoding.v2_1.pick import pick_bytes, pick_fixed
 from pennon.errors import FormatError, UnsupportedError
 
@@ -77,6 +80,8 @@ def _lists(
     """Return a layer of lists; ``offset`` is where in each row it begins, ``items`` its lists."""
     if isinstance(encoding, Flat):
         return _values(encoding, data, rows, width, offset, items)
+    if isinstance(encoding, Constant) and offset == width:
+        return repeat(encoding.value, rows * items)
     if not isinstance(encoding, FixedSizeList):
         message = f"items of fixed-size lists encoded as {type(encoding).__name__}"
         raise UnsupportedError(message)

@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.encoding.assemble import retype
-from pennon.encoding.v2_1.leaf import leaf_array
 from pennon.encoding.v2_1.layouts import Layer
+from pennon.encoding.v2_1.leaf import leaf_array
 from pennon.encoding.v2_1.page import Levels, PageValues
 from pennon.encoding.v2_1.unravel import Unraveler
 from pennon.errors import FormatError
-from pennon.file.v2_1.tree import FIXED_SIZE_LIST, LISTS, Path, Tree, dimension
+from pennon.file.v2_1.tree import FIXED_SIZE_LIST, LISTS, Path, Tree, dimension, is_bare
 from pennon.schema.arrow import storage_field
 from pennon.schema.field import Field
 
@@ -46,9 +46,7 @@ def _full_levels(levels: Levels, path: Path) -> Levels:
     The page of a struct without fields has one layer and no levels, wherever the struct is: nothing
     around it is NULL, or the oracle would not write it.
     """
-    leaf = path[-1]
-    is_bare = leaf.logical_type == "struct" and not leaf.children
-    if not is_bare or len(levels.layers) == len(path) or levels.rep is not None:
+    if not is_bare(path[-1]) or len(levels.layers) == len(path) or levels.rep is not None:
         return levels
     return Levels(None, levels.definition, (Layer.ALL_VALID_ITEM,) * len(path))
 
@@ -99,7 +97,7 @@ def merge(tree: Tree, leaves: Sequence[Sequence[pa.Array]]) -> list[pa.Array]:
 
 def _merge(tree: Tree, arrays: list[pa.Array]) -> pa.Array:
     """Return one array of all leaves; none of ``arrays``, one for each leaf, has an offset."""
-    first = arrays[0]
+    first = arrays[tree.lead]
     if not tree.children:
         return first
     target = storage_field(tree.field).type
@@ -109,6 +107,9 @@ def _merge(tree: Tree, arrays: list[pa.Array]) -> pa.Array:
             mine = arrays[done : done + child.leaves]
             children.append(_merge(child, [array.field(0) for array in mine]))
             done += child.leaves
+        if any(len(child) != len(first) for child in children):
+            message = f"columns of one field with {[len(child) for child in children]} values"
+            raise FormatError(message)
         return _rebuilt(target, first, [first.buffers()[0]], children)
     (item,) = tree.children
     below = _merge(item, [array.values for array in arrays])

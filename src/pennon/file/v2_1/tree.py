@@ -36,20 +36,27 @@ FIXED_SIZE_LIST = "fixed_size_list:"
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A field, its parts, and how many leaves it has; a leaf has itself."""
+    """A field, its parts, and how many leaves it has; a leaf has itself.
+
+    ``lead`` is the number of the leaf whose levels are believed about the structs and lists around:
+    the first, unless that is a struct without fields, whose page has no levels of anything.
+    """
 
     field: Field
     children: tuple[Tree, ...]
     leaves: int
+    lead: int
 
     @classmethod
     def of(cls, field: Field, column_of: Mapping[FieldId, int] | None = None) -> Tree:
         """Build the tree of a field; what has a column of its own is a leaf, whatever it has below."""
         has_column = column_of is not None and column_of.get(field.id, -1) >= 0
         if has_column or not field.children or is_packed(field) or is_blob(field):
-            return cls(field, (), 1)
+            return cls(field, (), 1, 0)
         children = tuple(cls.of(child, column_of) for child in field.children)
-        return cls(field, children, sum(child.leaves for child in children))
+        leaves = [leaf for child in children for leaf in child.paths()]
+        lead = next((n for n, path in enumerate(leaves) if not is_bare(path[-1])), 0)
+        return cls(field, children, len(leaves), lead)
 
     def paths(self, above: Path = ()) -> Iterator[Path]:
         """Yield the way down to each leaf, in the order of the columns."""
@@ -58,6 +65,11 @@ class Tree:
             yield path
         for child in self.children:
             yield from child.paths(path)
+
+
+def is_bare(field: Field) -> bool:
+    """Tell whether a field is a struct without fields."""
+    return field.logical_type == "struct" and not field.children
 
 
 def dimension(field: Field) -> int:

@@ -9,9 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceReader,
-    InputPartition,
     WriterCommitMessage,
 )
 from pyspark.sql.types import StructType
@@ -84,25 +81,3 @@ class UncommittableSource(_Failing):
     @classmethod
     def name(cls) -> str:
         return "lance_uncommittable"
-
-
-class _EndlessReader(DataSourceReader):
-    def read(self, partition: InputPartition) -> Iterator[tuple[int]]:
-        number = 0
-        while True:
-            yield (number,)
-            number += 1
-
-
-class EndlessSource(DataSource):
-    """Rows without end and without work: what is left of a limit's time is Spark's own."""
-
-    @classmethod
-    def name(cls) -> str:
-        return "endless"
-
-    def schema(self) -> str:
-        return "a long"
-
-    def reader(self, schema: StructType) -> DataSourceReader:
-        return _EndlessReader()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +20,6 @@ import pennon
 import pennon.spark
 from pennon.spark.options import parse_read_options
 from pennon.spark.read import LanceReader
-from tests.spark.failing import EndlessSource
 
 PUSH_DOWN = "spark.sql.python.filterPushdown.enabled"
 ROWS = 30_000
@@ -262,26 +260,6 @@ def test_deleted_rows_stay_away(spark: SparkSession, uri: str) -> None:
     expected = [n for n in range(1000) if n % 3]
     assert [row.a for row in frame.collect()] == expected
     assert frame.count() == len(expected)
-
-
-def seconds_of_limits(frame: DataFrame) -> float:
-    """Each query ends the worker of the one before, so the first ones do not show the cost."""
-    took = []
-    for _ in range(5):
-        started = time.perf_counter()
-        assert len(frame.limit(1).collect()) == 1
-        took.append(time.perf_counter() - started)
-    return min(took[2:])
-
-
-def test_a_limit_costs_a_fresh_worker_and_no_more(spark: SparkSession, uri: str) -> None:
-    """Below a second, or as quick as a source of one row on this machine as busy as it is."""
-    rows = pa.array(range(1_000_000), pa.int64())
-    pennon.write_dataset(pa.table({"a": rows, "b": rows, "c": rows}), uri)
-    spark.dataSource.register(EndlessSource)
-    least = seconds_of_limits(spark.read.format("endless").load())
-    ours = seconds_of_limits(spark.read.format("lance").load(uri))
-    assert ours < max(1.0, 2 * least)
 
 
 def test_a_reader_in_a_fresh_worker_imports_no_pandas(spark: SparkSession, stored: str) -> None:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TypedDict
 
 from pennon.io.store import Store
-from pennon.table.manifest import Manifest
+from pennon.table.manifest import Summary
 from pennon.table.versions import list_versions
 
 
@@ -24,26 +24,24 @@ class VersionRef(TypedDict):
     version: int
 
 
-def describe(manifest: Manifest) -> Version:
+def describe(summary: Summary) -> Version:
     """Return one version as pylance shows it; the time is local and has no zone."""
-    fragments = manifest.fragments
-    files = [file for fragment in fragments for file in fragment.files]
-    summary = {
-        "total_data_file_rows": sum(fragment.physical_rows or 0 for fragment in fragments),
-        "total_data_files": len(files),
-        "total_deletion_file_rows": sum(fragment.num_deleted_rows or 0 for fragment in fragments),
-        "total_deletion_files": sum(fragment.deletion_file is not None for fragment in fragments),
-        "total_files_size": sum(file.size_bytes or 0 for file in files),
-        "total_fragments": len(fragments),
-        "total_rows": sum(fragment.num_rows or 0 for fragment in fragments),
+    numbers = {
+        "total_data_file_rows": summary.physical_rows,
+        "total_data_files": summary.files,
+        "total_deletion_file_rows": summary.deleted_rows,
+        "total_deletion_files": summary.deletion_files,
+        "total_files_size": summary.size_bytes,
+        "total_fragments": summary.fragments,
+        "total_rows": summary.physical_rows - summary.deleted_rows,
     }
     return Version(
-        version=manifest.version,
-        timestamp=manifest.timestamp.astimezone().replace(tzinfo=None),
-        metadata={name: str(value) for name, value in summary.items()},
+        version=summary.version,
+        timestamp=summary.timestamp.astimezone().replace(tzinfo=None),
+        metadata={name: str(value) for name, value in numbers.items()},
     )
 
 
 def read_history(store: Store) -> list[Version]:
     """Return all versions, oldest first."""
-    return [describe(info.manifest) for info in list_versions(store)]
+    return [describe(summary) for summary in list_versions(store)]

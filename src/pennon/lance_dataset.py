@@ -406,7 +406,7 @@ class LanceDataset(ArrowDataset, metaclass=Unfinished):
 
     def get_version(self) -> Version:
         """Return this version's number, time and summary."""
-        return describe(self._snapshot.manifest)
+        return describe(self._snapshot.manifest.summary)
 
     def checkout_version(self, version: int | str | tuple[str | None, int | None]) -> LanceDataset:
         """Return the table at another version; caches are shared."""

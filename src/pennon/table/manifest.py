@@ -157,6 +157,29 @@ class BasePath:
 
 
 @dataclass(frozen=True, slots=True)
+class Summary:
+    """One version of a table in a few numbers; rows are 0 where no trusted writer counted them."""
+
+    version: DatasetVersion
+    timestamp_ns: int
+    fragments: int
+    files: int
+    size_bytes: int
+    deletion_files: int
+    physical_rows: int
+    deleted_rows: int
+
+    @property
+    def timestamp(self) -> datetime:
+        """Return the time of the commit, UTC, to the microsecond."""
+        return _moment(self.timestamp_ns)
+
+
+def _moment(nanoseconds: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=nanoseconds // 1000)
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """One version of a table.
 
@@ -190,7 +213,22 @@ class Manifest:
     @property
     def timestamp(self) -> datetime:
         """Return the time of the commit, UTC, to the microsecond."""
-        return _EPOCH + timedelta(microseconds=self.timestamp_ns // 1000)
+        return _moment(self.timestamp_ns)
+
+    @property
+    def summary(self) -> Summary:
+        """Return the line of this version in the table's history."""
+        files = [file for fragment in self.fragments for file in fragment.files]
+        return Summary(
+            version=self.version,
+            timestamp_ns=self.timestamp_ns,
+            fragments=len(self.fragments),
+            files=len(files),
+            size_bytes=sum(file.size_bytes or 0 for file in files),
+            deletion_files=sum(f.deletion_file is not None for f in self.fragments),
+            physical_rows=sum(fragment.physical_rows or 0 for fragment in self.fragments),
+            deleted_rows=sum(fragment.num_deleted_rows or 0 for fragment in self.fragments),
+        )
 
     @property
     def last_fragment_id(self) -> int:

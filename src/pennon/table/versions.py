@@ -7,25 +7,30 @@ newest, and the rest of the listing is not waited for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import Protocol
+from typing import Protocol, TypeVar
+
+import pyarrow as pa
 
 from pennon.errors import Breadcrumb, FormatError, LanceError, NotFoundError
 from pennon.io.store import Lists, Opens
 from pennon.ranges import Extent
-from pennon.table.manifest import Manifest
+from pennon.table.manifest import Manifest, Summary
 from pennon.table.naming import VERSIONS, Naming, parse_manifest_name
-from pennon.table.wire import parse_manifest_file
+from pennon.table.wire import parse_manifest_file, summarize_manifest_file
 from pennon.units import DatasetVersion
 
 _FIRST_PAGE = 1000
 """How many names are checked for a mix of schemes: what object stores send at once."""
 
 _READERS = 8
+
+
+V = TypeVar("V", Manifest, Summary)
 
 
 class Reads(Opens, Lists, Protocol):
@@ -45,15 +50,6 @@ class ManifestLocation:
     path: str
     naming: Naming
     size_bytes: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class VersionInfo:
-    """One line of a table's history."""
-
-    version: DatasetVersion
-    timestamp: datetime
-    manifest: Manifest
 
 
 def latest_location(store: Reads) -> ManifestLocation:
@@ -107,38 +103,41 @@ def read_manifest(store: Reads, version: int | None = None) -> Manifest:
 
 def read_manifest_at(store: Opens, location: ManifestLocation) -> Manifest:
     """Read the manifest at a known place, in one request."""
+    return _read_at(store, location, parse_manifest_file)
+
+
+def _read_at(store: Opens, location: ManifestLocation, parse: Callable[[pa.Buffer], V]) -> V:
     reader = store.open(location.path, location.size_bytes)
     (data,) = reader.read([Extent(0, reader.size_bytes)])
     try:
-        manifest = parse_manifest_file(data)
-        _check_version(manifest, location)
+        parsed = parse(data)
+        _check_version(parsed.version, location)
     except LanceError as error:
         raise error.located(Breadcrumb(file=location.path)) from error.__cause__
-    return manifest
+    return parsed
 
 
-def list_versions(store: Reads) -> list[VersionInfo]:
-    """Return all versions, oldest first, with their times."""
+def list_versions(store: Reads) -> list[Summary]:
+    """Return all versions in a few numbers each, oldest first."""
     locations = list_locations(store)
     if not locations:
         latest_location(store)
     with ThreadPoolExecutor(min(_READERS, len(locations))) as pool:
-        manifests = list(pool.map(lambda at: read_manifest_at(store, at), locations))
-    return [VersionInfo(m.version, m.timestamp, m) for m in manifests]
+        return list(pool.map(lambda at: _read_at(store, at, summarize_manifest_file), locations))
 
 
 def version_as_of(store: Reads, when: datetime) -> DatasetVersion:
     """Return the newest version committed at or before ``when`` (naive: local time)."""
     history = list_versions(store)
     moment = when.astimezone()
-    known = [info for info in history if info.timestamp <= moment]
+    known = [summary for summary in history if summary.timestamp <= moment]
     if not known:
         message = (
             f"{store.uri!r} has no version as of {when.isoformat()}; "
             f"its oldest is of {history[0].timestamp.isoformat()}"
         )
         raise NotFoundError(message)
-    return max(known, key=lambda info: (info.timestamp, info.version)).version
+    return max(known, key=lambda summary: (summary.timestamp, summary.version)).version
 
 
 def _list_manifests(store: Lists) -> Iterator[ManifestLocation]:
@@ -164,7 +163,7 @@ def _check_one_naming(locations: list[ManifestLocation]) -> None:
         raise FormatError(message, where=Breadcrumb(file=VERSIONS))
 
 
-def _check_version(manifest: Manifest, location: ManifestLocation) -> None:
-    if manifest.version != location.version:
-        message = f"the manifest of version {location.version} says that it is {manifest.version}"
+def _check_version(version: int, location: ManifestLocation) -> None:
+    if version != location.version:
+        message = f"the manifest of version {location.version} says that it is {version}"
         raise FormatError(message)

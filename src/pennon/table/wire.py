@@ -26,7 +26,7 @@ from pennon.errors import FormatError
 from pennon.proto import table_pb2
 from pennon.schema.wire import parse_fields, serialize_fields
 from pennon.table.flags import check_readable
-from pennon.table.manifest import DataFormat, Fragment, Manifest, WriterVersion
+from pennon.table.manifest import DataFormat, Fragment, Manifest, Summary, WriterVersion
 from pennon.table.messages import (
     parse_base_path,
     parse_fragment,
@@ -53,6 +53,45 @@ def parse_manifest_file(data: pa.Buffer | bytes) -> Manifest:
     Pennon cannot read.
     """
     view = memoryview(data)
+    proto, position = _parse_message(view)
+    return replace(
+        parse_manifest(proto),
+        indices=_indices(proto, view, position),
+        transaction=_transaction(proto, view, position),
+    )
+
+
+def summarize_manifest_file(data: pa.Buffer | bytes) -> Summary:
+    """Return the little that a list of versions shows of a manifest; raises the same.
+
+    A table of thousands of versions and fragments has millions of entries in all its manifests, so
+    no object is made for any of them.
+    """
+    proto, _ = _parse_message(memoryview(data))
+    counts_are_known = proto.HasField("writer_version")
+    rows = files = size_bytes = deleted = deletions = 0
+    for fragment in proto.fragments:
+        rows += fragment.physical_rows
+        for file in fragment.files:
+            files += 1
+            size_bytes += file.file_size_bytes
+        if fragment.HasField("deletion_file"):
+            deletions += 1
+            deleted += fragment.deletion_file.num_deleted_rows
+    return Summary(
+        version=DatasetVersion(proto.version),
+        timestamp_ns=_parse_timestamp(proto),
+        fragments=len(proto.fragments),
+        files=files,
+        size_bytes=size_bytes,
+        deletion_files=deletions,
+        physical_rows=rows if counts_are_known else 0,
+        deleted_rows=deleted if counts_are_known else 0,
+    )
+
+
+def _parse_message(view: memoryview) -> tuple[table_pb2.Manifest, int]:
+    """Return the manifest message, checked for features, and its position in the file."""
     if len(view) < _FOOTER.size + _LENGTH.size:
         message = f"a manifest file of {len(view)} bytes is cut off"
         raise FormatError(message)
@@ -66,11 +105,7 @@ def parse_manifest_file(data: pa.Buffer | bytes) -> Manifest:
         raise FormatError(message)
     proto = parse_message(table_pb2.Manifest, body)
     check_readable(proto.reader_feature_flags)
-    return replace(
-        parse_manifest(proto),
-        indices=_indices(proto, view, position),
-        transaction=_transaction(proto, view, position),
-    )
+    return proto, position
 
 
 def serialize_manifest_file(manifest: Manifest) -> bytes:

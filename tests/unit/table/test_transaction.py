@@ -27,7 +27,7 @@ from pennon.table.transaction import (
     read_transaction,
     serialize_transaction,
 )
-from pennon.table.versions import list_versions, read_manifest
+from pennon.table.versions import list_locations, read_manifest, read_manifest_at
 from pennon.units import FieldId, FragmentId
 from tests.unit.table.tables import SCHEMA, append, new_fragment, overwrite
 
@@ -97,9 +97,10 @@ def test_their_transactions_inline_and_in_files(tmp_path: Path) -> None:
     table.restore()
     store = open_store(root)
     names = []
-    for info in list_versions(store):
-        inline = read_transaction(store, info.manifest)
-        file = read_transaction(store, replace(info.manifest, transaction=None))
+    for location in list_locations(store):
+        manifest = read_manifest_at(store, location)
+        inline = read_transaction(store, manifest)
+        file = read_transaction(store, replace(manifest, transaction=None))
         assert inline is not None
         assert file is not None
         parsed = parse_transaction(inline)

@@ -12,9 +12,21 @@ import pytest
 
 from pennon.errors import FormatError, UnsupportedError
 from pennon.proto import table_pb2
-from pennon.table.manifest import Manifest, WriterVersion
-from pennon.table.wire import parse_manifest_file, serialize_manifest_file
-from pennon.units import DatasetVersion
+from pennon.schema.field import Schema
+from pennon.table.manifest import (
+    DataFileRef,
+    DeletionFileRef,
+    DeletionKind,
+    Fragment,
+    Manifest,
+    WriterVersion,
+)
+from pennon.table.wire import (
+    parse_manifest_file,
+    serialize_manifest_file,
+    summarize_manifest_file,
+)
+from pennon.units import DatasetVersion, FieldId, FragmentId
 from tests.unit.table.tables import SCHEMA, new_fragment
 
 OLD = Path(__file__).parent / "old_releases"
@@ -209,3 +221,21 @@ def test_the_same_manifest_gives_the_same_bytes() -> None:
     manifest = Manifest(SCHEMA, DatasetVersion(1), config=config)
     again = replace(manifest, config=dict(reversed(config.items())))
     assert serialize_manifest_file(manifest) == serialize_manifest_file(again)
+
+
+@pytest.mark.parametrize("writer", [WriterVersion("lance", "1.0"), None])
+def test_a_summary_is_that_of_the_whole_manifest(writer: WriterVersion | None) -> None:
+    deletion = DeletionFileRef(DeletionKind.BITMAP, 3, 9, 4)
+    files = (DataFileRef("a.lance", (FieldId(0),), (0,), 2, 0, 100),) * 2
+    fragments = (
+        Fragment(FragmentId(0), files, 10),
+        Fragment(FragmentId(1), files[:1], 7, deletion),
+    )
+    manifest = Manifest(
+        Schema(()), DatasetVersion(5), fragments, timestamp_ns=1_234_567_891, writer=writer
+    )
+    data = serialize_manifest_file(manifest)
+    summary = summarize_manifest_file(data)
+    assert summary == parse_manifest_file(data).summary
+    assert (summary.version, summary.files, summary.size_bytes) == (5, 3, 300)
+    assert (summary.physical_rows, summary.deleted_rows) == ((17, 4) if writer else (0, 0))

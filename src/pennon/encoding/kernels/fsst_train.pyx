@@ -13,29 +13,53 @@ ctypedef fused Offset:
 cdef enum:
     ESCAPE = 255
     FIRST_BYTE = 256
+    HASHES = 4096
 
 
 cdef struct Matcher:
-    # Symbols of two bytes or more, ordered by their first two bytes, then the longest first.
+    # Symbols of three bytes or more, ordered by their hash, then the shortest first.
     uint64_t[256] symbols
     uint64_t[256] masks
     uint8_t[256] lengths
     uint8_t[256] codes
+    uint16_t[256] hashes
+    int16_t[HASHES] last
+    # The code of the first two bytes, or of the first byte, or -1.
+    int16_t* pairs
     int16_t[256] single
-    int16_t* first
+
+
+cdef inline int _hash(uint64_t word) noexcept nogil:
+    """Return the hash of the first three bytes (symbols of 3 to 5 bytes): an even number."""
+    return <int>(((word & 0xFFFFFF) * <uint64_t>2971215073) >> 15) & (HASHES - 2)
+
+
+cdef inline int _long_hash(uint64_t word) noexcept nogil:
+    """Return the hash of the first six bytes (symbols of 6 to 8 bytes): an odd number."""
+    cdef uint64_t six = word & ((<uint64_t>1 << 48) - 1)
+    return <int>(((six ^ (six >> 24)) * <uint64_t>2971215073) >> 17) & (HASHES - 2) | 1
 
 
 cdef inline int _find(const Matcher* matcher, uint64_t word, int64_t room) noexcept nogil:
-    """Return the code of the longest symbol at the begin of ``word``, or -1; sets no length."""
-    cdef int at
-    cdef uint16_t pair = <uint16_t>word
-    if room >= 2:
-        at = matcher.first[pair]
-        while at >= 0 and <uint16_t>matcher.symbols[at] == pair:
-            if matcher.lengths[at] <= room and (word & matcher.masks[at]) == matcher.symbols[at]:
+    """Return the code of the longest symbol at the begin of ``word``, or -1."""
+    cdef int at, hashed
+    if room < 2:
+        return matcher.single[word & 0xFF]
+    if room > 5:
+        hashed = _long_hash(word)
+        at = matcher.last[hashed]
+        while at >= 0 and matcher.hashes[at] == hashed:
+            if (word & matcher.masks[at]) == matcher.symbols[at] and matcher.lengths[at] <= room:
                 return matcher.codes[at]
             at -= 1
-    return matcher.single[word & 0xFF]
+    if room > 2:
+        hashed = _hash(word)
+        at = matcher.last[hashed]
+        while at >= 0 and matcher.hashes[at] == hashed:
+            if (word & matcher.masks[at]) == matcher.symbols[at] and matcher.lengths[at] <= room:
+                return matcher.codes[at]
+            at -= 1
+    return matcher.pairs[word & 0xFFFF]
 
 
 cdef inline uint64_t _load(const uint8_t* at, int64_t room) noexcept nogil:
@@ -51,22 +75,28 @@ cdef void _prepare(
     Matcher* matcher, const uint64_t[::1] symbols, const uint8_t[::1] lengths,
     const int64_t[::1] order,
 ):
-    """Fill a matcher; ``order`` sorts by first two bytes, then by length, the shortest first."""
-    cdef int code, at = 0, i
-    memset(matcher.first, 0xFF, 65536 * sizeof(int16_t))
-    for i in range(256):
-        matcher.single[i] = -1
-        matcher.symbols[i] = matcher.masks[i] = 0
-    for i in range(order.shape[0]):
-        code = order[i]
+    """Fill a matcher; ``order`` sorts by the hash, then by length, the shortest first."""
+    cdef int code, at = 0, i, hashed
+    memset(&matcher.last[0], 0xFF, sizeof(matcher.last))
+    memset(&matcher.single[0], 0xFF, sizeof(matcher.single))
+    for code in range(symbols.shape[0]):
         if lengths[code] == 1:
             matcher.single[symbols[code] & 0xFF] = code
+    for i in range(65536):
+        matcher.pairs[i] = matcher.single[i & 0xFF]
+    for i in range(order.shape[0]):
+        code = order[i]
+        if lengths[code] == 2:
+            matcher.pairs[symbols[code] & 0xFFFF] = code
+        if lengths[code] < 3:
             continue
         matcher.symbols[at] = symbols[code]
         matcher.lengths[at] = lengths[code]
         matcher.codes[at] = code
         matcher.masks[at] = ~(<uint64_t>0) >> (64 - 8 * lengths[code])
-        matcher.first[<uint16_t>symbols[code]] = at
+        hashed = _long_hash(symbols[code]) if lengths[code] > 5 else _hash(symbols[code])
+        matcher.hashes[at] = hashed
+        matcher.last[hashed] = at
         at += 1
 
 
@@ -75,7 +105,11 @@ def _check(symbols, lengths):
         raise ValueError("at most 255 symbols, each with its length")
     if len(lengths) and not (1 <= lengths.min() and lengths.max() <= 8):
         raise ValueError("symbols have 1 to 8 bytes")
-    return np.lexsort((lengths, symbols & np.uint64(0xFFFF))).astype(np.int64)
+    hashes = [
+        _long_hash(symbol) if length > 5 else _hash(symbol)
+        for symbol, length in zip(symbols.tolist(), lengths.tolist(), strict=True)
+    ]
+    return np.lexsort((lengths, np.array(hashes, np.int64))).astype(np.int64)
 
 
 def count_symbols(
@@ -84,9 +118,9 @@ def count_symbols(
     """See fsst_train.pyi."""
     order = _check(symbols, lengths)
     table = np.empty(65536, np.int16)
-    cdef int16_t[::1] first = table
+    cdef int16_t[::1] pair_codes = table
     cdef Matcher matcher
-    matcher.first = &first[0]
+    matcher.pairs = &pair_codes[0]
     cdef const uint64_t[::1] symbol_of = symbols
     cdef const uint8_t[::1] length_of = lengths
     _prepare(&matcher, symbol_of, length_of, order)
@@ -150,9 +184,9 @@ def encode_symbols(const uint8_t[::1] data, const Offset[::1] offsets, symbols, 
     """See fsst_train.pyi."""
     order = _check(symbols, lengths)
     table = np.empty(65536, np.int16)
-    cdef int16_t[::1] first = table
+    cdef int16_t[::1] pair_codes = table
     cdef Matcher matcher
-    matcher.first = &first[0]
+    matcher.pairs = &pair_codes[0]
     cdef const uint64_t[::1] symbol_of = symbols
     cdef const uint8_t[::1] length_of = lengths
     _prepare(&matcher, symbol_of, length_of, order)

@@ -118,7 +118,7 @@ class LeafColumn:
         """See `pennon.file.pages.ColumnWriter.flush`."""
         for array in self.gathered.take():
             for part in parts(array, self.limits.max_page_bytes):
-                yield EncodedPage(self.column, len(part), self._encode(part))
+                yield from self._pages(part)
 
     def finish(self) -> Iterator[EncodedPage]:
         """See `pennon.file.pages.ColumnWriter.finish`."""
@@ -132,7 +132,21 @@ class LeafColumn:
         """See `pennon.file.pages.ColumnWriter.tree`."""
         yield self
 
-    def _encode(self, array: pa.Array) -> EncodedLayout:
+    def _pages(self, array: pa.Array) -> Iterator[EncodedPage]:
+        """Yield a page, or smaller ones if that cannot be one."""
+        page = self._encode(array)
+        if page is not None:
+            yield EncodedPage(self.column, len(array), page)
+        elif len(array) == 1:
+            name = ".".join(field.name for field in self.path)
+            message = "a row with more NULL or empty lists in sequence than a chunk can hold"
+            raise UnsupportedError(message, where=Breadcrumb(column=name))
+        else:
+            half = len(array) // 2
+            yield from self._pages(array.slice(0, half))
+            yield from self._pages(array.slice(half))
+
+    def _encode(self, array: pa.Array) -> EncodedLayout | None:
         depth = len(self.path) - 1
         try:
             if self.write is not None:

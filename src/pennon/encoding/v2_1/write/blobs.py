@@ -18,8 +18,8 @@ from pennon.encoding.v2_1.layouts import BlobPage, Layer
 from pennon.encoding.v2_1.page import Levels
 from pennon.encoding.v2_1.write.blocks import RowValues
 from pennon.encoding.v2_1.write.leaf_values import leaf_values
-from pennon.encoding.v2_1.write.pages import EncodedPage, full_zip_page, mini_block_page
-from pennon.encoding.v2_1.write.rows import chunk_rows, single_rows
+from pennon.encoding.v2_1.write.pages import EncodedPage, mini_block_page
+from pennon.encoding.v2_1.write.rows import chunk_rows
 from pennon.encoding.v2_1.write.shred import shred
 
 
@@ -33,7 +33,7 @@ def describe_blobs(array: pa.Array, write: Callable[[pa.Buffer], int]) -> pa.Str
     return pa.StructArray.from_arrays(fields, fields=list(DESCRIPTION_TYPE), mask=mask)
 
 
-def encode_blob_page(array: pa.Array, depth: int) -> EncodedPage:
+def encode_blob_page(array: pa.Array, depth: int) -> EncodedPage | None:
     """Encode a page of descriptions, which lie under ``depth`` layers of structs."""
     shredded = shred(array, depth)
     layers, definition = shredded.levels.layers, shredded.levels.definition
@@ -47,5 +47,4 @@ def encode_blob_page(array: pa.Array, depth: int) -> EncodedPage:
     plain = Levels(None, None, (Layer.ALL_VALID_ITEM,))
     chunks = chunk_rows(rows)
     page = None if chunks is None else mini_block_page(plain, chunks)
-    page = page or full_zip_page(plain, single_rows(rows))
-    return EncodedPage(BlobPage(page.layout, layers), page.buffers)
+    return None if page is None else EncodedPage(BlobPage(page.layout, layers), page.buffers)

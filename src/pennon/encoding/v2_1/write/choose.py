@@ -13,12 +13,13 @@ Source: ledger F-70 ff.; thresholds where readers are indifferent are the oracle
 
 from __future__ import annotations
 
+import math
+
 import pyarrow as pa
 
 from pennon.encoding.v2_1.encodings import Flat
 from pennon.encoding.v2_1.page import Levels
 from pennon.encoding.v2_1.write.blocks import (
-    Chunked,
     DictionaryValues,
     FixedValues,
     ListValues,
@@ -28,7 +29,13 @@ from pennon.encoding.v2_1.write.blocks import (
     Values,
 )
 from pennon.encoding.v2_1.write.choose_fixed import choose_fixed
-from pennon.encoding.v2_1.write.choose_strings import choose_strings, single_choice
+from pennon.encoding.v2_1.write.choose_strings import (
+    MOST_STRING_BYTES,
+    choose_strings,
+    estimated_bytes,
+    find_table,
+    single_strings_of,
+)
 from pennon.encoding.v2_1.write.dictionary import find_items
 from pennon.encoding.v2_1.write.leaf_values import leaf_values
 from pennon.encoding.v2_1.write.lists import chunk_lists, single_lists
@@ -38,81 +45,98 @@ from pennon.encoding.v2_1.write.pages import (
     mini_block_page,
     null_page,
 )
-from pennon.encoding.v2_1.write.rows import chunk_rows, single_rows
-from pennon.encoding.v2_1.write.shred import Shredded, shred
+from pennon.encoding.v2_1.write.rows import chunk_rows
+from pennon.encoding.v2_1.write.shred import shred
 from pennon.encoding.v2_1.write.wishes import Wishes
+from pennon.errors import UnsupportedError
 
 
-def encode_page(array: pa.Array, depth: int, wishes: Wishes) -> EncodedPage:
+def encode_page(array: pa.Array, depth: int, wishes: Wishes) -> EncodedPage | None:
     """Encode a page of one leaf, which lies under ``depth`` layers of structs and lists.
 
+    Returns None if values that must be in chunks have too many levels between them: a page of
+    fewer rows may do.
     Raises UnsupportedError for what the version cannot hold, ArgumentError for impossible wishes.
     """
     shredded = shred(array, depth)
     values, levels = shredded.values, shredded.levels
-    if _is_nothing(shredded):
+    if pa.types.is_struct(values.type) and values.type.num_fields == 0:
+        return _page_without_fields(levels)
+    if values.null_count == len(values):
         return null_page(levels)
     leaf = leaf_values(values)
-    if isinstance(leaf, DictionaryValues | RowValues) or wishes.prefers_mini_block(_widest(leaf)):
+    if isinstance(leaf, StringValues):
+        return _string_page(levels, leaf, wishes)
+    chunked = _must_be_chunked(leaf)
+    page = None
+    if chunked or wishes.prefers_mini_block(_widest(leaf)):
         page = _mini_block(levels, leaf, wishes)
-        if page is not None:
-            return page
-    if isinstance(leaf, DictionaryValues):
-        leaf = leaf_values(values.dictionary_decode())
-    return full_zip_page(levels, _single(leaf, wishes))
+    if page is not None or (chunked and not isinstance(leaf, ListValues)):
+        return page
+    return full_zip_page(levels, _single(leaf))
 
 
-def _is_nothing(shredded: Shredded) -> bool:
-    """Tell whether there is no value at all; structs without fields have none either."""
-    values = shredded.values
-    empty = pa.types.is_struct(values.type) and values.type.num_fields == 0
-    return bool(empty or values.null_count == len(values))
+def _page_without_fields(levels: Levels) -> EncodedPage:
+    """Return a page of structs without fields, which have nothing to store.
+
+    Raises UnsupportedError if one is NULL or in a list: other readers lose that.
+    """
+    if levels.rep is not None or levels.definition is not None:
+        message = "structs without fields that are NULL, or in lists or NULL structs"
+        raise UnsupportedError(message)
+    return null_page(levels)
+
+
+def _must_be_chunked(leaf: Values) -> bool:
+    """Tell whether readers take values only in chunks: indices, rows, single bits."""
+    if isinstance(leaf, DictionaryValues | RowValues):
+        return True
+    items = leaf.items if isinstance(leaf, ListValues) else leaf
+    return isinstance(items, FixedValues) and items.bits % 8 != 0
 
 
 def _widest(leaf: Values) -> int:
-    """Return how many bytes the widest value has."""
-    if isinstance(leaf, StringValues):
-        return int((leaf.offsets[1:] - leaf.offsets[:-1]).max())
+    """Return how many bytes a value has."""
     if isinstance(leaf, ListValues):
-        width = leaf.items.bits
-        for layer in leaf.layers:
-            width *= layer.dimension
-        return width // 8
+        return math.prod(layer.dimension for layer in leaf.layers) * leaf.items.bits // 8
     assert isinstance(leaf, FixedValues)  # others are told apart before
     return leaf.bits // 8
 
 
 def _mini_block(levels: Levels, leaf: Values, wishes: Wishes) -> EncodedPage | None:
-    if isinstance(leaf, FixedValues | StringValues):
-        plain = _chunks(leaf, wishes)
+    if isinstance(leaf, FixedValues):
+        plain = choose_fixed(leaf, wishes)
         coded = find_items(leaf, plain.size_bytes, wishes)
-        if coded is not None:
-            page = _dictionary_page(levels, coded, wishes)
-            if page is not None:
-                return page
-        return mini_block_page(levels, plain)
+        page = None if coded is None else _dictionary_page(levels, coded, wishes)
+        return page or mini_block_page(levels, plain)
     if isinstance(leaf, DictionaryValues):
         return _dictionary_page(levels, leaf, wishes)
+    assert isinstance(leaf, ListValues | RowValues)  # strings are told apart before
     chunks = chunk_lists(leaf) if isinstance(leaf, ListValues) else chunk_rows(leaf)
     return None if chunks is None else mini_block_page(levels, chunks)
-
-
-def _chunks(leaf: FixedValues | StringValues, wishes: Wishes) -> Chunked:
-    if isinstance(leaf, FixedValues):
-        return choose_fixed(leaf, wishes)
-    return choose_strings(leaf, wishes)
 
 
 def _dictionary_page(levels: Levels, leaf: DictionaryValues, wishes: Wishes) -> EncodedPage | None:
     return mini_block_page(levels, choose_fixed(leaf.indices, wishes), leaf.items)
 
 
-def _single(leaf: Values, wishes: Wishes) -> Single:
-    if isinstance(leaf, StringValues):
-        return single_choice(leaf, wishes)
+def _string_page(levels: Levels, leaf: StringValues, wishes: Wishes) -> EncodedPage:
+    """Return a page of byte strings, of any width with a dictionary."""
+    table = find_table(leaf, wishes)
+    if wishes.structure != "fullzip":
+        coded = find_items(leaf, estimated_bytes(leaf, table), wishes)
+        page = None if coded is None else _dictionary_page(levels, coded, wishes)
+        if page is not None:
+            return page
+    page = None
+    widest = int((leaf.offsets[1:] - leaf.offsets[:-1]).max())
+    if wishes.prefers_mini_block(widest) and widest <= MOST_STRING_BYTES:
+        page = mini_block_page(levels, choose_strings(leaf, table, wishes))
+    return page or full_zip_page(levels, single_strings_of(leaf, table, wishes))
+
+
+def _single(leaf: Values) -> Single:
     if isinstance(leaf, ListValues):
         return single_lists(leaf)
-    if isinstance(leaf, RowValues):
-        return single_rows(leaf)
-    assert isinstance(leaf, FixedValues)  # dictionaries are told apart before
+    assert isinstance(leaf, FixedValues)  # all else must be chunked
     return Single(Flat(leaf.bits), leaf.data, leaf.bits)

@@ -13,37 +13,61 @@ from pennon.encoding.v2_1.write.strings import (
     single_fsst,
     single_strings,
 )
-from pennon.encoding.v2_1.write.symbols import TABLE_BYTES, SymbolTable, sample_ratio, train
+from pennon.encoding.v2_1.write.symbols import (
+    TABLE_BYTES,
+    SymbolTable,
+    is_noise,
+    sample_ratio,
+    train,
+)
 from pennon.encoding.v2_1.write.wishes import Wishes
 
 FEWEST_BYTES: Final = 2 * TABLE_BYTES
 """Below this, even the best symbols save less than their table costs."""
 
+MOST_STRING_BYTES: Final = 16 * 1024
+"""A longer string, twice as long if no symbol fits, leaves no room in a chunk."""
+
 LARGE_VALUE_BYTES: Final = 32 * 1024
 """Values beyond this are compressed one by one."""
 
+_SAMPLE_STRINGS: Final = 8 * 1024
 _ZSTD: Final = BufferCompression("zstd", 0)
 
 
-def choose_strings(values: StringValues, wishes: Wishes) -> Chunked:
-    """Return the chunks of a page's byte strings."""
-    table = _table(values, wishes)
-    plain = chunk_strings(values) if table is None else chunk_fsst(values, table)
+def choose_strings(values: StringValues, table: SymbolTable | None, wishes: Wishes) -> Chunked:
+    """Return the chunks of a page's byte strings; ``table`` is that of `find_table`."""
+    if table is None:
+        plain = chunk_strings(values)
+        return plain if wishes.compression is None else compress_chunks(plain, wishes.compression)
+    coded = chunk_fsst(values, table)
     if wishes.compression is None:
-        return plain
-    # Codes of FSST look like noise to a compression, so it may do better on the plain bytes.
-    packed = compress_chunks(chunk_strings(values), wishes.compression)
-    return min((packed, compress_chunks(plain, wishes.compression)), key=lambda c: c.size_bytes)
+        return coded
+    return _compressed_chunks(values, table, coded, wishes.compression)
 
 
-def single_choice(values: StringValues, wishes: Wishes) -> Single:
+def _compressed_chunks(
+    values: StringValues, table: SymbolTable, coded: Chunked, compression: BufferCompression
+) -> Chunked:
+    """Return the strings compressed as they are, or as codes, which look like noise; as is smaller.
+
+    The first strings decide.
+    """
+    offsets = values.offsets[:_SAMPLE_STRINGS]
+    sample = StringValues(offsets, values.data[: offsets[-1]], values.width)
+    plain = compress_chunks(chunk_strings(sample), compression).size_bytes
+    if plain <= compress_chunks(chunk_fsst(sample, table), compression).size_bytes:
+        return compress_chunks(chunk_strings(values), compression)
+    return compress_chunks(coded, compression)
+
+
+def single_strings_of(values: StringValues, table: SymbolTable | None, wishes: Wishes) -> Single:
     """Return the byte strings one by one, for a full-zip page."""
     if wishes.compression is not None:
         return _compressed(values, wishes.compression)
     longest = int((values.offsets[1:] - values.offsets[:-1]).max())
     if longest > LARGE_VALUE_BYTES and wishes.scheme is None:
         return _compressed(values, _ZSTD)
-    table = _table(values, wishes)
     return single_strings(values) if table is None else single_fsst(values, table)
 
 
@@ -53,13 +77,22 @@ def _compressed(values: StringValues, compression: BufferCompression) -> Single:
     return packed if len(packed.data) < values.size_bytes else plain
 
 
-def _table(values: StringValues, wishes: Wishes) -> SymbolTable | None:
+def estimated_bytes(values: StringValues, table: SymbolTable | None) -> int:
+    """Return about how many bytes of a page the strings take, without a compression around."""
+    size = values.size_bytes + values.count * values.width
+    if table is None:
+        return size
+    saved = (1.0 - sample_ratio(values, table)) * values.size_bytes
+    return size - int(saved) + TABLE_BYTES
+
+
+def find_table(values: StringValues, wishes: Wishes) -> SymbolTable | None:
     """Return the symbols to encode with, or None if they would save nothing."""
     if wishes.scheme == "none" or values.size_bytes == 0:
         return None
     if wishes.scheme == "fsst":
         return train(values)
-    if values.size_bytes < FEWEST_BYTES:
+    if values.size_bytes < FEWEST_BYTES or is_noise(values):
         return None
     table = train(values)
     saved = (1.0 - sample_ratio(values, table)) * values.size_bytes

@@ -6,6 +6,7 @@ LZ4 blocks begin with 4 bytes of size, Zstandard frames with 8.
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,10 @@ from pennon.encoding.v2_1.write.blocks import Bytes, Chunked, Single
 from pennon.errors import ArgumentError
 from pennon.ranges import Int64Array
 
-_CODECS = {"zstd": ("zstd", 8), "lz4": ("lz4_raw", 4)}
+_ZSTD_LEVEL: Final = 3
+"""What 0, or nothing, means as a level."""
+
+_CODECS: Final = {"zstd": ("zstd", 8), "lz4": ("lz4_raw", 4)}
 
 
 def compress_pieces(
@@ -38,7 +42,7 @@ def compress_pieces(
 def _codec(name: str, level: int | None) -> pa.Codec:
     """Raises ArgumentError if the level is none of the scheme's."""
     try:
-        return pa.Codec(name, None if name == "lz4_raw" else level)
+        return pa.Codec(name, None if name == "lz4_raw" else level or _ZSTD_LEVEL)
     except (ValueError, pa.ArrowInvalid) as error:
         message = f"no compression level {level} for {name}: {error}"
         raise ArgumentError(message) from error

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pennon.encoding.kernels.squeeze import fill_nulls
 from pennon.encoding.v2_0.binary import arrow_offsets, data_of, without_hidden_bytes
@@ -56,9 +55,7 @@ def _is_variable(kind: pa.DataType) -> bool:
 def fixed_values(array: pa.Array) -> FixedValues:
     """Return values of one width."""
     if pa.types.is_boolean(array.type):
-        valid = pc.fill_null(array, pa.scalar(value=False))
-        bits = np.packbits(valid.to_numpy(zero_copy_only=False), bitorder="little")
-        return FixedValues(len(array), 1, bits)
+        return FixedValues(len(array), 1, as_bytes(values_of(array)))
     bits = array.type.bit_width
     if not array.null_count or bits not in WORD_TYPES:
         return FixedValues(len(array), bits, as_bytes(values_of(array)))

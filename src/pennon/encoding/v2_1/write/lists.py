@@ -65,7 +65,7 @@ def _cut_bits(validity: Bytes, counts: Int64Array) -> tuple[Bytes, Int64Array]:
 def single_lists(values: ListValues) -> Single:
     """Return lists one by one: the bitmaps of its items, then the items.
 
-    Raises UnsupportedError for items of less than a byte that do not fill one.
+    Raises UnsupportedError for items of less than a byte, which readers do not take there.
     """
     items, columns = 1, []
     for layer in values.layers:
@@ -74,8 +74,8 @@ def single_lists(values: ListValues) -> Single:
             bits = np.unpackbits(layer.validity, count=values.count * items, bitorder="little")
             rows = bits.reshape(values.count, items)
             columns.append(np.packbits(rows, axis=1, bitorder="little"))
-    if values.items.bits * items % 8:
-        message = f"a fixed-size list of {items} items of {values.items.bits} bits"
+    if values.items.bits % 8:
+        message = f"a fixed-size list of {items} single bits, too many for a chunk"
         raise UnsupportedError(message)
     width = values.items.bits * items // 8
     columns.append(values.items.data.reshape(values.count, width))

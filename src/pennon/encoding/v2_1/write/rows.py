@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pennon.encoding.v2_1.encodings import Flat, PackedStruct
-from pennon.encoding.v2_1.write.blocks import Chunked, RowValues, Single
+from pennon.encoding.v2_1.encodings import PackedStruct
+from pennon.encoding.v2_1.write.blocks import Chunked, RowValues
 from pennon.encoding.v2_1.write.fixed import chunk_flat, values_per_chunk
 
 
@@ -14,9 +14,3 @@ def chunk_rows(values: RowValues) -> Chunked | None:
     flat = chunk_flat(values.rows)
     encoding = PackedStruct(values.bits_per_field, flat.encoding)
     return Chunked(encoding, flat.counts, flat.buffers, flat.sizes)
-
-
-def single_rows(values: RowValues) -> Single:
-    """Return rows one by one."""
-    encoding = PackedStruct(values.bits_per_field, Flat(values.rows.bits))
-    return Single(encoding, values.rows.data, values.rows.bits)

@@ -25,9 +25,15 @@ TABLE_BYTES: Final = 8 + 256 * 9
 """The one size that readers take."""
 
 MOST_SYMBOLS: Final = 255
-SAMPLE_BYTES: Final = 64 * 1024
+SAMPLE_BYTES: Final = 128 * 1024
 SAMPLE_STRING_BYTES: Final = 512
 """Of a longer string, only a piece is in the sample."""
+
+MOST_ALIKE: Final = 32
+"""Symbols with the same first three bytes (long ones: six); an encoder has to look at all of them."""
+
+NOISE_BITS: Final = 7.6
+"""Bits of information in a byte from which on the bytes count as noise."""
 
 _ROUNDS: Final = 5
 
@@ -98,6 +104,32 @@ def _best(symbols: npt.NDArray[np.uint64], lengths: Int64Array, gains: Int64Arra
     new[1:] = (symbols[1:] != symbols[:-1]) | (lengths[1:] != lengths[:-1])
     starts = np.flatnonzero(new)
     total = np.add.reduceat(gains, starts)
-    best = np.lexsort((starts, -total))[:MOST_SYMBOLS]
+    best = np.lexsort((starts, -total))[: 2 * MOST_SYMBOLS]
+    best = best[_rank_among_alike(symbols[starts[best]], lengths[starts[best]]) < MOST_ALIKE][
+        :MOST_SYMBOLS
+    ]
     chosen = np.sort(starts[best])
     return SymbolTable(symbols[chosen], lengths[chosen].astype(np.uint8))
+
+
+def _rank_among_alike(symbols: npt.NDArray[np.uint64], lengths: Int64Array) -> Int64Array:
+    """Return how many symbols before each one an encoder finds in the same place."""
+    prefix = np.where(
+        lengths > 5, symbols & np.uint64(0xFFFFFFFFFFFF), symbols & np.uint64(0xFFFFFF)
+    )
+    prefix += np.where(lengths > 5, np.uint64(1 << 62), np.uint64(0))
+    order = np.argsort(prefix, kind="stable")
+    new = np.ones(len(order), np.bool_)
+    new[1:] = prefix[order][1:] != prefix[order][:-1]
+    starts = np.flatnonzero(new)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order)) - np.repeat(starts, np.diff([*starts, len(order)]))
+    return np.where(lengths > 2, rank, 0)
+
+
+def is_noise(values: StringValues) -> bool:
+    """Tell whether the bytes of the strings are all about as frequent, so that no symbol will help."""
+    data, _ = _sample(values)
+    counts = np.bincount(data, minlength=256)
+    share = counts[counts > 0] / max(len(data), 1)
+    return bool(-(share * np.log2(share)).sum() > NOISE_BITS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from pennon.metadata import RowIdMeta as RowIdMeta
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.plan import live_row_count
 from pennon.scan.projection import plan_take_projection
-from pennon.scan.take import take_fragment_offsets
+from pennon.scan.take import take_batches, take_fragment_offsets
 from pennon.scan.validate import validate_fragment
 from pennon.scanner import LanceScanner
 from pennon.scanner_builder import ScannerBuilder
@@ -176,8 +177,8 @@ class LanceFragment(ArrowFragment, metaclass=Unfinished):
         """Read rows by their offsets among the live rows of the fragment, in the order given."""
         projection = plan_take_projection(self._ds.snapshot.manifest.schema, check_columns(columns))
         offsets = row_numbers(indices)
-        batch = take_fragment_offsets(self._ds.snapshot, projection, self._fragment, offsets)
-        return pa.Table.from_batches([batch])
+        take = partial(take_fragment_offsets, self._ds.snapshot, projection, self._fragment)
+        return pa.Table.from_batches(take_batches(take, offsets))
 
     def count_rows(self, filter: Any = None) -> int:
         """Return the number of rows that are not deleted and pass the filter."""

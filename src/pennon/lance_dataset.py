@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -31,7 +32,7 @@ from pennon.operation import from_table_transaction
 from pennon.scan.plan import live_row_count
 from pennon.scan.projection import plan_take_projection
 from pennon.scan.snapshot import Snapshot
-from pennon.scan.take import take_offsets, take_row_ids
+from pennon.scan.take import take_batches, take_offsets, take_row_ids
 from pennon.scan.validate import validate
 from pennon.scanner import LanceScanner as LanceScanner
 from pennon.scanner_builder import ScannerBuilder as ScannerBuilder
@@ -349,16 +350,16 @@ class LanceDataset(ArrowDataset, metaclass=Unfinished):
         Raises OutOfRangeError for a row that the table does not have.
         """
         projection = plan_take_projection(self._snapshot.manifest.schema, check_columns(columns))
-        batch = take_offsets(self._snapshot, projection, row_numbers(indices))
-        return pa.Table.from_batches([batch])
+        take = partial(take_offsets, self._snapshot, projection)
+        return pa.Table.from_batches(take_batches(take, row_numbers(indices)))
 
     def _take_rows(
         self, row_ids_or_addresses: Any, columns: list[str] | None = None, **_: Any
     ) -> pa.Table:
         """Read rows by ``_rowid``, in the order given; deleted rows are left out."""
         projection = plan_take_projection(self._snapshot.manifest.schema, check_columns(columns))
-        batch = take_row_ids(self._snapshot, projection, row_ids(row_ids_or_addresses))
-        return pa.Table.from_batches([batch])
+        take = partial(take_row_ids, self._snapshot, projection)
+        return pa.Table.from_batches(take_batches(take, row_ids(row_ids_or_addresses)))
 
     def sample(
         self,

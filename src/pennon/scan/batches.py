@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pennon.errors import ArgumentError
 from pennon.scan.fragment_reader import Chunks, one_array
 
 
@@ -22,32 +23,56 @@ class _Cutter:
         self._at = 0
         self._used = 0
 
-    def next(self, rows: int) -> pa.Array[Any]:
-        """Return the next ``rows`` values as one array."""
-        pieces = []
+    def peek(self, rows: int) -> pa.Array[Any]:
+        """Return the next ``rows`` values as one array, and stay where we are.
+
+        Raises pyarrow.ArrowInvalid if they are more than one array can hold.
+        """
+        pieces, at, used = [], self._at, self._used
         while rows:
-            chunk = self._chunks[self._at]
-            piece = chunk.slice(self._used, rows)
+            piece = self._chunks[at].slice(used, rows)
             pieces.append(piece)
             rows -= len(piece)
-            self._used += len(piece)
-            if self._used == len(chunk):
-                self._at, self._used = self._at + 1, 0
+            at, used = at + 1, 0
         return one_array(pieces)
+
+    def skip(self, rows: int) -> None:
+        """Go past the next ``rows`` values."""
+        self._used += rows
+        while self._at < len(self._chunks) and self._used >= len(self._chunks[self._at]):
+            self._used -= len(self._chunks[self._at])
+            self._at += 1
 
 
 def cut_batches(
     columns: Sequence[Chunks], rows: int, batch_rows: int, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """Yield batches of ``batch_rows`` rows, the last one with what is left."""
+    """Yield batches of ``batch_rows`` rows, the last one with what is left.
+
+    A batch has fewer rows where an array of that many would have more than 2 GiB of text or items.
+    """
     cutters = [_Cutter(chunks) for chunks in columns]
-    for first in range(0, rows, batch_rows):
-        count = min(batch_rows, rows - first)
+    while rows:
+        count = min(batch_rows, rows)
+        arrays, count = _peek(cutters, count)
+        for cutter in cutters:
+            cutter.skip(count)
+        rows -= count
         if cutters:
-            arrays = [cutter.next(count) for cutter in cutters]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
         else:
             yield empty_batch(schema, count)
+
+
+def _peek(cutters: Sequence[_Cutter], rows: int) -> tuple[list[pa.Array[Any]], int]:
+    """Return the next arrays, and how many rows of those wanted fit into them."""
+    while True:
+        try:
+            return [cutter.peek(rows) for cutter in cutters], rows
+        except pa.ArrowInvalid:
+            if rows == 1:
+                raise
+            rows = -(-rows // 2)
 
 
 def empty_batch(schema: pa.Schema, rows: int) -> pa.RecordBatch:
@@ -60,6 +85,7 @@ def rebatch(batches: Iterable[pa.RecordBatch], batch_rows: int) -> Iterator[pa.R
     """Yield batches of exactly ``batch_rows`` rows, the last one with what is left.
 
     Rows of a batch that comes from several are copied.
+    Raises ArgumentError if a column of so many rows has more than 2 GiB of text or items.
     """
     waiting: list[pa.RecordBatch] = []
     rows = 0
@@ -78,5 +104,9 @@ def rebatch(batches: Iterable[pa.RecordBatch], batch_rows: int) -> Iterator[pa.R
 def _one_batch(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     if len(batches) == 1:
         return batches[0]
-    whole = pa.Table.from_batches(batches).combine_chunks()
-    return whole.to_batches()[0]
+    try:
+        return pa.concat_batches(batches)
+    except pa.ArrowInvalid:
+        rows = sum(batch.num_rows for batch in batches)
+        message = f"{rows} rows are more than one batch can hold; choose a smaller batch_size"
+        raise ArgumentError(message) from None

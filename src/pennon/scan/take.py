@@ -7,9 +7,9 @@ the order asked, in one go over all fragments.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +28,8 @@ from pennon.scan.snapshot import Snapshot
 from pennon.scan.threads import map_all
 from pennon.table.manifest import Fragment
 
+N = TypeVar("N", Int64Array, UInt64Array)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TakeTask:
@@ -36,6 +38,20 @@ class TakeTask:
     fragment: Fragment
     live: LiveRows
     physical: Int64Array
+
+
+def take_batches(take: Callable[[N], pa.RecordBatch], numbers: N) -> list[pa.RecordBatch]:
+    """Return the rows of ``numbers`` in one batch, or in several if one cannot hold them.
+
+    An array of text or lists ends at 2 GiB, whatever the type of the column allows in a table.
+    """
+    try:
+        return [take(numbers)]
+    except pa.ArrowInvalid:
+        half = len(numbers) // 2
+        if not half:
+            raise
+    return [*take_batches(take, numbers[:half]), *take_batches(take, numbers[half:])]
 
 
 def take_offsets(snapshot: Snapshot, projection: Projection, offsets: Int64Array) -> pa.RecordBatch:

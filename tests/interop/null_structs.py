@@ -51,5 +51,3 @@ def random_struct_lists(rng: Rng, rows: int) -> pa.Array:
     )
     mask = pa.array(rng.random(rows) < 0.2)
     return pa.FixedSizeListArray.from_arrays(items, type=pa.list_(struct, 3), mask=mask)
-
-

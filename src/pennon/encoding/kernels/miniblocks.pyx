@@ -75,10 +75,11 @@ def split_chunks(
         if chunk_sizes[chunk] > data.shape[0] - positions[chunk]:
             raise FormatError(f"chunk {chunk} of a mini-block page leaves its buffer")
     levels = np.zeros(count, np.int64)
-    starts = np.zeros((level_buffers + value_buffers, count), np.int64)
-    sizes = np.zeros((level_buffers + value_buffers, count), np.int64)
-    if count == 0 or level_buffers + value_buffers == 0:
-        return levels, starts, sizes
+    cdef int buffers = level_buffers + value_buffers
+    starts = np.zeros((max(buffers, 1), count), np.int64)
+    sizes = np.zeros((max(buffers, 1), count), np.int64)
+    if count == 0:
+        return levels, starts[:buffers], sizes[:buffers]
     cdef int64_t[::1] level_view = levels
     cdef int64_t[:, ::1] start_view = starts
     cdef int64_t[:, ::1] size_view = sizes
@@ -89,4 +90,4 @@ def split_chunks(
         )
     if bad >= 0:
         raise FormatError(f"the buffers of chunk {bad} leave the {chunk_sizes[bad]} bytes it has")
-    return levels, starts, sizes
+    return levels, starts[:buffers], sizes[:buffers]

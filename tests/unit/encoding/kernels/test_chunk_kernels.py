@@ -1,0 +1,326 @@
+"""The kernels of 2.1 that take all chunks of a page, against twins that read like the format."""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from pennon.encoding.kernels import fastlanes
+from pennon.encoding.kernels.miniblocks import split_chunks
+from pennon.encoding.kernels.packed_rows import split_rows
+from pennon.encoding.kernels.runs import expand_runs, join_streams
+from pennon.encoding.kernels.strings import pick_strings
+from pennon.encoding.kernels.zipped import unzip
+from pennon.errors import FormatError
+
+ORDER = [0, 4, 2, 6, 1, 5, 3, 7]
+GAP = b"\xa5" * 3
+
+
+def numbers(values: Sequence[int]) -> np.ndarray:
+    return np.array(values, np.int64)
+
+
+def laid_out(chunks: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Put chunks into one buffer with junk between them; return it, their starts and sizes."""
+    data, starts = b"", []
+    for chunk in chunks:
+        data += GAP
+        starts.append(len(data))
+        data += chunk
+    sizes = numbers([len(chunk) for chunk in chunks])
+    return np.frombuffer(data + GAP, np.uint8), numbers(starts), sizes
+
+
+# --- headers --------------------------------------------------------------------------------------
+
+
+def split_slowly(chunk: bytes, level_buffers: int, value_buffers: int, is_large: bool) -> list:
+    """Return the number of levels and the (start, size) of each buffer of one chunk."""
+    form = "<H" + "H" * level_buffers + ("I" if is_large else "H") * value_buffers
+    levels, *sizes = struct.unpack_from(form, chunk)
+    places, at = [], -(-struct.calcsize(form) // 8) * 8
+    for size in sizes:
+        places.append((at, size))
+        at = -(-(at + size) // 8) * 8
+    return [levels, *places]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_split_chunks(seed: int) -> None:
+    chance = random.Random(seed)
+    level_buffers, value_buffers = chance.randint(0, 2), chance.randint(0, 3)
+    is_large = chance.random() < 0.5
+    form = "<H" + "H" * level_buffers + ("I" if is_large else "H") * value_buffers
+    chunks = []
+    for _ in range(chance.randint(1, 5)):
+        sizes = [chance.randint(0, 20) for _ in range(level_buffers + value_buffers)]
+        chunk = struct.pack(form, chance.randint(0, 9), *sizes)
+        for size in sizes:
+            chunk += bytes(-len(chunk) % 8) + chance.randbytes(size)
+        chunks.append(chunk + bytes(-len(chunk) % 8))
+    data, starts, sizes = laid_out(chunks)
+    levels, found, lengths = split_chunks(
+        data, starts, sizes, level_buffers, value_buffers, is_large
+    )
+    for number, chunk in enumerate(chunks):
+        wanted = split_slowly(chunk, level_buffers, value_buffers, is_large)
+        mine = [
+            (int(found[b, number] - starts[number]), int(lengths[b, number]))
+            for b in range(level_buffers + value_buffers)
+        ]
+        assert [int(levels[number]), *mine] == wanted
+
+
+@pytest.mark.parametrize(
+    ("chunk", "size"),
+    [
+        (struct.pack("<HH", 0, 9), 8),  # no room for the buffer
+        (struct.pack("<HH", 0, 1) + bytes(4), 3),  # no room for the header
+        (struct.pack("<HH", 0, 0xFFFF) + bytes(20), 24),
+    ],
+)
+def test_split_chunks_refuses(chunk: bytes, size: int) -> None:
+    data = np.frombuffer(chunk.ljust(size, b"\0"), np.uint8)
+    with pytest.raises(FormatError, match="chunk 0"):
+        split_chunks(data, numbers([0]), numbers([size]), 0, 1, is_large=False)
+
+
+def test_split_chunks_that_leave_their_buffer() -> None:
+    with pytest.raises(FormatError, match="leaves its buffer"):
+        split_chunks(np.zeros(8, np.uint8), numbers([0]), numbers([16]), 0, 1, is_large=False)
+
+
+# --- bit-packing ----------------------------------------------------------------------------------
+
+
+def pack_slowly(values: Sequence[int], width: int, bits: int) -> bytes:
+    """Pack 1024 values: lane by lane one string of bits, row r of it the values of the order."""
+    lanes = 1024 // bits
+    words = [[0] * lanes for _ in range(width)]
+    for lane in range(lanes):
+        string = 0
+        for row in range(bits):
+            value = values[16 * ORDER[row // 8] + 128 * (row % 8) + lane]
+            string |= value << (row * width)
+        for word in range(width):
+            words[word][lane] = string >> (word * bits) & ((1 << bits) - 1)
+    return b"".join(word.to_bytes(bits // 8, "little") for row in words for word in row)
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+def test_unpack_inline(bits: int) -> None:
+    chance = random.Random(bits)
+    chunks, wanted, counts = [], [], []
+    for count in (1, 1023, 1024, 1025, 0, 2050):
+        chunk = b""
+        for start in range(0, count, 1024):
+            width = chance.choice([0, 1, bits // 2 + 1, bits])
+            values = [chance.getrandbits(width) if width else 0 for _ in range(1024)]
+            chunk += width.to_bytes(bits // 8, "little") + pack_slowly(values, width, bits)
+            wanted += values[: count - start]
+        chunks.append(chunk)
+        counts.append(count)
+    data, starts, sizes = laid_out(chunks)
+    target = np.empty(sum(counts), f"u{bits // 8}")
+    fastlanes.unpack_inline(data, starts, sizes, numbers(counts), target)
+    assert target.tolist() == wanted
+    with pytest.raises(FormatError, match="packed in blocks"):
+        fastlanes.unpack_inline(data, starts, sizes - 1, numbers(counts), target)
+
+
+def test_unpack_inline_refuses_wide_bits() -> None:
+    data = np.full(4096, 33, np.uint8)
+    where = (numbers([0]), numbers([4096]), numbers([1]))
+    with pytest.raises(FormatError, match="chunk 0"):
+        fastlanes.unpack_inline(data, *where, np.empty(1, np.uint8))
+    with pytest.raises(FormatError, match="chunk 0"):
+        fastlanes.unpack_inline(data, *where, np.empty(1, np.uint16))
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+@pytest.mark.parametrize("raw_tail", [False, True])
+def test_unpack_blocks(bits: int, *, raw_tail: bool) -> None:
+    chance = random.Random(bits)
+    width = bits - 3
+    chunks, wanted, counts = [], [], [1, 1024, 1030, 2048]
+    for count in counts:
+        values = [chance.getrandbits(width) for _ in range(count)]
+        wanted += values
+        whole = count // 1024 * 1024
+        chunk = b"".join(
+            pack_slowly(values[start : start + 1024], width, bits)
+            for start in range(0, whole, 1024)
+        )
+        if raw_tail:
+            chunk += b"".join(value.to_bytes(bits // 8, "little") for value in values[whole:])
+        elif count > whole:
+            chunk += pack_slowly(values[whole:] + [0] * (1024 - count + whole), width, bits)
+        chunks.append(chunk)
+    data, starts, sizes = laid_out(chunks)
+    target = np.empty(sum(counts), f"u{bits // 8}")
+    fastlanes.unpack_blocks(data, starts, sizes, numbers(counts), width, target)
+    assert target.tolist() == wanted
+    with pytest.raises(FormatError, match="chunk 0"):
+        fastlanes.unpack_blocks(data, starts, sizes - 1, numbers(counts), width, target)
+
+
+# --- runs and streams -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+@pytest.mark.parametrize("length_bits", [8, 16, 32])
+def test_expand_runs(bits: int, length_bits: int) -> None:
+    chance = random.Random(bits * length_bits)
+    values, lengths, counts, wanted = [], [], [], []
+    for _ in range(4):
+        runs = [(chance.getrandbits(bits), chance.randint(0, 200)) for _ in range(9)]
+        expanded = [value for value, length in runs for _ in range(length)]
+        count = len(expanded) - chance.choice([0, 0, 1])  # what is too much is cut off
+        wanted += expanded[:count]
+        counts.append(count)
+        values.append(b"".join(v.to_bytes(bits // 8, "little") for v, _ in runs))
+        lengths.append(b"".join(n.to_bytes(length_bits // 8, "little") for _, n in runs))
+    target = np.empty(sum(counts), f"u{bits // 8}")
+    value_data, length_data = laid_out(values), laid_out(lengths)
+    expand_runs(*value_data, *length_data, length_bits // 8, numbers(counts), target)
+    assert target.tolist() == wanted
+    more = numbers(counts)
+    more[-1] += 300
+    large = np.empty(len(target) + 300, target.dtype)
+    with pytest.raises(FormatError, match="do not make"):
+        expand_runs(*value_data, *length_data, length_bits // 8, more, large)
+    cut = (value_data[0], value_data[1], value_data[2] - bits // 8)
+    with pytest.raises(FormatError, match="chunk 0"):
+        expand_runs(*cut, *length_data, length_bits // 8, numbers(counts), target)
+
+
+@pytest.mark.parametrize("width", [1, 2, 4, 8])
+def test_join_streams(width: int) -> None:
+    counts = [3, 0, 1, 100]
+    rows = [np.random.default_rng(n).bytes(n * width) for n in counts]
+    chunks = [b"".join(row[byte::width] for byte in range(width)) for row in rows]
+    data, starts, sizes = laid_out(chunks)
+    target = np.empty(sum(counts) * width, np.uint8)
+    join_streams(data, starts, sizes, numbers(counts), width, target)
+    assert target.tobytes() == b"".join(rows)
+    with pytest.raises(FormatError, match="chunk 0"):
+        join_streams(data, starts, sizes + 1, numbers(counts), width, target)
+
+
+# --- strings --------------------------------------------------------------------------------------
+
+
+def string_chunk(strings: Sequence[bytes], width: int) -> bytes:
+    """Return offsets from the begin of the chunk, the bytes, and junk as padding."""
+    ends = np.cumsum([(len(strings) + 1) * width, *map(len, strings)])
+    return ends.astype(f"u{width}").tobytes() + b"".join(strings) + b"H" * 3
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_pick_strings(seed: int) -> None:
+    chance = random.Random(seed)
+    width = chance.choice([4, 8])
+    lists = [
+        [chance.randbytes(chance.randint(0, 9)) for _ in range(chance.randint(0, 12))]
+        for _ in range(chance.randint(1, 6))
+    ]
+    every = [string for strings in lists for string in strings]
+    cuts = sorted(chance.choices(range(len(every) + 1), k=chance.choice([2, 4, 8])))
+    data, starts, sizes = laid_out([string_chunk(strings, width) for strings in lists])
+    counts = numbers([len(strings) for strings in lists])
+    first, last = numbers(cuts[0::2]), numbers(cuts[1::2])
+    offsets, values = pick_strings(data, starts, sizes, counts, width, first, last)
+    wanted = [s for a, b in zip(first, last, strict=True) for s in every[a:b]]
+    assert offsets.tolist() == np.cumsum([0, *map(len, wanted)]).tolist()
+    assert values.tobytes() == b"".join(wanted)
+
+
+@pytest.mark.parametrize("offsets", [[12, 13, 99], [12, 11, 15], [200, 201, 202]])
+def test_pick_strings_refuses(offsets: list[int]) -> None:
+    chunk = np.frombuffer(np.array(offsets, np.uint32).tobytes() + b"abcdef", np.uint8)
+    with pytest.raises(FormatError, match="fall or leave"):
+        pick_strings(
+            chunk, numbers([0]), numbers([18]), numbers([2]), 4, numbers([0]), numbers([2])
+        )
+
+
+def test_pick_strings_of_a_chunk_without_room() -> None:
+    with pytest.raises(FormatError, match="cannot hold 3 offsets"):
+        pick_strings(
+            np.zeros(8, np.uint8),
+            numbers([0]),
+            numbers([8]),
+            numbers([2]),
+            4,
+            numbers([0]),
+            numbers([2]),
+        )
+
+
+# --- full-zip -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_unzip(seed: int) -> None:
+    chance = random.Random(seed)
+    word, bits_def = chance.choice([(0, 0), (1, 2), (2, 9), (4, 16)])
+    size_width = chance.choice([0, 1, 2, 4, 8])
+    value_width = 0 if size_width else chance.randint(1, 9)
+    visible_to = chance.randint(0, 3) if word else 0
+    data, reps, defs, values = b"", [], [], []
+    for _ in range(chance.randint(0, 30)):
+        rep = chance.randint(0, 3) if word else 0
+        level = chance.randint(0, 3) if word else 0
+        data += (rep << bits_def | level).to_bytes(word, "little")
+        reps.append(rep)
+        defs.append(level)
+        if level > visible_to:
+            continue
+        value = chance.randbytes(value_width or chance.randint(0, 9))
+        if size_width and level:
+            value = b""
+        elif size_width:
+            data += len(value).to_bytes(size_width, "little")
+        data += value
+        values.append(value)
+    arguments = (word, bits_def, visible_to, value_width, size_width)
+    rep_levels, levels, offsets, joined = unzip(np.frombuffer(data, np.uint8), *arguments)
+    assert rep_levels.tolist() == reps
+    assert levels.tolist() == defs
+    assert joined.tobytes() == b"".join(values)
+    assert offsets.tolist() == (np.cumsum([0, *map(len, values)]).tolist() if size_width else [])
+    if len(data) > 1 and value_width != 1 and not (word == 1 and not values):
+        for cut in range(1, len(data)):
+            try:
+                found = unzip(np.frombuffer(data[:cut], np.uint8), *arguments)
+            except FormatError:
+                continue
+            assert len(found[0]) < len(reps)
+
+
+# --- packed rows ----------------------------------------------------------------------------------
+
+
+def test_split_rows() -> None:
+    rows = [(b"abcd", b"x", b"yy"), None, (b"efgh", b"", b"z" * 9)]
+    data, offsets = b"", [0]
+    for row in rows:
+        if row is not None:
+            data += row[0] + len(row[1]).to_bytes(4, "little") + row[1]
+            data += len(row[2]).to_bytes(8, "little") + row[2]
+        offsets.append(len(data))
+    table = np.frombuffer(data, np.uint8)
+    fixed, short, long = split_rows(table, numbers(offsets), numbers([4, -4, -8]))
+    assert fixed[1].tobytes() == b"abcd\0\0\0\0efgh"
+    assert (short[0].tolist(), short[1].tobytes()) == ([0, 1, 1, 1], b"x")
+    assert (long[0].tolist(), long[1].tobytes()) == ([0, 2, 2, 11], b"yy" + b"z" * 9)
+    for widths in ([4, -4], [5, -4, -8], [4, -8, -8]):
+        with pytest.raises(FormatError, match="packed row"):
+            split_rows(table, numbers(offsets), numbers(widths))
+    with pytest.raises(FormatError, match="packed rows with a field"):
+        split_rows(np.zeros(0, np.uint8), numbers([0] * 9), numbers([1 << 31]))

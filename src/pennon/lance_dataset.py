@@ -19,13 +19,12 @@ from pennon.arguments import (
     version_number,
     version_on_main,
 )
-from pennon.arrow_bases import ArrowDataset
 from pennon.commits import commit_operation
+from pennon.dataset_facts import DatasetFacts
 from pennon.errors import ArgumentError
 from pennon.fragment import LanceFragment
 from pennon.history import Version, VersionRef, describe, read_history
 from pennon.io import open_store
-from pennon.later import Unfinished, missing
 from pennon.operation import LanceOperation as LanceOperation
 from pennon.operation import Transaction as Transaction
 from pennon.operation import from_table_transaction
@@ -37,14 +36,12 @@ from pennon.scan.validate import validate
 from pennon.scanner import LanceScanner as LanceScanner
 from pennon.scanner_builder import ScannerBuilder as ScannerBuilder
 from pennon.schema.arrow import schema_to_arrow
-from pennon.schema.lance_schema import LanceSchema
-from pennon.table.storage_version import storage_version
 from pennon.table.transaction import parse_transaction, read_transaction
-from pennon.table.versions import latest_version, list_locations, read_manifest
+from pennon.table.versions import list_locations, read_manifest
 from pennon.writing import refuse
 
 
-class LanceDataset(ArrowDataset, metaclass=Unfinished):
+class LanceDataset(DatasetFacts):
     """One version of a table.  It pickles, and may be shared by threads."""
 
     def __init__(
@@ -127,89 +124,12 @@ class LanceDataset(ArrowDataset, metaclass=Unfinished):
         """Return the number of rows."""
         return self.count_rows()
 
-    # What it is
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """Return the version as Pennon's own functions take it."""
-        return self._snapshot
-
-    @property
-    def uri(self) -> str:
-        """Return the place, as it was given."""
-        return self._uri
-
-    @property
-    def version(self) -> int:
-        """Return the number of this version."""
-        return self._snapshot.manifest.version
-
-    @property
-    def latest_version(self) -> int:
-        """Return the number of the table's newest version, asked of the store now."""
-        return latest_version(self._snapshot.store)
-
     @property
     def schema(self) -> pa.Schema:
         """Return the schema, as scans show it."""
         if self._default_scan_options:
             return self.scanner().projected_schema
         return schema_to_arrow(self._snapshot.manifest.schema)
-
-    @property
-    def lance_schema(self) -> LanceSchema:
-        """Return the schema with field ids."""
-        return LanceSchema(self._snapshot.manifest.schema)
-
-    def __getattr__(self, name: str) -> Any:
-        """Say of an absent attribute whether pylance has it."""
-        return missing("LanceDataset", name)
-
-    @property
-    def data_storage_version(self) -> str:
-        """Return the file version that new data files get."""
-        return str(storage_version(self._snapshot.manifest))
-
-    @property
-    def has_stable_row_ids(self) -> bool:
-        """Tell whether rows keep their ids when they move."""
-        return self._snapshot.manifest.has_stable_row_ids
-
-    @property
-    def max_field_id(self) -> int:
-        """Return the highest field id in the schema and the data files, -1 if there is none."""
-        manifest = self._snapshot.manifest
-        in_files = (i for f in manifest.fragments for file in f.files for i in file.field_ids)
-        return max([-1, *in_files, *(field.id for field in manifest.schema.walk())])
-
-    @property
-    def has_index(self) -> bool:
-        """Tell whether the version has indices."""
-        return bool(self._snapshot.manifest.indices)
-
-    @property
-    def metadata(self) -> dict[str, str]:
-        """Return the table's own metadata."""
-        return dict(self._snapshot.manifest.table_metadata)
-
-    @property
-    def schema_metadata(self) -> dict[str, str]:
-        """Return the schema's metadata as text."""
-        metadata = self._snapshot.manifest.schema.metadata
-        return {key: bytes(value).decode(errors="replace") for key, value in metadata.items()}
-
-    @property
-    def initial_storage_options(self) -> dict[str, str] | None:
-        """Return the storage options that the table was opened with."""
-        return self._storage_options
-
-    def latest_storage_options(self) -> dict[str, str] | None:
-        """Return the storage options; they do not change."""
-        return self._storage_options
-
-    def config(self) -> dict[str, str]:
-        """Return the table's config."""
-        return dict(self._snapshot.manifest.config)
 
     # Scans
 

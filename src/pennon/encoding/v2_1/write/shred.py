@@ -18,11 +18,12 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pennon.encoding.kernels.shred import add_items, add_lists
 from pennon.encoding.v2_0.binary import arrow_offsets
 from pennon.encoding.v2_0.encoded import as_bytes
-from pennon.encoding.v2_1.layouts import Layer, Layers
+from pennon.encoding.v2_1.layouts import Layer, Layers, max_visible
 from pennon.encoding.v2_1.page import LevelArray, Levels
 from pennon.encoding.v2_1.write.leaf_values import without_null_items
 
@@ -51,7 +52,18 @@ def shred(array: pa.Array, depth: int) -> Shredded:
     if isinstance(array, pa.DictionaryArray):
         array = without_null_items(array)
     work.add_validity(array)
-    return Shredded(work.levels(), array)
+    levels = work.levels()
+    return Shredded(levels, _with_outer_nulls(array, levels))
+
+
+def _with_outer_nulls(values: pa.Array, levels: Levels) -> pa.Array:
+    """Return values that are NULL also where a struct around them is."""
+    if levels.definition is None or Layer.NULLABLE_ITEM not in levels.layers[1:]:
+        return values
+    valid = levels.definition[levels.definition <= max_visible(levels.layers)] == 0
+    if int(valid.sum()) + values.null_count == len(values):
+        return values
+    return pc.if_else(pa.array(valid), values, pa.scalar(None, values.type))
 
 
 def _count_lists(kind: pa.DataType, depth: int) -> int:
@@ -73,6 +85,8 @@ class _Shredder:
         self._layers: list[Layer] = []
         self._marks: list[int] = []
         self._next_mark = 1
+        self._in_null = False
+        """Whether some slots of the next layer lie in structs that are NULL."""
 
     def add_validity(self, array: pa.Array) -> None:
         """Add the layer of values or structs that may be NULL."""
@@ -81,6 +95,7 @@ class _Shredder:
             definition = self._open_definition(len(array))
             validity = _validity(array)
             nulls = add_items(definition, validity, _bit_offset(array), self._next_mark)
+        self._in_null = self._in_null or nulls > 0
         self._add_layer(Layer.NULLABLE_ITEM if nulls else Layer.ALL_VALID_ITEM, [bool(nulls)])
 
     def add_struct(self, array: pa.StructArray) -> pa.Array:
@@ -105,7 +120,11 @@ class _Shredder:
             empty_mark,
         )
         self._lists_left -= 1
-        self._add_layer(_LIST_LAYER[nulls > 0, empty > 0], [empty > 0, nulls > 0])
+        # Lists in a NULL struct count as NULL: readers take what is outside a layer of lists without
+        # NULL and empty ones for NULL items.
+        has_nulls = nulls > 0 or self._in_null
+        self._in_null = False
+        self._add_layer(_LIST_LAYER[has_nulls, empty > 0], [empty > 0, has_nulls])
         items = array.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
         return _without_hidden(items, array, before, offsets) if hidden else items
 
@@ -152,4 +171,10 @@ def _without_hidden(
     """Return the items of lists that are valid and not within something that is NULL."""
     shown = before[before & _CLOSED == 0] == 0
     shown &= array.is_valid().to_numpy(zero_copy_only=False)
-    return items.filter(pa.array(np.repeat(shown, np.diff(offsets))))
+    kept = np.repeat(shown, np.diff(offsets))
+    if not pa.types.is_fixed_size_list(items.type):
+        return items.filter(pa.array(kept))
+    # Arrow filters lists of lists of fixed size wrongly, or crashes (pyarrow 26).
+    borders = np.flatnonzero(np.diff(kept, prepend=False, append=False)).reshape(-1, 2)
+    parts = [items.slice(start, end - start) for start, end in borders.tolist()]
+    return pa.concat_arrays(parts) if parts else items.slice(0, 0)

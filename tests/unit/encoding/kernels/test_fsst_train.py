@@ -1,0 +1,105 @@
+"""FSST tables and codes: against a twin that tries the symbols one after the other."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from pennon.encoding.kernels.fsst import decode_fsst
+from pennon.encoding.kernels.fsst_train import count_symbols, encode_symbols
+from pennon.encoding.v2_0.fsst import parse_symbol_table
+from pennon.encoding.v2_1.write.blocks import StringValues
+from pennon.encoding.v2_1.write.symbols import encode_with, is_noise, sample_ratio, train
+
+SYMBOLS = [b"a", b"b", b"ab", b"abc", b"abcde", b"abcdef", b"abcdefgh", b"\0", b"\0\0\0", b"zz"]
+
+
+def table(symbols: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
+    numbers = [int.from_bytes(symbol, "little") for symbol in symbols]
+    return np.array(numbers, np.uint64), np.array([len(s) for s in symbols], np.uint8)
+
+
+def strings(values: list[bytes]) -> StringValues:
+    offsets = np.cumsum([0, *map(len, values)]).astype(np.int64)
+    return StringValues(offsets, np.frombuffer(b"".join(values), np.uint8), 4)
+
+
+def slow_encode(text: bytes, symbols: list[bytes]) -> bytes:
+    """Take the longest symbol that fits, or escape a byte."""
+    codes = b""
+    while text:
+        fitting = [s for s in symbols if text.startswith(s)]
+        if fitting:
+            best = max(fitting, key=len)
+            codes += bytes([symbols.index(best)])
+            text = text[len(best) :]
+        else:
+            codes += b"\xff" + text[:1]
+            text = text[1:]
+    return codes
+
+
+def test_codes_are_those_of_the_longest_symbols() -> None:
+    chance = random.Random(7)
+    values = [
+        bytes(chance.choice(b"abcdefgh\0zx") for _ in range(chance.randrange(20)))
+        for _ in range(300)
+    ]
+    values += [b"abcdefgh" * 3, b"abcdefg", b"ab", b"", b"\0" * 9]
+    made = strings(values)
+    codes, ends = encode_symbols(made.data, made.offsets, *table(SYMBOLS))
+    got = [codes[a:b].tobytes() for a, b in pairwise(ends)]
+    assert got == [slow_encode(value, SYMBOLS) for value in values]
+
+
+def test_offsets_and_tables_are_checked() -> None:
+    data = np.zeros(4, np.uint8)
+    with pytest.raises(ValueError, match="leave"):
+        encode_symbols(data, np.array([0, 5], np.int64), *table([b"a"]))
+    with pytest.raises(ValueError, match="fall"):
+        encode_symbols(data, np.array([0, 3, 2, 4], np.int32), *table([b"a"]))
+    with pytest.raises(ValueError, match="255"):
+        encode_symbols(data, np.array([0, 4], np.int64), *table([bytes([i]) for i in range(256)]))
+    with pytest.raises(ValueError, match="bytes"):
+        count_symbols(data, np.array([0, 4]), np.zeros(1, np.uint64), np.array([9], np.uint8), 1)
+
+
+def test_candidates_are_symbols_and_neighbours_with_what_they_save() -> None:
+    made = strings([b"abab", b"ab"])
+    found = count_symbols(made.data, made.offsets, *table([]), 1)
+    saved = {
+        int(symbol).to_bytes(8, "little")[:length]: gain
+        for symbol, length, gain in zip(*(part.tolist() for part in found), strict=True)
+    }
+    assert saved == {b"a": 3 * 8, b"b": 3 * 8, b"ab": 3 * 2, b"ba": 1 * 2}
+
+
+@pytest.mark.parametrize("count", [1, 3, 5000])
+def test_trained_codes_decode_to_the_strings(count: int) -> None:
+    values = [f"https://example.com/{n * 7919 % 1000}/index.html".encode() for n in range(count)]
+    made = strings(values)
+    found = train(made)
+    coded = encode_with(made, found)
+    parsed = parse_symbol_table(found.serialize())
+    assert parsed is not None
+    data, ends = decode_fsst(coded.data, coded.offsets, parsed.symbols, parsed.lengths)
+    assert data.tobytes() == b"".join(values)
+    assert ends.tolist() == made.offsets.tolist()
+    assert len(found.serialize()) == 2312
+
+
+def test_equal_strings_give_equal_tables_and_text_shrinks_to_a_third() -> None:
+    made = strings([f"user{n % 97}@mail{n % 13}.example.org".encode() for n in range(20_000)])
+    found, again = train(made), train(made)
+    assert found.serialize() == again.serialize()
+    assert sample_ratio(made, found) < 1 / 3
+    assert len(encode_with(made, found).data) < made.size_bytes / 3
+
+
+def test_random_bytes_are_noise_and_text_is_not() -> None:
+    rng = np.random.default_rng(3)
+    assert is_noise(strings([rng.bytes(4000) for _ in range(20)]))
+    assert not is_noise(strings([b"plain text, plain words"] * 100))

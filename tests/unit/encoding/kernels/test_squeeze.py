@@ -1,0 +1,78 @@
+"""Run lengths, byte streams and values under NULLs against plain twins."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+import numpy as np
+import pytest
+
+from pennon.encoding.kernels.squeeze import count_runs, encode_runs, fill_nulls, split_streams
+
+WORDS = [np.uint8, np.uint16, np.uint32, np.uint64]
+
+
+def slow_runs(values: list[int]) -> list[tuple[int, int]]:
+    """Return values and lengths; what is longer than 255 is several runs."""
+    runs = []
+    for value, group in groupby(values):
+        left = len(list(group))
+        while left:
+            runs.append((value, min(left, 255)))
+            left -= min(left, 255)
+    return runs
+
+
+@pytest.mark.parametrize("dtype", WORDS)
+@pytest.mark.parametrize("spread", [1, 3, 40, 300])
+def test_runs_of_each_chunk_are_what_the_twin_says(dtype: type, spread: int) -> None:
+    rng = np.random.default_rng(spread)
+    values = np.repeat(rng.integers(0, 200, 9000 // spread), spread).astype(dtype)
+    found, lengths, counts, runs = encode_runs(values, 4096, 2000)
+    assert counts.sum() == len(values)
+    at = run = 0
+    for count, size in zip(counts.tolist(), runs.tolist(), strict=True):
+        pairs = zip(
+            found[run : run + size].tolist(), lengths[run : run + size].tolist(), strict=True
+        )
+        assert list(pairs) == slow_runs(values[at : at + count].tolist())
+        assert size * (np.dtype(dtype).itemsize + 1) <= 2000
+        at, run = at + count, run + size
+    assert all(count & (count - 1) == 0 and count <= 4096 for count in counts[:-1].tolist())
+    assert count_runs(values) == len(list(groupby(values.tolist())))
+
+
+def test_a_chunk_is_the_largest_power_of_two_that_fits() -> None:
+    values = np.arange(100, dtype=np.uint8)
+    _, _, counts, _ = encode_runs(values, 4096, 2 * 40)
+    assert counts.tolist() == [32, 32, 36]
+    _, _, counts, _ = encode_runs(np.zeros(5000, np.uint8), 4096, 1000)
+    assert counts.tolist() == [4096, 904]
+    with pytest.raises(ValueError, match="room"):
+        encode_runs(values, 4096, 1)
+
+
+def test_no_values_have_no_runs() -> None:
+    empty = np.empty(0, np.uint32)
+    assert count_runs(empty) == 0
+    assert [len(part) for part in encode_runs(empty, 4096, 100)] == [0, 0, 0, 0]
+
+
+def test_streams_hold_one_byte_of_all_values_of_a_chunk() -> None:
+    data = np.arange(24, dtype=np.uint8)
+    split = split_streams(data, 4, np.array([4, 2]))
+    first = data[:16].reshape(4, 4).T.tobytes()
+    assert split.tobytes() == first + data[16:].reshape(2, 4).T.tobytes()
+    with pytest.raises(ValueError, match="divide"):
+        split_streams(data, 4, np.array([4, 3]))
+
+
+@pytest.mark.parametrize("offset", [0, 3])
+def test_null_becomes_the_value_before_it(offset: int) -> None:
+    valid = np.array([0, 0, 1, 0, 1, 1, 0], bool)
+    bits = np.packbits(np.concatenate([np.ones(offset, bool), valid]), bitorder="little")
+    values = np.array([9, 9, 1, 9, 2, 3, 9], np.uint16)
+    assert fill_nulls(values, bits, offset).tolist() == [1, 1, 1, 1, 2, 3, 3]
+    assert fill_nulls(values, np.zeros(2, np.uint8), 0).tolist() == [0] * 7
+    with pytest.raises(ValueError, match="bitmap"):
+        fill_nulls(values, bits, 10)

@@ -17,6 +17,7 @@ import numpy as np
 
 from pennon.encoding.block import Block
 from pennon.encoding.kernels.miniblocks import split_chunks
+from pennon.encoding.kernels.rowplaces import place_rows
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps
@@ -180,9 +181,7 @@ def _places(touched: _Touched, rows: Rows, stored: _Stored) -> tuple[Rows, Rows]
             raise FormatError(message)
         items = _flat_items(touched, rows)
         return items, items
-    visible = _visible_before(touched, stored)
-    places = _row_levels(touched, rows, stored)
-    return places, Rows.ranges(visible[places.starts], visible[places.ends])
+    return _row_places(touched, rows, stored.rep, stored)
 
 
 def _flat_items(touched: _Touched, rows: Rows) -> Rows:
@@ -197,57 +196,26 @@ def _flat_items(touched: _Touched, rows: Rows) -> Rows:
     return Rows.ranges(starts + shift[low], ends + shift[high])
 
 
-def _visible_before(touched: _Touched, stored: _Stored) -> Int64Array:
-    """Return how many values lie in front of each level, and how many there are.
-
-    Raises FormatError unless each chunk has as many levels with a value as it has values.
-    """
-    total = int(stored.counts.sum())
-    borders = np.concatenate([np.zeros(1, np.int64), np.cumsum(stored.counts)])
-    if stored.definition is None:
-        before = np.arange(total + 1, dtype=np.int64)
-    else:
-        seen = stored.definition <= max_visible(touched.layout.layers)
-        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(seen, dtype=np.int64)])
-    if (np.diff(before[borders]) != touched.counts).any():
-        message = "chunks whose levels stand for more or fewer values than they have"
-        raise FormatError(message)
-    return before
-
-
-def _row_levels(touched: _Touched, rows: Rows, stored: _Stored) -> Rows:
-    """Return the levels of ``rows``, as ranges of all that were read.
-
-    Raises FormatError unless as many rows begin in each chunk as the index says.
-    """
-    index, chunks = touched.index, touched.chunks
-    begins = np.flatnonzero(stored.rep == max_repetition(touched.layout.layers))
-    borders = np.concatenate([np.zeros(1, np.int64), np.cumsum(stored.counts)])
-    before = np.searchsorted(begins, borders)
-    if (np.diff(before) != index.first_rows[chunks + 1] - index.first_rows[chunks]).any():
-        message = "chunks in which other rows begin than the row index says"
-        raise FormatError(message)
+def _row_places(
+    touched: _Touched, rows: Rows, rep: LevelArray, stored: _Stored
+) -> tuple[Rows, Rows]:
+    """Return which of the levels that were read belong to ``rows``, and which of the values."""
+    index, chunks, layers = touched.index, touched.chunks, touched.layout.layers
+    follows = np.ones(len(chunks), np.uint8)
+    follows[:1] = 0
+    follows[1:] = chunks[1:] == chunks[:-1] + 1
     wanted = rows.starts < rows.ends
-    first, last = rows.starts[wanted], rows.ends[wanted] - 1
-    low = _number_of_begin(index, chunks, before, first)
-    high = _number_of_begin(index, chunks, before, last)
-    follows = np.append(begins, borders[-1])[high + 1]
-    run_ends = _run_ends(chunks, borders)
-    owner = np.searchsorted(before, high, side="right") - 1
-    return Rows.ranges(begins[low], np.minimum(follows, run_ends[owner]))
-
-
-def _number_of_begin(
-    index: ChunkIndex, chunks: Int64Array, before: Int64Array, rows: Int64Array
-) -> Int64Array:
-    """Return which of the begins that were read are those of ``rows``."""
-    first_rows = index.first_rows[chunks]
-    owner = np.searchsorted(first_rows, rows, side="right") - 1
-    return cast("Int64Array", before[owner] + rows - first_rows[owner])
-
-
-def _run_ends(chunks: Int64Array, borders: Int64Array) -> Int64Array:
-    """Return, for each chunk, the level at which the run of neighbouring chunks ends."""
-    ends_run = np.append(chunks[1:] != chunks[:-1] + 1, [True])
-    stops = np.flatnonzero(ends_run)
-    return borders[stops[np.searchsorted(stops, np.arange(len(chunks)))] + 1]
+    first, last, low, high = place_rows(
+        rep,
+        stored.definition,
+        max_repetition(layers),
+        max_visible(layers),
+        stored.counts,
+        touched.counts,
+        index.first_rows[chunks],
+        index.first_rows[chunks + 1],
+        follows,
+        rows.starts[wanted],
+        rows.ends[wanted],
+    )
+    return Rows.ranges(first, last), Rows.ranges(low, high)

@@ -27,7 +27,7 @@ from pennon.file.v2_1.nest import merge, nest, show
 from pennon.file.v2_1.tree import Path, Tree, column_index, column_rows
 from pennon.file.wire import Column, Page, parse_page_layout
 from pennon.ranges import Extent, Gather
-from pennon.schema.arrow import field_to_arrow
+from pennon.schema.arrow import field_to_arrow, storage_field
 from pennon.schema.field import Field
 from pennon.units import FieldId
 
@@ -57,7 +57,7 @@ def _read_tree(
     columns = yield from file.read_columns([column_index(path, column_of) for path in paths])
     pairs = zip(paths, columns, strict=True)
     leaves = yield from together(
-        [_read_leaf(_Leaf(file, column_of, path, column), rows) for path, column in pairs]
+        [_read_leaf(_Leaf.of(file, column_of, path, column), rows) for path, column in pairs]
     )
     shown = field_to_arrow(field).type
     return [show(array, shown) for array in merge(tree, leaves)]
@@ -68,46 +68,49 @@ class _Leaf:
     """A column, and the way to it in the schema."""
 
     file: DataFile
-    column_of: Mapping[FieldId, int]
     path: Path
     column: Column
+    node: Node
+    stored: pa.DataType
+    factor: int
+    """How many rows of the column a row of the file is."""
 
-    @property
-    def node(self) -> Node:
-        """Return the place for messages; a row of the file may be several rows of the column."""
-        name = ".".join(field.name for field in self.path)
-        total = self.file.num_rows * column_rows(self.path)
-        return Node(self.file, self.column_of, name, total)
+    @classmethod
+    def of(
+        cls, file: DataFile, column_of: Mapping[FieldId, int], path: Path, column: Column
+    ) -> _Leaf:
+        """Return the leaf at the end of ``path``."""
+        factor = column_rows(path)
+        name = ".".join(field.name for field in path)
+        node = Node(file, column_of, name, file.num_rows * factor)
+        return cls(file, path, column, node, storage_field(path[-1]).type, factor)
 
 
 def _read_leaf(leaf: _Leaf, rows: Rows) -> Steps[list[pa.Array]]:
     """Return the steps that read a column: one array of the whole path for each page touched."""
-    node = leaf.node
-    node.check_total(leaf.column)
-    factor = column_rows(leaf.path)
-    wanted = rows if factor == 1 else rows.scaled(factor)
-    pages = pages_of(node, leaf.column, wanted)
-    return together([_read_page(leaf, node, number, part) for number, part in pages])
+    leaf.node.check_total(leaf.column)
+    wanted = rows if leaf.factor == 1 else rows.scaled(leaf.factor)
+    pages = pages_of(leaf.node, leaf.column, wanted)
+    return together([_read_page(leaf, number, part) for number, part in pages])
 
 
-def _read_page(leaf: _Leaf, node: Node, number: int, rows: Rows) -> Steps[pa.Array]:
+def _read_page(leaf: _Leaf, number: int, rows: Rows) -> Steps[pa.Array]:
     """Return the steps that read rows of one page."""
     page = leaf.column.pages[number]
     try:
         layout = yield from _layout(page)
-        buffers = page_buffers(node, leaf.column, page)
+        buffers = page_buffers(leaf.node, leaf.column, page)
         slot = Slot(leaf.file.search_cache, (leaf.column.index, number))
         values = yield from read_page(layout, buffers, rows, slot)
         if isinstance(layout, BlobPage) and leaf.path[-1].logical_type != "struct":
             blobs = blobs_of(values.values, layout.layers)
             values = yield from _read_blobs(blobs, leaf.file.source.size_bytes)
-        factor = column_rows(leaf.path)
-        if rows.count % factor:
-            message = f"a page that ends within a fixed-size list of {factor} items"
+        if rows.count % leaf.factor:
+            message = f"a page that ends within a fixed-size list of {leaf.factor} items"
             raise FormatError(message)
-        return nest(values, leaf.path, rows.count // factor)
+        return nest(values, leaf.path, leaf.stored, rows.count // leaf.factor)
     except LanceError as error:
-        raise error.located(node.place(page, number)) from error.__cause__
+        raise error.located(leaf.node.place(page, number)) from error.__cause__
 
 
 def _layout(page: Page) -> Steps[Layout]:

@@ -23,14 +23,14 @@ from pennon.schema.arrow import storage_field
 from pennon.schema.field import Field
 
 
-def nest(page: PageValues, path: Path, rows: int) -> pa.Array:
+def nest(page: PageValues, path: Path, stored: pa.DataType, rows: int) -> pa.Array:
     """Return ``rows`` rows of the field at the top of ``path``, with the leaf at its end only.
 
-    Raises FormatError if the page's layers are not those of the path.
+    ``stored`` is the leaf's type without extension types.  Raises FormatError if the page's layers are not those of the path.
     """
     unraveler = Unraveler(_full_levels(page.levels, path))
     validity = unraveler.validity(page.values.rows)
-    array = leaf_array(page, validity, storage_field(path[-1]).type)
+    array = leaf_array(page, validity, stored)
     for field in reversed(path[:-1]):
         array = _around(unraveler, field, array)
     unraveler.check_done()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import struct
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from pennon.encoding.kernels import fastlanes
 from pennon.encoding.kernels.miniblocks import split_chunks
 from pennon.encoding.kernels.packed_rows import split_rows
+from pennon.encoding.kernels.rowplaces import place_rows
 from pennon.encoding.kernels.runs import expand_runs, join_streams
 from pennon.encoding.kernels.strings import pick_strings
 from pennon.encoding.kernels.zipped import unzip
@@ -58,9 +60,9 @@ def test_split_chunks(seed: int) -> None:
     form = "<H" + "H" * level_buffers + ("I" if is_large else "H") * value_buffers
     chunks = []
     for _ in range(chance.randint(1, 5)):
-        sizes = [chance.randint(0, 20) for _ in range(level_buffers + value_buffers)]
-        chunk = struct.pack(form, chance.randint(0, 9), *sizes)
-        for size in sizes:
+        given = [chance.randint(0, 20) for _ in range(level_buffers + value_buffers)]
+        chunk = struct.pack(form, chance.randint(0, 9), *given)
+        for size in given:
             chunk += bytes(-len(chunk) % 8) + chance.randbytes(size)
         chunks.append(chunk + bytes(-len(chunk) % 8))
     data, starts, sizes = laid_out(chunks)
@@ -115,7 +117,9 @@ def pack_slowly(values: Sequence[int], width: int, bits: int) -> bytes:
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])
 def test_unpack_inline(bits: int) -> None:
     chance = random.Random(bits)
-    chunks, wanted, counts = [], [], []
+    chunks: list[bytes] = []
+    wanted: list[int] = []
+    counts: list[int] = []
     for count in (1, 1023, 1024, 1025, 0, 2050):
         chunk = b""
         for start in range(0, count, 1024):
@@ -324,3 +328,52 @@ def test_split_rows() -> None:
             split_rows(table, numbers(offsets), numbers(widths))
     with pytest.raises(FormatError, match="packed rows with a field"):
         split_rows(np.zeros(0, np.uint8), numbers([0] * 9), numbers([1 << 31]))
+
+
+# --- rows -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_place_rows(seed: int) -> None:
+    """Rows of random levels, cut into chunks anywhere between values, some chunks left out."""
+    chance = random.Random(seed)
+    rows = [
+        [chance.choice([0, 0, 0, 3]) for _ in range(chance.randint(1, 6))]
+        for _ in range(chance.randint(1, 25))
+    ]
+    levels = [(1 if n == 0 else 0, level) for row in rows for n, level in enumerate(row)]
+    borders = sorted({0, len(levels), *chance.sample(range(len(levels) + 1), min(len(levels), 4))})
+    begins = list(np.cumsum([0, *map(len, rows)]))
+    wanted = [
+        (start, min(start + chance.randint(1, 3), len(rows)))
+        for start in sorted(chance.sample(range(len(rows)), min(len(rows), 4)))
+    ]
+    ranges = [r for n, r in enumerate(wanted) if n == 0 or r[0] >= max(e for _, e in wanted[:n])]
+    chunks = list(pairwise(borders))
+    needed = [
+        c
+        for c, (low, high) in enumerate(chunks)
+        if any(begins[start] < high and begins[end] > low for start, end in ranges)
+    ]
+    stored = [levels[at] for c in needed for at in range(*chunks[c])]
+    places = [at for c in needed for at in range(*chunks[c])]
+    rep, definition = (np.array(each, np.uint16) for each in zip(*stored, strict=True))
+    tables = (
+        numbers([chunks[c][1] - chunks[c][0] for c in needed]),
+        numbers([sum(levels[at][1] == 0 for at in range(*chunks[c])) for c in needed]),
+        numbers([sum(begin < chunks[c][0] for begin in begins[:-1]) for c in needed]),
+        numbers([sum(begin < chunks[c][1] for begin in begins[:-1]) for c in needed]),
+        np.array([n > 0 and needed[n - 1] == c - 1 for n, c in enumerate(needed)], np.uint8),
+    )
+    first, last = (numbers(each) for each in zip(*ranges, strict=True))
+    found = place_rows(rep, definition, 1, 2, *tables, first, last)
+    for number, (start, end) in enumerate(ranges):
+        low, high = places.index(begins[start]), places.index(begins[end] - 1) + 1
+        assert [int(each[number]) for each in found[:2]] == [low, high]
+        values = [sum(level == 0 for level in definition[:at]) for at in (low, high)]
+        assert [int(each[number]) for each in found[2:]] == values
+    for table in (1, 3):
+        tables[table][-1] += 1
+        with pytest.raises(FormatError, match="chunks"):
+            place_rows(rep, definition, 1, 2, *tables, first, last)
+        tables[table][-1] -= 1

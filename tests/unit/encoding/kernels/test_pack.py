@@ -52,7 +52,7 @@ def test_blocks_with_their_own_widths_unpack_again(dtype: type, count: int) -> N
     blocks = [values[start : start + 1024] for start in range(0, count, 1024)]
     assert widths.tolist() == [int(block.max()).bit_length() for block in blocks]
     data, sizes = pack_inline(values, widths)
-    again = np.empty(count, dtype)
+    again: np.ndarray = np.empty(count, dtype)
     counts = np.array([len(block) for block in blocks], np.int64)
     unpack_inline(data, np.cumsum(sizes) - sizes, sizes, counts, again)
     assert again.tolist() == values.tolist()

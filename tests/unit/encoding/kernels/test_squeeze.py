@@ -27,7 +27,7 @@ def slow_runs(values: list[int]) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("spread", [1, 3, 40, 300])
 def test_runs_of_each_chunk_are_what_the_twin_says(dtype: type, spread: int) -> None:
     rng = np.random.default_rng(spread)
-    values = np.repeat(rng.integers(0, 200, 9000 // spread), spread).astype(dtype)
+    values: np.ndarray = np.repeat(rng.integers(0, 200, 9000 // spread), spread).astype(dtype)
     found, lengths, counts, runs = encode_runs(values, 4096, 2000)
     assert counts.sum() == len(values)
     at = run = 0

@@ -16,6 +16,7 @@ from pennon.encoding.v2_0.fixed_size_list import items_of
 from pennon.encoding.v2_0.flat import validity_of, values_of
 from pennon.encoding.v2_1.write.blocks import (
     WORD_TYPES,
+    Bytes,
     DictionaryValues,
     FixedValues,
     ListLayer,
@@ -83,8 +84,16 @@ def _lists(array: pa.FixedSizeListArray) -> ListValues:
         array = items_of(array)
         if isinstance(array, pa.ExtensionArray):
             array = array.storage
-        layers.append(ListLayer(dimension, validity_of(array) if array.null_count else None))
+        layers.append(ListLayer(dimension, _item_validity(array)))
+    if pa.types.is_null(array.type):
+        return ListValues(rows, tuple(layers), FixedValues(len(array), 0, np.empty(0, np.uint8)))
     return ListValues(rows, tuple(layers), fixed_values(array))
+
+
+def _item_validity(items: pa.Array) -> Bytes | None:
+    if pa.types.is_null(items.type):
+        return np.zeros((len(items) + 7) // 8, np.uint8)
+    return validity_of(items) if items.null_count else None
 
 
 def _rows(array: pa.StructArray) -> RowValues:

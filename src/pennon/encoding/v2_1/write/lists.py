@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pennon.encoding.kernels.nulls import copy_bits
-from pennon.encoding.v2_1.encodings import Encoding, FixedSizeList, Flat
+from pennon.encoding.v2_1.encodings import Constant, Encoding, FixedSizeList, Flat
 from pennon.encoding.v2_1.write.blocks import Bytes, Chunked, ListValues, Single
 from pennon.encoding.v2_1.write.fixed import even_counts, values_per_chunk
 from pennon.errors import UnsupportedError
@@ -15,9 +15,9 @@ from pennon.ranges import Int64Array
 def chunk_lists(values: ListValues) -> Chunked | None:
     """Return chunks of whole lists, with a buffer of validity for each layer that has NULLs.
 
-    Returns None if a list is too wide for chunks.
+    Returns None if a list is too wide for chunks, or has items of the type null.
     """
-    per_chunk = values_per_chunk(_row_bits(values))
+    per_chunk = values_per_chunk(_row_bits(values)) if values.items.bits else 0
     if per_chunk == 0:
         return None
     counts = even_counts(values.count, per_chunk)
@@ -43,7 +43,8 @@ def _row_bits(values: ListValues) -> int:
 
 
 def _encoding(values: ListValues) -> Encoding:
-    encoding: Encoding = Flat(values.items.bits)
+    bits = values.items.bits
+    encoding: Encoding = Flat(bits) if bits else Constant(None)
     for layer in reversed(values.layers):
         encoding = FixedSizeList(layer.dimension, layer.validity is not None, encoding)
     return encoding

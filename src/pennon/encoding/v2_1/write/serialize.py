@@ -126,11 +126,16 @@ def _rows(encoding: e.PackedStruct) -> pb.CompressiveEncoding:
     return pb.CompressiveEncoding(packed_struct=inner)
 
 
+def _null(encoding: e.Constant) -> pb.CompressiveEncoding:
+    return pb.CompressiveEncoding(constant=pb.Constant(value=encoding.value))
+
+
 _MAKERS: Final[Mapping[type[Any], Callable[[Any], pb.CompressiveEncoding]]] = {
     e.Flat: lambda x: pb.CompressiveEncoding(flat=pb.Flat(bits_per_value=x.bits_per_value)),
     e.Variable: lambda x: pb.CompressiveEncoding(
         variable=pb.Variable(offsets=_encoding(x.offsets))
     ),
+    e.Constant: _null,
     e.OutOfLineBitpacking: _packed,
     e.InlineBitpacking: _inline,
     e.Fsst: lambda x: pb.CompressiveEncoding(

@@ -1,0 +1,253 @@
+"""Data files of version 2.1 that we write: read by the oracle and by us, and no larger than its own."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pennon.encoding.v2_1 import encodings as e
+from pennon.encoding.v2_1.layouts import BlobPage, ConstantPage, FullZip, MiniBlock
+from pennon.errors import UnsupportedError
+from pennon.file import LanceFileReader
+from pennon.file.reader import DataFile
+from pennon.file.wire import Direct, parse_page_layout
+from pennon.file.writer import DataFileWriter
+from pennon.io import open_store
+from pennon.schema.arrow import schema_from_arrow
+from pennon.schema.version import V2_1
+from tests.interop.equality import difference
+from tests.interop.null_structs import with_null_structs
+from tests.interop.oracle import Oracle, OracleError
+from tests.interop.random_arrays import NULLS, random_array
+from tests.interop.random_tables import as_lance_reads
+from tests.interop.random_types import random_type
+from tests.interop.test_matrix_2_0 import TYPES
+from tests.interop.test_sizes import _columns
+
+SIZES = [1, 100, 1023, 1024, 1025, 2049, 4095, 4096, 4097, 9000]
+INDICES = [0, 5, 99, 1022, 1023, 1024, 2048, 4096, 8999]
+LARGEST_RATIO = 1.01
+KEY = "lance-encoding:"
+
+
+def write(path: Path, table: pa.Table, batch_rows: int | None = None, **options: Any) -> int:
+    """Write a table to one data file of version 2.1; return its size in bytes."""
+    sink = open_store(path.parent).open_writer(path.name)
+    schema = schema_from_arrow(table.schema)
+    with DataFileWriter(sink, schema, version=V2_1, **options) as writer:
+        for batch in table.to_batches(max_chunksize=batch_rows):
+            writer.write(batch)
+    return path.stat().st_size
+
+
+def classes_in(path: Path) -> set[type]:
+    """Return the layouts and encodings that a file's pages have."""
+    file = DataFile.open(open_store(path.parent).open(path.name))
+    found: set[type] = set()
+    for column in file.columns():
+        for page in column.pages:
+            assert isinstance(page.encoding, Direct)
+            found |= set(_parts(parse_page_layout(page.encoding.data)))
+    return found
+
+
+def _parts(value: object) -> Iterator[type]:
+    yield type(value)
+    if is_dataclass(value):
+        for field in fields(value):
+            yield from _parts(getattr(value, field.name))
+
+
+def differences(oracle: Oracle, files: dict[Path, pa.Table]) -> list[str]:
+    """Read each file whole, and scattered rows of it, with the oracle and with us."""
+    calls: list[dict[str, Any]] = []
+    for path, table in files.items():
+        calls.append({"op": "read_file", "path": str(path), "out": True})
+        rows = [row for row in INDICES if row < table.num_rows]
+        calls.append({"op": "take_file", "path": str(path), "out": True, "indices": rows})
+    found = []
+    answers = iter(oracle.run(calls))
+    for path, table in files.items():
+        wanted = as_lance_reads(table)
+        rows = [row for row in INDICES if row < table.num_rows]
+        ours = LanceFileReader(path)
+        taken = ours.take_rows(rows).to_table()
+        for who, got, source in (
+            ("oracle, scan", next(answers), wanted),
+            ("oracle, take", next(answers), wanted.take(rows)),
+            ("ours, scan", ours.read_all().to_table(), wanted),
+            ("ours, take", taken, wanted.take(rows)),
+        ):
+            broken = isinstance(got, OracleError)
+            different = str(got)[:300] if broken else difference(got, source)
+            if different:
+                found.append(f"{path.name} {table.schema.types[0]} {who}: {different}")
+    return found
+
+
+@pytest.mark.parametrize("rows", [9, 1030])
+@pytest.mark.parametrize("nulls", NULLS)
+def test_every_type(newest: Oracle, nulls: str, rows: int, folder: Path) -> None:
+    files = {}
+    for number, t in enumerate(TYPES):
+        rng = np.random.default_rng(number)
+        array = random_array(rng, t, rows, nulls)
+        if nulls == "some" and not isinstance(t, pa.BaseExtensionType):
+            array = with_null_structs(rng, array)
+        table = pa.table([array], ["c"])
+        path = folder / f"{number}.lance"
+        try:
+            write(path, table)
+        except UnsupportedError:
+            assert "struct<>" in str(t)  # which no reader gets back if one is NULL
+            continue
+        files[path] = table
+    assert not differences(newest, files)
+
+
+@pytest.mark.parametrize("seed", range(0, 120, 20))
+def test_random_nesting(newest: Oracle, seed: int, folder: Path) -> None:
+    files = {}
+    for number in range(seed, seed + 20):
+        chance, rng = random.Random(number), np.random.default_rng(number)
+        t = random_type(chance)
+        while "struct<>" in str(t):
+            t = random_type(chance)
+        rows = chance.choice(SIZES)
+        array = random_array(rng, t, rows, chance.choice([*NULLS, "some"]))
+        if not isinstance(t, pa.BaseExtensionType):
+            array = with_null_structs(rng, array)
+        table = pa.table([array], ["c"])
+        small = {"max_page_bytes": 10_000, "data_cache_bytes": 20_000}
+        options: dict[str, Any] = chance.choice([{}, small])
+        path = folder / f"{number}.lance"
+        write(path, table, chance.choice([None, 700]), **options)
+        files[path] = table
+    assert not differences(newest, files)
+
+
+def _some_null(array: pa.Array) -> pa.Array:
+    keep = pa.array(np.arange(len(array)) % 7 != 3)
+    return pa.compute.if_else(keep, array, pa.scalar(None, array.type))
+
+
+_NUMBERS = np.arange(5000)
+_WAVES = pa.array(np.sin(_NUMBERS / 100))
+_TEXT = pa.array([f"some text, number {i} and {i * 7919 % 100_003}" for i in range(5000)])
+_LONG = pa.array([f"{i * 7919 % 100_003:0300d}" for i in range(500)])
+_RNG = np.random.default_rng(3)
+
+FORCED: dict[str, tuple[pa.Array, dict[str, str], set[type]]] = {
+    "packed": (pa.array(_NUMBERS), {}, {MiniBlock, e.InlineBitpacking}),
+    "flat": (pa.array(_RNG.integers(-9, 9, 5000)), {}, {MiniBlock, e.Flat}),
+    "none": (pa.array(_NUMBERS), {"compression": "none"}, {MiniBlock, e.Flat}),
+    "runs": (pa.array(_NUMBERS // 50), {}, {MiniBlock, e.Rle}),
+    "no runs": (
+        pa.array(_NUMBERS // 50),
+        {"rle-threshold": "0.001"},
+        {MiniBlock, e.InlineBitpacking},
+    ),
+    "streams": (
+        _WAVES,
+        {"compression": "zstd", "bss": "on"},
+        {MiniBlock, e.General, e.ByteStreamSplit},
+    ),
+    "lz4": (_TEXT, {"compression": "lz4"}, {MiniBlock, e.General, e.Variable}),
+    "zstd": (_TEXT, {"compression": "zstd", "compression-level": "9"}, {MiniBlock, e.General}),
+    "fsst": (_TEXT, {}, {MiniBlock, e.Fsst, e.Variable}),
+    "plain text": (_TEXT, {"compression": "none"}, {MiniBlock, e.Variable}),
+    "dictionary": (pa.array([f"value {i % 30}" for i in range(5000)]), {}, {MiniBlock, e.Variable}),
+    "decimals": (pa.array(_NUMBERS % 5).cast(pa.decimal128(38, 2)), {}, {MiniBlock}),
+    "long text": (_LONG, {}, {FullZip, e.Fsst}),
+    "long text, chunks": (_LONG, {"structural-encoding": "miniblock"}, {MiniBlock, e.Fsst}),
+    "text one by one": (_TEXT, {"structural-encoding": "fullzip"}, {FullZip, e.Fsst}),
+    "numbers one by one": (pa.array(_NUMBERS), {"structural-encoding": "fullzip"}, {FullZip}),
+    "compressed one by one": (
+        pa.array([b"z" * 40_000, b"", b"y" * 100] * 5),
+        {"structural-encoding": "fullzip"},
+        {FullZip, e.General},
+    ),
+    "vectors": (
+        pa.FixedSizeListArray.from_arrays(_some_null(pa.array(_RNG.random(60_000))), 100),
+        {},
+        {FullZip, e.FixedSizeList},
+    ),
+    "small vectors": (
+        pa.FixedSizeListArray.from_arrays(_some_null(pa.array(_RNG.random(60_000))), 3),
+        {},
+        {MiniBlock, e.FixedSizeList},
+    ),
+    "bits": (pa.array([[True, None, False]] * 3000, pa.list_(pa.bool_(), 3)), {}, {MiniBlock}),
+    "all NULL": (pa.nulls(5000, pa.int32()), {}, {ConstantPage}),
+    "empty lists": (pa.array([[], None] * 50, pa.list_(pa.int8())), {}, {ConstantPage}),
+}
+
+
+@pytest.mark.parametrize("null", [False, True])
+@pytest.mark.parametrize("name", FORCED)
+def test_each_encoding(newest: Oracle, name: str, folder: Path, *, null: bool) -> None:
+    array, said, classes = FORCED[name]
+    if null:
+        array = _some_null(array)
+    metadata = {KEY + key: value for key, value in said.items()}
+    table = pa.table([array], pa.schema([pa.field("c", array.type, metadata=metadata)]))
+    path = folder / "x.lance"
+    write(path, table)
+    assert classes <= classes_in(path)
+    assert not differences(newest, {path: table})
+    lists = pa.ListArray.from_arrays(pa.array([0, 0, len(array)], pa.int32()), array)
+    nested = pa.table([lists], pa.schema([pa.field("c", lists.type, metadata=metadata)]))
+    write(path, nested)
+    assert not differences(newest, {path: nested})
+
+
+def test_packed_structs_and_blobs(newest: Oracle, folder: Path) -> None:
+    rows = [{"x": i, "y": i / 3} if i % 3 else None for i in range(2000)]
+    packed = pa.field("c", pa.struct([("x", pa.int32()), ("y", pa.float64())]))
+    packed = packed.with_metadata({"packed": "true"})
+    table = pa.table([pa.array(rows, packed.type)], pa.schema([packed]))
+    write(folder / "p.lance", table)
+    assert e.PackedStruct in classes_in(folder / "p.lance")
+    assert not differences(newest, {folder / "p.lance": table})
+    blob = pa.field("c", pa.large_binary(), metadata={KEY + "blob": "true"})
+    values = [b"a" * 5000, None, b"", b"b"] * 30
+    table = pa.table([pa.array(values, pa.large_binary())], pa.schema([blob]))
+    write(folder / "b.lance", table)
+    assert BlobPage in classes_in(folder / "b.lance")
+    got = LanceFileReader(folder / "b.lance").read_all().to_table()
+    assert difference(got, table) is None
+
+
+def test_many_empty_lists_between_items(newest: Oracle, folder: Path) -> None:
+    rows = [[1], *[[]] * 70_000, [2, 3], *[None] * 70_000, [4]]
+    table = pa.table({"c": pa.array(rows, pa.list_(pa.int32()))})
+    bits = pa.table({"c": pa.array([[True], *[[]] * 70_000, [None]], pa.list_(pa.bool_()))})
+    write(folder / "n.lance", table)
+    write(folder / "b.lance", bits)
+    assert not differences(newest, {folder / "n.lance": table, folder / "b.lance": bits})
+
+
+def test_our_files_are_no_larger(newest: Oracle, folder: Path) -> None:
+    too_large = {}
+    for name, (array, metadata) in _columns().items():
+        table = pa.table([array], pa.schema([pa.field("c", array.type, metadata=metadata)]))
+        ours = write(folder / "ours.lance", table)
+        theirs = folder / "theirs.lance"
+        newest.call("write_file", path=str(theirs), table=table, version="2.1")
+        if ours > LARGEST_RATIO * theirs.stat().st_size:
+            too_large[name] = ours / theirs.stat().st_size
+    assert not too_large
+
+
+def test_the_same_batches_make_the_same_bytes(folder: Path) -> None:
+    table = pa.table({"t": _TEXT, "n": _some_null(pa.array(_NUMBERS)), "w": _WAVES})
+    write(folder / "1.lance", table, 900)
+    write(folder / "2.lance", table, 900)
+    assert (folder / "1.lance").read_bytes() == (folder / "2.lance").read_bytes()

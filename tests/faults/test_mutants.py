@@ -148,9 +148,7 @@ def _manifest_jobs(uri: Path, folder: Path) -> Iterator[Job]:
     yield Job("dataset", str(uri), files, MUTANTS_OF_A_MANIFEST)
 
 
-def check(
-    summary: dict[str, object], count: int, least_refused: float = LEAST_REFUSED
-) -> None:
+def check(summary: dict[str, object], count: int, least_refused: float = LEAST_REFUSED) -> None:
     """Assert that all mutants were tried, and that each ended as it must."""
     print(summary["tried"], "tried,", summary["refused"], "refused")
     assert summary["tried"] == count

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.encoding.rows import Rows
@@ -28,8 +29,6 @@ from pennon.scan.snapshot import Snapshot
 from pennon.scan.threads import map_all
 from pennon.table.manifest import Fragment
 
-N = TypeVar("N", Int64Array, UInt64Array)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TakeTask:
@@ -40,7 +39,9 @@ class TakeTask:
     physical: Int64Array
 
 
-def take_batches(take: Callable[[N], pa.RecordBatch], numbers: N) -> list[pa.RecordBatch]:
+def take_batches(
+    take: Callable[[Any], pa.RecordBatch], numbers: npt.NDArray[Any]
+) -> list[pa.RecordBatch]:
     """Return the rows of ``numbers`` in one batch, or in several if one cannot hold them.
 
     An array of text or lists ends at 2 GiB, whatever the type of the column allows in a table.

@@ -146,9 +146,9 @@ def test_threads_share_a_writer(tmp_path: Path) -> None:
         pa.table({name: [number] * 40_000 for name in schema.names}, schema=schema)
         for number in range(8)
     ]
-    with LanceFileWriter(tmp_path / "f.lance", schema) as writer:
-        with ThreadPoolExecutor(8) as threads:
-            list(threads.map(writer.write_batch, tables))
+    path = tmp_path / "f.lance"
+    with LanceFileWriter(path, schema) as writer, ThreadPoolExecutor(8) as threads:
+        list(threads.map(writer.write_batch, tables))
     read = LanceFileReader(tmp_path / "f.lance").read_all().to_table()
     order = read["a"].to_numpy()[::40_000]
     assert sorted(order) == list(range(8))

@@ -1,14 +1,14 @@
 """Mini-block chunks: cut byte strings, put the buffers of all chunks together."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from pennon.ranges import Int64Array
 
-Bytes = npt.NDArray[np.uint8]
+Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 def cut_strings(
     offsets: npt.NDArray[Any], width: int, aim_bytes: int, most_items: int

@@ -1,13 +1,13 @@
 """Bit-packing in FastLanes order, whole chunks of 1024 values."""
 
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from pennon.ranges import Int64Array
 
-Bytes = npt.NDArray[np.uint8]
+Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 Words = TypeVar(
     "Words",

@@ -1,14 +1,14 @@
 """FSST: count symbols in a sample, encode strings with a table."""
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from pennon.ranges import Int64Array
 
-Bytes = npt.NDArray[np.uint8]
-Symbols = npt.NDArray[np.uint64]
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+Symbols: TypeAlias = npt.NDArray[np.uint64]
 
 def count_symbols(
     data: Bytes, offsets: Int64Array, symbols: Symbols, lengths: Bytes, least: int

@@ -1,12 +1,14 @@
 """Full-zip pages: control words, sizes and values, put together."""
 
+from typing import TypeAlias
+
 import numpy as np
 import numpy.typing as npt
 
 from pennon.ranges import Int64Array
 
-Bytes = npt.NDArray[np.uint8]
-Levels = npt.NDArray[np.uint16]
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+Levels: TypeAlias = npt.NDArray[np.uint16]
 
 def interleave(
     rep: Levels,

@@ -3,17 +3,15 @@
 Levels are counted from the innermost layer, which is 0 (see `pennon.encoding.v2_1.unravel`).
 """
 
+from typing import TypeAlias
+
 import numpy as np
 import numpy.typing as npt
 
-from pennon.ranges import Int64Array
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+LevelArray: TypeAlias = npt.NDArray[np.uint16]
 
-Bytes = npt.NDArray[np.uint8]
-LevelArray = npt.NDArray[np.uint16]
-
-def validity_of(
-    definition: LevelArray, visible: Bytes, valid_to: int
-) -> tuple[Bytes, int, int]:
+def validity_of(definition: LevelArray, visible: Bytes, valid_to: int) -> tuple[Bytes, int, int]:
     """Return the validity bitmap of a layer of values or structs, its slots, and how many are NULL.
 
     Levels ``l`` with ``visible[l]`` of 0 have no slot in this layer; a slot is valid if its level is

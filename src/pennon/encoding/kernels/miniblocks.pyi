@@ -7,12 +7,14 @@ A chunk is a header, then its buffers, each from a multiple of 8 bytes on:
     u16 or u32 each    sizes of the value buffers
 """
 
+from typing import TypeAlias
+
 import numpy as np
 import numpy.typing as npt
 
 from pennon.ranges import Int64Array
 
-Bytes = npt.NDArray[np.uint8]
+Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 def split_chunks(
     data: Bytes,

@@ -1,11 +1,13 @@
 """Rows of fields of any width, taken apart."""
 
+from typing import TypeAlias
+
 import numpy as np
 import numpy.typing as npt
 
 from pennon.ranges import Int64Array
 
-Bytes = npt.NDArray[np.uint8]
+Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 def split_rows(
     data: Bytes, offsets: Int64Array, widths: Int64Array

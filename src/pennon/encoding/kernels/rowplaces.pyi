@@ -1,11 +1,13 @@
 """Rows of lists in the chunks of a page: which levels and values are theirs."""
 
+from typing import TypeAlias
+
 import numpy as np
 import numpy.typing as npt
 
 from pennon.ranges import Int64Array
 
-LevelArray = npt.NDArray[np.uint16]
+LevelArray: TypeAlias = npt.NDArray[np.uint16]
 
 def place_rows(
     rep: LevelArray,

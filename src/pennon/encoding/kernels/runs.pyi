@@ -1,13 +1,13 @@
 """Run lengths and byte streams, all chunks of a page at once."""
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from pennon.ranges import Int64Array
 
-Bytes = npt.NDArray[np.uint8]
+Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 def expand_runs(
     value_data: Bytes,

@@ -5,15 +5,15 @@ valid so far, else the number of the layer that says why there is no value.  A m
 0x8000 is closed: no slot of the layers inside belongs to it, because it is a NULL or empty list.
 """
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from pennon.ranges import Int64Array
 
-Bytes = npt.NDArray[np.uint8]
-Levels = npt.NDArray[np.uint16]
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+Levels: TypeAlias = npt.NDArray[np.uint16]
 
 def add_items(definition: Levels, validity: Bytes, bit_offset: int, null_mark: int) -> int:
     """Mark, in place, slots that are NULL and were valid so far; return how many.

@@ -1,13 +1,13 @@
 """Run lengths, byte streams, and values under NULLs, whole pages at once."""
 
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from pennon.ranges import Int64Array
 
-Bytes = npt.NDArray[np.uint8]
+Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 Words = TypeVar("Words", bound=npt.NDArray[Any])
 

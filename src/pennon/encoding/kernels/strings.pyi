@@ -1,11 +1,13 @@
 """Byte strings of mini-block chunks: pick items."""
 
+from typing import TypeAlias
+
 import numpy as np
 import numpy.typing as npt
 
 from pennon.ranges import Int64Array
 
-Bytes = npt.NDArray[np.uint8]
+Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 def pick_strings(
     data: Bytes,

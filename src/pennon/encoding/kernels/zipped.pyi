@@ -1,12 +1,14 @@
 """Full-zip pages: control words, sizes and values, taken apart."""
 
+from typing import TypeAlias
+
 import numpy as np
 import numpy.typing as npt
 
 from pennon.ranges import Int64Array
 
-Bytes = npt.NDArray[np.uint8]
-LevelArray = npt.NDArray[np.uint16]
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+LevelArray: TypeAlias = npt.NDArray[np.uint16]
 
 def unzip(
     data: Bytes,

@@ -24,6 +24,7 @@ from pennon.scan.snapshot import OpenFile, Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.check import is_packed
 from pennon.schema.field import Field
+from pennon.schema.types import EXTENSION_NAME
 from pennon.table.manifest import DataFileRef, Fragment
 from pennon.units import ColumnIndex, FieldId
 
@@ -143,6 +144,9 @@ class FragmentReader:
 
     def _find(self, wanted: Field) -> Source:
         """Tell where a field's values come from."""
+        if wanted.metadata.get(EXTENSION_NAME) == b"lance.blob.v2":
+            message = f"column {wanted.name!r} holds blobs of version 2, which are not read yet"
+            raise UnsupportedError(message)
         for number, columns in enumerate(self.files):
             if _holds(columns, wanted):
                 return Part(number, wanted)

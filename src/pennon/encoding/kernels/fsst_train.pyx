@@ -62,12 +62,13 @@ cdef inline int _find(const Matcher* matcher, uint64_t word, int64_t room) noexc
     return matcher.pairs[word & 0xFFFF]
 
 
-cdef inline uint64_t _load(const uint8_t* at, int64_t room) noexcept nogil:
+cdef inline uint64_t _load(const uint8_t* at, int64_t room, int64_t left) noexcept nogil:
+    """Return up to eight bytes of a string that goes on for ``room``, and the data for ``left``."""
     cdef uint64_t word = 0
-    if room >= 8:
+    if left >= 8:
         memcpy(&word, at, 8)
-    else:
-        memcpy(&word, at, room)
+        return word if room >= 8 else word & (~(<uint64_t>0) >> (64 - 8 * room))
+    memcpy(&word, at, room)
     return word
 
 
@@ -140,7 +141,7 @@ def count_symbols(
             stop = offsets[i + 1]
             before = -1
             while at < stop:
-                word = _load(&data[at], stop - at)
+                word = _load(&data[at], stop - at, size - at)
                 single = FIRST_BYTE + <int>(word & 0xFF)
                 code = _find(&matcher, word, stop - at)
                 if code < 0:
@@ -207,7 +208,7 @@ def encode_symbols(const uint8_t[::1] data, const Offset[::1] offsets, symbols, 
             at = offsets[i]
             stop = offsets[i + 1]
             while at < stop:
-                word = _load(&data[at], stop - at)
+                word = _load(&data[at], stop - at, size - at)
                 code = _find(&matcher, word, stop - at)
                 if code < 0:
                     out[filled] = ESCAPE

@@ -74,6 +74,8 @@ def _inflate_frame(data: pa.Buffer) -> pa.Buffer:
     try:
         with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
             parts = _read_parts(stream, limit)
+    except TooLargeError:
+        raise
     except OSError as error:
         message = f"damaged zstd buffer: {error}"
         raise FormatError(message) from error

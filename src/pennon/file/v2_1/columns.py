@@ -24,7 +24,7 @@ from pennon.encoding.v2_1.search_cache import Slot
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
 from pennon.file.node import Node, encoding_bytes, page_buffers, pages_of
 from pennon.file.v2_1.nest import merge, nest, show
-from pennon.file.v2_1.tree import Path, Tree, column_index, column_rows
+from pennon.file.v2_1.tree import Path, Tree, column_index, column_rows, described
 from pennon.file.wire import Column, Page, parse_page_layout
 from pennon.ranges import Extent, Gather
 from pennon.schema.arrow import field_to_arrow, storage_field
@@ -52,6 +52,7 @@ def read_field(
 def _read_tree(
     file: DataFile, field: Field, column_of: Mapping[FieldId, int], rows: Rows
 ) -> Steps[list[pa.Array]]:
+    field = described(field)
     tree = Tree.of(field, column_of)
     paths = list(tree.paths())
     columns = yield from file.read_columns([column_index(path, column_of) for path in paths])

@@ -16,12 +16,13 @@ In versions 2.1 and 2.2 only leaves have a column; how they nest stands in the l
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pennon.errors import ArgumentError, FormatError
 from pennon.schema.check import is_blob, is_packed
-from pennon.schema.field import Field
+from pennon.schema.field import UNASSIGNED, Field
+from pennon.schema.types import EXTENSION_NAME
 from pennon.units import ColumnIndex, FieldId
 
 if TYPE_CHECKING:
@@ -32,6 +33,32 @@ Path: TypeAlias = tuple[Field, ...]
 
 LISTS = frozenset(("list", "list.struct", "large_list", "large_list.struct", "map"))
 FIXED_SIZE_LIST = "fixed_size_list:"
+BLOB_V2: Final = b"lance.blob.v2"
+
+
+_DESCRIPTION: Final = (
+    ("kind", "uint8"),
+    ("position", "uint64"),
+    ("size", "uint64"),
+    ("blob_id", "uint32"),
+    ("blob_uri", "string"),
+)
+
+
+def described(field: Field) -> Field:
+    """Return a field as its columns have it: blobs of version 2 as their descriptions.
+
+    A table's schema gives such a field the parts that a writer fills in (data, uri, position, size);
+    its column holds packed rows that say where the values are, which may be other files.
+
+    Source: measured (pylance 14.0.2, ``lance.blob_field``).
+    """
+    if field.metadata.get(EXTENSION_NAME) != BLOB_V2:
+        return replace(field, children=tuple(map(described, field.children)))
+    metadata = {key: value for key, value in field.metadata.items() if "extension" not in key}
+    parts = tuple(Field(name, UNASSIGNED, kind, nullable=False) for name, kind in _DESCRIPTION)
+    packed = {"lance-encoding:packed": b"true"}
+    return replace(field, metadata=metadata | packed, children=parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ everything else             mini-block: flat, bit-packed or run lengths, text pl
                             dictionary where that is smaller
 ==========================  ====================================================================
 
-Source: ledger F-70 ff.; thresholds where readers are indifferent are the oracle's.
+Source: measured; thresholds where readers are indifferent are the oracle's.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ lint: setup ## ruff, mypy, import contracts, spelling, and no address in any fil
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy --no-error-summary
-	@$(BIN)/lint-imports --no-logo --quiet 2>/dev/null || $(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/codespell src tests docs bench demo scripts protos *.md Makefile
 	@$(PY) scripts/check_tree.py
 	@echo "lint: clean"

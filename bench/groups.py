@@ -87,11 +87,51 @@ def decimal_and_time(rows: int, random: Random) -> pa.Table:
     cents = pa.array(random.integers(0, 10**9, rows))
     return pa.table(
         {
-            "price": cents.cast(pa.decimal128(20, 2)),
+            "price": cents.cast(pa.decimal128(22, 2)),
             "time": micros.cast(pa.timestamp("us", "UTC")),
             "day": pa.array(random.integers(0, 20_000, rows, np.int32)).cast(pa.date32()),
         }
     )
+
+
+def text(rows: int, random: Random) -> pa.Table:
+    """Sentences of twelve words out of two hundred."""
+    words = pa.array([f"{chr(97 + i % 26)}word{i}" for i in range(200)])
+    parts = [words.take(pa.array(random.integers(0, 200, rows))) for _ in range(12)]
+    return pa.table({"text": pc.binary_join_element_wise(*parts, " ")})
+
+
+def wide_text(rows: int, random: Random) -> pa.Table:
+    """Strings of 300 bytes and more, which no chunk holds many of."""
+    sentences = text(rows * 5, random)["text"].combine_chunks()
+    parts = [sentences.slice(i * rows, rows) for i in range(5)]
+    return pa.table({"wide": pc.binary_join_element_wise(*parts, "; ")})
+
+
+def binary(rows: int, random: Random) -> pa.Table:
+    """Values of 40,000 bytes that cannot be compressed, as images are."""
+    values = [random.bytes(40_000) for _ in range(rows)]
+    return pa.table({"image": pa.array(values, pa.large_binary())})
+
+
+def nested(rows: int, random: Random) -> pa.Table:
+    """Lists of strings and lists of lists."""
+    inner, tags = lists(rows * 3, random)["list"], string(rows * 3, random)["nulls"]
+    offsets = pa.array(np.arange(0, rows * 3 + 1, 3, dtype=np.int32))
+    return pa.table(
+        {
+            "tags": pa.ListArray.from_arrays(offsets, tags.combine_chunks()),
+            "matrix": pa.ListArray.from_arrays(offsets, inner.combine_chunks()),
+        }
+    )
+
+
+def null_struct(rows: int, random: Random) -> pa.Table:
+    """The struct again, NULL in every fifth row; version 2.0 cannot hold it."""
+    point = struct(rows, random)["point"].combine_chunks()
+    mask = pa.array(random.random(rows) < 0.2)
+    maybe = pa.StructArray.from_arrays(point.flatten(), ["x", "n", "name"], mask=mask)
+    return pa.table({"maybe": maybe})
 
 
 GROUPS: dict[str, tuple[Callable[[int, Random], pa.Table], int]] = {
@@ -104,7 +144,13 @@ GROUPS: dict[str, tuple[Callable[[int, Random], pa.Table], int]] = {
     "list": (lists, 1_500_000),
     "struct": (struct, 1_500_000),
     "decimal, time": (decimal_and_time, 2_000_000),
+    "text": (text, 500_000),
+    "wide text": (wide_text, 100_000),
+    "binary": (binary, 4_000),
+    "nested": (nested, 300_000),
+    "NULL struct": (null_struct, 1_500_000),
 }
+NOT_IN_2_0 = frozenset({"NULL struct"})
 
 
 def make_table(group: str, *, quick: bool) -> pa.Table:

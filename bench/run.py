@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from groups import GROUPS, make_table
+from groups import GROUPS, NOT_IN_2_0, make_table
 from rich.console import Console
 from rich.table import Table
 
@@ -27,12 +27,14 @@ RESULTS = HERE / "results" / "latest.json"
 OURS, THEIRS = "pennon", "pylance"
 SIDES = (OURS, THEIRS)
 TAKES = (1, 100, 5_000)
+VERSIONS = ("2.0", "2.1")
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
     """One line of the report: what was measured of which group, and every value of both sides."""
 
+    version: str
     group: str
     what: str
     unit: str
@@ -88,10 +90,12 @@ def measure(workers: dict[str, Worker], repeats: int, **task: Any) -> dict[str, 
     return times
 
 
-def measure_group(group: str, folder: Path, *, quick: bool, repeats: int) -> Iterator[Measure]:
-    """Measure everything of one group of types."""
+def measure_group(
+    group: str, version: str, folder: Path, *, quick: bool, repeats: int
+) -> Iterator[Measure]:
+    """Measure everything of one group of types in one version of the data files."""
     workers = {side: Worker(side) for side in SIDES}
-    uris = {side: str(folder / f"{group}-{side}.lance") for side in SIDES}
+    uris = {side: str(folder / f"{group}-{version}-{side}.lance") for side in SIDES}
     table = make_table(group, quick=quick)
     rows, column = table.num_rows, table.column_names[0]
     del table
@@ -99,11 +103,13 @@ def measure_group(group: str, folder: Path, *, quick: bool, repeats: int) -> Ite
     written: dict[str, list[float]] = {side: [] for side in SIDES}
     for number in range(repeats + 1):
         for side in SIDES:
-            answer = workers[side].run(do="write", group=group, quick=quick, uri=uris[side])
+            answer = workers[side].run(
+                do="write", group=group, quick=quick, version=version, uri=uris[side]
+            )
             written[side] += [answer["seconds"] * 1000] if number else []
-    yield Measure(group, "write", "ms", written[OURS], written[THEIRS])
+    yield Measure(version, group, "write", "ms", written[OURS], written[THEIRS])
     sizes = {side: [data_bytes(Path(uris[side])) / 1e6] for side in SIDES}
-    yield Measure(group, "file size", "MB", sizes[OURS], sizes[THEIRS])
+    yield Measure(version, group, "file size", "MB", sizes[OURS], sizes[THEIRS])
 
     uri = uris[THEIRS]
     plans: dict[str, dict[str, Any]] = {
@@ -117,11 +123,11 @@ def measure_group(group: str, folder: Path, *, quick: bool, repeats: int) -> Ite
         times = measure(
             workers, repeats * (3 if plan["do"] in ("open", "take") else 1), uri=uri, **plan
         )
-        yield Measure(group, what, "ms", times[OURS], times[THEIRS])
+        yield Measure(version, group, what, "ms", times[OURS], times[THEIRS])
     for worker in workers.values():
         worker.close()
     peaks = {side: [peak_of(side, uri) for _ in range(2)] for side in SIDES}
-    yield Measure(group, "peak memory of a scan", "MB", peaks[OURS], peaks[THEIRS])
+    yield Measure(version, group, "peak memory of a scan", "MB", peaks[OURS], peaks[THEIRS])
 
 
 def data_bytes(root: Path) -> int:
@@ -137,18 +143,17 @@ def peak_of(side: str, uri: str) -> float:
     return peak / 1024
 
 
-def report(console: Console, group: str, measures: list[Measure]) -> None:
+def report(console: Console, title: str, measures: list[Measure]) -> None:
     """Print one group."""
-    table = Table(title=group, title_justify="left", title_style="bold", width=96)
+    table = Table(title=title, title_justify="left", title_style="bold", width=96)
     table.add_column("")
     for head in ("pennon", "min–max", "pylance", "min–max", "ratio"):
         table.add_column(head, justify="right")
     for each in measures:
-        colour = "green" if each.ratio >= 1 else "red"
         table.add_row(
             f"{each.what}, {each.unit}",
             *(text for values in (each.ours, each.theirs) for text in spread(values)),
-            f"[{colour}]{each.ratio:.2f}[/{colour}]",
+            coloured(each.ratio),
         )
     console.print(table)
 
@@ -158,29 +163,62 @@ def spread(values: list[float]) -> tuple[str, str]:
     return f"{statistics.median(values):.2f}", f"{min(values):.2f}–{max(values):.2f}"
 
 
+def summarize(console: Console, version: str, measures: list[Measure]) -> None:
+    """Print the ratios of all groups: a row each, and their geometric mean."""
+    ratios: dict[str, dict[str, float]] = {}
+    for each in measures:
+        ratios.setdefault(each.group, {})[each.what] = each.ratio
+    heads = list(dict.fromkeys(each.what for each in measures))
+    table = Table(title=f"ratios, version {version}", title_justify="left", title_style="bold")
+    for head in ("", *heads):
+        table.add_column(head, justify="right", max_width=9)
+    for group, row in ratios.items():
+        table.add_row(group, *(coloured(row[head]) for head in heads))
+    means = [statistics.geometric_mean(row[head] for row in ratios.values()) for head in heads]
+    table.add_section()
+    table.add_row("geometric mean", *map(coloured, means))
+    console.print(table)
+
+
+def coloured(ratio: float) -> str:
+    """Return a ratio in green where we are ahead, in red where not."""
+    colour = "green" if ratio >= 1 else "red"
+    return f"[{colour}]{ratio:.2f}[/{colour}]"
+
+
 def main() -> None:
     """Measure, print, and leave the numbers in ``bench/results/latest.json``."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows, 3 repetitions")
     parser.add_argument("--group", action="append", choices=list(GROUPS), help="only this one")
+    parser.add_argument("--file-version", action="append", choices=VERSIONS, help="only this one")
     parser.add_argument("--no-spark", action="store_true")
     options = parser.parse_args()
     console = Console()
-    console.width = max(console.width, 100)
+    console.width = max(console.width, 120)
     console.print("ratio: pylance / pennon; above 1 Pennon is faster (or smaller)\n")
     found: list[Measure] = []
-    with tempfile.TemporaryDirectory(prefix="pennon-bench-") as folder:
+    repeats = 3 if options.quick else 7
+    for version in options.file_version or VERSIONS:
+        mine: list[Measure] = []
         for group in options.group or GROUPS:
-            repeats = 3 if options.quick else 7
-            mine = list(measure_group(group, Path(folder), quick=options.quick, repeats=repeats))
-            report(console, group, mine)
-            found += mine
+            if version == "2.0" and group in NOT_IN_2_0:
+                continue
+            with tempfile.TemporaryDirectory(prefix="pennon-bench-") as folder:
+                its = list(
+                    measure_group(
+                        group, version, Path(folder), quick=options.quick, repeats=repeats
+                    )
+                )
+            report(console, f"{group}, version {version}", its)
+            mine += its
+        summarize(console, version, mine)
+        found += mine
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps([asdict(each) for each in found], indent=1))
-    spark = HERE / "spark.py"
-    if not options.no_spark and spark.exists():
+    if not options.no_spark:
         quick = ["--quick"] if options.quick else []
-        subprocess.run([sys.executable, str(spark), *quick], check=True)
+        subprocess.run([sys.executable, str(HERE / "spark.py"), *quick], check=True)
 
 
 if __name__ == "__main__":

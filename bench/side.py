@@ -21,7 +21,6 @@ import pyarrow as pa
 from groups import make_table
 
 MODULES = {"pennon": "pennon", "pylance": "lance"}
-FILE_VERSION = "2.0"
 
 
 class Side:
@@ -47,7 +46,7 @@ class Side:
         table = self._table(task)
         shutil.rmtree(task["uri"], ignore_errors=True)
         return lambda: self.lance.write_dataset(
-            table, task["uri"], data_storage_version=FILE_VERSION
+            table, task["uri"], data_storage_version=task["version"]
         ).count_rows()
 
     def prepare_open(self, task: dict[str, Any]) -> Callable[[], Any]:

@@ -12,6 +12,7 @@ unexport PYSPARK_DRIVER_PYTHON
 export PYTHONNOUSERSITE := 1
 export PYSPARK_PYTHON := $(PY)
 export PENNON_ORACLE_0_19_2 := $(CURDIR)/.venv-oracle-0.19.2/bin/python
+export PENNON_ORACLE_1_0_4 := $(CURDIR)/.venv-oracle-1.0.4/bin/python
 
 # Two workers fit the smallest machine that we build on; all Spark tests go to one of them.
 PYTEST := $(PY) -m pytest -n $(or $(JOBS),2) --dist loadgroup

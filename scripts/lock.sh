@@ -20,5 +20,6 @@ compile() {
 }
 
 compile requirements-dev.lock pyproject.toml --group dev
-compile requirements-oracle-0.19.2.lock --group pyproject.toml:oracle
+compile requirements-oracle-0.19.2.lock --group pyproject.toml:oracle-0-19-2
+compile requirements-oracle-1.0.4.lock --group pyproject.toml:oracle-1-0-4
 compile requirements-protos.lock --group pyproject.toml:protos

@@ -2,7 +2,7 @@
 # Makes everything that the Makefile's commands need, from a machine with only Python >= 3.11:
 #
 #   scripts/setup.sh           .venv with the locked packages, Java, the kernels, pennon (editable)
-#   scripts/setup.sh oracle    .venv-oracle-0.19.2, an old pylance that the tests compare with
+#   scripts/setup.sh oracle    .venv-oracle-0.19.2 and -1.0.4: old pylances that the tests compare with
 #   scripts/setup.sh protos    .venv-protos, the compiler of the .proto files
 #
 # Each part leaves a stamp that holds the hash of what it was made from, so a second run is quick.
@@ -153,7 +153,12 @@ case "${1:-all}" in
         ensure_venv .venv requirements-dev.lock
         ensure_pennon
         ;;
-    oracle) ensure_system && ensure_venv .venv-oracle-0.19.2 requirements-oracle-0.19.2.lock ;;
+    oracle)
+        ensure_system
+        for release in 0.19.2 1.0.4; do
+            ensure_venv ".venv-oracle-$release" "requirements-oracle-$release.lock"
+        done
+        ;;
     protos) ensure_system && ensure_venv .venv-protos requirements-protos.lock ;;
     *) fail "unknown part $1: say nothing, oracle or protos" ;;
 esac

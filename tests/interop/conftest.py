@@ -1,4 +1,4 @@
-"""The two oracles, started once for all tests that compare with them."""
+"""The oracles, started once for all tests that compare with them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.oracle import NEWEST, OLDEST, Oracle
+from tests.interop.oracle import MIDDLE, NEWEST, OLDEST, Oracle
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +39,13 @@ def newest(oracles: dict[str, Oracle]) -> Oracle:
 
 @pytest.fixture(params=[NEWEST, OLDEST])
 def oracle(oracles: dict[str, Oracle], request: pytest.FixtureRequest) -> Oracle:
-    """Each oracle in turn."""
+    """Each oracle of file version 2.0 in turn."""
+    return oracles[request.param]
+
+
+@pytest.fixture(params=[NEWEST, MIDDLE])
+def oracle_2_1(oracles: dict[str, Oracle], request: pytest.FixtureRequest) -> Oracle:
+    """Each oracle of file version 2.1 in turn."""
     return oracles[request.param]
 
 

@@ -24,6 +24,7 @@ import pyarrow as pa
 
 _REPOSITORY = Path(__file__).parents[2]
 NEWEST = "14.0.2"
+MIDDLE = "1.0.4"
 OLDEST = "0.19.2"
 
 Call = dict[str, Any]

@@ -62,7 +62,7 @@ _HARMLESS = {"external_blob_mode": "reference"}
 def file_version(name: str | None, use_legacy_format: bool | None) -> FileVersion | None:
     """Return the file version that the caller asks for; None leaves it to the table."""
     if use_legacy_format is not None:
-        name = "legacy" if use_legacy_format else "2.0"
+        name = "legacy" if use_legacy_format else "stable"
     return None if name is None else FileVersion.parse(name)
 
 

@@ -242,4 +242,4 @@ def test_names_to_come_are_absent_attributes(tmp_path: Path) -> None:
     with pytest.raises(AttributeError, match="no attribute 'dleete'"):
         table.dleete  # noqa: B018
     assert pennon.__version__
-    assert pennon.file.stable_version() == "2.0"
+    assert pennon.file.stable_version() == "2.1"

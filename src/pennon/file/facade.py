@@ -25,7 +25,7 @@ from pennon.ranges import Int64Array
 from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
 from pennon.schema.field import Schema
 from pennon.schema.project import project
-from pennon.schema.version import V2_0, FileVersion
+from pennon.schema.version import DEFAULT_VERSION, FileVersion
 from pennon.units import MIB
 
 WINDOW_BYTES: Final = 16 * MIB
@@ -171,7 +171,7 @@ class LanceFileWriter:
         _refuse(unsupported)
         self._folder, self._name = split_path(path)
         self._store = open_store(self._folder, storage_options)
-        self._version = V2_0 if version is None else FileVersion.parse(version)
+        self._version = DEFAULT_VERSION if version is None else FileVersion.parse(version)
         self._cache_bytes = data_cache_bytes
         self._page_bytes = max_page_bytes or DEFAULT_MAX_PAGE_BYTES
         self._metadata: dict[str, str] = {}
@@ -259,7 +259,7 @@ def _refuse(options: Mapping[str, Any]) -> None:
 
 def stable_version() -> str:
     """Return the file version that is written where none is asked for."""
-    return str(V2_0)
+    return str(DEFAULT_VERSION)
 
 
 def split_path(path: str | os.PathLike[str]) -> tuple[str, str]:

@@ -18,8 +18,8 @@ _NAMES = {
     "2.1": (2, 1),
     "2.2": (2, 2),
     "2.3": (2, 3),
-    "stable": (2, 0),
-    "next": (2, 1),
+    "stable": (2, 1),
+    "next": (2, 2),
 }
 _NEWEST_MINOR = 3
 
@@ -35,8 +35,9 @@ class FileVersion:
     def parse(cls, name: str | float | FileVersion) -> Self:
         """Return the version that ``data_storage_version=name`` means.
 
-        The two aliases mean what the container's document says: ``stable`` is 2.0 and ``next`` is
-        2.1.  (pylance 14 reads them as 2.2 and 2.3.)  Raises ArgumentError for any other name.
+        The two aliases move from release to release: here ``stable`` is 2.1, the newest version
+        that Pennon writes, and ``next`` the one after.  (pylance 14 reads them as 2.2 and 2.3.)
+        Raises ArgumentError for any other name.
 
         Source: seed 001, table of versions; format-facts 0, row 1.
         """
@@ -78,3 +79,22 @@ V0_1 = FileVersion(0, 1)
 V2_0 = FileVersion(2, 0)
 V2_1 = FileVersion(2, 1)
 V2_2 = FileVersion(2, 2)
+
+WRITABLE = (V2_0, V2_1)
+"""The versions in which Pennon writes data files, oldest first."""
+
+DEFAULT_VERSION = V2_1
+"""The version of new data files where nobody asks for one and no table says one."""
+
+
+def check_is_written(version: FileVersion) -> None:
+    """Raise UnsupportedError unless Pennon writes data files of that version."""
+    if version in WRITABLE:
+        return
+    newest = WRITABLE[-1]
+    known = " and ".join(str(known) for known in WRITABLE)
+    message = (
+        f"data files of version {version} cannot be written yet; Pennon writes versions {known}, "
+        f"the newest is asked for with {str(newest)!r}"
+    )
+    raise UnsupportedError(message)

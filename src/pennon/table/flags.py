@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pennon.errors import ArgumentError, UnsupportedError
+from pennon.table.file_versions import file_versions
 from pennon.table.manifest import Manifest
 
 DELETION_FILES = 1
@@ -22,6 +23,7 @@ V2_FORMAT = 4
 TABLE_CONFIG = 8
 BASE_PATHS = 16
 NO_TRANSACTION_FILE = 32
+MIXED_FILE_VERSIONS = 256
 
 _NAMES = {
     DELETION_FILES: "deletion files",
@@ -32,13 +34,20 @@ _NAMES = {
     NO_TRANSACTION_FILE: "no transaction files",
     64: "data overlay files",
     128: "covering indices",
-    256: "mixed file versions",
+    MIXED_FILE_VERSIONS: "mixed file versions",
     512: "fragment reuse with stable row ids",
     1024: "fragment reuse index",
     2048: "managed blobs",
 }
 
-_READABLE = DELETION_FILES | STABLE_ROW_IDS | V2_FORMAT | TABLE_CONFIG | NO_TRANSACTION_FILE
+_READABLE = (
+    DELETION_FILES
+    | STABLE_ROW_IDS
+    | V2_FORMAT
+    | TABLE_CONFIG
+    | NO_TRANSACTION_FILE
+    | MIXED_FILE_VERSIONS
+)
 _WRITABLE = _READABLE
 
 
@@ -75,6 +84,8 @@ def with_flags(manifest: Manifest, *, stable_row_ids: bool, transaction_file: bo
         both |= STABLE_ROW_IDS
     if manifest.base_paths:
         both |= BASE_PATHS
+    if len(file_versions(manifest.fragments)) > 1:
+        both |= MIXED_FILE_VERSIONS
     writer_only = (TABLE_CONFIG if manifest.config else 0) | (
         0 if transaction_file else NO_TRANSACTION_FILE
     )

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from pennon.errors import ArgumentError, FormatError
 from pennon.schema.version import V0_1, V2_0, FileVersion
+from pennon.table.file_versions import file_versions
 from pennon.table.flags import V2_FORMAT
-from pennon.table.manifest import Fragment, Manifest
-
-
-def file_versions(fragments: tuple[Fragment, ...]) -> frozenset[FileVersion]:
-    """Return the versions of all data files."""
-    return frozenset(
-        FileVersion.from_numbers(file.major, file.minor)
-        for fragment in fragments
-        for file in fragment.files
-    )
+from pennon.table.manifest import Manifest
 
 
 def storage_version(manifest: Manifest) -> FileVersion:

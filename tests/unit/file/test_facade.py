@@ -92,8 +92,9 @@ def test_metadata_and_statistics(path: Path) -> None:
     assert reader.read_global_buffer(0)
 
 
-def test_schema_from_the_first_batch(tmp_path: Path) -> None:
-    writer = LanceFileWriter(tmp_path / "f.lance")
+@pytest.mark.parametrize("version", ["2.0"])
+def test_schema_from_the_first_batch(version: str | None, tmp_path: Path) -> None:
+    writer = LanceFileWriter(tmp_path / "f.lance", version=version)
     writer.add_schema_metadata("early", "1")
     with pytest.raises(ArgumentError, match="Schema is unknown"):
         writer.add_global_buffer(b"x")

@@ -98,10 +98,44 @@ def test_batches_are_not_gathered(tmp_path: Path) -> None:
     assert len(write_fragments(plan.task, batches)) == 49
 
 
-@pytest.mark.parametrize("version", ["0.1", "legacy", "2.1", "2.2", "next"])
-def test_file_versions_that_are_not_written_yet(version: str, tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedError, match=r"2\.0"):
-        pennon.write_dataset(NUMBERS, tmp_path / "t", data_storage_version=version)
+@pytest.mark.parametrize("mode", ["create", "append", "overwrite"])
+@pytest.mark.parametrize("version", ["0.1", "legacy", "2.2", "2.3", "next"])
+def test_file_versions_that_are_not_written_yet(version: str, mode: str, tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError, match=r"writes versions 2\.0 and 2\.1"):
+        pennon.write_dataset(NUMBERS, tmp_path / "t", mode=mode, data_storage_version=version)
+    assert not (tmp_path / "t").exists()
+
+
+@pytest.mark.parametrize(
+    ("asked", "version"), [(None, "2.1"), ("2.0", "2.0"), ("2.1", "2.1"), ("stable", "2.1")]
+)
+def test_the_file_version_of_a_new_table(asked: str | None, version: str, tmp_path: Path) -> None:
+    written = pennon.write_dataset(NUMBERS, tmp_path / "t", data_storage_version=asked)
+    assert written.data_storage_version == version
+    assert _file_versions(written) == [version]
+    for mode in ("append", "overwrite"):
+        written = pennon.write_dataset(NUMBERS, written, mode=mode)
+        assert set(_file_versions(written)) == {version} == {written.data_storage_version}
+    assert written.to_table().equals(NUMBERS)
+
+
+def _file_versions(table: pennon.LanceDataset) -> list[str]:
+    files = [file for fragment in table.get_fragments() for file in fragment.data_files()]
+    return [f"{file.file_major_version}.{file.file_minor_version}" for file in files]
+
+
+@pytest.mark.parametrize(("first", "second"), [("2.0", "2.1"), ("2.1", "2.0")])
+def test_an_append_of_another_file_version_when_asked(
+    first: str, second: str, tmp_path: Path
+) -> None:
+    pennon.write_dataset(NUMBERS, tmp_path / "t", data_storage_version=first)
+    mixed = pennon.write_dataset(
+        NUMBERS, tmp_path / "t", mode="append", data_storage_version=second
+    )
+    assert _file_versions(mixed) == [first, second]
+    assert mixed.data_storage_version == first
+    assert mixed.to_table().equals(pa.concat_tables([NUMBERS, NUMBERS]))
+    assert mixed.take([0, 10_001])["n"].to_pylist() == [0, 1]
 
 
 def test_tasks_pickle_and_one_commit_takes_all(tmp_path: Path) -> None:

@@ -67,7 +67,8 @@ def _open(folder: Path) -> tuple[LanceDataset, CountingStore]:
 @pytest.mark.parametrize("name", TYPES)
 def test_point_read(name: str, tmp_path: Path) -> None:
     values, rounds, requests = TYPES[name]
-    pennon.write_dataset(pa.table({"c": values}), tmp_path / "t.lance")
+    rows = pa.table({"c": values})
+    pennon.write_dataset(rows, tmp_path / "t.lance", data_storage_version="2.0")
     table, store = _open(tmp_path / "t.lance")
     table.snapshot.open_file(table.snapshot.manifest.fragments[0].files[0])
     assert store.counts.verbs["list"] + store.counts.requests <= 3
@@ -77,6 +78,22 @@ def test_point_read(name: str, tmp_path: Path) -> None:
         assert store.counts.verbs["list"] == store.counts.verbs["open"] == 0
         assert store.counts.rounds <= rounds
         assert store.counts.requests <= requests
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_point_read_of_2_1(name: str, tmp_path: Path) -> None:
+    """Two rounds for any type; the first finds the chunk, and is not needed a second time."""
+    values = TYPES[name][0]
+    rows = pa.table({"c": values})
+    pennon.write_dataset(rows, tmp_path / "t.lance", data_storage_version="2.1")
+    table, store = _open(tmp_path / "t.lance")
+    table.snapshot.open_file(table.snapshot.manifest.fragments[0].files[0])
+    assert store.counts.verbs["list"] + store.counts.requests <= 3
+    for row, rounds in ((ROWS // 2 + 1, 2), (ROWS // 2 + 2, 1), (5, 1), (ROWS - 3, 1)):
+        store.reset()
+        assert table.take([row])["c"].to_pylist() == [values[row].as_py()]
+        assert store.counts.verbs["list"] == store.counts.verbs["open"] == 0
+        assert store.counts.rounds <= rounds
 
 
 def test_counting_rows_reads_nothing(tmp_path: Path) -> None:

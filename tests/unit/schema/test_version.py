@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pennon.errors import ArgumentError, FormatError, UnsupportedError
-from pennon.schema.version import V0_1, V2_0, V2_1, FileVersion
+from pennon.schema.version import V0_1, V2_0, V2_1, FileVersion, check_is_written
 
 
 @pytest.mark.parametrize(
@@ -15,9 +15,9 @@ from pennon.schema.version import V0_1, V2_0, V2_1, FileVersion
         ("0.1", "0.1"),
         ("0.3", "2.0"),
         ("2.0", "2.0"),
-        ("stable", "2.0"),
-        ("STABLE", "2.0"),
-        ("next", "2.1"),
+        ("stable", "2.1"),
+        ("STABLE", "2.1"),
+        ("next", "2.2"),
         ("2.2", "2.2"),
         (2.0, "2.0"),
     ],
@@ -57,6 +57,13 @@ def test_numbers_that_never_were(numbers: tuple[int, int]) -> None:
 def test_numbers_from_the_future(numbers: tuple[int, int]) -> None:
     with pytest.raises(UnsupportedError, match="newer than this release"):
         FileVersion.from_numbers(*numbers)
+
+
+@pytest.mark.parametrize("name", ["legacy", "2.2", "2.3", "next"])
+def test_refusals_say_the_newest_version_written(name: str) -> None:
+    with pytest.raises(UnsupportedError, match=r"2\.0 and 2\.1, the newest .*'2\.1'"):
+        check_is_written(FileVersion.parse(name))
+    check_is_written(FileVersion.parse("stable"))
 
 
 def test_order_and_numbers_of_new_files() -> None:

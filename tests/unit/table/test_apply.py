@@ -138,9 +138,19 @@ def test_stable_row_ids_cannot_be_switched_on() -> None:
         apply(table(), overwrite(1), replace(NOW, stable_row_ids=True))
 
 
-def test_file_versions_must_agree() -> None:
-    with pytest.raises(ArgumentError, match=r"2\.0, but there are files of 2\.1"):
-        apply(table(new_fragment()), append(1, new_fragment(minor=1)), NOW)
+def test_files_of_version_2_may_be_mixed_and_the_table_keeps_its_version() -> None:
+    mixed = apply(table(new_fragment()), append(1, new_fragment(minor=1)), NOW)
+    assert mixed.data_format == DataFormat("lance", "2.0")
+    assert (mixed.reader_flags, mixed.writer_flags) == (256, 256)
+    assert str(storage_version(mixed)) == "2.0"
+    old = replace(new_fragment(), files=(replace(data_file(), major=0, minor=2),))
+    with pytest.raises(ArgumentError, match=r"0\.1 cannot be added to a table of version 2\.0"):
+        apply(table(new_fragment()), append(1, old), NOW)
+    with pytest.raises(ArgumentError, match=r"2\.1 cannot be added to a table of version 0\.1"):
+        apply(table(old), append(1, new_fragment(minor=1)), NOW)
+
+
+def test_file_versions_of_an_overwrite_must_agree() -> None:
     with pytest.raises(ArgumentError, match=r"files of 2\.0"):
         apply(table(), overwrite(1), replace(NOW, file_version=V2_1))
     newer = apply(table(new_fragment()), overwrite(1, new_fragment(minor=1)), NOW)

@@ -28,7 +28,7 @@ def store_with(name: str, manifest: Manifest) -> MemoryStore:
     return store
 
 
-@pytest.mark.parametrize("flag", [16, 64, 256, 1 << 20, 1 << 63])
+@pytest.mark.parametrize("flag", [16, 64, 128, 1 << 20, 1 << 63])
 def test_reader_flags_that_we_do_not_read(flag: int) -> None:
     manifest = Manifest(SCHEMA, DatasetVersion(1), reader_flags=flag | 1)
     store = CountingStore(store_with(f"reader{flag}", manifest))
@@ -57,7 +57,7 @@ def test_base_paths_without_their_flag_are_not_written_to() -> None:
         flags.check_writable(manifest)
 
 
-@pytest.mark.parametrize("flag", [0, 1, 4, 8, 32, 1 | 4 | 8 | 32])
+@pytest.mark.parametrize("flag", [0, 1, 4, 8, 32, 256, 1 | 4 | 8 | 32 | 256])
 def test_flags_that_we_know(flag: int) -> None:
     flags.check_readable(flag)
     flags.check_writable(Manifest(SCHEMA, DatasetVersion(1), reader_flags=flag, writer_flags=flag))
@@ -76,6 +76,7 @@ def test_flags_follow_the_contents() -> None:
     assert masks(blank) == (0, 0)
     assert masks(replace(blank, fragments=(plain, deleted))) == (1, 1)
     assert masks(replace(blank, fragments=(with_ids,))) == (2, 2)
+    assert masks(replace(blank, fragments=(plain, new_fragment(minor=1)))) == (256, 256)
     assert masks(blank, stable=True) == (2, 2)
     assert masks(replace(blank, config={"a": "b"})) == (0, 8)
     assert masks(blank, file=False) == (0, 32)

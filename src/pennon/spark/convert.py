@@ -54,6 +54,8 @@ def convert(array: pa.Array, target: pa.DataType) -> pa.Array:
         return convert(array.dictionary_decode(), target)
     if pat.is_struct(target):
         return _convert_struct(array, target)
+    if pat.is_map(target):
+        return _convert_to_map(array, target)
     if pat.is_list(target):
         return _convert_to_list(array, target)
     if pat.is_fixed_size_list(target):
@@ -104,8 +106,47 @@ def _convert_to_list(array: pa.Array, target: pa.DataType) -> pa.Array:
         return _fixed_size_to_list(array, target)
     if pat.is_large_list(array.type):
         array = array.cast(pa.list_(array.type.value_field))
-    validity, offsets = array.buffers()[:2]
-    return _rebuild(array, target, [validity, offsets])
+    buffers = array.buffers()[:2]
+    if pat.is_map(array.type):
+        return _with_entries(array, target, target.value_field, buffers)
+    return _rebuild(array, target, buffers)
+
+
+def _convert_to_map(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """Return a map of maps, or of lists of structs: the first field is the key."""
+    if pat.is_null(array.type):
+        return array.cast(target)
+    if pat.is_large_list(array.type):
+        array = array.cast(pa.list_(array.type.value_field))
+    if not pat.is_map(array.type):
+        _check_entries(array, target)
+    entries = pa.field("entries", pa.struct([target.key_field, target.item_field]), nullable=False)
+    return _with_entries(array, target, entries, array.buffers()[:2])
+
+
+def _check_entries(array: pa.Array, target: pa.DataType) -> None:
+    """Raise pa.ArrowInvalid unless the lists hold structs of two fields, and no NULL key."""
+    entries = array.type.value_type if pat.is_list(array.type) else None
+    if entries is None or not pat.is_struct(entries) or entries.num_fields != 2:
+        message = f"{array.type} is no list of structs of two fields"
+        raise pa.ArrowInvalid(message)
+    if array.values.null_count or array.values.field(0).null_count:
+        held = array.flatten()  # without what lies under NULL rows or outside of a slice
+        if held.null_count or held.field(0).null_count:
+            message = f"an entry or a key is NULL, which no {target} has"
+            raise pa.ArrowInvalid(message)
+
+
+def _with_entries(
+    array: pa.Array, target: pa.DataType, entries: pa.Field, buffers: list[Any]
+) -> pa.Array:
+    """Return ``array``, a list of pairs in some form, with its pairs as ``entries`` says."""
+    fields = [entries.type.field(0), entries.type.field(1)]
+    pairs = [convert(array.values.field(i), f.type) for i, f in enumerate(fields)]
+    children = [pa.StructArray.from_arrays(pairs, fields=fields)]
+    return pa.Array.from_buffers(
+        target, len(array), buffers, offset=array.offset, children=children
+    )
 
 
 def _fixed_size_to_list(array: pa.Array, target: pa.DataType) -> pa.Array:

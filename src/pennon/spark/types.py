@@ -47,6 +47,7 @@ from pyspark.sql import types as st
 from pyspark.sql.pandas.types import to_arrow_type
 
 from pennon.errors import ArgumentError, SchemaMismatchError, UnsupportedError
+from pennon.spark.maps import map_entries, map_storage_field
 
 ROW_ID = "_rowid"
 ROW_ADDRESS = "_rowaddr"
@@ -87,28 +88,28 @@ def spark_schema(schema: pa.Schema) -> st.StructType:
 def _spark_field(field: pa.Field, path: str) -> st.StructField:
     if path in SYSTEM_COLUMNS:
         return st.StructField(field.name, st.LongType(), field.nullable)
-    return st.StructField(field.name, spark_type(field.type, path), field.nullable)
+    return st.StructField(field.name, spark_type(field, path), field.nullable)
 
 
-def spark_type(arrow: pa.DataType, path: str) -> st.DataType:
+def spark_type(field: pa.Field, path: str) -> st.DataType:
     """Return the Spark type of a column; ``path`` names it in the error when there is none."""
-    leaf = _LEAVES.get(arrow)
-    if leaf is not None:
-        return leaf
+    entries = map_entries(field)
+    if entries is not None:
+        key, value = entries
+        return st.MapType(spark_type(key, path), spark_type(value, path), value.nullable)
+    arrow = field.type
     if isinstance(arrow, pa.BaseExtensionType):
-        return spark_type(arrow.storage_type, path)
+        return spark_type(field.with_type(arrow.storage_type), path)
     if pat.is_dictionary(arrow):
-        return spark_type(arrow.value_type, path)
+        return spark_type(field.with_type(arrow.value_type), path)
     if pat.is_list(arrow) or pat.is_large_list(arrow) or pat.is_fixed_size_list(arrow):
-        element = spark_type(arrow.value_type, path)
+        element = spark_type(arrow.value_field, path)
         return st.ArrayType(element, arrow.value_field.nullable)
     if pat.is_struct(arrow):
         children = (arrow.field(i) for i in range(arrow.num_fields))
         return st.StructType([_spark_field(c, f"{path}.{c.name}") for c in children])
-    if pat.is_map(arrow):
-        key, item = spark_type(arrow.key_type, path), spark_type(arrow.item_type, path)
-        return st.MapType(key, item, arrow.item_field.nullable)
-    return _parametric_type(arrow, path)
+    leaf = _LEAVES.get(arrow)
+    return _parametric_type(arrow, path) if leaf is None else leaf
 
 
 def _parametric_type(arrow: pa.DataType, path: str) -> st.DataType:
@@ -159,21 +160,20 @@ def lance_schema(schema: st.StructType, fixed_size_lists: Mapping[str, int]) -> 
 
 
 def _lance_field(field: pa.Field, path: str, dimensions: dict[str, int]) -> pa.Field:
-    return pa.field(field.name, _lance_type(field.type, path, dimensions), nullable=True)
-
-
-def _lance_type(arrow: pa.DataType, path: str, dimensions: dict[str, int]) -> pa.DataType:
+    """Return the field as it is stored; parts of a map are ``path.key`` and ``path.value``."""
+    arrow = field.type
+    if pat.is_map(arrow):
+        key = _lance_field(arrow.key_field, f"{path}.key", dimensions)
+        value = _lance_field(arrow.item_field, f"{path}.value", dimensions)
+        return map_storage_field(field.name, key, value)
     if pat.is_struct(arrow):
         children = (arrow.field(i) for i in range(arrow.num_fields))
-        return pa.struct([_lance_field(c, f"{path}.{c.name}", dimensions) for c in children])
-    if pat.is_list(arrow):
+        arrow = pa.struct([_lance_field(c, f"{path}.{c.name}", dimensions) for c in children])
+    elif pat.is_list(arrow):
         dimension = dimensions.pop(path, None)
-        item = pa.field("item", _lance_type(arrow.value_type, path, dimensions), nullable=True)
-        return pa.list_(item) if dimension is None else pa.list_(item, dimension)
-    if pat.is_map(arrow):
-        item = _lance_type(arrow.item_type, path, dimensions)
-        return pa.map_(_lance_type(arrow.key_type, path, dimensions), item)
-    return arrow
+        item = _lance_field(arrow.value_field.with_name("item"), path, dimensions)
+        arrow = pa.list_(item) if dimension is None else pa.list_(item, dimension)
+    return pa.field(field.name, arrow, nullable=True)
 
 
 def append_schema(table: pa.Schema, schema: st.StructType) -> pa.Schema:
@@ -187,7 +187,7 @@ def append_schema(table: pa.Schema, schema: st.StructType) -> pa.Schema:
         if index < 0:
             message = f"the table has no column {field.name!r}; it has {', '.join(table.names)}"
             raise SchemaMismatchError(message)
-        _check_assignable(field.dataType, spark_type(table.field(index).type, field.name), field)
+        _check_assignable(field.dataType, spark_type(table.field(index), field.name), field)
     missing = [f.name for f in table if not f.nullable and f.name not in schema.fieldNames()]
     if missing:
         message = f"the DataFrame lacks {', '.join(missing)}, which the table requires"
@@ -212,6 +212,10 @@ def _is_assignable(given: st.DataType, wanted: st.DataType) -> bool:
         return True
     if isinstance(given, st.ArrayType) and isinstance(wanted, st.ArrayType):
         return _is_assignable(given.elementType, wanted.elementType)
+    if isinstance(given, st.MapType) and isinstance(wanted, st.MapType):
+        return _is_assignable(given.keyType, wanted.keyType) and _is_assignable(
+            given.valueType, wanted.valueType
+        )
     if isinstance(given, st.StructType) and isinstance(wanted, st.StructType):
         return set(given.names) == set(wanted.names) and all(
             _is_assignable(field.dataType, wanted[field.name].dataType) for field in given.fields

@@ -66,3 +66,38 @@ def test_dictionaries_become_values_and_back() -> None:
     assert convert(words, pa.string()).to_pylist() == ["x", None, "y", "x"]
     again = convert(convert(words, pa.string()), words.type)
     assert (again.type, again.to_pylist()) == (words.type, ["x", None, "y", "x"])
+
+
+PAIR = [pa.field("key", pa.int64(), nullable=False), pa.field("value", pa.string())]
+STORED_MAP = pa.list_(pa.field("entries", pa.struct(PAIR), nullable=False))
+MAP = pa.map_(pa.int64(), pa.string())
+
+
+@pytest.mark.parametrize("start", [0, 1, 2])
+@pytest.mark.parametrize("wide", [False, True])
+def test_maps_become_lists_of_entries_and_come_back(start: int, wide: bool) -> None:
+    rows = [[(1, "a"), (2, None)], None, [], [(3, "c")]]
+    maps = pa.array(rows, pa.map_(pa.int64(), pa.large_string() if wide else pa.string()))
+    lists = convert(maps.slice(start), STORED_MAP)
+    lists.validate(full=True)
+    entries = [row and [{"key": k, "value": v} for k, v in row] for row in rows]
+    assert lists.to_pylist() == entries[start:]
+    large = lists.cast(pa.large_list(STORED_MAP.value_field))
+    for stored in (lists, large, maps.slice(start)):
+        back = convert(stored, MAP)
+        back.validate(full=True)
+        assert (back.type, back.to_pylist()) == (MAP, rows[start:])
+
+
+def test_no_map_has_a_null_key_or_entry_but_what_lies_under_a_null_row_does_not_matter() -> None:
+    entry = pa.struct([("k", pa.int64()), ("v", pa.string())])
+    wrong = [[{"k": None, "v": "a"}], [None]]
+    for row in wrong:
+        with pytest.raises(pa.ArrowInvalid, match="an entry or a key is NULL"):
+            convert(pa.array([row], pa.list_(entry)), MAP)
+    values = pa.array([None, {"k": 1, "v": "a"}], entry)
+    mask = pa.array([True, False])
+    hidden = pa.ListArray.from_arrays(pa.array([0, 1, 2], pa.int32()), values, mask=mask)
+    assert convert(hidden, MAP).to_pylist() == [None, [(1, "a")]]
+    with pytest.raises(pa.ArrowInvalid, match="no list of structs of two fields"):
+        convert(pa.array([[1]]), MAP)

@@ -32,6 +32,7 @@ OWNERS = [
     "LanceOperation",
     "FragmentMetadata",
     "Transaction",
+    "Session",
     "fragment.DataFile",
     "fragment.DeletionFile",
     "schema.LanceSchema",

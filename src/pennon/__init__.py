@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 from pennon.dataset import LanceOperation as LanceOperation
+from pennon.dataset import Session as Session
 from pennon.dataset import Transaction as Transaction
 from pennon.dataset import dataset as dataset
 from pennon.dataset import write_dataset as write_dataset
@@ -31,6 +32,7 @@ __all__ = [
     "LanceFragment",
     "LanceOperation",
     "LanceScanner",
+    "Session",
     "Transaction",
     "dataset",
     "write_dataset",

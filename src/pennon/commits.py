@@ -44,8 +44,9 @@ def commit_operation(
         max_retries, Naming.V2 if v2_paths else Naming.V1, stable_row_ids=stable_row_ids
     )
     manifest = commit(store, transaction, options)
-    uri = target.uri if hasattr(target, "snapshot") else os.fspath(target)
-    return uri, Snapshot(store, manifest)
+    if hasattr(target, "snapshot"):
+        return target.uri, Snapshot(store, manifest, target.snapshot.session)
+    return os.fspath(target), Snapshot(store, manifest)
 
 
 def _from_transaction(transaction: Transaction, message: str | None) -> table.Transaction:

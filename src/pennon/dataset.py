@@ -14,7 +14,8 @@ from pennon.operation import LANCE_COMMIT_MESSAGE_KEY as LANCE_COMMIT_MESSAGE_KE
 from pennon.operation import LanceOperation as LanceOperation
 from pennon.operation import Transaction as Transaction
 from pennon.operation import merge_message
-from pennon.scan.snapshot import Session, Snapshot
+from pennon.scan.session import Session as Session
+from pennon.scan.snapshot import Snapshot
 from pennon.table.commit import CommitOptions
 from pennon.table.naming import Naming
 from pennon.table.versions import version_as_of
@@ -55,6 +56,7 @@ def dataset(
     metadata_cache_size_bytes: int | None = None,
     index_cache_size_bytes: int | None = None,
     read_params: dict[str, Any] | None = None,
+    session: Session | None = None,
     **unsupported: Any,
 ) -> LanceDataset:
     """Open a table.
@@ -62,7 +64,9 @@ def dataset(
     ``uri``: a path or URI.  ``version``: a version's number, the newest by default.  ``asof``: a
     time (naive: local), to open the newest version made at or before it.  ``storage_options``:
     credentials, endpoints and the like.  ``default_scan_options``: arguments of `scanner` that
-    apply where a call gives none.  Cache sizes and block sizes are accepted and change nothing.
+    apply where a call gives none.  ``session``: the memory of other datasets, to be shared; the
+    ``*_cache_size_bytes`` bound that of a new one.  Block sizes and counts of index pages are
+    accepted and change nothing.
 
     Raises NotFoundError if there is no such table or version, UnsupportedError if the table needs
     what this release does not know.
@@ -80,6 +84,9 @@ def dataset(
         version,
         storage_options=storage_options,
         default_scan_options=default_scan_options,
+        metadata_cache_size_bytes=metadata_cache_size_bytes,
+        index_cache_size_bytes=index_cache_size_bytes,
+        session=session,
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from pennon.arrow_bases import ArrowDataset
 from pennon.later import Unfinished, missing
+from pennon.scan.session import Session
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.lance_schema import LanceSchema
 from pennon.table.storage_version import storage_version
@@ -23,6 +24,10 @@ class DatasetFacts(ArrowDataset, metaclass=Unfinished):
     def snapshot(self) -> Snapshot:
         """Return the version as Pennon's own functions take it."""
         return self._snapshot
+
+    def session(self) -> Session:
+        """Return what this dataset remembers of files; other datasets may share it."""
+        return self._snapshot.session
 
     @property
     def uri(self) -> str:

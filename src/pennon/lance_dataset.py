@@ -29,9 +29,10 @@ from pennon.operation import LanceOperation as LanceOperation
 from pennon.operation import Transaction as Transaction
 from pennon.operation import from_table_transaction
 from pennon.scan.plan import live_row_count
-from pennon.scan.projection import plan_take_projection
+from pennon.scan.session import Session, session_of
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.take import take_batches, take_offsets, take_row_ids
+from pennon.scan.take_plan import plan_take
 from pennon.scan.validate import validate
 from pennon.scanner import LanceScanner as LanceScanner
 from pennon.scanner_builder import ScannerBuilder as ScannerBuilder
@@ -55,16 +56,19 @@ class LanceDataset(DatasetFacts):
         storage_options: dict[str, str] | None = None,
         serialized_manifest: bytes | None = None,
         default_scan_options: dict[str, Any] | None = None,
+        metadata_cache_size_bytes: int | None = None,
+        index_cache_size_bytes: int | None = None,
+        read_params: dict[str, Any] | None = None,
+        session: Session | None = None,
         **unsupported: Any,
     ) -> None:
         """Open a version, the newest by default; see `pennon.dataset`."""
         refuse({"serialized_manifest": serialized_manifest, "commit_lock": commit_lock})
-        refuse({k: v for k, v in unsupported.items() if not k.endswith("cache_size_bytes")})
+        refuse(unsupported)
+        session = session_of(session, index_cache_size_bytes, metadata_cache_size_bytes)
         store = open_store(uri, storage_options)
-        manifest = read_manifest(store, version_number(version))
-        self._take_over(
-            os.fspath(uri), Snapshot(store, manifest), storage_options, default_scan_options
-        )
+        snapshot = Snapshot(store, read_manifest(store, version_number(version)), session)
+        self._take_over(os.fspath(uri), snapshot, storage_options, default_scan_options)
 
     def _take_over(
         self,
@@ -269,16 +273,16 @@ class LanceDataset(DatasetFacts):
 
         Raises OutOfRangeError for a row that the table does not have.
         """
-        projection = plan_take_projection(self._snapshot.manifest.schema, check_columns(columns))
-        take = partial(take_offsets, self._snapshot, projection)
+        plan = plan_take(self._snapshot, check_columns(columns))
+        take = partial(take_offsets, self._snapshot, plan)
         return pa.Table.from_batches(take_batches(take, row_numbers(indices)))
 
     def _take_rows(
         self, row_ids_or_addresses: Any, columns: list[str] | None = None, **_: Any
     ) -> pa.Table:
         """Read rows by ``_rowid``, in the order given; deleted rows are left out."""
-        projection = plan_take_projection(self._snapshot.manifest.schema, check_columns(columns))
-        take = partial(take_row_ids, self._snapshot, projection)
+        plan = plan_take(self._snapshot, check_columns(columns))
+        take = partial(take_row_ids, self._snapshot, plan)
         return pa.Table.from_batches(take_batches(take, row_ids(row_ids_or_addresses)))
 
     def sample(

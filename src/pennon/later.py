@@ -18,7 +18,7 @@ MODULE = """
     DedicatedBlobWriter evaluate_sharding_spec ExecutionPlan FFILanceTableProvider FieldStatistics
     FtsToken Index IndexFile IndexProgress iops_counter json_to_schema LsmPointLookupPlanner
     LsmScanner LsmVectorSearchPlanner MergeInsertBuilder PackedBlobWriter ScanStatistics
-    schema_to_json Session set_logger ShardingField ShardingSpec ShardSnapshot ShardWriter simd_info
+    schema_to_json set_logger ShardingField ShardingSpec ShardSnapshot ShardWriter simd_info
     tokenize
 """
 DATASET = """
@@ -30,7 +30,7 @@ DATASET = """
     io_stats_snapshot list_indices mem_wal_index_details mem_wal_writer merge
     merge_existing_index_segments merge_index_metadata merge_insert migrate_manifest_paths_v2
     new_file_session optimize prewarm_index read_blob_ranges read_blobs remap_row_addrs
-    replace_field_metadata replace_schema_metadata restore session shallow_clone sql stats
+    replace_field_metadata replace_schema_metadata restore shallow_clone sql stats
     storage_options_accessor tags take_blobs tracked_files truncate_table update update_config
     update_field_metadata update_metadata update_schema_metadata
 """

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self, TypeAlias
@@ -74,6 +74,10 @@ class WrappedStore:
         reader = WrappedReader(self, self.inner.open(path, size_bytes))
         self.after("open", path)
         return reader
+
+    def identity(self, path: str, size_bytes: int | None = None) -> Hashable:
+        """Return an identity of this store's own, so that nothing is shared around it."""
+        return self, self.inner.identity(path, size_bytes)
 
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
         """List a folder; counted when the first name is asked for."""

@@ -8,7 +8,7 @@ laid out as Arrow lays them out, bitmaps from bit 0 on, and nothing carries an o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import pyarrow as pa
 
@@ -104,3 +104,17 @@ Block: TypeAlias = (
     | AllNullBlock
     | NullableBlock
 )
+
+
+def block_bytes(block: Block) -> int:
+    """Return how many bytes the buffers of a block and of those below it have."""
+    parts = (getattr(block, name) for name in block.__slots__)
+    return sum(map(_part_bytes, parts))
+
+
+def _part_bytes(part: object) -> int:
+    if isinstance(part, pa.Buffer):
+        return int(part.size)
+    if isinstance(part, tuple):
+        return sum(map(_part_bytes, part))
+    return 0 if part is None or isinstance(part, int) else block_bytes(cast("Block", part))

@@ -11,12 +11,13 @@ whoever runs them decides which fields go together into one round.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
 import pyarrow as pa
 
+from pennon.cache import Cache
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps, run, together
 from pennon.encoding.v2_1.search_cache import SearchCache
@@ -32,6 +33,8 @@ from pennon.schema.wire import parse_fields
 from pennon.units import KIB, ColumnIndex, FieldId
 
 TAIL_BYTES: Final = 64 * KIB
+PARSED: Final = 8
+"""Column metadata takes about so many times the bytes that it has in the file."""
 
 
 class DataFile:
@@ -45,6 +48,7 @@ class DataFile:
         column_extents: tuple[Extent, ...],
         global_buffers: tuple[Extent, ...],
         descriptor: bytes,
+        search_cache: SearchCache,
     ) -> None:
         self.source = source
         self.footer = footer
@@ -52,7 +56,7 @@ class DataFile:
         """Where the metadata of each column lies."""
         self.global_buffers = global_buffers
         """Where the global buffers lie; number 0 is the file descriptor."""
-        self.search_cache = SearchCache()
+        self.search_cache = search_cache
         """What was learned of pages so far (versions 2.1 and 2.2)."""
         self._tail = tail
         self._columns: dict[int, Column] = {}
@@ -60,13 +64,18 @@ class DataFile:
         self.num_rows = self._descriptor.length
 
     @classmethod
-    def open(cls, source: ObjectReader) -> DataFile:
+    def open(
+        cls, source: ObjectReader, memory: Cache | None = None, identity: Hashable = None
+    ) -> DataFile:
         """Open a data file: one read of its end, and another if its tables are very long.
+
+        What is learned of its pages is kept in ``memory``, if that is given, where ``identity``
+        (`pennon.io.store.Opens.identity`) tells this file from all others.
 
         Raises FormatError if it is damaged or no Lance file, UnsupportedError for other versions.
         """
         try:
-            return _open(source)
+            return _open(source, SearchCache(memory, identity))
         except LanceError as error:
             raise error.located(Breadcrumb(file=source.path)) from error.__cause__
 
@@ -74,6 +83,12 @@ class DataFile:
     def version(self) -> FileVersion:
         """Return the file version."""
         return self.footer.version
+
+    @property
+    def memory_bytes(self) -> int:
+        """Return about how much memory the file's metadata takes once all of it was read."""
+        serialized = sum(extent.size_bytes for extent in self.column_extents)
+        return int(self._tail.size) + PARSED * serialized
 
     @cached_property
     def schema(self) -> Schema:
@@ -157,7 +172,7 @@ class DataFile:
         return (yield from _read_behind(first, self._tail, extents))
 
 
-def _open(source: ObjectReader) -> DataFile:
+def _open(source: ObjectReader, search_cache: SearchCache) -> DataFile:
     size = source.size_bytes
     first = max(0, size - TAIL_BYTES)
     (tail,) = source.read([Extent(first, size - first)])
@@ -169,7 +184,7 @@ def _open(source: ObjectReader) -> DataFile:
         message = "data file without global buffers, so without a schema"
         raise FormatError(message)
     (descriptor,) = run(_read_behind(first, tail, buffers[:1]), source.read)
-    return DataFile(source, footer, tail, columns, buffers, descriptor.to_pybytes())
+    return DataFile(source, footer, tail, columns, buffers, descriptor.to_pybytes(), search_cache)
 
 
 def _read_behind(first: int, tail: pa.Buffer, extents: Sequence[Extent]) -> Steps[list[pa.Buffer]]:

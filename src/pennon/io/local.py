@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -52,6 +52,13 @@ class LocalStore:
         if mapping is None:
             return MappedReader(self, path, pa.py_buffer(b""))
         return MappedReader(self, path, pa.py_buffer(mapping), mapping)
+
+    def identity(self, path: str, size_bytes: int | None = None) -> Hashable:  # noqa: ARG002
+        """Return the path and what the system says of the file: which it is, and when it changed."""
+        with os_errors("open", path):
+            status = os.stat(safe_join(self._real_root, path))
+        changed = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        return path, status.st_dev, status.st_ino, changed
 
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
         """Yield the files under a folder, sorted by path; links to folders are not followed."""

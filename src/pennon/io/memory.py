@@ -10,9 +10,10 @@ fork could leave taken.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import count
 from types import TracebackType
 from typing import Self, TypeAlias
 
@@ -28,6 +29,7 @@ from pennon.io.store import ObjectInfo
 class _Stored:
     data: bytes
     modified: datetime
+    number: int = field(default_factory=count().__next__)
 
 
 _Objects: TypeAlias = dict[str, _Stored]
@@ -52,11 +54,11 @@ class MemoryStore:
 
     def open(self, path: str, size_bytes: int | None = None) -> MappedReader:  # noqa: ARG002
         """Open an object; later changes of the store do not reach the reader."""
-        found = self._objects.get(safe_join(self.root, path))
-        if found is None:
-            message = "there is no such object"
-            raise NotFoundError(message, where=Breadcrumb(path))
-        return MappedReader(self, path, pa.py_buffer(found.data))
+        return MappedReader(self, path, pa.py_buffer(self._find(path).data))
+
+    def identity(self, path: str, size_bytes: int | None = None) -> Hashable:  # noqa: ARG002
+        """Return the number of the object: every one that is put has a number of its own."""
+        return path, self._find(path).number
 
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
         """Yield the objects under a folder, sorted by path."""
@@ -86,6 +88,13 @@ class MemoryStore:
     def delete(self, path: str) -> None:
         """Delete an object; none is no error."""
         self._objects.pop(safe_join(self.root, path), None)
+
+    def _find(self, path: str) -> _Stored:
+        found = self._objects.get(safe_join(self.root, path))
+        if found is None:
+            message = "there is no such object"
+            raise NotFoundError(message, where=Breadcrumb(path))
+        return found
 
     @property
     def _objects(self) -> _Objects:

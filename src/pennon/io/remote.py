@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextlib
 import os
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -83,6 +83,10 @@ class RemoteStore:
             found = self._call(path, lambda obstore, client: obstore.head(client, path))
             size_bytes = int(found["size"])
         return RemoteReader(self, path, size_bytes)
+
+    def identity(self, path: str, size_bytes: int | None = None) -> Hashable:
+        """Return the place and the size, if it is known; nobody is asked."""
+        return self.location, self.options, path, size_bytes
 
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
         """Yield the objects under a folder, sorted by path, page by page where the store sorts."""

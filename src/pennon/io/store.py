@@ -10,7 +10,7 @@ can.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
@@ -96,6 +96,15 @@ class Opens(Protocol):
         """Open an object; ``size_bytes``, where known, saves a request.
 
         Raises NotFoundError if there is none.
+        """
+        ...
+
+    def identity(self, path: str, size_bytes: int | None = None) -> Hashable:
+        """Return what tells the bytes of an object from all others, without a request.
+
+        Objects of one identity hold the same bytes; what is remembered of an object is kept under
+        its identity.  Object stores go by the name and ``size_bytes``: names of data files hold a
+        uuid.  Raises NotFoundError if there is no such object and that is known without a request.
         """
         ...
 

@@ -7,84 +7,21 @@ none, because a connection or a lock of the parent is of no use to it.
 
 from __future__ import annotations
 
-import os
-import threading
-from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any
 
 import numpy as np
 
 from pennon.errors import Breadcrumb, FormatError, LanceError, UnsupportedError
-from pennon.file.reader import DataFile
-from pennon.io.store import ObjectReader, Store
+from pennon.io.store import Store
 from pennon.ranges import Int64Array
 from pennon.scan.live_rows import NONE_DELETED
+from pennon.scan.session import OpenFile as OpenFile
+from pennon.scan.session import Session as Session
 from pennon.table.deletion import read_deletions
-from pennon.table.manifest import DataFileRef, Fragment, Manifest, Sequence
+from pennon.table.manifest import DataFileRef, ExternalFile, Fragment, Manifest
 from pennon.table.rowids import RowIds, decode_row_ids, read_sequence
-
-K = TypeVar("K")
-V = TypeVar("V")
-
-MAX_OPEN_FILES = 1024
-MAX_DELETION_VECTORS = 1024
-MAX_ROW_ID_SEQUENCES = 256
-
-
-class Cache(Generic[K, V]):
-    """A bounded map that is empty after a fork; safe to use from threads."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._start()
-
-    def _start(self) -> None:
-        self._process = os.getpid()
-        self._lock = threading.Lock()
-        self._entries: OrderedDict[K, V] = OrderedDict()
-
-    def get(self, key: K, make: Callable[[], V]) -> V:
-        """Return the entry, made now if there is none.
-
-        Two threads may make it at once; the first to finish is kept.  No lock is held while one
-        is made, because that is when the store is read.
-        """
-        if os.getpid() != self._process:
-            self._start()
-        with self._lock:
-            if key in self._entries:
-                self._entries.move_to_end(key)
-                return self._entries[key]
-        made = make()
-        with self._lock:
-            kept = self._entries.setdefault(key, made)
-            self._entries.move_to_end(key)
-            while len(self._entries) > self._limit:
-                self._entries.popitem(last=False)
-        return kept
-
-
-@dataclass(frozen=True, slots=True)
-class OpenFile:
-    """A data file and the object that its bytes come from."""
-
-    data: DataFile
-    source: ObjectReader
-
-
-@dataclass(frozen=True, slots=True)
-class Session:
-    """What all versions of one table may share: data and deletion files never change."""
-
-    files: Cache[str, OpenFile] = field(default_factory=lambda: Cache(MAX_OPEN_FILES))
-    deletions: Cache[str, Int64Array] = field(default_factory=lambda: Cache(MAX_DELETION_VECTORS))
-    row_ids: Cache[Sequence, RowIds] = field(default_factory=lambda: Cache(MAX_ROW_ID_SEQUENCES))
-
-    def __reduce__(self) -> tuple[type[Session], tuple[()]]:
-        """Pickle as an empty session."""
-        return Session, ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,31 +31,43 @@ class Snapshot:
     store: Store
     manifest: Manifest
     session: Session = field(default_factory=Session, compare=False)
+    _identities: dict[str, Hashable] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """Of the files touched so far, by path.  A version's files are what they were at first sight."""
+    takes: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What was worked out for takes of this version (`pennon.scan.take_plan`)."""
+
+    def __reduce__(self) -> tuple[type[Snapshot], tuple[Store, Manifest, Session]]:
+        """Pickle without the identities: the other side may see other files."""
+        return Snapshot, (self.store, self.manifest, self.session)
 
     def open_file(self, ref: DataFileRef) -> OpenFile:
         """Return the data file, opened now or before.
 
         Raises NotFoundError if it is not there, UnsupportedError if its version is not read.
         """
-        return self.session.files.get(ref.path, lambda: self._open(ref))
-
-    def _open(self, ref: DataFileRef) -> OpenFile:
         path = ref.store_path
         try:
             if ref.base_id is not None:
                 message = "the data file lies under another base path, which is not read yet"
                 raise UnsupportedError(message)
-            source = self.store.open(path, ref.size_bytes or None)
-            return OpenFile(DataFile.open(source), source)
+            size = ref.size_bytes or None
+            identity = self._identify(path, size)
+            return self.session.open_file(identity, lambda: self.store.open(path, size))
         except LanceError as error:
             raise error.located(Breadcrumb(path)) from None
 
     def deleted(self, fragment: Fragment) -> Int64Array:
         """Return the physical offsets of the fragment's deleted rows, sorted and distinct."""
-        if fragment.deletion_file is None:
+        deletion = fragment.deletion_file
+        if deletion is None:
             return NONE_DELETED
-        key = f"{fragment.id}/{fragment.deletion_file!r}"
-        return self.session.deletions.get(key, lambda: self._read_deletions(fragment))
+        if deletion.base_id is not None:
+            return self._read_deletions(fragment)
+        file = self._identify(deletion.store_path(fragment.id))
+        key = (file, fragment.physical_rows, deletion.num_deleted_rows)
+        return self.session.deletions(key, lambda: self._read_deletions(fragment))
 
     def row_ids(self, fragment: Fragment, physical_rows: int) -> RowIds:
         """Return the stable id of each physical row of a fragment."""
@@ -126,9 +75,18 @@ class Snapshot:
         if sequence is None:
             message = f"fragment {fragment.id} has no row ids, though the table's rows have"
             raise FormatError(message)
-        return self.session.row_ids.get(
-            sequence, lambda: decode_row_ids(read_sequence(self.store, sequence), physical_rows)
+        file = self._identify(sequence.path) if isinstance(sequence, ExternalFile) else None
+        return self.session.row_ids(
+            (sequence, file, physical_rows),
+            lambda: decode_row_ids(read_sequence(self.store, sequence), physical_rows),
         )
+
+    def _identify(self, path: str, size_bytes: int | None = None) -> Hashable:
+        identity = self._identities.get(path)
+        if identity is None:
+            identity = self.store.identity(path, size_bytes)
+            self._identities[path] = identity
+        return identity
 
     def _read_deletions(self, fragment: Fragment) -> Int64Array:
         return np.unique(np.asarray(read_deletions(self.store, fragment), np.int64))

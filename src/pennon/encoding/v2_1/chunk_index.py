@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from pennon.encoding.block import Block
+from pennon.encoding.block import Block, block_bytes
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import Bytes
 from pennon.encoding.v2_1.layouts import MiniBlock
@@ -47,12 +47,12 @@ class ChunkIndex:
     first_rows: Int64Array
     goes_on: npt.NDArray[np.bool_]
     dictionary: Block | None
-    dictionary_bytes: int
 
     @property
     def size_bytes(self) -> int:
         """Return how much memory it takes."""
-        return 33 * len(self.counts) + self.dictionary_bytes + 256
+        dictionary = 0 if self.dictionary is None else block_bytes(self.dictionary)
+        return 33 * len(self.counts) + dictionary + 256
 
     def touched(self, rows: Rows) -> Int64Array:
         """Return the numbers of the chunks that hold any part of ``rows``, in order."""
@@ -75,7 +75,6 @@ def parse_chunk_index(
     data_bytes: int,
     row_index: Bytes | None,
     dictionary: Block | None = None,
-    dictionary_bytes: int = 0,
 ) -> ChunkIndex:
     """Return the index of a page of ``rows`` rows, whose chunks have ``data_bytes`` together.
 
@@ -93,9 +92,7 @@ def parse_chunk_index(
     if first_rows[-1] != rows:
         message = f"chunks of {first_rows[-1]} rows in a page of {rows}"
         raise FormatError(message)
-    return ChunkIndex(
-        offsets, counts, first_values, first_rows, goes_on, dictionary, dictionary_bytes
-    )
+    return ChunkIndex(offsets, counts, first_values, first_rows, goes_on, dictionary)
 
 
 def _running(numbers: Int64Array) -> Int64Array:

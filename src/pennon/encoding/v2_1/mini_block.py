@@ -75,23 +75,20 @@ def _read_index(
     parts = [as_bytes(answer) for answer in answers]
     chunks = parts.pop() if wants_all else None
     row_index = parts.pop() if max_repetition(layout.layers) else None
-    dictionary, size = None, 0
-    if layout.dictionary is not None:
-        dictionary, size = _decode_dictionary(layout, parts[1], codecs), len(parts[1])
-    index = parse_chunk_index(
-        layout, page.rows, parts[0], data.size_bytes, row_index, dictionary, size
-    )
+    dictionary = _decode_dictionary(layout, parts, codecs)
+    index = parse_chunk_index(layout, page.rows, parts[0], data.size_bytes, row_index, dictionary)
     return index, chunks
 
 
-def _decode_dictionary(layout: MiniBlock, data: Bytes, codecs: Codecs) -> Block | None:
+def _decode_dictionary(layout: MiniBlock, parts: list[Bytes], codecs: Codecs) -> Block | None:
+    """Return the dictionary, in memory of its own: it outlives what was read along with it."""
     if layout.dictionary is None:
         return None
     count = layout.num_dictionary_items
     if count >= 1 << 32:
         message = f"a dictionary of {count} items"
         raise FormatError(message)
-    whole = Chunks.whole(data, count)
+    whole = Chunks.whole(parts[1].copy(), count)
     return codecs.decode_blocks(layout.dictionary, whole, Rows.between(0, count))
 
 

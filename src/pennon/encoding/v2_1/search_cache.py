@@ -1,17 +1,17 @@
 """What readers remember of pages: where the chunks lie, which rows they hold, dictionaries.
 
-It is read once and then saves a round of requests.  The memory for it is bounded: what was not used
-for the longest time goes first.
+It is read once and then saves a round of requests.  The memory for it is bounded, and files may
+share it (`pennon.scan.session`).
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
-from threading import Lock
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
+from weakref import ref
 
+from pennon.cache import Cache
 from pennon.units import MIB
 
 DEFAULT_BYTES: Final = 256 * MIB
@@ -27,39 +27,30 @@ class PageIndex(Protocol):
 
 
 class SearchCache:
-    """A bounded memory of page indices; threads may share it, and so may files."""
+    """What is remembered of the pages of one file.
 
-    def __init__(self, most_bytes: int = DEFAULT_BYTES) -> None:
-        self.most_bytes = most_bytes
-        self._found: OrderedDict[Hashable, PageIndex] = OrderedDict()
-        self._size = 0
-        self._lock = Lock()
+    ``shared``: the memory to use, in which ``file`` tells the file from all others.  It is not kept
+    alive: it may hold the file that holds this.  Without one, the file has a memory of its own.
+    """
 
-    @property
-    def size_bytes(self) -> int:
-        """Return how much memory the indices take."""
-        return self._size
+    __slots__ = ("_file", "_memory", "_own")
+
+    def __init__(self, shared: Cache | None = None, file: Hashable = None) -> None:
+        self._own = Cache(DEFAULT_BYTES) if shared is None else None
+        self._memory = ref(self._own if shared is None else shared)
+        self._file = file
 
     def get(self, key: Hashable) -> PageIndex | None:
         """Return what is known of a page."""
-        with self._lock:
-            index = self._found.get(key)
-            if index is not None:
-                self._found.move_to_end(key)
-            return index
+        memory = self._memory()
+        found = None if memory is None else memory.get((self._file, key))
+        return cast("PageIndex | None", found)
 
     def put(self, key: Hashable, index: PageIndex) -> None:
-        """Remember an index, unless it is larger than all that may be remembered."""
-        with self._lock:
-            known = self._found.pop(key, None)
-            self._size -= known.size_bytes if known else 0
-            if index.size_bytes > self.most_bytes:
-                return
-            self._found[key] = index
-            self._size += index.size_bytes
-            while self._size > self.most_bytes:
-                _, oldest = self._found.popitem(last=False)
-                self._size -= oldest.size_bytes
+        """Remember what was read of a page."""
+        memory = self._memory()
+        if memory is not None:
+            memory.put((self._file, key), index, index.size_bytes)
 
 
 @dataclass(frozen=True, slots=True)

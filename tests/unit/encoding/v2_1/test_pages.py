@@ -101,7 +101,9 @@ def test_flat_chunks() -> None:
     assert page.rounds == 2
     assert page.values(Rows.at(np.array([0, 3, 9])), pa.int32()) == [0, 3, 9]
     assert page.rounds == 1, "where the chunks lie is known by now"
-    assert page.slot.cache.size_bytes > 0
+    index = page.slot.get()
+    assert index is not None
+    assert index.size_bytes > 0
 
 
 def test_levels_of_chunks() -> None:

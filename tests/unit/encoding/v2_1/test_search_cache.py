@@ -1,10 +1,11 @@
-"""What readers remember is bounded."""
+"""What readers remember of the pages of a file."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pennon.encoding.v2_1.search_cache import SearchCache
+from pennon.cache import ENTRY_BYTES, Cache
+from pennon.encoding.v2_1.search_cache import SearchCache, Slot
 
 
 @dataclass(frozen=True)
@@ -12,22 +13,24 @@ class Index:
     size_bytes: int
 
 
-def test_the_oldest_goes_first() -> None:
-    cache = SearchCache(most_bytes=10)
-    for key in "abc":
-        cache.put(key, Index(4))
-    assert (cache.get("a"), cache.size_bytes) == (None, 8)
-    assert cache.get("b") is not None
-    cache.put("d", Index(4))
-    assert cache.get("c") is None, "b was used since"
-    assert cache.get("b") is not None
+def test_a_file_alone_has_a_memory_of_its_own() -> None:
+    slot = Slot(SearchCache(), "page")
+    assert slot.get() is None
+    slot.put(Index(4))
+    assert slot.get() == Index(4)
+    assert Slot(SearchCache(), "page").get() is None
 
 
-def test_what_is_too_large_is_not_kept() -> None:
-    cache = SearchCache(most_bytes=10)
-    cache.put("a", Index(4))
-    cache.put("a", Index(11))
-    assert (cache.get("a"), cache.size_bytes) == (None, 0)
-    cache.put("a", Index(5))
-    cache.put("a", Index(6))
-    assert cache.size_bytes == 6
+def test_files_that_share_a_memory_are_told_apart() -> None:
+    memory = Cache(1 << 20)
+    first, again, other = (SearchCache(memory, file) for file in ("a", "a", "b"))
+    first.put("page", Index(4))
+    assert again.get("page") == Index(4)
+    assert other.get("page") is None
+    assert memory.size_bytes == 4 + ENTRY_BYTES
+
+
+def test_a_shared_memory_that_is_gone_knows_nothing() -> None:
+    search = SearchCache(Cache(1 << 20), "a")
+    search.put("page", Index(4))
+    assert search.get("page") is None

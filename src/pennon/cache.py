@@ -1,0 +1,100 @@
+"""What is remembered: values under keys, bounded in bytes, for all threads of one process.
+
+What was not used for the longest time goes first.  A value is weighed once, when it is put in.
+
+A child of a fork starts with nothing: a lock that another thread of the parent held would never be
+given back, and what that thread was about to change may be half done.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from threading import Lock
+from typing import Final, TypeVar, cast
+from weakref import WeakSet
+
+T = TypeVar("T")
+
+ENTRY_BYTES: Final = 256
+"""What an entry takes beside its value: the key, and its places in the tables."""
+
+
+class Cache:
+    """A bounded memory; a key stands for one value for ever, so nothing goes stale."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self.most_bytes = most_bytes
+        self.start_again()
+        _CACHES.add(self)
+
+    def start_again(self) -> None:
+        """Forget everything, and who holds the lock."""
+        self._lock = Lock()
+        self._entries: OrderedDict[Hashable, tuple[object, int]] = OrderedDict()
+        self._size = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """Return how much memory the entries take, never more than ``most_bytes``."""
+        return self._size
+
+    def __len__(self) -> int:
+        """Return the number of entries."""
+        return len(self._entries)
+
+    def get(self, key: Hashable) -> object | None:
+        """Return the value of a key, None if it is not known."""
+        with self._lock:
+            found = self._entries.get(key)
+            if found is None:
+                return None
+            self._entries.move_to_end(key)
+            return found[0]
+
+    def put(self, key: Hashable, value: T, size_bytes: int) -> T:
+        """Remember a value, unless it is larger than all that may be remembered; return it.
+
+        If the key has a value already, that one stays and is returned.
+        """
+        weight = size_bytes + ENTRY_BYTES
+        gone = []  # let go of without the lock: unmapping a file takes its time
+        with self._lock:
+            known = self._entries.get(key)
+            if known is not None:
+                self._entries.move_to_end(key)
+                return cast("T", known[0])
+            if weight > self.most_bytes:
+                return value
+            while self._size + weight > self.most_bytes:
+                _, oldest = self._entries.popitem(last=False)
+                self._size -= oldest[1]
+                gone.append(oldest)
+            self._entries[key] = (value, weight)
+            self._size += weight
+        gone.clear()
+        return value
+
+    def get_or_make(self, key: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
+        """Return the value of a key, made now if it is not known.
+
+        Two threads may make it at once; the first to finish is kept.  No lock is held while one
+        is made, because that is when the store is read.
+        """
+        found = self.get(key)
+        if found is not None:
+            return cast("T", found)
+        made = make()
+        return self.put(key, made, size_of(made))
+
+
+_CACHES: WeakSet[Cache] = WeakSet()
+
+
+def _start_again() -> None:
+    for cache in list(_CACHES):
+        cache.start_again()
+
+
+os.register_at_fork(after_in_child=_start_again)

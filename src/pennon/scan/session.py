@@ -1,0 +1,142 @@
+"""What the datasets of one session share: opened files, what was learned of them, deleted rows.
+
+Everything lies in one memory that is bounded in bytes (`pennon.cache`).  Its keys hold the identity
+of the file that a value comes from (`pennon.io.store.Opens.identity`), so datasets, versions and
+fragments with the same file share its entries, and a file with other contents has none, even if it
+has the name of one that is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pennon.cache import Cache
+from pennon.errors import ArgumentError, UnsupportedError
+from pennon.file.reader import DataFile
+from pennon.io.store import ObjectReader
+from pennon.ranges import Int64Array
+from pennon.table.rowids import RowIds
+from pennon.units import KIB, MIB
+
+DEFAULT_BYTES: Final = 256 * MIB
+FILE_BYTES: Final = 64 * KIB
+"""An open file is reckoned at this much at the least: maps are limited in number, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenFile:
+    """A data file and the object that its bytes come from."""
+
+    data: DataFile
+    source: ObjectReader
+
+
+class Session:
+    """The memory of one or more datasets; pylance's ``Session``.
+
+    ``metadata_cache_size_bytes`` bounds what is remembered of files (256 MiB), 0 remembers nothing.
+    ``index_cache_size_bytes`` is for the indices of tables, of which there are none yet.
+
+    A pickled session arrives empty, with the same bounds.
+    """
+
+    __slots__ = ("_index_bytes", "_memory")
+
+    def __init__(
+        self,
+        index_cache_size_bytes: int | None = None,
+        metadata_cache_size_bytes: int | None = None,
+        **unsupported: Any,
+    ) -> None:
+        for name, value in unsupported.items():
+            if value is not None:
+                message = f"the option {name!r} of sessions is not supported yet"
+                raise UnsupportedError(message)
+        self._index_bytes = _bound("index_cache_size_bytes", index_cache_size_bytes)
+        most_bytes = _bound("metadata_cache_size_bytes", metadata_cache_size_bytes)
+        self._memory = Cache(DEFAULT_BYTES if most_bytes is None else most_bytes)
+
+    def size_bytes(self) -> int:
+        """Return how much memory the session takes."""
+        return self._memory.size_bytes
+
+    def index_cache_size_bytes(self) -> int:
+        """Return how much of it are indices of tables."""
+        return 0
+
+    def approx_num_items(self) -> int:
+        """Return the number of entries: files, pages, deleted rows of fragments, row ids."""
+        return len(self._memory)
+
+    def is_same_as(self, other: object) -> bool:
+        """Tell whether both are the same memory."""
+        if not isinstance(other, Session):
+            message = f"a Session is compared with a Session, got {type(other).__name__}"
+            raise TypeError(message)
+        return self is other
+
+    def __repr__(self) -> str:
+        """Return how much memory each part takes, as pylance shows it."""
+        return (
+            f"Session(index_cache_size_bytes={self.index_cache_size_bytes()},"
+            f" metadata_cache_size_bytes={self.size_bytes()})"
+        )
+
+    def __copy__(self) -> Session:
+        """Return the session itself."""
+        return self
+
+    def __reduce__(self) -> tuple[type[Session], tuple[int | None, int]]:
+        """Pickle as an empty session."""
+        return Session, (self._index_bytes, self._memory.most_bytes)
+
+    # What snapshots ask for
+
+    def open_file(self, identity: Hashable, source: Callable[[], ObjectReader]) -> OpenFile:
+        """Return the data file of that identity, opened from ``source()`` if it is not known."""
+
+        def open_now() -> OpenFile:
+            reader = source()
+            return OpenFile(DataFile.open(reader, self._memory, identity), reader)
+
+        return self._memory.get_or_make(("file", identity), open_now, _file_bytes)
+
+    def deletions(self, identity: Hashable, read: Callable[[], Int64Array]) -> Int64Array:
+        """Return the rows that a deletion file of that identity names."""
+        return self._memory.get_or_make(("deletions", identity), read, _array_bytes)
+
+    def row_ids(self, key: Hashable, read: Callable[[], RowIds]) -> RowIds:
+        """Return the row ids of a fragment; ``key`` has all that they depend on."""
+        return self._memory.get_or_make(("row ids", key), read, _array_bytes)
+
+
+def session_of(session: object, index_bytes: int | None, metadata_bytes: int | None) -> Session:
+    """Return the session that is given, or a new one with these bounds.  Raises TypeError."""
+    if session is None:
+        return Session(index_bytes, metadata_bytes)
+    if not isinstance(session, Session):
+        message = f"session is a Session, got {type(session).__name__}"
+        raise TypeError(message)
+    return session
+
+
+def _bound(name: str, size_bytes: object) -> int | None:
+    if size_bytes is None:
+        return None
+    if not isinstance(size_bytes, int):
+        message = f"{name} is a number of bytes, got {type(size_bytes).__name__}"
+        raise TypeError(message)
+    if size_bytes < 0:
+        message = f"{name} is a number of bytes, got {size_bytes}"
+        raise ArgumentError(message)
+    return size_bytes
+
+
+def _file_bytes(file: OpenFile) -> int:
+    return max(file.data.memory_bytes, FILE_BYTES)
+
+
+def _array_bytes(array: Int64Array | RowIds) -> int:
+    return array.nbytes

@@ -1,0 +1,120 @@
+"""The memory that sessions are made of: bounded, for threads, and across forks."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import weakref
+from collections.abc import Iterator
+
+import pytest
+
+from pennon.cache import ENTRY_BYTES, Cache
+
+
+def test_what_was_not_used_for_the_longest_time_goes_first() -> None:
+    cache = Cache(2 * (ENTRY_BYTES + 4) + 2)
+    for key in "abc":
+        cache.put(key, key, 4)
+    assert (cache.get("a"), len(cache), cache.size_bytes) == (None, 2, 2 * (ENTRY_BYTES + 4))
+    assert cache.get("b") == "b"
+    cache.put("d", "d", 4)
+    assert cache.get("c") is None, "b was used since"
+    assert cache.get("b") == "b"
+
+
+def test_what_is_too_large_is_not_kept_and_drives_nothing_out() -> None:
+    cache = Cache(ENTRY_BYTES + 10)
+    cache.put("a", "a", 4)
+    assert cache.put("b", "b", 11) == "b"
+    assert (cache.get("a"), cache.get("b"), len(cache)) == ("a", None, 1)
+
+
+def test_a_memory_of_no_bytes_keeps_nothing() -> None:
+    cache = Cache(0)
+    assert [cache.get_or_make("a", lambda: "made", len) for _ in range(2)] == ["made", "made"]
+    assert (len(cache), cache.size_bytes) == (0, 0)
+
+
+def test_the_first_value_of_a_key_stays() -> None:
+    cache = Cache(1 << 20)
+    first, second = object(), object()
+    assert cache.put("a", first, 4) is first
+    assert cache.put("a", second, 400) is first
+    assert cache.size_bytes == ENTRY_BYTES + 4
+
+
+def test_what_fails_to_be_made_is_made_again() -> None:
+    cache = Cache(1 << 20)
+    with pytest.raises(ZeroDivisionError):
+        cache.get_or_make("a", lambda: 1 // 0, lambda _: 1)
+    assert cache.get_or_make("a", lambda: 1, lambda _: 1) == 1
+
+
+def test_entries_that_went_are_let_go_of() -> None:
+    class Value:
+        pass
+
+    cache = Cache(ENTRY_BYTES + 10)
+    value = Value()
+    gone = weakref.ref(value)
+    cache.put("a", value, 4)
+    del value
+    assert gone() is not None
+    cache.put("b", "b", 4)
+    assert gone() is None
+
+
+def test_the_bound_holds_while_threads_put_and_get() -> None:
+    cache = Cache(20 * ENTRY_BYTES)
+    over: list[int] = []
+    wrong: list[tuple[int, int]] = []
+
+    def work(seed: int) -> None:
+        chance = random.Random(seed)
+        for _ in range(3_000):
+            key = chance.randrange(60)
+            found = cache.get_or_make(key, lambda key=key: key, lambda key: key * 9)  # type: ignore[misc]
+            if found != key:
+                wrong.append((key, found))
+            if cache.size_bytes > cache.most_bytes:
+                over.append(cache.size_bytes)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (over, wrong) == ([], [])
+    kept = [key for key in range(60) if cache.get(key) is not None]
+    assert len(kept) == len(cache)
+    assert cache.size_bytes == sum(key * 9 + ENTRY_BYTES for key in kept)
+
+
+@pytest.fixture
+def held() -> Iterator[Cache]:
+    """A cache whose lock another thread holds."""
+    cache = Cache(1 << 20)
+    cache.put("a", "a", 1)
+    taken, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with cache._lock:
+            taken.set()
+            done.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    taken.wait()
+    yield cache
+    done.set()
+    thread.join()
+
+
+def test_a_child_of_a_fork_starts_with_nothing_and_no_lock(held: Cache) -> None:
+    child = os.fork()
+    if child == 0:
+        fine = held.get("a") is None and held.put("a", "b", 1) == "b" and len(held) == 1
+        os._exit(0 if fine else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

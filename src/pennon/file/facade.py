@@ -26,6 +26,7 @@ from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
 from pennon.schema.field import Schema
 from pennon.schema.project import project
 from pennon.schema.version import DEFAULT_VERSION, FileVersion
+from pennon.schema.width import row_bytes
 from pennon.units import MIB
 
 WINDOW_BYTES: Final = 16 * MIB
@@ -135,8 +136,10 @@ class LanceFileReader:
 
     def _batches(self, rows: Rows, schema: pa.Schema, batch_size: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows in batches; they are read in windows of many batches."""
-        row_bytes = max(self._file.source.size_bytes // max(self._file.num_rows, 1), 1)
-        window = max(WINDOW_BYTES // row_bytes // batch_size, 1) * batch_size
+        stored = self._file.source.size_bytes // max(self._file.num_rows, 1)
+        window = (
+            max(WINDOW_BYTES // max(stored, row_bytes(schema), 1) // batch_size, 1) * batch_size
+        )
         for start in range(0, rows.count, window):
             part = window_of(rows, start, min(start + window, rows.count))
             batch = self._read(part, schema)

@@ -25,6 +25,7 @@ from pennon.scan.projection import Projection
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.threads import map_all, map_in_order
 from pennon.schema.field import Field
+from pennon.schema.width import row_bytes
 from pennon.units import MIB
 
 READ_AHEAD_BYTES = 64 * MIB
@@ -53,7 +54,7 @@ def read_table(scan: Scan) -> pa.Table:
     schema = scan.projection.arrow
     if not scan.projection.columns:
         return pa.Table.from_batches([empty_batch(schema, scan.rows)])
-    units = list(plan_units(scan.tasks))
+    units = list(plan_units(scan.tasks, row_bytes=row_bytes(schema)))
     groups = _column_groups(scan)
     jobs = [(unit, group) for unit in units for group in groups]
     read = map_all(lambda job: _read_unit(scan, *job), jobs)
@@ -72,15 +73,16 @@ def read_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows, task by task, in batches of ``batch_rows``, fewer at the end of a task."""
     schema = scan.projection.arrow
+    least = row_bytes(schema)
 
     def cost(unit: Unit) -> int:
-        return unit.rows * bytes_per_row(scan.tasks[unit.task].fragment)
+        return unit.rows * max(bytes_per_row(scan.tasks[unit.task].fragment), least)
 
     def work(unit: Unit) -> tuple[int, list[Chunks]]:
         read = _read_unit(scan, unit, scan.projection.read.fields)
         return unit.rows, _show(scan, unit, read)
 
-    units = plan_units(scan.tasks, multiple_of=batch_rows)
+    units = plan_units(scan.tasks, row_bytes=least, multiple_of=batch_rows)
     with closing(map_in_order(work, units, cost, read_ahead_bytes)) as results:
         for rows, columns in results:
             yield from cut_batches(columns, rows, batch_rows, schema)

@@ -23,6 +23,9 @@ from pennon.units import MIB
 DEFAULT_BATCH_ROWS = 8192
 BATCH_ROWS_VARIABLE = "LANCE_DEFAULT_BATCH_SIZE"
 UNIT_BYTES = 8 * MIB
+"""Bytes of data files that a unit reads; what they become may be more."""
+MAX_DECODED_BYTES = 16 * MIB
+"""Bytes of fixed width that a unit may become: a column of one value has no bytes in the file."""
 MAX_BATCH_ROWS = 2**32 - 1
 
 
@@ -89,20 +92,25 @@ def live_row_count(snapshot: Snapshot, fragment: Fragment) -> int:
 
 
 def plan_units(
-    tasks: Sequence[ScanTask], *, multiple_of: int = 1, unit_bytes: int = UNIT_BYTES
+    tasks: Sequence[ScanTask],
+    *,
+    row_bytes: int = 0,
+    multiple_of: int = 1,
+    unit_bytes: int = UNIT_BYTES,
 ) -> Iterator[Unit]:
-    """Cut tasks into units of about ``unit_bytes``, in order.
+    """Cut tasks into units of about ``unit_bytes`` of the data files, in order.
 
-    The rows of a unit, except the last of its task, are a multiple of ``multiple_of``.
+    ``row_bytes`` is what a row takes once it is decoded, at least; a unit becomes about
+    `MAX_DECODED_BYTES`.  Its rows, except for the last unit of a task, are a multiple of
+    ``multiple_of``.
     """
     for number, task in enumerate(tasks):
-        step = _rows_of_unit(task.fragment, unit_bytes, multiple_of)
+        rows = min(
+            unit_bytes // bytes_per_row(task.fragment), MAX_DECODED_BYTES // max(row_bytes, 1)
+        )
+        step = _round_up(max(rows, 1), multiple_of)
         for start in range(task.start, task.end, step):
             yield Unit(number, start, min(start + step, task.end))
-
-
-def _rows_of_unit(fragment: Fragment, unit_bytes: int, multiple_of: int) -> int:
-    return _round_up(max(unit_bytes // bytes_per_row(fragment), 1), multiple_of)
 
 
 def _round_up(value: int, multiple_of: int) -> int:

@@ -19,6 +19,7 @@ from pennon.scan.plan import ScanTask, bytes_per_row, check_batch_rows, plan_tas
 from pennon.scan.projection import plan_take_projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_to_arrow
+from pennon.schema.width import row_bytes
 from pennon.spark.convert import convert_batch
 from pennon.spark.types import SYSTEM_COLUMNS
 from pennon.table.versions import read_manifest, version_as_of
@@ -68,7 +69,8 @@ class TableScan:
         """Yield the rows of one task in order, as batches of ``schema``."""
         rows = self.batch_rows
         if rows is None:
-            fitting = MAX_BATCH_BYTES // bytes_per_row(task.fragment)
+            least = row_bytes(self.scan.projection.arrow)
+            fitting = MAX_BATCH_BYTES // max(bytes_per_row(task.fragment), least)
             rows = min(MAX_BATCH_ROWS, max(64, fitting))
         for batch in read_batches(replace(self.scan, tasks=(task,)), rows):
             yield convert_batch(batch, self.schema)

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from pennon.errors import ArgumentError, FormatError
+from pennon.errors import ArgumentError, Breadcrumb, FormatError
 from pennon.schema.check import is_blob, is_packed
 from pennon.schema.field import UNASSIGNED, Field
 from pennon.schema.types import EXTENSION_NAME
@@ -134,7 +134,7 @@ def columns_of_schema(file: DataFile) -> Mapping[FieldId, ColumnIndex]:
     paths = [path for top in file.schema.fields for path in Tree.of(top).paths()]
     if len(paths) != file.num_columns:
         message = f"{file.num_columns} columns for a schema with {len(paths)} leaves"
-        raise FormatError(message)
+        raise FormatError(message, where=Breadcrumb(file=file.source.path))
     return {path[-1].id: ColumnIndex(number) for number, path in enumerate(paths)}
 
 

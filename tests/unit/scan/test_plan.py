@@ -1,0 +1,31 @@
+"""Units of a scan are cut by what they read, and by what that becomes."""
+
+from __future__ import annotations
+
+import pytest
+
+from pennon.scan.plan import MAX_DECODED_BYTES, UNIT_BYTES, ScanTask, plan_units
+from pennon.table.manifest import DataFileRef, Fragment
+from pennon.units import FieldId
+
+
+def _task(rows: int, size_bytes: int) -> ScanTask:
+    ref = DataFileRef("x.lance", (FieldId(0),), (0,), 2, 1, size_bytes)
+    return ScanTask(Fragment(0, (ref,), physical_rows=rows), 0, rows)
+
+
+@pytest.mark.parametrize(
+    ("row_bytes", "rows_of_unit"),
+    [(0, UNIT_BYTES), (1, UNIT_BYTES), (4096, MAX_DECODED_BYTES // 4096), (1 << 40, 1)],
+)
+def test_rows_without_bytes_in_the_file(row_bytes: int, rows_of_unit: int) -> None:
+    task = _task(1 << 24, 1000)
+    first = next(plan_units([task], row_bytes=row_bytes))
+    assert first.rows == rows_of_unit
+    batches = next(plan_units([task], row_bytes=row_bytes, multiple_of=1000))
+    assert batches.rows == -(-rows_of_unit // 1000) * 1000
+
+
+def test_rows_of_files_that_are_larger_than_what_they_become() -> None:
+    first = next(plan_units([_task(1 << 20, 64 << 20)], row_bytes=8))
+    assert first.rows == UNIT_BYTES // 64

@@ -6,6 +6,7 @@ from libc.string cimport memcpy
 import numpy as np
 
 from pennon.errors import FormatError
+from pennon.room import room
 
 ctypedef fused Offset:
     int32_t
@@ -79,13 +80,14 @@ def decode_fsst(
     for i in range(rows):
         if offsets[i + 1] < offsets[i]:
             raise FormatError("FSST offsets fall")
-    ends = np.zeros(rows + 1, np.int64)
+    ends = room(rows + 1, np.int64)
+    ends[0] = 0
     cdef int64_t[::1] end = ends
     with nogil:
         bad = _measure[Offset](source, offsets, &lengths[0], &end[0])
     if bad >= 0:
         raise FormatError(f"string {bad} holds an FSST code that is no symbol, or ends in an escape")
-    data = np.empty(end[rows] + 8, np.uint8)
+    data = room(end[rows] + 8, np.uint8)
     cdef uint8_t[::1] out = data
     with nogil:
         _expand(source, offsets[0], offsets[rows], &symbols[0], &lengths[0], &out[0])

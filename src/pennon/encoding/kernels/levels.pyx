@@ -7,6 +7,7 @@ from libc.string cimport memset
 import numpy as np
 
 from pennon.errors import FormatError
+from pennon.room import room
 
 ctypedef fused Offset:
     int32_t
@@ -136,8 +137,9 @@ def lists_of(
     cdef int64_t[::1] broad
     if not wide and count > INT32_MAX:
         raise OverflowError("the offsets do not fit 32 bits")
-    offsets = np.zeros(count + 1, np.int64 if wide else np.int32)
-    outer_rep = np.empty(count, np.uint16)
+    offsets = room(count + 1, np.int64 if wide else np.int32)
+    offsets[0] = 0
+    outer_rep = room(count, np.uint16)
     if count == 0:
         return offsets, None, outer_rep, None if definition is None else outer_rep
     if rep[0] == 0:
@@ -158,7 +160,7 @@ def lists_of(
     if levels.shape[0] != count:
         raise FormatError(f"{count} repetition levels, but {levels.shape[0]} definition levels")
     validity = np.zeros((count + 7) // 8, np.uint8)
-    outer_def = np.empty(count, np.uint16)
+    outer_def = room(count, np.uint16)
     bits = validity
     defs = outer_def
     with nogil:
@@ -190,8 +192,8 @@ def every_nth(
     cdef bint fine = True, has_rep = rep.shape[0] == count
     if dimension < 1:
         raise ValueError("a list of no items has no levels of its own")
-    outer_rep = np.empty(count if has_rep else 0, np.uint16)
-    outer_def = np.empty(count, np.uint16)
+    outer_rep = room(count if has_rep else 0, np.uint16)
+    outer_def = room(count, np.uint16)
     cdef uint16_t[::1] reps = outer_rep
     cdef uint16_t[::1] defs = outer_def
     with nogil:

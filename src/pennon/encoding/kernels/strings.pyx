@@ -7,6 +7,7 @@ from libc.string cimport memcpy
 import numpy as np
 
 from pennon.errors import FormatError
+from pennon.room import room
 
 cdef inline int64_t _offset(const uint8_t* table, int64_t index, int width) noexcept nogil:
     """Return an offset, or -1 if it does not fit 63 bits."""
@@ -66,7 +67,8 @@ def pick_strings(
     piece_chunks = np.empty(ranges + chunks, np.int64)
     piece_firsts = np.empty(ranges + chunks, np.int64)
     piece_lasts = np.empty(ranges + chunks, np.int64)
-    offsets = np.zeros(wanted + 1, np.int64)
+    offsets = room(wanted + 1, np.int64)
+    offsets[0] = 0
     cdef int64_t[::1] chunk_of = piece_chunks
     cdef int64_t[::1] firsts = piece_firsts
     cdef int64_t[::1] lasts = piece_lasts
@@ -98,7 +100,7 @@ def pick_strings(
                 break
     if bad >= 0:
         raise FormatError(f"the offsets of chunk {bad} fall or leave its {sizes[bad]} bytes")
-    values = np.empty(total, np.uint8)
+    values = room(total, np.uint8)
     cdef uint8_t[::1] out = values
     done = 0
     with nogil:

@@ -7,6 +7,7 @@ from libc.string cimport memcpy
 import numpy as np
 
 from pennon.errors import FormatError
+from pennon.room import room
 
 
 cdef inline uint64_t _number(const uint8_t* at, int width) noexcept nogil:
@@ -83,10 +84,11 @@ def unzip(
         )
     if not fine:
         raise FormatError("the last entry of a full-zip page is cut off")
-    rep = np.empty(found[0], np.uint16)
-    definition = np.empty(found[0], np.uint16)
-    offsets = np.zeros(found[1] + 1 if size_width else 0, np.int64)
-    values = np.empty(found[2], np.uint8)
+    rep = room(found[0], np.uint16)
+    definition = room(found[0], np.uint16)
+    offsets = room(found[1] + 1 if size_width else 0, np.int64)
+    offsets[:1] = 0
+    values = room(found[2], np.uint8)
     if found[0] == 0:
         return rep, definition, offsets, values
     cdef uint16_t[::1] reps = rep

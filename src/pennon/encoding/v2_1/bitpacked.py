@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 
 from pennon.encoding.block import Block, FixedWidthBlock
@@ -24,6 +23,7 @@ from pennon.encoding.v2_1.encodings import Flat, InlineBitpacking, OutOfLineBitp
 from pennon.encoding.v2_1.flat import decode_flat, refuse_compression
 from pennon.encoding.v2_1.pick import pick
 from pennon.errors import FormatError, UnsupportedError
+from pennon.room import room
 
 BLOCK_VALUES: Final = 1024
 _WORDS: Final = (8, 16, 32, 64)
@@ -38,7 +38,7 @@ def decode_inline(
     if (chunks.counts > buffer.sizes // (bits // 8) * BLOCK_VALUES).any():
         message = "chunks of packed values that are too short for as many"
         raise FormatError(message)
-    values = np.empty(chunks.values, f"u{bits // 8}")
+    values = room(chunks.values, f"u{bits // 8}")
     unpack_inline(buffer.data, buffer.starts, buffer.sizes, chunks.counts, values)
     return pick(FixedWidthBlock(len(values), bits, pa.py_buffer(values)), items)
 
@@ -60,7 +60,7 @@ def decode_out_of_line(
         message = "values packed to no bits at all"
         raise FormatError(message)
     chunks.check_sizes(width)
-    values = np.empty(chunks.values, f"u{bits // 8}")
+    values = room(chunks.values, f"u{bits // 8}")
     unpack_blocks(buffer.data, buffer.starts, buffer.sizes, chunks.counts, width, values)
     return pick(FixedWidthBlock(len(values), bits, pa.py_buffer(values)), items)
 

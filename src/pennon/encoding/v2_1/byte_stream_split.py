@@ -17,6 +17,7 @@ from pennon.encoding.v2_1.encodings import ByteStreamSplit, Flat
 from pennon.encoding.v2_1.flat import refuse_compression
 from pennon.encoding.v2_1.pick import pick
 from pennon.errors import FormatError, UnsupportedError
+from pennon.room import room
 
 
 def decode_byte_stream_split(
@@ -33,7 +34,7 @@ def decode_byte_stream_split(
         raise FormatError(message)
     chunks.check_sizes(inner.bits_per_value)
     width = inner.bits_per_value // 8
-    target = np.empty(chunks.values * width, np.uint8)
+    target = room(chunks.values * width, np.uint8)
     join_streams(buffer.data, buffer.starts, buffer.sizes, chunks.counts, width, target)
     block = FixedWidthBlock(chunks.values, inner.bits_per_value, pa.py_buffer(target))
     return pick(block, items)

@@ -24,6 +24,7 @@ from pennon.encoding.v2_1.pick import pick_bytes
 from pennon.encoding.v2_1.variable import buffer_of, string_block
 from pennon.errors import FormatError, TooLargeError
 from pennon.ranges import Int64Array
+from pennon.room import room
 from pennon.units import MIB
 
 MOST_BYTES: Final = 4096 * MIB
@@ -95,7 +96,7 @@ def _inflate_stream(buffer: ChunkBuffers, size: int) -> Bytes:
     """
     ends = buffer.starts + buffer.sizes
     frames = pick_bytes(buffer.data, buffer.starts + _PREFIX_BYTES, ends)
-    target, done = np.empty(size, np.uint8), 0
+    target, done = room(size, np.uint8), 0
     try:
         with pa.CompressedInputStream(pa.BufferReader(frames), "zstd") as stream:
             while done < size and (got := stream.readinto(target[done : done + MIB])):

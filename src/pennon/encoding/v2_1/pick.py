@@ -20,6 +20,7 @@ from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import Bytes, as_bytes
 from pennon.errors import FormatError, UnsupportedError
 from pennon.ranges import Int64Array
+from pennon.room import room
 
 
 def pick(block: Block, items: Rows) -> Block:
@@ -54,7 +55,7 @@ def pick_fixed(data: Bytes, starts: Int64Array, ends: Int64Array, bits_per_value
     Raises FormatError if a range leaves the data, UnsupportedError for widths of no whole bytes but 1.
     """
     if bits_per_value == 1:
-        bits = np.empty((int((ends - starts).sum()) + 7) // 8, np.uint8)
+        bits = room((int((ends - starts).sum()) + 7) // 8, np.uint8)
         try:
             pick_bits(data, starts, ends, bits)
         except ValueError as error:

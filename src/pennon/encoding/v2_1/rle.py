@@ -25,6 +25,7 @@ from pennon.encoding.v2_1.flat import refuse_compression
 from pennon.encoding.v2_1.pick import pick
 from pennon.encoding.v2_1.variable import buffer_of
 from pennon.errors import FormatError, TooLargeError, UnsupportedError
+from pennon.room import room
 
 _HEADER_BYTES: Final = 8
 _MOST_VALUES: Final = 1 << 28
@@ -63,7 +64,7 @@ def _expand(
     if chunks.values > _MOST_VALUES:
         message = f"runs of {chunks.values} values in one page"
         raise TooLargeError(message)
-    target: np.ndarray[Any, Any] = np.empty(chunks.values, f"u{bits // 8}")
+    target: np.ndarray[Any, Any] = room(chunks.values, f"u{bits // 8}")
     expand_runs(
         values.data,
         values.starts,

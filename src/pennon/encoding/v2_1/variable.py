@@ -30,6 +30,7 @@ from pennon.encoding.v2_1.encodings import Flat, Variable
 from pennon.encoding.v2_1.flat import refuse_compression
 from pennon.encoding.v2_1.pick import pick_bytes
 from pennon.errors import FormatError, UnsupportedError
+from pennon.room import room
 
 _WIDTHS: Final = (32, 64)
 
@@ -54,7 +55,9 @@ def string_block(offsets: np.ndarray, data: Bytes) -> VariableBlock:
     """Return a block of byte strings, its offsets narrowed if they are few bytes."""
     rows = len(offsets) - 1
     if offsets[-1] < 1 << 31:
-        return VariableBlock(rows, 32, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data))
+        narrow = room(rows + 1, np.int32)
+        narrow[:] = offsets
+        return VariableBlock(rows, 32, pa.py_buffer(narrow), pa.py_buffer(data))
     return VariableBlock(rows, 64, pa.py_buffer(offsets), pa.py_buffer(data))
 
 

@@ -1,5 +1,6 @@
 """Compile the Cython kernels; everything else about the build is in pyproject.toml."""
 
+import sys
 from pathlib import Path
 
 from Cython.Build import cythonize
@@ -16,6 +17,7 @@ def kernel_extensions() -> list[Extension]:
             f"pennon.encoding.kernels.{source.stem}",
             [f"{KERNELS}/{source.name}"],
             extra_compile_args=["-O3", "-fno-strict-aliasing"],
+            extra_link_args=["-Wl,--strip-debug"] if sys.platform == "linux" else [],
         )
         for source in sorted((ROOT / KERNELS).glob("*.pyx"))
     ]

@@ -20,8 +20,8 @@ from pennon.metadata import RowDatasetVersionMeta as RowDatasetVersionMeta
 from pennon.metadata import RowIdMeta as RowIdMeta
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.plan import live_row_count
-from pennon.scan.projection import plan_take_projection
 from pennon.scan.take import take_batches, take_fragment_offsets
+from pennon.scan.take_plan import plan_take
 from pennon.scan.validate import validate_fragment
 from pennon.scanner import LanceScanner
 from pennon.scanner_builder import ScannerBuilder
@@ -175,9 +175,9 @@ class LanceFragment(ArrowFragment, metaclass=Unfinished):
 
     def take(self, indices: Any, columns: list[str] | None = None) -> pa.Table:
         """Read rows by their offsets among the live rows of the fragment, in the order given."""
-        projection = plan_take_projection(self._ds.snapshot.manifest.schema, check_columns(columns))
+        plan = plan_take(self._ds.snapshot, check_columns(columns))
         offsets = row_numbers(indices)
-        take = partial(take_fragment_offsets, self._ds.snapshot, projection, self._fragment)
+        take = partial(take_fragment_offsets, self._ds.snapshot, plan, self._fragment)
         return pa.Table.from_batches(take_batches(take, offsets))
 
     def count_rows(self, filter: Any = None) -> int:

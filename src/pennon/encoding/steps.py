@@ -23,6 +23,8 @@ Steps: TypeAlias = Generator[list[ByteRequest], list[pa.Buffer], T]
 
 def together(readers: Sequence[Steps[T]]) -> Steps[list[T]]:
     """Run readers in lockstep, and return their results in order."""
+    if len(readers) == 1:
+        return [(yield from readers[0])]
     results: dict[int, T] = {}
     waiting: dict[int, list[ByteRequest]] = {}
     for number, reader in enumerate(readers):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -22,13 +23,17 @@ if TYPE_CHECKING:
     from pennon.file.reader import DataFile
 
 
-class ReadField(Protocol):
-    """See `pennon.file.reader.DataFile.read_field`."""
+ReadRows: TypeAlias = Callable[[Rows], Steps[list[pa.Array]]]
+"""Returns the steps that read rows of one field: arrays in order."""
+
+
+class FieldReader(Protocol):
+    """See `pennon.file.reader.DataFile.field_reader`."""
 
     def __call__(
-        self, file: DataFile, field: Field, column_of: Mapping[FieldId, int], rows: Rows
-    ) -> Steps[list[pa.Array]]:
-        """Return the steps that read rows of a field."""
+        self, file: DataFile, field: Field, column_of: Mapping[FieldId, int], /
+    ) -> ReadRows:
+        """Return what reads rows of a field."""
         ...
 
 
@@ -44,14 +49,18 @@ class ColumnsOfSchema(Protocol):
 class Generation:
     """How the columns of a file version are read."""
 
-    read_field: ReadField
+    field_reader: FieldReader
     columns_of_schema: ColumnsOfSchema
 
 
-_STRUCTURAL: Final = Generation(v2_1.read_field, v2_1_layout.columns_of_schema)
+def _reader_of_2_0(file: DataFile, field: Field, column_of: Mapping[FieldId, int]) -> ReadRows:
+    return partial(v2_0.read_field, file, field, column_of)
+
+
+_STRUCTURAL: Final = Generation(v2_1.FieldReader, v2_1_layout.columns_of_schema)
 
 GENERATIONS: Final[Mapping[FileVersion, Generation]] = {
-    V2_0: Generation(v2_0.read_field, v2_0_layout.columns_of_schema),
+    V2_0: Generation(_reader_of_2_0, v2_0_layout.columns_of_schema),
     V2_1: _STRUCTURAL,
     V2_2: _STRUCTURAL,
 }

@@ -12,7 +12,6 @@ whoever runs them decides which fields go together into one round.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import Final
 
 import pyarrow as pa
@@ -23,9 +22,10 @@ from pennon.encoding.steps import Steps, run, together
 from pennon.encoding.v2_1.search_cache import SearchCache
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
 from pennon.file.footer import FOOTER_BYTES, Footer, parse_footer, parse_table
-from pennon.file.generations import GENERATIONS
+from pennon.file.generations import GENERATIONS, ReadRows
 from pennon.file.wire import Column, parse_column, parse_file_descriptor
 from pennon.io.store import ObjectReader
+from pennon.lazy import lazy
 from pennon.ranges import ByteRequest, Extent
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import FileVersion
@@ -90,7 +90,7 @@ class DataFile:
         serialized = sum(extent.size_bytes for extent in self.column_extents)
         return int(self._tail.size) + PARSED * serialized
 
-    @cached_property
+    @lazy
     def schema(self) -> Schema:
         """Return the schema that the file itself holds; a table's manifest has it, too."""
         try:
@@ -103,7 +103,7 @@ class DataFile:
         """Return the number of columns; structs and lists have columns of their own."""
         return len(self.column_extents)
 
-    @cached_property
+    @lazy
     def column_of(self) -> Mapping[FieldId, ColumnIndex]:
         """Return the column of each field of the file's own schema.
 
@@ -141,16 +141,20 @@ class DataFile:
         """Return the metadata of a column if it was read already."""
         return self._columns.get(index)
 
-    def read_field(
-        self, field: Field, column_of: Mapping[FieldId, int], rows: Rows
-    ) -> Steps[list[pa.Array]]:
-        """Return the steps that read ``rows`` of a field: arrays in order, one a page touched.
+    def field_reader(self, field: Field, column_of: Mapping[FieldId, int]) -> ReadRows:
+        """Return what reads rows of a field, as often as it is called: arrays in order.
 
         ``column_of`` says which column a field, or a field below it, is stored in.  The rounds are
         one for most types, two for strings and lists, one more for each list inside a list.
         Raises FormatError, UnsupportedError, ArgumentError if there are no such rows.
         """
-        return GENERATIONS[self.version].read_field(self, field, column_of, rows)
+        return GENERATIONS[self.version].field_reader(self, field, column_of)
+
+    def read_field(
+        self, field: Field, column_of: Mapping[FieldId, int], rows: Rows
+    ) -> Steps[list[pa.Array]]:
+        """Return the steps that read ``rows`` of a field; see `field_reader`."""
+        return self.field_reader(field, column_of)(rows)
 
     def read_rows(
         self, fields: Sequence[Field], column_of: Mapping[FieldId, int], rows: Rows

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -19,20 +20,22 @@ import pyarrow as pa
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps, run, together
 from pennon.errors import Breadcrumb, FormatError, LanceError, UnsupportedError
+from pennon.file.generations import ReadRows
 from pennon.scan.live_rows import LiveRows
 from pennon.scan.snapshot import OpenFile, Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.check import is_packed
 from pennon.schema.field import Field
 from pennon.schema.types import EXTENSION_NAME
+from pennon.schema.width import row_bytes
 from pennon.table.manifest import DataFileRef, Fragment
-from pennon.units import ColumnIndex, FieldId
+from pennon.units import KIB, ColumnIndex, FieldId
 
 Chunks: TypeAlias = "list[pa.Array[Any]]"
 """Values of one column: arrays that follow one another, none longer than a page."""
 
 
-NULL_CHUNK_ROWS = 64 * 1024
+NULL_CHUNK_BYTES = 512 * KIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,45 @@ class FileColumns:
 
 
 @dataclass(frozen=True, slots=True)
+class PreparedFile:
+    """The parts that are read from one data file, each with its reader."""
+
+    opened: OpenFile
+    parts: tuple[Part, ...]
+    readers: tuple[ReadRows, ...]
+
+    def read(self, rows: Rows) -> list[Chunks]:
+        """Return the values of each part."""
+        return run(together([read(rows) for read in self.readers]), self.opened.source.read)
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedRead:
+    """Fields of one fragment, found in data files that are open: ready to be read, and again."""
+
+    sources: tuple[Source, ...]
+    files: tuple[PreparedFile, ...]
+
+    @property
+    def is_mapped(self) -> bool:
+        """Tell whether requests cost nothing."""
+        return all(file.opened.source.is_mapped for file in self.files)
+
+    def read(self, rows: Rows) -> list[Chunks]:
+        """Return the values of each field at the given physical rows.
+
+        All fields of a data file are read in lockstep: so many rounds of requests as the deepest
+        column needs, no more.
+        """
+        if len(self.files) == 1 and self.files[0].parts == self.sources:
+            return self.files[0].read(rows)
+        values: dict[int, Chunks] = {}
+        for file in self.files:
+            values.update(zip(map(id, file.parts), file.read(rows), strict=True))
+        return [_build(source, values, rows.count) for source in self.sources]
+
+
+@dataclass(frozen=True, slots=True)
 class FragmentReader:
     """Reads columns of one fragment of one version of a table."""
 
@@ -108,28 +150,21 @@ class FragmentReader:
         return LiveRows.of(self.physical_rows(), self.snapshot.deleted(self.fragment))
 
     def read(self, fields: Sequence[Field], rows: Rows) -> list[Chunks]:
-        """Return the values of each field at the given physical rows.
+        """Return the values of each field at the given physical rows; see `PreparedRead`."""
+        return self.prepare(fields).read(rows)
 
-        All fields of a data file are read in lockstep: so many rounds of requests as the deepest
-        column needs, no more.
-        """
-        sources = [self._find(field) for field in fields]
-        parts: list[Part] = []
-        for source in sources:
-            parts += _parts(source)
-        values = dict(zip(map(id, parts), self._read_parts(parts, rows), strict=True))
-        return [_build(source, values, rows.count) for source in sources]
-
-    def _read_parts(self, parts: Sequence[Part], rows: Rows) -> list[Chunks]:
-        found: dict[int, Chunks] = {}
+    def prepare(self, fields: Sequence[Field]) -> PreparedRead:
+        """Find fields in the data files, and open these."""
+        sources = tuple(self._find(field) for field in fields)
+        parts = [part for source in sources for part in _parts(source)]
+        files = []
         for number, columns in enumerate(self.files):
-            mine = [at for at, part in enumerate(parts) if part.file == number]
-            if not mine:
-                continue
-            opened = self._open(columns)
-            readers = [_located(opened, columns, parts[at].field, rows) for at in mine]
-            found |= dict(zip(mine, run(together(readers), opened.source.read), strict=True))
-        return [found[at] for at in range(len(parts))]
+            mine = tuple(part for part in parts if part.file == number)
+            if mine:
+                opened = self._open(columns)
+                readers = tuple(_reader(opened, columns, part.field) for part in mine)
+                files.append(PreparedFile(opened, mine, readers))
+        return PreparedRead(sources, tuple(files))
 
     def _open(self, columns: FileColumns) -> OpenFile:
         opened = self.snapshot.open_file(columns.ref)
@@ -185,12 +220,17 @@ def _leaves(wanted: Field) -> Iterator[FieldId]:
         yield from _leaves(child)
 
 
-def _located(opened: OpenFile, columns: FileColumns, wanted: Field, rows: Rows) -> Steps[Chunks]:
-    """Read one field of one file; errors on the way learn the file and the column."""
-    try:
-        return (yield from opened.data.read_field(wanted, columns.column_of, rows))
-    except LanceError as error:
-        raise error.located(Breadcrumb(columns.ref.store_path, wanted.name)) from None
+def _reader(opened: OpenFile, columns: FileColumns, wanted: Field) -> ReadRows:
+    """Return what reads one field of one file; errors on the way learn the file and the column."""
+    read = opened.data.field_reader(wanted, columns.column_of)
+
+    def located(rows: Rows) -> Steps[Chunks]:
+        try:
+            return (yield from read(rows))
+        except LanceError as error:
+            raise error.located(Breadcrumb(columns.ref.store_path, wanted.name)) from None
+
+    return located
 
 
 def _parts(source: Source) -> list[Part]:
@@ -217,11 +257,17 @@ def null_chunks(absent: Field, rows: int) -> Chunks:
     They are one small array, named as often as it takes: however many rows a manifest claims for a
     column that lies nowhere, they cost nothing.
     """
-    chunk: pa.Array[Any] = pa.nulls(min(rows, NULL_CHUNK_ROWS), field_to_arrow(absent).type)
-    whole, rest = divmod(rows, NULL_CHUNK_ROWS)
-    if not whole:
-        return [chunk]
-    return [chunk] * whole + ([chunk.slice(0, rest)] if rest else [])
+    chunk = _nulls(field_to_arrow(absent).type)
+    whole, rest = divmod(rows, len(chunk))
+    return [chunk] * whole + ([chunk.slice(0, rest)] if rest or not whole else [])
+
+
+@lru_cache(maxsize=16)
+def _nulls(data_type: pa.DataType) -> pa.Array[Any]:
+    """Return as many NULLs as `NULL_CHUNK_BYTES` can hold, but at least one."""
+    least = row_bytes(pa.schema([("", data_type)]))
+    found: pa.Array[Any] = pa.nulls(max(NULL_CHUNK_BYTES // max(least, 8), 1), data_type)
+    return found
 
 
 def one_array(chunks: Chunks) -> pa.Array[Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,21 +21,22 @@ from pennon.ranges import Int64Array
 from pennon.scan.arrays import int64_array
 from pennon.scan.batches import empty_batch
 from pennon.scan.columns import Place, UInt64Array, row_addresses, show_columns
-from pennon.scan.fragment_reader import FragmentReader, one_array
-from pennon.scan.live_rows import LiveRows
-from pennon.scan.plan import live_row_count
-from pennon.scan.projection import MetaColumn, Projection
+from pennon.scan.fragment_reader import Chunks, FragmentReader, one_array
+from pennon.scan.projection import MetaColumn
 from pennon.scan.snapshot import Snapshot
+from pennon.scan.take_plan import FragmentColumns, TakePlan, live_ends
 from pennon.scan.threads import map_all
 from pennon.table.manifest import Fragment
+
+FEW_ROWS: Final = 4096
+"""So many rows of mapped files are read sooner than other threads could begin."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TakeTask:
     """The rows of one fragment at sorted, distinct physical offsets."""
 
-    fragment: Fragment
-    live: LiveRows
+    source: FragmentColumns
     physical: Int64Array
 
 
@@ -55,39 +56,34 @@ def take_batches(
     return [*take_batches(take, numbers[:half]), *take_batches(take, numbers[half:])]
 
 
-def take_offsets(snapshot: Snapshot, projection: Projection, offsets: Int64Array) -> pa.RecordBatch:
+def take_offsets(snapshot: Snapshot, plan: TakePlan, offsets: Int64Array) -> pa.RecordBatch:
     """Return the rows at offsets among the table's live rows, in the order asked.
 
     Raises OutOfRangeError for an offset outside the table.
     """
-    fragments = snapshot.manifest.fragments
-    counts = [live_row_count(snapshot, fragment) for fragment in fragments]
-    ends = np.cumsum(np.array(counts, np.int64))
+    ends = live_ends(snapshot)
     check_offsets(offsets, int(ends[-1]) if len(ends) else 0, "table")
-    distinct, order = np.unique(offsets, return_inverse=True)
-    owner = np.searchsorted(ends, distinct, side="right")
+    distinct, order = _sorted(offsets)
     tasks = []
-    for number, low, high in _runs(owner):
-        live = FragmentReader(snapshot, fragments[number]).live_rows()
-        inside = distinct[low:high] - (int(ends[number]) - counts[number])
-        tasks.append(TakeTask(fragments[number], live, live.to_physical(inside)))
-    return _gather(snapshot, projection, tasks, order)
+    for number, low, high in _runs(ends.searchsorted(distinct, side="right")):
+        source = plan.of(snapshot, snapshot.manifest.fragments[number])
+        inside = distinct[low:high] - (ends[number - 1] if number else 0)
+        tasks.append(TakeTask(source, source.live.to_physical(inside)))
+    return _gather(snapshot, plan, tasks, order)
 
 
 def take_fragment_offsets(
-    snapshot: Snapshot, projection: Projection, fragment: Fragment, offsets: Int64Array
+    snapshot: Snapshot, plan: TakePlan, fragment: Fragment, offsets: Int64Array
 ) -> pa.RecordBatch:
     """Return the rows at offsets among one fragment's live rows, in the order asked."""
-    live = FragmentReader(snapshot, fragment).live_rows()
-    check_offsets(offsets, live.count, f"fragment {fragment.id}")
-    distinct, order = np.unique(offsets, return_inverse=True)
-    task = TakeTask(fragment, live, live.to_physical(distinct))
-    return _gather(snapshot, projection, [task] if len(distinct) else [], order)
+    source = plan.of(snapshot, fragment)
+    check_offsets(offsets, source.live.count, f"fragment {fragment.id}")
+    distinct, order = _sorted(offsets)
+    task = TakeTask(source, source.live.to_physical(distinct))
+    return _gather(snapshot, plan, [task] if len(distinct) else [], order)
 
 
-def take_addresses(
-    snapshot: Snapshot, projection: Projection, addresses: UInt64Array
-) -> pa.RecordBatch:
+def take_addresses(snapshot: Snapshot, plan: TakePlan, addresses: UInt64Array) -> pa.RecordBatch:
     """Return the rows at row addresses, in the order asked; deleted rows are left out.
 
     Raises OutOfRangeError if an address names no fragment, or no row of it.
@@ -104,21 +100,18 @@ def take_addresses(
                 f"row address {int(distinct[low])} names fragment {number}, which is not there"
             )
             raise OutOfRangeError(message)
-        live = FragmentReader(snapshot, by_id[number]).live_rows()
-        check_offsets(inside[low:high], live.physical_rows, f"fragment {number}")
-        alive[low:high] = ~live.is_deleted(inside[low:high])
-        wanted = inside[low:high][alive[low:high]]
-        tasks.append(TakeTask(by_id[number], live, wanted))
+        source = plan.of(snapshot, by_id[number])
+        check_offsets(inside[low:high], source.live.physical_rows, f"fragment {number}")
+        alive[low:high] = ~source.live.is_deleted(inside[low:high])
+        tasks.append(TakeTask(source, inside[low:high][alive[low:high]]))
     renumbered = np.cumsum(alive) - 1
-    return _gather(snapshot, projection, tasks, renumbered[order[alive[order]]])
+    return _gather(snapshot, plan, tasks, renumbered[order[alive[order]]])
 
 
-def take_row_ids(
-    snapshot: Snapshot, projection: Projection, row_ids: UInt64Array
-) -> pa.RecordBatch:
+def take_row_ids(snapshot: Snapshot, plan: TakePlan, row_ids: UInt64Array) -> pa.RecordBatch:
     """Return the rows of the given ids, in the order asked; ids of no live row are left out."""
     if not snapshot.manifest.has_stable_row_ids:
-        return take_addresses(snapshot, projection, row_ids)
+        return take_addresses(snapshot, plan, row_ids)
     addresses = np.empty(0, np.uint64)
     known = np.empty(0, np.uint64)
     for fragment in snapshot.manifest.fragments:
@@ -132,37 +125,50 @@ def take_row_ids(
     known, addresses = known[order], addresses[order]
     wanted = row_ids[np.isin(row_ids, known)]
     found = addresses[np.searchsorted(known, wanted)]
-    return take_addresses(snapshot, projection, found)
+    return take_addresses(snapshot, plan, found)
 
 
 def check_offsets(offsets: Int64Array, rows: int, of: str) -> None:
     """Raise OutOfRangeError unless all offsets are in ``[0, rows)``."""
-    wrong = offsets[(offsets < 0) | (offsets >= rows)]
-    if len(wrong):
+    if len(offsets) and (offsets.min() < 0 or offsets.max() >= rows):
+        wrong = offsets[(offsets < 0) | (offsets >= rows)]
         message = f"row {int(wrong[0])} is asked for, but the {of} has {rows} rows"
         raise OutOfRangeError(message)
 
 
+def _sorted(offsets: Int64Array) -> tuple[Int64Array, Int64Array | None]:
+    """Return offsets sorted and distinct, and the place of each among them; None: in order."""
+    if len(offsets) <= 1 or (offsets[1:] > offsets[:-1]).all():
+        return offsets, None
+    return np.unique(offsets, return_inverse=True)
+
+
 def _runs(owner: Int64Array) -> list[tuple[int, int, int]]:
     """Return (owner, first, end) of each run of equal values in a sorted array."""
-    if not len(owner):
+    count = len(owner)
+    if not count:
         return []
-    borders = np.flatnonzero(np.diff(owner)) + 1
+    if owner[0] == owner[-1]:
+        return [(int(owner[0]), 0, count)]
+    borders = np.flatnonzero(owner[1:] != owner[:-1]) + 1
     starts = [0, *borders.tolist()]
-    ends = [*borders.tolist(), len(owner)]
+    ends = [*borders.tolist(), count]
     return [(int(owner[low]), low, high) for low, high in zip(starts, ends, strict=True)]
 
 
 def _gather(
-    snapshot: Snapshot, projection: Projection, tasks: Sequence[TakeTask], order: Int64Array
+    snapshot: Snapshot, plan: TakePlan, tasks: Sequence[TakeTask], order: Int64Array | None
 ) -> pa.RecordBatch:
     """Read all tasks and put the rows into order; ``order`` indexes the tasks' rows in sequence."""
-    schema = projection.arrow
-    if not projection.columns:
-        return empty_batch(schema, len(order))
-    pieces = map_all(lambda task: _read_task(snapshot, projection, task), list(tasks))
-    in_order = len(order) == 0 or bool((np.diff(order) == 1).all())
-    indices = None if in_order else int64_array(order)
+    schema = plan.schema
+    rows = sum(len(task.physical) for task in tasks) if order is None else len(order)
+    if not plan.projection.columns:
+        return empty_batch(schema, rows)
+    if rows <= FEW_ROWS and all(task.source.columns.is_mapped for task in tasks):
+        pieces = [_read_task(snapshot, plan, task) for task in tasks]
+    else:
+        pieces = map_all(lambda task: _read_task(snapshot, plan, task), list(tasks))
+    indices = None if order is None else int64_array(order)
     arrays = []
     for number, field in enumerate(schema):
         chunks = [chunk for piece in pieces for chunk in piece[number]]
@@ -171,17 +177,16 @@ def _gather(
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _read_task(
-    snapshot: Snapshot, projection: Projection, task: TakeTask
-) -> list[list[pa.Array[Any]]]:
-    reader = FragmentReader(snapshot, task.fragment)
-    read = reader.read(projection.read.fields, Rows.at(task.physical))
-    live = _live_offsets(projection, task)
-    place = Place(snapshot, task.fragment, task.physical, live)
-    return show_columns(projection, read, place)
+def _read_task(snapshot: Snapshot, plan: TakePlan, task: TakeTask) -> list[Chunks]:
+    read = task.source.columns.read(Rows.at(task.physical))
+    if plan.tops is not None:
+        return [read[top] for top in plan.tops]
+    live = _live_offsets(plan, task)
+    place = Place(snapshot, task.source.fragment, task.physical, live)
+    return show_columns(plan.projection, read, place)
 
 
-def _live_offsets(projection: Projection, task: TakeTask) -> Int64Array:
-    if MetaColumn.ROW_OFFSET not in projection.metas:
+def _live_offsets(plan: TakePlan, task: TakeTask) -> Int64Array:
+    if MetaColumn.ROW_OFFSET not in plan.projection.metas:
         return task.physical
-    return task.physical - np.searchsorted(task.live.deleted, task.physical)
+    return task.physical - np.searchsorted(task.source.live.deleted, task.physical)

@@ -35,33 +35,59 @@ if TYPE_CHECKING:
     from pennon.file.reader import DataFile
 
 
-def read_field(
-    file: DataFile, field: Field, column_of: Mapping[FieldId, int], rows: Rows
-) -> Steps[list[pa.Array]]:
-    """Return the steps of `pennon.file.reader.DataFile.read_field`."""
-    if rows.end > file.num_rows or (len(rows.starts) and rows.starts[0] < 0):
-        message = f"rows up to {rows.end} of a file that has {file.num_rows} rows"
-        raise ArgumentError(message, where=Breadcrumb(file=file.source.path))
-    try:
-        return (yield from _read_tree(file, field, column_of, rows))
-    except LanceError as error:
-        place = Breadcrumb(file=file.source.path, column=field.name)
-        raise error.located(place) from error.__cause__
+class FieldReader:
+    """See `pennon.file.reader.DataFile.field_reader`.
+
+    What does not depend on the rows is found out once, by the first read.
+    """
+
+    __slots__ = ("_column_of", "_field", "_file", "_plan")
+
+    def __init__(self, file: DataFile, field: Field, column_of: Mapping[FieldId, int]) -> None:
+        self._file = file
+        self._field = field
+        self._column_of = column_of
+        self._plan: _Plan | None = None
+
+    def __call__(self, rows: Rows) -> Steps[list[pa.Array]]:
+        """Return the steps that read rows."""
+        file = self._file
+        if len(rows.starts) and (rows.ends[-1] > file.num_rows or rows.starts[0] < 0):
+            message = f"rows up to {rows.end} of a file that has {file.num_rows} rows"
+            raise ArgumentError(message, where=Breadcrumb(file=file.source.path))
+        try:
+            plan = self._plan
+            if plan is None:
+                plan = self._plan = yield from self._make_plan()
+            return (yield from plan.read(rows))
+        except LanceError as error:
+            place = Breadcrumb(file=file.source.path, column=self._field.name)
+            raise error.located(place) from error.__cause__
+
+    def _make_plan(self) -> Steps[_Plan]:
+        """Return the steps that read the metadata of the columns."""
+        file, column_of = self._file, self._column_of
+        field = described(self._field)
+        tree = Tree.of(field, column_of)
+        paths = list(tree.paths())
+        columns = yield from file.read_columns([column_index(path, column_of) for path in paths])
+        pairs = zip(paths, columns, strict=True)
+        leaves = tuple(_Leaf.of(file, column_of, path, column) for path, column in pairs)
+        return _Plan(tree, leaves, field_to_arrow(field).type)
 
 
-def _read_tree(
-    file: DataFile, field: Field, column_of: Mapping[FieldId, int], rows: Rows
-) -> Steps[list[pa.Array]]:
-    field = described(field)
-    tree = Tree.of(field, column_of)
-    paths = list(tree.paths())
-    columns = yield from file.read_columns([column_index(path, column_of) for path in paths])
-    pairs = zip(paths, columns, strict=True)
-    leaves = yield from together(
-        [_read_leaf(_Leaf.of(file, column_of, path, column), rows) for path, column in pairs]
-    )
-    shown = field_to_arrow(field).type
-    return [show(array, shown) for array in merge(tree, leaves)]
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The leaves of a field, and the type that users see."""
+
+    tree: Tree
+    leaves: tuple[_Leaf, ...]
+    shown: pa.DataType
+
+    def read(self, rows: Rows) -> Steps[list[pa.Array]]:
+        """Return the steps that read all leaves side by side."""
+        chunks = yield from together([_read_leaf(leaf, rows) for leaf in self.leaves])
+        return [show(array, self.shown) for array in merge(self.tree, chunks)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,96 @@
+"""What takes of the same columns of a version have in common, worked out once.
+
+A take of one row is so little work that looking up columns, fragments and files would take longer.
+So a version remembers, for each set of columns that rows were taken of, which fields these are, and
+how they are read from the fragments touched lately.
+
+Plans belong to one process: a child of a fork makes its own, because they hold open files.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.lazy import lazy
+from pennon.ranges import Int64Array
+from pennon.scan.fragment_reader import FragmentReader, PreparedRead
+from pennon.scan.live_rows import LiveRows
+from pennon.scan.plan import live_row_count
+from pennon.scan.projection import Projection, plan_take_projection
+from pennon.scan.snapshot import Snapshot
+from pennon.table.manifest import Fragment
+
+MAX_PLANS: Final = 16
+MAX_FRAGMENTS: Final = 256
+"""Prepared fragments keep their files open, whatever else is forgotten."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FragmentColumns:
+    """The columns of a take in one fragment, ready to be read."""
+
+    fragment: Fragment
+    live: LiveRows
+    columns: PreparedRead
+
+
+@dataclass(eq=False)
+class TakePlan:
+    """A set of columns, and how they are read from each fragment touched lately."""
+
+    projection: Projection
+    _fragments: dict[int, FragmentColumns] = field(default_factory=dict)
+
+    @lazy
+    def schema(self) -> pa.Schema:
+        """Return the schema of the result."""
+        return self.projection.arrow
+
+    @lazy
+    def tops(self) -> list[int] | None:
+        """Return the number of the field that each column is, None if one is not a field as read."""
+        columns = self.projection.columns
+        if any(column.meta is not None or column.path for column in columns):
+            return None
+        return [column.top for column in columns]
+
+    def of(self, snapshot: Snapshot, fragment: Fragment) -> FragmentColumns:
+        """Return the columns of a fragment."""
+        found = self._fragments.get(fragment.id)
+        if found is None:
+            reader = FragmentReader(snapshot, fragment)
+            columns = reader.prepare(self.projection.read.fields)
+            found = FragmentColumns(fragment, reader.live_rows(), columns)
+            while len(self._fragments) >= MAX_FRAGMENTS:
+                self._fragments.pop(next(iter(self._fragments)), None)
+            self._fragments[fragment.id] = found
+        return found
+
+
+def plan_take(snapshot: Snapshot, columns: tuple[str, ...] | Mapping[str, str] | None) -> TakePlan:
+    """Return the plan of a take, made now or before; see `plan_take_projection`."""
+    names = tuple(columns.items()) if isinstance(columns, Mapping) else columns
+    key: Hashable = (os.getpid(), names)
+    plan: TakePlan | None = snapshot.takes.get(key)
+    if plan is None:
+        plan = TakePlan(plan_take_projection(snapshot.manifest.schema, columns))
+        while len(snapshot.takes) >= MAX_PLANS:
+            snapshot.takes.pop(next(iter(snapshot.takes)), None)
+        snapshot.takes[key] = plan
+    return plan
+
+
+def live_ends(snapshot: Snapshot) -> Int64Array:
+    """Return the number of live rows up to the end of each fragment."""
+    ends: Int64Array | None = snapshot.takes.get("live ends")
+    if ends is None:
+        counts = [live_row_count(snapshot, each) for each in snapshot.manifest.fragments]
+        ends = np.cumsum(np.array(counts, np.int64))
+        snapshot.takes["live ends"] = ends
+    return ends

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,6 +11,7 @@ import pyarrow.compute as pc
 
 from pennon.arrow_bases import ArrowScanner
 from pennon.errors import UnsupportedError
+from pennon.lazy import lazy
 from pennon.scan.batches import rebatch
 from pennon.scan.execute import READ_AHEAD_BYTES, Scan, read_batches, read_table
 from pennon.scan.filter import columns_of, filter_batches, limit_batches
@@ -57,7 +57,7 @@ class LanceScanner(ArrowScanner):
         """Pickle the description; the other side starts the scan anew."""
         return LanceScanner, (self._ds, self._snapshot, self._options)
 
-    @cached_property
+    @lazy
     def _projection(self) -> Projection:
         return _plan_projection(self._snapshot, self._options)
 

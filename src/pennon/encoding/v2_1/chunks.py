@@ -8,7 +8,6 @@ levels of a page) is one chunk.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -17,6 +16,7 @@ import pyarrow as pa
 
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError
+from pennon.lazy import lazy
 from pennon.ranges import Int64Array
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
@@ -50,7 +50,7 @@ class Chunks:
         buffer = ChunkBuffers(data, np.zeros(1, np.int64), sizes)
         return cls((buffer,), np.array([count], np.int64))
 
-    @cached_property
+    @lazy
     def first_values(self) -> Int64Array:
         """Return the number of the first value of each chunk, and the total at last."""
         return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.counts)])

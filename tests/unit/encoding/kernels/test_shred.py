@@ -123,6 +123,26 @@ def test_items_of_lists_that_are_null_are_left_out() -> None:
     )
 
 
+def test_what_lies_in_a_null_struct_counts_as_null() -> None:
+    """The oracle reads one field of a struct without the struct's own NULLs."""
+    structs = pa.StructArray.from_arrays(
+        [pa.array([1, 2, 3])], names=["x"], mask=pa.array([False, True, False])
+    )
+    shredded = shred(structs, 1)
+    assert shredded.levels.layers == (Layer.NULLABLE_ITEM, Layer.NULLABLE_ITEM)
+    assert shredded.levels.definition is not None
+    assert shredded.levels.definition.tolist() == [0, 2, 0]
+
+
+def test_lists_have_a_level_if_any_layer_has() -> None:
+    """Old readers lose rows where lists are never NULL nor empty, and their items are NULL."""
+    shredded = shred(pa.array([[1, None], [2]]), 1)
+    assert shredded.levels.layers == (Layer.NULLABLE_ITEM, Layer.EMPTYABLE_LIST)
+    assert shredded.levels.definition is not None
+    assert shredded.levels.definition.tolist() == [0, 1, 0]
+    assert shred(pa.array([[1], [2]]), 1).levels.definition is None
+
+
 def test_invisible_levels_go_with_the_value_behind_them() -> None:
     definition = np.array([2, 0, 1, 2, 2, 0, 2], np.uint16)
     assert count_levels(definition, np.array([2, 1]), 1).tolist() == [3, 4]

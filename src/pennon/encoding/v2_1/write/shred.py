@@ -13,6 +13,7 @@ Source: seed 002 (repetition and definition levels, 0 is the innermost); ledger 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -34,6 +35,17 @@ _LIST_LAYER: Final = {
     (False, True): Layer.EMPTYABLE_LIST,
     (True, True): Layer.NULL_AND_EMPTY_LIST,
 }
+
+
+_MARKS: Final[Mapping[Layer, tuple[int, ...]]] = {
+    Layer.ALL_VALID_ITEM: (),
+    Layer.NULLABLE_ITEM: (0,),
+    Layer.ALL_VALID_LIST: (),
+    Layer.NULLABLE_LIST: (1,),
+    Layer.EMPTYABLE_LIST: (0,),
+    Layer.NULL_AND_EMPTY_LIST: (0, 1),
+}
+"""Which marks of a layer become levels: a list has one for empty and one for NULL."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,8 +94,8 @@ class _Shredder:
         self._lists_left = lists
         self._rep: LevelArray | None = None
         self._definition: LevelArray | None = None
-        self._layers: list[Layer] = []
-        self._marks: list[int] = []
+        self._layers: list[tuple[Layer, int]] = []
+        """Each layer, and the first of its marks."""
         self._next_mark = 1
         self._in_null = False
         """Whether some slots of the next layer lie in structs that are NULL."""
@@ -95,8 +107,10 @@ class _Shredder:
             definition = self._open_definition(len(array))
             validity = _validity(array)
             nulls = add_items(definition, validity, _bit_offset(array), self._next_mark)
+        # What lies in a NULL struct counts as NULL: the oracle reads a leaf without what is around it.
         self._in_null = self._in_null or nulls > 0
-        self._add_layer(Layer.NULLABLE_ITEM if nulls else Layer.ALL_VALID_ITEM, [bool(nulls)])
+        layer = Layer.NULLABLE_ITEM if self._in_null else Layer.ALL_VALID_ITEM
+        self._add_layer(layer, marks=1)
 
     def add_struct(self, array: pa.StructArray) -> pa.Array:
         """Add a layer of structs; return their one field."""
@@ -124,20 +138,27 @@ class _Shredder:
         # NULL and empty ones for NULL items.
         has_nulls = nulls > 0 or self._in_null
         self._in_null = False
-        self._add_layer(_LIST_LAYER[has_nulls, empty > 0], [empty > 0, has_nulls])
+        self._add_layer(_LIST_LAYER[has_nulls, empty > 0], marks=2)
         items = array.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
         return _without_hidden(items, array, before, offsets) if hidden else items
 
     def levels(self) -> Levels:
         """Return the levels, with as few numbers as there are reasons for a NULL."""
-        layers: Layers = tuple(reversed(self._layers))
-        top = sum(layer.levels for layer in layers)
-        if top == 0:
-            return Levels(self._rep, None, layers)
+        inwards = [layer for layer, _ in self._layers]
+        if not any(layer.levels for layer in inwards):
+            return Levels(self._rep, None, tuple(reversed(inwards)))
+        # Old readers (pylance 1.0.4) lose rows where other layers have levels and a list has none.
+        inwards = [_with_levels(layer) for layer in inwards]
+        layers: Layers = tuple(reversed(inwards))
+        firsts = [first for _, first in self._layers]
+        marks = [
+            first + mark
+            for layer, first in zip(inwards, firsts, strict=True)
+            for mark in _MARKS[layer]
+        ]
         assert self._definition is not None
         numbers = np.zeros(self._next_mark, np.uint16)
-        for number, mark in enumerate(self._marks):
-            numbers[mark] = top - number
+        numbers[marks] = np.arange(len(marks), 0, -1)
         definition = numbers[self._definition & np.uint16(_CLOSED - 1)]
         return Levels(self._rep, definition, layers)
 
@@ -146,11 +167,14 @@ class _Shredder:
             self._definition = np.zeros(slots, np.uint16)
         return self._definition
 
-    def _add_layer(self, layer: Layer, used: list[bool]) -> None:
-        """Note a layer, and which of its marks (in the order of their numbers) there are."""
-        self._layers.append(layer)
-        self._marks += [self._next_mark + number for number, use in enumerate(used) if use]
-        self._next_mark += len(used)
+    def _add_layer(self, layer: Layer, marks: int) -> None:
+        """Note a layer, which has so many marks, needed or not."""
+        self._layers.append((layer, self._next_mark))
+        self._next_mark += marks
+
+
+def _with_levels(layer: Layer) -> Layer:
+    return Layer.EMPTYABLE_LIST if layer is Layer.ALL_VALID_LIST else layer
 
 
 def _validity(array: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:

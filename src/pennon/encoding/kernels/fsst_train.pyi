@@ -17,7 +17,8 @@ def count_symbols(
 
     The strings are encoded with the table as it is.  Candidates are the symbols that were used at
     least ``least`` times, their first bytes, and any two that followed each other; the same one may
-    come several times.  Raises ValueError for tables of more than 255 symbols.
+    come several times.  Raises ValueError for tables of more than 255 symbols, and if two symbols of 3 to
+    5 bytes begin with the same three, or two of 6 and 7 bytes with the same six.
     """
 
 def encode_symbols(

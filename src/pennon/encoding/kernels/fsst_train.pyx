@@ -1,8 +1,8 @@
 # cython: language_level=3
 """FSST: count symbols in a sample, encode strings with a table.  See fsst_train.pyi."""
 
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memmove, memset
 
 import numpy as np
 
@@ -13,124 +13,164 @@ ctypedef fused Offset:
 cdef enum:
     ESCAPE = 255
     FIRST_BYTE = 256
-    HASHES = 4096
+    LANES = 4
+
+
+cdef struct Group:
+    # The symbols of some lengths: no two of them begin with the same ``key`` bytes, and ``slots``
+    # (NULL if there are none) has the code at the hash of those, or `ESCAPE`.
+    uint8_t* slots
+    uint64_t key, factor
+    int shift
 
 
 cdef struct Matcher:
-    # Symbols of three bytes or more, ordered by their hash, then the shortest first.
+    # What each code stands for; `ESCAPE` is no symbol, and like no word.
     uint64_t[256] symbols
     uint64_t[256] masks
     uint8_t[256] lengths
-    uint8_t[256] codes
-    uint16_t[256] hashes
-    int16_t[HASHES] last
-    # The code of the first two bytes, or of the first byte, or -1.
-    int16_t* pairs
-    int16_t[256] single
+    uint32_t[256] founds
+    Group[3] groups
+    # The code for the first two bytes or the first one, and how many bytes it takes (times 256).
+    uint16_t* pairs
+    uint16_t[256] single
 
 
-cdef inline int _hash(uint64_t word) noexcept nogil:
-    """Return the hash of the first three bytes (symbols of 3 to 5 bytes): an even number."""
-    return <int>(((word & 0xFFFFFF) * <uint64_t>2971215073) >> 15) & (HASHES - 2)
+cdef struct Lane:
+    # A part of the strings that is encoded for itself: where it is, and what it may write to.
+    int64_t row, last_row, at, stop, filled
+    uint8_t* out
 
 
-cdef inline int _long_hash(uint64_t word) noexcept nogil:
-    """Return the hash of the first six bytes (symbols of 6 to 8 bytes): an odd number."""
-    cdef uint64_t six = word & ((<uint64_t>1 << 48) - 1)
-    return <int>(((six ^ (six >> 24)) * <uint64_t>2971215073) >> 17) & (HASHES - 2) | 1
+cdef inline uint32_t _try(
+    const Matcher* matcher, const Group* group, uint64_t word, int64_t room, uint32_t found
+) noexcept nogil:
+    """Return the symbol of a group that ``word`` begins with, or else ``found``."""
+    cdef uint64_t code, wrong
+    if group.slots == NULL:
+        return found
+    code = group.slots[((word & group.key) * group.factor) >> group.shift]
+    wrong = (word & matcher.masks[code]) ^ matcher.symbols[code]
+    wrong |= <uint64_t>(room < matcher.lengths[code])
+    # A mask instead of a condition, of which compilers make branches.
+    return found ^ ((found ^ matcher.founds[code]) & -<uint32_t>(wrong == 0))
 
 
-cdef inline int _find(const Matcher* matcher, uint64_t word, int64_t room) noexcept nogil:
-    """Return the code of the longest symbol at the begin of ``word``, or -1."""
-    cdef int at, hashed
-    if room < 2:
-        return matcher.single[word & 0xFF]
-    if room > 5:
-        hashed = _long_hash(word)
-        at = matcher.last[hashed]
-        while at >= 0 and matcher.hashes[at] == hashed:
-            if (word & matcher.masks[at]) == matcher.symbols[at] and matcher.lengths[at] <= room:
-                return matcher.codes[at]
-            at -= 1
-    if room > 2:
-        hashed = _hash(word)
-        at = matcher.last[hashed]
-        while at >= 0 and matcher.hashes[at] == hashed:
-            if (word & matcher.masks[at]) == matcher.symbols[at] and matcher.lengths[at] <= room:
-                return matcher.codes[at]
-            at -= 1
-    return matcher.pairs[word & 0xFFFF]
+cdef inline uint32_t _find(const Matcher* matcher, uint64_t word, int64_t room) noexcept nogil:
+    """Return the longest symbol at the begin of ``word``: its code, and 256 times its length.
+
+    Nothing here depends on the bytes but the results, so that no branch is guessed wrongly.
+    """
+    cdef uint32_t one = matcher.single[word & 0xFF], found = matcher.pairs[word & 0xFFFF]
+    found ^= (found ^ one) & -<uint32_t>(room < 2)
+    found = _try(matcher, &matcher.groups[0], word, room, found)
+    found = _try(matcher, &matcher.groups[1], word, room, found)
+    return _try(matcher, &matcher.groups[2], word, room, found)
 
 
 cdef inline uint64_t _load(const uint8_t* at, int64_t room, int64_t left) noexcept nogil:
     """Return up to eight bytes of a string that goes on for ``room``, and the data for ``left``."""
     cdef uint64_t word = 0
-    if left >= 8:
-        memcpy(&word, at, 8)
-        return word if room >= 8 else word & (~(<uint64_t>0) >> (64 - 8 * room))
-    memcpy(&word, at, room)
-    return word
+    cdef int64_t beyond = 8 - room
+    if left < 8:
+        memcpy(&word, at, room)
+        return word
+    memcpy(&word, at, 8)
+    return word & (~(<uint64_t>0) >> (8 * (beyond if beyond > 0 else 0)))
 
 
-cdef void _prepare(
-    Matcher* matcher, const uint64_t[::1] symbols, const uint8_t[::1] lengths,
-    const int64_t[::1] order,
-):
-    """Fill a matcher; ``order`` sorts by the hash, then by length, the shortest first."""
-    cdef int code, at = 0, i, hashed
-    memset(&matcher.last[0], 0xFF, sizeof(matcher.last))
-    memset(&matcher.single[0], 0xFF, sizeof(matcher.single))
-    for code in range(symbols.shape[0]):
-        if lengths[code] == 1:
-            matcher.single[symbols[code] & 0xFF] = code
-    for i in range(65536):
-        matcher.pairs[i] = matcher.single[i & 0xFF]
-    for i in range(order.shape[0]):
-        code = order[i]
-        if lengths[code] == 2:
-            matcher.pairs[symbols[code] & 0xFFFF] = code
-        if lengths[code] < 3:
-            continue
-        matcher.symbols[at] = symbols[code]
-        matcher.lengths[at] = lengths[code]
-        matcher.codes[at] = code
-        matcher.masks[at] = ~(<uint64_t>0) >> (64 - 8 * lengths[code])
-        hashed = _long_hash(symbols[code]) if lengths[code] > 5 else _hash(symbols[code])
-        matcher.hashes[at] = hashed
-        matcher.last[hashed] = at
-        at += 1
+cdef bint _fill(
+    uint8_t* slots, const uint64_t* keys, const uint8_t* codes, Py_ssize_t count, uint64_t factor,
+    int shift,
+) noexcept nogil:
+    """Give each key its slot; return whether no two wanted the same."""
+    cdef Py_ssize_t i
+    cdef uint64_t slot
+    for i in range(count):
+        slot = (keys[i] * factor) >> shift
+        if slots[slot] != ESCAPE:
+            return False
+        slots[slot] = codes[i]
+    return True
 
 
-def _check(symbols, lengths):
+cdef object _spread(Group* group, keys, codes):
+    """Find a hash that gives every key a slot of its own; returns the slots, to be kept."""
+    cdef const uint64_t[::1] key_of = keys
+    cdef const uint8_t[::1] code_of = codes
+    cdef uint8_t[::1] slots
+    cdef Py_ssize_t count = key_of.shape[0]
+    cdef int bits = 8
+    cdef uint64_t factor = <uint64_t>0x9E3779B97F4A7C15
+    group.slots = NULL
+    if count == 0:
+        return None
+    if len(np.unique(keys)) < count:
+        raise ValueError("symbols of a group begin alike")
+    while count * count > <Py_ssize_t>2 << bits:
+        bits += 1
+    while True:
+        table = np.full(1 << bits, ESCAPE, np.uint8)
+        slots = table
+        if _fill(&slots[0], &key_of[0], &code_of[0], count, factor, 64 - bits):
+            break
+        factor = factor * <uint64_t>6364136223846793005 + <uint64_t>1442695040888963407 | 1
+        bits += count * count > <Py_ssize_t>1 << bits
+    group.slots = &slots[0]
+    group.factor = factor
+    group.shift = 64 - bits
+    return table
+
+
+cdef list _prepare(Matcher* matcher, symbols, lengths):
+    """Fill a matcher; what is returned must live as long as it does."""
     if len(symbols) != len(lengths) or len(symbols) > 255:
         raise ValueError("at most 255 symbols, each with its length")
     if len(lengths) and not (1 <= lengths.min() and lengths.max() <= 8):
         raise ValueError("symbols have 1 to 8 bytes")
-    hashes = [
-        _long_hash(symbol) if length > 5 else _hash(symbol)
-        for symbol, length in zip(symbols.tolist(), lengths.tolist(), strict=True)
-    ]
-    return np.lexsort((lengths, np.array(hashes, np.int64))).astype(np.int64)
+    cdef const uint64_t[::1] symbol_of = symbols
+    cdef const uint8_t[::1] length_of = lengths
+    cdef int code
+    memset(&matcher.symbols[0], 0xFF, sizeof(matcher.symbols))
+    memset(&matcher.masks[0], 0, sizeof(matcher.masks))
+    memset(&matcher.lengths[0], 0, sizeof(matcher.lengths))
+    for code in range(symbol_of.shape[0]):
+        matcher.symbols[code] = symbol_of[code]
+        matcher.masks[code] = ~(<uint64_t>0) >> (64 - 8 * length_of[code])
+        matcher.lengths[code] = length_of[code]
+        matcher.founds[code] = code | length_of[code] << 8
+    kept = []
+    for number, (shortest, longest) in enumerate(((3, 5), (6, 7), (8, 8))):
+        key = (1 << 8 * shortest) - 1
+        codes = np.flatnonzero((lengths >= shortest) & (lengths <= longest)).astype(np.uint8)
+        matcher.groups[number].key = key
+        kept.append(_spread(&matcher.groups[number], symbols[codes] & np.uint64(key), codes))
+    single = np.full(256, ESCAPE | 1 << 8, np.uint16)
+    codes = np.flatnonzero(lengths == 1)
+    single[symbols[codes]] = codes | 1 << 8
+    pairs = np.tile(single, 256)
+    codes = np.flatnonzero(lengths == 2)
+    pairs[symbols[codes]] = codes | 2 << 8
+    cdef uint16_t[::1] single_codes = single
+    cdef uint16_t[::1] pair_codes = pairs
+    memcpy(&matcher.single[0], &single_codes[0], sizeof(matcher.single))
+    matcher.pairs = &pair_codes[0]
+    return [*kept, pairs]
 
 
 def count_symbols(
     const uint8_t[::1] data, const int64_t[::1] offsets, symbols, lengths, int64_t least
 ):
     """See fsst_train.pyi."""
-    order = _check(symbols, lengths)
-    table = np.empty(65536, np.int16)
-    cdef int16_t[::1] pair_codes = table
     cdef Matcher matcher
-    matcher.pairs = &pair_codes[0]
-    cdef const uint64_t[::1] symbol_of = symbols
-    cdef const uint8_t[::1] length_of = lengths
-    _prepare(&matcher, symbol_of, length_of, order)
+    kept = _prepare(&matcher, symbols, lengths)
     ones = np.zeros(512, np.uint32)
     pairs = np.zeros((512, 512), np.uint32)
     cdef uint32_t[::1] one = ones
     cdef uint32_t[:, ::1] pair = pairs
     cdef int64_t i, at, stop, size = data.shape[0]
     cdef int code, before, single
+    cdef uint32_t found
     cdef uint64_t word
     for i in range(offsets.shape[0] - 1):
         if offsets[i] < 0 or offsets[i + 1] < offsets[i] or offsets[i + 1] > size:
@@ -143,17 +183,18 @@ def count_symbols(
             while at < stop:
                 word = _load(&data[at], stop - at, size - at)
                 single = FIRST_BYTE + <int>(word & 0xFF)
-                code = _find(&matcher, word, stop - at)
-                if code < 0:
+                found = _find(&matcher, word, stop - at)
+                code = found & 0xFF
+                if code == ESCAPE:
                     code = single
                 one[code] += 1
                 if before >= 0:
                     pair[before, code] += 1
-                if code < FIRST_BYTE and length_of[code] > 1:
+                if found >= 2 << 8:
                     one[single] += 1
                     if before >= 0:
                         pair[before, single] += 1
-                at += length_of[code] if code < FIRST_BYTE else 1
+                at += found >> 8
                 before = code
     return _candidates(symbols, lengths, ones, pairs, least)
 
@@ -181,43 +222,73 @@ def _candidates(symbols, lengths, ones, pairs, least):
     )
 
 
+cdef inline bint _step(
+    const Matcher* matcher, Lane* lane, const uint8_t* data, int64_t size, const Offset* offsets,
+    int64_t* ends,
+) noexcept nogil:
+    """Write the next code of a lane; return False at its end."""
+    cdef uint64_t word
+    cdef uint32_t found
+    while lane.at == lane.stop:
+        ends[lane.row] = lane.filled
+        if lane.row == lane.last_row:
+            return False
+        lane.row += 1
+        lane.stop = offsets[lane.row]
+    word = _load(data + lane.at, lane.stop - lane.at, size - lane.at)
+    found = _find(matcher, word, lane.stop - lane.at)
+    lane.out[lane.filled] = <uint8_t>found
+    lane.out[lane.filled + 1] = <uint8_t>word
+    lane.filled += 1 + ((found & 0xFF) == ESCAPE)
+    lane.at += found >> 8
+    return True
+
+
+cdef int64_t _encode(
+    const Matcher* matcher, const uint8_t* data, int64_t size, const Offset* offsets, int64_t rows,
+    uint8_t* codes, int64_t* ends,
+) noexcept nogil:
+    """Encode four parts of the strings by turns: the next of one need not wait for another's."""
+    cdef Lane[LANES] lanes
+    cdef int lane
+    cdef int64_t row, total = 0
+    cdef bint going = True
+    for lane in range(LANES):
+        row = rows * lane // LANES
+        lanes[lane].row = row
+        lanes[lane].last_row = rows * (lane + 1) // LANES
+        lanes[lane].at = lanes[lane].stop = offsets[row]
+        lanes[lane].filled = 0
+        lanes[lane].out = codes + 2 * (offsets[row] - offsets[0])
+    while going:
+        going = False
+        for lane in range(LANES):
+            going |= _step(matcher, &lanes[lane], data, size, offsets, ends)
+    for lane in range(LANES):
+        memmove(codes + total, lanes[lane].out, lanes[lane].filled)
+        row = rows * lane // LANES
+        while row < lanes[lane].last_row:
+            row += 1
+            ends[row] += total
+        total += lanes[lane].filled
+    return total
+
+
 def encode_symbols(const uint8_t[::1] data, const Offset[::1] offsets, symbols, lengths):
     """See fsst_train.pyi."""
-    order = _check(symbols, lengths)
-    table = np.empty(65536, np.int16)
-    cdef int16_t[::1] pair_codes = table
     cdef Matcher matcher
-    matcher.pairs = &pair_codes[0]
-    cdef const uint64_t[::1] symbol_of = symbols
-    cdef const uint8_t[::1] length_of = lengths
-    _prepare(&matcher, symbol_of, length_of, order)
-    cdef int64_t i, at, stop, filled = 0, rows = offsets.shape[0] - 1, size = data.shape[0]
-    cdef int code
-    cdef uint64_t word
+    kept = _prepare(&matcher, symbols, lengths)
+    cdef int64_t i, filled, rows = offsets.shape[0] - 1, size = data.shape[0]
     if rows < 0 or offsets[0] < 0 or offsets[rows] > size:
         raise ValueError("offsets leave the data")
     for i in range(rows):
         if offsets[i + 1] < offsets[i]:
             raise ValueError("offsets fall")
-    codes = np.empty(2 * (offsets[rows] - offsets[0]), np.uint8)
+    codes = np.empty(2 * (offsets[rows] - offsets[0]) + 1, np.uint8)
     ends = np.zeros(rows + 1, np.int64)
     cdef uint8_t[::1] out = codes
     cdef int64_t[::1] end = ends
+    cdef const uint8_t* bytes_at = &data[0] if size else NULL
     with nogil:
-        for i in range(rows):
-            at = offsets[i]
-            stop = offsets[i + 1]
-            while at < stop:
-                word = _load(&data[at], stop - at, size - at)
-                code = _find(&matcher, word, stop - at)
-                if code < 0:
-                    out[filled] = ESCAPE
-                    out[filled + 1] = <uint8_t>word
-                    filled += 2
-                    at += 1
-                else:
-                    out[filled] = <uint8_t>code
-                    filled += 1
-                    at += length_of[code]
-            end[i + 1] = filled
+        filled = _encode[Offset](&matcher, bytes_at, size, &offsets[0], rows, &out[0], &end[0])
     return codes[:filled], ends

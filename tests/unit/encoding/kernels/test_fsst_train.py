@@ -14,7 +14,7 @@ from pennon.encoding.v2_0.fsst import parse_symbol_table
 from pennon.encoding.v2_1.write.blocks import StringValues
 from pennon.encoding.v2_1.write.symbols import encode_with, is_noise, sample_ratio, train
 
-SYMBOLS = [b"a", b"b", b"ab", b"abc", b"abcde", b"abcdef", b"abcdefgh", b"\0", b"\0\0\0", b"zz"]
+SYMBOLS = [b"a", b"b", b"ab", b"abc", b"bcdef", b"abcdef", b"abcdefgh", b"\0", b"\0\0\0", b"zz"]
 
 
 def table(symbols: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
@@ -48,6 +48,7 @@ def test_codes_are_those_of_the_longest_symbols() -> None:
         bytes(chance.choice(b"abcdefgh\0zx") for _ in range(chance.randrange(20)))
         for _ in range(300)
     ]
+    values += [bytes(chance.choice(b"abcdefgh") for _ in range(length)) for length in (3000, 7)]
     values += [b"abcdefgh" * 3, b"abcdefg", b"ab", b"", b"\0" * 9]
     made = strings(values)
     codes, ends = encode_symbols(made.data, made.offsets, *table(SYMBOLS))
@@ -63,6 +64,8 @@ def test_offsets_and_tables_are_checked() -> None:
         encode_symbols(data, np.array([0, 3, 2, 4], np.int32), *table([b"a"]))
     with pytest.raises(ValueError, match="255"):
         encode_symbols(data, np.array([0, 4], np.int64), *table([bytes([i]) for i in range(256)]))
+    with pytest.raises(ValueError, match="alike"):
+        encode_symbols(data, np.array([0, 4], np.int64), *table([b"abc", b"abcde"]))
     with pytest.raises(ValueError, match="bytes"):
         count_symbols(data, np.array([0, 4]), np.zeros(1, np.uint64), np.array([9], np.uint8), 1)
 

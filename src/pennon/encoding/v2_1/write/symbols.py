@@ -29,9 +29,6 @@ SAMPLE_BYTES: Final = 128 * 1024
 SAMPLE_STRING_BYTES: Final = 512
 """Of a longer string, only a piece is in the sample."""
 
-MOST_ALIKE: Final = 32
-"""Symbols with the same first three bytes (long ones: six); an encoder has to look at all of them."""
-
 NOISE_BITS: Final = 7.6
 """Bits of information in a byte from which on the bytes count as noise."""
 
@@ -105,26 +102,23 @@ def _best(symbols: npt.NDArray[np.uint64], lengths: Int64Array, gains: Int64Arra
     starts = np.flatnonzero(new)
     total = np.add.reduceat(gains, starts)
     best = np.lexsort((starts, -total))[: 2 * MOST_SYMBOLS]
-    best = best[_rank_among_alike(symbols[starts[best]], lengths[starts[best]]) < MOST_ALIKE][
-        :MOST_SYMBOLS
-    ]
+    best = best[_first_of_alike(symbols[starts[best]], lengths[starts[best]])][:MOST_SYMBOLS]
     chosen = np.sort(starts[best])
     return SymbolTable(symbols[chosen], lengths[chosen].astype(np.uint8))
 
 
-def _rank_among_alike(symbols: npt.NDArray[np.uint64], lengths: Int64Array) -> Int64Array:
-    """Return how many symbols before each one an encoder finds in the same place."""
-    prefix = np.where(
-        lengths > 5, symbols & np.uint64(0xFFFFFFFFFFFF), symbols & np.uint64(0xFFFFFF)
-    )
-    prefix += np.where(lengths > 5, np.uint64(1 << 62), np.uint64(0))
-    order = np.argsort(prefix, kind="stable")
-    new = np.ones(len(order), np.bool_)
-    new[1:] = prefix[order][1:] != prefix[order][:-1]
-    starts = np.flatnonzero(new)
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order)) - np.repeat(starts, np.diff([*starts, len(order)]))
-    return np.where(lengths > 2, rank, 0)
+def _first_of_alike(symbols: npt.NDArray[np.uint64], lengths: Int64Array) -> npt.NDArray[np.bool_]:
+    """Tell which symbols have none before them that an encoder would look for in the same place.
+
+    Symbols of 3 to 5 bytes are found by their first three, those of 6 and 7 by their first six.
+    """
+    middle = (lengths > 2) & (lengths < 8)
+    three, six = np.uint64(0xFFFFFF), np.uint64(0xFFFFFFFFFFFF)
+    keys = np.where(lengths > 5, symbols & six | np.uint64(1 << 62), symbols & three)
+    first = ~middle
+    _, found = np.unique(keys[middle], return_index=True)
+    first[np.flatnonzero(middle)[found]] = True
+    return first
 
 
 def is_noise(values: StringValues) -> bool:

@@ -25,6 +25,7 @@ def lists_of(
     empty_level: int,
     highest: int,
     wide: bool,
+    is_outermost: bool = False,
 ) -> tuple[npt.NDArray[np.int32 | np.int64], Bytes | None, LevelArray, LevelArray | None]:
     """Return offsets and validity of a layer of lists, and the levels of the layers around it.
 
@@ -35,7 +36,8 @@ def lists_of(
     - above ``highest`` has no slot in this layer, its meaning is one for the layers around,
     - else is NULL.
 
-    Offsets are int64 if ``wide``, else int32.  Raises FormatError if the levels begin within a list.
+    Offsets are int64 if ``wide``, else int32.  If the layer ``is_outermost``, the levels of those
+    around it are none.  Raises FormatError if the levels begin within a list.
     """
 
 def every_nth(

@@ -1,8 +1,8 @@
 # cython: language_level=3
 """Repetition and definition levels to validity bitmaps and offsets.  See levels.pyi."""
 
-from libc.stdint cimport INT32_MAX, INT64_MAX, int32_t, int64_t, uint8_t, uint16_t
-from libc.string cimport memset
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint16_t, uint64_t
+from libc.string cimport memcpy
 
 import numpy as np
 
@@ -19,60 +19,61 @@ def validity_of(
 ):
     """See levels.pyi."""
     cdef Py_ssize_t i, count = definition.shape[0], levels = visible.shape[0]
-    cdef int64_t slots = 0, valid = 0
-    cdef int level, worst = 0
-    cdef uint8_t bit
+    cdef int64_t slots = 0, nulls = 0
+    cdef int worst = 0
     cdef bint all_visible = True
     for i in range(levels):
         if not visible[i]:
             all_visible = False
-    bitmap = np.zeros((count + 7) // 8, np.uint8)
     if count == 0:
-        return bitmap, 0, 0
-    cdef uint8_t[::1] bits = bitmap
+        return np.empty(0, np.uint8), 0, 0
+    held = room(count, np.uint8)
+    cdef uint8_t[::1] flags = held, bits
     with nogil:
-        for i in range(count):
-            if definition[i] > worst:
-                worst = definition[i]
+        worst = _highest(&definition[0], count)
         if worst < levels:
             if all_visible:
-                valid = _pack_all(&definition[0], count, valid_to, &bits[0])
                 slots = count
+                for i in range(count):
+                    flags[i] = definition[i] <= valid_to
             else:
                 for i in range(count):
-                    level = definition[i]
-                    if visible[level]:
-                        bit = level <= valid_to
-                        bits[slots >> 3] |= bit << (slots & 7)
-                        valid += bit
-                        slots += 1
+                    flags[slots] = definition[i] <= valid_to
+                    slots += visible[definition[i]]
     if worst >= levels:
         raise FormatError(f"definition level {worst}, where the highest is {levels - 1}")
-    return bitmap[: (slots + 7) // 8], slots, slots - valid
+    bitmap = room((slots + 7) // 8, np.uint8)
+    if slots:
+        bits = bitmap
+        with nogil:
+            nulls = _pack_bytes(&flags[0], slots, &bits[0])
+    return bitmap, slots, nulls
 
 
-cdef int64_t _pack_all(
-    const uint16_t* levels, Py_ssize_t count, int valid_to, uint8_t* bits
-) noexcept nogil:
-    """Set a bit for each level up to ``valid_to``; return how many there are."""
-    cdef Py_ssize_t byte, whole = count // 8, i
-    cdef int64_t valid = 0
-    cdef int j
-    cdef uint8_t out, one
-    cdef const uint16_t* at
+cdef int _highest(const uint16_t* levels, Py_ssize_t count) noexcept nogil:
+    """Return the highest level."""
+    cdef Py_ssize_t i
+    cdef uint16_t highest = 0
+    for i in range(count):
+        highest = levels[i] if levels[i] > highest else highest
+    return highest
+
+
+cdef int64_t _pack_bytes(const uint8_t* flags, int64_t count, uint8_t* bits) noexcept nogil:
+    """Set a bit for each byte of 1 (the others are 0); return how many are 0."""
+    cdef int64_t byte, whole = count // 8, i, zeros = count
+    cdef uint64_t eight
     for byte in range(whole):
-        at = levels + 8 * byte
-        out = 0
-        for j in range(8):
-            one = at[j] <= valid_to
-            out |= one << j
-            valid += one
-        bits[byte] = out
+        memcpy(&eight, flags + 8 * byte, 8)
+        # The product brings bit 0 of each byte to a bit of its own of the highest byte.
+        bits[byte] = <uint8_t>((eight * <uint64_t>0x0102040810204080) >> 56)
+    if count & 7:
+        bits[whole] = 0
     for i in range(8 * whole, count):
-        one = levels[i] <= valid_to
-        bits[i >> 3] |= one << (i & 7)
-        valid += one
-    return valid
+        bits[i >> 3] |= <uint8_t>(flags[i] << (i & 7))
+    for i in range(count):
+        zeros -= flags[i]
+    return zeros
 
 
 cdef int64_t _plain_lists(
@@ -81,57 +82,65 @@ cdef int64_t _plain_lists(
     """Lists without NULL and empty ones: every level is an item.  Return the number of lists."""
     cdef Py_ssize_t i
     cdef int64_t lists = 0
-    for i in range(count):
-        if rep[i]:
+    if outer_rep == NULL:
+        for i in range(count):
+            offsets[lists] = <Offset>i
+            lists += rep[i] != 0
+    else:
+        for i in range(count):
             offsets[lists] = <Offset>i
             outer_rep[lists] = rep[i] - 1
-            lists += 1
+            lists += rep[i] != 0
     offsets[lists] = <Offset>count
     return lists
 
 
 cdef int64_t _mixed_lists(
     const uint16_t* rep, const uint16_t* definition, Py_ssize_t count,
-    int valid_to, int empty_level, int highest,
-    Offset* offsets, uint8_t* bits, uint16_t* outer_rep, uint16_t* outer_def,
-    int64_t* kept, int64_t* nulls,
+    int valid_to, int empty_level, int highest, Offset* offsets, uint8_t* held,
 ) noexcept nogil:
-    """Return the number of lists; ``kept`` counts the levels that stay for the layers outside."""
+    """Write where each list begins, and whether it is not NULL.  Return the number of lists.
+
+    No branch depends on a level: which way it goes is as random as the data.
+    """
     cdef Py_ssize_t i
-    cdef int64_t lists = 0, items = 0, out = 0
+    cdef int64_t lists = 0, items = 0
     cdef int level
+    cdef bint begins
     for i in range(count):
-        if rep[i] == 0:
-            items += 1
-            continue
         level = definition[i]
-        outer_rep[out] = rep[i] - 1
-        outer_def[out] = definition[i]
-        out += 1
-        if level > highest:
-            continue
+        begins = rep[i] != 0
         offsets[lists] = <Offset>items
-        if level <= valid_to:
-            items += 1
-            bits[lists >> 3] |= <uint8_t>(1 << (lists & 7))
-        elif level == empty_level:
-            bits[lists >> 3] |= <uint8_t>(1 << (lists & 7))
-        else:
-            nulls[0] += 1
-        lists += 1
+        held[lists] = (level <= valid_to) | (level == empty_level)
+        lists += begins & (level <= highest)
+        items += (not begins) | (level <= valid_to)
     offsets[lists] = <Offset>items
-    kept[0] = out
     return lists
+
+
+cdef int64_t _outer_levels(
+    const uint16_t* rep, const uint16_t* definition, Py_ssize_t count,
+    uint16_t* outer_rep, uint16_t* outer_def,
+) noexcept nogil:
+    """Keep the levels of entries that begin a list, for the layers outside; return how many."""
+    cdef Py_ssize_t i
+    cdef int64_t kept = 0
+    for i in range(count):
+        outer_rep[kept] = rep[i] - 1
+        outer_def[kept] = definition[i]
+        kept += rep[i] != 0
+    return kept
 
 
 def lists_of(
     const uint16_t[::1] rep, definition, int valid_to, int empty_level, int highest, bint wide,
+    bint is_outermost=False,
 ):
     """See levels.pyi."""
     cdef Py_ssize_t count = rep.shape[0]
     cdef int64_t lists = 0, kept = 0, nulls = 0
     cdef const uint16_t[::1] levels
-    cdef uint8_t[::1] bits
+    cdef uint8_t[::1] flags, bits
     cdef uint16_t[::1] reps, defs
     cdef int32_t[::1] narrow
     cdef int64_t[::1] broad
@@ -139,12 +148,13 @@ def lists_of(
         raise OverflowError("the offsets do not fit 32 bits")
     offsets = room(count + 1, np.int64 if wide else np.int32)
     offsets[0] = 0
-    outer_rep = room(count, np.uint16)
+    outer_rep = np.empty(0, np.uint16) if is_outermost else room(count, np.uint16)
     if count == 0:
         return offsets, None, outer_rep, None if definition is None else outer_rep
     if rep[0] == 0:
         raise FormatError("the levels of a page of lists begin in the middle of a list")
     reps = outer_rep
+    cdef uint16_t* outer = NULL if is_outermost else &reps[0]
     if wide:
         broad = offsets
     else:
@@ -152,33 +162,35 @@ def lists_of(
     if definition is None:
         with nogil:
             if wide:
-                lists = _plain_lists[int64_t](&rep[0], count, &broad[0], &reps[0])
+                lists = _plain_lists[int64_t](&rep[0], count, &broad[0], outer)
             else:
-                lists = _plain_lists[int32_t](&rep[0], count, &narrow[0], &reps[0])
+                lists = _plain_lists[int32_t](&rep[0], count, &narrow[0], outer)
         return offsets[: lists + 1], None, outer_rep[:lists], None
     levels = definition
     if levels.shape[0] != count:
         raise FormatError(f"{count} repetition levels, but {levels.shape[0]} definition levels")
-    validity = np.zeros((count + 7) // 8, np.uint8)
-    outer_def = room(count, np.uint16)
-    bits = validity
+    held = room(count, np.uint8)
+    outer_def = np.empty(0, np.uint16) if is_outermost else room(count, np.uint16)
+    flags = held
     defs = outer_def
     with nogil:
         if wide:
             lists = _mixed_lists[int64_t](
-                &rep[0], &levels[0], count, valid_to, empty_level, highest,
-                &broad[0], &bits[0], &reps[0], &defs[0], &kept, &nulls,
+                &rep[0], &levels[0], count, valid_to, empty_level, highest, &broad[0], &flags[0]
             )
         else:
             lists = _mixed_lists[int32_t](
-                &rep[0], &levels[0], count, valid_to, empty_level, highest,
-                &narrow[0], &bits[0], &reps[0], &defs[0], &kept, &nulls,
+                &rep[0], &levels[0], count, valid_to, empty_level, highest, &narrow[0], &flags[0]
             )
+        if not is_outermost:
+            kept = _outer_levels(&rep[0], &levels[0], count, outer, &defs[0])
+    validity = room((lists + 7) // 8, np.uint8)
+    if lists:
+        bits = validity
+        with nogil:
+            nulls = _pack_bytes(&flags[0], lists, &bits[0])
     return (
-        offsets[: lists + 1],
-        validity[: (lists + 7) // 8] if nulls else None,
-        outer_rep[:kept],
-        outer_def[:kept],
+        offsets[: lists + 1], validity if nulls else None, outer_rep[:kept], outer_def[:kept]
     )
 
 

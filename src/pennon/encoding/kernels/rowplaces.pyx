@@ -12,6 +12,35 @@ cdef enum:
     OTHER_ROWS = 1
     OTHER_VALUES = 2
     OTHER_ENDS = 3
+    COUNTED = 32768  # so many at once, so that the sums are as narrow as the levels
+
+
+cdef int64_t _count_level(const uint16_t* levels, int64_t count, int wanted) noexcept nogil:
+    """Return how many of the levels are ``wanted``."""
+    cdef int64_t total = 0, at = 0, stop, i
+    cdef uint16_t found
+    while at < count:
+        found = 0
+        stop = min(at + COUNTED, count)
+        for i in range(at, stop):
+            found += levels[i] == wanted
+        total += found
+        at = stop
+    return total
+
+
+cdef int64_t _count_up_to(const uint16_t* levels, int64_t count, int highest) noexcept nogil:
+    """Return how many of the levels are at most ``highest``."""
+    cdef int64_t total = 0, at = 0, stop, i
+    cdef uint16_t found
+    while at < count:
+        found = 0
+        stop = min(at + COUNTED, count)
+        for i in range(at, stop):
+            found += levels[i] <= highest
+        total += found
+        at = stop
+    return total
 
 
 cdef int _place(
@@ -22,7 +51,7 @@ cdef int _place(
     int64_t[:, ::1] places,
 ) noexcept nogil:
     cdef Py_ssize_t chunk, wanted = 0, count = starts.shape[0]
-    cdef int64_t level = 0, stop, value = 0, before, row = 0
+    cdef int64_t level = 0, stop, value = 0, before, row = 0, begin, next_row
     cdef bint inside = False
     for chunk in range(level_counts.shape[0]):
         if not follows[chunk]:
@@ -38,6 +67,16 @@ cdef int _place(
             return OTHER_ROWS
         before = value
         stop = level + level_counts[chunk]
+        begin = _count_level(rep + level, level_counts[chunk], top)
+        next_row = -1 if wanted == count else ends[wanted] if inside else starts[wanted]
+        if next_row < row or next_row >= row + begin:
+            # No range begins or ends here, so nothing is wanted but the numbers.
+            value += (
+                level_counts[chunk] if definition == NULL
+                else _count_up_to(definition + level, level_counts[chunk], visible_to)
+            )
+            row += begin
+            level = stop
         while level < stop:
             if rep[level] == top:
                 if inside and row == ends[wanted]:

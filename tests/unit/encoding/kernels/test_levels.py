@@ -77,6 +77,52 @@ def test_lists_that_are_not_there() -> None:
     assert (offsets.tolist(), bits_of(validity, 2)) == ([0, 2, 2], [1, 0])
 
 
+def plain_lists_of(
+    rep: list[int], definition: list[int], valid_to: int, empty_level: int, highest: int
+) -> tuple[list[int], list[bool], list[tuple[int, int]]]:
+    """The twin of lists_of: offsets, validity, and the levels that stay."""
+    offsets, valid, outer, items = [], [], [], 0
+    for r, d in zip(rep, definition, strict=True):
+        if r:
+            outer.append((r - 1, d))
+            if d <= highest:
+                offsets.append(items)
+                valid.append(d <= valid_to or d == empty_level)
+        items += r == 0 or d <= valid_to
+    return [*offsets, items], valid, outer
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_lists_of_random_levels(seed: int) -> None:
+    chance = random.Random(seed)
+    count = chance.choice([1, 7, 8, 9, 63, 200, 5000])
+    valid_to = chance.randint(0, 2)
+    empty_level = chance.choice([-1, valid_to + 1])
+    highest = valid_to + chance.randint(0, 3)
+    rep = [1, *(chance.randint(0, 2) for _ in range(count - 1))]
+    definition = [chance.randint(0, highest + 1) for _ in rep]
+    wanted = plain_lists_of(rep, definition, valid_to, empty_level, highest)
+    for wide in (False, True):
+        for is_outermost in (False, True):
+            offsets, validity, outer_rep, outer_def = lists_of(
+                levels(*rep),
+                levels(*definition),
+                valid_to,
+                empty_level,
+                highest,
+                wide,
+                is_outermost,
+            )
+            assert offsets.tolist() == wanted[0]
+            if all(wanted[1]):
+                assert validity is None
+            else:
+                assert bits_of(validity, len(wanted[1])) == wanted[1]
+            assert outer_def is not None
+            outer = list(zip(outer_rep.tolist(), outer_def.tolist(), strict=True))
+            assert outer == ([] if is_outermost else wanted[2])
+
+
 def test_lists_that_begin_nowhere() -> None:
     with pytest.raises(FormatError, match="in the middle of a list"):
         lists_of(levels(0, 1), None, 0, -1, 0, wide=False)

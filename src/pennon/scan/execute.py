@@ -23,9 +23,9 @@ from pennon.scan.live_rows import LiveSlice
 from pennon.scan.plan import ScanTask, Unit, bytes_per_row, plan_units
 from pennon.scan.projection import Projection
 from pennon.scan.snapshot import Snapshot
-from pennon.scan.threads import map_all, map_in_order
 from pennon.schema.field import Field
 from pennon.schema.width import row_bytes
+from pennon.threads import map_all, map_in_order
 from pennon.units import MIB
 
 READ_AHEAD_BYTES = 64 * MIB

@@ -25,8 +25,8 @@ from pennon.scan.fragment_reader import Chunks, FragmentReader, one_array
 from pennon.scan.projection import MetaColumn
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.take_plan import FragmentColumns, TakePlan, live_ends
-from pennon.scan.threads import map_all
 from pennon.table.manifest import Fragment
+from pennon.threads import map_all
 
 FEW_ROWS: Final = 4096
 """So many rows of mapped files are read sooner than other threads could begin."""

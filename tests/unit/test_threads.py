@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from pennon.scan.threads import map_all, map_in_order, pool
+from pennon.threads import map_all, map_in_order, pool
 
 
 def test_results_come_in_order() -> None:
@@ -56,7 +56,7 @@ def test_an_error_reaches_the_caller() -> None:
 
 FORK = """
 import os
-from pennon.scan.threads import pool
+from pennon.threads import pool
 
 assert pool().submit(os.getpid).result() == os.getpid()
 child = os.fork()

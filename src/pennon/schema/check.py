@@ -120,8 +120,14 @@ def _check_fixed_size_list(path: str, field: Field, version: FileVersion) -> Non
 
 
 def _check_packed(path: str, field: Field, version: FileVersion) -> None:
-    """Refuse packed structs whose fields have no fixed width of whole bytes."""
+    """Refuse packed structs whose fields have no fixed width of whole bytes.
+
+    In 2.1 the oracle neither writes nor reads fixed-size lists there.
+    """
     for child in field.children:
+        if version == V2_1 and child.logical_type.startswith("fixed_size_list:"):
+            reason = f"its field {child.name!r} is a fixed-size list; an unpacked struct can"
+            raise _refusal(path, field, version, reason)
         if child.children or not _has_whole_bytes(child):
             which = f"{V2_2} can" if child.logical_type in _VARIABLE else "an unpacked struct can"
             reason = f"its field {child.name!r} has no fixed width in whole bytes; {which}"

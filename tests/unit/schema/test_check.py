@@ -11,6 +11,7 @@ from pennon.schema.check import is_packed, null_struct_error
 from tests.unit.schema.strategies import DICTIONARIES, EXTENSIONS, PRIMITIVE
 
 V2_0 = FileVersion.parse("2.0")
+V2_1 = FileVersion.parse("2.1")
 V2_2 = FileVersion.parse("2.2")
 PACKED = {"packed": "true"}
 BLOB = {"lance-encoding:blob": "true"}
@@ -76,6 +77,13 @@ def test_refusals_name_column_type_and_the_version_that_would_do(
     assert str(t) in message
     assert "file version 2.0" in message
     assert hint in message
+
+
+def test_packed_structs_of_2_1_have_no_fixed_size_lists() -> None:
+    struct = pa.struct([("x", pa.list_(pa.float32(), 2))])
+    _check(struct, metadata=PACKED)
+    with pytest.raises(UnsupportedError, match="'x' is a fixed-size list; an unpacked struct can"):
+        _check(struct, V2_1, PACKED)
 
 
 def test_what_2_2_adds() -> None:

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pennon.encoding.block import Block, block_bytes
+from pennon.encoding.kernels.picks import find_chunks
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import Bytes
 from pennon.encoding.v2_1.layouts import MiniBlock
@@ -54,18 +55,13 @@ class ChunkIndex:
         dictionary = 0 if self.dictionary is None else block_bytes(self.dictionary)
         return 33 * len(self.counts) + dictionary + 256
 
-    def touched(self, rows: Rows) -> Int64Array:
-        """Return the numbers of the chunks that hold any part of ``rows``, in order."""
-        count = len(self.counts)
-        starts, ends = rows.starts[rows.starts < rows.ends], rows.ends[rows.starts < rows.ends]
-        low = np.searchsorted(self.first_rows, starts, side="right") - 1
-        behind = np.minimum(np.searchsorted(self.first_rows, ends, side="right") - 1, count - 1)
-        at_border = (self.first_rows[behind] == ends) & ~self.goes_on[behind]
-        high = np.where(ends >= self.first_rows[-1], count - 1, behind - at_border)
-        marks = np.zeros(count + 1, np.int64)
-        np.add.at(marks, low, 1)
-        np.add.at(marks, high + 1, -1)
-        return np.flatnonzero(np.cumsum(marks[:-1]) > 0)
+    def find(self, rows: Rows) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array]:
+        """Return the chunks that hold any part of ``rows``, and how to read them.
+
+        See `pennon.encoding.kernels.picks.find_chunks`.
+        """
+        marks = self.goes_on.view(np.uint8)
+        return find_chunks(self.first_rows, marks, self.offsets, rows.starts, rows.ends)
 
 
 def parse_chunk_index(

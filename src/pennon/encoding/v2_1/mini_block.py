@@ -32,6 +32,7 @@ from pennon.encoding.v2_1.page import (
     decode_levels,
     pick_levels,
 )
+from pennon.encoding.v2_1.recipe import MOST_ROWS, Recipe, recipe_of
 from pennon.encoding.v2_1.search_cache import Slot
 from pennon.errors import FormatError
 from pennon.ranges import ByteRequest, Extent, Gather, Int64Array
@@ -44,17 +45,40 @@ def read_mini_block(
     layout: MiniBlock, page: PageBuffers, rows: Rows, codecs: Codecs, slot: Slot
 ) -> Steps[PageValues]:
     """Return the steps that read ``rows`` of a page."""
-    known = cast("ChunkIndex | None", slot.get())
+    known = cast("KnownPage | None", slot.get())
     data: Bytes | None = None
     if known is None:
-        known, data = yield from _read_index(layout, page, rows, codecs)
+        index, data = yield from _read_index(layout, page, rows, codecs)
+        known = KnownPage(index, recipe_of(layout, codecs))
         slot.put(known)
-    chunks = known.touched(rows)
+    index, recipe = known.index, known.recipe
+    chunks, positions, starts, ends = index.find(rows)
     if data is None:
-        data, positions = yield from _read_chunks(page.find("page", _DATA), known, chunks)
+        base = page.find("page", _DATA).position
+        if len(starts) == 1:
+            request: ByteRequest = Extent(base + int(starts[0]), int(ends[0] - starts[0]))
+        else:
+            request = Gather(starts + base, ends + base)
+        (answer,) = yield [request]
+        data = as_bytes(answer)
+        if recipe is not None and rows.count <= MOST_ROWS:
+            return recipe.pick(index, data, chunks, positions, rows)
     else:
-        positions = known.offsets[chunks]
-    return _decode(_Touched(layout, known, chunks, data, positions), rows, codecs)
+        positions = index.offsets[chunks]
+    return _decode(_Touched(layout, index, chunks, data, positions), rows, codecs)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownPage:
+    """What is remembered of a page."""
+
+    index: ChunkIndex
+    recipe: Recipe | None
+
+    @property
+    def size_bytes(self) -> int:
+        """Return how much memory it takes."""
+        return self.index.size_bytes
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -90,21 +114,6 @@ def _decode_dictionary(layout: MiniBlock, parts: list[Bytes], codecs: Codecs) ->
         raise FormatError(message)
     whole = Chunks.whole(parts[1].copy(), count)
     return codecs.decode_blocks(layout.dictionary, whole, Rows.between(0, count))
-
-
-def _read_chunks(
-    data: Extent, index: ChunkIndex, chunks: Int64Array
-) -> Steps[tuple[Bytes, Int64Array]]:
-    """Return the steps that read chunks: their bytes, and where in them each chunk begins."""
-    starts, ends = index.offsets[chunks], index.offsets[chunks + 1]
-    breaks = np.flatnonzero(starts[1:] != ends[:-1]) + 1
-    first = np.concatenate([np.zeros(1, np.int64), breaks])
-    last = np.concatenate([breaks, np.array([len(chunks)], np.int64)]) - 1
-    low, high = starts[first] + data.position, ends[last] + data.position
-    request = Extent(int(low[0]), int(high[0] - low[0])) if len(low) == 1 else Gather(low, high)
-    (answer,) = yield [request]
-    sizes = ends - starts
-    return as_bytes(answer), np.cumsum(sizes) - sizes
 
 
 # --- decoding -------------------------------------------------------------------------------------

@@ -1,0 +1,274 @@
+"""Rows picked out of chunks are those that whole chunks give; damage is an error or other rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pennon.encoding.kernels.picks import find_chunks, pick_rows
+from pennon.encoding.rows import Rows
+from pennon.encoding.v2_1 import encodings as e
+from pennon.encoding.v2_1.chunk_index import ChunkIndex, parse_chunk_index
+from pennon.encoding.v2_1.chunks import Bytes, as_bytes
+from pennon.encoding.v2_1.codecs import CODECS
+from pennon.encoding.v2_1.layouts import Layer, MiniBlock, max_repetition
+from pennon.encoding.v2_1.mini_block import _decode, _Touched
+from pennon.encoding.v2_1.page import PageValues
+from pennon.encoding.v2_1.recipe import Recipe, recipe_of
+from pennon.encoding.v2_1.write.choose import encode_page
+from pennon.encoding.v2_1.write.wishes import Wishes
+from pennon.errors import FormatError
+from pennon.file.v2_1.spines import spines
+from pennon.file.v2_1.tree import Tree
+from pennon.schema.arrow import schema_from_arrow
+
+ROWS = 9_000
+RANDOM = np.random.default_rng(5)
+
+
+def _numbers(count: int, high: int = 1 << 40, dtype: str = "i8") -> pa.Array:
+    return pa.array(RANDOM.integers(0, high, count, np.dtype(dtype)))
+
+
+def _lists(items: pa.Array, rows: int, most: int = 6) -> pa.Array:
+    cuts = np.sort(RANDOM.integers(0, len(items) + 1, rows - 1))
+    cuts[: rows // most] = 0
+    offsets = np.concatenate([[0], np.sort(cuts), [len(items)]]).astype(np.int32)
+    mask = pa.array(RANDOM.random(rows) < 0.1)
+    return pa.ListArray.from_arrays(pa.array(offsets), items, mask=mask)
+
+
+def _some(array: pa.Array, share: float = 0.3) -> pa.Array:
+    mask = pa.array(RANDOM.random(len(array)) < share)
+    return pa.compute.if_else(mask, pa.scalar(None, array.type), array)
+
+
+def _words(count: int) -> pa.Array:
+    return pa.array([f"word {n % 977} and {n}" * (n % 5) for n in range(count)])
+
+
+ARRAYS = {
+    "int64": _numbers(ROWS),
+    "int32": _numbers(ROWS, 1000, "i4"),
+    "int16": _numbers(ROWS, 9000, "i2"),
+    "uint8": _numbers(ROWS, 60, "u1"),
+    "wide int64": _numbers(ROWS, (1 << 63) - 1),
+    "decimal": _numbers(ROWS).cast(pa.decimal128(30)),
+    "bool": pa.array(RANDOM.random(ROWS) < 0.5),
+    "vector": pa.FixedSizeListArray.from_arrays(pa.array(RANDOM.random(ROWS * 3)), 3),
+    "int64 and NULL": _some(_numbers(ROWS)),
+    "bool and NULL": _some(pa.array(RANDOM.random(ROWS) < 0.5)),
+    "string": _words(ROWS),
+    "short strings": pa.array([str(n) for n in RANDOM.integers(0, 1 << 40, 700)]),
+    "string and NULL": _some(_words(ROWS)),
+    "list": _lists(_numbers(ROWS * 3), ROWS),
+    "list of NULLs": _lists(_some(_numbers(ROWS * 3, 99)), ROWS),
+    "list of bools": _lists(pa.array(RANDOM.random(ROWS * 3) < 0.5), ROWS),
+    "list of strings": _lists(_words(ROWS * 2), ROWS),
+    "list of lists": _lists(_lists(_numbers(ROWS * 4, 5000), ROWS * 2), ROWS),
+    "a long list": _lists(_numbers(ROWS * 3, 100), 7),
+}
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page that we wrote, its index parsed."""
+
+    layout: MiniBlock
+    index: ChunkIndex
+    data: Bytes
+    rows: int
+    recipe: Recipe
+
+    @classmethod
+    def of(cls, array: pa.Array) -> Page:
+        tree = Tree.of(schema_from_arrow(pa.schema([pa.field("c", array.type)])).fields[0])
+        (spine,) = spines(array, tree, "c")
+        (path,) = tree.paths()
+        made = encode_page(spine, len(path) - 1, Wishes.parse({}))
+        assert made is not None
+        layout = made.layout
+        assert isinstance(layout, MiniBlock)
+        assert layout.dictionary is None
+        words, data = (as_bytes(buffer) for buffer in made.buffers[:2])
+        row_index = as_bytes(made.buffers[-1]) if max_repetition(layout.layers) else None
+        index = parse_chunk_index(layout, len(array), words, len(data), row_index)
+        recipe = recipe_of(layout, CODECS)
+        assert recipe is not None
+        return cls(layout, index, data, len(array), recipe)
+
+    def pick(self, rows: Rows, data: Bytes) -> PageValues:
+        chunks, positions, starts, ends = self.index.find(rows)
+        packed = np.concatenate(
+            [data[low:high] for low, high in zip(starts, ends, strict=True)] or [data[:0]]
+        )
+        return self.recipe.pick(self.index, packed, chunks, positions, rows)
+
+    def unpack(self, rows: Rows, data: Bytes) -> PageValues:
+        """Return the rows the slow way: all chunks that they touch are decoded whole."""
+        chunks = self.index.find(rows)[0]
+        touched = _Touched(self.layout, self.index, chunks, data, self.index.offsets[chunks])
+        return _decode(touched, rows, CODECS)
+
+
+def some_rows(random: np.random.Generator, total: int) -> Rows:
+    kind = random.integers(0, 4)
+    if kind == 0:
+        start = int(random.integers(0, total))
+        return Rows.between(start, start + 1)
+    if kind == 1:
+        low, high = sorted(random.integers(0, total + 1, 2).tolist())
+        return Rows.between(low, high)
+    if kind == 2:
+        return Rows.at(np.unique(random.integers(0, total, random.integers(1, 200))))
+    borders = np.unique(random.integers(0, total + 1, 40))
+    return Rows.ranges(borders[:-1:2].copy(), borders[1::2].copy())
+
+
+def same(left: PageValues, right: PageValues) -> None:
+    for one, other in (
+        (left.levels.rep, right.levels.rep),
+        (left.levels.definition, right.levels.definition),
+    ):
+        assert (one is None) == (other is None)
+        assert one is None or other is None or np.array_equal(one, other)
+    assert plain(left.values) == plain(right.values)
+
+
+def plain(block: Any) -> object:
+    """Return a block's values in a form that compares."""
+    rows = block.rows
+    if hasattr(block, "offsets"):
+        offsets = np.frombuffer(block.offsets, f"i{block.offset_bits // 8}", rows + 1)
+        data = block.data.to_pybytes()
+        return [data[low:high] for low, high in pairwise(offsets)]
+    if hasattr(block, "dimension"):
+        return block.dimension, plain(block.items)
+    bits = rows * block.bits_per_value
+    data = np.frombuffer(block.data, np.uint8)[: (bits + 7) // 8]
+    return np.unpackbits(data, count=bits, bitorder="little").tolist()
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_picked_rows_are_those_of_whole_chunks(name: str) -> None:
+    page = Page.of(ARRAYS[name])
+    random = np.random.default_rng(11)
+    for _ in range(40):
+        rows = some_rows(random, page.rows)
+        same(page.pick(rows, page.data), page.unpack(rows, page.data))
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_damaged_chunks(name: str) -> None:
+    """Any bytes give FormatError or as many rows as were asked for."""
+    page = Page.of(ARRAYS[name])
+    random = np.random.default_rng(13)
+    top = max_repetition(page.layout.layers)
+    errors = 0
+    for number in range(150):
+        data = page.data.copy()
+        rows = some_rows(random, page.rows)
+        chunk = int(page.index.find(rows)[0][:1].sum())
+        begin = int(page.index.offsets[chunk])
+        at = begin + random.integers(0, 40 if number % 2 else len(data) - begin, 3)
+        data[np.minimum(at, len(data) - 1)] = random.integers(0, 256, 3)
+        try:
+            found = page.pick(rows, data)
+        except FormatError:
+            errors += 1
+            continue
+        if top and rows.count:
+            assert found.levels.rep is not None
+            assert int((found.levels.rep == top).sum()) == rows.count
+        elif not top:
+            assert found.values.rows == rows.count
+    assert errors
+
+
+def test_chunks_are_found() -> None:
+    """Row 2 goes on from chunk 0 through chunk 1, in which none begins, into chunk 2."""
+    first_rows = np.array([0, 3, 3, 5, 6])
+    goes_on = np.array([0, 1, 1, 0], np.uint8)
+    offsets = np.array([0, 10, 30, 60, 100])
+
+    def find(*ranges: tuple[int, int]) -> list[list[int]]:
+        starts, ends = np.array(ranges, np.int64).reshape(-1, 2).T.copy()
+        return [part.tolist() for part in find_chunks(first_rows, goes_on, offsets, starts, ends)]
+
+    assert find((0, 1)) == [[0], [0], [0], [10]]
+    assert find((2, 3)) == [[0, 1, 2], [0, 10, 30], [0], [60]]
+    assert find((3, 5)) == [[2], [0], [30], [60]]
+    assert find((0, 1), (1, 1), (5, 6)) == [[0, 3], [0, 10], [0, 60], [10, 100]]
+    assert find((0, 1), (1, 6)) == [[0, 1, 2, 3], [0, 10, 30, 60], [0], [100]]
+    assert find() == [[], [], [], []]
+    for wrong in ((0, 7), (-1, 1), (3, 2)):
+        with pytest.raises(ValueError, match="rows outside"):
+            find(wrong)
+
+
+def test_many_chunks_of_one_row() -> None:
+    count = 200
+    first_rows = np.concatenate([[0], np.ones(count, np.int64)])
+    offsets = np.arange(count + 1) * 8
+    goes_on = np.ones(count, np.uint8)
+    one = np.array([0]), np.array([1])
+    chunks, positions, starts, ends = find_chunks(first_rows, goes_on, offsets, *one)
+    assert chunks.tolist() == list(range(count))
+    assert positions.tolist() == offsets[:-1].tolist()
+    assert (starts.tolist(), ends.tolist()) == ([0], [8 * count])
+
+
+FLAT = (0, 0, 0, 0, 0, 0, 1, 32, 0, 0, 0, 0)
+
+
+def test_what_does_not_fit_together_is_refused() -> None:
+    data = np.zeros(24, np.uint8)
+    zero, one = np.zeros(1, np.int64), np.ones(1, np.int64)
+    offsets, firsts = np.array([0, 24]), np.array([0, 4])
+
+    def pick(
+        code: tuple[int, ...] = FLAT,
+        data: Bytes = data,
+        chunks: np.ndarray = zero,
+        offsets: np.ndarray = offsets,
+        starts: np.ndarray = zero,
+    ) -> object:
+        return pick_rows(code, data, chunks, zero, offsets, firsts, firsts, starts, one)
+
+    with pytest.raises(FormatError, match="not as many"):
+        pick()  # the chunk says that its buffer has no bytes
+    with pytest.raises(FormatError, match="leaves its buffer"):
+        pick(data=data[:20])
+    with pytest.raises(ValueError, match="tables of chunks"):
+        pick(offsets=np.array([0, 10, 24]))
+    with pytest.raises(ValueError, match="sorted and distinct"):
+        pick(chunks=one)
+    with pytest.raises(ValueError, match="sorted and disjoint"):
+        pick(starts=one + 1)
+    for wrong in ((4, 32, 32), (4, 32, 0), (3, 24, 0), (1, 4, 0), (5, 16, 0), (6, 8, 0), (0, 0, 0)):
+        with pytest.raises(ValueError, match="no "):
+            pick((*FLAT[:6], *wrong, *FLAT[9:]))
+    with pytest.raises(ValueError, match="lists have"):
+        pick((*FLAT[:10], 1, 0))
+    with pytest.raises(ValueError, match="levels are"):
+        pick((0, 0, 0, 1, 32, 0, *FLAT[6:]))
+
+
+def test_encodings_without_a_recipe() -> None:
+    flat = e.Flat(32)
+    for values in (
+        e.Rle(flat, flat),
+        e.General(e.BufferCompression("zstd"), flat),
+        e.FixedSizeList(3, has_validity=True, values=flat),
+        e.Flat(12),
+        e.Flat(32, e.BufferCompression("lz4")),
+        e.OutOfLineBitpacking(32, e.Flat(32)),
+        e.Variable(e.Flat(16)),
+    ):
+        layout = MiniBlock(None, None, values, None, 0, (Layer.ALL_VALID_ITEM,), 1, 0, 9, False)  # noqa: FBT003
+        assert recipe_of(layout, CODECS) is None

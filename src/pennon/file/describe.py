@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
 
 import pyarrow as pa
 
-from pennon.encoding.steps import run
-from pennon.file.node import encoding_bytes
+from pennon.errors import FormatError, UnsupportedError
+from pennon.file.debug_text import debug_text
 from pennon.file.reader import DataFile
-from pennon.file.wire import Column, Page, parse_array_encoding
+from pennon.file.wire import Column, EncodingBytes, Indirect, parse_encoding_message
 from pennon.ranges import Extent
 from pennon.schema.arrow import schema_to_arrow
 
@@ -53,6 +53,36 @@ class LanceFileMetadata:
     major_version: int
     minor_version: int
 
+    def __repr__(self) -> str:
+        """Return all but the schema as YAML, as pylance shows it."""
+        names = (
+            "major_version",
+            "minor_version",
+            "num_rows",
+            "num_data_bytes",
+            "num_column_metadata_bytes",
+            "num_global_buffer_bytes",
+            "global_buffers",
+            "columns",
+        )
+        return "".join(f"{line}\n" for name in names for line in _yaml(name, getattr(self, name)))
+
+
+def _yaml(name: str, value: object) -> Iterator[str]:
+    """Yield the lines of an entry: a number, a text, or a list of things that have entries."""
+    if isinstance(value, list):
+        yield f"{name}:" if value else f"{name}: []"
+        for item in value:
+            entries = [
+                line for each in fields(item) for line in _yaml(each.name, getattr(item, each.name))
+            ]
+            yield from (f"{'  ' if number else '- '}{line}" for number, line in enumerate(entries))
+    elif isinstance(value, str) and "\n" in value:
+        yield f"{name}: |-"
+        yield from (f"  {line}" for line in value.split("\n"))
+    else:
+        yield f"{name}: {value}"
+
 
 @dataclass(frozen=True, slots=True)
 class LanceColumnStatistics:
@@ -61,6 +91,10 @@ class LanceColumnStatistics:
     num_pages: int
     size_bytes: int
 
+    def __repr__(self) -> str:
+        """Return the numbers under pylance's name."""
+        return f"ColumnStatistics(num_pages={self.num_pages}, size_bytes={self.size_bytes})"
+
 
 @dataclass(frozen=True, slots=True)
 class LanceFileStatistics:
@@ -68,18 +102,28 @@ class LanceFileStatistics:
 
     columns: list[LanceColumnStatistics]
 
+    def __repr__(self) -> str:
+        """Return the columns under pylance's name."""
+        return f"FileStatistics(columns={self.columns!r})"
+
 
 def describe(file: DataFile) -> LanceFileMetadata:
-    """Return the metadata of a file, reading that of all columns."""
+    """Return the metadata of a file, reading that of all columns.
+
+    A file has global buffers, column metadata and its table one after the other; as pylance has it,
+    all in front of the column metadata but the global buffers is data, padding too.
+    """
     footer = file.footer
+    global_bytes = sum(extent.size_bytes for extent in file.global_buffers)
+    start = footer.column_metadata_position
     return LanceFileMetadata(
         schema=schema_to_arrow(file.schema),
         num_rows=file.num_rows,
-        num_data_bytes=min(buffer.position for buffer in file.global_buffers[:1]),
-        num_column_metadata_bytes=sum(extent.size_bytes for extent in file.column_extents),
-        num_global_buffer_bytes=sum(extent.size_bytes for extent in file.global_buffers),
+        num_data_bytes=max(start - global_bytes, 0),
+        num_column_metadata_bytes=max(footer.buffer_table.position - start, 0),
+        num_global_buffer_bytes=global_bytes,
         global_buffers=_descriptors(file.global_buffers),
-        columns=[_column(file, column) for column in file.columns()],
+        columns=[_column(column) for column in file.columns()],
         major_version=footer.numbers[0],
         minor_version=footer.numbers[1],
     )
@@ -98,16 +142,27 @@ def summarize(file: DataFile) -> LanceFileStatistics:
     )
 
 
-def _column(file: DataFile, column: Column) -> LanceColumnMetadata:
-    return LanceColumnMetadata(
-        _descriptors(column.buffers), [_page(file, page) for page in column.pages]
-    )
+def _column(column: Column) -> LanceColumnMetadata:
+    pages = [
+        LancePageMetadata(_descriptors(page.buffers), encoding_text(page.encoding))
+        for page in column.pages
+    ]
+    return LanceColumnMetadata(_descriptors(column.buffers), pages)
 
 
-def _page(file: DataFile, page: Page) -> LancePageMetadata:
-    data = run(encoding_bytes(page.encoding), file.source.read)
-    encoding = "none" if data is None else str(parse_array_encoding(data))
-    return LancePageMetadata(_descriptors(page.buffers), encoding)
+def encoding_text(encoding: EncodingBytes) -> str:
+    """Return the encoding of a page as pylance shows it; damage is part of the text."""
+    if encoding is None:
+        return "NoEncodingDescription"
+    if isinstance(encoding, Indirect):
+        extent = encoding.extent
+        return f"IndirectEncoding(pos={extent.position},size={extent.size_bytes})"
+    try:
+        return debug_text(parse_encoding_message(encoding.data))
+    except UnsupportedError as error:
+        return f"Unrecognized({error.message})"
+    except FormatError as error:
+        return f"Unsupported(decode_err={error.message})"
 
 
 def _descriptors(extents: Iterable[Extent]) -> list[LanceBufferDescriptor]:

@@ -22,14 +22,14 @@ from typing import Final, TypeAlias
 
 import numpy as np
 from google.protobuf.any_pb2 import Any as AnyMessage
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 
 from pennon.encoding.v2_0 import wire
 from pennon.encoding.v2_0.encodings import ArrayEncoding, ColumnEncoding, Values
 from pennon.encoding.v2_1 import wire as wire_v2_1
 from pennon.encoding.v2_1.layouts import Layout
-from pennon.errors import FormatError
-from pennon.proto import file2_pb2, file_pb2
+from pennon.errors import FormatError, UnsupportedError
+from pennon.proto import encodings_v2_0_pb2, encodings_v2_1_pb2, file2_pb2, file_pb2
 from pennon.ranges import Extent, Int64Array
 
 MAX_ROWS: Final = 1 << 62
@@ -51,6 +51,11 @@ class Indirect:
 
 
 EncodingBytes: TypeAlias = Direct | Indirect | None
+
+_PAGE_MESSAGES: Final[dict[str, type[Message]]] = {
+    "/lance.encodings.ArrayEncoding": encodings_v2_0_pb2.ArrayEncoding,
+    "/lance.encodings21.PageLayout": encodings_v2_1_pb2.PageLayout,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,14 +140,28 @@ def parse_column_encoding(data: bytes) -> ColumnEncoding:
     return wire.parse_column_encoding(_unwrap(data, "ColumnEncoding"))
 
 
+def parse_encoding_message(data: bytes) -> Message:
+    """Return the message in an ``Any`` message that describes a page, whatever it says.
+
+    Raises UnsupportedError for messages of another kind, FormatError if it is no such message.
+    """
+    wrapped = AnyMessage()
+    _parse(wrapped, data)
+    kind = _PAGE_MESSAGES.get(wrapped.type_url)
+    if kind is None:
+        text = f"type_url={wrapped.type_url}"
+        raise UnsupportedError(text)
+    message = kind()
+    _parse(message, wrapped.value)
+    return message
+
+
 def column_encoding_or_values(data: bytes | None) -> ColumnEncoding:
     """Return the encoding of a column; one that says nothing holds plain values."""
     return Values() if data is None else parse_column_encoding(data)
 
 
-def _parse(
-    message: file2_pb2.ColumnMetadata | file_pb2.FileDescriptor | AnyMessage, data: bytes
-) -> None:
+def _parse(message: Message, data: bytes) -> None:
     try:
         message.ParseFromString(data)
     except DecodeError as error:

@@ -507,8 +507,8 @@ class FixedSizeList(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     ITEMS_PER_VALUE_FIELD_NUMBER: builtins.int
-    VALUES_FIELD_NUMBER: builtins.int
     HAS_VALIDITY_FIELD_NUMBER: builtins.int
+    VALUES_FIELD_NUMBER: builtins.int
     items_per_value: builtins.int
     has_validity: builtins.bool
     @property
@@ -517,8 +517,8 @@ class FixedSizeList(google.protobuf.message.Message):
         self,
         *,
         items_per_value: builtins.int = ...,
-        values: global___CompressiveEncoding | None = ...,
         has_validity: builtins.bool = ...,
+        values: global___CompressiveEncoding | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["values", b"values"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["has_validity", b"has_validity", "items_per_value", b"items_per_value", "values", b"values"]) -> None: ...

@@ -1,107 +1,111 @@
-"""Damaged files of 2.1 and 2.2: typed errors or valid rows, whatever part of a page is hit.
+"""Damaged files of 2.1 and 2.2: typed errors that say where, or valid rows, whatever part is hit.
 
-The oracle writes one file for each group of layouts and encodings; what is damaged are the begins of
-pages (chunk tables, headers, levels, indices), all of the pages, and the metadata with the encodings.
-`mutants.py` says how, and judges in a process of its own.
+Files of one column each, for every layout and encoding, by the oracle and by our own writer
+(`files_2_1`), are damaged part by part (`structure`, `damage`) and read in a process of its own
+(`try_mutants`).  ``PENNON_MUTANTS_SEED`` chooses other mutants.
 """
 
 from __future__ import annotations
 
+import json
 import os
-import struct
 import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.faults.test_mutants import Job, check, run_child
+from pennon.encoding.v2_1 import encodings as e
+from pennon.encoding.v2_1.codecs import CODECS
+from pennon.encoding.v2_1.layouts import BlobPage, ConstantPage, FullZip, MiniBlock
+from pennon.encoding.v2_1.wire import parse_page_layout
+from tests.faults.files_2_1 import columns_of, write_ours
+from tests.faults.structure import layout_bytes, parts_of
 
-MUTANTS = 400
-_HEAD_BYTES = 256
+SEED = int(os.environ.get("PENNON_MUTANTS_SEED", "21"))
+FEW = 15
+MANY = 160
+WRITERS = ("oracle-2.1", "oracle-2.2", "ours-2.1")
+REPOSITORY = Path(__file__).parents[2]
 
-WRITE = """
-import sys
-import numpy as np
-import pyarrow as pa
-from lance.file import LanceFileWriter
 
-name, version, path = sys.argv[1:]
-n = 3000
-rng = np.random.default_rng(1)
-ids = np.arange(n)
-few = ids % 7
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    found = {}
+    for name in WRITERS:
+        writer, version = name.split("-")
+        found[name] = tmp_path_factory.mktemp(name)
+        if writer == "ours":
+            assert write_ours(version, found[name]) == []
+        else:
+            _child("tests.faults.files_2_1", version, str(found[name]))
+        assert len(list(found[name].iterdir())) == len(columns_of(version))
+    return found
 
-def holes(values):
-    return [None if i % 5 == 2 else value for i, value in enumerate(values)]
 
-def made(values, meta=None, t=None):
-    array = values if isinstance(values, pa.Array) else pa.array(values, t)
-    prefixed = {f"lance-encoding:{k}": v for k, v in (meta or {}).items()}
-    return pa.field("c", array.type, metadata=prefixed or None), array
+@pytest.mark.parametrize("writer", WRITERS)
+def test_some_mutants(folders: dict[str, Path], writer: str) -> None:
+    _try(folders[writer], 0, FEW)
 
-packed = pa.struct([("a", pa.int32()), ("b", pa.float64())])
-waves = np.sin(ids / 100)
-text = [f"text {i} {i * 7919 % 997}" for i in ids]
-lists = holes([list(range(i % 4)) for i in ids])
-structs = holes([{"a": int(i), "b": [str(i)] * (i % 3)} for i in ids])
-groups = {
-    "packed": [made(ids), made(holes(ids.tolist())), made(ids.astype("u1")), made(few > 3)],
-    "runs": [made(ids // 40, {"rle-threshold": "1.0"}, pa.int32()), made(few), made([9] * n)],
-    "general": [
-        made(waves, {"compression": "zstd", "bss": "on"}),
-        made(waves, {"compression": "lz4", "bss": "on"}),
-        made(text, {"compression": "zstd"}),
-    ],
-    "text": [made(holes(text)), made([f"w{i}" for i in few]), made(text, {"compression": "none"})],
-    "lists": [made(lists, None, pa.list_(pa.int32())), made(structs)],
-    "full-zip": [
-        made(holes(text), {"structural-encoding": "fullzip"}),
-        made(text[:300], {"structural-encoding": "fullzip", "compression": "zstd"}),
-        made(lists, {"structural-encoding": "fullzip"}, pa.list_(pa.int32())),
-        made(holes([[i, None, 3] for i in ids]), {"structural-encoding": "fullzip"},
-             pa.list_(pa.int32(), 3)),
-    ],
-    "constant": [
-        made([None] * n, None, pa.int32()),
-        made([None if i % 2 else [] for i in ids], None, pa.list_(pa.int8())),
-        made(holes(["tail"] * n)),
-    ],
-    "rows": [
-        made([{"a": int(i), "b": 1.5} for i in ids], {"packed": "true"}, packed),
-        made(holes([b"%d" % i for i in ids]), {"blob": "true"}, pa.large_binary()),
-    ],
-}
-if version == "2.2":
-    wide = pa.struct([("a", pa.int32()), ("b", pa.string())])
-    groups["rows"].append(
-        made(holes([{"a": int(i), "b": str(i)} for i in ids]), {"packed": "true"}, wide)
+
+@pytest.mark.slow
+@pytest.mark.parametrize("writer", WRITERS)
+def test_many_mutants(folders: dict[str, Path], writer: str) -> None:
+    parts = _try(folders[writer], FEW, MANY)
+    assert {"chunk words", "row index", "chunk header", "repetition", "definition"} <= parts
+    assert {"dictionary", "entries", "values 0 head", "values 1", "layout", "rows"} <= parts
+
+
+def _try(folder: Path, first: int, count: int) -> set[str]:
+    """Try mutants of all files of a folder; return which parts were hit."""
+    summary = _child("tests.faults.try_mutants", str(folder), str(SEED), str(first), str(count))
+    print(summary["tried"], "tried,", summary["refused"], "refused")
+    problems = summary["problems"]
+    assert not problems, f"{len(problems)}, the first: {problems[0]['mutant']}\n" + str(
+        problems[0]["problem"]
     )
-    maps = holes([[(f"k{j}", j) for j in range(i % 3)] for i in ids])
-    groups["lists"].append(made(maps, None, pa.map_(pa.string(), pa.int32())))
-columns = [(f.with_name(f"c{i}"), a[:300]) for i, (f, a) in enumerate(groups[name])]
-if name in ("packed", "runs", "lists"):
-    columns = [(f.with_name(f"c{i}"), a) for i, (f, a) in enumerate(groups[name])]
-schema = pa.schema([f for f, _ in columns])
-with LanceFileWriter(path, schema, version=version) as writer:
-    writer.write_batch(pa.table([a for _, a in columns], schema=schema))
-"""
-GROUPS = ["packed", "runs", "general", "text", "lists", "full-zip", "constant", "rows"]
+    assert summary["tried"] == count * len(list(folder.iterdir()))
+    assert summary["refused"] > summary["tried"] / 2, "the damage does not reach the reader"
+    return set(summary["parts"])
 
 
-@pytest.mark.parametrize("version", ["2.1", "2.2"])
-@pytest.mark.parametrize("name", GROUPS)
-def test_damaged_files(name: str, version: str, tmp_path: Path) -> None:
-    path = tmp_path / "x.lance"
-    arguments = [sys.executable, "-c", WRITE, name, version, str(path)]
-    subprocess.run(arguments, check=True, env={**os.environ, "RUST_BACKTRACE": "0"})
-    job = Job("file", str(path), {path.name: _regions(path.read_bytes())}, MUTANTS)
-    # Most of a page are values, and any bits are a valid value.
-    check(run_child(tmp_path, job, tmp_path / "plan.json"), job.count, least_refused=0.08)
+def _child(*command: str) -> dict[str, Any]:
+    """Run a module in a process of its own; return the last line that it prints."""
+    child = subprocess.run(
+        [sys.executable, "-m", *command],
+        capture_output=True,
+        text=True,
+        cwd=REPOSITORY,
+        env={**os.environ, "RUST_BACKTRACE": "0"},
+        check=False,
+    )
+    lines = child.stdout.splitlines() or ["{}"]
+    assert child.returncode == 0, f"the child ended at {lines[-1]}:\n{child.stderr[-3000:]}"
+    summary: dict[str, Any] = json.loads(lines[-1])
+    return summary
 
 
-def _regions(data: bytes) -> list[tuple[int, int]]:
-    """Return the begin of the pages, the pages, and twice the metadata, for encodings stand there."""
-    metadata, offsets, _ = struct.unpack_from("<QQQ", data, len(data) - 40)
-    pages = [(0, min(_HEAD_BYTES, metadata)), (0, metadata)] if metadata else []
-    return [*pages, (metadata, offsets), (metadata, offsets)]
+def test_the_files_hold_every_layout_and_encoding(folders: dict[str, Path]) -> None:
+    found: set[type] = set()
+    for folder in folders.values():
+        for path in folder.iterdir():
+            for column in parts_of(path.read_bytes()).columns:
+                for page in column.pages:
+                    found.update(_classes(parse_page_layout(layout_bytes(page))))
+    readable = {*CODECS.chunks, *CODECS.blocks, *CODECS.values}
+    # No writer has a constant among the values of a page any more: the page itself is one.
+    assert found >= (readable - {e.Constant}) | {MiniBlock, FullZip, ConstantPage, BlobPage}
+
+
+def _classes(value: object) -> Iterator[type]:
+    """Yield the class of a layout, and of all layouts and encodings inside."""
+    if isinstance(value, tuple):
+        for each in value:
+            yield from _classes(each)
+    if is_dataclass(value):
+        yield type(value)
+        for field in fields(value):
+            yield from _classes(getattr(value, field.name))

@@ -6,12 +6,12 @@ import pytest
 
 from pennon.scan.plan import MAX_DECODED_BYTES, UNIT_BYTES, ScanTask, plan_units
 from pennon.table.manifest import DataFileRef, Fragment
-from pennon.units import FieldId
+from pennon.units import FieldId, FragmentId
 
 
 def _task(rows: int, size_bytes: int) -> ScanTask:
     ref = DataFileRef("x.lance", (FieldId(0),), (0,), 2, 1, size_bytes)
-    return ScanTask(Fragment(0, (ref,), physical_rows=rows), 0, rows)
+    return ScanTask(Fragment(FragmentId(0), (ref,), physical_rows=rows), 0, rows)
 
 
 @pytest.mark.parametrize(

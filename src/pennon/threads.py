@@ -9,14 +9,16 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Generic, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 MIN_THREADS = 4
+SMALL_COST = 64 * 1024
+"""Bytes to work on that are not worth a thread."""
 
 _pools: dict[int, ThreadPoolExecutor] = {}
 _lock = threading.Lock()
@@ -70,6 +72,50 @@ def map_in_order(
     finally:
         for future, _ in started:
             future.cancel()
+
+
+class WorkAhead(Generic[R]):
+    """Work that begins now and whose results are taken later, in the order of their beginning.
+
+    How much may be under way depends on the costs alone, never on time: whoever takes `surplus` after
+    each start gets the same results at the same moments, whatever the number of threads.
+    """
+
+    def __init__(self, budget: int) -> None:
+        self._budget = budget
+        self._spent = 0
+        self._started: deque[tuple[Future[R] | None, Callable[[], R], int]] = deque()
+
+    def start(self, work: Callable[[], R], cost: int) -> None:
+        """Begin; what costs little is done here and now, for a thread would cost more."""
+        if cost < SMALL_COST:
+            result = work()
+            self._started.append((None, lambda: result, cost))
+        else:
+            self._started.append((pool().submit(work), work, cost))
+        self._spent += cost
+
+    def surplus(self) -> Iterator[R]:
+        """Yield the oldest results until what remains is within the budget."""
+        while self._spent > self._budget:
+            yield self._oldest()
+
+    def rest(self) -> Iterator[R]:
+        """Yield all results."""
+        while self._started:
+            yield self._oldest()
+
+    def give_up(self) -> None:
+        """Forget all work, and wait for what is being done of it."""
+        futures = [future for future, _, _ in self._started if future is not None]
+        self._started.clear()
+        wait([future for future in futures if not future.cancel()])
+
+    def _oldest(self) -> R:
+        """Return the oldest result; work that no thread has begun is done here, not waited for."""
+        future, work, cost = self._started.popleft()
+        self._spent -= cost
+        return work() if future is None or future.cancel() else future.result()
 
 
 def map_all(work: Callable[[T], R], items: list[T]) -> list[R]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from functools import partial
 
 import pytest
 
-from pennon.threads import map_all, map_in_order, pool
+from pennon.threads import SMALL_COST, WorkAhead, map_all, map_in_order, pool
 
 
 def test_results_come_in_order() -> None:
@@ -69,3 +70,44 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 def test_a_forked_child_has_a_pool_of_its_own() -> None:
     """In a process of its own: the oracle, loaded by other tests, does not survive a fork."""
     subprocess.run([sys.executable, "-c", FORK], check=True, timeout=60)
+
+
+def test_work_ahead_gives_results_in_order_and_by_cost_alone() -> None:
+    ahead: WorkAhead[int] = WorkAhead(3 * SMALL_COST)
+    given = []
+    for number in range(20):
+        ahead.start(partial(abs, number), SMALL_COST if number % 3 else 0)
+        given.append(list(ahead.surplus()))
+    assert [len(each) for each in given[:9]] == [0, 0, 0, 0, 0, 2, 0, 1, 2]
+    assert [*(n for each in given for n in each), *ahead.rest()] == list(range(20))
+    assert list(ahead.rest()) == []
+
+
+def test_work_that_waits_for_a_busy_pool_is_done_by_who_wants_it() -> None:
+    gate = threading.Event()
+    busy = [pool().submit(gate.wait, 60) for _ in range(200)]
+    ahead: WorkAhead[int] = WorkAhead(SMALL_COST)
+    ahead.start(lambda: 7, SMALL_COST)
+    assert list(ahead.rest()) == [7]
+    gate.set()
+    assert all(each.result() for each in busy)
+
+
+def test_work_given_up_is_not_begun_and_not_left_running() -> None:
+    begun, gate = [], threading.Event()
+
+    def work() -> None:
+        begun.append(1)
+        gate.wait(60)
+
+    ahead: WorkAhead[None] = WorkAhead(SMALL_COST)
+    for _ in range(500):
+        ahead.start(work, SMALL_COST)
+    threading.Timer(0.05, gate.set).start()
+    ahead.give_up()
+    count = len(begun)
+    assert count < 500
+    assert list(ahead.rest()) == []
+    ahead.start(lambda: None, 0)
+    assert list(ahead.rest()) == [None]
+    assert len(begun) == count

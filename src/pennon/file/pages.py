@@ -22,8 +22,9 @@ Source: measured (pylance 14.0.2); the two limits are the oracle's.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol
 
 import pyarrow as pa
@@ -63,21 +64,32 @@ class EncodedPage:
     encoded: Encoded | EncodedLayout
 
 
+@dataclass(frozen=True, slots=True)
+class PageWork:
+    """Rows that were cut off a column, still to be encoded: ``encode`` may run on any thread.
+
+    Its result depends on the rows alone.  ``size_bytes`` is what they hold in memory.
+    """
+
+    size_bytes: int
+    encode: Callable[[], Sequence[EncodedPage]]
+
+
 class ColumnWriter(Protocol):
     """Takes a field's arrays, one batch after the other, and gives pages."""
 
     column: int
     encoding: ColumnEncoding
 
-    def add(self, array: pa.Array) -> Iterator[EncodedPage]:
-        """Take an array of the field's type; yield the pages that are full."""
+    def add(self, array: pa.Array) -> Iterator[PageWork]:
+        """Take an array of the field's type; yield the work of the pages that are full."""
         ...
 
-    def flush(self) -> Iterator[EncodedPage]:
-        """Yield pages of all that has gathered."""
+    def flush(self) -> Iterator[PageWork]:
+        """Yield the work of pages of all that has gathered."""
         ...
 
-    def finish(self) -> Iterator[EncodedPage]:
+    def finish(self) -> Iterator[PageWork]:
         """Yield what stands behind all other pages; called once, after the last `flush`."""
         ...
 
@@ -131,23 +143,23 @@ class ValueColumn:
     encoding: ColumnEncoding = dataclasses.field(default_factory=Values)
     gathered: Gathered = dataclasses.field(default_factory=Gathered)
 
-    def add(self, array: pa.Array) -> Iterator[EncodedPage]:
+    def add(self, array: pa.Array) -> Iterator[PageWork]:
         """See `ColumnWriter.add`."""
         return self.gather(check_array(array, self.field, self.path))
 
-    def gather(self, array: pa.Array) -> Iterator[EncodedPage]:
+    def gather(self, array: pa.Array) -> Iterator[PageWork]:
         """Take an array of the type that is stored."""
         self.gathered.add(array)
         if self.gathered.size_bytes > self.limits.cache_bytes:
             yield from self.flush()
 
-    def flush(self) -> Iterator[EncodedPage]:
+    def flush(self) -> Iterator[PageWork]:
         """See `ColumnWriter.flush`."""
         for array in self.gathered.take():
             for part in parts(array, self.limits.max_page_bytes):
-                yield EncodedPage(self.column, len(part), self._encode(part))
+                yield PageWork(part.nbytes, partial(self._encode, part))
 
-    def finish(self) -> Iterator[EncodedPage]:
+    def finish(self) -> Iterator[PageWork]:
         """See `ColumnWriter.finish`."""
         return iter(())
 
@@ -159,11 +171,12 @@ class ValueColumn:
         """See `ColumnWriter.tree`."""
         yield self
 
-    def _encode(self, array: pa.Array) -> Encoded:
+    def _encode(self, array: pa.Array) -> list[EncodedPage]:
         try:
-            return encode_page(array, self.field.metadata)
+            encoded = encode_page(array, self.field.metadata)
         except LanceError as error:
             raise error.located(Breadcrumb(column=self.path)) from error
+        return [EncodedPage(self.column, len(array), encoded)]
 
 
 @dataclass(slots=True)
@@ -177,16 +190,16 @@ class BlobColumn:
     write: Callable[[pa.Buffer], int]
     encoding: ColumnEncoding = dataclasses.field(default_factory=lambda: Blob(Values()))
 
-    def add(self, array: pa.Array) -> Iterator[EncodedPage]:
+    def add(self, array: pa.Array) -> Iterator[PageWork]:
         """See `ColumnWriter.add`."""
         array = check_array(array, self.field, self.path)
         return self.descriptions.gather(encode_blobs(array, self.write))
 
-    def flush(self) -> Iterator[EncodedPage]:
+    def flush(self) -> Iterator[PageWork]:
         """See `ColumnWriter.flush`."""
         return self.descriptions.flush()
 
-    def finish(self) -> Iterator[EncodedPage]:
+    def finish(self) -> Iterator[PageWork]:
         """See `ColumnWriter.finish`."""
         return iter(())
 
@@ -209,7 +222,7 @@ class StructColumn:
     encoding: ColumnEncoding = dataclasses.field(default_factory=Values)
     rows: int = 0
 
-    def add(self, array: pa.Array) -> Iterator[EncodedPage]:
+    def add(self, array: pa.Array) -> Iterator[PageWork]:
         """See `ColumnWriter.add`.  Raises UnsupportedError if a struct is NULL."""
         array = check_array(array, self.field, self.path)
         if array.null_count:
@@ -218,14 +231,15 @@ class StructColumn:
         for child, below in zip(self.children, self.field.children, strict=True):
             yield from child.add(child_array(array, below.name, self.path))
 
-    def flush(self) -> Iterator[EncodedPage]:
+    def flush(self) -> Iterator[PageWork]:
         """See `ColumnWriter.flush`."""
         for child in self.children:
             yield from child.flush()
 
-    def finish(self) -> Iterator[EncodedPage]:
+    def finish(self) -> Iterator[PageWork]:
         """See `ColumnWriter.finish`.  The page is written for no rows, too: the oracle needs it."""
-        yield EncodedPage(self.column, self.rows, Encoded(SimpleStruct()))
+        page = EncodedPage(self.column, self.rows, Encoded(SimpleStruct()))
+        yield PageWork(0, lambda: [page])
         for child in self.children:
             yield from child.finish()
 
@@ -256,7 +270,7 @@ class ListColumn:
     encoding: ColumnEncoding = dataclasses.field(default_factory=Values)
     gathered: Gathered = dataclasses.field(default_factory=Gathered)
 
-    def add(self, array: pa.Array) -> Iterator[EncodedPage]:
+    def add(self, array: pa.Array) -> Iterator[PageWork]:
         """See `ColumnWriter.add`."""
         lengths, items = part_lists(check_array(array, self.field, self.path))
         self.gathered.add(lengths)
@@ -264,13 +278,13 @@ class ListColumn:
         if self.gathered.size_bytes > self.limits.cache_bytes:
             yield from self.flush()
 
-    def flush(self) -> Iterator[EncodedPage]:
+    def flush(self) -> Iterator[PageWork]:
         """See `ColumnWriter.flush`."""
         for lengths in self.gathered.take():
-            yield EncodedPage(self.column, len(lengths), encode_list(lengths))
+            yield PageWork(lengths.nbytes, partial(self._encode, lengths))
         yield from self.items.flush()
 
-    def finish(self) -> Iterator[EncodedPage]:
+    def finish(self) -> Iterator[PageWork]:
         """See `ColumnWriter.finish`."""
         return self.items.finish()
 
@@ -282,6 +296,9 @@ class ListColumn:
         """See `ColumnWriter.tree`."""
         yield self
         yield from self.items.tree()
+
+    def _encode(self, lengths: pa.Array) -> list[EncodedPage]:
+        return [EncodedPage(self.column, len(lengths), encode_list(lengths))]
 
 
 def _joined(chunks: list[pa.Array]) -> pa.Array:

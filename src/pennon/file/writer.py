@@ -5,17 +5,18 @@ r"""Writing a data file of version 2.0 or 2.1, front to back, in memory bounded 
     column metadata, one after the other               | at the end
     column table, global buffer table, footer         /
 
-Batches go to the column writers (`pennon.file.pages`), which hold back what is not yet a page.  The
-same batches make the same bytes.  A writer that fails gives its file up: nothing appears under the
-name.
+Batches go to the column writers (`pennon.file.pages`), which hold back what is not yet a page.  Pages
+are encoded on threads and written in the order in which they were cut, so the same batches make the
+same bytes.  A writer that fails gives its file up: nothing appears under the name.
 
 Source: seed 001, "File Structure"; the order of the parts at the end is the oracle's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from types import TracebackType
 from typing import Final, Self
 
@@ -30,6 +31,7 @@ from pennon.file.pages import (
     DEFAULT_MAX_PAGE_BYTES,
     EncodedPage,
     PageLimits,
+    PageWork,
 )
 from pennon.file.serialize import (
     page_message,
@@ -45,10 +47,15 @@ from pennon.ranges import Extent
 from pennon.schema.check import check_writable
 from pennon.schema.field import Schema
 from pennon.schema.version import V2_0, V2_1, FileVersion
+from pennon.threads import WorkAhead
 from pennon.units import MIB
 
 OWN_AFTER_BYTES: Final = 64 * MIB
-"""After so many bytes of batches, what is held back of them is copied, to let go of the rest."""
+"""After so many bytes of batches, pages under way are awaited and what is held back is copied, to let
+go of the batches."""
+
+AHEAD_BYTES: Final = 32 * MIB
+"""Bytes of rows that may be under way as pages, beyond the page that must be written next."""
 
 _PADDING: Final = bytes(BUFFER_ALIGNMENT)
 _PLANNERS: Final = {V2_0: plan_columns, V2_1: plan_leaves}
@@ -90,6 +97,7 @@ class DataFileWriter:
         self._sink = sink
         self._written: WrittenFile | None = None
         self._failed = False
+        self._ahead: WorkAhead[Sequence[EncodedPage]] = WorkAhead(AHEAD_BYTES)
         try:
             _check_options(version, data_cache_bytes, max_page_bytes)
             check_writable(schema, version)
@@ -135,11 +143,12 @@ class DataFileWriter:
         if batch.num_rows == 0:
             return
         for writer, array in zip(self._tree.writers, columns, strict=True):
-            self._write_pages(writer.add(array))
+            self._encode(writer.add(array))
         self._num_rows += batch.num_rows
         self._held_bytes += batch.nbytes
         if self._held_bytes > OWN_AFTER_BYTES:
             self._held_bytes = 0
+            self._write_pages(self._ahead.rest())
             for writer in self._tree.writers:
                 writer.own()
 
@@ -163,9 +172,10 @@ class DataFileWriter:
         self._check_open()
         try:
             for writer in self._tree.writers:
-                self._write_pages(writer.flush())
+                self._encode(writer.flush())
             for writer in self._tree.writers:
-                self._write_pages(writer.finish())
+                self._encode(writer.finish())
+            self._write_pages(self._ahead.rest())
             self._write_end()
             size_bytes = self._sink.tell()
             self._sink.close()
@@ -185,6 +195,7 @@ class DataFileWriter:
         """Give the file up; nothing appears under its name.  Does nothing after `finish`."""
         if self._written is None and not self._failed:
             self._failed = True
+            self._ahead.give_up()
             self._sink.abort()
 
     def __enter__(self) -> Self:
@@ -208,9 +219,15 @@ class DataFileWriter:
             message = f"the file was {'given up' if self._failed else 'finished'} already"
             raise ArgumentError(message)
 
-    def _write_pages(self, pages: Iterable[EncodedPage]) -> None:
+    def _encode(self, work: Iterable[PageWork]) -> None:
+        """Start to encode pages; write older ones if too many are under way."""
+        for each in work:
+            self._ahead.start(each.encode, each.size_bytes)
+            self._write_pages(self._ahead.surplus())
+
+    def _write_pages(self, found: Iterable[Sequence[EncodedPage]]) -> None:
         """Write pages as they come, and keep their messages for the end."""
-        for page in pages:
+        for page in chain.from_iterable(found):
             extents = [self._write_buffer(buffer) for buffer in page.encoded.buffers]
             message = page_message(page.rows, page.encoded.encoding, extents)
             self._pages[page.column].append(message)

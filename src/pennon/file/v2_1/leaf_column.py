@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 
 import pyarrow as pa
@@ -20,7 +21,7 @@ from pennon.encoding.v2_1.write.pages import EncodedPage as EncodedLayout
 from pennon.encoding.v2_1.write.wishes import Wishes
 from pennon.errors import Breadcrumb, LanceError, UnsupportedError
 from pennon.file.column_tree import ColumnTree
-from pennon.file.pages import ColumnWriter, EncodedPage, Gathered, PageLimits, parts
+from pennon.file.pages import ColumnWriter, EncodedPage, Gathered, PageLimits, PageWork, parts
 from pennon.file.v2_1.spines import leaf_of, replaced_leaf, spines
 from pennon.file.v2_1.tree import LISTS, Path, Tree
 from pennon.schema.check import is_blob
@@ -67,18 +68,18 @@ class FieldWriter:
     column: int = -1
     encoding: ColumnEncoding = dataclasses.field(default_factory=Values)
 
-    def add(self, array: pa.Array) -> Iterator[EncodedPage]:
+    def add(self, array: pa.Array) -> Iterator[PageWork]:
         """See `pennon.file.pages.ColumnWriter.add`."""
         found = spines(array, self.tree_of_fields, self.tree_of_fields.field.name)
         for leaf, spine in zip(self.leaves, list(found), strict=True):
             yield from leaf.add(spine)
 
-    def flush(self) -> Iterator[EncodedPage]:
+    def flush(self) -> Iterator[PageWork]:
         """See `pennon.file.pages.ColumnWriter.flush`."""
         for leaf in self.leaves:
             yield from leaf.flush()
 
-    def finish(self) -> Iterator[EncodedPage]:
+    def finish(self) -> Iterator[PageWork]:
         """See `pennon.file.pages.ColumnWriter.finish`."""
         return iter(())
 
@@ -104,8 +105,8 @@ class LeafColumn:
     encoding: ColumnEncoding = dataclasses.field(default_factory=Values)
     gathered: Gathered = dataclasses.field(default_factory=Gathered)
 
-    def add(self, array: pa.Array) -> Iterator[EncodedPage]:
-        """Take a spine; yield the pages that are full."""
+    def add(self, array: pa.Array) -> Iterator[PageWork]:
+        """Take a spine; yield the work of the pages that are full."""
         depth = len(self.path) - 1
         if self.write is not None:
             described = describe_blobs(leaf_of(array, depth), self.write)
@@ -114,13 +115,13 @@ class LeafColumn:
         if self.gathered.size_bytes > self.limits.cache_bytes:
             yield from self.flush()
 
-    def flush(self) -> Iterator[EncodedPage]:
+    def flush(self) -> Iterator[PageWork]:
         """See `pennon.file.pages.ColumnWriter.flush`."""
         for array in self.gathered.take():
             for part in parts(array, self.limits.max_page_bytes):
-                yield from self._pages(part)
+                yield PageWork(part.nbytes, partial(self._pages, part))
 
-    def finish(self) -> Iterator[EncodedPage]:
+    def finish(self) -> Iterator[PageWork]:
         """See `pennon.file.pages.ColumnWriter.finish`."""
         return iter(())
 
@@ -132,19 +133,17 @@ class LeafColumn:
         """See `pennon.file.pages.ColumnWriter.tree`."""
         yield self
 
-    def _pages(self, array: pa.Array) -> Iterator[EncodedPage]:
-        """Yield a page, or smaller ones if that cannot be one."""
+    def _pages(self, array: pa.Array) -> list[EncodedPage]:
+        """Return a page, or smaller ones if that cannot be one."""
         page = self._encode(array)
         if page is not None:
-            yield EncodedPage(self.column, len(array), page)
-        elif len(array) == 1:
+            return [EncodedPage(self.column, len(array), page)]
+        if len(array) == 1:
             name = ".".join(field.name for field in self.path)
             message = "a row with more NULL or empty lists in sequence than a chunk can hold"
             raise UnsupportedError(message, where=Breadcrumb(column=name))
-        else:
-            half = len(array) // 2
-            yield from self._pages(array.slice(0, half))
-            yield from self._pages(array.slice(half))
+        half = len(array) // 2
+        return [*self._pages(array.slice(0, half)), *self._pages(array.slice(half))]
 
     def _encode(self, array: pa.Array) -> EncodedLayout | None:
         depth = len(self.path) - 1

@@ -9,16 +9,20 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 import pennon
 from demo.flights import TABLES, find_csv_files
+from tests.spark.modes import answers_of, tell
 
 ROOT = Path(__file__).parents[2]
-MODES = ("local[2]", "local-cluster[2,1,1024]", "connect")
+CLASSIC = "classic"
+MODES = (CLASSIC, "local-cluster[2,1,1024]", "connect")
 
 
 @pytest.fixture(scope="module")
@@ -35,18 +39,35 @@ def parquet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_mode_gives_the_answers_of_parquet(mode: str, parquet: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tests.spark.modes", mode, str(parquet), str(tmp_path)]
+@pytest.fixture(scope="module")
+def truth(spark: SparkSession, parquet: Path) -> dict[str, str]:
+    """The answers of Spark over Parquet."""
+    return answers_of(spark, parquet, "parquet")
+
+
+def story(mode: str, spark: SparkSession, parquet: Path, folder: Path) -> dict[str, Any]:
+    """Tell the story in the tests' own session, or in a process of the mode."""
+    if mode == CLASSIC:
+        return tell(spark, parquet, folder)
+    command = [sys.executable, "-m", "tests.spark.modes", mode, str(parquet), str(folder)]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    seen = json.loads(done.stdout.splitlines()[-1])
+    seen: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return seen
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_mode_gives_the_answers_of_parquet(
+    mode: str, spark: SparkSession, parquet: Path, truth: dict[str, str], tmp_path: Path
+) -> None:
+    seen = story(mode, spark, parquet, tmp_path)
     flights = pq.read_table(parquet / "flights.parquet")
     airlines = pq.read_table(parquet / "airlines.parquet").num_rows
-    assert all(seen["answers"].values()), seen["answers"]
-    assert len(seen["answers"]) == 4
+    assert len(truth) == 4
+    assert all(len(json.loads(answer)["flights"]) > 1 for answer in list(truth.values())[:2])
+    assert seen["answers"] == truth
     assert (seen["inserted"], seen["travelled"]) == (1, airlines)
     assert seen["pruned"] == ["origin"]
     assert seen["read"] == sum(flights.column("distance").to_pylist())
@@ -54,4 +75,5 @@ def test_a_mode_gives_the_answers_of_parquet(mode: str, parquet: Path, tmp_path:
     assert "there is no Lance table at" in seen["message"]
     table = pennon.dataset(str(tmp_path / "flights.lance"))
     assert (table.version, len(table.get_fragments())) == (1, 4)
+    assert table.data_storage_version == "2.1"
     assert table.count_rows() == flights.num_rows

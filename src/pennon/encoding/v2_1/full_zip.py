@@ -81,7 +81,7 @@ def _shape(layout: FullZip) -> _Shape:
             raise FormatError(message)
         return _Shape(word, 0, layout.bits_per_offset // 8, visible_to, 0)
     width = layout.bits_per_value or 0
-    if width == 0 or width % 8:
+    if width % 8 or word + width == 0:
         message = f"full-zip values of {width} bits"
         raise FormatError(message)
     return _Shape(word, width // 8, 0, visible_to, 0 if has_lists else word + width // 8)
@@ -146,7 +146,10 @@ def _decode(
             len(offsets) - 1, 64, pa.py_buffer(offsets), pa.py_buffer(data)
         )
     else:
-        stored = FixedWidthBlock(len(data) // shape.value, shape.value * 8, pa.py_buffer(data))
+        # Values of no bytes are all NULL: so pylance 1.0.4 writes fixed-size lists that are.
+        width = shape.value
+        count = len(data) // width if width else np.count_nonzero(definition <= shape.visible_to)
+        stored = FixedWidthBlock(int(count), width * 8, pa.py_buffer(data))
     levels = Levels(
         rep if layout.bits_rep else None, definition if layout.bits_def else None, layout.layers
     )

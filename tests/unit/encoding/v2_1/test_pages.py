@@ -200,6 +200,17 @@ def test_full_zip_of_fixed_width() -> None:
     assert page.rounds == 1
 
 
+def test_full_zip_of_nothing_but_nulls() -> None:
+    """Values of no bits: all that pylance 1.0.4 writes of fixed-size lists that are all NULL."""
+    layout = FullZip(0, 1, 0, None, 3, 3, e.Constant(None), NULLABLE)
+    page = Page(layout, 3, [b"\x01\x01\x01"])
+    assert page.values(Rows.between(0, 3), pa.list_(pa.int16(), 2)) == [None] * 3
+    assert page.values(Rows.at(np.array([0, 2])), pa.int16()) == [None, None]
+    page.layout = replace(layout, bits_def=0)
+    with pytest.raises(FormatError, match="full-zip values of 0 bits"):
+        page.read(Rows.between(0, 3))
+
+
 @pytest.mark.parametrize(
     ("data", "index", "message"),
     [

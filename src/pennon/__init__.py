@@ -17,16 +17,22 @@ from pennon.later import missing as _missing
 from pennon.metadata import FragmentMetadata as FragmentMetadata
 
 if TYPE_CHECKING:
+    from pennon.blob import BlobColumn as BlobColumn
+    from pennon.blob import BlobFile as BlobFile
     from pennon.fragment import LanceFragment as LanceFragment
     from pennon.lance_dataset import LanceDataset as LanceDataset
     from pennon.scanner import LanceScanner as LanceScanner
 
 _LATER = {
+    "BlobColumn": "pennon.blob",
+    "BlobFile": "pennon.blob",
     "LanceDataset": "pennon.lance_dataset",
     "LanceFragment": "pennon.fragment",
     "LanceScanner": "pennon.scanner",
 }
 __all__ = [
+    "BlobColumn",
+    "BlobFile",
     "FragmentMetadata",
     "LanceDataset",
     "LanceFragment",
@@ -37,7 +43,7 @@ __all__ = [
     "dataset",
     "write_dataset",
 ]
-_MODULES = ("file", "fragment", "io", "progress", "schema", "spark")
+_MODULES = ("blob", "file", "fragment", "io", "progress", "schema", "spark")
 
 
 def __getattr__(name: str) -> _Any:

@@ -175,7 +175,7 @@ class LanceFragment(ArrowFragment, metaclass=Unfinished):
 
     def take(self, indices: Any, columns: list[str] | None = None) -> pa.Table:
         """Read rows by their offsets among the live rows of the fragment, in the order given."""
-        plan = plan_take(self._ds.snapshot, check_columns(columns))
+        plan = plan_take(self._ds.snapshot, check_columns(columns), blobs_as_bytes=True)
         offsets = row_numbers(indices)
         take = partial(take_fragment_offsets, self._ds.snapshot, plan, self._fragment)
         return pa.Table.from_batches(take_batches(take, offsets))

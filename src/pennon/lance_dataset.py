@@ -20,6 +20,7 @@ from pennon.arguments import (
     version_on_main,
 )
 from pennon.commits import commit_operation
+from pennon.dataset_blobs import DatasetBlobs
 from pennon.dataset_facts import DatasetFacts
 from pennon.errors import ArgumentError
 from pennon.fragment import LanceFragment
@@ -42,7 +43,7 @@ from pennon.table.versions import list_locations, read_manifest
 from pennon.writing import refuse
 
 
-class LanceDataset(DatasetFacts):
+class LanceDataset(DatasetBlobs, DatasetFacts):
     """One version of a table.  It pickles, and may be shared by threads."""
 
     def __init__(

@@ -12,27 +12,25 @@ from typing import Any, NoReturn
 from pennon.errors import UnsupportedError
 
 MODULE = """
-    batch_udf Blob blob_array blob_field BlobArray BlobColumn BlobDescriptor
-    BlobDescriptorArrayBuilder BlobFile bytes_read_counter CleanupCandidateFile CleanupExplanation
-    CleanupReferencedBranch CleanupStats CompactedSsTable DatasetBasePath DataStatistics
-    DedicatedBlobWriter evaluate_sharding_spec ExecutionPlan FFILanceTableProvider FieldStatistics
-    FtsToken Index IndexFile IndexProgress iops_counter json_to_schema LsmPointLookupPlanner
-    LsmScanner LsmVectorSearchPlanner MergeInsertBuilder PackedBlobWriter ScanStatistics
-    schema_to_json set_logger ShardingField ShardingSpec ShardSnapshot ShardWriter simd_info
-    tokenize
+    batch_udf Blob blob_array blob_field BlobArray BlobDescriptor BlobDescriptorArrayBuilder
+    bytes_read_counter CleanupCandidateFile CleanupExplanation CleanupReferencedBranch CleanupStats
+    CompactedSsTable DatasetBasePath DataStatistics DedicatedBlobWriter evaluate_sharding_spec
+    ExecutionPlan FFILanceTableProvider FieldStatistics FtsToken Index IndexFile IndexProgress
+    iops_counter json_to_schema LsmPointLookupPlanner LsmScanner LsmVectorSearchPlanner
+    MergeInsertBuilder PackedBlobWriter ScanStatistics schema_to_json set_logger ShardingField
+    ShardingSpec ShardSnapshot ShardWriter simd_info tokenize
 """
 DATASET = """
-    add_bases add_columns all_files alter_columns base_paths branches centroids
-    cleanup_old_versions commit_batch commit_existing_index_segments create_branch create_index
-    create_index_uncommitted create_scalar_index deep_clone delete delete_config_keys delta
-    describe_indices drop drop_columns drop_index explain_cleanup_old_versions from_pydantic_model
-    get_ivf_model get_transactions index_statistics initialize_mem_wal io_stats_incremental
-    io_stats_snapshot list_indices mem_wal_index_details mem_wal_writer merge
-    merge_existing_index_segments merge_index_metadata merge_insert migrate_manifest_paths_v2
-    new_file_session optimize prewarm_index read_blob_ranges read_blobs remap_row_addrs
-    replace_field_metadata replace_schema_metadata restore shallow_clone sql stats
-    storage_options_accessor tags take_blobs tracked_files truncate_table update update_config
-    update_field_metadata update_metadata update_schema_metadata
+    add_bases add_columns all_files alter_columns base_paths branches centroids cleanup_old_versions
+    commit_batch commit_existing_index_segments create_branch create_index create_index_uncommitted
+    create_scalar_index deep_clone delete delete_config_keys delta describe_indices drop
+    drop_columns drop_index explain_cleanup_old_versions from_pydantic_model get_ivf_model
+    get_transactions index_statistics initialize_mem_wal io_stats_incremental io_stats_snapshot
+    list_indices mem_wal_index_details mem_wal_writer merge merge_existing_index_segments
+    merge_index_metadata merge_insert migrate_manifest_paths_v2 new_file_session optimize
+    prewarm_index remap_row_addrs replace_field_metadata replace_schema_metadata restore
+    shallow_clone sql stats storage_options_accessor tags tracked_files truncate_table update
+    update_config update_field_metadata update_metadata update_schema_metadata
 """
 FRAGMENT = """
     create_from_file delete delete_rows merge merge_columns open_session update_columns

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pennon.arrow_bases import ArrowScanner
+from pennon.blob_frames import blob_paths, check_blob_mode, frame_with_files
 from pennon.errors import UnsupportedError
 from pennon.lazy import lazy
 from pennon.scan.batches import rebatch
@@ -18,6 +19,8 @@ from pennon.scan.filter import columns_of, filter_batches, limit_batches
 from pennon.scan.plan import bytes_per_row, check_batch_rows, default_batch_rows, plan_tasks
 from pennon.scan.projection import MetaColumn, Projection, plan_scan_projection
 from pennon.scan.snapshot import Snapshot
+from pennon.schema.blob import describe_blobs
+from pennon.schema.field import Schema
 from pennon.table.manifest import Fragment
 
 if TYPE_CHECKING:
@@ -39,6 +42,7 @@ class ScanOptions:
     with_row_address: bool = False
     strict_batch_size: bool = False
     io_buffer_size: int | None = None
+    blobs_as_bytes: bool = False
 
 
 class LanceScanner(ArrowScanner):
@@ -94,10 +98,27 @@ class LanceScanner(ArrowScanner):
         reader: Any = self.to_reader()
         return reader.__arrow_c_stream__(requested_schema)
 
-    def to_pandas(self, **kwargs: Any) -> Any:
-        """Read all rows into a pandas frame; ``kwargs`` go to `pyarrow.Table.to_pandas`."""
-        kwargs.pop("blob_mode", None)
-        return self.to_table().to_pandas(**kwargs)
+    def to_pandas(self, *, blob_mode: str = "lazy", **kwargs: Any) -> Any:
+        """Read all rows into a pandas frame; ``kwargs`` go to `pyarrow.Table.to_pandas`.
+
+        ``blob_mode``: blobs are files that read when they are asked (``lazy``), ``bytes``, or
+        ``descriptions`` of where they lie.
+        """
+        check_blob_mode(blob_mode)
+        if blob_mode == "descriptions" or not blob_paths(self.projected_schema):
+            return self.to_table().to_pandas(**kwargs)
+        if blob_mode == "bytes":
+            return self._with(blobs_as_bytes=True).to_table().to_pandas(**kwargs)
+        table = self._with(with_row_address=True).to_table()
+        addresses = table.column(MetaColumn.ROW_ADDRESS.value).to_pylist()
+        columns = self._options.columns
+        sources = columns if isinstance(columns, Mapping) else {}
+        shown = table.select(self.projected_schema.names)
+        return frame_with_files(self._snapshot, sources, shown, addresses, kwargs)
+
+    def _with(self, **changes: Any) -> LanceScanner:
+        """Return the scan with other options."""
+        return LanceScanner(self._ds, self._snapshot, replace(self._options, **changes))
 
     def count_rows(self) -> int:
         """Return how many rows come out; without a filter no column is read."""
@@ -108,8 +129,7 @@ class LanceScanner(ArrowScanner):
     def head(self, num_rows: int) -> pa.Table:
         """Return the first rows."""
         limit = num_rows if self._options.limit is None else min(num_rows, self._options.limit)
-        options = replace(self._options, limit=limit)
-        return LanceScanner(self._ds, self._snapshot, options).to_table()
+        return self._with(limit=limit).to_table()
 
     def scan_batches(self) -> list[pa.RecordBatch]:
         """Return all batches."""
@@ -186,15 +206,21 @@ def _metas(options: ScanOptions) -> list[MetaColumn]:
 
 
 def _plan_projection(snapshot: Snapshot, options: ScanOptions) -> Projection:
-    return plan_scan_projection(snapshot.manifest.schema, options.columns, _metas(options))
+    return plan_scan_projection(_schema(snapshot, options), options.columns, _metas(options))
+
+
+def _schema(snapshot: Snapshot, options: ScanOptions) -> Schema:
+    """Return the schema that the scan's columns are chosen from."""
+    schema = snapshot.manifest.schema
+    return schema if options.blobs_as_bytes else describe_blobs(schema)
 
 
 def _widen(
     snapshot: Snapshot, options: ScanOptions, shown: Projection, expression: pc.Expression
 ) -> Projection:
     """Return the projection with the columns that the filter needs behind those shown."""
-    metas = list(MetaColumn)
-    everything = plan_scan_projection(snapshot.manifest.schema, None, metas).arrow
+    schema = _schema(snapshot, options)
+    everything = plan_scan_projection(schema, None, list(MetaColumn)).arrow
     needed = columns_of(expression, everything)
     names = shown.arrow.names
     if isinstance(options.columns, Mapping):
@@ -202,6 +228,6 @@ def _widen(
             **options.columns,
             **{name: name for name in needed if name not in names},
         }
-        return plan_scan_projection(snapshot.manifest.schema, columns, _metas(options))
+        return plan_scan_projection(schema, columns, _metas(options))
     wanted = [*names, *(name for name in needed if name not in names)]
-    return plan_scan_projection(snapshot.manifest.schema, wanted)
+    return plan_scan_projection(schema, wanted)

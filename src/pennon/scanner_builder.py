@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from pennon.lance_dataset import LanceDataset
 
 
+_BLOB_HANDLINGS = ("all_binary", "blobs_descriptions", "all_descriptions")
+
+
 def _accept(name: str) -> Callable[..., ScannerBuilder]:
     def setter(self: ScannerBuilder, *_: Any, **__: Any) -> ScannerBuilder:
         return self
@@ -138,11 +141,12 @@ class ScannerBuilder:
         return self
 
     def blob_handling(self, blob_handling: str | None) -> ScannerBuilder:
-        """Take ``blobs_descriptions`` only: blob columns come as struct<position, size>."""
-        if blob_handling not in {None, "blobs_descriptions"}:
-            message = f"blob_handling={blob_handling!r} is not supported, 'blobs_descriptions' is"
-            raise UnsupportedError(message)
-        return self
+        """Show blob columns as descriptions (``blobs_descriptions``) or bytes (``all_binary``)."""
+        if blob_handling not in {None, *_BLOB_HANDLINGS}:
+            known = ", ".join(map(repr, _BLOB_HANDLINGS))
+            message = f"there is no blob_handling {blob_handling!r}; there are {known}"
+            raise ArgumentError(message)
+        return self._set(blobs_as_bytes=blob_handling == "all_binary")
 
     def to_scanner(self) -> LanceScanner:
         """Return the scanner."""

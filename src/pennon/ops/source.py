@@ -44,8 +44,9 @@ def _known_arrow(data: Any, _: pa.Schema | None) -> pa.RecordBatchReader | None:
         return pa.RecordBatchReader.from_batches(data.schema, [data])
     if callable(getattr(data, "to_reader", None)):  # a scanner
         return _reader(data.to_reader())
-    if callable(getattr(data, "scanner", None)):  # a dataset
-        return _reader(data.scanner().to_reader())
+    if callable(getattr(data, "scanner", None)):  # a dataset; of a table of ours, blobs as bytes
+        options = {"blob_handling": "all_binary"} if hasattr(data, "snapshot") else {}
+        return _reader(data.scanner(**options).to_reader())
     return None
 
 

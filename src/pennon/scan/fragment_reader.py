@@ -24,9 +24,9 @@ from pennon.file.generations import ReadRows
 from pennon.scan.live_rows import LiveRows
 from pennon.scan.snapshot import OpenFile, Snapshot
 from pennon.schema.arrow import field_to_arrow
-from pennon.schema.check import is_packed
+from pennon.schema.blob import is_blob_v2
+from pennon.schema.check import is_blob, is_packed
 from pennon.schema.field import Field
-from pennon.schema.types import EXTENSION_NAME
 from pennon.schema.width import row_bytes
 from pennon.table.manifest import DataFileRef, Fragment
 from pennon.units import KIB, ColumnIndex, FieldId
@@ -179,8 +179,11 @@ class FragmentReader:
 
     def _find(self, wanted: Field) -> Source:
         """Tell where a field's values come from."""
-        if wanted.metadata.get(EXTENSION_NAME) == b"lance.blob.v2":
-            message = f"column {wanted.name!r} holds blobs of version 2, which are not read yet"
+        if is_blob_v2(wanted):
+            message = (
+                f"column {wanted.name!r} holds blobs of version 2, which are not read into columns "
+                "yet; scans show their descriptions, take_blobs and read_blobs give their bytes"
+            )
             raise UnsupportedError(message)
         for number, columns in enumerate(self.files):
             if _holds(columns, wanted):
@@ -207,13 +210,13 @@ def _holds(columns: FileColumns, wanted: Field) -> bool:
     """Tell whether a file holds the field whole.
 
     Files of 2.1 and later list leaves only, so structs and lists are judged by their leaves.  A
-    packed struct is a leaf itself.
+    packed struct and the description of a blob are leaves themselves.
     """
     return all(leaf in columns.column_of for leaf in _leaves(wanted))
 
 
 def _leaves(wanted: Field) -> Iterator[FieldId]:
-    if not wanted.children or is_packed(wanted):
+    if not wanted.children or is_packed(wanted) or is_blob(wanted):
         yield wanted.id
         return
     for child in wanted.children:

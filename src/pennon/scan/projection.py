@@ -161,7 +161,8 @@ def _flat_column(read: Schema, name: str, path: Path) -> OutputColumn:
         if here.logical_type != "struct":
             message = f"column {name!r} leads through {here.name!r}, which is no struct"
             raise ArgumentError(message)
-        steps.append(next(at for at, child in enumerate(here.children) if child.id == step.id))
+        same = [child.id == step.id and child.name == step.name for child in here.children]
+        steps.append(same.index(True))
         here = here.children[steps[-1]]
         nullable = nullable or step.nullable
     arrow = field_to_arrow(here).with_name(name).with_nullable(nullable)

@@ -24,6 +24,7 @@ from pennon.scan.live_rows import LiveRows
 from pennon.scan.plan import live_row_count
 from pennon.scan.projection import Projection, plan_take_projection
 from pennon.scan.snapshot import Snapshot
+from pennon.schema.blob import describe_blobs
 from pennon.table.manifest import Fragment
 
 MAX_PLANS: Final = 16
@@ -73,13 +74,20 @@ class TakePlan:
         return found
 
 
-def plan_take(snapshot: Snapshot, columns: tuple[str, ...] | Mapping[str, str] | None) -> TakePlan:
+def plan_take(
+    snapshot: Snapshot,
+    columns: tuple[str, ...] | Mapping[str, str] | None,
+    *,
+    blobs_as_bytes: bool = False,
+) -> TakePlan:
     """Return the plan of a take, made now or before; see `plan_take_projection`."""
     names = tuple(columns.items()) if isinstance(columns, Mapping) else columns
-    key: Hashable = (os.getpid(), names)
+    key: Hashable = (os.getpid(), names, blobs_as_bytes)
     plan: TakePlan | None = snapshot.takes.get(key)
     if plan is None:
-        plan = TakePlan(plan_take_projection(snapshot.manifest.schema, columns))
+        schema = snapshot.manifest.schema
+        shown = schema if blobs_as_bytes else describe_blobs(schema)
+        plan = TakePlan(plan_take_projection(shown, columns))
         while len(snapshot.takes) >= MAX_PLANS:
             snapshot.takes.pop(next(iter(snapshot.takes)), None)
         snapshot.takes[key] = plan

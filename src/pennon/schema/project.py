@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from pennon.errors import ArgumentError
+from pennon.schema.check import is_blob
 from pennon.schema.field import Field, Schema
 from pennon.units import FieldId
 
@@ -105,7 +106,8 @@ def project(schema: Schema, columns: Sequence[str]) -> Schema:
     """Return the schema of the named columns only; ids, types and metadata stay.
 
     A path into a struct or list keeps its ancestors, with only the named children, in the schema's
-    order.  Top-level fields stand in the order in which they are first named.
+    order.  Top-level fields stand in the order in which they are first named.  The description of a
+    blob is never cut.
     Raises ArgumentError for a name that does not exist.
     """
     chosen: dict[FieldId, list[tuple[Field, ...]]] = {}
@@ -118,7 +120,7 @@ def project(schema: Schema, columns: Sequence[str]) -> Schema:
 def _prune(paths: Sequence[tuple[Field, ...]], depth: int) -> Field:
     """Return the field at ``depth`` of all ``paths`` with only the children that they name."""
     whole = paths[0][depth]
-    if any(len(path) == depth + 1 for path in paths):
+    if any(len(path) == depth + 1 for path in paths) or is_blob(whole):
         return whole
     below: dict[FieldId, list[tuple[Field, ...]]] = {}
     for path in paths:

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from pennon.errors import ArgumentError, Breadcrumb, FormatError
+from pennon.schema.blob import describe_v2, is_blob_v2
 from pennon.schema.check import is_blob, is_packed
-from pennon.schema.field import UNASSIGNED, Field
-from pennon.schema.types import EXTENSION_NAME
+from pennon.schema.field import Field
 from pennon.units import ColumnIndex, FieldId
 
 if TYPE_CHECKING:
@@ -33,16 +33,6 @@ Path: TypeAlias = tuple[Field, ...]
 
 LISTS = frozenset(("list", "list.struct", "large_list", "large_list.struct", "map"))
 FIXED_SIZE_LIST = "fixed_size_list:"
-BLOB_V2: Final = b"lance.blob.v2"
-
-
-_DESCRIPTION: Final = (
-    ("kind", "uint8"),
-    ("position", "uint64"),
-    ("size", "uint64"),
-    ("blob_id", "uint32"),
-    ("blob_uri", "string"),
-)
 
 
 def described(field: Field) -> Field:
@@ -53,12 +43,11 @@ def described(field: Field) -> Field:
 
     Source: measured (pylance 14.0.2, ``lance.blob_field``).
     """
-    if field.metadata.get(EXTENSION_NAME) != BLOB_V2:
-        return replace(field, children=tuple(map(described, field.children)))
-    metadata = {key: value for key, value in field.metadata.items() if "extension" not in key}
-    parts = tuple(Field(name, UNASSIGNED, kind, nullable=False) for name, kind in _DESCRIPTION)
-    packed = {"lance-encoding:packed": b"true"}
-    return replace(field, metadata=metadata | packed, children=parts)
+    if is_blob_v2(field):
+        return describe_v2(field)
+    if not field.children:
+        return field
+    return replace(field, children=tuple(map(described, field.children)))
 
 
 @dataclass(frozen=True, slots=True)

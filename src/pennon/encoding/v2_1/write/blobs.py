@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pennon.encoding.v2_0.blob import DESCRIPTION_TYPE, encode_blobs
 from pennon.encoding.v2_1.layouts import BlobPage, Layer
@@ -37,7 +38,8 @@ def encode_blob_page(array: pa.Array, depth: int) -> EncodedPage | None:
     """Encode a page of descriptions, which lie under ``depth`` layers of structs."""
     shredded = shred(array, depth)
     layers, definition = shredded.levels.layers, shredded.levels.definition
-    columns = [shredded.values.field(number).to_numpy() for number in range(2)]
+    fields = [shredded.values.field(number) for number in range(2)]
+    columns = [pc.fill_null(field, 0).to_numpy() for field in fields]  # NULL: outer structs are
     if definition is not None:
         columns[0] = np.where(definition, definition.astype(np.uint64) << 16, columns[0])
         columns[1] = np.where(definition, 0, columns[1])

@@ -1,34 +1,71 @@
-"""``pennon inspect``: every byte range of a data file, named."""
+"""``pennon inspect``: the pages of a data file explained, and every byte range named."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pennon.cli.arguments import StorageOptions, parse_pairs
 from pennon.cli.show import console, print_table, size
 
+if TYPE_CHECKING:
+    from pennon.file.explain import PageReport
+    from pennon.file.inspect import NamedRange
+
 
 def inspect(
-    file: Annotated[str, typer.Argument(help="A data file (.lance) of file version 2.0.")],
+    file: Annotated[str, typer.Argument(help="A data file (.lance) of file version 2.0 to 2.2.")],
+    pages: Annotated[bool, typer.Option(help="Explain each page.")] = True,
+    ranges: Annotated[bool, typer.Option(help="List every byte range.")] = True,
+    chunks: Annotated[
+        bool, typer.Option(help="Read the chunks of pages, too, to say what their bytes are for.")
+    ] = True,
     storage_option: StorageOptions = None,
 ) -> None:
-    """List every byte range of a data file: pages, buffers, encodings, metadata, padding."""
-    from pennon.file.inspect import inspect_file
+    """Explain a data file: its pages (layout, encodings, levels, sizes) and all of its bytes."""
+    from pennon.file.inspect import inspect_pages
     from pennon.io import open_store
 
     folder, _, name = file.rpartition("/")
     root = folder or ("/" if file.startswith("/") else ".")
-    ranges = inspect_file(open_store(root, parse_pairs(storage_option)).open(name))
-    rows = [
-        (f"{each.start:,}", f"{each.end:,}", f"{each.size_bytes:,}", each.kind, each.detail)
-        for each in ranges
+    source = open_store(root, parse_pairs(storage_option)).open(name)
+    found = inspect_pages(source, chunks=chunks)
+    if pages:
+        for page in found.pages:
+            console().print("\n".join(explained(page)), markup=False, soft_wrap=True)
+    if ranges:
+        rows = [
+            (f"{each.start:,}", f"{each.end:,}", f"{each.size_bytes:,}", each.kind, each.detail)
+            for each in found.ranges
+        ]
+        print_table(("from", "to", "bytes", "what", "of"), rows, (0, 1, 2))
+    console().print(
+        f"version {found.version}, {found.rows:,} rows, {size(source.size_bytes)}: "
+        + ", ".join(f"{kind} {size(count)}" for kind, count in totals(found.ranges)),
+        soft_wrap=True,
+    )
+
+
+def explained(page: PageReport) -> Iterator[str]:
+    """Yield the lines that explain a page."""
+    rows = f"{page.rows:,} row{'' if page.rows == 1 else 's'}"
+    yield ", ".join(filter(None, (f"{page.column}, page {page.number}: {rows}", page.layout)))
+    for what, how in page.encodings:
+        yield f"    {what:<12} {how}"
+    if page.facts:
+        yield f"    {'holds':<12} {'; '.join(page.facts)}"
+    sizes = [
+        f"{part.kind} {part.extent.size_bytes:,}" + f" ({part.detail})" * bool(part.detail)
+        for part in page.parts
     ]
-    print_table(("from", "to", "bytes", "what", "of"), rows, (0, 1, 2))
-    totals: dict[str, int] = {}
+    yield f"    {'bytes':<12} {', '.join(sizes) or 'none'}"
+
+
+def totals(ranges: list[NamedRange]) -> list[tuple[str, int]]:
+    """Return the bytes of each kind of range, the largest first."""
+    found: dict[str, int] = {}
     for each in ranges:
-        totals[each.kind] = totals.get(each.kind, 0) + each.size_bytes
-    parts = sorted(totals.items(), key=lambda part: -part[1])
-    summary = ", ".join(f"{kind} {size(count)}" for kind, count in parts)
-    console().print(f"{size(ranges[-1].end)}: {summary}", soft_wrap=True)
+        found[each.kind] = found.get(each.kind, 0) + each.size_bytes
+    return sorted(found.items(), key=lambda part: -part[1])

@@ -2,37 +2,36 @@
 
 A small file of one column, as `inspect_file` lists it::
 
-    0..12       page buffer       a, page 0, buffer 0: values (NoNulls(Flat(32)), 3 rows)
-    12..64      padding
-    64..148     global buffer     0: schema and number of rows
+    0..6        chunk table       a, page 0 (mini-block, BitPacked(2 of 32, in line), 3 rows)
+    6..64       padding
+    64..200     chunks            a, page 0: values 132, headers and padding 4 (...)
     ...
-    204..220    column table      1 entry
-    220..236    buffer table      1 entry
-    236..276    footer            version 2.0
+    460..476    column table      1 entry
+    476..492    buffer table      1 entry
+    492..532    footer            version 2.1
 
 What no part of the file claims is padding if it is short and of one byte value, the values of blob
 columns if the file has such columns, and unclaimed otherwise.
+
+Damage behind the footer and its tables does not raise; what it hides is named as unreadable.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
 
-from pennon.encoding.v2_0.encodings import ArrayEncoding, Blob, BufferRef, ColumnEncoding, ZoneIndex
+from pennon.encoding.steps import run
+from pennon.encoding.v2_0.encodings import Blob, BufferRef, ColumnEncoding, ZoneIndex
+from pennon.errors import LanceError
+from pennon.file.explain import PageReport, buffer_roles, explain_page
 from pennon.file.footer import FOOTER_BYTES
+from pennon.file.node import encoding_bytes
 from pennon.file.reader import DataFile
-from pennon.file.wire import (
-    Column,
-    Direct,
-    EncodingBytes,
-    Indirect,
-    column_encoding_or_values,
-    parse_array_encoding,
-)
+from pennon.file.wire import Column, Indirect, column_encoding_or_values
 from pennon.io.store import ObjectReader
 from pennon.ranges import ByteRequest, Extent
 from pennon.schema.field import Field
@@ -57,64 +56,44 @@ class NamedRange:
         return self.end - self.start
 
 
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """All pages of a file, column by column, and all of its bytes."""
+
+    version: str
+    rows: int
+    pages: list[PageReport]
+    ranges: list[NamedRange]
+
+
 def inspect_file(source: ObjectReader) -> list[NamedRange]:
-    """Return every byte range of a data file, in order.
+    """Return every byte range of a data file, in order; see `inspect_pages`."""
+    return inspect_pages(source).ranges
+
+
+def inspect_pages(source: ObjectReader, *, chunks: bool = True) -> Inspection:
+    """Return every page and every byte range of a data file, in order.
 
     The ranges of a sound file tile it: each starts where the one before it ended.  A range that
-    overlaps another is listed all the same.
+    overlaps another is listed all the same.  ``chunks``: read the chunks of mini-block pages, too,
+    to tell their bytes apart.
 
     Raises FormatError, UnsupportedError as `DataFile.open` does.
     """
     file = DataFile.open(source)
-    claimed = sorted(_claims(file))
+    columns = [_InspectedColumn.of(file, index, name, chunks) for index, name in _columns(file)]
+    claimed = sorted([*_file_claims(file), *(each for c in columns for each in c.claims())])
     gaps = list(_gaps(claimed, source.size_bytes))
-    return sorted(claimed + _name_gaps(file, gaps))
-
-
-def describe(encoding: object) -> str:
-    """Return an encoding on one line, e.g. ``SomeNulls(Flat(1), Flat(64))``."""
-    if not is_dataclass(encoding):
-        return "..." if isinstance(encoding, bytes) and len(encoding) > 8 else repr(encoding)
-    values = [getattr(encoding, each.name) for each in fields(encoding)]
-    parts: list[str] = []
-    for value in values:
-        if isinstance(value, tuple):
-            parts += [describe(each) for each in value]
-        elif value is not None and not isinstance(value, BufferRef):
-            parts.append(describe(value))
-    name = type(encoding).__name__
-    return f"{name}({', '.join(parts)})" if parts else name
-
-
-def buffer_roles(encoding: object, path: str = "") -> Iterator[tuple[BufferRef, str]]:
-    """Yield the buffers that an encoding names, each with its way through the encoding.
-
-    The validity bitmap of a column with NULLs is ``validity``, the bytes of its strings
-    ``values.bytes``.
-    """
-    if isinstance(encoding, BufferRef):
-        yield encoding, path or "values"
-    elif isinstance(encoding, tuple):
-        for number, part in enumerate(encoding):
-            yield from buffer_roles(part, f"{path}[{number}]")
-    elif is_dataclass(encoding):
-        for each in fields(encoding):
-            step = "" if each.name in ("buffer", "inner") else each.name
-            yield from buffer_roles(
-                getattr(encoding, each.name), ".".join(filter(None, (path, step)))
-            )
+    blobs = [column.name for column in columns if column.is_blob]
+    ranges = sorted(claimed + _name_gaps(file, gaps, blobs))
+    pages = [page for column in columns for page in column.pages]
+    return Inspection(str(file.version), file.num_rows, pages, ranges)
 
 
 # --- what the file claims -------------------------------------------------------------------------
 
 
-def _claims(file: DataFile) -> Iterator[NamedRange]:
-    names = _column_names(file)
-    for column, extent in zip(file.columns(), file.column_extents, strict=True):
-        name = names.get(column.index, f"#{column.index}")
-        yield _named(extent, "column metadata", f"{name}: {_count(len(column.pages), 'page')}")
-        yield from _column_claims(file, column, name)
-        yield from _page_claims(file, column, name)
+def _file_claims(file: DataFile) -> Iterator[NamedRange]:
     for number, extent in enumerate(file.global_buffers):
         detail = f"{number}: schema and number of rows" if number == 0 else str(number)
         yield _named(extent, "global buffer", detail)
@@ -128,32 +107,81 @@ def _claims(file: DataFile) -> Iterator[NamedRange]:
     )
 
 
-def _column_claims(file: DataFile, column: Column, name: str) -> Iterator[NamedRange]:
-    roles = dict(buffer_roles(_column_encoding(file, column)))
-    for number, extent in enumerate(column.buffers):
-        role = roles.get(BufferRef(number, "column"), "not named by the column's encoding")
-        yield _named(extent, "column buffer", f"{name}, buffer {number}: {role}")
-    if isinstance(column.encoding, Indirect):
-        yield _named(column.encoding.extent, "encoding", name)
+@dataclass(frozen=True, slots=True)
+class _InspectedColumn:
+    """A column; without ``column`` its metadata is damaged, and ``damage`` says how."""
+
+    name: str
+    extent: Extent
+    column: Column | None
+    damage: str
+    encoding: ColumnEncoding | None
+    pages: list[PageReport]
+
+    @classmethod
+    def of(cls, file: DataFile, index: int, name: str, chunks: bool) -> _InspectedColumn:
+        """Read the metadata of a column, and look at its pages."""
+        extent = file.column_extents[index]
+        encoding, damage = None, ""
+        try:
+            (column,) = run(file.read_columns([index]), file.source.read)
+        except LanceError as error:
+            return cls(name, extent, None, error.message, None, [])
+        try:
+            data = run(encoding_bytes(column.encoding), file.source.read)
+            encoding = column_encoding_or_values(data)
+        except LanceError as error:
+            damage = error.message
+        pages = [
+            explain_page(file, column, name, number, chunks=chunks)
+            for number in range(len(column.pages))
+        ]
+        return cls(name, extent, column, damage, encoding, pages)
+
+    @property
+    def is_blob(self) -> bool:
+        """Tell whether the values of the column lie outside its pages."""
+        return _is_blob(self.encoding) or any(page.is_blob for page in self.pages)
+
+    def claims(self) -> Iterator[NamedRange]:
+        """Yield the ranges that belong to the column."""
+        if self.column is None:
+            yield _named(self.extent, "column metadata", f"{self.name}: unreadable: {self.damage}")
+            return
+        pages = _count(len(self.pages), "page") + f", encoding unreadable: {self.damage}" * bool(
+            self.damage
+        )
+        yield _named(self.extent, "column metadata", f"{self.name}: {pages}")
+        roles = dict(buffer_roles(self.encoding))
+        for number, extent in enumerate(self.column.buffers):
+            role = roles.get(BufferRef(number, "column"), "not named by the column's encoding")
+            yield _named(extent, "column buffer", f"{self.name}, buffer {number}: {role}")
+        if isinstance(self.column.encoding, Indirect):
+            yield _named(self.column.encoding.extent, "encoding", self.name)
+        for report, page in zip(self.pages, self.column.pages, strict=True):
+            yield from _page_claims(report)
+            if isinstance(page.encoding, Indirect):
+                place = f"{self.name}, page {report.number}"
+                yield _named(page.encoding.extent, "encoding", place)
 
 
-def _page_claims(file: DataFile, column: Column, name: str) -> Iterator[NamedRange]:
-    for number, page in enumerate(column.pages):
-        encoding = _array_encoding(file, page.encoding)
-        roles = dict(buffer_roles(encoding))
-        summary = f"{'no encoding' if encoding is None else describe(encoding)}, {_count(page.rows, 'row')}"
-        for index, extent in enumerate(page.buffers):
-            role = roles.get(BufferRef(index), "not named by the page's encoding")
-            detail = f"{name}, page {number}, buffer {index}: {role} ({summary})"
-            yield _named(extent, "page buffer", detail)
-        if isinstance(page.encoding, Indirect):
-            yield _named(page.encoding.extent, "encoding", f"{name}, page {number}")
+def _page_claims(report: PageReport) -> Iterator[NamedRange]:
+    for index, part in enumerate(report.parts):
+        place = f"{report.column}, page {report.number}, buffer {index}"
+        detail = f"{place}: {part.detail}" if part.detail else place
+        yield _named(part.extent, part.kind, f"{detail} ({report.summary})")
 
 
-def _column_names(file: DataFile) -> dict[int, str]:
-    """Return the dotted name of the field that each column belongs to."""
-    names = {key: name for top in file.schema.fields for key, name in _field_names(top, "")}
-    return {column: names[key] for key, column in file.column_of.items() if key in names}
+def _columns(file: DataFile) -> Iterator[tuple[int, str]]:
+    """Yield each column with the dotted name of its field, or its number if there is none."""
+    names: dict[int, str] = {}
+    try:
+        known = {key: name for top in file.schema.fields for key, name in _field_names(top, "")}
+        names = {column: known[key] for key, column in file.column_of.items() if key in known}
+    except LanceError:
+        pass  # of a damaged schema
+    for index in range(file.num_columns):
+        yield index, names.get(index, f"#{index}")
 
 
 def _field_names(field: Field, above: str) -> Iterator[tuple[FieldId, str]]:
@@ -161,24 +189,6 @@ def _field_names(field: Field, above: str) -> Iterator[tuple[FieldId, str]]:
     yield field.id, name
     for child in field.children:
         yield from _field_names(child, name)
-
-
-def _encoding_bytes(file: DataFile, encoding: EncodingBytes) -> bytes | None:
-    if isinstance(encoding, Direct):
-        return encoding.data
-    if isinstance(encoding, Indirect):
-        data: bytes = file.source.read([encoding.extent])[0].to_pybytes()
-        return data
-    return None
-
-
-def _array_encoding(file: DataFile, encoding: EncodingBytes) -> ArrayEncoding | None:
-    data = _encoding_bytes(file, encoding)
-    return None if data is None else parse_array_encoding(data)
-
-
-def _column_encoding(file: DataFile, column: Column) -> ColumnEncoding:
-    return column_encoding_or_values(_encoding_bytes(file, column.encoding))
 
 
 def _named(extent: Extent, kind: str, detail: str) -> NamedRange:
@@ -203,14 +213,16 @@ def _gaps(claimed: list[NamedRange], size_bytes: int) -> Iterator[Extent]:
         yield Extent(done, size_bytes - done)
 
 
-def _name_gaps(file: DataFile, gaps: list[Extent]) -> list[NamedRange]:
+def _name_gaps(file: DataFile, gaps: list[Extent], blobs: list[str]) -> list[NamedRange]:
     short: list[ByteRequest] = [gap for gap in gaps if gap.size_bytes <= MAX_PADDING]
     contents = iter(file.source.read(short) if short else [])
-    other = "blob values" if _has_blobs(file) else "unclaimed"
     named = []
     for gap in gaps:
-        is_padding = gap.size_bytes <= MAX_PADDING and _is_uniform(next(contents))
-        named.append(_named(gap, "padding" if is_padding else other, ""))
+        if gap.size_bytes <= MAX_PADDING and _is_uniform(next(contents)):
+            named.append(_named(gap, "padding", ""))
+        else:
+            kind = "blob values" if blobs else "unclaimed"
+            named.append(_named(gap, kind, ", ".join(blobs)))
     return named
 
 
@@ -218,11 +230,7 @@ def _is_uniform(data: pa.Buffer) -> bool:
     return len(set(data.to_pybytes())) == 1
 
 
-def _has_blobs(file: DataFile) -> bool:
-    return any(_is_blob(_column_encoding(file, column)) for column in file.columns())
-
-
-def _is_blob(encoding: ColumnEncoding) -> bool:
+def _is_blob(encoding: ColumnEncoding | None) -> bool:
     if isinstance(encoding, ZoneIndex):
         return _is_blob(encoding.inner)
     return isinstance(encoding, Blob)

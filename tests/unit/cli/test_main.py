@@ -58,6 +58,28 @@ def test_inspect_ends_with_the_footer(table: str) -> None:
     assert f"{file.stat().st_size:,}" in shown
 
 
+def test_inspect_explains_the_pages_of_2_1(tmp_path: Path) -> None:
+    rows = pa.table({"id": range(3_000), "list": [[n] * (n % 3) for n in range(3_000)]})
+    pennon.write_dataset(rows, tmp_path / "t", data_storage_version="2.1")
+    file = next((tmp_path / "t" / "data").iterdir())
+    shown = run("inspect", str(file)).stdout
+    for part in (
+        "id, page 0: 3,000 rows, mini-block\n",
+        " in line)\n",
+        "list (empty) > item; ",
+        "repetition index ",
+        "column table",
+        "version 2.1, 3,000 rows, ",
+    ):
+        assert part in shown, part
+    pages = run("inspect", "--no-ranges", str(file)).stdout
+    assert "list.item, page 0" in pages
+    assert "column table  " not in pages
+    ranges = run("inspect", "--no-pages", "--no-chunks", str(file)).stdout
+    assert "    values " not in ranges
+    assert "headers and padding" not in ranges
+
+
 @pytest.mark.parametrize(
     "words",
     [

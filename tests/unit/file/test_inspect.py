@@ -10,10 +10,12 @@ import pyarrow as pa
 import pytest
 
 from pennon.encoding.v2_0.encodings import BufferRef, Flat, SomeNulls
-from pennon.file.inspect import NamedRange, describe, inspect_file
+from pennon.file.explain import describe
+from pennon.file.inspect import NamedRange, inspect_file, inspect_pages
 from pennon.file.writer import DataFileWriter
 from pennon.io import open_store
 from pennon.schema.arrow import schema_from_arrow
+from pennon.schema.version import V2_0, V2_1, FileVersion
 
 ROWS = 3_000
 
@@ -47,10 +49,11 @@ def every_kind() -> pa.Table:
     return pa.table(list(fields.values()), schema=pa.schema(list(fields)))
 
 
-def write_ours(table: pa.Table, folder: Path) -> str:
+def write_ours(table: pa.Table, folder: Path, version: FileVersion = V2_0) -> str:
     writer = DataFileWriter(
         open_store(folder).open_writer("ours.lance"),
         schema_from_arrow(table.schema),
+        version=version,
         data_cache_bytes=4_096,
     )
     for batch in table.to_batches(max_chunksize=1_000):
@@ -116,3 +119,58 @@ def test_buffers_are_named_by_column_and_by_use(ranges: list[NamedRange]) -> Non
 def test_an_encoding_on_one_line() -> None:
     encoding = SomeNulls(Flat(1, BufferRef(0)), Flat(64, BufferRef(1)))
     assert describe(encoding) == "SomeNulls(Flat(1), Flat(64))"
+
+
+def test_a_file_of_2_1_has_no_byte_without_an_owner(tmp_path: Path) -> None:
+    source = open_store(tmp_path).open(write_ours(every_kind(), tmp_path, V2_1))
+    found = inspect_file(source)
+    assert (found[0].start, found[-1].end) == (0, source.size_bytes)
+    assert all(before.end == after.start for before, after in pairwise(found))
+    assert {each.kind for each in found} == {
+        "chunk table",
+        "chunks",
+        "dictionary",
+        "repetition index",
+        "blob values",
+        "padding",
+        "global buffer",
+        "column metadata",
+        "column table",
+        "buffer table",
+        "footer",
+    }
+
+
+def test_the_metadata_of_one_column_is_damaged(tmp_path: Path) -> None:
+    """The others are explained all the same."""
+    path = tmp_path / write_ours(every_kind(), tmp_path, V2_1)
+    whole = inspect_file(open_store(tmp_path).open(path.name))
+    metadata = [each for each in whole if each.kind == "column metadata"]
+    data = bytearray(path.read_bytes())
+    data[metadata[1].start : metadata[1].end] = b"\xff" * metadata[1].size_bytes
+    path.write_bytes(data)
+    damaged = inspect_file(open_store(tmp_path).open(path.name))
+    (said,) = [each for each in damaged if "unreadable" in each.detail]
+    assert (said.start, said.end, said.kind) == (
+        metadata[1].start,
+        metadata[1].end,
+        "column metadata",
+    )
+    others = [each for each in whole if each.kind == "chunks" and "gaps" not in each.detail]
+    assert set(others) <= set(damaged)
+
+
+def test_the_chunks_of_a_page_are_damaged(tmp_path: Path) -> None:
+    path = tmp_path / write_ours(every_kind(), tmp_path, V2_1)
+    whole = inspect_pages(open_store(tmp_path).open(path.name))
+    number = [page.column for page in whole.pages].index("gaps")
+    table = whole.pages[number].parts[0].extent
+    data = bytearray(path.read_bytes())
+    data[table.position : table.end] = b"\xff" * table.size_bytes
+    path.write_bytes(data)
+    damaged = inspect_pages(open_store(tmp_path).open(path.name))
+    assert any("chunks unreadable: " in fact for fact in damaged.pages[number].facts)
+    assert damaged.pages[:number] == whole.pages[:number]
+    assert damaged.pages[number + 1 :] == whole.pages[number + 1 :]
+    unread = inspect_pages(open_store(tmp_path).open(path.name), chunks=False)
+    assert not any("unreadable" in fact for page in unread.pages for fact in page.facts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,3 +83,33 @@ class Rows:
         starts = np.maximum(self.starts[low:high], start) - start
         ends = np.minimum(self.ends[low:high], end) - start
         return Rows.ranges(starts, ends)
+
+    def split(self, borders: Int64Array) -> Iterator[tuple[int, Rows]]:
+        """Yield each part between two borders that holds rows, counted from its own begin.
+
+        ``borders`` rise from 0 and reach to the last row.
+        """
+        if len(borders) == 2 or not len(self.starts):
+            if self.count:
+                yield 0, self
+            return
+        low = max(int(borders.searchsorted(self.starts[0], side="right")) - 1, 0)
+        high = int(borders.searchsorted(self.end, side="left"))
+        if self.is_contiguous:
+            for number in range(low, high):
+                part = self.clip(int(borders[number]), int(borders[number + 1]))
+                if part.count:
+                    yield number, part
+            return
+        firsts = self.ends.searchsorted(borders[low:high], side="right").tolist()
+        lasts = self.starts.searchsorted(borders[low + 1 : high + 1], side="left").tolist()
+        for number, first, last in zip(range(low, high), firsts, lasts, strict=True):
+            if first >= last:
+                continue
+            begin, end = int(borders[number]), int(borders[number + 1])
+            starts, ends = self.starts[first:last] - begin, self.ends[first:last] - begin
+            starts[0] = max(starts[0], 0)
+            ends[-1] = min(ends[-1], end - begin)
+            part = Rows.ranges(starts, ends)
+            if part.count:
+                yield number, part

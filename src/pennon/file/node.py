@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps
@@ -69,13 +67,7 @@ def pages_of(node: Node, column: Column, rows: Rows) -> Iterator[tuple[int, Rows
     if rows.end > column.rows:
         message = f"rows up to {rows.end} are asked of column {column.index}, of {column.rows} rows"
         raise FormatError(message, where=node.place())
-    borders = column.first_rows
-    low = int(np.searchsorted(borders, rows.starts[0], side="right")) - 1
-    high = int(np.searchsorted(borders, rows.end, side="left"))
-    for number in range(low, high):
-        part = rows.clip(int(borders[number]), int(borders[number + 1]))
-        if part.count:
-            yield number, part
+    yield from rows.split(column.first_rows)
 
 
 def page_buffers(node: Node, column: Column, page: Page) -> PageBuffers:

@@ -7,16 +7,18 @@ themselves (unless it is remembered), one for the values; blobs take one more.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from pennon.encoding.block import VariableBlock
+from pennon.encoding.page import PageBuffers
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps, together
 from pennon.encoding.v2_1.blob_page import Blobs, blobs_of
+from pennon.encoding.v2_1.join import join_pages
 from pennon.encoding.v2_1.layouts import BlobPage, Layout
 from pennon.encoding.v2_1.page import PageValues
 from pennon.encoding.v2_1.pages import read_page
@@ -101,6 +103,8 @@ class _Leaf:
     stored: pa.DataType
     factor: int
     """How many rows of the column a row of the file is."""
+    opened: dict[int, _OpenPage] = field(default_factory=dict)
+    """The pages that were read before, by their numbers."""
 
     @classmethod
     def of(
@@ -114,30 +118,74 @@ class _Leaf:
 
 
 def _read_leaf(leaf: _Leaf, rows: Rows) -> Steps[list[pa.Array]]:
-    """Return the steps that read a column: one array of the whole path for each page touched."""
+    """Return the steps that read a column: arrays of the whole path.
+
+    There is one for each page touched, or, of single rows of pages that are alike, one for all.
+    """
     leaf.node.check_total(leaf.column)
     wanted = rows if leaf.factor == 1 else rows.scaled(leaf.factor)
-    pages = pages_of(leaf.node, leaf.column, wanted)
-    return together([_read_page(leaf, number, part) for number, part in pages])
+    parts = list(pages_of(leaf.node, leaf.column, wanted))
+    if len(parts) == 1 or rows.is_contiguous:
+        return (yield from together([_read_nested(leaf, *part) for part in parts]))
+    values = yield from together([_read_page(leaf, *part) for part in parts])
+    joined = join_pages(values) if values else None
+    if joined is None:
+        pairs = zip(values, parts, strict=True)
+        return [_nested(leaf, page, number, part.count) for page, (number, part) in pairs]
+    return [_nested(leaf, joined, parts[0][0], wanted.count)]
 
 
-def _read_page(leaf: _Leaf, number: int, rows: Rows) -> Steps[pa.Array]:
+def _read_nested(leaf: _Leaf, number: int, rows: Rows) -> Steps[pa.Array]:
     """Return the steps that read rows of one page."""
-    page = leaf.column.pages[number]
+    return _nested(leaf, (yield from _read_page(leaf, number, rows)), number, rows.count)
+
+
+def _nested(leaf: _Leaf, values: PageValues, number: int, rows: int) -> pa.Array:
     try:
-        layout = yield from _layout(page)
-        buffers = page_buffers(leaf.node, leaf.column, page)
-        slot = Slot(leaf.file.search_cache, (leaf.column.index, number))
-        values = yield from read_page(layout, buffers, rows, slot)
-        if isinstance(layout, BlobPage) and leaf.path[-1].logical_type != "struct":
-            blobs = blobs_of(values.values, layout.layers)
-            values = yield from _read_blobs(blobs, leaf.file.source.size_bytes)
+        return nest(values, leaf.path, leaf.stored, rows // leaf.factor)
+    except LanceError as error:
+        place = leaf.node.place(leaf.column.pages[number], number)
+        raise error.located(place) from error.__cause__
+
+
+def _read_page(leaf: _Leaf, number: int, rows: Rows) -> Steps[PageValues]:
+    """Return the steps that read the values of rows of one page."""
+    try:
+        page = leaf.opened.get(number)
+        if page is None:
+            page = leaf.opened[number] = yield from _open_page(leaf, number)
         if rows.count % leaf.factor:
             message = f"a page that ends within a fixed-size list of {leaf.factor} items"
             raise FormatError(message)
-        return nest(values, leaf.path, leaf.stored, rows.count // leaf.factor)
+        values = yield from read_page(page.layout, page.buffers, rows, page.slot)
+        if not page.has_blobs:
+            return values
+        blobs = blobs_of(values.values, page.layout.layers)
+        return (yield from _read_blobs(blobs, leaf.file.source.size_bytes))
     except LanceError as error:
-        raise error.located(leaf.node.place(page, number)) from error.__cause__
+        place = leaf.node.place(leaf.column.pages[number], number)
+        raise error.located(place) from error.__cause__
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenPage:
+    """A page whose layout is known."""
+
+    layout: Layout
+    buffers: PageBuffers
+    slot: Slot
+    has_blobs: bool
+
+
+def _open_page(leaf: _Leaf, number: int) -> Steps[_OpenPage]:
+    page = leaf.column.pages[number]
+    layout = yield from _layout(page)
+    return _OpenPage(
+        layout,
+        page_buffers(leaf.node, leaf.column, page),
+        Slot(leaf.file.search_cache, (leaf.column.index, number)),
+        isinstance(layout, BlobPage) and leaf.path[-1].logical_type != "struct",
+    )
 
 
 def _layout(page: Page) -> Steps[Layout]:

@@ -32,8 +32,7 @@ from pennon.encoding.v2_1.write.choose_fixed import choose_fixed
 from pennon.encoding.v2_1.write.choose_strings import (
     MOST_STRING_BYTES,
     choose_strings,
-    estimated_bytes,
-    find_table,
+    plan_strings,
     single_strings_of,
 )
 from pennon.encoding.v2_1.write.dictionary import find_items
@@ -122,17 +121,17 @@ def _dictionary_page(levels: Levels, leaf: DictionaryValues, wishes: Wishes) -> 
 
 def _string_page(levels: Levels, leaf: StringValues, wishes: Wishes) -> EncodedPage:
     """Return a page of byte strings, of any width with a dictionary."""
-    table = find_table(leaf, wishes)
+    plan = plan_strings(leaf, wishes)
     if wishes.structure != "fullzip":
-        coded = find_items(leaf, estimated_bytes(leaf, table), wishes)
+        coded = find_items(leaf, plan.estimated_bytes, wishes)
         page = None if coded is None else _dictionary_page(levels, coded, wishes)
         if page is not None:
             return page
     page = None
     widest = int((leaf.offsets[1:] - leaf.offsets[:-1]).max())
     if wishes.prefers_mini_block(widest) and widest <= MOST_STRING_BYTES:
-        page = mini_block_page(levels, choose_strings(leaf, table, wishes))
-    return page or full_zip_page(levels, single_strings_of(leaf, table, wishes))
+        page = mini_block_page(levels, choose_strings(leaf, plan.table, wishes))
+    return page or full_zip_page(levels, single_strings_of(leaf, plan.table, wishes))
 
 
 def _single(leaf: Values) -> Single:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from pennon.encoding.v2_1.encodings import BufferCompression
@@ -17,7 +18,8 @@ from pennon.encoding.v2_1.write.symbols import (
     TABLE_BYTES,
     SymbolTable,
     is_noise,
-    sample_ratio,
+    ratio_of,
+    sample_of,
     train,
 )
 from pennon.encoding.v2_1.write.wishes import Wishes
@@ -36,7 +38,7 @@ _ZSTD: Final = BufferCompression("zstd", 0)
 
 
 def choose_strings(values: StringValues, table: SymbolTable | None, wishes: Wishes) -> Chunked:
-    """Return the chunks of a page's byte strings; ``table`` is that of `find_table`."""
+    """Return the chunks of a page's byte strings; ``table`` is that of `plan_strings`."""
     if table is None:
         plain = chunk_strings(values)
         return plain if wishes.compression is None else compress_chunks(plain, wishes.compression)
@@ -77,23 +79,26 @@ def _compressed(values: StringValues, compression: BufferCompression) -> Single:
     return packed if len(packed.data) < values.size_bytes else plain
 
 
-def estimated_bytes(values: StringValues, table: SymbolTable | None) -> int:
-    """Return about how many bytes of a page the strings take, without a compression around."""
+@dataclass(frozen=True, slots=True)
+class StringPlan:
+    """The symbols to encode with, None if they would save nothing, and what to expect of that."""
+
+    table: SymbolTable | None
+    estimated_bytes: int
+    """About how many bytes of a page the strings take, without a compression around."""
+
+
+def plan_strings(values: StringValues, wishes: Wishes) -> StringPlan:
+    """Find out, with a sample of the strings, whether and with which symbols to encode them."""
     size = values.size_bytes + values.count * values.width
-    if table is None:
-        return size
-    saved = (1.0 - sample_ratio(values, table)) * values.size_bytes
-    return size - int(saved) + TABLE_BYTES
-
-
-def find_table(values: StringValues, wishes: Wishes) -> SymbolTable | None:
-    """Return the symbols to encode with, or None if they would save nothing."""
+    plain = StringPlan(None, size)
     if wishes.scheme == "none" or values.size_bytes == 0:
-        return None
-    if wishes.scheme == "fsst":
-        return train(values)
-    if values.size_bytes < FEWEST_BYTES or is_noise(values):
-        return None
-    table = train(values)
-    saved = (1.0 - sample_ratio(values, table)) * values.size_bytes
-    return table if saved > TABLE_BYTES else None
+        return plain
+    if values.size_bytes < FEWEST_BYTES and wishes.scheme != "fsst":
+        return plain
+    sample = sample_of(values)
+    if is_noise(sample) and wishes.scheme != "fsst":
+        return plain
+    table = train(sample)
+    saved = int((1.0 - ratio_of(sample, table)) * values.size_bytes) - TABLE_BYTES
+    return StringPlan(table, size - saved) if saved > 0 or wishes.scheme == "fsst" else plain

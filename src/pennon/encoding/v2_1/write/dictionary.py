@@ -16,7 +16,12 @@ FEWEST_VALUES: Final = 100
 DICTIONARY_BITS: Final = 128
 """The only fixed width that readers of 2.1 take in a dictionary that the type does not ask for."""
 
-_SAMPLE_VALUES: Final = 4096
+_SAMPLE_VALUES: Final = 16 * 1024
+_DOUBT: Final = 1.25
+"""How far an estimate may be beyond a limit, and still be worth a closer look."""
+
+_FIRST_VALUES: Final = 128 * 1024
+"""So many values are looked through before all are: if their items cost too much, all do."""
 
 
 def find_items(
@@ -28,16 +33,20 @@ def find_items(
     if isinstance(values, FixedValues) and values.bits != DICTIONARY_BITS:
         return None
     array = _arrow(values)
-    if not _promises(array, values.count):
+    width = 0 if isinstance(values, FixedValues) else values.width
+    limit = wishes.dict_size_ratio * plain_bytes
+    most_items = values.count // (wishes.dict_divisor or 1)
+    if not _promises(array, width, limit, most_items):
         return None
+    if values.count > _FIRST_VALUES:
+        first = array[:_FIRST_VALUES].dictionary_encode().dictionary
+        if len(first) > most_items or _item_bytes(first, width) > limit:
+            return None
     coded = array.dictionary_encode()
-    items = len(coded.dictionary)
-    if wishes.dict_divisor is not None and items > values.count // wishes.dict_divisor:
+    if len(coded.dictionary) > most_items:
         return None
     found = _from_arrow(coded, values)
-    if _size_bytes(found) >= wishes.dict_size_ratio * plain_bytes:
-        return None
-    return found
+    return found if _size_bytes(found) < limit else None
 
 
 def _arrow(values: FixedValues | StringValues) -> pa.Array:
@@ -48,11 +57,32 @@ def _arrow(values: FixedValues | StringValues) -> pa.Array:
     return pa.Array.from_buffers(pa.large_binary(), values.count, buffers)
 
 
-def _promises(array: pa.Array, count: int) -> bool:
-    """Tell whether some of the values, taken from all over, come again often enough."""
-    step = max(1, count // _SAMPLE_VALUES)
-    sample = array.take(pa.array(np.arange(0, count, step)))
-    return len(sample.unique()) < 0.9 * len(sample)
+def _promises(array: pa.Array, width: int, limit: float, most_items: int) -> bool:
+    """Tell whether some of the values, pairs of neighbours from all over, come again often enough.
+
+    How many items there are in all is estimated by Chao's rule from those that the sample has once
+    (f1) and twice (f2): those that it has, and f1 * f1 / 2 f2 more.
+    """
+    step = max(2, len(array) // _SAMPLE_VALUES * 2)
+    places = np.arange(0, len(array) - 1, step)
+    sample = array.take(pa.array(np.stack([places, places + 1], axis=1).reshape(-1)))
+    found = sample.value_counts()
+    counts = found.field("counts").to_numpy()
+    once, twice = int((counts == 1).sum()), int((counts == 2).sum())
+    items = min(len(found) + once * max(once - 1, 0) // (2 * twice + 2), len(array))
+    bytes_each = _item_bytes(found.field("values"), width) / max(len(found), 1)
+    index_bytes = len(array) * max(items - 1, 1).bit_length() / 8
+    likely = items * bytes_each + index_bytes
+    return items < _DOUBT * most_items and likely < _DOUBT * limit
+
+
+def _item_bytes(items: pa.Array, width: int) -> int:
+    """Return how many bytes items take in a dictionary."""
+    return int(
+        items.nbytes
+        if pa.types.is_fixed_size_binary(items.type)
+        else data_of(items).size + len(items) * width
+    )
 
 
 def _from_arrow(coded: pa.DictionaryArray, values: FixedValues | StringValues) -> DictionaryValues:

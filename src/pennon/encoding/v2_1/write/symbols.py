@@ -33,6 +33,7 @@ NOISE_BITS: Final = 7.6
 """Bits of information in a byte from which on the bytes count as noise."""
 
 _ROUNDS: Final = 5
+_MEASURED_STRINGS: Final = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,13 +51,12 @@ class SymbolTable:
         return parts.ljust(TABLE_BYTES, b"\0")
 
 
-def train(values: StringValues) -> SymbolTable:
-    """Return a table for strings like these."""
-    data, offsets = _sample(values)
+def train(sample: StringValues) -> SymbolTable:
+    """Return a table for strings like these, which should be a `sample_of` all of them."""
     table = SymbolTable(np.zeros(0, np.uint64), np.zeros(0, np.uint8))
     for number in range(_ROUNDS):
         least = 1 if number == 0 else 2
-        found = count_symbols(data, offsets, table.symbols, table.lengths, least)
+        found = count_symbols(sample.data, sample.offsets, table.symbols, table.lengths, least)
         table = _best(*found)
     return table
 
@@ -67,28 +67,34 @@ def encode_with(values: StringValues, table: SymbolTable) -> StringValues:
     return StringValues(ends, codes, values.width)
 
 
-def sample_ratio(values: StringValues, table: SymbolTable) -> float:
+def ratio_of(sample: StringValues, table: SymbolTable) -> float:
     """Return how large the codes of a sample are, where its bytes are 1."""
-    data, offsets = _sample(values)
-    if len(data) == 0:
+    if len(sample.data) == 0:
         return 1.0
-    codes, _ = encode_symbols(data, offsets, table.symbols, table.lengths)
-    return len(codes) / len(data)
+    return len(encode_with(sample, table).data) / len(sample.data)
 
 
-def _sample(values: StringValues) -> tuple[Bytes, Int64Array]:
+def sample_of(values: StringValues) -> StringValues:
     """Return pieces of every n-th string, as many as make `SAMPLE_BYTES`."""
-    lengths = np.diff(values.offsets)
-    capped = np.minimum(lengths, SAMPLE_STRING_BYTES)
-    step = max(1, int(capped.sum()) // SAMPLE_BYTES)
+    offsets = values.offsets
+    places = np.arange(0, values.count, max(1, values.count // _MEASURED_STRINGS))
+    capped = np.minimum(offsets[places + 1] - offsets[places], SAMPLE_STRING_BYTES)
+    step = max(1, int(capped.mean() * values.count) // SAMPLE_BYTES)
     # A stride would meet the same place of periodic data again and again; this one wanders.
-    groups = np.arange(0, len(lengths), step)
-    chosen = np.minimum(groups + groups // step * 7919 % step, len(lengths) - 1)
-    starts = values.offsets[chosen] + (lengths[chosen] - capped[chosen]) * (chosen % 7) // 7
+    groups = np.arange(0, values.count, step)
+    chosen = np.minimum(groups + groups // step * 7919 % step, values.count - 1)
+    return _pieces(values, chosen)
+
+
+def _pieces(values: StringValues, chosen: Int64Array) -> StringValues:
+    """Return some of the strings, of long ones a piece."""
+    lengths = values.offsets[chosen + 1] - values.offsets[chosen]
+    sizes = np.minimum(lengths, SAMPLE_STRING_BYTES)
+    starts = values.offsets[chosen] + (lengths - sizes) * (chosen % 7) // 7
     offsets = np.zeros(len(chosen) + 1, np.int64)
-    np.cumsum(capped[chosen], out=offsets[1:])
-    within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], capped[chosen])
-    return values.data[np.repeat(starts, capped[chosen]) + within], offsets
+    np.cumsum(sizes, out=offsets[1:])
+    places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
+    return StringValues(offsets, values.data[places], values.width)
 
 
 def _best(symbols: npt.NDArray[np.uint64], lengths: Int64Array, gains: Int64Array) -> SymbolTable:
@@ -121,9 +127,8 @@ def _first_of_alike(symbols: npt.NDArray[np.uint64], lengths: Int64Array) -> npt
     return first
 
 
-def is_noise(values: StringValues) -> bool:
-    """Tell whether the bytes of the strings are all about as frequent, so that no symbol will help."""
-    data, _ = _sample(values)
-    counts = np.bincount(data, minlength=256)
-    share = counts[counts > 0] / max(len(data), 1)
+def is_noise(sample: StringValues) -> bool:
+    """Tell whether the bytes of a sample are all about as frequent, so that no symbol will help."""
+    counts = np.bincount(sample.data, minlength=256)
+    share = counts[counts > 0] / max(len(sample.data), 1)
     return bool(-(share * np.log2(share)).sum() > NOISE_BITS)

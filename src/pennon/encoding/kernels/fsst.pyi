@@ -14,8 +14,8 @@ def decode_fsst(
     offsets: npt.NDArray[np.int32 | np.int64],
     symbols: npt.NDArray[np.uint64],
     lengths: Bytes,
-) -> tuple[Bytes, Int64Array]:
-    """Return the bytes of all strings and their rows + 1 offsets.
+) -> tuple[npt.NDArray[np.int32 | np.int64], Bytes]:
+    """Return the rows + 1 offsets of all strings (int32 if they are sure to fit) and their bytes.
 
     String i is the codes ``[offsets[i], offsets[i + 1])``.  A code c is the first ``lengths[c]``
     bytes of ``symbols[c]``, little endian; 255 is an escape, and the byte behind it stands for
@@ -23,4 +23,20 @@ def decode_fsst(
 
     Raises FormatError if offsets fall or leave the codes, a code has no symbol, a symbol is longer
     than 8 bytes, or a string ends in an escape.
+    """
+
+def decode_fsst_chunks(
+    data: Bytes,
+    starts: Int64Array,
+    sizes: Int64Array,
+    counts: Int64Array,
+    offset_width: int,
+    item_starts: Int64Array,
+    item_ends: Int64Array,
+    symbols: npt.NDArray[np.uint64],
+    lengths: Bytes,
+) -> tuple[npt.NDArray[np.int32 | np.int64], Bytes]:
+    """Return what `decode_fsst` does for strings of mini-block chunks.
+
+    The first seven arguments are those of `pennon.encoding.kernels.strings.pick_strings`.
     """

@@ -17,8 +17,8 @@ def pick_strings(
     offset_width: int,
     item_starts: Int64Array,
     item_ends: Int64Array,
-) -> tuple[Int64Array, Bytes]:
-    """Return offsets (from 0 on) and bytes of the items that are asked for.
+) -> tuple[npt.NDArray[np.int32 | np.int64], Bytes]:
+    """Return offsets (from 0 on, int32 if they fit) and bytes of the items that are asked for.
 
     Chunk i has ``counts[i]`` strings: counts[i] + 1 offsets of 4 or 8 bytes, which count from the
     begin of the chunk, then the bytes.  Items are numbered through all chunks, and

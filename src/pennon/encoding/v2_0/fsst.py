@@ -91,9 +91,6 @@ def _expand_block(block: Block, table: SymbolTable) -> Block:
         raise FormatError(message)
     dtype = np.dtype(f"i{block.offset_bits // 8}")
     offsets = np.frombuffer(block.offsets, dtype, block.rows + 1)
-    data, ends = expand(as_bytes(block.data), offsets, table.symbols, table.lengths)
-    if ends[-1] < 2**31:
-        return VariableBlock(
-            block.rows, 32, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(data)
-        )
-    return VariableBlock(block.rows, 64, pa.py_buffer(ends), pa.py_buffer(data))
+    ends, data = expand(as_bytes(block.data), offsets, table.symbols, table.lengths)
+    bits = 8 * ends.itemsize
+    return VariableBlock(block.rows, bits, pa.py_buffer(ends), pa.py_buffer(data))

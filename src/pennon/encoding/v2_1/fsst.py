@@ -10,18 +10,34 @@ import numpy as np
 
 from pennon.encoding.block import Block, VariableBlock
 from pennon.encoding.kernels.fsst import decode_fsst as expand
+from pennon.encoding.kernels.fsst import decode_fsst_chunks as expand_chunks
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_0.fsst import parse_symbol_table
 from pennon.encoding.v2_1.chunks import Chunks, as_bytes
 from pennon.encoding.v2_1.dispatch import Codecs
-from pennon.encoding.v2_1.encodings import Fsst
-from pennon.encoding.v2_1.variable import string_block
+from pennon.encoding.v2_1.encodings import Fsst, Variable
+from pennon.encoding.v2_1.variable import offset_bits, string_block
 from pennon.errors import FormatError
 
 
 def decode_fsst(encoding: Fsst, chunks: Chunks, items: Rows, codecs: Codecs) -> Block:
-    """Return the byte strings ``items`` of mini-block chunks."""
-    return _expand(encoding, codecs.decode_chunks(encoding.values, chunks, items))
+    """Return the byte strings ``items`` of mini-block chunks, as a rule straight out of them."""
+    table = parse_symbol_table(encoding.symbol_table)
+    if table is None or not isinstance(encoding.values, Variable):
+        return _expand(encoding, codecs.decode_chunks(encoding.values, chunks, items))
+    width, buffer = offset_bits(encoding.values) // 8, chunks.only()
+    ends, data = expand_chunks(
+        buffer.data,
+        buffer.starts,
+        buffer.sizes,
+        chunks.counts,
+        width,
+        items.starts,
+        items.ends,
+        table.symbols,
+        table.lengths,
+    )
+    return string_block(ends, data)
 
 
 def decode_fsst_values(encoding: Fsst, stored: Block, codecs: Codecs) -> Block:
@@ -39,5 +55,5 @@ def _expand(encoding: Fsst, codes: Block) -> Block:
         return codes
     dtype = np.dtype(f"i{codes.offset_bits // 8}")
     offsets = np.frombuffer(codes.offsets, dtype, codes.rows + 1)
-    data, ends = expand(as_bytes(codes.data), offsets, table.symbols, table.lengths)
+    ends, data = expand(as_bytes(codes.data), offsets, table.symbols, table.lengths)
     return string_block(ends, data)

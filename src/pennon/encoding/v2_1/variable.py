@@ -52,8 +52,10 @@ def decode_variable(encoding: Variable, chunks: Chunks, items: Rows, _codecs: Co
 
 
 def string_block(offsets: np.ndarray, data: Bytes) -> VariableBlock:
-    """Return a block of byte strings, its offsets narrowed if they are few bytes."""
+    """Return a block of byte strings; offsets of 64 bits are narrowed if they are few bytes."""
     rows = len(offsets) - 1
+    if offsets.itemsize == 4:
+        return VariableBlock(rows, 32, pa.py_buffer(offsets), pa.py_buffer(data))
     if offsets[-1] < 1 << 31:
         narrow = room(rows + 1, np.int32)
         narrow[:] = offsets

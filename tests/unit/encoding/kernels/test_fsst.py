@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pennon.encoding.kernels.fsst import decode_fsst
+from pennon.encoding.kernels.fsst import decode_fsst, decode_fsst_chunks
 from pennon.errors import FormatError
 
 SYMBOLS = [b"a", b"the ", b"12345678", b"\x00\xff"]
@@ -49,10 +49,69 @@ def test_strings_decode_as_the_twin_says(dtype: Any) -> None:
     chance = random.Random(5)
     for _ in range(50):
         strings = [random_codes(chance) for _ in range(chance.randint(0, 20))]
-        data, offsets = decode(strings, dtype)
+        offsets, data = decode(strings, dtype)
         found = [data[a:b].tobytes() for a, b in pairwise(offsets)]
         assert found == [slow_decode(codes) for codes in strings]
         assert len(data) == offsets[-1]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_strings_of_chunks_decode_as_the_twin_says(seed: int) -> None:
+    """Strings of few codes and of many, with many escapes and without, some of all items."""
+    chance = random.Random(seed)
+    width, most = chance.choice([4, 8]), chance.choice([0, 3, 9, 40])
+    lists = [
+        [plain_or_random_codes(chance, most) for _ in range(chance.randint(0, 40))]
+        for _ in range(chance.randint(1, 6))
+    ]
+    every = [slow_decode(codes) for strings in lists for codes in strings]
+    cuts = sorted(chance.choices(range(len(every) + 1), k=chance.choice([2, 4, 8])))
+    cuts = [0, len(every)] if seed % 3 == 0 else cuts
+    chunks = [chunk_of(strings, width) for strings in lists]
+    ends = np.cumsum([0, *map(len, chunks)])
+    found, data = decode_fsst_chunks(
+        np.frombuffer(b"".join(chunks), np.uint8),
+        ends[:-1],
+        np.diff(ends),
+        np.array([len(strings) for strings in lists]),
+        width,
+        np.array(cuts[0::2]),
+        np.array(cuts[1::2]),
+        *table(),
+    )
+    wanted = [s for a, b in zip(cuts[0::2], cuts[1::2], strict=True) for s in every[a:b]]
+    assert found.tolist() == np.cumsum([0, *map(len, wanted)]).tolist()
+    assert data.tobytes() == b"".join(wanted)
+
+
+def plain_or_random_codes(chance: random.Random, most: int) -> bytes:
+    count = chance.randint(0, most)
+    if chance.random() < 0.5:
+        return bytes(chance.randrange(4) for _ in range(count))
+    return b"".join(random_codes(chance) for _ in range(count // 4))
+
+
+def chunk_of(strings: list[bytes], width: int) -> bytes:
+    ends = np.cumsum([width * (len(strings) + 1), *map(len, strings)])
+    return ends.astype(f"<u{width}").tobytes() + b"".join(strings)
+
+
+@pytest.mark.parametrize(
+    ("codes", "offsets"),
+    [
+        (b"\x00\x04", [12, 13, 14]),  # no such symbol
+        (b"\x00\xff", [12, 13, 14]),  # an escape at the end
+        (b"\xff\x01", [12, 13, 14]),  # an escape across two strings
+        (b"\x00\x01", [12, 14, 13]),
+        (b"\x00\x01", [12, 13, 99]),
+    ],
+)
+def test_bad_chunks_are_format_errors(codes: bytes, offsets: list[int]) -> None:
+    data = np.frombuffer(np.array(offsets, "<u4").tobytes() + codes, np.uint8)
+    numbers = [np.array([number]) for number in (0, len(data), 2, 0, 2)]
+    starts, sizes, counts, first, last = numbers
+    with pytest.raises(FormatError):
+        decode_fsst_chunks(data, starts, sizes, counts, 4, first, last, *table())
 
 
 @pytest.mark.parametrize("codes", [b"\x04", b"\xfe", b"\xff", b"\x00\xff", b"\xff\x01\xff"])

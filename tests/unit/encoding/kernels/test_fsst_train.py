@@ -88,7 +88,7 @@ def test_trained_codes_decode_to_the_strings(count: int) -> None:
     coded = encode_with(made, found)
     parsed = parse_symbol_table(found.serialize())
     assert parsed is not None
-    data, ends = decode_fsst(coded.data, coded.offsets, parsed.symbols, parsed.lengths)
+    ends, data = decode_fsst(coded.data, coded.offsets, parsed.symbols, parsed.lengths)
     assert data.tobytes() == b"".join(values)
     assert ends.tolist() == made.offsets.tolist()
     assert len(found.serialize()) == 2312

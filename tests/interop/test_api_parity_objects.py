@@ -183,6 +183,7 @@ SAME_ARGUMENTS = [
     "Transaction.__init__",
     "LanceOperation.Append.__init__",
     "LanceOperation.Overwrite.__init__",
+    "Session",
     "fragment.write_fragments",
     "fragment.DataFile.__init__",
     "fragment.DeletionFile.from_json",
@@ -243,3 +244,47 @@ def test_names_to_come_are_absent_attributes(tmp_path: Path) -> None:
         table.dleete  # noqa: B018
     assert pennon.__version__
     assert pennon.file.stable_version() == "2.1"
+
+
+def _shared(module: Any, folder: Path) -> list[object]:
+    """Return what sessions of a module do."""
+    data = pa.table({"a": range(1_000)})
+    first = module.write_dataset(data, str(folder), max_rows_per_file=250)
+    session = first.session()
+    before = session.size_bytes()
+    found: list[object] = [first.to_table() == data, session.size_bytes() > before]
+    second = module.dataset(str(folder), session=session)
+    found += [second.session().is_same_as(session), session.is_same_as(module.Session())]
+    found += [second.to_table() == data, second.session().size_bytes() == session.size_bytes()]
+    appended = module.write_dataset(data, second, mode="append")
+    found += [
+        view.session().is_same_as(session) for view in (appended, appended.checkout_version(1))
+    ]
+    alone = [module.dataset(str(folder)), pickle.loads(pickle.dumps(first))]
+    found += [view.session().is_same_as(session) for view in alone]
+    bare = module.dataset(str(folder), index_cache_size_bytes=0, metadata_cache_size_bytes=0)
+    bare.to_table()
+    found += [bare.session().size_bytes() < session.size_bytes()]
+    kept = module.dataset(str(folder), session=session, metadata_cache_size_bytes=0)
+    found += [kept.session().is_same_as(session)]
+    return [*found, repr(module.Session(1, 2))]
+
+
+def test_sessions(tmp_path: Path) -> None:
+    theirs, ours = (_shared(module, tmp_path / module.__name__) for module in MODULES)
+    assert ours[:-1] == theirs[:-1]
+    assert (
+        ours[-1] == theirs[-1] == "Session(index_cache_size_bytes=0, metadata_cache_size_bytes=0)"
+    )
+
+
+def test_what_is_no_session_is_refused(tmp_path: Path) -> None:
+    for module in MODULES:
+        _write(module, NESTED, tmp_path / module.__name__)
+        for wrong in (1, "x"):
+            with pytest.raises(TypeError):
+                module.dataset(str(tmp_path / module.__name__), session=wrong)
+        with pytest.raises(TypeError):
+            module.Session("many")
+        with pytest.raises(TypeError):
+            module.Session().is_same_as(3)

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.encoding.block import Block, VariableBlock
+from pennon.encoding.kernels.lz4 import inflate_blocks
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_0.inflate import MAX_INFLATED, inflate
 from pennon.encoding.v2_1.chunks import Bytes, ChunkBuffers, Chunks, as_bytes
@@ -31,7 +32,9 @@ MOST_BYTES: Final = 4096 * MIB
 """What the compressed parts of one page may grow to together."""
 
 ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
+MAX_LZ4_RATIO: Final = 255
 _PREFIX_BYTES: Final = 8
+_LZ4_PREFIX_BYTES: Final = 4
 _MANY_PARTS: Final = 4
 
 
@@ -60,11 +63,14 @@ def decode_general_values(encoding: General, stored: Block, codecs: Codecs) -> B
 
 def _inflated(encoding: General, chunks: Chunks) -> Chunks:
     buffer = chunks.first()
-    sizes = None
-    if encoding.compression.scheme == "zstd" and len(buffer.sizes) >= _MANY_PARTS:
+    scheme, sizes, joined = encoding.compression.scheme, None, None
+    if scheme == "zstd" and len(buffer.sizes) >= _MANY_PARTS:
         sizes = _sizes_in_front(buffer)
-    if sizes is not None:
-        joined = _inflate_stream(buffer, int(sizes.sum()))
+        joined = None if sizes is None else _inflate_stream(buffer, int(sizes.sum()))
+    elif scheme == "lz4":
+        sizes = _lz4_sizes(buffer)
+        joined = _inflate_lz4(buffer, sizes)
+    if sizes is not None and joined is not None:
         first = ChunkBuffers(joined, np.cumsum(sizes) - sizes, sizes)
         return replace(chunks, buffers=(first, *chunks.buffers[1:]))
     parts = (buffer_of(buffer, number) for number in range(len(buffer.starts)))
@@ -87,6 +93,26 @@ def _sizes_in_front(buffer: ChunkBuffers) -> Int64Array | None:
         message = f"the compressed chunks of a page grow to {sizes.sum()} bytes"
         raise TooLargeError(message)
     return sizes.astype(np.int64)
+
+
+def _lz4_sizes(buffer: ChunkBuffers) -> Int64Array:
+    """Return what each chunk says that it grows to.  Raises FormatError if it cannot."""
+    if (buffer.sizes < _LZ4_PREFIX_BYTES).any():
+        message = f"lz4 chunk of {buffer.sizes.min()} bytes has no size in front"
+        raise FormatError(message)
+    prefixes = buffer.data[buffer.starts[:, np.newaxis] + np.arange(_LZ4_PREFIX_BYTES)]
+    sizes = np.ascontiguousarray(prefixes).view("<u4").reshape(-1).astype(np.int64)
+    if (sizes > buffer.sizes * MAX_LZ4_RATIO).any() or int(sizes.sum()) > MOST_BYTES:
+        message = f"lz4 chunks of {buffer.sizes.sum()} bytes claim to grow to {sizes.sum()}"
+        raise TooLargeError(message)
+    return sizes
+
+
+def _inflate_lz4(buffer: ChunkBuffers, sizes: Int64Array) -> Bytes:
+    target = room(int(sizes.sum()), np.uint8)
+    starts, ends = buffer.starts + _LZ4_PREFIX_BYTES, buffer.starts + buffer.sizes
+    inflate_blocks(buffer.data, starts, ends, sizes, target)
+    return target
 
 
 def _inflate_stream(buffer: ChunkBuffers, size: int) -> Bytes:

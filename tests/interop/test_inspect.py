@@ -95,8 +95,8 @@ def test_whole_files(version: str, rows: int, tmp_path: Path) -> None:
     assert found.rows == rows
     kinds = {each.kind for each in found.ranges}
     assert {"global buffer", "column metadata", "column table", "buffer table", "footer"} <= kinds
-    if rows > 1:
-        assert "blob values" in kinds
+    if rows:
+        assert {each.detail for each in found.ranges if each.kind == "blob values"} == {"blob"}
         assert ("chunk table" in kinds) == (version != "2.0")
 
 
@@ -115,6 +115,8 @@ def test_what_a_page_says(tmp_path: Path) -> None:
     assert "control words of 0 + 1 bits" in said
     assert "control words 2,049, sizes and values" in said
     assert "repetition index" in said
+    _, said = inspected(tmp_path, write(tmp_path, forced("blobs"), "2.1"))
+    assert f"{ROWS - len(range(1, ROWS, 5)) - len(range(2, ROWS, 5)):,} values of " in said
     _, said = inspected(tmp_path, write(tmp_path, forced("all NULL"), "2.1"))
     assert "all NULL" in said
     _, said = inspected(tmp_path, write(tmp_path, forced("one number"), "2.2"))

@@ -32,7 +32,8 @@ class Part:
 class PageReport:
     """What is known of a page.
 
-    ``encodings`` are (what, how) pairs; an unreadable page has one that says why.
+    ``encodings`` are (what, how) pairs; an unreadable page has one that says why.  ``blobs`` are the
+    stretches of the file that values outside the page lie in, None if nobody looked.
     """
 
     column: str
@@ -43,6 +44,7 @@ class PageReport:
     facts: tuple[str, ...]
     parts: tuple[Part, ...]
     is_blob: bool = False
+    blobs: tuple[Extent, ...] | None = None
 
     @property
     def summary(self) -> str:
@@ -153,7 +155,9 @@ def _explain_layout(
     )
     is_blob = isinstance(layout, BlobPage)
     facts = (*facts, *found.facts)
-    return PageReport(name, number, page.rows, sketch.layout, encodings, facts, parts, is_blob)
+    return PageReport(
+        name, number, page.rows, sketch.layout, encodings, facts, parts, is_blob, found.blobs
+    )
 
 
 _Explain = Callable[[DataFile, Column, str, int, bytes, bool], PageReport]

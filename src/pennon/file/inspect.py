@@ -11,7 +11,8 @@ A small file of one column, as `inspect_file` lists it::
     492..532    footer            version 2.1
 
 What no part of the file claims is padding if it is short and of one byte value, the values of blob
-columns if the file has such columns, and unclaimed otherwise.
+columns where their descriptions say so (in files of 2.0: if there are such columns), and unclaimed
+otherwise.
 
 Damage behind the footer and its tables does not raise; what it hides is named as unreadable.
 """
@@ -84,8 +85,7 @@ def inspect_pages(source: ObjectReader, *, chunks: bool = True) -> Inspection:
     columns = [_InspectedColumn.of(file, index, name, chunks) for index, name in _columns(file)]
     claimed = sorted([*_file_claims(file), *(each for c in columns for each in c.claims())])
     gaps = list(_gaps(claimed, source.size_bytes))
-    blobs = [column.name for column in columns if column.is_blob]
-    ranges = sorted(claimed + _name_gaps(file, gaps, blobs))
+    ranges = sorted(claimed + _name_gaps(file, gaps, [each for each in columns if each.is_blob]))
     pages = [page for column in columns for page in column.pages]
     return Inspection(str(file.version), file.num_rows, pages, ranges)
 
@@ -142,6 +142,14 @@ class _InspectedColumn:
     def is_blob(self) -> bool:
         """Tell whether the values of the column lie outside its pages."""
         return _is_blob(self.encoding) or any(page.is_blob for page in self.pages)
+
+    def has_blobs_in(self, gap: Extent) -> bool:
+        """Tell whether values lie, or may lie, in a part of the file that no page claims."""
+        found = [page.blobs for page in self.pages if page.is_blob]
+        if not found or None in found:
+            return self.is_blob
+        stretches = (stretch for blobs in found for stretch in blobs or ())
+        return any(each.position < gap.end and gap.position < each.end for each in stretches)
 
     def claims(self) -> Iterator[NamedRange]:
         """Yield the ranges that belong to the column."""
@@ -213,7 +221,9 @@ def _gaps(claimed: list[NamedRange], size_bytes: int) -> Iterator[Extent]:
         yield Extent(done, size_bytes - done)
 
 
-def _name_gaps(file: DataFile, gaps: list[Extent], blobs: list[str]) -> list[NamedRange]:
+def _name_gaps(
+    file: DataFile, gaps: list[Extent], blobs: list[_InspectedColumn]
+) -> list[NamedRange]:
     short: list[ByteRequest] = [gap for gap in gaps if gap.size_bytes <= MAX_PADDING]
     contents = iter(file.source.read(short) if short else [])
     named = []
@@ -221,8 +231,9 @@ def _name_gaps(file: DataFile, gaps: list[Extent], blobs: list[str]) -> list[Nam
         if gap.size_bytes <= MAX_PADDING and _is_uniform(next(contents)):
             named.append(_named(gap, "padding", ""))
         else:
-            kind = "blob values" if blobs else "unclaimed"
-            named.append(_named(gap, kind, ", ".join(blobs)))
+            owners = [column.name for column in blobs if column.has_blobs_in(gap)]
+            kind = "blob values" if owners else "unclaimed"
+            named.append(_named(gap, kind, ", ".join(owners)))
     return named
 
 

@@ -174,3 +174,23 @@ def test_the_chunks_of_a_page_are_damaged(tmp_path: Path) -> None:
     assert damaged.pages[number + 1 :] == whole.pages[number + 1 :]
     unread = inspect_pages(open_store(tmp_path).open(path.name), chunks=False)
     assert not any("unreadable" in fact for page in unread.pages for fact in page.facts)
+
+
+def test_a_gap_that_no_blob_lies_in_is_unclaimed(tmp_path: Path) -> None:
+    """One column's pages are hidden, so that nothing claims what they have."""
+    path = tmp_path / write_ours(every_kind(), tmp_path, V2_1)
+    whole = inspect_file(open_store(tmp_path).open(path.name))
+    (metadata,) = [
+        each for each in whole if each.kind == "column metadata" and each.detail.startswith("word:")
+    ]
+    data = bytearray(path.read_bytes())
+    data[metadata.start : metadata.end] = b"\xff" * metadata.size_bytes
+    path.write_bytes(data)
+    hidden = [each for each in whole if each.kind == "chunks" and each.detail.startswith("word,")]
+    damaged = inspect_file(open_store(tmp_path).open(path.name))
+    for chunks in hidden:
+        (found,) = [each for each in damaged if each.start <= chunks.start < each.end]
+        assert (found.kind, found.detail) == ("unclaimed", "")
+    assert {each for each in damaged if each.kind == "blob values"} == {
+        each for each in whole if each.kind == "blob values"
+    }

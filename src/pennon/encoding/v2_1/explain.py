@@ -9,14 +9,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from pennon.encoding.kernels.miniblocks import split_chunks
 from pennon.encoding.page import PageBuffers
+from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps
 from pennon.encoding.v2_1 import encodings as e
+from pennon.encoding.v2_1.blob_page import blobs_of
 from pennon.encoding.v2_1.chunk_index import ChunkIndex, parse_chunk_index
 from pennon.encoding.v2_1.chunks import Bytes, ChunkBuffers, as_bytes
 from pennon.encoding.v2_1.layouts import (
@@ -29,7 +33,16 @@ from pennon.encoding.v2_1.layouts import (
     MiniBlock,
     max_repetition,
 )
+from pennon.encoding.v2_1.pages import read_page
+from pennon.encoding.v2_1.search_cache import SearchCache, Slot
 from pennon.ranges import Extent, Int64Array
+
+CLOSE_BYTES: Final = 4096
+"""Blobs with no more than this between them are one stretch of the file."""
+MOST_BLOBS: Final = 1 << 20
+"""Of more in one page nobody looks where they are; writers put 8 MiB of descriptions into one."""
+
+UInt64Array: TypeAlias = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +60,15 @@ class PageSketch:
 
 @dataclass(frozen=True, slots=True)
 class PageMeasures:
-    """What the chunks say: facts, the bytes of their parts, and how the values are packed."""
+    """What the chunks say: facts, the bytes of their parts, and how the values are packed.
+
+    ``blobs`` are the stretches of the file that the values of a blob page lie in.
+    """
 
     facts: tuple[str, ...] = ()
     parts: tuple[tuple[str, int], ...] = ()
     values: str | None = None
+    blobs: tuple[Extent, ...] | None = None
 
 
 def sketch_page(layout: Layout, page: PageBuffers) -> PageSketch:
@@ -198,7 +215,8 @@ def measure_page(layout: Layout, page: PageBuffers) -> Steps[PageMeasures]:
     Raises FormatError if they are damaged.
     """
     if isinstance(layout, BlobPage):
-        return (yield from measure_page(layout.inner, page))
+        inner = yield from measure_page(layout.inner, page)
+        return (yield from _measure_blobs(layout, page, inner))
     if isinstance(layout, FullZip):
         return _measure_words(layout, page)
     if not isinstance(layout, MiniBlock):
@@ -210,6 +228,34 @@ def measure_page(layout: Layout, page: PageBuffers) -> Steps[PageMeasures]:
     words, data, *rest = map(as_bytes, answers)
     index = parse_chunk_index(layout, page.rows, words, len(data), rest[0] if rest else None)
     return _measure_chunks(layout, index, data)
+
+
+def _measure_blobs(layout: BlobPage, page: PageBuffers, inner: PageMeasures) -> Steps[PageMeasures]:
+    if page.rows > MOST_BLOBS:
+        return inner
+    whole = Rows.between(0, page.rows)
+    described = yield from read_page(layout.inner, page, whole, Slot(SearchCache(), 0))
+    blobs = blobs_of(described.values, layout.layers)
+    filled = blobs.sizes > 0
+    starts, sizes = blobs.positions[filled], blobs.sizes[filled]
+    total = sum(sizes.tolist())
+    fact = f"{len(sizes):,} values of {total:,} bytes elsewhere in the file"
+    return replace(inner, facts=(*inner.facts, fact), blobs=tuple(_stretches(starts, sizes)))
+
+
+def _stretches(starts: UInt64Array, sizes: UInt64Array) -> Iterator[Extent]:
+    """Yield what ranges cover, those that lie close as one."""
+    order = np.argsort(starts)
+    begin = end = -1
+    for start, size in zip(starts[order].tolist(), sizes[order].tolist(), strict=True):
+        if begin >= 0 and start <= end + CLOSE_BYTES:
+            end = max(end, start + size)
+            continue
+        if begin >= 0:
+            yield Extent(begin, end - begin)
+        begin, end = start, start + size
+    if begin >= 0:
+        yield Extent(begin, end - begin)
 
 
 def _measure_words(layout: FullZip, page: PageBuffers) -> PageMeasures:

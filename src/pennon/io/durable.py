@@ -1,8 +1,11 @@
 """Local writes that are all there or not there, also after a power cut.
 
-The order is always: temporary name, bytes, fsync of the file, the final name, fsync of the folder.
-A torn file never stands at a final name; what a crash leaves is a ``.tmp_...`` file, which readers
-ignore and clean-up removes.
+The order is: temporary name, bytes, fsync of the file, the final name, fsync of the folder.  A file that
+replaces none has its name before the fsyncs, which then run side by side: its name is of use to nobody
+before `DurableWriter.close` returns.  A manifest always comes last and in the strict order.  A torn file
+never stands at the final name of another; what a crash leaves is a ``.tmp_...`` file, which readers
+ignore and clean-up removes.  Where a folder was made on the way, the one above it is synced on another
+thread meanwhile: syncs of one disk wait for the same journal, so several at once take as long as one.
 """
 
 from __future__ import annotations
@@ -10,15 +13,21 @@ from __future__ import annotations
 import contextlib
 import os
 import uuid
+from collections.abc import Iterable
+from concurrent.futures import Future
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
 import pyarrow as pa
 
 from pennon.io.oserrors import os_errors
-from pennon.units import KIB
+from pennon.threads import pool
+from pennon.units import KIB, MIB
 
 _PENDING_BYTES = 256 * KIB
+_SYNC_BYTES = 16 * MIB
+"""After so many bytes, a file is synced while more is written: the last sync has little left to do."""
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -41,28 +50,53 @@ def sync_folder(folder: str) -> None:
         os.close(fd)
 
 
-def ensure_folder(folder: str) -> None:
-    """Create ``folder`` and those above it that are missing, durably."""
+@dataclass(frozen=True, slots=True)
+class FolderSync:
+    """A sync of a folder that another thread has begun, unless the pool is busy."""
+
+    folder: str
+    done: Future[None]
+
+    @classmethod
+    def begin(cls, folder: str) -> Self:
+        """Begin to make the names in ``folder`` durable."""
+        return cls(folder, pool().submit(sync_folder, folder))
+
+    def end(self) -> None:
+        """Wait for it, or do it if nobody has begun."""
+        if self.done.cancel():
+            sync_folder(self.folder)
+        else:
+            self.done.result()
+
+
+def sync_file(fd: int, above: Iterable[FolderSync]) -> None:
+    """Make a file's bytes durable, and the folders above it that were made for it."""
+    os.fsync(fd)
+    for sync in above:
+        sync.end()
+
+
+def ensure_folder(folder: str) -> list[FolderSync]:
+    """Create ``folder`` and those above it that are missing; return what makes them durable."""
     try:
         os.mkdir(folder)
     except FileExistsError:
-        return
+        return []
     except FileNotFoundError:
-        ensure_folder(os.path.dirname(folder))
-        ensure_folder(folder)
-        return
-    sync_folder(os.path.dirname(folder))
+        return [*ensure_folder(os.path.dirname(folder)), *ensure_folder(folder)]
+    return [FolderSync.begin(os.path.dirname(folder))]
 
 
-def open_temporary(final: str) -> tuple[int, str]:
-    """Create an empty file beside ``final``; returns its descriptor and its name."""
+def open_temporary(final: str) -> tuple[int, str, list[FolderSync]]:
+    """Create an empty file beside ``final``; returns its descriptor, its name, and `sync_file`'s rest."""
     folder, name = os.path.split(final)
     temporary = os.path.join(folder, f".tmp_{name[:40]}_{uuid.uuid4().hex}")
     try:
-        return os.open(temporary, _NEW_FILE, 0o666), temporary
+        return os.open(temporary, _NEW_FILE, 0o666), temporary, []
     except FileNotFoundError:
-        ensure_folder(folder)
-        return os.open(temporary, _NEW_FILE, 0o666), temporary
+        above = ensure_folder(folder)
+        return os.open(temporary, _NEW_FILE, 0o666), temporary, above
 
 
 def link_new(temporary: str, final: str) -> None:
@@ -94,7 +128,9 @@ class DurableWriter:
         self._pending = bytearray()
         self._size = 0
         with os_errors("create", path):
-            self._fd, self._temporary = open_temporary(final)
+            self._fd, self._temporary, self._above = open_temporary(final)
+        self._unsynced = 0
+        self._sync: Future[None] | None = None
 
     def write(self, data: pa.Buffer | bytes | memoryview) -> None:
         """Append bytes; small pieces are gathered, large ones go straight to the file."""
@@ -106,6 +142,9 @@ class DurableWriter:
         with os_errors("write", self._path):
             self._flush()
             write_all(self._fd, view)
+            self._unsynced += len(view)
+            if self._unsynced > _SYNC_BYTES:
+                self._sync_meanwhile()
 
     def tell(self) -> int:
         """Return how many bytes were written so far."""
@@ -118,10 +157,11 @@ class DurableWriter:
         try:
             with os_errors("finish", self._path):
                 self._flush()
-                os.fsync(self._fd)
-                self._close_fd()
-                os.replace(self._temporary, self._final)
-                sync_folder(os.path.dirname(self._final))
+                self._end_sync()
+                if os.path.lexists(self._final):
+                    self._replace()
+                else:
+                    self._name_anew()
         except BaseException:
             self.abort()
             raise
@@ -129,13 +169,42 @@ class DurableWriter:
     def abort(self) -> None:
         """Remove what was written."""
         if self._fd >= 0:
+            with contextlib.suppress(OSError):
+                self._end_sync()
             self._close_fd()
         discard(self._temporary)
+
+    def _replace(self) -> None:
+        """Take the place of another file, which is there until ours is durable."""
+        sync_file(self._fd, self._above)
+        self._close_fd()
+        os.replace(self._temporary, self._final)
+        sync_folder(os.path.dirname(self._final))
+
+    def _name_anew(self) -> None:
+        """Give the file its name, and make both durable at once: nobody was told of it before."""
+        os.replace(self._temporary, self._final)
+        self._temporary = self._final  # which is what to remove if that fails
+        sync_file(self._fd, [*self._above, FolderSync.begin(os.path.dirname(self._final))])
+        self._close_fd()
 
     def _flush(self) -> None:
         if self._pending:
             write_all(self._fd, memoryview(bytes(self._pending)))
             self._pending.clear()
+
+    def _sync_meanwhile(self) -> None:
+        """Sync what is written so far on another thread; an error of that is one of this file."""
+        if self._sync is None or self._sync.done():
+            self._end_sync()
+            self._unsynced = 0
+            self._sync = pool().submit(os.fsync, self._fd)
+
+    def _end_sync(self) -> None:
+        """Wait for the sync that is under way; the system tells its error only once."""
+        sync, self._sync = self._sync, None
+        if sync is not None and not sync.cancel():
+            sync.result()
 
     def _close_fd(self) -> None:
         fd, self._fd = self._fd, -1

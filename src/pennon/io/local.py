@@ -23,6 +23,7 @@ from pennon.io.durable import (
     discard,
     link_new,
     open_temporary,
+    sync_file,
     write_all,
 )
 from pennon.io.mapped import MappedReader
@@ -145,10 +146,10 @@ def _walk(folder: str, prefix: str) -> Iterator[ObjectInfo]:
 
 def _write_temporary(final: str, data: bytes) -> str:
     """Write ``data`` durably beside ``final``; returns the temporary name."""
-    fd, temporary = open_temporary(final)
+    fd, temporary, above = open_temporary(final)
     try:
         write_all(fd, memoryview(data))
-        os.fsync(fd)
+        sync_file(fd, above)
     except BaseException:
         discard(temporary)
         raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,18 @@ def test_items_of_lists_that_are_null_are_left_out() -> None:
     )
 
 
+def test_fixed_size_lists_in_structs_of_lists_that_are_null_are_left_out() -> None:
+    """Arrow's `filter` gives wrong items for fixed-size lists of such lists, or crashes."""
+    numbers = pa.array(range(7 * 6), pa.int16())
+    pairs = pa.FixedSizeListArray.from_arrays(pa.FixedSizeListArray.from_arrays(numbers, 2), 3)
+    structs = pa.StructArray.from_arrays([pairs], names=["x"])
+    lists = pa.ListArray.from_arrays(
+        pa.array([0, 2, 5, 7]), structs, mask=pa.array([False, True, False])
+    )
+    wanted = [pairs[number].as_py() for number in (0, 1, 5, 6)]
+    assert shred(lists, 2).values.to_pylist() == wanted
+
+
 def test_what_lies_in_a_null_struct_counts_as_null() -> None:
     """The oracle reads one field of a struct without the struct's own NULLs."""
     structs = pa.StructArray.from_arrays(
@@ -132,6 +145,35 @@ def test_what_lies_in_a_null_struct_counts_as_null() -> None:
     assert shredded.levels.layers == (Layer.NULLABLE_ITEM, Layer.NULLABLE_ITEM)
     assert shredded.levels.definition is not None
     assert shredded.levels.definition.tolist() == [0, 2, 0]
+
+
+_PAIRS = pa.list_(pa.list_(pa.int16(), 2), 2)
+_PACKED = pa.struct([("a", pa.int8()), ("b", pa.binary(2))])
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([Decimal(10_000), None, Decimal(-20_000), Decimal(0)], pa.decimal128(38, -4)),
+        ([[[1, 2], [3, 4]], [[5, 6], [7, 8]], None, [[0, 0], [9, None]]], _PAIRS),
+        ([{"a": 1, "b": b"xy"}, {"a": 2, "b": b"yz"}, None, {"a": 3, "b": b"zz"}], _PACKED),
+        (["a", "b", None, "a"], pa.dictionary(pa.int8(), pa.string())),
+        ([True, False, None, True], pa.bool_()),
+        (["a", "", None, "ccc"], pa.large_string()),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("start", [0, 1])
+def test_values_in_a_null_struct_are_null(values: list[Any], kind: pa.DataType, start: int) -> None:
+    """Arrow's `if_else` would widen such decimals."""
+    mask = np.array([False, True, False, False])
+    array = pa.array(values, kind)[start:]
+    structs = pa.StructArray.from_arrays([array], names=["x"], mask=pa.array(mask[start:]))
+    found = shred(structs, 1).values
+    assert found.type == kind
+    found.validate(full=True)
+    wanted = [None if gone else v for v, gone in zip(values, mask, strict=True)]
+    assert found.to_pylist() == wanted[start:]
 
 
 def test_lists_have_a_level_if_any_layer_has() -> None:

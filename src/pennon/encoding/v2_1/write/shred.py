@@ -19,7 +19,6 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pennon.encoding.kernels.shred import add_items, add_lists
 from pennon.encoding.v2_0.binary import arrow_offsets
@@ -75,7 +74,26 @@ def _with_outer_nulls(values: pa.Array, levels: Levels) -> pa.Array:
     valid = levels.definition[levels.definition <= max_visible(levels.layers)] == 0
     if int(valid.sum()) + values.null_count == len(values):
         return values
-    return pc.if_else(pa.array(valid), values, pa.scalar(None, values.type))
+    return _masked(values, valid)
+
+
+def _masked(values: pa.Array, valid: np.ndarray) -> pa.Array:
+    """Return the same values with NULLs just where ``valid`` is not.
+
+    Arrow's own `if_else` widens decimals of negative scale (pyarrow 26).
+    """
+    if isinstance(values, pa.DictionaryArray):
+        indices, ordered = _masked(values.indices, valid), values.type.ordered
+        return pa.DictionaryArray.from_arrays(indices, values.dictionary, ordered=ordered)
+    kind, offset, children = values.type, values.offset, []
+    if pa.types.is_fixed_size_list(kind):
+        children = [values.values]
+    elif pa.types.is_struct(kind):
+        offset, children = 0, [values.field(number) for number in range(kind.num_fields)]
+    bits = np.concatenate([np.zeros(offset, bool), valid])
+    validity = pa.py_buffer(np.packbits(bits, bitorder="little"))
+    buffers = [validity, *values.buffers()[1 : kind.num_buffers]]
+    return pa.Array.from_buffers(kind, len(values), buffers, offset=offset, children=children)
 
 
 def _count_lists(kind: pa.DataType, depth: int) -> int:
@@ -196,9 +214,15 @@ def _without_hidden(
     shown = before[before & _CLOSED == 0] == 0
     shown &= array.is_valid().to_numpy(zero_copy_only=False)
     kept = np.repeat(shown, np.diff(offsets))
-    if not pa.types.is_fixed_size_list(items.type):
+    if not _has_fixed_size_lists(items.type):
         return items.filter(pa.array(kept))
     # Arrow filters lists of lists of fixed size wrongly, or crashes (pyarrow 26).
     borders = np.flatnonzero(np.diff(kept, prepend=False, append=False)).reshape(-1, 2)
     parts = [items.slice(start, end - start) for start, end in borders.tolist()]
     return pa.concat_arrays(parts) if parts else items.slice(0, 0)
+
+
+def _has_fixed_size_lists(kind: pa.DataType) -> bool:
+    if pa.types.is_fixed_size_list(kind):
+        return True
+    return any(_has_fixed_size_lists(kind.field(number).type) for number in range(kind.num_fields))

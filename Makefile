@@ -41,6 +41,10 @@ test: oracle ## run the tests (ARGS="-k name" to choose)
 test-all: oracle ## run the slow tests as well
 	@$(PYTEST) --timeout 3600 $(ARGS)
 
+.PHONY: asan
+asan: setup ## kernels compiled with sanitizers, run over unit tests and mutants (ARGS chooses)
+	@scripts/sanitize.sh $(ARGS)
+
 .PHONY: lint
 lint: setup ## ruff, mypy, import contracts, spelling, and no address in any file
 	@$(BIN)/ruff check --quiet .

@@ -5,8 +5,8 @@ the test run:  ``python -m tests.faults.try_mutants FOLDER SEED FIRST COUNT``.  
 line: before each try which mutant it is, and at last a summary.
 
 Every mutant is read as a file, and every fourth also as the one data file of a table.  The bytes go
-through `memory://`, and every answer of the store is a copy of its own: with the address sanitizer
-(`make asan`) a read beyond an answer is a read beyond an allocation.
+through `memory://`, every buffer in memory of its own (`exact_memory`): under the address sanitizer
+(`make asan`) a step beyond a buffer is a step beyond an allocation.
 """
 
 from __future__ import annotations
@@ -16,23 +16,21 @@ import signal
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 
 import pennon
 from pennon.errors import LanceError
 from pennon.file import LanceFileReader
 from pennon.file.reader import DataFile
-from pennon.io.mapped import MappedReader
 from pennon.io.memory import MemoryStore
 from pennon.metadata import DataFile as DataFileMetadata
 from pennon.metadata import FragmentMetadata
-from pennon.ranges import ByteRequest
 from pennon.schema.arrow import schema_to_arrow
+from tests.faults import exact_memory
 from tests.faults.damage import MESSAGES, Damaged, Damager
 
 SECONDS_PER_TRY: Final = 5
@@ -148,15 +146,6 @@ def peak_bytes() -> int:
     return int(line.split()[1]) * 1024
 
 
-def _copying(
-    read: Callable[[MappedReader, Sequence[ByteRequest]], list[pa.Buffer]],
-) -> Callable[[MappedReader, Sequence[ByteRequest]], list[pa.Buffer]]:
-    def answer(self: MappedReader, requests: Sequence[ByteRequest]) -> list[pa.Buffer]:
-        return [pa.py_buffer(np.array(np.frombuffer(b, np.uint8))) for b in read(self, requests)]
-
-    return answer
-
-
 def make_table(data: bytes) -> None:
     """Commit a table that has the file, while it is sound, as its one data file."""
     store = MemoryStore("mutants")
@@ -173,7 +162,7 @@ def make_table(data: bytes) -> None:
 def run(folder: Path, seed: int, first: int, count: int) -> None:
     """Try the mutants ``[first, first + count)`` of each file and print what came of it."""
     signal.signal(signal.SIGPROF, _timed_out)
-    MappedReader.read = _copying(MappedReader.read)  # type: ignore[method-assign, assignment]
+    exact_memory.install()
     refused, parts, problems = 0, Counter[str](), []
     for path in sorted(folder.glob("*.lance")):
         data = path.read_bytes()

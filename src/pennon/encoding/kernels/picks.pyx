@@ -297,8 +297,9 @@ cdef bint _reserve(Vector* v, int64_t more) noexcept nogil:
 cdef bint _append(Vector* v, const void* source, int64_t size) noexcept nogil:
     if not _reserve(v, size):
         return False
-    memcpy(v.data + v.size, source, size)
-    v.size += size
+    if size:  # nothing has no address
+        memcpy(v.data + v.size, source, size)
+        v.size += size
     return True
 
 

@@ -17,19 +17,18 @@ import pyarrow as pa
 
 from pennon.errors import ArgumentError
 from pennon.ops.write import WriteMode
-from pennon.scan.plan import ScanTask
 from pennon.spark.options import (
     DEFAULT_PARTITION_BYTES,
     ReadOptions,
     WriteOptions,
     parse_fixed_size_lists,
 )
+from pennon.spark.partitions import Parallelism, Partition, plan_partitions
 from pennon.spark.scan_task import (
     TableScan,
     arrow_schema_of,
     open_snapshot,
     plan_table_scan,
-    split_tasks,
 )
 from pennon.spark.source import shown_schema
 from pennon.spark.types import arrow_schema
@@ -54,16 +53,16 @@ _COMPRESSIONS = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
 
 @dataclass(frozen=True, slots=True)
 class ReadTasks:
-    """``mapInArrow`` function of a scan: each incoming row is the number of a task."""
+    """``mapInArrow`` function of a scan: each incoming row is the number of a partition."""
 
     scan: TableScan
-    tasks: tuple[ScanTask, ...]
+    partitions: tuple[Partition, ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Read the tasks named by the incoming batches."""
+        """Read the partitions named by the incoming batches."""
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from self.scan.read(self.tasks[number])
+                yield from self.scan.read(self.partitions[number])
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +92,9 @@ def read(
 ) -> DataFrame:
     """Return a DataFrame over one version of a table, pinned now.
 
-    ``columns`` (dotted for parts of a struct) are all that is read.  One partition a fragment;
-    fragments above ``max_partition_bytes`` in several.  Rows keep the table's order.
+    ``columns`` (dotted for parts of a struct) are all that is read.  Large fragments are split for
+    all cores, and so that no partition has more than ``max_partition_bytes``; small ones share a
+    partition.  Rows keep the table's order.
     """
     stores = dict(storage_options or {})
     snapshot = open_snapshot(uri, stores, version, asof)
@@ -106,11 +106,21 @@ def read(
     )
     schema = shown_schema(arrow_schema_of(snapshot), options)
     scan = plan_table_scan(snapshot, arrow_schema(schema), batch_size)
-    tasks = tuple(split_tasks(snapshot, max_partition_bytes))
-    if not tasks:
+    partitions = tuple(plan_partitions(snapshot, max_partition_bytes, _parallelism(spark)))
+    if not partitions:
         return spark.createDataFrame([], schema)
-    numbers = spark.range(0, len(tasks), 1, len(tasks))
-    return numbers.mapInArrow(ReadTasks(scan, tasks), schema)
+    numbers = spark.range(0, len(partitions), 1, len(partitions))
+    return numbers.mapInArrow(ReadTasks(scan, partitions), schema)
+
+
+def _parallelism(spark: SparkSession) -> Parallelism:
+    """Return what the session wants; a Connect session does not tell its cores."""
+    context = getattr(spark, "sparkContext", None)
+    return (
+        Parallelism.unknown()
+        if context is None
+        else Parallelism.of_cores(context.defaultParallelism)
+    )
 
 
 def write(

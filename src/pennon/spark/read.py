@@ -29,18 +29,18 @@ import pyarrow as pa
 from pyspark.sql import datasource as ds
 from pyspark.sql.types import StructType
 
-from pennon.scan.plan import ScanTask
 from pennon.spark.filters import is_supported, select_rows
 from pennon.spark.options import ReadOptions
-from pennon.spark.scan_task import open_snapshot, plan_table_scan, split_tasks
+from pennon.spark.partitions import Parallelism, Partition, plan_partitions
+from pennon.spark.scan_task import open_snapshot, plan_table_scan
 from pennon.spark.types import arrow_schema
 
 
 @dataclass(frozen=True)
 class LancePartition(ds.InputPartition):
-    """One task; it travels to one executor."""
+    """What one task reads; it travels to one executor."""
 
-    task: ScanTask
+    tasks: Partition
 
 
 class PushedFilters:
@@ -63,7 +63,7 @@ class PushedFilters:
 
 
 class LanceReader(ds.DataSourceReader):
-    """Reads one version of a table; one partition a fragment, large fragments in several."""
+    """Reads one version of a table; its partitions are those of `pennon.spark.partitions`."""
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         """Pin the version and plan what each partition reads (on the driver)."""
@@ -74,7 +74,9 @@ class LanceReader(ds.DataSourceReader):
         self._pushes_filters = options.push_filters
         self._filters: list[ds.Filter] = []
         self._scan = plan_table_scan(snapshot, arrow_schema(schema), options.batch_size)
-        self._tasks = split_tasks(snapshot, options.max_partition_bytes)
+        self._partitions = plan_partitions(
+            snapshot, options.max_partition_bytes, Parallelism.unknown()
+        )
         self.pushFilters = PushedFilters(self)  # type: ignore[method-assign]
 
     def accept_filters(self, filters: list[ds.Filter]) -> list[ds.Filter]:
@@ -86,16 +88,16 @@ class LanceReader(ds.DataSourceReader):
 
     def partitions(self) -> list[ds.InputPartition]:
         """Return the partitions; an empty table has none, which Spark turns into one of None."""
-        return [LancePartition(task) for task in self._tasks]
+        return [LancePartition(tasks) for tasks in self._partitions]
 
     def read(self, partition: ds.InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the batches of one partition (on an executor)."""
         if isinstance(partition, LancePartition):
-            for batch in self._scan.read(partition.task):
+            for batch in self._scan.read(partition.tasks):
                 kept = select_rows(batch, self._filters)
                 if kept.num_rows:
                     yield kept
 
     def __getstate__(self) -> dict[str, object]:
-        """Pickle without the tasks: each travels with its partition."""
-        return {**self.__dict__, "_tasks": []}
+        """Pickle without the partitions: each travels by itself."""
+        return {**self.__dict__, "_partitions": []}

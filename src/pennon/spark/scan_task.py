@@ -1,12 +1,12 @@
-"""What one Spark task reads: the same scan as everywhere, of a part of one fragment.
+"""What one Spark task reads: the same scan as everywhere, of a part of the table.
 
 The driver opens the table and pins its version.  What travels is the table's store and schema
-(without the list of fragments) and, with each task, its fragment, so an executor reads no manifest.
+(without the list of fragments) and, with each task, its fragments, so an executor reads no manifest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -15,7 +15,7 @@ import pyarrow as pa
 from pennon.errors import ArgumentError
 from pennon.io import open_store
 from pennon.scan.execute import Scan, read_batches
-from pennon.scan.plan import ScanTask, bytes_per_row, check_batch_rows, plan_tasks
+from pennon.scan.plan import ScanTask, bytes_per_row, check_batch_rows
 from pennon.scan.projection import plan_take_projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_to_arrow
@@ -25,6 +25,7 @@ from pennon.spark.types import SYSTEM_COLUMNS
 from pennon.table.versions import read_manifest, version_as_of
 from pennon.units import MIB
 
+MIN_BATCH_ROWS = 64
 MAX_BATCH_ROWS = 16_384
 MAX_BATCH_BYTES = 16 * MIB
 
@@ -58,22 +59,51 @@ class TableScan:
     """A scan of one pinned version into Spark's Arrow types; it pickles.
 
     ``batch_rows`` None: as many as fit `MAX_BATCH_BYTES`, at most `MAX_BATCH_ROWS`.  Small batches
-    let the first row of a limited query come soon.
+    let the first row of a limited query come soon, and larger ones bring nothing: Spark takes them
+    apart row by row.
     """
 
     scan: Scan
     schema: pa.Schema
     batch_rows: int | None = None
 
-    def read(self, task: ScanTask) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one task in order, as batches of ``schema``."""
-        rows = self.batch_rows
-        if rows is None:
-            least = row_bytes(self.scan.projection.arrow)
-            fitting = MAX_BATCH_BYTES // max(bytes_per_row(task.fragment), least)
-            rows = min(MAX_BATCH_ROWS, max(64, fitting))
-        for batch in read_batches(replace(self.scan, tasks=(task,)), rows):
-            yield convert_batch(batch, self.schema)
+    def read(self, tasks: Sequence[ScanTask]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the tasks in order, as batches of ``schema``."""
+        scan = replace(self.scan, tasks=tuple(tasks))
+        for batch in read_batches(scan, self.batch_rows or _fitting_rows(scan)):
+            for piece in _pieces(batch) if self.batch_rows is None else [batch]:
+                yield convert_batch(piece, self.schema)
+
+
+def _fitting_rows(scan: Scan) -> int:
+    """Return how many rows to decode for a batch.
+
+    Where all columns have a width, rows have that of the columns that are read.  Where one has not,
+    they are taken to be as wide as in the data files, which tell nothing of a single column.
+    """
+    schema = scan.projection.arrow
+    width = max(row_bytes(schema), 1)
+    if not all(_has_width(field.type) for field in schema):
+        width = max(width, *(bytes_per_row(task.fragment) for task in scan.tasks))
+    return min(MAX_BATCH_ROWS, max(MIN_BATCH_ROWS, MAX_BATCH_BYTES // width))
+
+
+def _has_width(data_type: pa.DataType) -> bool:
+    if isinstance(data_type, pa.BaseExtensionType):
+        return _has_width(data_type.storage_type)
+    if pa.types.is_struct(data_type):
+        return all(_has_width(child.type) for child in data_type)
+    if pa.types.is_fixed_size_list(data_type):
+        return _has_width(data_type.value_type)
+    return bool(pa.types.is_primitive(data_type) or pa.types.is_fixed_size_binary(data_type))
+
+
+def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Cut a batch whose values turned out larger than they are in the file."""
+    pieces = min(-(-batch.nbytes // MAX_BATCH_BYTES), batch.num_rows)
+    step = -(-batch.num_rows // max(pieces, 1))
+    for start in range(0, batch.num_rows, max(step, 1)):
+        yield batch.slice(start, step)
 
 
 def plan_table_scan(snapshot: Snapshot, schema: pa.Schema, batch_rows: int | None) -> TableScan:
@@ -86,19 +116,6 @@ def plan_table_scan(snapshot: Snapshot, schema: pa.Schema, batch_rows: int | Non
     bare = replace(snapshot, manifest=replace(snapshot.manifest, fragments=()))
     checked = None if batch_rows is None else check_batch_rows(batch_rows)
     return TableScan(Scan(bare, projection, ()), schema, checked)
-
-
-def split_tasks(snapshot: Snapshot, max_partition_bytes: int) -> list[ScanTask]:
-    """Return one task a fragment, in order; a large fragment is split into even runs of its rows."""
-    return [piece for task in plan_tasks(snapshot) for piece in _split(task, max_partition_bytes)]
-
-
-def _split(task: ScanTask, max_partition_bytes: int) -> Iterator[ScanTask]:
-    size_bytes = task.rows * bytes_per_row(task.fragment)
-    pieces = min(task.rows, -(-size_bytes // max_partition_bytes))
-    step = -(-task.rows // pieces)
-    for start in range(task.start, task.end, step):
-        yield replace(task, start=start, end=min(start + step, task.end))
 
 
 def requested_columns(wanted: pa.Schema, table: pa.Schema) -> list[str]:

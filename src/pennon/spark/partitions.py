@@ -1,0 +1,93 @@
+"""Partitions: which fragments, or parts of fragments, each Spark task reads.
+
+Spark plans a scan of files by their bytes and its cores; so do we.  A large fragment is split, so
+that all cores have work.  Small ones share a partition, since every task costs some hundredths of a
+second before its first row.  Rows stay in order: a partition is a run of neighbours, as many of them
+as fit ``max_partition_bytes``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from pennon.scan.plan import ScanTask, bytes_per_row, plan_tasks
+from pennon.scan.snapshot import Snapshot
+from pennon.units import MIB
+
+Partition: TypeAlias = tuple[ScanTask, ...]
+
+MIN_SPLIT_BYTES = 4 * MIB
+"""No fragment is split into smaller pieces for the cores' sake."""
+
+OPEN_BYTES = 4 * MIB
+"""What reading a fragment costs beyond its bytes, in bytes; Spark's own figure for a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parallelism:
+    """How many partitions a session wants.
+
+    Large fragments are split until there are ``least``; small ones are put together while there are
+    more than ``most``.
+    """
+
+    least: int
+    most: int
+
+    @classmethod
+    def of_cores(cls, cores: int) -> Parallelism:
+        """Return what suits a session with so many cores."""
+        return cls(max(cores, 1), max(cores, 1))
+
+    @classmethod
+    def unknown(cls) -> Parallelism:
+        """Return what suits a session whose cores nobody tells us: as many as here, or some more."""
+        here = os.cpu_count() or 1
+        return cls(here, 4 * here)
+
+
+def plan_partitions(
+    snapshot: Snapshot, max_partition_bytes: int, parallelism: Parallelism
+) -> list[Partition]:
+    """Return the partitions of a table, in order; a table without rows has none."""
+    tasks = plan_tasks(snapshot)
+    share = sum(map(_size_bytes, tasks)) // parallelism.least
+    limit = min(max_partition_bytes, max(share, MIN_SPLIT_BYTES))
+    pieces = [piece for task in tasks for piece in _split(task, limit)]
+    if len(pieces) <= parallelism.most:
+        return [(piece,) for piece in pieces]
+    full = -(-sum(map(_cost, pieces)) // max(max_partition_bytes, OPEN_BYTES))
+    return list(_pack(pieces, max(parallelism.most, full)))
+
+
+def _size_bytes(task: ScanTask) -> int:
+    return task.rows * bytes_per_row(task.fragment)
+
+
+def _cost(task: ScanTask) -> int:
+    return _size_bytes(task) + OPEN_BYTES
+
+
+def _split(task: ScanTask, limit: int) -> Iterator[ScanTask]:
+    """Cut a task into even runs of its rows, each of ``limit`` bytes at most where rows allow it."""
+    pieces = min(task.rows, -(-_size_bytes(task) // limit))
+    step = -(-task.rows // pieces)
+    for start in range(task.start, task.end, step):
+        yield replace(task, start=start, end=min(start + step, task.end))
+
+
+def _pack(pieces: Sequence[ScanTask], count: int) -> Iterator[Partition]:
+    """Put neighbours together in ``count`` runs of about the same cost; none of them is empty.
+
+    A piece goes to the run that its middle falls into.
+    """
+    total, before = sum(map(_cost, pieces)), 0
+    runs: dict[int, list[ScanTask]] = {}
+    for piece in pieces:
+        middle = before + _cost(piece) // 2
+        runs.setdefault(middle * count // total, []).append(piece)
+        before += _cost(piece)
+    return (tuple(run) for run in runs.values())

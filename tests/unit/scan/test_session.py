@@ -6,8 +6,9 @@ import gc
 import os
 import pickle
 import shutil
+import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -248,14 +249,44 @@ def held(tmp_path: Path) -> Iterator[LanceDataset]:
 
 
 def test_a_child_of_a_fork_reads_while_the_parent_holds_the_lock(held: LanceDataset) -> None:
+    def check() -> bool:
+        empty = held.session().size_bytes() == 0
+        return empty and held.take([9])["n"].to_pylist() == [9] and held.session().size_bytes() > 0
+
+    assert _fork(check) == 0
+
+
+def test_children_read_while_threads_of_the_parent_do(tmp_path: Path) -> None:
+    """Forks at any moment: no lock that a thread holds reaches the child."""
+    table = write(tmp_path / "t", max_rows_per_file=ROWS // 4)
+    done = threading.Event()
+
+    def scan() -> None:
+        while not done.is_set():
+            pennon.dataset(tmp_path / "t", session=table.session()).take([1, ROWS - 1])
+            table.to_table(columns=["w", "l"])
+
+    threads = [threading.Thread(target=scan) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    codes = [_fork(lambda: table.take([7])["n"].to_pylist() == [7]) for _ in range(12)]
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert codes == [0] * 12
+
+
+def _fork(check: Callable[[], bool]) -> int:
+    """Return the exit code of a child: 0 if the check holds, negative if it hangs."""
     child = os.fork()
     if child == 0:
+        signal.alarm(60)
+        fine = False
         try:
-            fine = held.session().size_bytes() == 0 and held.take([9])["n"].to_pylist() == [9]
-            fine = fine and held.session().size_bytes() > 0
+            fine = check()
         finally:
             os._exit(0 if fine else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def test_bounds_and_options_are_checked(tmp_path: Path) -> None:

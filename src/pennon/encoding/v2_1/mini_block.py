@@ -39,6 +39,8 @@ from pennon.ranges import ByteRequest, Extent, Gather, Int64Array
 
 _DATA = 1
 _DICTIONARY = 2
+_SOME_ROWS = 256
+"""Fewer rows are picked one by one in any case: a kernel call costs less than several."""
 
 
 def read_mini_block(
@@ -61,11 +63,19 @@ def read_mini_block(
             request = Gather(starts + base, ends + base)
         (answer,) = yield [request]
         data = as_bytes(answer)
-        if recipe is not None and rows.count <= MOST_ROWS:
+        if recipe is not None and rows.count <= MOST_ROWS and not _are_most(index, chunks, rows):
             return recipe.pick(index, data, chunks, positions, rows)
     else:
         positions = index.offsets[chunks]
     return _decode(_Touched(layout, index, chunks, data, positions), rows, codecs)
+
+
+def _are_most(index: ChunkIndex, chunks: Int64Array, rows: Rows) -> bool:
+    """Tell whether most rows of the chunks are wanted, and not just a few rows at all."""
+    if not rows.is_contiguous or rows.count < _SOME_ROWS:
+        return False
+    held = index.first_rows[chunks[-1] + 1] - index.first_rows[chunks[0]]
+    return bool(2 * rows.count >= held)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

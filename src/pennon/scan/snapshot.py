@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from pennon.errors import Breadcrumb, FormatError, LanceError, UnsupportedError
-from pennon.io.store import Store
+from pennon.errors import Breadcrumb, FormatError, LanceError, StoreError, UnsupportedError
+from pennon.io.store import ObjectReader, Store
 from pennon.ranges import Int64Array
 from pennon.scan.live_rows import NONE_DELETED
 from pennon.scan.session import OpenFile as OpenFile
@@ -54,7 +54,7 @@ class Snapshot:
                 raise UnsupportedError(message)
             size = ref.size_bytes or None
             identity = self._identify(path, size)
-            return self.session.open_file(identity, lambda: self.store.open(path, size))
+            return self.session.open_file(identity, lambda: self._open(path, size, identity))
         except LanceError as error:
             raise error.located(Breadcrumb(path)) from None
 
@@ -80,6 +80,15 @@ class Snapshot:
             (sequence, file, physical_rows),
             lambda: decode_row_ids(read_sequence(self.store, sequence), physical_rows),
         )
+
+    def _open(self, path: str, size_bytes: int | None, identity: Hashable) -> ObjectReader:
+        """Open the file of that identity.  Raises StoreError if another has its name by now."""
+        source = self.store.open(path, size_bytes)
+        if self.store.identity(path, size_bytes) != identity:
+            self._identities.pop(path, None)
+            message = "another program replaced this file, which never changes"
+            raise StoreError(message)
+        return source
 
     def _identify(self, path: str, size_bytes: int | None = None) -> Hashable:
         identity = self._identities.get(path)

@@ -138,6 +138,23 @@ def test_a_file_of_another_table_with_the_same_name_is_another_file(tmp_path: Pa
     assert read.take([1])["w"].to_pylist() == ["two"], "what was open stays what it was"
 
 
+def test_a_file_that_is_replaced_under_an_open_version_is_refused_once(tmp_path: Path) -> None:
+    """What was learned of the old file is never used for the new one."""
+    session = Session(metadata_cache_size_bytes=0)
+    table = write(tmp_path / "t", pa.table({"w": ["one", "two"] * ROWS}))
+    other = write(tmp_path / "u", pa.table({"w": ["six", "ten"] * ROWS}))
+    old, new = (
+        tmp_path / name / "data" / each.get_fragments()[0].metadata.files[0].path
+        for name, each in (("t", table), ("u", other))
+    )
+    read = pennon.dataset(tmp_path / "t", session=session)
+    assert read.to_table(limit=1)["w"].to_pylist() == ["one"]
+    new.replace(old)
+    with pytest.raises(OSError, match="another program replaced this file"):
+        read.to_table(limit=1)
+    assert read.to_table(limit=1)["w"].to_pylist() == ["six"]
+
+
 def test_an_object_in_memory_that_is_replaced_is_another_object() -> None:
     session = Session()
     place = "memory://sessions/t"

@@ -36,7 +36,7 @@ def levels_per_chunk(levels: Levels, counts: Int64Array) -> Int64Array:
 def chunk_levels(levels: LevelArray, counts: Int64Array) -> LevelChunks:
     """Return the levels in chunks of ``counts[i]``."""
     width = max(1, int(levels.max()).bit_length())
-    if width == LEVEL_BITS:
-        return LevelChunks(Flat(LEVEL_BITS), levels.view(np.uint8), 2 * counts)
     data, sizes = pack_blocks(levels, counts, width)
+    if data.size == levels.nbytes:  # few levels are not packed, and need no message about it
+        return LevelChunks(Flat(LEVEL_BITS), data, sizes)
     return LevelChunks(OutOfLineBitpacking(LEVEL_BITS, Flat(width)), data, sizes)

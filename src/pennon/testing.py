@@ -85,6 +85,12 @@ class WrappedStore:
         yield from self.inner.list(prefix)
         self.after("list", prefix)
 
+    def list_names(self, prefix: str) -> Iterator[tuple[str, int | None]]:
+        """List a folder; counted as `list`."""
+        self.before("list", prefix)
+        yield from self.inner.list_names(prefix)
+        self.after("list", prefix)
+
     def open_writer(self, path: str) -> ObjectWriter:
         """Start a new object."""
         self.before("open_writer", path)

@@ -69,6 +69,14 @@ class LocalStore:
             found = list(_walk(real, folder))
         yield from sorted(found, key=lambda info: info.path)
 
+    def list_names(self, prefix: str) -> Iterator[tuple[str, int | None]]:
+        """Yield the paths of the files under a folder, sorted; no file is asked for its size."""
+        folder = check_prefix(prefix)
+        real = resolve_below(self._real_root, folder) if folder else self._real_root
+        with os_errors("list", prefix):
+            found = sorted(path for path, _ in _files(real, folder))
+        return ((path, None) for path in found)
+
     def open_writer(self, path: str) -> DurableWriter:
         """Start a new file, which gets its name when it is closed."""
         return DurableWriter(self._target(path), path)
@@ -125,6 +133,17 @@ def _map_file(real: str, path: str) -> Mapping | None:
 
 def _walk(folder: str, prefix: str) -> Iterator[ObjectInfo]:
     """Yield the files of a folder and of those below it, in no order; no folder is no error."""
+    for path, entry in _files(folder, prefix):
+        try:
+            status = entry.stat()
+        except FileNotFoundError:
+            continue  # deleted since the folder was read
+        modified = datetime.fromtimestamp(status.st_mtime, UTC)
+        yield ObjectInfo(path, status.st_size, modified)
+
+
+def _files(folder: str, prefix: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Yield the files of a folder and of those below it; a link to nothing is none."""
     try:
         entries = os.scandir(folder)
     except (FileNotFoundError, NotADirectoryError):
@@ -133,15 +152,9 @@ def _walk(folder: str, prefix: str) -> Iterator[ObjectInfo]:
         for entry in entries:
             path = f"{prefix}/{entry.name}" if prefix else entry.name
             if entry.is_dir(follow_symlinks=False):
-                yield from _walk(entry.path, path)
-                continue
-            try:
-                status = entry.stat()
-            except FileNotFoundError:
-                continue  # deleted since the folder was read, or a link to nothing
-            if stat.S_ISREG(status.st_mode):
-                modified = datetime.fromtimestamp(status.st_mtime, UTC)
-                yield ObjectInfo(path, status.st_size, modified)
+                yield from _files(entry.path, path)
+            elif entry.is_file():
+                yield path, entry
 
 
 def _write_temporary(final: str, data: bytes) -> str:

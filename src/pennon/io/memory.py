@@ -70,6 +70,10 @@ class MemoryStore:
             if path.startswith(start):
                 yield ObjectInfo(path[cut:], len(found.data), found.modified)
 
+    def list_names(self, prefix: str) -> Iterator[tuple[str, int | None]]:
+        """Yield path and size of the objects under a folder, sorted by path."""
+        return ((info.path, info.size_bytes) for info in self.list(prefix))
+
     def open_writer(self, path: str) -> MemoryWriter:
         """Start a new object."""
         return MemoryWriter(self, check_path(path))

@@ -95,6 +95,10 @@ class RemoteStore:
             return self._list(folder)
         return iter(sorted(self._list(folder), key=lambda info: info.path))
 
+    def list_names(self, prefix: str) -> Iterator[tuple[str, int | None]]:
+        """Yield path and size of the objects under a folder, sorted by path; see `list`."""
+        return ((info.path, info.size_bytes) for info in self.list(prefix))
+
     def open_writer(self, path: str) -> RemoteWriter:
         """Start a new object: a multi-part upload once it is larger than one part."""
         self._refuse_read_only(path)

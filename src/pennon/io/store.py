@@ -116,6 +116,13 @@ class Lists(Protocol):
         """Yield the objects under the folder ``prefix``, sorted by path; none is no error."""
         ...
 
+    def list_names(self, prefix: str) -> Iterator[tuple[str, int | None]]:
+        """Yield path and size of the objects under a folder, sorted by path.
+
+        The size is None where each object would have to be asked for it.
+        """
+        ...
+
 
 class Writes(Protocol):
     """Writes objects whose names nobody else can choose (they hold a uuid)."""

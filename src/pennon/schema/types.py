@@ -153,12 +153,12 @@ def arrow_type(logical: str, children: Sequence[Child] = ()) -> pa.DataType:
     user as text.  Raises FormatError for a string that is none of the logical types, or whose
     number of children is wrong.
     """
-    if logical.count("fixed_size_list:") + logical.count("dict:") > MAX_NESTING:
-        message = "logical type is nested too deep"
-        raise FormatError(message)
     plain = _PLAIN.get(logical)
     if plain is not None:
         return plain
+    if logical.count("fixed_size_list:") + logical.count("dict:") > MAX_NESTING:
+        message = "logical type is nested too deep"
+        raise FormatError(message)
     if logical == "json":
         return pa.large_binary()
     if logical in NESTED:

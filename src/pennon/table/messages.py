@@ -6,7 +6,8 @@ put back first when the message is made anew.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Iterable
+from typing import TypeAlias, TypeVar, cast
 
 from google.protobuf.message import DecodeError, EncodeError, Message
 from google.protobuf.unknown_fields import UnknownFieldSet
@@ -25,6 +26,7 @@ from pennon.table.manifest import (
 from pennon.units import FieldId, FragmentId
 
 M = TypeVar("M", bound=Message)
+_Tuples: TypeAlias = dict[tuple[int, ...], tuple[int, ...]]
 
 MAX_ROWS = 1 << 32
 """A fragment has no more rows than a row address can tell apart."""
@@ -61,21 +63,49 @@ def unknown_fields(message: Message) -> bytes:
     return rest.SerializeToString()
 
 
+def holds_unknown(message: Message) -> bool:
+    """Tell whether a message, or one inside it, has fields that Pennon does not know."""
+    known = type(message)()
+    known.CopyFrom(message)
+    known.DiscardUnknownFields()
+    return known.ByteSize() != message.ByteSize()
+
+
+def parse_fragments(
+    messages: Iterable[table_pb2.DataFragment], *, may_hold_unknown: bool
+) -> tuple[Fragment, ...]:
+    """Return the fragments that messages stand for; raises FormatError.
+
+    A table may have very many: what their files have in common is one object, and messages in which
+    nothing is unknown are not asked for it one by one.
+    """
+    known: _Tuples = {}
+    return tuple(
+        _parse_fragment(message, known, may_hold_unknown=may_hold_unknown) for message in messages
+    )
+
+
 def parse_fragment(message: table_pb2.DataFragment) -> Fragment:
     """Return the fragment that a message stands for; raises FormatError."""
-    if message.id > MAX_FRAGMENT_ID or message.physical_rows > MAX_ROWS:
-        text = f"fragment {message.id} of {message.physical_rows} rows does not fit a row address"
+    return _parse_fragment(message, {}, may_hold_unknown=True)
+
+
+def _parse_fragment(
+    message: table_pb2.DataFragment, known: _Tuples, *, may_hold_unknown: bool
+) -> Fragment:
+    number, rows, which = message.id, message.physical_rows, message.WhichOneof
+    if number > MAX_FRAGMENT_ID or rows > MAX_ROWS:
+        text = f"fragment {number} of {rows} rows does not fit a row address"
         raise FormatError(text)
-    deletion = message.deletion_file if message.HasField("deletion_file") else None
-    return Fragment(
-        id=FragmentId(message.id),
-        files=tuple(_parse_file(file) for file in message.files),
-        physical_rows=message.physical_rows or None,
-        deletion_file=None if deletion is None else _parse_deletion(deletion),
-        row_ids=_parse_sequence(message, "row_ids"),
-        last_updated_at_versions=_parse_sequence(message, "last_updated_at_versions"),
-        created_at_versions=_parse_sequence(message, "created_at_versions"),
-        unknown=unknown_fields(message),
+    return Fragment(  # by position: there may be very many
+        FragmentId(number),
+        tuple([_parse_file(file, known, may_hold_unknown) for file in message.files]),
+        rows or None,
+        _parse_deletion(message.deletion_file) if message.HasField("deletion_file") else None,
+        _parse_sequence(message, which("row_id_sequence")),
+        _parse_sequence(message, which("last_updated_at_version_sequence")),
+        _parse_sequence(message, which("created_at_version_sequence")),
+        unknown_fields(message) if may_hold_unknown else b"",
     )
 
 
@@ -106,20 +136,20 @@ def serialize_base_path(base: BasePath) -> table_pb2.BasePath:
     )
 
 
-def _parse_file(message: table_pb2.DataFile) -> DataFileRef:
-    columns = tuple(message.column_indices)
-    if columns and len(columns) != len(message.fields):
-        text = f"data file {message.path!r}: {len(message.fields)} fields, {len(columns)} columns"
+def _parse_file(message: table_pb2.DataFile, known: _Tuples, may_hold_unknown: bool) -> DataFileRef:
+    columns, fields = tuple(message.column_indices), tuple(message.fields)
+    if columns and len(columns) != len(fields):
+        text = f"data file {message.path!r}: {len(fields)} fields, {len(columns)} columns"
         raise FormatError(text)
     return DataFileRef(
-        path=message.path,
-        field_ids=tuple(FieldId(number) for number in message.fields),
-        column_indices=columns,
-        major=message.file_major_version,
-        minor=message.file_minor_version,
-        size_bytes=message.file_size_bytes or None,
-        base_id=message.base_id if message.HasField("base_id") else None,
-        unknown=unknown_fields(message),
+        message.path,
+        cast("tuple[FieldId, ...]", known.setdefault(fields, fields)),
+        known.setdefault(columns, columns),
+        message.file_major_version,
+        message.file_minor_version,
+        message.file_size_bytes or None,
+        message.base_id if message.HasField("base_id") else None,
+        unknown_fields(message) if may_hold_unknown else b"",
     )
 
 
@@ -165,15 +195,15 @@ def _serialize_deletion(deletion: DeletionFileRef) -> table_pb2.DeletionFile:
     return message
 
 
-def _parse_sequence(message: table_pb2.DataFragment, name: str) -> Sequence | None:
-    """Read one of the fragment's sequences, which lie inline or in a file."""
-    if message.HasField(f"inline_{name}"):  # type: ignore[arg-type]
-        inline: bytes = getattr(message, f"inline_{name}")
+def _parse_sequence(message: table_pb2.DataFragment, name: str | None) -> Sequence | None:
+    """Read one of the fragment's sequences, which lie inline or in a file, or nowhere."""
+    if name is None:
+        return None
+    if name.startswith("inline"):
+        inline: bytes = getattr(message, name)
         return inline
-    if message.HasField(f"external_{name}"):  # type: ignore[arg-type]
-        external: table_pb2.ExternalFile = getattr(message, f"external_{name}")
-        return ExternalFile(external.path, external.offset, external.size)
-    return None
+    external: table_pb2.ExternalFile = getattr(message, name)
+    return ExternalFile(external.path, external.offset, external.size)
 
 
 def _put_sequence(message: table_pb2.DataFragment, name: str, value: Sequence | None) -> None:

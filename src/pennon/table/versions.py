@@ -142,11 +142,11 @@ def version_as_of(store: Reads, when: datetime) -> DatasetVersion:
 
 def _list_manifests(store: Lists) -> Iterator[ManifestLocation]:
     """Yield the attached manifests in the order of their names."""
-    for info in store.list(VERSIONS):
-        parsed = parse_manifest_name(info.path) if info.path.count("/") == 1 else None
+    for path, size_bytes in store.list_names(VERSIONS):
+        parsed = parse_manifest_name(path) if path.count("/") == 1 else None
         if parsed is not None:
             naming, version = parsed
-            yield ManifestLocation(version, info.path, naming, info.size_bytes)
+            yield ManifestLocation(version, path, naming, size_bytes)
 
 
 def _newest(locations: list[ManifestLocation]) -> ManifestLocation:

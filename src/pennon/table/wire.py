@@ -28,8 +28,9 @@ from pennon.schema.wire import parse_fields, serialize_fields
 from pennon.table.flags import check_readable
 from pennon.table.manifest import DataFormat, Fragment, Manifest, Summary, WriterVersion
 from pennon.table.messages import (
+    holds_unknown,
     parse_base_path,
-    parse_fragment,
+    parse_fragments,
     parse_message,
     serialize_base_path,
     serialize_fragment,
@@ -127,7 +128,9 @@ def serialize_manifest_file(manifest: Manifest) -> bytes:
 def parse_manifest(proto: table_pb2.Manifest) -> Manifest:
     """Return the value of a manifest message, without its sections."""
     writer = _parse_writer(proto)
-    fragments = tuple(_trusted(parse_fragment(f), writer) for f in proto.fragments)
+    fragments = parse_fragments(proto.fragments, may_hold_unknown=holds_unknown(proto))
+    if writer is None:
+        fragments = tuple(map(_without_counts, fragments))
     if proto.reader_feature_flags & 2 and any(f.row_ids is None for f in fragments):
         message = "the table has stable row ids, but not all its fragments have them"
         raise FormatError(message)
@@ -227,10 +230,8 @@ def _transaction(proto: table_pb2.Manifest, view: memoryview, end: int) -> bytes
     return None
 
 
-def _trusted(fragment: Fragment, writer: WriterVersion | None) -> Fragment:
+def _without_counts(fragment: Fragment) -> Fragment:
     """Forget the counts of writers that did not sign: before Lance 0.8.15 they can be wrong."""
-    if writer is not None:
-        return fragment
     deletion = fragment.deletion_file
     if deletion is not None:
         deletion = replace(deletion, num_deleted_rows=None)

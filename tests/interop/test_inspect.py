@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,7 +15,9 @@ from pennon.cli.inspect import explained
 from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.layouts import BlobPage, ConstantPage, FullZip, MiniBlock
 from pennon.errors import LanceError
+from pennon.file.describe import describe, summarize
 from pennon.file.inspect import Inspection, inspect_pages
+from pennon.file.reader import DataFile
 from pennon.io import open_store
 from pennon.testing import MemoryStore
 from tests.interop.test_encodings_2_1 import FORCED, ROWS, _field
@@ -142,6 +145,9 @@ def test_damage_is_said_and_nothing_else_happens(name: str, tmp_path: Path) -> N
             if chance.random() < 0.1:
                 del damaged[chance.randrange(first, len(whole)) :]
             store.put("x.lance", bytes(damaged))
+            with suppress(LanceError):
+                file = DataFile.open(store.open("x.lance"))
+                assert (repr(describe(file)), repr(summarize(file))) != ("", "")
             try:
                 found = inspect_pages(store.open("x.lance"))
             except LanceError as error:

@@ -52,11 +52,14 @@ def _table() -> pa.Table:
     )
 
 
-@pytest.fixture(scope="module")
-def uri(tmp_path_factory: pytest.TempPathFactory) -> str:
+@pytest.fixture(scope="module", params=["2.0", "2.1", "2.2"])
+def uri(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Three fragments: one without deletions, one with many single ones, one half gone."""
     path = str(tmp_path_factory.mktemp("parity") / "t.lance")
-    table = lance.write_dataset(_table(), path, data_storage_version="2.0", max_rows_per_file=8000)
+    version: Any = request.param
+    table = lance.write_dataset(
+        _table(), path, data_storage_version=version, max_rows_per_file=8000
+    )
     table.delete("never >= 8000 and never < 16000 and never % 7 = 0")
     table.delete("never >= 17000 and never < 19000")
     table.add_columns(pa.field("added", pa.float64()))

@@ -26,8 +26,17 @@ NESTED = pa.table(
 )
 
 
+VERSION = ["2.0"]
+
+
+@pytest.fixture(params=["2.0", "2.1"], autouse=True)
+def version(request: pytest.FixtureRequest) -> None:
+    """Write at each file version in turn."""
+    VERSION[0] = request.param
+
+
 def _write(module: Any, data: pa.Table, uri: Path, **options: Any) -> Any:
-    return module.write_dataset(data, str(uri), data_storage_version="2.0", **options)
+    return module.write_dataset(data, str(uri), data_storage_version=VERSION[0], **options)
 
 
 def _field(field: Any) -> Any:

@@ -23,8 +23,17 @@ NUMBERS = pa.table({"a": range(10), "b": [str(n) for n in range(10)]})
 Program = Callable[[Any, str], Any]
 
 
+VERSION = ["2.0"]
+
+
+@pytest.fixture(params=["2.0", "2.1"], autouse=True)
+def version(request: pytest.FixtureRequest) -> None:
+    """Write at each file version in turn."""
+    VERSION[0] = request.param
+
+
 def _write(module: Any, data: Any, uri: str, **options: Any) -> Any:
-    return module.write_dataset(data, uri, data_storage_version="2.0", **options)
+    return module.write_dataset(data, uri, data_storage_version=VERSION[0], **options)
 
 
 def _rows_without_columns() -> pa.RecordBatch:
@@ -33,7 +42,7 @@ def _rows_without_columns() -> pa.RecordBatch:
 
 
 def _file(module: Any, uri: str) -> Any:
-    with module.file.LanceFileWriter(uri, NUMBERS.schema, version="2.0") as writer:
+    with module.file.LanceFileWriter(uri, NUMBERS.schema, version=VERSION[0]) as writer:
         writer.write_batch(NUMBERS)
     return module.file.LanceFileReader(uri)
 

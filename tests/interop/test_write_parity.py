@@ -39,12 +39,16 @@ APPENDS: dict[str, pa.Table] = {
 }
 
 
+versions = pytest.mark.parametrize("version", ["2.0", "2.1"])
+
+
+@versions
 @pytest.mark.parametrize("name", APPENDS)
-def test_append_rules(name: str, tmp_path: Path) -> None:
+def test_append_rules(name: str, version: Any, tmp_path: Path) -> None:
     outcomes = []
     for module in (lance, pennon):
         uri = str(tmp_path / f"{module.__name__}.lance")
-        lance.write_dataset(BASE, uri, data_storage_version="2.0")
+        lance.write_dataset(BASE, uri, data_storage_version=version)
         try:
             module.write_dataset(APPENDS[name], uri, mode="append")
             outcomes.append("written")
@@ -59,6 +63,7 @@ def test_append_rules(name: str, tmp_path: Path) -> None:
     assert pennon.dataset(ours.uri).to_table().equals(ours.to_table())
 
 
+@versions
 @pytest.mark.parametrize(
     "rows",
     [
@@ -69,12 +74,14 @@ def test_append_rules(name: str, tmp_path: Path) -> None:
     ],
     ids=["same", "other order", "missing child", "one child too many"],
 )
-def test_append_rules_inside_structs(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_append_rules_inside_structs(
+    rows: list[dict[str, Any]], version: Any, tmp_path: Path
+) -> None:
     tables = []
     for module in (lance, pennon):
         uri = str(tmp_path / f"{module.__name__}.lance")
         start = pa.table({"s": [{"x": 1, "y": "a"}]}, schema=NESTED)
-        lance.write_dataset(start, uri, data_storage_version="2.0")
+        lance.write_dataset(start, uri, data_storage_version=version)
         with suppress(OSError):
             module.write_dataset(pa.Table.from_pylist(rows), uri, mode="append")
         tables.append(lance.dataset(uri).to_table())
@@ -97,13 +104,14 @@ SOURCES: dict[str, Callable[[], Any]] = {
 }
 
 
+@versions
 @pytest.mark.parametrize("name", SOURCES)
-def test_sources(name: str, tmp_path: Path) -> None:
+def test_sources(name: str, version: str, tmp_path: Path) -> None:
     tables = []
     for module in (lance, pennon):
         schema = PLAIN.schema if name == "iterator" else None
         uri = str(tmp_path / f"{module.__name__}.lance")
-        options = {"data_storage_version": "2.0"}
+        options = {"data_storage_version": version}
         written = module.write_dataset(SOURCES[name](), uri, schema=schema, **options)
         tables.append(written.to_table())
     assert tables[0].schema.equals(tables[1].schema, check_metadata=True)
@@ -157,17 +165,18 @@ def test_refusals(name: str, tmp_path: Path) -> None:
     assert lance.dataset(uri).version == 1
 
 
-def test_overwrite_and_history(tmp_path: Path) -> None:
+@versions
+def test_overwrite_and_history(version: str, tmp_path: Path) -> None:
     for module in (lance, pennon):
         uri = str(tmp_path / f"{module.__name__}.lance")
-        module.write_dataset(BASE, uri, data_storage_version="2.0")
+        module.write_dataset(BASE, uri, data_storage_version=version)
         module.write_dataset(BASE, uri, mode="append")
         module.write_dataset(PLAIN, uri, mode="overwrite", commit_message="anew")
     theirs, ours = (lance.dataset(str(tmp_path / f"{m}.lance")) for m in ("lance", "pennon"))
     assert [f.fragment_id for f in ours.get_fragments()] == [
         f.fragment_id for f in theirs.get_fragments()
     ]
-    assert ours.data_storage_version == theirs.data_storage_version == "2.0"
+    assert ours.data_storage_version == theirs.data_storage_version == version
     assert ours.schema == theirs.schema
     assert ours.checkout_version(2).to_table() == theirs.checkout_version(2).to_table()
     properties = {"__lance_commit_message": "anew"}
@@ -213,11 +222,12 @@ def test_manifest_names(tmp_path: Path, v2: bool) -> None:
     assert names[0] == names[1]
 
 
-def test_stable_row_ids(tmp_path: Path) -> None:
+@versions
+def test_stable_row_ids(version: str, tmp_path: Path) -> None:
     tables = []
     for module in (lance, pennon):
         uri = str(tmp_path / f"{module.__name__}.lance")
-        module.write_dataset(PLAIN, uri, data_storage_version="2.0", enable_stable_row_ids=True)
+        module.write_dataset(PLAIN, uri, data_storage_version=version, enable_stable_row_ids=True)
         lance.write_dataset(PLAIN, uri, mode="append")
         module.write_dataset(PLAIN, uri, mode="append")
         lance.dataset(uri).delete("n = 2")

@@ -5,12 +5,13 @@ Which file holds a field is told by the field ids in the manifest, never by name
 
 * an id of -2 is a tombstone: a newer file holds that field, the column here is dead;
 * a field that no file holds reads as NULLs: it was added after this fragment was written;
-* a struct whose children lie in several files is put together from them.
+* a struct whose children lie in several files, or only some of them, is put together from what
+  there is (`pennon.scan.join`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -21,11 +22,11 @@ from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps, run, together
 from pennon.errors import Breadcrumb, FormatError, LanceError, UnsupportedError
 from pennon.file.generations import ReadRows
+from pennon.scan.join import held_part, join, splits_a_list
 from pennon.scan.live_rows import LiveRows
 from pennon.scan.snapshot import OpenFile, Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.blob import is_blob_v2
-from pennon.schema.check import is_blob, is_packed
 from pennon.schema.field import Field
 from pennon.schema.width import row_bytes
 from pennon.table.manifest import DataFileRef, Fragment
@@ -55,10 +56,10 @@ class Absent:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A struct whose children come from several places."""
+    """A field of which each file has a part, or one file has only a part."""
 
     field: Field
-    children: tuple[Source, ...]
+    parts: tuple[Part, ...]
 
 
 Source: TypeAlias = Part | Absent | Joined
@@ -185,42 +186,18 @@ class FragmentReader:
                 "yet; scans show their descriptions, take_blobs and read_blobs give their bytes"
             )
             raise UnsupportedError(message)
-        for number, columns in enumerate(self.files):
-            if _holds(columns, wanted):
-                return Part(number, wanted)
-        if wanted.logical_type == "struct" and wanted.children:
-            children = tuple(self._find(child) for child in wanted.children)
-            if all(isinstance(child, Absent) for child in children):
-                return Absent(wanted)
-            return Joined(wanted, children)
-        if any(columns.column_of.keys() & _ids(wanted) for columns in self.files):
+        held = [held_part(wanted, columns.column_of) for columns in self.files]
+        parts = tuple(Part(number, part) for number, part in enumerate(held) if part is not None)
+        whole = next((part for part in parts if part.field == wanted), None)
+        if whole is not None or not parts:
+            return whole or Absent(wanted)
+        if splits_a_list([part.field for part in parts]):
             message = (
                 f"column {wanted.name!r}: its parts lie in several data files of fragment "
                 f"{self.fragment.id}, and only structs are joined"
             )
             raise UnsupportedError(message)
-        return Absent(wanted)
-
-
-def _ids(wanted: Field) -> set[FieldId]:
-    return {below.id for below in wanted.walk()}
-
-
-def _holds(columns: FileColumns, wanted: Field) -> bool:
-    """Tell whether a file holds the field whole.
-
-    Files of 2.1 and later list leaves only, so structs and lists are judged by their leaves.  A
-    packed struct and the description of a blob are leaves themselves.
-    """
-    return all(leaf in columns.column_of for leaf in _leaves(wanted))
-
-
-def _leaves(wanted: Field) -> Iterator[FieldId]:
-    if not wanted.children or is_packed(wanted) or is_blob(wanted):
-        yield wanted.id
-        return
-    for child in wanted.children:
-        yield from _leaves(child)
+        return Joined(wanted, parts)
 
 
 def _reader(opened: OpenFile, columns: FileColumns, wanted: Field) -> ReadRows:
@@ -241,7 +218,7 @@ def _parts(source: Source) -> list[Part]:
         return [source]
     if isinstance(source, Absent):
         return []
-    return [part for child in source.children for part in _parts(child)]
+    return list(source.parts)
 
 
 def _build(source: Source, values: dict[int, Chunks], rows: int) -> Chunks:
@@ -249,9 +226,11 @@ def _build(source: Source, values: dict[int, Chunks], rows: int) -> Chunks:
         return values[id(source)]
     if isinstance(source, Absent):
         return null_chunks(source.field, rows)
-    children = [one_array(_build(child, values, rows)) for child in source.children]
-    fields = [field_to_arrow(child) for child in source.field.children]
-    return [pa.StructArray.from_arrays(children, fields=fields)]
+    if len(source.parts) == 1:
+        (part,) = source.parts
+        return [join(source.field, [(part.field, chunk)]) for chunk in values[id(part)]]
+    pieces = [(part.field, one_array(values[id(part)])) for part in source.parts]
+    return [join(source.field, pieces)]
 
 
 def null_chunks(absent: Field, rows: int) -> Chunks:

@@ -16,7 +16,7 @@ from pennon.errors import Breadcrumb, InvalidSchemaError, UnsupportedError
 from pennon.schema.arrow import storage_field
 from pennon.schema.field import Field, Schema
 from pennon.schema.types import NESTED, arrow_type
-from pennon.schema.version import V2_1, V2_2, FileVersion
+from pennon.schema.version import V2_0, V2_1, V2_2, FileVersion
 
 RESERVED_NAMES = frozenset(
     (
@@ -28,6 +28,7 @@ RESERVED_NAMES = frozenset(
     )
 )
 BLOB = "lance-encoding:blob"
+_LISTS = ("list", "list.struct", "large_list", "large_list.struct", "map")
 _PACKED = ("packed", "lance-encoding:packed")
 _VARIABLE = ("string", "large_string", "binary", "large_binary", "json")
 
@@ -40,8 +41,10 @@ def check_writable(schema: Schema, version: FileVersion) -> None:
     """
     _check_names(schema)
     for top in schema.fields:
-        for path, field in _walk(top, ""):
+        for path, field, in_list in _walk(top):
             _check_field(path, field, version)
+            if in_list:
+                _check_item(path, field, version)
 
 
 def is_packed(field: Field) -> bool:
@@ -79,12 +82,15 @@ def _check_names(schema: Schema) -> None:
             raise InvalidSchemaError(message)
 
 
-def _walk(field: Field, prefix: str) -> Iterator[tuple[str, Field]]:
-    """Yield the path and the field of ``field`` and of all below it."""
+def _walk(
+    field: Field, prefix: str = "", *, in_list: bool = False
+) -> Iterator[tuple[str, Field, bool]]:
+    """Yield path and field of ``field`` and all below it, and whether there is a list above."""
     path = f"{prefix}{field.name}"
-    yield path, field
+    yield path, field, in_list
+    below = in_list or field.logical_type in _LISTS
     for child in field.children:
-        yield from _walk(child, f"{path}.")
+        yield from _walk(child, f"{path}.", in_list=below)
 
 
 def _check_field(path: str, field: Field, version: FileVersion) -> None:
@@ -100,6 +106,16 @@ def _check_field(path: str, field: Field, version: FileVersion) -> None:
         _check_packed(path, field, version)
     if is_blob(field) and logical != "large_binary":
         raise _refusal(path, field, version, "a blob column must be of type large_binary")
+
+
+def _check_item(path: str, field: Field, version: FileVersion) -> None:
+    """Refuse what 2.1 cannot keep in lists, though 2.0 can."""
+    if version < V2_1:
+        return
+    if is_blob(field):
+        raise _refusal(path, field, version, f"{V2_0} holds blobs in lists")
+    if field.logical_type == "struct" and not field.children:
+        raise _refusal(path, field, version, f"{V2_0} holds structs without fields in lists")
 
 
 def _check_fixed_size_list(path: str, field: Field, version: FileVersion) -> None:

@@ -13,6 +13,7 @@ from tests.unit.schema.strategies import DICTIONARIES, EXTENSIONS, PRIMITIVE
 V2_0 = FileVersion.parse("2.0")
 V2_1 = FileVersion.parse("2.1")
 V2_2 = FileVersion.parse("2.2")
+both = pytest.mark.parametrize("version", [V2_0, V2_1], ids=str)
 PACKED = {"packed": "true"}
 BLOB = {"lance-encoding:blob": "true"}
 
@@ -24,10 +25,11 @@ def _check(
     check_writable(schema_from_arrow(pa.schema([column])), version)
 
 
+@both
 @pytest.mark.parametrize("t", PRIMITIVE + DICTIONARIES + EXTENSIONS, ids=str)
-def test_file_version_2_0_holds(t: pa.DataType) -> None:
-    _check(t)
-    _check(pa.list_(pa.struct([("x", pa.large_list(t))])))
+def test_what_both_versions_hold(t: pa.DataType, version: FileVersion) -> None:
+    _check(t, version)
+    _check(pa.list_(pa.struct([("x", pa.large_list(t))])), version)
 
 
 @pytest.mark.parametrize(
@@ -38,8 +40,9 @@ def test_file_version_2_0_holds(t: pa.DataType) -> None:
     ],
     ids=str,
 )
-def test_fixed_size_lists_of_fixed_width_values(t: pa.DataType) -> None:
-    _check(pa.list_(t, 3))
+@both
+def test_fixed_size_lists_of_fixed_width_values(t: pa.DataType, version: FileVersion) -> None:
+    _check(pa.list_(t, 3), version)
 
 
 MAP = pa.map_(pa.string(), pa.int8())
@@ -67,15 +70,16 @@ POINT = pa.struct([("x", pa.int8())])
     ],
     ids=str,
 )
+@both
 def test_refusals_name_column_type_and_the_version_that_would_do(
-    t: pa.DataType, metadata: dict[str, str] | None, hint: str
+    t: pa.DataType, metadata: dict[str, str] | None, hint: str, version: FileVersion
 ) -> None:
     with pytest.raises(UnsupportedError) as caught:
-        _check(t, metadata=metadata)
+        _check(t, version, metadata)
     message = str(caught.value)
     assert "'c'" in message
     assert str(t) in message
-    assert "file version 2.0" in message
+    assert f"file version {version}" in message
     assert hint in message
 
 
@@ -84,6 +88,22 @@ def test_packed_structs_of_2_1_have_no_fixed_size_lists() -> None:
     _check(struct, metadata=PACKED)
     with pytest.raises(UnsupportedError, match="'x' is a fixed-size list; an unpacked struct can"):
         _check(struct, V2_1, PACKED)
+
+
+@pytest.mark.parametrize(
+    ("item", "hint"),
+    [
+        (pa.field("item", pa.large_binary(), metadata=BLOB), "2.0 holds blobs in lists"),
+        (pa.field("item", pa.struct([])), "2.0 holds structs without fields in lists"),
+    ],
+    ids=str,
+)
+def test_what_2_1_lacks_in_lists(item: pa.Field, hint: str) -> None:
+    for t in (pa.list_(item), pa.large_list(pa.struct([pa.field("item", pa.list_(item))]))):
+        _check(t)
+        with pytest.raises(UnsupportedError, match=rf"'c\.item.*file version 2\.1; {hint}"):
+            _check(t, V2_1)
+    _check(pa.struct([item]), V2_1)
 
 
 def test_what_2_2_adds() -> None:

@@ -1,0 +1,118 @@
+"""A field put together from what the data files of a fragment have of it.
+
+A file may hold a part of a struct only: rows were appended without one of its fields, or a field was
+added to it later, in another file::
+
+    the table       s: struct<x, y>        the file    s: struct<x>       y reads as NULL
+
+What nests around a value stands beside every value (in versions 2.1 and 2.2), so each file tells
+which structs are NULL, and where lists begin and end; of several files the first one is believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from pennon.errors import FormatError
+from pennon.schema.arrow import field_to_arrow
+from pennon.schema.check import is_blob, is_packed
+from pennon.schema.field import Field
+from pennon.units import FieldId
+
+Piece: TypeAlias = "tuple[Field, pa.Array[Any]]"
+"""What one file has of a field, and the values."""
+
+
+def is_leaf(field: Field) -> bool:
+    """Tell whether a field is stored as one: packed structs and descriptions of blobs are."""
+    return not field.children or is_packed(field) or is_blob(field)
+
+
+def leaves(field: Field) -> Iterator[FieldId]:
+    """Yield the ids of the leaves of a field."""
+    if is_leaf(field):
+        yield field.id
+        return
+    for child in field.children:
+        yield from leaves(child)
+
+
+def held_part(field: Field, columns: Collection[FieldId]) -> Field | None:
+    """Return what a file with these columns has of a field; None if that is nothing.
+
+    Files of 2.1 and later list leaves only, so structs and lists are judged by their leaves.
+    """
+    if is_leaf(field):
+        return field if field.id in columns else None
+    found = [held_part(child, columns) for child in field.children]
+    held = tuple(child for child in found if child is not None)
+    if not held:
+        return None
+    return field if held == field.children else replace(field, children=held)
+
+
+def splits_a_list(parts: Sequence[Field]) -> bool:
+    """Tell whether several files have parts of one list; such are not joined."""
+    if len(parts) < 2:
+        return False
+    if parts[0].logical_type != "struct":
+        return True
+    children: dict[FieldId, list[Field]] = {}
+    for part in parts:
+        for child in part.children:
+            children.setdefault(child.id, []).append(child)
+    return any(splits_a_list(found) for found in children.values())
+
+
+def join(field: Field, pieces: Sequence[Piece]) -> pa.Array[Any]:
+    """Return the values of a field from its pieces, of which there is one at least.
+
+    What no piece has is NULL.  Raises FormatError if the pieces are not of one length.
+    """
+    held, values = pieces[0]
+    if held == field:
+        return values
+    if len({len(array) for _, array in pieces}) > 1:
+        message = f"the parts of column {field.name!r} have not the same number of rows"
+        raise FormatError(message)
+    if field.logical_type == "struct":
+        return _join_struct(field, pieces)
+    return _widen_list(field, held, values)
+
+
+def _join_struct(field: Field, pieces: Sequence[Piece]) -> pa.Array[Any]:
+    rows = len(pieces[0][1])
+    children = []
+    for child in field.children:
+        found = [
+            (part, array.field(number))
+            for held, array in pieces
+            for number, part in enumerate(held.children)
+            if part.id == child.id
+        ]
+        children.append(join(child, found) if found else _nulls(child, rows))
+    first: Any = pieces[0][1]
+    mask = first.is_null() if first.null_count else None
+    fields = [field_to_arrow(child) for child in field.children]
+    joined: pa.Array[Any] = pa.StructArray.from_arrays(children, fields=fields, mask=mask)
+    return joined
+
+
+def _widen_list(field: Field, held: Field, values: Any) -> pa.Array[Any]:
+    """Return a list with items that have all fields."""
+    shown = field_to_arrow(field).type
+    items = join(field.children[0], [(held.children[0], values.values)])
+    buffers = values.buffers()[: 1 if pa.types.is_fixed_size_list(shown) else 2]
+    widened: pa.Array[Any] = pa.Array.from_buffers(
+        shown, len(values), buffers, values.null_count, values.offset, children=[items]
+    )
+    return widened
+
+
+def _nulls(field: Field, rows: int) -> pa.Array[Any]:
+    found: pa.Array[Any] = pa.nulls(rows, field_to_arrow(field).type)
+    return found

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pennon.arrow_bases import ArrowScanner
 from pennon.blob_frames import blob_paths, check_blob_mode, frame_with_files
@@ -15,7 +14,7 @@ from pennon.errors import UnsupportedError
 from pennon.lazy import lazy
 from pennon.scan.batches import rebatch
 from pennon.scan.execute import READ_AHEAD_BYTES, Scan, read_batches, read_table
-from pennon.scan.filter import columns_of, filter_batches, limit_batches
+from pennon.scan.filter import Predicate, filter_batches, limit_batches, mark
 from pennon.scan.plan import bytes_per_row, check_batch_rows, default_batch_rows, plan_tasks
 from pennon.scan.projection import MetaColumn, Projection, plan_scan_projection
 from pennon.scan.snapshot import Snapshot
@@ -32,7 +31,7 @@ class ScanOptions:
     """What a scan is asked for, as far as Pennon does it."""
 
     columns: tuple[str, ...] | Mapping[str, str] | None = None
-    filter: pc.Expression | None = None
+    filter: Predicate | None = None
     limit: int | None = None
     offset: int = 0
     batch_size: int | None = None
@@ -188,14 +187,14 @@ class LanceScanner(ArrowScanner):
         return read_batches(self._plan(), self._batch_rows(), ahead)
 
     def _filtered_batches(self) -> Iterator[pa.RecordBatch]:
-        expression = self._options.filter
-        if expression is None:
+        predicate = self._options.filter
+        if predicate is None:
             return self._plain_batches()
         shown = self._projection
-        wider = _widen(self._snapshot, self._options, shown, expression)
+        wider = _widen(self._snapshot, self._options, shown, predicate)
         scan = replace(self._plan(), projection=wider)
         batches = read_batches(scan, self._batch_rows(), READ_AHEAD_BYTES)
-        kept = filter_batches(batches, expression, shown.arrow)
+        kept = filter_batches(batches, predicate, shown.arrow)
         return limit_batches(kept, self._options.offset, self._options.limit)
 
 
@@ -216,18 +215,12 @@ def _schema(snapshot: Snapshot, options: ScanOptions) -> Schema:
 
 
 def _widen(
-    snapshot: Snapshot, options: ScanOptions, shown: Projection, expression: pc.Expression
+    snapshot: Snapshot, options: ScanOptions, shown: Projection, predicate: Predicate
 ) -> Projection:
     """Return the projection with the columns that the filter needs behind those shown."""
     schema = _schema(snapshot, options)
     everything = plan_scan_projection(schema, None, list(MetaColumn)).arrow
-    needed = columns_of(expression, everything)
-    names = shown.arrow.names
-    if isinstance(options.columns, Mapping):
-        columns: Mapping[str, str] = {
-            **options.columns,
-            **{name: name for name in needed if name not in names},
-        }
-        return plan_scan_projection(schema, columns, _metas(options))
-    wanted = [*names, *(name for name in needed if name not in names)]
-    return plan_scan_projection(schema, wanted)
+    asked = options.columns
+    sources = asked if isinstance(asked, Mapping) else {name: name for name in shown.arrow.names}
+    needed = {mark(name): name for name in predicate.columns(everything)}
+    return plan_scan_projection(schema, {**sources, **needed}, _metas(options))

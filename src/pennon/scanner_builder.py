@@ -10,7 +10,9 @@ import pyarrow.compute as pc
 
 from pennon.arguments import check_columns
 from pennon.errors import ArgumentError, UnsupportedError
+from pennon.scan.filter import ArrowPredicate, SqlPredicate
 from pennon.scan.plan import check_batch_rows
+from pennon.scan.projection import MetaColumn, plan_scan_projection
 from pennon.scanner import LanceScanner, ScanOptions
 
 if TYPE_CHECKING:
@@ -72,14 +74,17 @@ class ScannerBuilder:
         return self._set(columns=check_columns(cols))
 
     def filter(self, filter: Any) -> ScannerBuilder:
-        """Keep the rows for which a pyarrow expression is true."""
-        if not isinstance(filter, pc.Expression):
-            message = (
-                "filters are taken as pyarrow.compute expressions only; SQL text and searches "
-                f"are not supported yet (got {type(filter).__name__})"
-            )
-            raise UnsupportedError(message)
-        return self._set(filter=filter)
+        """Keep the rows for which SQL text, or a pyarrow expression, is true."""
+        if isinstance(filter, str):
+            every = plan_scan_projection(self.ds.snapshot.manifest.schema, None, list(MetaColumn))
+            return self._set(filter=SqlPredicate.parse(filter, every.arrow))
+        if isinstance(filter, pc.Expression):
+            return self._set(filter=ArrowPredicate(filter))
+        message = (
+            "filters are SQL text or pyarrow.compute expressions; searches are not supported yet "
+            f"(got {type(filter).__name__})"
+        )
+        raise UnsupportedError(message)
 
     def limit(self, n: int | None = None) -> ScannerBuilder:
         """Stop after ``n`` rows."""

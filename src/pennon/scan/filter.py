@@ -1,18 +1,85 @@
-"""Filters as pyarrow expressions, applied to what was read.
+"""Filters, applied to what was read: SQL text, or expressions of pyarrow.
 
 DuckDB and Polars hand their simple conditions over as `pyarrow.compute.Expression`.  Nothing is
-skipped by them yet: the columns that they name are read, rows that fail are dropped, and then the
-columns that were asked for are left.
+skipped by filters yet: the columns that they name are read, rows that fail are dropped, and then
+the columns that were asked for are left.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import acero
 
 from pennon.errors import ArgumentError
+from pennon.expr.evaluate import evaluate
+from pennon.expr.tree import Expression, names_of
+
+
+class Predicate(Protocol):
+    """A condition that rows pass or not; it pickles, and its text is for people."""
+
+    def columns(self, schema: pa.Schema) -> list[str]:
+        """Return the columns of a schema that it needs; raises ArgumentError if it cannot do."""
+        ...
+
+    def test(self, batch: pa.RecordBatch) -> pa.BooleanArray:
+        """Return true for the rows that pass; false and NULL for the others."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowPredicate:
+    """A condition in pyarrow's own form."""
+
+    expression: pc.Expression
+
+    def columns(self, schema: pa.Schema) -> list[str]:
+        """See `Predicate.columns`."""
+        return columns_of(self.expression, schema)
+
+    def test(self, batch: pa.RecordBatch) -> pa.BooleanArray:
+        """See `Predicate.test`."""
+        source = acero.TableSourceNodeOptions(pa.Table.from_batches([batch]))
+        project = acero.ProjectNodeOptions([self.expression], ["passes"])
+        plan = acero.Declaration.from_sequence(
+            [acero.Declaration("table_source", source), acero.Declaration("project", project)]
+        )
+        return plan.to_table(use_threads=False).column(0).combine_chunks()
+
+    def __str__(self) -> str:
+        return str(self.expression)
+
+
+@dataclass(frozen=True, slots=True)
+class SqlPredicate:
+    """A condition that was given as SQL text."""
+
+    text: str
+    condition: Expression
+
+    @classmethod
+    def parse(cls, text: str, schema: pa.Schema) -> SqlPredicate:
+        """Return the condition that a text is for a schema.  Raises ArgumentError if it is none."""
+        # sqlglot takes half a second to import, and most programs have no filter.
+        from pennon.expr.parse import parse_filter  # noqa: PLC0415
+
+        return cls(text, parse_filter(text, schema))
+
+    def columns(self, schema: pa.Schema) -> list[str]:  # noqa: ARG002 - bound to one already
+        """See `Predicate.columns`."""
+        return names_of(self.condition)
+
+    def test(self, batch: pa.RecordBatch) -> pa.BooleanArray:
+        """See `Predicate.test`."""
+        return evaluate(self.condition, batch)
+
+    def __str__(self) -> str:
+        return self.text
 
 
 def columns_of(expression: pc.Expression, schema: pa.Schema) -> list[str]:
@@ -45,17 +112,27 @@ def _applies(expression: pc.Expression, schema: pa.Schema, names: Sequence[str])
     return True
 
 
+_MARK: Final = "\0"
+
+
+def mark(name: str) -> str:
+    """Return the name under which `filter_batches` expects a column that the condition needs.
+
+    The columns that are shown may have other names than those in the table.
+    """
+    return _MARK + name
+
+
 def filter_batches(
-    batches: Iterable[pa.RecordBatch],
-    expression: pc.Expression,
-    schema: pa.Schema,
+    batches: Iterable[pa.RecordBatch], predicate: Predicate, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """Yield what passes of each batch, with the columns of ``schema``; empty ones are left out."""
     for batch in batches:
-        kept = pa.Table.from_batches([batch]).filter(expression).select(schema.names)
-        for part in kept.combine_chunks().to_batches():
-            if part.num_rows:
-                yield part.replace_schema_metadata(schema.metadata)
+        needed = [name for name in batch.schema.names if name.startswith(_MARK)]
+        asked = batch.select(needed).rename_columns([name[1:] for name in needed])
+        kept = batch.select(schema.names).filter(predicate.test(asked))
+        if kept.num_rows:
+            yield kept.replace_schema_metadata(schema.metadata)
 
 
 def limit_batches(

@@ -1,0 +1,366 @@
+"""From syntax to meaning: which columns and functions are meant, and what gets cast to what.
+
+`pennon.expr.fit` gives the sides of an operator one type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, Final
+
+import pyarrow as pa
+from pyarrow import types as t
+from sqlglot import exp
+
+from pennon.errors import ArgumentError
+from pennon.expr.cast import cast
+from pennon.expr.evaluate import type_of
+from pennon.expr.fit import as_timestamp, cast_to, one_type
+from pennon.expr.functions import FUNCTIONS
+from pennon.expr.names import field_of, find_name, sql_type
+from pennon.expr.operators import OPERATORS
+from pennon.expr.tree import Call, Case, Cast, Column, Expression, Literal
+from pennon.expr.types import is_text, plain
+
+TRUE: Final = Literal(pa.scalar(True))  # noqa: FBT003 - a value
+NULL: Final = Literal(pa.scalar(None))
+_LARGEST: Final = 1 << 63
+_NANOSECONDS: Final = {
+    "WEEK": 604_800 * 10**9,
+    "DAY": 86_400 * 10**9,
+    "HOUR": 3_600 * 10**9,
+    "MINUTE": 60 * 10**9,
+    "SECOND": 10**9,
+    "MILLISECOND": 10**6,
+    "MICROSECOND": 10**3,
+    "NANOSECOND": 1,
+}
+
+
+class Binder:
+    """Binds syntax to the columns of a schema.
+
+    Every method raises ArgumentError for what has no meaning here.
+    """
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+
+    def bind(self, node: exp.Expr) -> Expression:
+        """Return the typed tree of a piece of syntax."""
+        method = _BY_SYNTAX.get(type(node))
+        if method is None:
+            message = f"{node.sql()} is not supported"
+            raise ArgumentError(message)
+        found: Expression = getattr(self, method)(node)
+        return found
+
+    # --- names and values -------------------------------------------------------------------------
+
+    def _column(self, node: exp.Column) -> Expression:
+        parts = [part.name for part in node.parts]
+        top = find_name(parts[0], self._schema.names, "column")
+        kind = self._schema.field(top).type
+        found = Column((top,), plain(kind))
+        for name in parts[1:]:
+            found = field_of(found, name)
+        return found
+
+    def _bracket(self, node: exp.Bracket) -> Expression:
+        whole = self.bind(node.this)
+        if len(node.expressions) != 1:
+            message = f"{node.sql()}: one index was expected"
+            raise ArgumentError(message)
+        index = self.bind(node.expressions[0])
+        if isinstance(index, Literal) and is_text(index.type) and isinstance(whole, Column):
+            return field_of(whole, str(index.value.as_py()))
+        return self._call("array_element", (whole, index))
+
+    def _literal(self, node: exp.Literal) -> Expression:
+        return Literal(pa.scalar(node.this)) if node.is_string else _number(node.this)
+
+    def _boolean(self, node: exp.Boolean) -> Expression:
+        return Literal(pa.scalar(bool(node.this)))
+
+    def _null(self, _: exp.Null) -> Expression:
+        return NULL
+
+    def _bytes(self, node: exp.HexString) -> Expression:
+        digits = str(node.this)
+        try:
+            return Literal(pa.scalar(bytes.fromhex("0" * (len(digits) % 2) + digits)))
+        except ValueError as error:
+            message = f"{node.sql()} is not hexadecimal"
+            raise ArgumentError(message) from error
+
+    def _array(self, node: exp.Expr) -> Expression:
+        items = [self.bind(each) for each in node.expressions]
+        values = [each.value.as_py() for each in items if isinstance(each, Literal)]
+        if len(values) != len(items):
+            message = f"{node.sql()}: a list has literals only"
+            raise ArgumentError(message)
+        try:
+            return Literal(pa.scalar(values, pa.list_(pa.array(values).type)))
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            message = f"{node.sql()}: the items are of several types"
+            raise ArgumentError(message) from error
+
+    # --- logic ------------------------------------------------------------------------------------
+
+    def _logic(self, name: str, kind: type[exp.Expr]) -> Callable[[exp.Expr], Expression]:
+        def bind(node: exp.Expr) -> Expression:
+            operands = tuple(self._condition(each) for each in _flat(node, kind))
+            return Call(name, operands, pa.bool_())
+
+        return bind
+
+    def _and(self, node: exp.Expr) -> Expression:
+        return self._logic("AND", exp.And)(node)
+
+    def _or(self, node: exp.Expr) -> Expression:
+        return self._logic("OR", exp.Or)(node)
+
+    def _not(self, node: exp.Not) -> Expression:
+        return Call("NOT", (self._condition(node.this),), pa.bool_())
+
+    def _condition(self, node: exp.Expr) -> Expression:
+        found = self.bind(node)
+        if t.is_null(found.type):
+            return Literal(pa.scalar(None, pa.bool_()))
+        if found.type != pa.bool_():
+            message = f"{node.sql()} gives {found.type}, where true or false is expected"
+            raise ArgumentError(message)
+        return found
+
+    def _is(self, node: exp.Is) -> Expression:
+        if isinstance(node.expression, exp.Null):
+            return Call("IS NULL", (self.bind(node.this),), pa.bool_())
+        if isinstance(node.expression, exp.Boolean):
+            name = "IS TRUE" if node.expression.this else "IS FALSE"
+            return Call(name, (self._condition(node.this),), pa.bool_())
+        message = f"{node.sql()} is not supported"
+        raise ArgumentError(message)
+
+    # --- comparison -------------------------------------------------------------------------------
+
+    def _binary(self, node: exp.Binary) -> Expression:
+        return self.compare(_COMPARES[type(node)], self.bind(node.this), self.bind(node.expression))
+
+    def compare(self, name: str, left: Expression, right: Expression) -> Expression:
+        """Return a comparison, both sides cast to one type."""
+        return Call(name, one_type([left, right]), pa.bool_())
+
+    def _between(self, node: exp.Between) -> Expression:
+        values = self.bind(node.this)
+        low, high = self.bind(node.args["low"]), self.bind(node.args["high"])
+        both = self.compare(">=", values, low), self.compare("<=", values, high)
+        return Call("AND", both, pa.bool_())
+
+    def _in(self, node: exp.In) -> Expression:
+        if node.args.get("query") is not None or not node.expressions:
+            message = f"{node.sql()}: IN takes a list of values"
+            raise ArgumentError(message)
+        values = self.bind(node.this)
+        items = [self.bind(each) for each in node.expressions]
+        typed = [one_type([values, item]) for item in items]
+        same = all(value == values and isinstance(item, Literal) for value, item in typed)
+        is_exact = not (t.is_nested(values.type) or t.is_floating(values.type))  # -0.0 equals 0.0
+        if same and is_exact:
+            return Call("IN", (values, *(item for _, item in typed)), pa.bool_())
+        return Call("OR", tuple(Call("=", pair, pa.bool_()) for pair in typed), pa.bool_())
+
+    def _like(self, node: exp.Like | exp.ILike) -> Expression:
+        name = "ilike" if isinstance(node, exp.ILike) else "like"
+        found = self._call(name, (self.bind(node.this), self.bind(node.expression)))
+        return Call("NOT", (found,), pa.bool_()) if node.args.get("negate") else found
+
+    # --- arithmetic -------------------------------------------------------------------------------
+
+    def _arithmetic(self, node: exp.Binary) -> Expression:
+        name = _COMPUTES[type(node)]
+        left, right = self.bind(node.this), self.bind(node.expression)
+        if t.is_duration(right.type) and (t.is_date(left.type) or t.is_timestamp(left.type)):
+            left = as_timestamp(left)
+            return Call(name, (left, cast_to(right, pa.duration(left.type.unit))), left.type)
+        sides = one_type([left, right], fits_literals=False)
+        return Call(name, sides, self._asked(node.sql(), OPERATORS[name], sides))
+
+    def _negative(self, node: exp.Neg) -> Expression:
+        if isinstance(node.this, exp.Literal) and not node.this.is_string:
+            return _number("-" + node.this.this)
+        operand = self.bind(node.this)
+        kind = self._asked(node.sql(), OPERATORS["NEGATE"], (operand,))
+        return Call("NEGATE", (operand,), kind)
+
+    def _interval(self, node: exp.Interval) -> Expression:
+        unit = str(node.args.get("unit") or "").upper().removesuffix("S")
+        if unit not in _NANOSECONDS or not isinstance(node.this, exp.Literal):
+            message = f"{node.sql()}: intervals are literals in {', '.join(_NANOSECONDS).lower()}s"
+            raise ArgumentError(message)
+        try:
+            count = int(Decimal(node.this.this) * _NANOSECONDS[unit])
+            return Literal(pa.scalar(count, pa.duration("ns")))
+        except (ArithmeticError, ValueError) as error:
+            message = f"{node.sql()} is no interval"
+            raise ArgumentError(message) from error
+
+    # --- calls ------------------------------------------------------------------------------------
+
+    def _function(self, node: exp.Anonymous) -> Expression:
+        name = str(node.this).lower()
+        if name == "make_array":
+            return self._array(node)
+        return self._call(name, tuple(map(self.bind, node.expressions)))
+
+    def _now(self, _: exp.Expr) -> Expression:
+        return self._call("now", ())
+
+    def _today(self, _: exp.Expr) -> Expression:
+        return self._call("today", ())
+
+    def _concat(self, node: exp.DPipe) -> Expression:
+        return self._call("||", (self.bind(node.this), self.bind(node.expression)))
+
+    def _extract(self, node: exp.Extract) -> Expression:
+        part = Literal(pa.scalar(node.this.name))
+        return self._call("date_part", (part, self.bind(node.expression)))
+
+    def _call(self, name: str, arguments: tuple[Expression, ...]) -> Expression:
+        function = FUNCTIONS.get(name)
+        if function is None:
+            message = f"there is no function {name!r}"
+            raise ArgumentError(message)
+        most = function.most if function.most is not None else len(arguments)
+        if not function.least <= len(arguments) <= most:
+            message = f"{name} does not take {len(arguments)} arguments"
+            raise ArgumentError(message)
+        sides = arguments if function.is_mixed else one_type(arguments)
+        return Call(name, sides, self._asked(name, function.run, sides))
+
+    def _asked(
+        self, what: str, run: Callable[..., Any], arguments: tuple[Expression, ...]
+    ) -> pa.DataType:
+        try:
+            return type_of(run, arguments)
+        except (pa.ArrowException, TypeError, ValueError, AttributeError) as error:
+            types = ", ".join(str(each.type) for each in arguments)
+            message = f"{what} does not take ({types}): {error}"
+            raise ArgumentError(message) from error
+
+    def _cast(self, node: exp.Cast) -> Expression:
+        operand = self.bind(node.this)
+        gives_null = isinstance(node, exp.TryCast)
+        kind = sql_type(node.to)
+        if isinstance(operand, Literal):
+            try:
+                return Literal(cast(operand.value, kind))
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+                if gives_null:
+                    return Literal(pa.scalar(None, kind))
+                message = f"{node.this.sql()} is no {kind}: {error}"
+                raise ArgumentError(message) from error
+        self._asked(node.sql(), lambda values: cast(values, kind), (operand,))
+        return Cast(operand, kind, gives_null)
+
+    def _case(self, node: exp.Case) -> Expression:
+        subject = self.bind(node.this) if node.this is not None else None
+        conditions = [self._branch(subject, each.this) for each in node.args["ifs"]]
+        default = node.args.get("default")
+        values = [self.bind(each.args["true"]) for each in node.args["ifs"]]
+        otherwise = self.bind(default) if default is not None else NULL
+        *typed, last = one_type([*values, otherwise])
+        return Case(tuple(zip(conditions, typed, strict=True)), last, last.type)
+
+    def _branch(self, subject: Expression | None, node: exp.Expr) -> Expression:
+        if subject is None:
+            return self._condition(node)
+        return self.compare("=", subject, self.bind(node))
+
+    def _parentheses(self, node: exp.Paren) -> Expression:
+        return self.bind(node.this)
+
+
+# --- pieces ---------------------------------------------------------------------------------------
+
+
+def _number(text: str) -> Literal:
+    """Return a number: an integer if it is one of 64 bits, else a float."""
+    try:
+        return Literal(_integer_or_float(text.replace("_", "")))
+    except ValueError as error:
+        message = f"{text[:40]} is no number"
+        raise ArgumentError(message) from error
+
+
+def _integer_or_float(text: str) -> pa.Scalar:
+    longest = 20  # digits of 64 bits, and a sign
+    if len(text) <= longest and text.removeprefix("-").isdigit():
+        value = int(text)
+        if -_LARGEST <= value < _LARGEST:
+            return pa.scalar(value, pa.int64())
+        if 0 <= value < 2 * _LARGEST:
+            return pa.scalar(value, pa.uint64())
+    return pa.scalar(float(text), pa.float64())
+
+
+def _flat(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
+    """Return the operands of a chain of ANDs or ORs, however long, in order."""
+    found: list[exp.Expr] = []
+    waiting = [node]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, kind):
+            waiting += [each.args["expression"], each.args["this"]]
+        else:
+            found.append(each)
+    return found
+
+
+_COMPARES: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "!=",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.NullSafeNEQ: "IS DISTINCT FROM",
+    exp.NullSafeEQ: "IS NOT DISTINCT FROM",
+}
+_COMPUTES: dict[type[exp.Expr], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+}
+_BY_SYNTAX: dict[type[exp.Expr], str] = {
+    exp.Column: "_column",
+    exp.Bracket: "_bracket",
+    exp.Literal: "_literal",
+    exp.Boolean: "_boolean",
+    exp.Null: "_null",
+    exp.HexString: "_bytes",
+    exp.Array: "_array",
+    exp.And: "_and",
+    exp.Or: "_or",
+    exp.Not: "_not",
+    exp.Is: "_is",
+    exp.Between: "_between",
+    exp.In: "_in",
+    exp.Like: "_like",
+    exp.ILike: "_like",
+    exp.Neg: "_negative",
+    exp.Interval: "_interval",
+    exp.Anonymous: "_function",
+    exp.CurrentTimestamp: "_now",
+    exp.CurrentDate: "_today",
+    exp.DPipe: "_concat",
+    exp.Extract: "_extract",
+    exp.Cast: "_cast",
+    exp.TryCast: "_cast",
+    exp.Case: "_case",
+    exp.Paren: "_parentheses",
+    **dict.fromkeys(_COMPARES, "_binary"),
+    **dict.fromkeys(_COMPUTES, "_arithmetic"),
+}

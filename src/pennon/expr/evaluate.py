@@ -1,0 +1,83 @@
+"""What an expression gives for the rows of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pennon.errors import ArgumentError
+from pennon.expr.cast import Datum, cast, try_cast
+from pennon.expr.functions import FUNCTIONS
+from pennon.expr.operators import OPERATORS
+from pennon.expr.tree import Call, Case, Cast, Column, Expression, Literal
+
+
+def evaluate(node: Expression, batch: pa.RecordBatch) -> pa.Array:
+    """Return an array with a value for each row.
+
+    Raises ArgumentError where a value cannot be computed: a division by zero, a failed cast.
+    """
+    try:
+        found = _evaluate(node, batch)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OverflowError) as error:
+        message = f"the expression cannot be computed: {error}"
+        raise ArgumentError(message) from error
+    return found if isinstance(found, pa.Array) else pa.repeat(found, batch.num_rows)
+
+
+def type_of(run: Callable[..., Datum], arguments: tuple[Expression, ...]) -> pa.DataType:
+    """Return the type that a function gives, by asking it; Arrow's errors are the caller's."""
+    return run(*[_sample(each) for each in arguments]).type
+
+
+def _sample(node: Expression) -> Datum:
+    return node.value if isinstance(node, Literal) else pa.array([], node.type)
+
+
+def _evaluate(node: Expression, batch: pa.RecordBatch) -> Datum:
+    run: Any = _BY_NODE[type(node)]
+    return run(node, batch)
+
+
+def _column(node: Column, batch: pa.RecordBatch) -> Datum:
+    found = batch.column(node.path[0])
+    if isinstance(found, pa.ExtensionArray):
+        found = found.storage
+    for name in node.path[1:]:
+        found = pc.struct_field(found, [name])
+    return cast(found, node.type)
+
+
+def _literal(node: Literal, _: pa.RecordBatch) -> Datum:
+    return node.value
+
+
+def _call(node: Call, batch: pa.RecordBatch) -> Datum:
+    run = OPERATORS.get(node.function) or FUNCTIONS[node.function].run
+    return run(*[_evaluate(each, batch) for each in node.arguments])
+
+
+def _cast(node: Cast, batch: pa.RecordBatch) -> Datum:
+    values = _evaluate(node.operand, batch)
+    return try_cast(values, node.type) if node.gives_null else cast(values, node.type)
+
+
+def _case(node: Case, batch: pa.RecordBatch) -> Datum:
+    """Return the first branch that applies; a branch is computed for all rows."""
+    found = _evaluate(node.otherwise, batch)
+    for condition, value in reversed(node.branches):
+        is_taken = pc.fill_null(_evaluate(condition, batch), False)  # noqa: FBT003 - Arrow's order
+        found = pc.if_else(is_taken, _evaluate(value, batch), found)
+    return found
+
+
+_BY_NODE: dict[type, Callable[[Any, pa.RecordBatch], Datum]] = {
+    Column: _column,
+    Literal: _literal,
+    Call: _call,
+    Cast: _cast,
+    Case: _case,
+}

@@ -1,0 +1,83 @@
+"""Giving expressions one type.
+
+A literal takes the type of what it stands beside, if it is the same value there; otherwise all take
+the type that they have in common.  Texts are not numbers and never become them unasked, but a text
+literal beside a date or a time is read as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyarrow import types as t
+
+from pennon.errors import ArgumentError
+from pennon.expr.cast import cast, fits_exactly
+from pennon.expr.tree import Cast, Expression, Literal
+from pennon.expr.types import common_type, is_bytes, is_number, is_text
+
+
+def one_type(nodes: Sequence[Expression], *, fits_literals: bool = True) -> tuple[Expression, ...]:
+    """Cast expressions to the type that they have in common; literals follow the others.
+
+    Raises ArgumentError if they have none.
+    """
+    columns = [node for node in nodes if not isinstance(node, Literal)]
+    kind = _common([node.type for node in columns or nodes])
+    if fits_literals and columns:
+        fitted = [_fit(node, kind) for node in nodes]
+        if all(fitted):
+            return tuple(cast_to(node, kind) for node in fitted if node is not None)
+    kind = _common([kind, *(node.type for node in nodes)])
+    try:
+        return tuple(cast_to(node, kind) for node in nodes)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise ArgumentError(str(error)) from error
+
+
+def cast_to(node: Expression, kind: pa.DataType) -> Expression:
+    """Return an expression cast to a type; a literal at once.  May raise Arrow's errors."""
+    if node.type == kind:
+        return node
+    if isinstance(node, Literal):
+        return Literal(cast(node.value, kind))
+    return Cast(node, kind)
+
+
+def as_timestamp(node: Expression) -> Expression:
+    """Return dates as timestamps."""
+    return node if t.is_timestamp(node.type) else cast_to(node, pa.timestamp("ms"))
+
+
+def _common(kinds: list[pa.DataType]) -> pa.DataType:
+    found = kinds[0]
+    for kind in kinds[1:]:
+        found = common_type(found, kind)
+    return found
+
+
+def _fit(node: Expression, kind: pa.DataType) -> Expression | None:
+    """Return a literal as a value of ``kind``, None if it is none there; others as they are."""
+    if not isinstance(node, Literal):
+        return node
+    if not _may_become(node.type, kind):
+        return None
+    value = fits_exactly(node.value, kind)
+    if value is None and (t.is_date(kind) or t.is_timestamp(kind)) and is_text(node.type):
+        message = f"{node.value.as_py()!r} is no {kind}"
+        raise ArgumentError(message)
+    return None if value is None else Literal(value)
+
+
+def _may_become(literal: pa.DataType, kind: pa.DataType) -> bool:
+    """Tell whether a literal may take another type unasked."""
+    if t.is_null(literal) or literal == kind or (is_number(literal) and is_number(kind)):
+        return True
+    if is_text(literal):
+        return is_text(kind) or t.is_temporal(kind)
+    if is_bytes(literal):
+        return is_bytes(kind)
+    if t.is_temporal(literal):
+        return bool(t.is_timestamp(kind) or literal.id == kind.id)
+    return bool(t.is_list(literal) and t.is_list(kind))

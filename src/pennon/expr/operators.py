@@ -1,0 +1,160 @@
+"""Operators of SQL over Arrow arrays: comparison, logic, arithmetic.
+
+Logic is three-valued.  Floating-point numbers are in total order, as in the reference: NaN equals
+NaN and is above all numbers; 0.0 and -0.0 are equal.  Integers wrap around.
+
+Source: measured on pylance 14.0.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import Final, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as t
+
+from pennon.expr.cast import Datum
+
+Operator: TypeAlias = Callable[..., Datum]
+
+
+# --- comparison: both sides have one type ---------------------------------------------------------
+
+
+def equal(left: Datum, right: Datum) -> Datum:
+    """Tell where both are the same value."""
+    if t.is_nested(left.type):
+        return _pairwise(left, right)
+    same = pc.equal(left, right)
+    if t.is_floating(left.type):
+        return pc.or_kleene(same, pc.and_kleene(pc.is_nan(left), pc.is_nan(right)))
+    return same
+
+
+def not_equal(left: Datum, right: Datum) -> Datum:
+    """Tell where they differ."""
+    return pc.invert(equal(left, right))
+
+
+def less(left: Datum, right: Datum) -> Datum:
+    """Tell where the left one comes first."""
+    below = pc.less(left, right)
+    if t.is_floating(left.type):
+        into_nan = pc.and_kleene(pc.is_nan(right), pc.invert(pc.is_nan(left)))
+        return pc.or_kleene(below, into_nan)
+    return below
+
+
+def greater(left: Datum, right: Datum) -> Datum:
+    """Tell where the right one comes first."""
+    return less(right, left)
+
+
+def less_equal(left: Datum, right: Datum) -> Datum:
+    """Tell where the right one does not come first."""
+    return pc.invert(less(right, left))
+
+
+def greater_equal(left: Datum, right: Datum) -> Datum:
+    """Tell where the left one does not come first."""
+    return pc.invert(less(left, right))
+
+
+def distinct(left: Datum, right: Datum) -> Datum:
+    """Tell where they differ; NULL equals NULL and nothing else."""
+    both_null = pc.and_(pc.is_null(left), pc.is_null(right))
+    return pc.invert(pc.or_(both_null, is_true(equal(left, right))))
+
+
+def not_distinct(left: Datum, right: Datum) -> Datum:
+    """Tell where they do not."""
+    return pc.invert(distinct(left, right))
+
+
+def _pairwise(left: Datum, right: Datum) -> Datum:
+    """Compare lists and structs one by one; Arrow has no function for them."""
+    count = max(len(each) for each in (left, right) if isinstance(each, pa.Array))
+    sides = [
+        each if isinstance(each, pa.Array) else pa.repeat(each, count) for each in (left, right)
+    ]
+    pairs = zip(*sides, strict=True)
+    return pa.array(
+        [x.equals(y) if x.is_valid and y.is_valid else None for x, y in pairs], pa.bool_()
+    )
+
+
+def is_in(values: Datum, *items: pa.Scalar) -> Datum:
+    """Tell which values are among literals of their type; NULL where only a NULL leaves it open."""
+    known = pa.array([item for item in items if item.is_valid], values.type)
+    found = pc.is_in(values, value_set=known)
+    is_open = pc.is_null(values)
+    if len(known) < len(items):
+        is_open = pc.or_(is_open, pc.invert(found))
+    return pc.if_else(is_open, pa.scalar(None, pa.bool_()), found)
+
+
+# --- logic ----------------------------------------------------------------------------------------
+
+
+def conjunction(*conditions: Datum) -> Datum:
+    """Tell where all are true."""
+    return reduce(pc.and_kleene, conditions)
+
+
+def disjunction(*conditions: Datum) -> Datum:
+    """Tell where one is true."""
+    return reduce(pc.or_kleene, conditions)
+
+
+def is_true(condition: Datum) -> Datum:
+    """Tell where it is true, and not NULL."""
+    return pc.fill_null(condition, False)  # noqa: FBT003 - Arrow's own order
+
+
+def is_false(condition: Datum) -> Datum:
+    """Tell where it is false, and not NULL."""
+    return pc.invert(pc.fill_null(condition, True))  # noqa: FBT003 - Arrow's own order
+
+
+def is_null(values: Datum) -> Datum:
+    """Tell where there is no value."""
+    return pc.is_null(values)
+
+
+# --- arithmetic: both sides have one type ---------------------------------------------------------
+
+
+def remainder(left: Datum, right: Datum) -> Datum:
+    """Return what a division towards 0 leaves over, which has the sign of the left side."""
+    quotient = pc.divide(left, right)
+    if t.is_floating(left.type):
+        quotient = pc.trunc(quotient)
+    return pc.subtract(left, pc.multiply(quotient, right))
+
+
+OPERATORS: Final[Mapping[str, Operator]] = {
+    "=": equal,
+    "!=": not_equal,
+    "<": less,
+    "<=": less_equal,
+    ">": greater,
+    ">=": greater_equal,
+    "IS DISTINCT FROM": distinct,
+    "IS NOT DISTINCT FROM": not_distinct,
+    "IN": is_in,
+    "AND": conjunction,
+    "OR": disjunction,
+    "NOT": pc.invert,
+    "IS TRUE": is_true,
+    "IS FALSE": is_false,
+    "IS NULL": is_null,
+    "+": pc.add,
+    "-": pc.subtract,
+    "*": pc.multiply,
+    "/": pc.divide,
+    "%": remainder,
+    "NEGATE": pc.negate,
+}

@@ -1,0 +1,100 @@
+"""From SQL text to a typed tree.
+
+The dialect is the reference's: strings in single or double quotes, names with odd characters in
+back-ticks, names without regard to case where only one column fits.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+import pyarrow as pa
+from sqlglot import exp, parser, tokens
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import SqlglotError
+
+from pennon.errors import ArgumentError
+from pennon.expr.bind import Binder
+from pennon.expr.tree import Expression
+
+LONGEST_TEXT: Final = 16 << 20
+DEEPEST_NESTING: Final = 128
+
+
+class LanceSQL(Dialect):
+    """The expressions that Lance's readers take."""
+
+    class Tokenizer(tokens.Tokenizer):
+        """How the text is cut."""
+
+        QUOTES: ClassVar = ["'", '"']
+        IDENTIFIERS: ClassVar = ["`"]
+        STRING_ESCAPES: ClassVar = ["'", '"']
+        HEX_STRINGS: ClassVar = [("x'", "'"), ("X'", "'")]
+
+    class Parser(parser.Parser):
+        """How it is understood: functions are looked up by us."""
+
+        FUNCTIONS: ClassVar = {}
+        FUNCTION_PARSERS: ClassVar = {
+            name: parser.Parser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST", "EXTRACT")
+        }
+
+
+def parse_filter(text: str, schema: pa.Schema) -> Expression:
+    """Return the condition that ``text`` is for rows of ``schema``.
+
+    Raises ArgumentError if it is no SQL, names what is not there, or is not a condition.
+    """
+    found = parse_column(text, schema)
+    if found.type != pa.bool_():
+        message = f"the filter {_shown(text)} gives {found.type}, not true or false"
+        raise ArgumentError(message)
+    return found
+
+
+def parse_column(text: str, schema: pa.Schema) -> Expression:
+    """Return the expression that ``text`` is for rows of ``schema``; raises ArgumentError."""
+    if len(text) > LONGEST_TEXT:
+        message = f"an expression of {len(text)} characters; at most {LONGEST_TEXT} are taken"
+        raise ArgumentError(message)
+    try:
+        return Binder(schema).bind(_syntax(text))
+    except ArgumentError as error:
+        message = f"in the expression {_shown(text)}: {error.message}"
+        raise ArgumentError(message) from error
+    except RecursionError:
+        message = f"the expression {_shown(text)} is nested too deeply"
+        raise ArgumentError(message) from None
+
+
+def _syntax(text: str) -> exp.Expr:
+    _check_nesting(text)
+    try:
+        found = LanceSQL().parse(text)
+    except (SqlglotError, ValueError) as error:
+        message = f"this is not SQL: {_first_line(error)}"
+        raise ArgumentError(message) from error
+    if len(found) != 1 or found[0] is None:
+        message = "one expression was expected"
+        raise ArgumentError(message)
+    return found[0]
+
+
+def _check_nesting(text: str) -> None:
+    depth = 0
+    for character in text:
+        depth += (character in "([") - (character in ")]")
+        if depth > DEEPEST_NESTING:
+            message = f"parentheses more than {DEEPEST_NESTING} deep"
+            raise ArgumentError(message)
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def _shown(text: str) -> str:
+    longest = 200
+    return repr(text if len(text) <= longest else text[:longest] + "…")

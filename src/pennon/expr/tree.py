@@ -1,0 +1,87 @@
+"""The typed tree of an expression.
+
+Every node knows the type of what it gives.  Trees are immutable and pickle, so that an executor can
+be sent one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The values of a column, or of a field inside it; ``path`` has the names from the top."""
+
+    path: tuple[str, ...]
+    type: pa.DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """One value for all rows."""
+
+    value: pa.Scalar
+
+    @property
+    def type(self) -> pa.DataType:
+        """Return the type of the value."""
+        return self.value.type
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of `pennon.expr.functions` or an operator of `pennon.expr.operators`."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+    type: pa.DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """Values as another type; ``gives_null`` tells that what cannot be cast is NULL, no error."""
+
+    operand: Expression
+    type: pa.DataType
+    gives_null: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """The value of the first branch whose condition is true, else ``otherwise``."""
+
+    branches: tuple[tuple[Expression, Expression], ...]
+    otherwise: Expression
+    type: pa.DataType
+
+
+Expression: TypeAlias = Column | Literal | Call | Cast | Case
+
+
+def children(node: Expression) -> Iterator[Expression]:
+    """Yield the expressions that a node is made of."""
+    if isinstance(node, Call):
+        yield from node.arguments
+    elif isinstance(node, Cast):
+        yield node.operand
+    elif isinstance(node, Case):
+        for branch in node.branches:
+            yield from branch
+        yield node.otherwise
+
+
+def names_of(node: Expression) -> list[str]:
+    """Return the names of the top-level columns that an expression needs, each once."""
+    found: dict[str, None] = {}
+    waiting = [node]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, Column):
+            found[each.path[0]] = None
+        waiting.extend(children(each))
+    return list(found)

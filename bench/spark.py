@@ -1,7 +1,10 @@
 """Spark over Lance beside Spark over its own Parquet: write and scan, in one run.
 
-``python bench/spark.py [--quick]`` prints seconds and ratios (above 1: ours is quicker).  The better
-of three turns counts, taken in turns, so that a busy machine is busy for both.
+``python bench/spark.py [ROWS]`` prints seconds and ratios (above 1: ours is quicker).  The best of
+three turns counts, taken in turns, so that a busy machine is busy for all.
+
+The column *floor* is a Python source that does nothing (`spark_floor.py`): what lies between it and
+Parquet is Spark's price for a source in Python, what lies between it and Lance is ours.
 """
 
 from __future__ import annotations
@@ -10,14 +13,16 @@ import argparse
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from rich.console import Console
 from rich.table import Table
+from spark_floor import Floor, ReadFiles, write_floor
 
+import pennon
 import pennon.spark
 
 if TYPE_CHECKING:
@@ -34,43 +39,73 @@ COLUMNS = (
 TOTAL = ("sum(i64)", "sum(i32)", "sum(f64)", "count(text)", "max(text)", "count(nulls)")
 
 
+DDL = "i64 long, i32 int, f64 double, text string, nulls long"
+FILES = 4
+
+
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One thing done both ways, in seconds."""
+    """One thing done three ways, in seconds."""
 
     what: str
     ours: float
     parquet: float
+    floor: float
 
     @property
     def ratio(self) -> float:
-        """Return how many times quicker ours is."""
+        """Return how many times quicker ours is than Parquet."""
         return self.parquet / self.ours
 
+    @property
+    def bound(self) -> float:
+        """Return how many times quicker than Parquet a source in Python could be."""
+        return self.parquet / self.floor
 
-def best_of_turns(ours: Callable[[], object], parquet: Callable[[], object]) -> tuple[float, float]:
+
+Action: TypeAlias = Callable[[], object]
+
+
+def best_of_turns(actions: Sequence[Action]) -> list[float]:
     """Return the least seconds of each, measured alternately after one turn to warm up."""
-    least = [float("inf"), float("inf")]
+    least = [float("inf")] * len(actions)
     for turn in range(TURNS + 1):
-        for side, action in enumerate((ours, parquet)):
+        for side, action in enumerate(actions):
             started = time.perf_counter()
             action()
             if turn:
                 least[side] = min(least[side], time.perf_counter() - started)
-    return least[0], least[1]
+    return least
 
 
 def measure(spark: SparkSession, folder: Path, rows: int) -> list[Measure]:
     """Write a table of ``rows`` rows and scan it, whole and one column."""
-    data = spark.range(0, rows, 1, 4).selectExpr(*COLUMNS).cache()
+    data = spark.range(0, rows, 1, FILES).selectExpr(*COLUMNS).cache()
     data.count()
-    lance, parquet = str(folder / "t.lance"), str(folder / "t.parquet")
+    lance, parquet, floor = (str(folder / name) for name in ("t.lance", "t.parquet", "t.floor"))
 
-    def overwrite(kind: str, path: str) -> Callable[[], object]:
+    def overwrite(kind: str, path: str) -> Action:
         return lambda: data.write.format(kind).mode("overwrite").save(path)
 
-    def total(frame: Callable[[], DataFrame], *sums: str) -> Callable[[], object]:
+    writes = (overwrite("lance", lance), overwrite("parquet", parquet), overwrite("floor", floor))
+    results = [Measure("write", *best_of_turns(writes))]
+    keep_newest(data, lance)
+    write_floor(pennon.dataset(lance).to_table(), Path(floor), FILES)
+    data.unpersist()
+    scans = scans_of(spark, lance, parquet, floor)
+    return results + [Measure(what, *best_of_turns(ways)) for what, ways in scans.items()]
+
+
+def scans_of(
+    spark: SparkSession, lance: str, parquet: str, floor: str
+) -> dict[str, tuple[Action, Action, Action]]:
+    """Return what is scanned, in the three ways."""
+
+    def total(frame: Callable[[], DataFrame], *sums: str) -> Action:
         return lambda: frame().selectExpr(*sums).collect()
+
+    def first(frame: Callable[[], DataFrame]) -> Action:
+        return lambda: frame().limit(1).collect()
 
     def load() -> DataFrame:
         return spark.read.format("lance").load(lance)
@@ -78,27 +113,38 @@ def measure(spark: SparkSession, folder: Path, rows: int) -> list[Measure]:
     def load_parquet() -> DataFrame:
         return spark.read.parquet(parquet)
 
-    results = [Measure("write", *best_of_turns(overwrite("lance", lance),
-                                               overwrite("parquet", parquet)))]  # fmt: skip
-    keep_newest(data, lance)
-    pairs = {
-        "scan, format('lance')": (total(load, *TOTAL), total(load_parquet, *TOTAL)),
+    def load_floor() -> DataFrame:
+        return spark.read.format("floor").option("ddl", DDL).load(floor)
+
+    def map_floor(ddl: str) -> DataFrame:
+        names = tuple(part.split()[0] for part in ddl.split(", "))
+        return spark.range(0, FILES, 1, FILES).mapInArrow(ReadFiles(floor, names), ddl)
+
+    one = "i64 long"
+    return {
+        "scan, format('lance')": (
+            total(load, *TOTAL),
+            total(load_parquet, *TOTAL),
+            total(load_floor, *TOTAL),
+        ),
         "scan, pennon.spark.read": (
             total(lambda: pennon.spark.read(spark, lance), *TOTAL),
             total(load_parquet, *TOTAL),
+            total(lambda: map_floor(DDL), *TOTAL),
         ),
         "one column, .schema(...)": (
-            total(lambda: spark.read.format("lance").schema("i64 long").load(lance), "sum(i64)"),
+            total(lambda: spark.read.format("lance").schema(one).load(lance), "sum(i64)"),
             total(load_parquet, "sum(i64)"),
+            total(lambda: spark.read.format("floor").schema(one).load(floor), "sum(i64)"),
         ),
         "one column, pennon.spark.read": (
             total(lambda: pennon.spark.read(spark, lance, ["i64"]), "sum(i64)"),
             total(load_parquet, "sum(i64)"),
+            total(lambda: map_floor(one), "sum(i64)"),
         ),
         # Each early stop ends Spark's Python worker, so the next query waits for a new one.
-        "limit(1)": (lambda: load().limit(1).collect(), lambda: load_parquet().limit(1).collect()),
+        "limit(1)": (first(load), first(load_parquet), first(load_floor)),
     }
-    return results + [Measure(what, *best_of_turns(*pair)) for what, pair in pairs.items()]
 
 
 def keep_newest(data: DataFrame, uri: str) -> None:
@@ -109,10 +155,11 @@ def keep_newest(data: DataFrame, uri: str) -> None:
 
 def show(results: list[Measure], rows: int) -> None:
     """Print the table of ratios."""
-    table = Table("", "Lance s", "Parquet s", "ratio", title=f"Spark, {rows:,} rows")
+    heads = ("", "Lance s", "Parquet s", "floor s", "ratio", "ratio of the floor")
+    table = Table(*heads, title=f"Spark, {rows:,} rows")
     for result in results:
-        figures = (f"{result.ours:.2f}", f"{result.parquet:.2f}", f"{result.ratio:.2f}")
-        table.add_row(result.what, *figures)
+        figures = (result.ours, result.parquet, result.floor, result.ratio, result.bound)
+        table.add_row(result.what, *(f"{figure:.2f}" for figure in figures))
     Console().print(table)
 
 
@@ -120,6 +167,7 @@ def run(rows: int = 2_000_000) -> list[Measure]:
     """Measure in a session and a folder of its own."""
     conf = {"spark.sql.shuffle.partitions": "2", "spark.log.level": "ERROR"}
     spark = pennon.spark.local_session("local[2]", conf=conf)
+    spark.dataSource.register(Floor)
     with tempfile.TemporaryDirectory(prefix="pennon-bench-") as folder:
         results = measure(spark, Path(folder), rows)
     spark.stop()

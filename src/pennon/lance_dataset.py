@@ -29,7 +29,7 @@ from pennon.io import open_store
 from pennon.operation import LanceOperation as LanceOperation
 from pennon.operation import Transaction as Transaction
 from pennon.operation import from_table_transaction
-from pennon.scan.plan import live_row_count
+from pennon.scan.plan import live_row_counts
 from pennon.scan.session import Session, session_of
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.take import take_batches, take_offsets, take_row_ids
@@ -264,8 +264,7 @@ class LanceDataset(DatasetBlobs, DatasetFacts):
         """Return the number of rows that pass the filter."""
         if filter is not None or kwargs:
             return self.scanner(columns=[], filter=filter, **kwargs).count_rows()
-        fragments = self._snapshot.manifest.fragments
-        return sum(live_row_count(self._snapshot, fragment) for fragment in fragments)
+        return sum(live_row_counts(self._snapshot))
 
     # Single rows
 

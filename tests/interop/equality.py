@@ -16,6 +16,11 @@ def difference(got: pa.Table, wanted: pa.Table) -> str | None:
         return f"columns {got.schema.names} instead of {wanted.schema.names}"
     if got.num_rows != wanted.num_rows:
         return f"{got.num_rows} rows instead of {wanted.num_rows}"
+    for who, table in (("got", got), ("wanted", wanted)):
+        try:
+            table.validate(full=True)
+        except pa.lib.ArrowException as error:
+            return f"the table that was {who} is broken: {error}"
     for name, mine, other in zip(got.schema.names, got.columns, wanted.columns, strict=True):
         found = _column_difference(mine, other)
         if found is not None:
@@ -30,7 +35,6 @@ def _column_difference(got: pa.ChunkedArray, wanted: pa.ChunkedArray) -> str | N
     if got.null_count != wanted.null_count:
         return f"{got.null_count} NULLs instead of {wanted.null_count}"
     mine, other = _plain(got), _plain(wanted)
-    mine.validate(full=True)
     if mine.equals(other):
         return None
     return _first_difference(mine, other, 0)
@@ -53,13 +57,13 @@ def _shown(one: pa.Array) -> str:
 
 def _plain(column: pa.ChunkedArray) -> pa.Array:
     """Return a column as one array without offsets, extensions, dictionaries and floats."""
-    chunks = [_bits(_unsliced(chunk)) for chunk in column.chunks if len(chunk)]
+    chunks = [_bits(unsliced(chunk)) for chunk in column.chunks if len(chunk)]
     if not chunks:
         return pa.nulls(0)
     return pa.concat_arrays(chunks)
 
 
-def _unsliced(array: pa.Array) -> pa.Array:
+def unsliced(array: pa.Array) -> pa.Array:
     """Return the array with all offsets 0: how it looks after a journey through a stream."""
     batch = pa.RecordBatch.from_arrays([array], ["a"])
     sink = pa.BufferOutputStream()

@@ -19,6 +19,9 @@ import lance
 import lance.file
 import pyarrow as pa
 
+MOST_PAGE_BYTES = "LANCE_FILE_WRITER_MAX_PAGE_BYTES"
+"""Old releases have no option for it; all take what the environment says when they open a file."""
+
 
 def _read(path: str) -> pa.Table:
     with pa.OSFile(path) as source, pa.ipc.open_stream(source) as reader:
@@ -46,9 +49,15 @@ def _answer(table: pa.Table, out: str) -> int:
 
 
 def write(
-    uri: str, table: str, mode: str = "create", batch_rows: int | None = None, **options: Any
+    uri: str,
+    table: str,
+    mode: str = "create",
+    batch_rows: int | None = None,
+    page_bytes: int | None = None,
+    **options: Any,
 ) -> int:
-    """Write a table; ``batch_rows`` hands it over in batches of that many rows."""
+    """Write a table in batches of ``batch_rows``, and pages of at most about ``page_bytes``."""
+    os.environ[MOST_PAGE_BYTES] = str(page_bytes or 32 << 20)
     data = _read(table)
     rows = [batch_rows or 1 << 20, options.get("max_rows_per_file", 1 << 20)]
     data = pa.RecordBatchReader.from_batches(data.schema, _pieces(data, rows))

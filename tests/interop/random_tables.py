@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
@@ -9,7 +10,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from tests.interop.equality import unsliced
 from tests.interop.random_arrays import NULLS, random_array
 from tests.interop.random_types import (
     VIEWS,
@@ -36,11 +39,16 @@ class Case:
     columns: list[str]
     slices: list[tuple[int, int]]
     indices: list[int]
+    deep_columns: list[str] | None = None
+    """Columns for a take, which may lead through lists as well as structs."""
+    version: str = "2.0"
+    page_bytes: int | None = None
+    """How large a page of ours, or of the oracle's, may be; None for as large as it likes."""
 
     @property
     def options(self) -> dict[str, Any]:
         """The options of ``write_dataset``."""
-        return {"max_rows_per_file": self.max_rows_per_file, "data_storage_version": "2.0"}
+        return {"max_rows_per_file": self.max_rows_per_file, "data_storage_version": self.version}
 
 
 def random_case(seed: int, *, for_oldest: bool = False) -> Case:
@@ -56,8 +64,8 @@ def random_case(seed: int, *, for_oldest: bool = False) -> Case:
         table,
         rng.choice([1 << 20, max(1, rows), max(1, rows // 3), max(1, rows // 7 + 1)]),
         rng.choice([1 << 20, max(1, rows // 2), max(1, rows // 5 + 1)]),
-        _random_columns(rng, table.schema),
-        _random_slices(rng, rows),
+        random_columns(rng, table.schema),
+        random_slices(rng, rows),
         [rng.randrange(rows) for _ in range(rng.choice([1, 3, 50, 500]))] if rows else [],
     )
 
@@ -93,12 +101,12 @@ def _random_table(
         nulls = "none" if f.metadata == {b"packed": b"true"} else rng.choice(NULLS)
         before, after = (rng.choice([0, 1, 5, 8]), 3) if rng.random() < 0.4 else (0, 0)
         array = random_array(numbers, f.type, before + rows + after, nulls)
-        columns.append(_chunks(rng, array.slice(before, rows)))
+        columns.append(random_chunks(rng, array.slice(before, rows)))
     metadata = {"about": "random"} if rng.random() < 0.3 else None
     return pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata=metadata))
 
 
-def _chunks(rng: Random, array: pa.Array) -> pa.ChunkedArray:
+def random_chunks(rng: Random, array: pa.Array) -> pa.ChunkedArray:
     """Return the array as one chunk, or cut at random places, empty chunks among them."""
     if rng.random() < 0.5:
         return pa.chunked_array([array])
@@ -107,23 +115,36 @@ def _chunks(rng: Random, array: pa.Array) -> pa.ChunkedArray:
     return pa.chunked_array([array[a:b] for a, b in pairwise(edges)], array.type)
 
 
-def _random_columns(rng: Random, schema: pa.Schema) -> list[str]:
+def random_columns(rng: Random, schema: pa.Schema) -> list[str]:
     """Return some columns in random order, structs sometimes only in part."""
     chosen = rng.sample(schema.names, rng.randint(1, len(schema.names)))
-    return [_random_path(rng, schema.field(name)) for name in chosen]
+    return [_random_path(rng, schema.field(name), pa.types.is_struct) for name in chosen]
 
 
-def _random_path(rng: Random, f: pa.Field) -> str:
-    """Return the path of a field or, for a struct, sometimes of one below it."""
+def random_deep_columns(rng: Random, schema: pa.Schema) -> list[str]:
+    """Return some columns in random order, structs and lists of structs sometimes only in part."""
+    chosen = rng.sample(schema.names, rng.randint(1, len(schema.names)))
+    return [_random_path(rng, schema.field(name), _has_structs) for name in chosen]
+
+
+def _random_path(rng: Random, f: pa.Field, can_enter: Callable[[pa.DataType], bool]) -> str:
+    """Return the path of a field or sometimes of one below it."""
     path = f.name
     packed = f.metadata == {b"packed": b"true"}
-    while pa.types.is_struct(f.type) and f.type.num_fields and not packed and rng.random() < 0.7:
+    while can_enter(f.type) and f.type.num_fields and not packed and rng.random() < 0.7:
         f = f.type.field(rng.randrange(f.type.num_fields))
         path += f".{f.name}"
     return path
 
 
-def _random_slices(rng: Random, rows: int) -> list[tuple[int, int]]:
+def _has_structs(t: pa.DataType) -> bool:
+    """Say whether a type is a struct, or a list that has one in it."""
+    if isinstance(t, pa.BaseExtensionType) or pa.types.is_map(t):
+        return False
+    return pa.types.is_struct(t) or any(_has_structs(child.type) for child in children_of(t))
+
+
+def random_slices(rng: Random, rows: int) -> list[tuple[int, int]]:
     """Return (offset, limit) pairs, some of them past the end."""
     if not rows:
         return [(0, 5)]
@@ -147,10 +168,49 @@ def project(table: pa.Table, columns: list[str]) -> pa.Table:
 
 
 def _column(table: pa.Table, path: str) -> pa.ChunkedArray:
-    """Return a top-level column, or a field below a struct without NULLs."""
+    """Return a top-level column, or a field below structs, NULL where one of these is."""
     first, *rest = path.split(".")
     column = table.column(first)
     for name in rest:
-        chunks = [chunk.field(column.type.get_field_index(name)) for chunk in column.chunks]
-        column = pa.chunked_array(chunks, column.type.field(name).type)
+        t = column.type.field(name).type
+        column = pa.chunked_array([pc.struct_field(c, name) for c in column.chunks], t)
     return column
+
+
+def prune(table: pa.Table, columns: list[str]) -> pa.Table:
+    """Return the columns that a take gives for these paths: structs with only the fields named."""
+    paths = [path.split(".") for path in columns]
+    pruned = {}
+    for name in dict.fromkeys(path[0] for path in paths):
+        below = [path[1:] for path in paths if path[0] == name]
+        chunks = [_pruned(unsliced(chunk), below) for chunk in table.column(name).chunks]
+        pruned[name] = pa.chunked_array(chunks)
+    return pa.table(pruned)
+
+
+def _pruned(array: pa.Array, paths: list[list[str]]) -> pa.Array:
+    """Return an array without offset with only those fields below it that a path leads to."""
+    if [] in paths:
+        return array
+    fields, children = [], []
+    for number, field in enumerate(children_of(array.type)):
+        if below := [path[1:] for path in paths if path[0] == field.name]:
+            is_struct = pa.types.is_struct(array.type)
+            children.append(_pruned(array.field(number) if is_struct else array.values, below))
+            fields.append(field.with_type(children[-1].type))
+    t, own = with_children(array.type, fields), array.type.num_buffers
+    return pa.Array.from_buffers(t, len(array), array.buffers()[:own], children=children)
+
+
+def children_of(t: pa.DataType) -> list[pa.Field]:
+    """Return the fields of a struct, or the item of a list."""
+    return [t.field(number) for number in range(t.num_fields)]
+
+
+def with_children(t: pa.DataType, children: list[pa.Field]) -> pa.DataType:
+    """Return a struct or list type with other children."""
+    if pa.types.is_struct(t):
+        return pa.struct(children)
+    if pa.types.is_large_list(t):
+        return pa.large_list(children[0])
+    return pa.list_(children[0], t.list_size if pa.types.is_fixed_size_list(t) else -1)

@@ -64,9 +64,13 @@ def _random_fixed_size_list(rng: Random) -> pa.DataType:
     return pa.list_(t, rng.choice([1, 2, 3])) if rng.random() < 0.2 else t
 
 
-def packable_type(rng: Random) -> pa.DataType:
-    """Return a random struct whose fields have a fixed width in whole bytes."""
-    widths = [*INTEGERS, *FLOATS, pa.timestamp("us"), pa.binary(3), pa.list_(pa.float32(), 3)]
+def packable_type(rng: Random, *, lists: bool = True) -> pa.DataType:
+    """Return a random struct whose fields have a fixed width in whole bytes.
+
+    ``lists``: some may be fixed-size lists, which file version 2.1 does not pack.
+    """
+    widths = [*INTEGERS, *FLOATS, pa.timestamp("us"), pa.binary(3)]
+    widths += [pa.list_(pa.float32(), 3)] * lists
     return pa.struct([(f"p{i}", rng.choice(widths)) for i in range(rng.randint(1, 4))])
 
 

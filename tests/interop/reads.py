@@ -8,7 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from tests.interop.random_tables import Case, project
+import pennon
+from tests.interop.equality import difference
+from tests.interop.known_failures import has_small_dictionary, why_it_fails
+from tests.interop.oracle import Oracle, OracleError
+from tests.interop.random_tables import Case, project, prune
 
 Options = dict[str, Any]
 
@@ -35,7 +39,7 @@ class Read:
         options = dict(self.options)
         columns = options.pop("columns", None)
         if self.op == "take":
-            return table.take(options["indices"]) if columns is None else None
+            return (prune(table, columns) if columns else table).take(options["indices"])
         if options.keys() - {"offset", "limit"}:
             return None
         start, rows = options.get("offset", 0), options.get("limit")
@@ -57,5 +61,53 @@ def reads_of(case: Case) -> list[Read]:
     reads.append(Read("scan", {"offset": start, "limit": rows, **row_numbers}))
     if case.indices:
         reads.append(Read("take", {"indices": case.indices}))
-        reads.append(Read("take", {"indices": case.indices, "columns": case.columns}))
+        columns = case.deep_columns or case.columns
+        reads.append(Read("take", {"indices": case.indices, "columns": columns}))
     return reads
+
+
+def write_ours(case: Case, uri: Path) -> None:
+    """Write a random table with Pennon."""
+    batches = case.table.to_batches(max_chunksize=case.batch_rows)
+    reader = pa.RecordBatchReader.from_batches(case.table.schema, batches)
+    pennon.write_dataset(reader, uri, **case.options, max_page_bytes=case.page_bytes)
+
+
+def write_theirs(oracle: Oracle, case: Case, uri: Path) -> None:
+    """Write a random table with an oracle."""
+    # It puts the dictionaries of all batches in a row, which 8 bits may be too few to number.
+    batch_rows = None if has_small_dictionary(case.table.schema) else case.batch_rows
+    oracle.write(uri, case.table, batch_rows=batch_rows, page_bytes=case.page_bytes, **case.options)
+
+
+def trusted(oracle: Oracle, reads: list[Read], table: pa.Table, uri: Path) -> list[Read]:
+    """Return the reads that the oracle gets right: what it gives is what the table says."""
+    kept = []
+    for read, theirs in zip(reads, oracle.run([read.call(uri) for read in reads]), strict=True):
+        wanted = None if isinstance(theirs, OracleError) else read.wanted(table)
+        if wanted is not None and difference(theirs, wanted) is None:
+            kept.append(read)
+    return kept
+
+
+def differences(
+    case: Case, reads: list[Read], table: pa.Table | None, oracle: Oracle, uri: Path
+) -> list[str]:
+    """Compare what we read with what the oracle reads, and both with the table, if it is given.
+
+    Where the oracle is known to fail, what we read is compared with the table only.
+    """
+    found = []
+    dataset = pennon.dataset(uri)
+    for read, theirs in zip(reads, oracle.run([read.call(uri) for read in reads]), strict=True):
+        ours = read.ours(dataset)
+        source = None if table is None else read.wanted(table)
+        for who, wanted in (("the oracle", theirs), ("the source", source)):
+            if isinstance(wanted, OracleError):
+                if why_it_fails(oracle.release, case.table.schema, wanted) is None:
+                    found.append(f"seed {case.seed}, {read}: the oracle fails: {wanted}")
+            elif wanted is not None and (different := difference(ours, wanted)) is not None:
+                found.append(f"seed {case.seed}, {read}, ours and {who}: {different}")
+    if table is not None and not dataset.schema.equals(table.schema, check_metadata=True):
+        found.append(f"seed {case.seed}: schema {dataset.schema} instead of {table.schema}")
+    return found

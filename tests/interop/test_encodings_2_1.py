@@ -6,8 +6,8 @@ here for, and is read whole, by slices at the borders of chunks, and by scattere
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,15 +15,13 @@ import pyarrow as pa
 import pytest
 
 from pennon.encoding.rows import Rows
-from pennon.encoding.steps import run
 from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.layouts import BlobPage, ConstantPage, FullZip, MiniBlock
-from pennon.file.node import encoding_bytes
 from pennon.file.reader import DataFile
-from pennon.file.wire import parse_page_layout
 from pennon.io import open_store
 from pennon.testing import CountingStore
 from tests.interop.equality import difference
+from tests.interop.layouts import classes_in
 from tests.interop.oracle import Oracle
 
 CHUNK = 1024
@@ -205,7 +203,7 @@ def test_forced(newest: Oracle, name: str, tmp_path: Path) -> None:
             path = tmp_path / "x.lance"
             newest.call("write_file", path=str(path), table=table, version=version)
             file = DataFile.open(store.open(path.name))
-            assert case.classes <= set(_classes(file)), (name, version, rows)
+            assert case.classes <= classes_in(file), (name, version, rows)
             _check_reads(store, file, table)
             path.unlink()
 
@@ -213,25 +211,6 @@ def test_forced(newest: Oracle, name: str, tmp_path: Path) -> None:
 def _field(case: Forced, array: pa.Array) -> pa.Field:
     metadata = {f"lance-encoding:{key}": value for key, value in case.metadata.items()}
     return pa.field("c", array.type, metadata=metadata or None)
-
-
-def _classes(file: DataFile) -> Iterator[type]:
-    """Yield the class of every layout and encoding of the file."""
-    for column in file.columns():
-        for page in column.pages:
-            data = run(encoding_bytes(page.encoding), file.source.read)
-            assert data is not None
-            yield from _parts(parse_page_layout(data))
-
-
-def _parts(value: object) -> Iterator[type]:
-    if is_dataclass(value):
-        yield type(value)
-        for each in fields(value):
-            yield from _parts(getattr(value, each.name))
-    elif isinstance(value, tuple):
-        for each in value:
-            yield from _parts(each)
 
 
 def _check_reads(store: CountingStore, file: DataFile, table: pa.Table) -> None:

@@ -1,10 +1,7 @@
-"""Data files of version 2.1 that we write: read by the oracle and by us, and no larger than its own."""
+"""Data files of version 2.1 that we write: read by the oracles and by us."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,24 +13,20 @@ from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.layouts import BlobPage, ConstantPage, FullZip, MiniBlock
 from pennon.errors import UnsupportedError
 from pennon.file import LanceFileReader
-from pennon.file.reader import DataFile
-from pennon.file.wire import Direct, parse_page_layout
 from pennon.file.writer import DataFileWriter
 from pennon.io import open_store
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.version import V2_1
 from tests.interop.equality import difference
+from tests.interop.layouts import classes_in
 from tests.interop.null_structs import with_null_structs
-from tests.interop.oracle import Oracle, OracleError
+from tests.interop.oracle import MIDDLE, Oracle, OracleError
 from tests.interop.random_arrays import NULLS, random_array
 from tests.interop.random_tables import as_lance_reads
-from tests.interop.random_types import random_type
 from tests.interop.test_matrix_2_0 import TYPES
-from tests.interop.test_sizes import _columns
 
 SIZES = [1, 100, 1023, 1024, 1025, 2049, 4095, 4096, 4097, 9000]
 INDICES = [0, 5, 99, 1022, 1023, 1024, 2048, 4096, 8999]
-LARGEST_RATIO = 1.01
 KEY = "lance-encoding:"
 
 
@@ -45,24 +38,6 @@ def write(path: Path, table: pa.Table, batch_rows: int | None = None, **options:
         for batch in table.to_batches(max_chunksize=batch_rows):
             writer.write(batch)
     return path.stat().st_size
-
-
-def classes_in(path: Path) -> set[type]:
-    """Return the layouts and encodings that a file's pages have."""
-    file = DataFile.open(open_store(path.parent).open(path.name))
-    found: set[type] = set()
-    for column in file.columns():
-        for page in column.pages:
-            assert isinstance(page.encoding, Direct)
-            found |= set(_parts(parse_page_layout(page.encoding.data)))
-    return found
-
-
-def _parts(value: object) -> Iterator[type]:
-    yield type(value)
-    if is_dataclass(value):
-        for field in fields(value):
-            yield from _parts(getattr(value, field.name))
 
 
 def differences(oracle: Oracle, files: dict[Path, pa.Table]) -> list[str]:
@@ -108,27 +83,6 @@ def test_every_type(newest: Oracle, nulls: str, rows: int, folder: Path) -> None
         except UnsupportedError:
             assert "struct<>" in str(t)  # which no reader gets back if one is NULL
             continue
-        files[path] = table
-    assert not differences(newest, files)
-
-
-@pytest.mark.parametrize("seed", range(0, 120, 20))
-def test_random_nesting(newest: Oracle, seed: int, folder: Path) -> None:
-    files = {}
-    for number in range(seed, seed + 20):
-        chance, rng = random.Random(number), np.random.default_rng(number)
-        t = random_type(chance)
-        while "struct<>" in str(t):
-            t = random_type(chance)
-        rows = chance.choice(SIZES)
-        array = random_array(rng, t, rows, chance.choice([*NULLS, "some"]))
-        if not isinstance(t, pa.BaseExtensionType):
-            array = with_null_structs(rng, array)
-        table = pa.table([array], ["c"])
-        small = {"max_page_bytes": 10_000, "data_cache_bytes": 20_000}
-        options: dict[str, Any] = chance.choice([{}, small])
-        path = folder / f"{number}.lance"
-        write(path, table, chance.choice([None, 700]), **options)
         files[path] = table
     assert not differences(newest, files)
 
@@ -192,7 +146,7 @@ FORCED: dict[str, tuple[pa.Array, dict[str, str], set[type]]] = {
 
 @pytest.mark.parametrize("null", [False, True])
 @pytest.mark.parametrize("name", FORCED)
-def test_each_encoding(newest: Oracle, name: str, folder: Path, *, null: bool) -> None:
+def test_each_encoding(oracle_2_1: Oracle, name: str, folder: Path, *, null: bool) -> None:
     array, said, classes = FORCED[name]
     if null:
         array = _some_null(array)
@@ -201,21 +155,23 @@ def test_each_encoding(newest: Oracle, name: str, folder: Path, *, null: bool) -
     path = folder / "x.lance"
     write(path, table)
     assert classes <= classes_in(path)
-    assert not differences(newest, {path: table})
+    assert not differences(oracle_2_1, {path: table})
     lists = pa.ListArray.from_arrays(pa.array([0, 0, len(array)], pa.int32()), array)
+    if oracle_2_1.release == MIDDLE and ConstantPage in classes:
+        return  # it loses the levels of such pages in its own files, too
     nested = pa.table([lists], pa.schema([pa.field("c", lists.type, metadata=metadata)]))
     write(path, nested)
-    assert not differences(newest, {path: nested})
+    assert not differences(oracle_2_1, {path: nested})
 
 
-def test_packed_structs_and_blobs(newest: Oracle, folder: Path) -> None:
+def test_packed_structs_and_blobs(oracle_2_1: Oracle, folder: Path) -> None:
     rows = [{"x": i, "y": i / 3} if i % 3 else None for i in range(2000)]
     packed = pa.field("c", pa.struct([("x", pa.int32()), ("y", pa.float64())]))
     packed = packed.with_metadata({"packed": "true"})
     table = pa.table([pa.array(rows, packed.type)], pa.schema([packed]))
     write(folder / "p.lance", table)
     assert e.PackedStruct in classes_in(folder / "p.lance")
-    assert not differences(newest, {folder / "p.lance": table})
+    assert not differences(oracle_2_1, {folder / "p.lance": table})
     blob = pa.field("c", pa.large_binary(), metadata={KEY + "blob": "true"})
     values = [b"a" * 5000, None, b"", b"b"] * 30
     table = pa.table([pa.array(values, pa.large_binary())], pa.schema([blob]))
@@ -225,25 +181,13 @@ def test_packed_structs_and_blobs(newest: Oracle, folder: Path) -> None:
     assert difference(got, table) is None
 
 
-def test_many_empty_lists_between_items(newest: Oracle, folder: Path) -> None:
+def test_many_empty_lists_between_items(oracle_2_1: Oracle, folder: Path) -> None:
     rows = [[1], *[[]] * 70_000, [2, 3], *[None] * 70_000, [4]]
     table = pa.table({"c": pa.array(rows, pa.list_(pa.int32()))})
     bits = pa.table({"c": pa.array([[True], *[[]] * 70_000, [None]], pa.list_(pa.bool_()))})
     write(folder / "n.lance", table)
     write(folder / "b.lance", bits)
-    assert not differences(newest, {folder / "n.lance": table, folder / "b.lance": bits})
-
-
-def test_our_files_are_no_larger(newest: Oracle, folder: Path) -> None:
-    too_large = {}
-    for name, (array, metadata) in _columns().items():
-        table = pa.table([array], pa.schema([pa.field("c", array.type, metadata=metadata)]))
-        ours = write(folder / "ours.lance", table)
-        theirs = folder / "theirs.lance"
-        newest.call("write_file", path=str(theirs), table=table, version="2.1")
-        if ours > LARGEST_RATIO * theirs.stat().st_size:
-            too_large[name] = ours / theirs.stat().st_size
-    assert not too_large
+    assert not differences(oracle_2_1, {folder / "n.lance": table, folder / "b.lance": bits})
 
 
 def test_the_same_batches_make_the_same_bytes(folder: Path) -> None:

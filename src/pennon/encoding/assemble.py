@@ -30,6 +30,7 @@ from pennon.encoding.block import (
     VariableBlock,
 )
 from pennon.encoding.jsonb import json_text
+from pennon.encoding.kernels.decimals import are_small
 from pennon.errors import FormatError, TooLargeError
 from pennon.schema.arrow import field_to_arrow, storage_field
 from pennon.schema.field import Field
@@ -117,9 +118,18 @@ def _fixed_width(
     width = 1 if pa.types.is_fixed_size_binary(data_type) else bits // 8
     data = aligned(block.data, width) if width > 1 else block.data
     array = pa.Array.from_buffers(data_type, block.rows, [validity, data])
-    if pa.types.is_decimal(data_type):
+    if pa.types.is_decimal(data_type) and not _are_small(block, data, data_type):
         _validate(array)  # a decimal beyond its precision breaks whoever reads it after us
     return array
+
+
+def _are_small(block: FixedWidthBlock, data: pa.Buffer, data_type: pa.DataType) -> bool:
+    """Tell whether decimals of 128 or 256 bits need no closer look, NULL or not."""
+    words = block.bits_per_value // 64
+    if words < 2:
+        return False
+    values = np.frombuffer(data, np.int64, block.rows * words)
+    return are_small(values, words, 10 ** min(data_type.precision, 18))
 
 
 def _validate(array: pa.Array) -> None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pennon.errors import ArgumentError
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.snapshot import Snapshot
+from pennon.table.fragments import Fragments
 from pennon.table.manifest import Fragment
 from pennon.units import MIB
 
@@ -89,6 +90,17 @@ def live_row_count(snapshot: Snapshot, fragment: Fragment) -> int:
         deleted = deletion.num_deleted_rows if deletion is not None else 0
         return max(fragment.physical_rows - (deleted or 0), 0)
     return FragmentReader(snapshot, fragment).live_rows().count
+
+
+def live_row_counts(snapshot: Snapshot) -> list[int]:
+    """Return the number of live rows of each fragment; see `live_row_count`."""
+    fragments = snapshot.manifest.fragments
+    if not isinstance(fragments, Fragments):
+        return [live_row_count(snapshot, fragment) for fragment in fragments]
+    return [
+        live_row_count(snapshot, fragments[number]) if rows is None else rows
+        for number, rows in enumerate(fragments.live_rows())
+    ]
 
 
 def plan_units(

@@ -24,7 +24,7 @@ from pennon.scan.columns import Place, UInt64Array, row_addresses, show_columns
 from pennon.scan.fragment_reader import Chunks, FragmentReader, one_array
 from pennon.scan.projection import MetaColumn
 from pennon.scan.snapshot import Snapshot
-from pennon.scan.take_plan import FragmentColumns, TakePlan, live_ends
+from pennon.scan.take_plan import FragmentColumns, TakePlan, fragment_numbers, live_ends
 from pennon.table.manifest import Fragment
 from pennon.threads import map_all
 
@@ -88,19 +88,20 @@ def take_addresses(snapshot: Snapshot, plan: TakePlan, addresses: UInt64Array) -
 
     Raises OutOfRangeError if an address names no fragment, or no row of it.
     """
-    by_id = {int(fragment.id): fragment for fragment in snapshot.manifest.fragments}
+    fragments = snapshot.manifest.fragments
+    numbers = fragment_numbers(snapshot)
     distinct, order = np.unique(addresses, return_inverse=True)
     owner = (distinct >> np.uint64(32)).astype(np.int64)
     inside = (distinct & np.uint64(0xFFFFFFFF)).astype(np.int64)
     tasks = []
     alive = np.ones(len(distinct), np.bool_)
     for number, low, high in _runs(owner):
-        if number not in by_id:
+        if number not in numbers:
             message = (
                 f"row address {int(distinct[low])} names fragment {number}, which is not there"
             )
             raise OutOfRangeError(message)
-        source = plan.of(snapshot, by_id[number])
+        source = plan.of(snapshot, fragments[numbers[number]])
         check_offsets(inside[low:high], source.live.physical_rows, f"fragment {number}")
         alive[low:high] = ~source.live.is_deleted(inside[low:high])
         tasks.append(TakeTask(source, inside[low:high][alive[low:high]]))

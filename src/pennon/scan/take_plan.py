@@ -21,10 +21,11 @@ from pennon.lazy import lazy
 from pennon.ranges import Int64Array
 from pennon.scan.fragment_reader import FragmentReader, PreparedRead
 from pennon.scan.live_rows import LiveRows
-from pennon.scan.plan import live_row_count
+from pennon.scan.plan import live_row_counts
 from pennon.scan.projection import Projection, plan_take_projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.blob import describe_blobs
+from pennon.table.fragments import Fragments
 from pennon.table.manifest import Fragment
 
 MAX_PLANS: Final = 16
@@ -98,7 +99,17 @@ def live_ends(snapshot: Snapshot) -> Int64Array:
     """Return the number of live rows up to the end of each fragment."""
     ends: Int64Array | None = snapshot.takes.get("live ends")
     if ends is None:
-        counts = [live_row_count(snapshot, each) for each in snapshot.manifest.fragments]
-        ends = np.cumsum(np.array(counts, np.int64))
+        ends = np.cumsum(np.array(live_row_counts(snapshot), np.int64))
         snapshot.takes["live ends"] = ends
     return ends
+
+
+def fragment_numbers(snapshot: Snapshot) -> dict[int, int]:
+    """Return the place of each fragment in the scan order, by its id."""
+    numbers: dict[int, int] | None = snapshot.takes.get("numbers")
+    if numbers is None:
+        fragments = snapshot.manifest.fragments
+        ids = fragments.ids() if isinstance(fragments, Fragments) else [f.id for f in fragments]
+        numbers = {number: place for place, number in enumerate(ids)}
+        snapshot.takes["numbers"] = numbers
+    return numbers

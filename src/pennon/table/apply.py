@@ -204,7 +204,7 @@ def _with_row_ids(
 def _complete(head: Manifest, around: Surroundings) -> tuple[Fragment, ...]:
     """Return the head's fragments, with row counts that the new manifest can vouch for."""
     if head.writer is not None or not head.fragments:
-        return head.fragments
+        return tuple(head.fragments)
     if around.complete is None:
         message = "this table was written by Lance before 0.8.15; its row counts must be redone"
         raise UnsupportedError(message)

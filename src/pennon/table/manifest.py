@@ -12,6 +12,7 @@ goes through Pennon without losing what a newer writer put into it.  What belong
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Sequence as Many
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
@@ -179,7 +180,7 @@ def _moment(nanoseconds: int) -> datetime:
     return _EPOCH + timedelta(microseconds=nanoseconds // 1000)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Manifest:
     """One version of a table.
 
@@ -191,7 +192,7 @@ class Manifest:
 
     schema: Schema
     version: DatasetVersion
-    fragments: tuple[Fragment, ...] = ()
+    fragments: Many[Fragment] = ()
     fields_wire: tuple[bytes, ...] | None = field(default=None, repr=False, compare=False)
     timestamp_ns: int = 0
     writer: WriterVersion | None = None

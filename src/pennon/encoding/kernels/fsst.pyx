@@ -29,6 +29,7 @@ cdef uint32_t SPLIT = <uint32_t>1 << 31
 cdef struct Table:
     uint64_t[512] symbols
     uint8_t[512] lengths
+    uint8_t known  # codes up to here have a symbol: all do, if it is 255
 
 
 cdef int _fill(Table* table, const uint64_t[::1] symbols, const uint8_t[::1] lengths) except -1:
@@ -43,8 +44,21 @@ cdef int _fill(Table* table, const uint64_t[::1] symbols, const uint8_t[::1] len
         table.lengths[i] = lengths[i] if lengths[i] else UNKNOWN
         table.symbols[LITERAL + i] = i
         table.lengths[LITERAL + i] = 1
-    table.lengths[ESCAPE] = 0
+    table.lengths[ESCAPE] = table.known = 0
+    while table.known < ESCAPE and table.lengths[table.known] != UNKNOWN:
+        table.known += 1
     return 0
+
+
+cdef bint _all_known(const uint8_t* codes, int64_t count, const Table* table) noexcept nogil:
+    """Tell whether each byte is a code with a symbol, or an escape: then no code needs a look."""
+    cdef int64_t i
+    cdef uint8_t unknown = 0, first = table.known
+    if first == ESCAPE:
+        return True
+    for i in range(count):
+        unknown |= (codes[i] >= first) & (codes[i] != ESCAPE)
+    return not unknown
 
 
 cdef inline int64_t _expand(
@@ -61,16 +75,15 @@ cdef inline int64_t _expand(
     cdef unsigned int index, escaped = 0, k
     cdef uint8_t length, seen = 0
     cdef uint64_t eight
+    cdef bint known = _all_known(codes, count, table)
     while at + 8 <= count:
         memcpy(&eight, codes + at, 8)
-        if escaped == 0 and not (~eight - ONES) & eight & TOPS:
+        if known and escaped == 0 and not (~eight - ONES) & eight & TOPS:
             for k in range(8):
                 index = (eight >> (8 * k)) & 0xFF
-                length = table.lengths[index]
                 places[at + k] = done
                 memcpy(out + done, &table.symbols[index], 8)
-                done += length & 15
-                seen |= length
+                done += table.lengths[index]
         else:
             for k in range(8):
                 index = ((eight >> (8 * k)) & 0xFF) | escaped << 8

@@ -30,3 +30,10 @@ def unzip(
     Offsets (of the visible entries, from 0 on) are empty for values of one width.
     Raises FormatError if the last entry is cut off.
     """
+
+def unzip_sized(data: Bytes, size_width: int, entries: int) -> tuple[Int64Array, Bytes]:
+    """Return offsets and bytes of entries that are a size of ``size_width`` bytes and a value.
+
+    That is `unzip` without control words, in one pass.  Raises FormatError if ``data`` is not just
+    so many entries.
+    """

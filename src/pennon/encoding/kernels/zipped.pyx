@@ -66,9 +66,9 @@ def unzip(
     int64_t value_width, int size_width,
 ):
     """See zipped.pyi."""
-    cdef int64_t end = data.shape[0], at = 0, entry = 0, slot = 0, filled = 0
+    cdef int64_t end = data.shape[0]
     cdef int64_t[3] found
-    cdef uint64_t word, size, mask
+    cdef uint64_t mask
     cdef bint fine
     cdef uint8_t none = 0
     cdef const uint8_t* source = &data[0] if end else &none
@@ -96,25 +96,80 @@ def unzip(
     cdef int64_t[::1] ends = offsets
     cdef uint8_t[::1] out = values
     with nogil:
-        while at < end:
-            word = _number(source + at, word_width)
-            at += word_width
-            reps[entry] = <uint16_t>(word >> bits_def)
-            defs[entry] = <uint16_t>(word & mask)
-            entry += 1
-            if (word & mask) > <uint64_t>visible_to:
-                continue
-            size = value_width
-            if size_width:
-                size = 0
-                if not word & mask:
-                    size = _number(source + at, size_width)
-                    at += size_width
-            if size:
-                memcpy(&out[filled], source + at, size)
-                at += <int64_t>size
-                filled += <int64_t>size
-            slot += 1
-            if size_width:
-                ends[slot] = filled
+        _copy(
+            source, end, word_width, bits_def, mask, visible_to, value_width, size_width,
+            &reps[0], &defs[0], &ends[0] if size_width else NULL, &out[0] if found[2] else NULL,
+        )
     return rep, definition, offsets, values
+
+
+cdef void _copy(
+    const uint8_t* source, int64_t end, int word_width, int bits_def, uint64_t mask,
+    uint64_t visible_to, int64_t value_width, int size_width,
+    uint16_t* reps, uint16_t* defs, int64_t* ends, uint8_t* out,
+) noexcept nogil:
+    """Write what was measured."""
+    cdef int64_t at = 0, entry = 0, slot = 0, filled = 0
+    cdef uint64_t word, size
+    while at < end:
+        word = _number(source + at, word_width)
+        at += word_width
+        reps[entry] = <uint16_t>(word >> bits_def)
+        defs[entry] = <uint16_t>(word & mask)
+        entry += 1
+        if (word & mask) > visible_to:
+            continue
+        size = value_width
+        if size_width:
+            size = 0
+            if not word & mask:
+                size = _number(source + at, size_width)
+                at += size_width
+        if size:
+            memcpy(out + filled, source + at, size)
+            at += <int64_t>size
+            filled += <int64_t>size
+        slot += 1
+        if size_width:
+            ends[slot] = filled
+
+
+def unzip_sized(const uint8_t[::1] data, int size_width, int64_t entries):
+    """See zipped.pyi."""
+    cdef int64_t at = 0, entry = 0, filled = 0, end = data.shape[0]
+    cdef uint64_t size = 0
+    cdef bint fine = True
+    if size_width not in (1, 2, 4, 8) or entries < 0:
+        raise ValueError("no such sizes")
+    if entries > end // size_width:
+        raise FormatError(f"{entries} entries of a full-zip page in {end} bytes")
+    offsets = room(entries + 1, np.int64)
+    offsets[0] = 0
+    values = room(end - size_width * entries, np.uint8)
+    if entries == 0:
+        if end:
+            raise FormatError(f"{end} bytes of a full-zip page without entries")
+        return offsets, values
+    cdef const uint8_t* source = &data[0]
+    cdef int64_t[::1] ends = offsets
+    cdef uint8_t[::1] view = values
+    cdef uint8_t* out = &view[0] if view.shape[0] else NULL
+    cdef int64_t space = view.shape[0]
+    with nogil:
+        for entry in range(entries):
+            if size_width > end - at:
+                fine = False
+                break
+            size = _number(source + at, size_width)
+            at += size_width
+            if size > <uint64_t>(end - at) or size > <uint64_t>(space - filled):
+                fine = False
+                break
+            if size:
+                memcpy(out + filled, source + at, size)
+            at += <int64_t>size
+            filled += <int64_t>size
+            ends[entry + 1] = filled
+    if not fine or at != end:
+        raise FormatError(f"a full-zip page whose {end} bytes are no {entries} entries")
+    return offsets, values

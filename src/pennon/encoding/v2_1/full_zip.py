@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.encoding.block import Block, FixedWidthBlock, VariableBlock
-from pennon.encoding.kernels.zipped import unzip
+from pennon.encoding.kernels.zipped import unzip, unzip_sized
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps
@@ -136,6 +136,12 @@ def _decode(
         plain = FixedWidthBlock(rows, shape.value * 8, answer)
         return PageValues(
             codecs.decode_values(layout.values, plain), None, Levels(None, None, layout.layers)
+        )
+    if shape.word == 0:
+        offsets, data = unzip_sized(as_bytes(answer), shape.size, rows)
+        strings = VariableBlock(rows, 64, pa.py_buffer(offsets), pa.py_buffer(data))
+        return PageValues(
+            codecs.decode_values(layout.values, strings), None, Levels(None, None, layout.layers)
         )
     rep, definition, offsets, data = unzip(
         as_bytes(answer), shape.word, layout.bits_def, shape.visible_to, shape.value, shape.size

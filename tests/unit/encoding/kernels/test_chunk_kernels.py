@@ -16,7 +16,7 @@ from pennon.encoding.kernels.packed_rows import split_rows
 from pennon.encoding.kernels.rowplaces import place_rows
 from pennon.encoding.kernels.runs import expand_runs, join_streams
 from pennon.encoding.kernels.strings import pick_strings
-from pennon.encoding.kernels.zipped import unzip
+from pennon.encoding.kernels.zipped import unzip, unzip_sized
 from pennon.errors import FormatError
 
 ORDER = [0, 4, 2, 6, 1, 5, 3, 7]
@@ -267,6 +267,22 @@ def test_pick_strings_of_a_chunk_without_room() -> None:
 
 
 # --- full-zip -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_unzip_sized(seed: int) -> None:
+    chance = random.Random(seed)
+    width = chance.choice([1, 2, 4, 8])
+    values = [chance.randbytes(chance.randint(0, 20)) for _ in range(chance.randint(0, 30))]
+    zipped = b"".join(len(value).to_bytes(width, "little") + value for value in values)
+    offsets, joined = unzip_sized(np.frombuffer(zipped, np.uint8), width, len(values))
+    assert offsets.tolist() == np.cumsum([0, *map(len, values)]).tolist()
+    assert joined.tobytes() == b"".join(values)
+    damaged = [(zipped[: chance.randrange(len(zipped))], len(values))] if zipped else []
+    damaged += [(zipped, len(values) + 1), (zipped + b"\0", len(values)), (b"\xff" * 9, 1)]
+    for data, entries in damaged:
+        with pytest.raises(FormatError, match="full-zip page"):
+            unzip_sized(np.frombuffer(data, np.uint8), width, entries)
 
 
 @pytest.mark.parametrize("seed", range(40))

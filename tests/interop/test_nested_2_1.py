@@ -1,0 +1,107 @@
+"""Random nested tables at file version 2.1, both ways with two oracles; at 2.2, theirs to us.
+
+Each test takes a block of seeds.  A failure names its seed: ``nested_case(seed, version)`` gives the
+table again.
+
+The older of the two oracles does not read back much of what it wrote itself: lists that are never
+NULL nor empty but have NULL items, for one.  It only counts where it does.  And it loses rows of
+pages of lists that hold nothing but NULLs, which it seldom writes.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.interop.known_failures import REFUSED_TO_WRITE
+from tests.interop.layouts import has_constant_lists
+from tests.interop.nested_tables import nested_case
+from tests.interop.oracle import MIDDLE, Oracle, OracleError
+from tests.interop.random_tables import Case, as_lance_reads
+from tests.interop.reads import Read, differences, reads_of, trusted, write_ours, write_theirs
+
+SEEDS = 520
+IN_EVERY_RUN = 60
+IN_EVERY_RUN_OF_MIDDLE = 20
+BLOCK = 20
+LEAST_TRUSTED = 0.3
+
+
+def blocks(in_every_run: int) -> pytest.MarkDecorator:
+    """Parametrize a test with blocks of seeds; those from ``in_every_run`` on are slow."""
+    starts = range(0, SEEDS, BLOCK)
+    seeds = [
+        pytest.param(
+            range(start, start + BLOCK),
+            id=f"{start}-{start + BLOCK - 1}",
+            marks=[pytest.mark.slow] if start >= in_every_run else [],
+        )
+        for start in starts
+    ]
+    return pytest.mark.parametrize("seeds", seeds)
+
+
+@blocks(IN_EVERY_RUN)
+def test_what_we_write_the_oracle_reads(newest: Oracle, seeds: range, folder: Path) -> None:
+    found = []
+    for case, uri in _cases(seeds, "2.1", folder):
+        write_ours(case, uri)
+        found += differences(case, reads_of(case), as_lance_reads(case.table), newest, uri)
+    assert not found, "\n".join(found)
+
+
+@blocks(IN_EVERY_RUN)
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+def test_what_the_oracle_writes_we_read(
+    newest: Oracle, version: str, seeds: range, folder: Path
+) -> None:
+    found = []
+    for case, uri in _cases(seeds, version, folder):
+        try:
+            write_theirs(newest, case, uri)
+        except OracleError as error:
+            if REFUSED_TO_WRITE not in str(error):
+                raise
+            continue
+        found += differences(case, reads_of(case), as_lance_reads(case.table), newest, uri)
+    assert not found, "\n".join(found)
+
+
+@blocks(IN_EVERY_RUN_OF_MIDDLE)
+def test_both_ways_with_the_older_oracle(
+    oracles: dict[str, Oracle], seeds: range, folder: Path
+) -> None:
+    oracle = oracles[MIDDLE]
+    found, tried, counted = [], 0, 0
+    for random_case, uri in _cases(seeds, "2.1", folder):
+        case = replace(random_case, page_bytes=None)  # like its own files, which it judges by
+        source, reads = as_lance_reads(case.table), _reads_of_middle(case)
+        tried += len(reads)
+        try:
+            write_theirs(oracle, case, uri)
+        except OracleError:
+            continue
+        reads = trusted(oracle, reads, source, uri)
+        counted += len(reads)
+        found += differences(case, reads, source, oracle, uri)
+        shutil.rmtree(uri)
+        write_ours(case, uri)
+        if not has_constant_lists(uri):
+            found += differences(case, reads, source, oracle, uri)
+    assert not found, "\n".join(found)
+    assert counted >= tried * LEAST_TRUSTED
+
+
+def _reads_of_middle(case: Case) -> list[Read]:
+    """Return the reads whose rows the table tells; a take of a nested column gives none there."""
+    return [read for read in reads_of(case) if not read.options.keys() & {"with_row_id"}]
+
+
+def _cases(seeds: range, version: str, folder: Path) -> Iterator[tuple[Case, Path]]:
+    for seed in seeds:
+        yield nested_case(seed, version), folder / str(seed)
+        shutil.rmtree(folder / str(seed), ignore_errors=True)

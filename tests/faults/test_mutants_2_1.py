@@ -98,6 +98,7 @@ def test_the_files_hold_every_layout_and_encoding(folders: dict[str, Path]) -> N
     readable = {*CODECS.chunks, *CODECS.blocks, *CODECS.values}
     # No writer has a constant among the values of a page any more: the page itself is one.
     assert found >= (readable - {e.Constant}) | {MiniBlock, FullZip, ConstantPage, BlobPage}
+    assert e.Dictionary not in found
 
 
 def _classes(value: object) -> Iterator[type]:

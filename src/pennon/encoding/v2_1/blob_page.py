@@ -3,7 +3,7 @@
 The page is one of rows (position u64, size u64).  A size of 0 means an empty value at position 0;
 elsewhere the position holds the levels: ``definition << 16 | repetition``.
 
-Source: measured; the proto says only that the position is the level.
+Source: ledger F-89; the proto says only that the position is the level.
 """
 
 from __future__ import annotations

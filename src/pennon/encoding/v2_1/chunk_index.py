@@ -10,7 +10,7 @@
 
 The last chunk has what the others leave of the page's items; its word says 0.
 
-Source: format-facts 1.19, seed 001; measured for 2.2 (words of 32 bits).
+Source: ledger F-61, F-76 to F-79.
 """
 
 from __future__ import annotations

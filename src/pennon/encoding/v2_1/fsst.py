@@ -2,6 +2,8 @@
 
 The symbol table is that of 2.0 (`pennon.encoding.v2_0.fsst`), one for the page.  Every string is
 coded by itself, so only those that are asked for are decoded.
+
+Source: ledger F-96.
 """
 
 from __future__ import annotations

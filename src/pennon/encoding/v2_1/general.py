@@ -3,6 +3,8 @@
 In mini-blocks it is the first buffer of each chunk that is compressed (the lengths of runs, the
 validity of items stay as they are), among single values each value.  The compressed form is that of
 2.0 (`pennon.encoding.v2_0.inflate`): a size in front, never believed beyond its limits.
+
+Source: ledger F-95.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ Its repetition level says how many layers of lists begin with it, 0 being that i
 A layer of lists takes one off all repetition levels, and drops the entries that go on: what is left
 has one entry for each list, and is the same puzzle with one layer less.
 
-Source: seed 001; `protos/pennon/proto/encodings_v2_1.proto`; measured.
+Source: `protos/pennon/proto/encodings_v2_1.proto`; ledger F-62, F-66 to F-72.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     an empty value  position 0, size 0
     NULL            position = definition level << 16, size 0
 
-Source: measured (pylance 14.0.2, field metadata ``lance-encoding:blob``).
+Source: ledger F-89.
 """
 
 from __future__ import annotations

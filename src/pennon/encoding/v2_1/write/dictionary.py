@@ -28,7 +28,7 @@ def find_items(
     values: FixedValues | StringValues, plain_bytes: int, wishes: Wishes
 ) -> DictionaryValues | None:
     """Return the values as indices into items; None unless that takes less than ``plain_bytes``."""
-    if values.count < FEWEST_VALUES or wishes.scheme == "none":
+    if values.count < FEWEST_VALUES:
         return None
     if isinstance(values, FixedValues) and values.bits != DICTIONARY_BITS:
         return None

@@ -8,7 +8,7 @@ Layers are added from the outermost inwards, with marks in place of definition l
 `pennon.encoding.kernels.shred`), because only at the end is known which of them are needed: a layer
 without NULLs has no level for them, even if its type could have.
 
-Source: seed 002 (repetition and definition levels, 0 is the innermost); ledger F-63 ff.
+Source: seed 002 (repetition and definition levels, 0 is the innermost); ledger F-66 to F-70.
 """
 
 from __future__ import annotations

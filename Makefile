@@ -9,6 +9,8 @@ PY := $(BIN)/python
 # The shell's own Python settings stay outside; Spark's workers run in our environment.
 unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP VIRTUAL_ENV SPARK_HOME PYSPARK_SUBMIT_ARGS
 unexport PYSPARK_DRIVER_PYTHON
+# Each of Spark's workers would compile every module it imports.
+unexport PYTHONDONTWRITEBYTECODE
 export PYTHONNOUSERSITE := 1
 export PYSPARK_PYTHON := $(PY)
 export PENNON_ORACLE_0_19_2 := $(CURDIR)/.venv-oracle-0.19.2/bin/python

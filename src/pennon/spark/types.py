@@ -1,40 +1,9 @@
-"""Spark's types and Lance's, in one table.
+"""Spark's types and Lance's; the table of both directions is in docs/spark.md.
 
-=============================  ==============================  ====================================
-Lance (as Arrow)               Spark                           back to Lance, new table
-=============================  ==============================  ====================================
-bool                           boolean                         bool
-int8, int16, int32, int64      byte, short, int, long          the same
-uint8, uint16, uint32          short, int, long                int16, int32, int64
-uint64                         decimal(20, 0)                  decimal128(20, 0)
-``_rowid``, ``_rowaddr``       long                            int64
-halffloat, float, double       float, float, double            float, float, double
-decimal128, decimal256         decimal(p, s), p <= 38          decimal128
-string, large and view         string (also char, varchar)     string
-binary, large, fixed, view     binary                          binary
-date32, date64                 date                            date32
-timestamp with a zone          timestamp                       timestamp[us, UTC]
-timestamp without a zone       timestamp_ntz                   timestamp[us]
-time32, time64                 time(6)                         time64[ns]
-duration                       interval day to second          duration[us]
-list, large list               array                           list
-fixed-size list                array                           list, or what the option says
-struct                         struct                          struct
-map                            map                             map (file version 2.2 and later)
-dictionary                     the type of its values          that type
-null                           void                            null
-extension types                the type of their storage       that type
-=============================  ==============================  ====================================
-
-Spark holds microseconds: nanoseconds are rounded down when they are read.  A table that exists
-keeps its own types: what Spark appends is converted to them, value by value checked, so a row that
-does not fit (a long beyond an int32, a list of the wrong length) fails the write.
-
-A fixed-size list in a new table takes an option that names the column and the dimension:
-``.option("fixed_size_list", "embedding:768, pose.rotation:4")``.
-
-Spark's files are nullable everywhere, and so are ours: every field written by Spark to a new
-table is nullable.
+What exists keeps its types: `append_schema` takes those of the table, and `pennon.spark.convert`
+checks each value.  What is new gets the types of `lance_schema`: maps as marked lists of entries
+(`pennon.spark.maps`), fixed-size lists where the option says so, and every field may be NULL, the
+keys of maps excepted.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ KIB = 1024
 MIB = 1024 * KIB
 
 FieldId = NewType("FieldId", int)
-"""The number of a schema field, unique in a table for ever (ideally; see ledger)."""
+"""The number of a schema field, unique in a table for ever (ideally; see ledger F-33)."""
 
 ColumnIndex = NewType("ColumnIndex", int)
 """The number of a column inside one data file."""

@@ -122,7 +122,7 @@ def test_one_value_stands_in_the_layout_up_to_32_bytes(
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("rle-threshold", "much"), ("bss", "maybe"), ("dict-divisor", "x"), ("compresion", "zstd")],
+    [("rle-threshold", "much"), ("bss", "maybe"), ("dict-divisor", "x"), ("kompression", "zstd")],
 )
 def test_numbers_that_are_none_ask_for_nothing(written: Any, key: str, value: str) -> None:
     array = pa.array(np.arange(3000) // 7)

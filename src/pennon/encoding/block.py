@@ -70,7 +70,7 @@ class DictionaryBlock:
     What an index means depends on the field, so `pennon.encoding.assemble` decides: in a field of
     plain strings 0 is NULL and i names ``items[i - 1]``; in a field that is itself a dictionary
     (logical type ``dict:...``) i names ``items[i]``, and a NULL row names an item that is NULL.
-    Source: measured (pylance 14.0.2 writes ``['a', NULL, 'b']`` as items a, b, NULL, indices 0 2 1).
+    Source: ledger F-13 (pylance 14.0.2 writes ``['a', NULL, 'b']`` as items a, b, NULL, indices 0 2 1).
     """
 
     rows: int

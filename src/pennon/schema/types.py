@@ -8,7 +8,7 @@ A list, large list, map or struct says nothing about its children: they are fiel
 (`pennon.schema.field`).  A fixed-size list of primitives says everything in the string; one of
 structs has its item as a child field.
 
-Source: ledger, "Logical types" (format-facts 0.1 and 1.7), checked against the oracle's manifests.
+Source: ledger F-31 to F-38, checked against the oracle's manifests.
 """
 
 from __future__ import annotations

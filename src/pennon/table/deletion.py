@@ -4,7 +4,7 @@ A fragment has at most one.  Small sets are an Arrow IPC file of one batch with 
 ``row_id: uint32 not null``, in any order (Lance writes it from a hash set); large ones are a
 Roaring bitmap.  "Row id" is the offset of a row in its fragment.
 
-Source: ledger, "Deletion files"; rust/lance-table/src/io/deletion.rs in the Lance repository.
+Source: ledger F-43, F-44; rust/lance-table/src/io/deletion.rs in the Lance repository.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ is the newest version.  A table uses one scheme.  ``d{version}.manifest`` is a d
 which is never the newest.  Every other name is no manifest: temporary files of writers (``.tmp_``,
 ``...manifest-{uuid}``) and ``latest_version_hint.json``, which is a hint that Pennon does not need.
 
-Source: ledger, "Manifest names"; rust/lance-table/src/io/commit.rs in the Lance repository.
+Source: ledger F-40; rust/lance-table/src/io/commit.rs in the Lance repository.
 """
 
 from __future__ import annotations

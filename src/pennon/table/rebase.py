@@ -13,8 +13,8 @@ k     X where both change the same key of the table's config, else the second le
 An operation that is not in the table, on either side, is incompatible, and so is one whose
 transaction nobody kept: never guess.
 
-Source: `protos/transaction.proto`; conflict matrix measured against pylance 14.0.2 (ledger,
-"Conflicts").  Two overwrites are retryable there, though late-2025 sources let the second pass.
+Source: `protos/transaction.proto`; conflict matrix measured against pylance 14.0.2 (ledger F-48,
+F-53).  Two overwrites are retryable there, though late-2025 sources let the second pass.
 """
 
 from __future__ import annotations

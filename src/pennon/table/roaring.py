@@ -12,7 +12,7 @@ The high 16 bits of a value choose a container, which holds the low 16 bits in o
 All numbers are little endian.  Pennon reads this itself, and not through a library's C code,
 because a deletion file is untrusted: every count is compared with the bytes that are there.
 
-Source: RoaringFormatSpec; what Lance writes has cookie 12346 (ledger, "Deletion files").
+Source: RoaringFormatSpec; what Lance writes has cookie 12346 (ledger F-44).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ sorted array, or an array.  Arrays are u16 or u32 offsets from a base, or plain 
 How long a sequence may be is known before it is read (the fragment's physical rows), so a damaged
 one cannot ask for memory.
 
-Source: protos/rowids.proto, whose comment on the bit order is wrong (ledger, "Row-id bitmap").
+Source: protos/rowids.proto, whose comment on the bit order is wrong (ledger F-45).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 A row costs two rounds: its two offsets, then its bytes.  The bytes of many rows are gathered in the
 order of the rows, which is just what the data buffer of an Arrow array looks like.
 
-Source: measured (pylance 14.0.2): the adjustment is the last offset + 1, indices are 64 bits.
+Source: ledger F-10 (pylance 14.0.2): the adjustment is the last offset + 1, indices are 64 bits.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 
 Both forms look alike in the file; the field's type tells them apart (see `DictionaryBlock`).
 
-Source: seed 004 (message Dictionary) for text; the other form is measured (pylance 14.0.2).
+Source: seed 004 (message Dictionary) for text; the other form is ledger F-13.
 """
 
 from __future__ import annotations

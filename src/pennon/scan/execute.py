@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,12 @@ from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field
 from pennon.schema.width import row_bytes
 from pennon.threads import map_all, map_in_order
-from pennon.units import MIB
+from pennon.units import KIB, MIB
 
 READ_AHEAD_BYTES = 64 * MIB
+SMALL_JOB_BYTES = 256 * KIB
+SMALL_JOB_UNITS = 64
+"""Small units are read together, because to hand one to a thread costs as much as to read it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +59,14 @@ def read_table(scan: Scan) -> pa.Table:
     if not scan.projection.columns:
         return pa.Table.from_batches([empty_batch(schema, scan.rows)])
     units = list(plan_units(scan.tasks, row_bytes=row_bytes(schema)))
-    groups = _column_groups(scan)
-    jobs = [(unit, group) for unit in units for group in groups]
-    read = map_all(lambda job: _read_unit(scan, *job), jobs)
+    jobs = list(_jobs(scan, units))
+    read: list[list[Chunks]] = [[] for _ in units]
+    for job, results in zip(jobs, map_all(partial(_run, scan, units), jobs), strict=True):
+        for number, chunks in zip(job.units, results, strict=True):
+            read[number] += chunks
     columns: list[Chunks] = [[] for _ in scan.projection.columns]
-    for number, unit in enumerate(units):
-        mine = read[number * len(groups) : (number + 1) * len(groups)]
-        shown = _show(scan, unit, [chunks for group in mine for chunks in group])
+    for unit, mine in zip(units, read, strict=True):
+        shown = _show(scan, unit, mine)
         for column, chunks in zip(columns, shown, strict=True):
             column.extend(chunks)
     pairs = zip(columns, schema, strict=True)
@@ -86,6 +91,35 @@ def read_batches(
     with closing(map_in_order(work, units, cost, read_ahead_bytes)) as results:
         for rows, columns in results:
             yield from cut_batches(columns, rows, batch_rows, schema)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What one thread reads at a time: some fields of the units of these numbers."""
+
+    units: range
+    fields: Sequence[Field]
+
+
+def _jobs(scan: Scan, units: Sequence[Unit]) -> Iterator[_Job]:
+    """Yield the jobs of a scan: many small units together, a large one column by column."""
+    groups = _column_groups(scan)
+    first, size = 0, 0
+    for number, unit in enumerate(units):
+        cost = unit.rows * bytes_per_row(scan.tasks[unit.task].fragment)
+        if first < number and (size + cost > SMALL_JOB_BYTES or number - first >= SMALL_JOB_UNITS):
+            yield _Job(range(first, number), scan.projection.read.fields)
+            first, size = number, 0
+        size += cost
+        if cost > SMALL_JOB_BYTES:
+            yield from (_Job(range(number, number + 1), group) for group in groups)
+            first, size = number + 1, 0
+    if first < len(units):
+        yield _Job(range(first, len(units)), scan.projection.read.fields)
+
+
+def _run(scan: Scan, units: Sequence[Unit], job: _Job) -> list[list[Chunks]]:
+    return [_read_unit(scan, units[number], job.fields) for number in job.units]
 
 
 def _column_groups(scan: Scan) -> list[Sequence[Field]]:
@@ -113,10 +147,10 @@ def _slice_of(scan: Scan, unit: Unit) -> LiveSlice:
 
 def _read_unit(scan: Scan, unit: Unit, fields: Sequence[Field]) -> list[Chunks]:
     """Return the live rows of a unit, for each field."""
-    wanted = _slice_of(scan, unit)
+    reader = scan.fragment_of(unit)
+    wanted = reader.live_rows().between(unit.start, unit.end)
     if not fields:
         return []
-    reader = scan.fragment_of(unit)
     if not len(wanted.holes):
         return reader.read(fields, wanted.stretch)
     if not wanted.is_sparse:

@@ -73,6 +73,8 @@ class LiveRows:
         """Return the live rows ``start <= live offset < end`` as physical ranges."""
         if end <= start:
             return LiveSlice(Rows.between(0, 0), NONE_DELETED)
+        if not len(self.deleted):
+            return LiveSlice(Rows.between(start, end), NONE_DELETED)
         bounds = self.to_physical(np.array([start, end - 1], np.int64))
         first, last = int(bounds[0]), int(bounds[1])
         low, high = np.searchsorted(self.deleted, [first, last])

@@ -157,8 +157,8 @@ def test_each_encoding(oracle_2_1: Oracle, name: str, folder: Path, *, null: boo
     assert classes <= classes_in(path)
     assert not differences(oracle_2_1, {path: table})
     lists = pa.ListArray.from_arrays(pa.array([0, 0, len(array)], pa.int32()), array)
-    if oracle_2_1.release == MIDDLE and ConstantPage in classes:
-        return  # it loses the levels of such pages in its own files, too
+    if oracle_2_1.release == MIDDLE and name == "empty lists":
+        return  # it loses empty lists in lists, in its own files, too
     nested = pa.table([lists], pa.schema([pa.field("c", lists.type, metadata=metadata)]))
     write(path, nested)
     assert not differences(oracle_2_1, {path: nested})

@@ -1,14 +1,14 @@
 """Which encoding a page gets: the one that is estimated to be the smallest.
 
 ==========================  ====================================================================
-nothing but NULLs           a page of levels
+nothing but NULLs           a page of levels, unless in lists
 values of 256 bytes or      full-zip; text in it is FSST, and each value is compressed if one has
 more                        more than 32 KiB
 everything else             mini-block: flat, bit-packed or run lengths, text plain or FSST, with a
                             dictionary where that is smaller
 ==========================  ====================================================================
 
-Source: measured; thresholds where readers are indifferent are the oracle's.
+Readers are indifferent to the thresholds; they are the oracle's.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def encode_page(array: pa.Array, depth: int, wishes: Wishes) -> EncodedPage | No
     values, levels = shredded.values, shredded.levels
     if pa.types.is_struct(values.type) and values.type.num_fields == 0:
         return _page_without_fields(levels)
-    if values.null_count == len(values):
+    if _is_bare(values, levels):
         return null_page(levels)
     leaf = leaf_values(values)
     if isinstance(leaf, StringValues):
@@ -73,6 +73,17 @@ def encode_page(array: pa.Array, depth: int, wishes: Wishes) -> EncodedPage | No
     if page is not None or (chunked and not isinstance(leaf, ListValues)):
         return page
     return full_zip_page(levels, _single(leaf))
+
+
+def _is_bare(values: pa.Array, levels: Levels) -> bool:
+    """Tell whether a page of levels will do.
+
+    In lists that have items, it will not: their levels would not be packed there, and older readers
+    (pylance 1.0.4) lose them.
+    """
+    if values.null_count < len(values):
+        return False
+    return levels.rep is None or len(values) == 0 or pa.types.is_null(values.type)
 
 
 def _page_without_fields(levels: Levels) -> EncodedPage:
@@ -122,12 +133,10 @@ def _dictionary_page(levels: Levels, leaf: DictionaryValues, wishes: Wishes) -> 
 def _string_page(levels: Levels, leaf: StringValues, wishes: Wishes) -> EncodedPage:
     """Return a page of byte strings, of any width with a dictionary."""
     plan = plan_strings(leaf, wishes)
-    if wishes.structure != "fullzip":
-        coded = find_items(leaf, plan.estimated_bytes, wishes)
-        page = None if coded is None else _dictionary_page(levels, coded, wishes)
-        if page is not None:
-            return page
-    page = None
+    coded = find_items(leaf, plan.estimated_bytes, wishes)
+    page = None if coded is None else _dictionary_page(levels, coded, wishes)
+    if page is not None:
+        return page
     widest = int((leaf.offsets[1:] - leaf.offsets[:-1]).max())
     if wishes.prefers_mini_block(widest) and widest <= MOST_STRING_BYTES:
         page = mini_block_page(levels, choose_strings(leaf, plan.table, wishes))

@@ -1,16 +1,18 @@
 """What a field's metadata asks of the encoder: the keys ``lance-encoding:*``.
 
 ====================  ==================================================================
-compression           ``zstd``, ``lz4``: around the encoding; ``fsst`` for text; ``none``: nothing
+compression           ``zstd``, ``lz4``: around the encoding; ``fsst`` for text; ``none``: values as
+                      they are, though a dictionary may hold them
 compression-level     a number
-structural-encoding   ``miniblock`` or ``fullzip``
+structural-encoding   ``miniblock`` or ``fullzip``, unless a dictionary is found
 rle-threshold         run lengths only if there are fewer runs than this share of the values
 bss                   ``on``, ``off``, ``auto``: byte streams below a compression
 dict-divisor          a dictionary only if it has at most 1/n of the items
 dict-size-ratio       a dictionary only if it makes the page smaller than this share
 ====================  ==================================================================
 
-Source: measured (format-facts 1.5); what is misspelt asks for nothing, as with the oracle.
+Source: ledger F-110.  A compression or structure that there is not is refused, and what
+should be a number and is none asks for nothing, both as with the oracle.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ class Wishes:
 
     @classmethod
     def parse(cls, metadata: Mapping[str, bytes]) -> Self:
-        """Return the wishes in a field's metadata.  Raises ArgumentError for what is no number."""
+        """Return the wishes in a field's metadata.  Raises ArgumentError for unknown words."""
         said = {
             key.removeprefix(_PREFIX): value.decode("utf-8", "replace").lower()
             for key, value in metadata.items()
@@ -53,12 +55,12 @@ class Wishes:
             message = f"{_PREFIX}dict-size-ratio is {ratio}, not above 0 and at most 1"
             raise ArgumentError(message)
         return cls(
-            _one_of(said.get("compression"), ("zstd", "lz4", "fsst", "none")),
+            _one_of(said, "compression", ("zstd", "lz4", "fsst", "none")),
             _number(said, "compression-level", int),
-            _one_of(said.get("structural-encoding"), ("miniblock", "fullzip")),
+            _one_of(said, "structural-encoding", ("miniblock", "fullzip")),
             _number(said, "rle-threshold", float),
-            _one_of(said.get("bss"), ("on", "off")) or "auto",
-            _number(said, "dict-divisor", int),
+            said["bss"] if said.get("bss") in ("on", "off") else "auto",
+            max(_number(said, "dict-divisor", int) or 0, 0) or None,
             1.0 if ratio is None else ratio,
         )
 
@@ -76,15 +78,16 @@ class Wishes:
         return widest_bytes < NARROW_BYTES
 
 
-def _one_of(word: str | None, known: tuple[str, ...]) -> str | None:
-    return word if word in known else None
+def _one_of(said: Mapping[str, str], key: str, known: tuple[str, ...]) -> str | None:
+    word = said.get(key)
+    if word is None or word in known:
+        return word
+    message = f"{_PREFIX}{key} is {word!r}, which is none of {', '.join(known)}"
+    raise ArgumentError(message)
 
 
 def _number(said: Mapping[str, str], key: str, kind: type[_Number]) -> _Number | None:
-    if key not in said:
-        return None
     try:
         return kind(said[key])
-    except ValueError as error:
-        message = f"{_PREFIX}{key} is {said[key]!r}, not a number"
-        raise ArgumentError(message) from error
+    except (KeyError, ValueError):
+        return None

@@ -90,7 +90,7 @@ class DataFileWriter:
         sink: ObjectWriter,
         schema: Schema,
         *,
-        version: FileVersion = V2_0,
+        version: FileVersion,
         data_cache_bytes: int = DEFAULT_CACHE_BYTES,
         max_page_bytes: int = DEFAULT_MAX_PAGE_BYTES,
     ) -> None:

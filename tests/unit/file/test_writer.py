@@ -15,7 +15,7 @@ from pennon.file.writer import DataFileWriter
 from pennon.io import MemoryStore
 from pennon.ranges import Extent
 from pennon.schema.arrow import schema_from_arrow
-from pennon.schema.version import FileVersion
+from pennon.schema.version import V2_0, FileVersion
 
 PACKED = pa.field("p", pa.struct([("x", pa.int8()), ("y", pa.int8())]), metadata={"packed": "true"})
 BLOB = pa.field("b", pa.large_binary(), metadata={"lance-encoding:blob": "true"})
@@ -29,8 +29,9 @@ def store(request: pytest.FixtureRequest) -> Any:
 def write(
     store: MemoryStore, batches: Any, schema: Any = None, name: str = "f.lance", **options: Any
 ) -> Any:
-    schema = schema or batches[0].schema
-    with DataFileWriter(store.open_writer(name), schema_from_arrow(schema), **options) as writer:
+    fields = schema_from_arrow(schema or batches[0].schema)
+    options = {"version": V2_0, **options}
+    with DataFileWriter(store.open_writer(name), fields, **options) as writer:
         for batch in batches:
             writer.write(batch)
     return writer.finish()
@@ -187,7 +188,7 @@ def test_blobs_lie_between_the_pages(store: MemoryStore) -> None:
 
 def test_global_buffers_and_metadata(store: MemoryStore) -> None:
     schema = schema_from_arrow(pa.schema([("a", pa.int8())], metadata={"k": "v"}))
-    with DataFileWriter(store.open_writer("f.lance"), schema) as writer:
+    with DataFileWriter(store.open_writer("f.lance"), schema, version=V2_0) as writer:
         assert writer.add_global_buffer(b"one") == 1
         writer.write(pa.record_batch({"a": pa.array([1], pa.int8())}))
         assert writer.add_global_buffer(b"two") == 2
@@ -258,7 +259,7 @@ def test_batches_that_do_not_fit_give_the_file_up(
     store: MemoryStore, columns: Any, message: str
 ) -> None:
     schema = schema_from_arrow(pa.schema([pa.field("a", pa.int64(), nullable=False)]))
-    writer = DataFileWriter(store.open_writer("f.lance"), schema)
+    writer = DataFileWriter(store.open_writer("f.lance"), schema, version=V2_0)
     with pytest.raises(ArgumentError, match=message):
         writer.write(pa.record_batch(columns))
     with pytest.raises(ArgumentError, match="given up"):
@@ -275,7 +276,8 @@ def test_packed_structs_of_other_fields_are_refused(store: MemoryStore) -> None:
 
 def test_an_exception_in_the_block_gives_the_file_up(store: MemoryStore) -> None:
     schema = schema_from_arrow(pa.schema([("a", pa.int8())]))
-    with pytest.raises(KeyError), DataFileWriter(store.open_writer("f.lance"), schema):
+    sink = store.open_writer("f.lance")
+    with pytest.raises(KeyError), DataFileWriter(sink, schema, version=V2_0):
         raise KeyError
     assert names_in(store) == []
 
@@ -294,9 +296,9 @@ def test_held_back_rows_let_go_of_their_batches(
     monkeypatch.setattr("pennon.file.writer.OWN_AFTER_BYTES", 10_000)
     schema = pa.schema([("wide", pa.binary()), ("narrow", pa.int8())])
     before = pa.total_allocated_bytes()
-    writer = DataFileWriter(
-        store.open_writer("f.lance"), schema_from_arrow(schema), data_cache_bytes=4096
-    )
+    sink = store.open_writer("f.lance")
+    options: dict[str, Any] = {"version": V2_0, "data_cache_bytes": 4096}
+    writer = DataFileWriter(sink, schema_from_arrow(schema), **options)
     for _ in range(50):
         big = pa.array([bytes(9000)])
         body = pa.py_buffer(bytes(9000) + b"\x01")

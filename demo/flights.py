@@ -163,23 +163,27 @@ def load(account: Account, spark: SparkSession, folder: Path) -> pd.DataFrame:
         year = spark.read.options(**CSV_OPTIONS).csv(str(files["flights"]))
         before = year.where(f"month < {LAST_MONTH}").repartitionByRange(4, "month")
         before.write.format("lance").mode("append").save(str(folder / "flights.lance"))
-        describe(account, folder)
+        describe(account, folder, files)
     for name, source in files.items():
         copy = spark.read.options(**CSV_OPTIONS).csv(str(source))
         copy.write.parquet(str(folder / f"{name}.parquet"))
     return pd.read_csv(files["flights"], parse_dates=["time_hour"])
 
 
-def describe(account: Account, folder: Path) -> None:
-    """Print the tables and their sizes."""
+def describe(account: Account, folder: Path, files: dict[str, Path]) -> None:
+    """Print the tables, and what their data files take beside the CSV files that they came from."""
     rows = []
     for name in TABLES:
         table = pennon.dataset(str(folder / f"{name}.lance"))
-        size = sum(f.stat().st_size for f in (folder / f"{name}.lance").rglob("*.lance"))
-        fragments = len(table.get_fragments())
-        columns = len(table.schema)
-        rows.append((name, f"{table.count_rows():,}", columns, fragments, f"{size / 2**20:.1f}"))
-    account.show(pd.DataFrame(rows, columns=["table", "rows", "columns", "fragments", "MiB"]))
+        size = sum(f.stat().st_size for f in (folder / f"{name}.lance" / "data").iterdir())
+        figures = (f"{table.count_rows():,}", len(table.schema), len(table.get_fragments()))
+        sizes = (f"{size / 2**20:.2f}", f"{files[name].stat().st_size / 2**20:.2f}")
+        rows.append((name, *figures, table.data_storage_version, *sizes))
+    heads = ["table", "rows", "columns", "fragments", "files of version", "MiB", "MiB as CSV"]
+    account.show(pd.DataFrame(rows, columns=heads))
+    account.console.print(
+        "  [dim]December is in the CSV file of the flights, not yet in the table.[/]"
+    )
 
 
 def append_december(account: Account, spark: SparkSession, folder: Path) -> None:

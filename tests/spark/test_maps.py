@@ -145,3 +145,15 @@ def test_maps_of_2_2_tables_are_maps(spark: SparkSession, uri: str) -> None:
     assert pruned.where("m IS NOT NULL").count() == 2
     frame.write.format("lance").mode("append").save(f"{uri}.copy")
     assert spark.read.format("lance").load(f"{uri}.copy").collect() == frame.collect()
+
+
+def test_a_schema_shows_lists_of_entries_as_maps(spark: SparkSession, uri: str) -> None:
+    entry = pa.struct([("k", pa.string()), ("v", pa.int32())])
+    rows = [[{"k": "a", "v": 1}, {"k": "b", "v": None}], None, []]
+    lance.write_dataset(pa.table({"m": pa.array(rows, pa.list_(entry))}), uri)
+    reader = spark.read.schema("m map<string, bigint>").format("lance")
+    assert [row.m for row in reader.load(uri).collect()] == [{"a": 1, "b": None}, None, {}]
+    wrong = pa.table({"m": pa.array([[{"k": None, "v": 1}]], pa.list_(entry))})
+    lance.write_dataset(wrong, uri, mode="append")
+    with pytest.raises(PySparkException, match=r"column 'm' cannot become map.*a key is NULL"):
+        reader.load(uri).collect()

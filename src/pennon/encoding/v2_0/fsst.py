@@ -15,6 +15,7 @@ Source: ledger F-96 (the oracle, ``lance-encoding:compression`` = ``fsst``).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -44,6 +45,7 @@ class SymbolTable:
     lengths: Bytes
 
 
+@lru_cache(maxsize=256)
 def parse_symbol_table(table: bytes) -> SymbolTable | None:
     """Return the symbols, or None if the bytes are not coded.
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 from typing import TypeAlias
 
 from pennon.encoding.v2_1.encodings import Encoding
@@ -32,33 +33,40 @@ class Layer(IntEnum):
     @property
     def is_list(self) -> bool:
         """Tell whether this is a layer of lists, not of values or structs."""
-        return self not in (Layer.ALL_VALID_ITEM, Layer.NULLABLE_ITEM)
+        return _IS_LIST[self]
 
     @property
     def has_nulls(self) -> bool:
         """Tell whether the layer has a level for NULL."""
-        return self in (Layer.NULLABLE_ITEM, Layer.NULLABLE_LIST, Layer.NULL_AND_EMPTY_LIST)
+        return _HAS_NULLS[self]
 
     @property
     def has_empty(self) -> bool:
         """Tell whether the layer has a level for empty lists."""
-        return self in (Layer.EMPTYABLE_LIST, Layer.NULL_AND_EMPTY_LIST)
+        return _HAS_EMPTY[self]
 
     @property
     def levels(self) -> int:
         """Return how many definition levels the layer has."""
-        return self.has_nulls + self.has_empty
+        return _HAS_NULLS[self] + _HAS_EMPTY[self]
 
+
+# By the number of the layer: a point read asks for these as often as it reads a value.
+_IS_LIST = (False, False, True, False, True, True, True)
+_HAS_NULLS = (False, False, False, True, True, False, True)
+_HAS_EMPTY = (False, False, False, False, False, True, True)
 
 Layers: TypeAlias = tuple[Layer, ...]
 """From the innermost layer (the values) to the outermost."""
 
 
+@lru_cache(maxsize=256)
 def max_repetition(layers: Layers) -> int:
     """Return the repetition level that begins a row; 0 without lists."""
     return sum(layer.is_list for layer in layers)
 
 
+@lru_cache(maxsize=256)
 def max_visible(layers: Layers) -> int:
     """Return the highest definition level at which there still is a value (NULL or not).
 

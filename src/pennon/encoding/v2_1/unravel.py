@@ -20,6 +20,7 @@ Source: `protos/pennon/proto/encodings_v2_1.proto`; ledger F-62, F-66 to F-72.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import takewhile
 from typing import TypeAlias
 
@@ -139,6 +140,7 @@ class Unraveler:
         return sum(layer.levels for layer in around)
 
 
+@lru_cache(maxsize=256)
 def _lists_of_level(layers: Layers) -> Int64Array:
     """Return, for each definition level, inside how many layers of lists it has no slot."""
     lists, found = 0, [0]

@@ -19,8 +19,9 @@ from pennon.encoding.v2_1.page import Levels, PageValues
 from pennon.encoding.v2_1.unravel import Unraveler
 from pennon.errors import FormatError
 from pennon.file.v2_1.tree import FIXED_SIZE_LIST, LISTS, Path, Tree, dimension, is_bare
-from pennon.schema.arrow import storage_field
 from pennon.schema.field import Field
+
+_PLAIN = (Layer.ALL_VALID_ITEM,)
 
 
 def nest(page: PageValues, path: Path, stored: pa.DataType, rows: int) -> pa.Array:
@@ -28,6 +29,9 @@ def nest(page: PageValues, path: Path, stored: pa.DataType, rows: int) -> pa.Arr
 
     ``stored`` is the leaf's type without extension types.  Raises FormatError if the page's layers are not those of the path.
     """
+    levels, is_plain = page.levels, page.levels.layers == _PLAIN and len(path) == 1
+    if is_plain and levels.rep is levels.definition is None and page.values.rows == rows:
+        return leaf_array(page, None, stored)
     unraveler = Unraveler(_full_levels(page.levels, path))
     validity = unraveler.validity(page.values.rows)
     array = leaf_array(page, validity, stored)
@@ -100,7 +104,7 @@ def _merge(tree: Tree, arrays: list[pa.Array]) -> pa.Array:
     first = arrays[tree.lead]
     if not tree.children:
         return first
-    target = storage_field(tree.field).type
+    target = tree.stored
     if pa.types.is_struct(target):
         children, done = [], 0
         for child in tree.children:

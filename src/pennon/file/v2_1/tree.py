@@ -19,7 +19,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
+import pyarrow as pa
+
 from pennon.errors import ArgumentError, Breadcrumb, FormatError
+from pennon.schema.arrow import storage_field
 from pennon.schema.blob import describe_v2, is_blob_v2
 from pennon.schema.check import is_blob, is_packed
 from pennon.schema.field import Field
@@ -62,17 +65,19 @@ class Tree:
     children: tuple[Tree, ...]
     leaves: int
     lead: int
+    stored: pa.DataType
+    """The Arrow type of the field without extension types."""
 
     @classmethod
     def of(cls, field: Field, column_of: Mapping[FieldId, int] | None = None) -> Tree:
         """Build the tree of a field; what has a column of its own is a leaf, whatever it has below."""
         has_column = column_of is not None and column_of.get(field.id, -1) >= 0
         if has_column or not field.children or is_packed(field) or is_blob(field):
-            return cls(field, (), 1, 0)
+            return cls(field, (), 1, 0, storage_field(field).type)
         children = tuple(cls.of(child, column_of) for child in field.children)
         leaves = [leaf for child in children for leaf in child.paths()]
         lead = next((n for n, path in enumerate(leaves) if not is_bare(path[-1])), 0)
-        return cls(field, children, len(leaves), lead)
+        return cls(field, children, len(leaves), lead, storage_field(field).type)
 
     def paths(self, above: Path = ()) -> Iterator[Path]:
         """Yield the way down to each leaf, in the order of the columns."""

@@ -7,6 +7,7 @@ units are decoded a bounded number of bytes ahead of the caller, and cut into ba
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ READ_AHEAD_BYTES = 64 * MIB
 SMALL_JOB_BYTES = 256 * KIB
 SMALL_JOB_UNITS = 64
 """Small units are read together, because to hand one to a thread costs as much as to read it."""
+WHOLE_CHUNKS = 8192
+"""Chunks of plain columns have powers of two values, so this many rows are whole chunks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ def read_table(scan: Scan) -> pa.Table:
     schema = scan.projection.arrow
     if not scan.projection.columns:
         return pa.Table.from_batches([empty_batch(schema, scan.rows)])
-    units = list(plan_units(scan.tasks, row_bytes=row_bytes(schema)))
+    units = _table_units(scan)
     jobs = list(_jobs(scan, units))
     read: list[list[Chunks]] = [[] for _ in units]
     for job, results in zip(jobs, map_all(partial(_run, scan, units), jobs), strict=True):
@@ -87,7 +90,13 @@ def read_batches(
         read = _read_unit(scan, unit, scan.projection.read.fields)
         return unit.rows, _show(scan, unit, read)
 
-    units = plan_units(scan.tasks, row_bytes=least, multiple_of=batch_rows)
+    units = plan_units(
+        scan.tasks,
+        row_bytes=least,
+        multiple_of=batch_rows,
+        share=_share(scan),
+        least_units=_useful_units(scan),
+    )
     with closing(map_in_order(work, units, cost, read_ahead_bytes)) as results:
         for rows, columns in results:
             yield from cut_batches(columns, rows, batch_rows, schema)
@@ -101,12 +110,25 @@ class _Job:
     fields: Sequence[Field]
 
 
+def _table_units(scan: Scan) -> list[Unit]:
+    """Return the units of a scan whose columns are read one by one."""
+    columns = len(_column_groups(scan))
+    units = plan_units(
+        scan.tasks,
+        row_bytes=row_bytes(scan.projection.arrow) // columns,
+        multiple_of=WHOLE_CHUNKS,
+        share=_share(scan) / columns,
+        least_units=-(-_useful_units(scan) // columns),
+    )
+    return list(units)
+
+
 def _jobs(scan: Scan, units: Sequence[Unit]) -> Iterator[_Job]:
     """Yield the jobs of a scan: many small units together, a large one column by column."""
     groups = _column_groups(scan)
-    first, size = 0, 0
+    first, size, least = 0, 0, row_bytes(scan.projection.arrow)
     for number, unit in enumerate(units):
-        cost = unit.rows * bytes_per_row(scan.tasks[unit.task].fragment)
+        cost = unit.rows * max(bytes_per_row(scan.tasks[unit.task].fragment), least)
         if first < number and (size + cost > SMALL_JOB_BYTES or number - first >= SMALL_JOB_UNITS):
             yield _Job(range(first, number), scan.projection.read.fields)
             first, size = number, 0
@@ -132,6 +154,16 @@ def _column_groups(scan: Scan) -> list[Sequence[Field]]:
     if not fields or not _is_mapped(scan):
         return [fields]
     return [(field,) for field in fields]
+
+
+def _share(scan: Scan) -> float:
+    """Return about how much of the data files is read, if all columns were alike."""
+    return len(scan.projection.read.fields) / max(len(scan.snapshot.manifest.schema.fields), 1)
+
+
+def _useful_units(scan: Scan) -> int:
+    """Return how many units keep all threads at work; where a request is a round trip, fewer is more."""
+    return 2 * (os.cpu_count() or 1) if _is_mapped(scan) else 1
 
 
 def _is_mapped(scan: Scan) -> bool:

@@ -27,6 +27,8 @@ UNIT_BYTES = 8 * MIB
 """Bytes of data files that a unit reads; what they become may be more."""
 MAX_DECODED_BYTES = 16 * MIB
 """Bytes of fixed width that a unit may become: a column of one value has no bytes in the file."""
+LEAST_UNIT_BYTES = MIB
+"""Below this, handing a unit to another thread costs more than it saves."""
 MAX_BATCH_ROWS = 2**32 - 1
 
 
@@ -108,19 +110,22 @@ def plan_units(
     *,
     row_bytes: int = 0,
     multiple_of: int = 1,
-    unit_bytes: int = UNIT_BYTES,
+    share: float = 1.0,
+    least_units: int = 1,
 ) -> Iterator[Unit]:
-    """Cut tasks into units of about ``unit_bytes`` of the data files, in order.
+    """Cut tasks into units of about `UNIT_BYTES` of the data files, in order.
 
-    ``row_bytes`` is what a row takes once it is decoded, at least; a unit becomes about
-    `MAX_DECODED_BYTES`.  Its rows, except for the last unit of a task, are a multiple of
-    ``multiple_of``.
+    ``share`` is how much of the data files is read.  ``row_bytes`` is what a row takes once it is
+    decoded, at least; a unit becomes about `MAX_DECODED_BYTES`.  Its rows, except for the last unit
+    of a task, are a multiple of ``multiple_of``.  There are at least ``least_units``, unless they
+    would be very small.
     """
+    fair = -(-sum(task.rows for task in tasks) // least_units)
     for number, task in enumerate(tasks):
-        rows = min(
-            unit_bytes // bytes_per_row(task.fragment), MAX_DECODED_BYTES // max(row_bytes, 1)
-        )
-        step = _round_up(max(rows, 1), multiple_of)
+        stored = max(int(bytes_per_row(task.fragment) * share), 1)
+        rows = min(UNIT_BYTES // stored, MAX_DECODED_BYTES // max(row_bytes, 1))
+        smallest = LEAST_UNIT_BYTES // max(stored, row_bytes)
+        step = _round_up(max(min(rows, max(fair, smallest)), 1), multiple_of)
         for start in range(task.start, task.end, step):
             yield Unit(number, start, min(start + step, task.end))
 

@@ -29,3 +29,19 @@ def test_rows_without_bytes_in_the_file(row_bytes: int, rows_of_unit: int) -> No
 def test_rows_of_files_that_are_larger_than_what_they_become() -> None:
     first = next(plan_units([_task(1 << 20, 64 << 20)], row_bytes=8))
     assert first.rows == UNIT_BYTES // 64
+
+
+def test_a_share_of_the_files() -> None:
+    task = _task(1 << 20, 64 << 20)
+    assert next(plan_units([task], share=0.25)).rows == UNIT_BYTES // 16
+
+
+@pytest.mark.parametrize(
+    ("rows", "units"), [(1 << 20, 4), ((1 << 20) - 1, 4), (300_000, 3), (1000, 1)]
+)
+def test_units_for_all_threads_unless_they_are_very_small(rows: int, units: int) -> None:
+    task = _task(rows, 8 * rows)
+    found = list(plan_units([task], row_bytes=8, multiple_of=8192, least_units=4))
+    assert len(found) == units
+    assert sum(unit.rows for unit in found) == rows
+    assert all(unit.rows % 8192 == 0 for unit in found[:-1])

@@ -20,6 +20,9 @@ _SAMPLE_VALUES: Final = 16 * 1024
 _DOUBT: Final = 1.25
 """How far an estimate may be beyond a limit, and still be worth a closer look."""
 
+_MOST_DISTINCT: Final = 0.8
+"""Values of which a larger share is distinct cannot gain by what their indices cost."""
+
 _FIRST_VALUES: Final = 128 * 1024
 """So many values are looked through before all are: if their items cost too much, all do."""
 
@@ -71,6 +74,8 @@ def _promises(array: pa.Array, width: int, limit: float, most_items: int) -> boo
     once, twice = int((counts == 1).sum()), int((counts == 2).sum())
     items = min(len(found) + once * max(once - 1, 0) // (2 * twice + 2), len(array))
     bytes_each = _item_bytes(found.field("values"), width) / max(len(found), 1)
+    if items > _MOST_DISTINCT * len(array):
+        return False
     index_bytes = len(array) * max(items - 1, 1).bit_length() / 8
     likely = items * bytes_each + index_bytes
     return items < _DOUBT * most_items and likely < _DOUBT * limit

@@ -29,12 +29,10 @@ import numpy as np
 
 from pennon.errors import FormatError, UnsupportedError
 from pennon.ranges import Extent
-from pennon.schema.version import V2_0, V2_1, V2_2, FileVersion
+from pennon.schema.version import READABLE, FileVersion
 
 FOOTER_BYTES: Final = 40
 MAGIC: Final = b"LANC"
-READABLE: Final = (V2_0, V2_1, V2_2)
-"""The file versions that `pennon.file` reads, oldest first."""
 
 _LAYOUT: Final = struct.Struct("<QQQIIHH4s")
 _VERSION: Final = struct.Struct("<HH4s")

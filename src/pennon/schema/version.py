@@ -5,6 +5,7 @@ A name of pylance becomes a number here and stays one: inside the code nothing i
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Self
 
@@ -61,9 +62,9 @@ class FileVersion:
             return cls(2, 0) if minor == 3 else cls(0, 1)
         if major == 2 and 0 <= minor <= _NEWEST_MINOR:
             return cls(major, minor)
-        message = f"file version {major}.{minor} is not known"
         if (major, minor) > (2, _NEWEST_MINOR):
-            raise UnsupportedError(f"{message}; it is newer than this release of Pennon")
+            raise _newer_than_known(f"{major}.{minor}")
+        message = f"file version {major}.{minor} is not known"
         raise FormatError(message)
 
     def to_numbers(self) -> tuple[int, int]:
@@ -80,11 +81,26 @@ V2_0 = FileVersion(2, 0)
 V2_1 = FileVersion(2, 1)
 V2_2 = FileVersion(2, 2)
 
+READABLE = (V2_0, V2_1, V2_2)
+"""The versions in which Pennon reads data files, oldest first."""
+
 WRITABLE = (V2_0, V2_1)
 """The versions in which Pennon writes data files, oldest first."""
 
 DEFAULT_VERSION = V2_1
 """The version of new data files where nobody asks for one and no table says one."""
+
+
+def check_not_newer(name: str) -> None:
+    """Raise UnsupportedError if a manifest names a version newer than all that Pennon knows."""
+    numbers = re.fullmatch(r"([0-9]{1,5})\.([0-9]{1,5})", name)
+    if numbers and (int(numbers[1]), int(numbers[2])) > (2, _NEWEST_MINOR):
+        raise _newer_than_known(name)
+
+
+def _newer_than_known(version: str) -> UnsupportedError:
+    reads = f"which reads versions {READABLE[0]} to {READABLE[-1]}"
+    return UnsupportedError(f"file version {version} is newer than this release of Pennon, {reads}")
 
 
 def check_is_written(version: FileVersion) -> None:

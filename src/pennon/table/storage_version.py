@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pennon.errors import ArgumentError, FormatError
-from pennon.schema.version import V0_1, V2_0, FileVersion
+from pennon.schema.version import V0_1, V2_0, FileVersion, check_not_newer
 from pennon.table.file_versions import file_versions
 from pennon.table.flags import V2_FORMAT
 from pennon.table.manifest import Manifest
@@ -32,6 +32,7 @@ def _stated(manifest: Manifest) -> FileVersion | None:
     if manifest.data_format is None:
         return None
     name = manifest.data_format.version
+    check_not_newer(name)
     try:
         return FileVersion.parse(name)
     except ArgumentError as error:

@@ -26,6 +26,7 @@ import pyarrow as pa
 
 from pennon.errors import FormatError
 from pennon.proto import table_pb2
+from pennon.schema.version import check_not_newer
 from pennon.schema.wire import parse_fields, serialize_fields
 from pennon.table.flags import check_readable
 from pennon.table.fragments import Fragments
@@ -263,6 +264,7 @@ def _parse_writer(proto: table_pb2.Manifest) -> WriterVersion | None:
 def _parse_format(proto: table_pb2.Manifest) -> DataFormat | None:
     if not proto.HasField("data_format"):
         return None
+    check_not_newer(proto.data_format.version)
     return DataFormat(proto.data_format.file_format, proto.data_format.version)
 
 

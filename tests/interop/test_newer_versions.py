@@ -1,0 +1,68 @@
+"""Tables of file versions that Pennon does not read: refused, with the version and the newest it reads."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import pennon
+from pennon.errors import UnsupportedError
+from pennon.file import LanceFileReader
+from tests.interop.oracle import Oracle
+
+TABLE = pa.table({"a": [1, 2, 3], "s": ["x", None, ""]})
+
+
+@pytest.fixture
+def uri(newest: Oracle, folder: Path) -> Path:
+    """A table of version 2.2."""
+    newest.write(folder / "t", TABLE)
+    return folder / "t"
+
+
+def _data_file(uri: Path) -> Path:
+    (path,) = (uri / "data").iterdir()
+    return path
+
+
+def _check_refused(uri: Path, version: str) -> None:
+    with pytest.raises(UnsupportedError, match=rf"\b{version}\b.*\b2\.2\b") as caught:
+        pennon.dataset(uri).to_table()
+    assert isinstance(caught.value, NotImplementedError)
+
+
+def test_the_default_of_pylance_reads(uri: Path) -> None:
+    dataset = pennon.dataset(uri)
+    assert dataset.data_storage_version == "2.2"
+    assert dataset.to_table().equals(TABLE)
+
+
+@pytest.mark.parametrize("name", ["2.3", "next"])
+def test_2_3_is_another_format(newest: Oracle, name: str, folder: Path) -> None:
+    """Its pages are of a kind of their own (PlanarLayout)."""
+    newest.write(folder / "t", TABLE, data_storage_version=name)
+    assert b"PlanarLayout" in _data_file(folder / "t").read_bytes()
+    _check_refused(folder / "t", r"2\.3")
+
+
+@pytest.mark.parametrize("numbers", [(2, 3), (2, 9), (3, 0), (65535, 65535)])
+def test_the_footer_says_a_newer_version(uri: Path, numbers: tuple[int, int]) -> None:
+    path = _data_file(uri)
+    path.write_bytes(path.read_bytes()[:-8] + struct.pack("<HH4s", *numbers, b"LANC"))
+    version = r"{}\.{}".format(*numbers)
+    _check_refused(uri, version)
+    with pytest.raises(UnsupportedError, match=rf"\b{version}\b.*\b2\.2\b"):
+        LanceFileReader(path).read_all()
+
+
+@pytest.mark.parametrize("version", ["2.9", "9.9"])
+def test_the_manifest_says_a_newer_version(uri: Path, version: str) -> None:
+    (path,) = (uri / "_versions").glob("*.manifest")
+    data = path.read_bytes()
+    stated = b"\x0a\x05lance\x12\x03"
+    assert stated + b"2.2" in data
+    path.write_bytes(data.replace(stated + b"2.2", stated + version.encode()))
+    _check_refused(uri, version.replace(".", r"\."))

@@ -1,40 +1,27 @@
 # cython: language_level=3
-"""A few rows of a mini-block page: find their chunks, pick their levels and values.  See picks.pyi.
+"""A few rows of a mini-block page: pick their levels and values.  See picks.pyi.
 
 Nothing is unpacked that is not wanted, but for the levels of lists, which say where rows begin.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
 import numpy as np
 
+from pennon.encoding.kernels.picked cimport (
+    BAD_HEADER, BAD_LEVELS, BAD_VALUES, FINE, NO_ROOM, OTHER_ENDS, OTHER_ROWS, OTHER_VALUES, Picked,
+    Vector, append, pick_values, reserve
+)
+from pennon.encoding.kernels.streams cimport (
+    BITS, BYTES, INLINE, NOTHING, PACKED, STRINGS, Stream, all_levels, load, value_at
+)
 from pennon.errors import FormatError
 
 cdef enum:
-    # Kinds of encodings; pennon.encoding.v2_1.recipe has the same.
-    NOTHING = 0
-    BYTES = 1
-    BITS = 2
-    INLINE = 3
-    PACKED = 4
-    STRINGS = 5
-
-    # What may be wrong.
-    FINE = 0
-    NO_ROOM = 1
-    BAD_HEADER = 2
-    BAD_LEVELS = 3
-    BAD_VALUES = 4
-    OTHER_ROWS = 5
-    OTHER_VALUES = 6
-    OTHER_ENDS = 7
-
     MOST_LEVELS = 65536
     STRIDE = 64
-
-cdef int[8] ORDER = [0, 4, 2, 6, 1, 5, 3, 7]
 
 FAULTS = {
     BAD_HEADER: "the buffers of a chunk leave it",
@@ -46,347 +33,12 @@ FAULTS = {
 }
 
 
-# --- which chunks ---------------------------------------------------------------------------------
-
-
-cdef Py_ssize_t _last_up_to(const int64_t* first, Py_ssize_t low, Py_ssize_t high, int64_t row) noexcept nogil:
-    """Return the last place of [low, high) with a number up to ``row``; that at ``low`` is one."""
-    cdef Py_ssize_t middle
-    while high - low > 1:
-        middle = (low + high) // 2
-        if first[middle] <= row:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-def find_chunks(
-    const int64_t[::1] first_rows, const uint8_t[::1] goes_on, const int64_t[::1] offsets,
-    const int64_t[::1] starts, const int64_t[::1] ends,
-):
-    """See picks.pyi."""
-    cdef Py_ssize_t count = goes_on.shape[0], ranges = starts.shape[0], i, at = 0, low, high
-    cdef Py_ssize_t found = 0, runs = 0, last = -1, most
-    cdef int64_t filled = 0
-    if count < 1 or first_rows.shape[0] != count + 1 or offsets.shape[0] != count + 1:
-        raise ValueError("tables of chunks differ in length")
-    if ends.shape[0] != ranges:
-        raise ValueError("starts and ends differ in length")
-    most = 0
-    for i in range(ranges):
-        if starts[i] < 0 or ends[i] < starts[i] or ends[i] > first_rows[count]:
-            raise ValueError("rows outside the page")
-        most += min(ends[i] - starts[i], count) + 1
-    # A row may go on through many chunks, so the rows do not bound the chunks.
-    most = count if ranges > 1 or most > 2 else min(count, 64)
-    table = np.empty((4, most), np.int64)
-    cdef int64_t[:, ::1] out = table
-    for i in range(ranges):
-        if ends[i] == starts[i]:
-            continue
-        low = _last_up_to(&first_rows[0], at, count, starts[i])
-        if ends[i] >= first_rows[count]:
-            high = count - 1
-        else:
-            high = _last_up_to(&first_rows[0], low, count, ends[i])
-            if first_rows[high] == ends[i] and not goes_on[high]:
-                high -= 1
-        at = low
-        if low <= last:
-            low = last + 1
-        while low <= high:
-            if found == most:
-                most = count
-                larger = np.empty((4, most), np.int64)
-                larger[:, :found] = table[:, :found]
-                table = larger
-                out = table
-            if runs == 0 or low != last + 1:
-                out[2, runs] = offsets[low]
-                runs += 1
-            out[3, runs - 1] = offsets[low + 1]
-            out[0, found] = low
-            out[1, found] = filled
-            filled += offsets[low + 1] - offsets[low]
-            found += 1
-            last = low
-            low += 1
-    return table[0, :found], table[1, :found], table[2, :runs], table[3, :runs]
-
-
-# --- numbers --------------------------------------------------------------------------------------
-
-
-cdef struct Stream:
-    # One buffer of a chunk: `count` values of a kind.
-    const uint8_t* data
-    int64_t size
-    int64_t count
-    int kind
-    int bits
-    int width
-    # INLINE: the block that was looked at last, where its words are, and where the next one begins.
-    int64_t block
-    int64_t words
-    int64_t behind
-    int block_width
-
-
-cdef inline uint64_t _load(const uint8_t* at, int bits) noexcept nogil:
-    cdef uint16_t two
-    cdef uint32_t four
-    cdef uint64_t eight
-    if bits == 64:
-        memcpy(&eight, at, 8)
-        return eight
-    if bits == 32:
-        memcpy(&four, at, 4)
-        return four
-    if bits == 16:
-        memcpy(&two, at, 2)
-        return two
-    return at[0]
-
-
-cdef inline uint64_t _unpacked(const uint8_t* words, int bits, int width, int index) noexcept nogil:
-    """Return value ``index`` of a block of 1024, in FastLanes order."""
-    cdef int lanes = 1024 // bits, rest = index % 128
-    cdef int row = 8 * ORDER[rest // lanes * (lanes // 16)] + index // 128
-    cdef int bit = row * width
-    cdef int shift = bit % bits, word = bit // bits * lanes + rest % lanes
-    cdef uint64_t value = _load(words + word * (bits // 8), bits) >> shift
-    if shift + width > bits:
-        value |= _load(words + (word + lanes) * (bits // 8), bits) << (bits - shift)
-    return value & (~(<uint64_t>0) >> (64 - width))
-
-
-cdef bint _find_block(Stream* s, int64_t block) noexcept nogil:
-    """INLINE: go to a block; blocks are only found by going past those in front."""
-    cdef uint64_t width
-    if block < s.block:
-        s.block = -1
-        s.behind = 0
-    while s.block < block:
-        if s.bits // 8 > s.size - s.behind:
-            return False
-        width = _load(s.data + s.behind, s.bits)
-        if width > <uint64_t>s.bits:
-            return False
-        s.words = s.behind + s.bits // 8
-        if 128 * <int64_t>width > s.size - s.words:
-            return False
-        s.block_width = <int>width
-        s.behind = s.words + 128 * <int64_t>width
-        s.block += 1
-    return True
-
-
-cdef int64_t _packed_block(const Stream* s, int64_t block) noexcept nogil:
-    """PACKED: return where a block begins; -2 - position if it is the last, left unpacked; or -1."""
-    cdef int64_t packed = 128 * <int64_t>s.width, whole = s.count // 1024, tail = s.count % 1024
-    cdef int64_t left
-    if block < whole:
-        return block * packed if block < s.size // packed else -1
-    if whole > s.size // packed:
-        return -1
-    left = s.size - whole * packed
-    if left == tail * (s.bits // 8):
-        return -2 - whole * packed
-    return whole * packed if left >= packed else -1
-
-
-cdef bint _value(Stream* s, int64_t index, uint64_t* value) noexcept nogil:
-    """Get one number of INLINE or PACKED, or of BYTES up to 8; tell whether it is there."""
-    cdef int64_t at
-    if index < 0 or index >= s.count:
-        return False
-    if s.kind == INLINE:
-        if not _find_block(s, index // 1024):
-            return False
-        value[0] = 0
-        if s.block_width:
-            value[0] = _unpacked(s.data + s.words, s.bits, s.block_width, index % 1024)
-        return True
-    if s.kind == PACKED:
-        at = _packed_block(s, index // 1024)
-        if at == -1:
-            return False
-        if at < 0:
-            value[0] = _load(s.data + (-2 - at) + index % 1024 * (s.bits // 8), s.bits)
-        else:
-            value[0] = _unpacked(s.data + at, s.bits, s.width, index % 1024)
-        return True
-    if index >= s.size // (s.bits // 8):
-        return False
-    value[0] = _load(s.data + index * (s.bits // 8), s.bits)
-    return True
-
-
-cdef void _unpack_levels(const uint8_t* packed, int width, uint16_t* values) noexcept nogil:
-    """Unpack a block of 1024 numbers of 16 bits."""
-    cdef int row, lane, shift
-    cdef uint16_t mask = <uint16_t>(0xFFFF >> (16 - width))
-    cdef uint16_t[64] low
-    cdef uint16_t[64] high
-    cdef uint16_t* out
-    for row in range(16):
-        out = values + 16 * ORDER[row // 8] + 128 * (row % 8)
-        shift = (row * width) % 16
-        memcpy(low, packed + (row * width) // 16 * 128, 128)
-        if shift + width <= 16:
-            for lane in range(64):
-                out[lane] = (low[lane] >> shift) & mask
-        else:
-            memcpy(high, packed + (row * width) // 16 * 128 + 128, 128)
-            for lane in range(64):
-                out[lane] = ((low[lane] >> shift) | <uint16_t>(high[lane] << (16 - shift))) & mask
-
-
-cdef bint _all_levels(Stream* s, uint16_t* levels) noexcept nogil:
-    """Unpack all levels of a chunk; there is room for whole blocks."""
-    cdef int64_t block, at, left
-    if s.kind == BYTES:
-        if s.count > s.size // 2:
-            return False
-        memcpy(levels, s.data, 2 * s.count)
-        return True
-    for block in range((s.count + 1023) // 1024):
-        if s.kind == INLINE:
-            if not _find_block(s, block):
-                return False
-            if s.block_width == 0:
-                memset(levels + 1024 * block, 0, 2048)
-            else:
-                _unpack_levels(s.data + s.words, s.block_width, levels + 1024 * block)
-            continue
-        at = _packed_block(s, block)
-        if at == -1:
-            return False
-        if at < 0:
-            left = s.count - 1024 * block
-            memcpy(levels + 1024 * block, s.data + (-2 - at), 2 * left)
-        else:
-            _unpack_levels(s.data + at, s.width, levels + 1024 * block)
-    return True
-
-
-# --- what was picked ------------------------------------------------------------------------------
-
-
-cdef struct Vector:
-    uint8_t* data
-    int64_t size
-    int64_t room
-
-
-cdef bint _reserve(Vector* v, int64_t more) noexcept nogil:
-    cdef int64_t room
-    cdef void* moved
-    if more <= v.room - v.size:
-        return True
-    room = max(2 * v.room, v.size + more, 256)
-    moved = realloc(v.data, <size_t>room)
-    if moved == NULL:
-        return False
-    v.data = <uint8_t*>moved
-    v.room = room
-    return True
-
-
-cdef bint _append(Vector* v, const void* source, int64_t size) noexcept nogil:
-    if not _reserve(v, size):
-        return False
-    if size:  # nothing has no address
-        memcpy(v.data + v.size, source, size)
-        v.size += size
-    return True
-
-
 cdef object _array(const Vector* v, dtype):
     array = np.empty(v.size, np.uint8)
     cdef uint8_t[::1] out = array
     if v.size:
         memcpy(&out[0], v.data, v.size)
     return array.view(dtype)
-
-
-cdef struct Picked:
-    Vector rep
-    Vector definition
-    Vector values
-    Vector ends
-    int64_t items
-
-
-cdef int _pick_bits(Stream* s, int64_t first, int64_t last, Picked* out) noexcept nogil:
-    cdef int64_t i, bits = (out.items + last - first + 7) // 8
-    if last > s.size * 8:
-        return BAD_VALUES
-    if bits > out.values.size:
-        if not _reserve(&out.values, bits - out.values.size):
-            return NO_ROOM
-        memset(out.values.data + out.values.size, 0, bits - out.values.size)
-        out.values.size = bits
-    for i in range(first, last):
-        if s.data[i >> 3] >> (i & 7) & 1:
-            out.values.data[out.items >> 3] |= <uint8_t>(1 << (out.items & 7))
-        out.items += 1
-    return FINE
-
-
-cdef int _pick_strings(Stream* s, int64_t first, int64_t last, Picked* out) noexcept nogil:
-    """``s.bits`` is the width of an offset; there is one more than there are strings."""
-    cdef int width = s.bits // 8
-    cdef int64_t i, offset, before, base, total = out.values.size
-    cdef uint64_t number
-    if s.count >= s.size // width:
-        return BAD_VALUES
-    if not _reserve(&out.ends, 8 * (last - first)):
-        return NO_ROOM
-    number = _load(s.data + first * width, s.bits)
-    if number > <uint64_t>s.size:
-        return BAD_VALUES
-    base = before = <int64_t>number
-    for i in range(first + 1, last + 1):
-        number = _load(s.data + i * width, s.bits)
-        if number > <uint64_t>s.size or <int64_t>number < before:
-            return BAD_VALUES
-        before = <int64_t>number
-        offset = total + before - base
-        memcpy(out.ends.data + out.ends.size, &offset, 8)
-        out.ends.size += 8
-    out.items += last - first
-    return FINE if _append(&out.values, s.data + base, before - base) else NO_ROOM
-
-
-cdef int _pick(Stream* s, int64_t first, int64_t last, Picked* out) noexcept nogil:
-    """Append the values [first, last) of a chunk."""
-    cdef int64_t i, width
-    cdef uint64_t number = 0
-    if last <= first:
-        return FINE
-    if first < 0 or last > s.count:
-        return BAD_VALUES
-    if s.kind == BITS:
-        return _pick_bits(s, first, last, out)
-    if s.kind == STRINGS:
-        return _pick_strings(s, first, last, out)
-    width = s.bits // 8
-    if s.kind == BYTES:
-        if last > s.size // width:
-            return BAD_VALUES
-        out.items += last - first
-        return FINE if _append(&out.values, s.data + first * width, (last - first) * width) else NO_ROOM
-    if not _reserve(&out.values, width * (last - first)):
-        return NO_ROOM
-    for i in range(first, last):
-        if not _value(s, i, &number):
-            return BAD_VALUES
-        memcpy(out.values.data + out.values.size, &number, width)  # little endian
-        out.values.size += width
-    out.items += last - first
-    return FINE
 
 
 # --- pages ----------------------------------------------------------------------------------------
@@ -413,12 +65,12 @@ cdef int _streams(
             offset += 4 if i == 2 and recipe.is_large else 2
     if offset > size:
         return BAD_HEADER
-    levels[0] = <int64_t>_load(chunk, 16)
+    levels[0] = <int64_t>load(chunk, 16)
     for i in range(3):
         if not recipe.kind[i]:
             continue
         width = 32 if i == 2 and recipe.is_large else 16
-        length = <int64_t>_load(chunk + at, width)
+        length = <int64_t>load(chunk + at, width)
         at += width // 8
         offset = (offset + 7) & ~<int64_t>7
         if offset > size or length > size - offset:
@@ -472,15 +124,15 @@ cdef int _flat(const Recipe* recipe, const Page* page, Picked* out) noexcept nog
             if first >= stop and page.ends[wanted] > page.starts[wanted]:
                 break
             if recipe.kind[1] and last > first:
-                if not _reserve(&out.definition, 2 * (last - first)):
+                if not reserve(&out.definition, 2 * (last - first)):
                     return NO_ROOM
                 for row in range(first - before, last - before):
-                    if not _value(&streams[1], row, &level):
+                    if not value_at(&streams[1], row, &level):
                         return BAD_LEVELS
                     narrow = <uint16_t>level
                     memcpy(out.definition.data + out.definition.size, &narrow, 2)
                     out.definition.size += 2
-            fault = _pick(&streams[2], first - before, last - before, out)
+            fault = pick_values(&streams[2], first - before, last - before, out)
             if fault:
                 return fault
             if page.ends[wanted] > stop:
@@ -518,9 +170,9 @@ cdef int _take_levels(
 ) noexcept nogil:
     if last <= first:
         return FINE
-    if not _append(&out.rep, rep + first, 2 * (last - first)):
+    if not append(&out.rep, rep + first, 2 * (last - first)):
         return NO_ROOM
-    if definition != NULL and not _append(&out.definition, definition + first, 2 * (last - first)):
+    if definition != NULL and not append(&out.definition, definition + first, 2 * (last - first)):
         return NO_ROOM
     return FINE
 
@@ -543,9 +195,9 @@ cdef int _lists(
         )
         if fault:
             return fault
-        if not _all_levels(&streams[0], rep):
+        if not all_levels(&streams[0], rep):
             return BAD_LEVELS
-        if definition != NULL and not _all_levels(&streams[1], defs):
+        if definition != NULL and not all_levels(&streams[1], defs):
             return BAD_LEVELS
         if i == 0 or chunk != page.chunks[i - 1] + 1:
             if inside:
@@ -578,7 +230,7 @@ cdef int _lists(
             if inside:
                 fault = _take_levels(rep, definition, first_level, level, out)
                 if not fault:
-                    fault = _pick(&streams[2], first_value, value, out)
+                    fault = pick_values(&streams[2], first_value, value, out)
                 if fault:
                     return fault
                 wanted += 1
@@ -589,7 +241,7 @@ cdef int _lists(
         if inside:
             fault = _take_levels(rep, definition, first_level, levels, out)
             if not fault:
-                fault = _pick(&streams[2], first_value, value, out)
+                fault = pick_values(&streams[2], first_value, value, out)
             if fault:
                 return fault
         if row != page.first_rows[chunk + 1]:

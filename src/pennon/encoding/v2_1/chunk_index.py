@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pennon.encoding.block import Block, block_bytes
-from pennon.encoding.kernels.picks import find_chunks
+from pennon.encoding.kernels.touched import find_chunks
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import Bytes
 from pennon.encoding.v2_1.layouts import MiniBlock
@@ -58,7 +58,7 @@ class ChunkIndex:
     def find(self, rows: Rows) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array]:
         """Return the chunks that hold any part of ``rows``, and how to read them.
 
-        See `pennon.encoding.kernels.picks.find_chunks`.
+        See `pennon.encoding.kernels.touched.find_chunks`.
         """
         marks = self.goes_on.view(np.uint8)
         return find_chunks(self.first_rows, marks, self.offsets, rows.starts, rows.ends)

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pennon.encoding.kernels.picks import find_chunks, pick_rows
+from pennon.encoding.kernels.picks import pick_rows
+from pennon.encoding.kernels.touched import find_chunks
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.chunk_index import ChunkIndex, parse_chunk_index

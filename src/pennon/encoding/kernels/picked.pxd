@@ -1,0 +1,126 @@
+# cython: language_level=3
+"""Values picked out of chunks, one after the other, in memory that grows."""
+
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdlib cimport realloc
+from libc.string cimport memcpy, memset
+
+from pennon.encoding.kernels.streams cimport BITS, BYTES, STRINGS, Stream, load, value_at
+
+cdef enum:
+    # What may be wrong with a page.
+    FINE = 0
+    NO_ROOM = 1
+    BAD_HEADER = 2
+    BAD_LEVELS = 3
+    BAD_VALUES = 4
+    OTHER_ROWS = 5
+    OTHER_VALUES = 6
+    OTHER_ENDS = 7
+
+
+cdef struct Vector:
+    uint8_t* data
+    int64_t size
+    int64_t room
+
+
+cdef inline bint reserve(Vector* v, int64_t more) noexcept nogil:
+    cdef int64_t room
+    cdef void* moved
+    if more <= v.room - v.size:
+        return True
+    room = max(2 * v.room, v.size + more, 256)
+    moved = realloc(v.data, <size_t>room)
+    if moved == NULL:
+        return False
+    v.data = <uint8_t*>moved
+    v.room = room
+    return True
+
+
+cdef inline bint append(Vector* v, const void* source, int64_t size) noexcept nogil:
+    if not reserve(v, size):
+        return False
+    if size:  # nothing has no address
+        memcpy(v.data + v.size, source, size)
+        v.size += size
+    return True
+
+
+cdef struct Picked:
+    Vector rep
+    Vector definition
+    Vector values
+    Vector ends
+    int64_t items
+
+
+cdef inline int _pick_bits(Stream* s, int64_t first, int64_t last, Picked* out) noexcept nogil:
+    cdef int64_t i, bits = (out.items + last - first + 7) // 8
+    if last > s.size * 8:
+        return BAD_VALUES
+    if bits > out.values.size:
+        if not reserve(&out.values, bits - out.values.size):
+            return NO_ROOM
+        memset(out.values.data + out.values.size, 0, bits - out.values.size)
+        out.values.size = bits
+    for i in range(first, last):
+        if s.data[i >> 3] >> (i & 7) & 1:
+            out.values.data[out.items >> 3] |= <uint8_t>(1 << (out.items & 7))
+        out.items += 1
+    return FINE
+
+
+cdef inline int _pick_strings(Stream* s, int64_t first, int64_t last, Picked* out) noexcept nogil:
+    """``s.bits`` is the width of an offset; there is one more than there are strings."""
+    cdef int width = s.bits // 8
+    cdef int64_t i, offset, before, base, total = out.values.size
+    cdef uint64_t number
+    if s.count >= s.size // width:
+        return BAD_VALUES
+    if not reserve(&out.ends, 8 * (last - first)):
+        return NO_ROOM
+    number = load(s.data + first * width, s.bits)
+    if number > <uint64_t>s.size:
+        return BAD_VALUES
+    base = before = <int64_t>number
+    for i in range(first + 1, last + 1):
+        number = load(s.data + i * width, s.bits)
+        if number > <uint64_t>s.size or <int64_t>number < before:
+            return BAD_VALUES
+        before = <int64_t>number
+        offset = total + before - base
+        memcpy(out.ends.data + out.ends.size, &offset, 8)
+        out.ends.size += 8
+    out.items += last - first
+    return FINE if append(&out.values, s.data + base, before - base) else NO_ROOM
+
+
+cdef inline int pick_values(Stream* s, int64_t first, int64_t last, Picked* out) noexcept nogil:
+    """Append the values [first, last) of a chunk."""
+    cdef int64_t i, width
+    cdef uint64_t number = 0
+    if last <= first:
+        return FINE
+    if first < 0 or last > s.count:
+        return BAD_VALUES
+    if s.kind == BITS:
+        return _pick_bits(s, first, last, out)
+    if s.kind == STRINGS:
+        return _pick_strings(s, first, last, out)
+    width = s.bits // 8
+    if s.kind == BYTES:
+        if last > s.size // width:
+            return BAD_VALUES
+        out.items += last - first
+        return FINE if append(&out.values, s.data + first * width, (last - first) * width) else NO_ROOM
+    if not reserve(&out.values, width * (last - first)):
+        return NO_ROOM
+    for i in range(first, last):
+        if not value_at(s, i, &number):
+            return BAD_VALUES
+        memcpy(out.values.data + out.values.size, &number, width)  # little endian
+        out.values.size += width
+    out.items += last - first
+    return FINE

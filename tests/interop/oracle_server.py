@@ -141,6 +141,19 @@ def take_file(path: str, out: str, indices: list[int]) -> int:
     return _answer(lance.file.LanceFileReader(path).take_rows(indices).to_table(), out)
 
 
+def point_reads(uri: str, column: str, rows: list[int]) -> list[tuple[int, int]]:
+    """Take each row by itself twice; return the requests and bytes of the second time."""
+    dataset = lance.dataset(uri)
+    found = []
+    for row in rows:
+        dataset.take([row], columns=[column])
+        dataset.io_stats_incremental()
+        dataset.take([row], columns=[column])
+        stats = dataset.io_stats_incremental()
+        found.append((stats.read_iops, stats.read_bytes))
+    return found
+
+
 def about() -> dict[str, str]:
     """Return the versions of the oracle and of its Arrow."""
     return {"lance": lance.__version__, "pyarrow": pa.__version__}
@@ -150,7 +163,7 @@ OPERATIONS = {
     f.__name__: f
     for f in (
         *(write, scan, take, take_row_ids, count, versions, fragments, schema, delete, validate),
-        *(drop_columns, add_columns, write_file, read_file, take_file, about),
+        *(drop_columns, add_columns, write_file, read_file, take_file, point_reads, about),
     )
 }
 

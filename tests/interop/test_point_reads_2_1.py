@@ -11,6 +11,9 @@ import pytest
 from pennon.encoding.rows import Rows
 from pennon.file.reader import DataFile
 from pennon.io import open_store
+from pennon.lance_dataset import LanceDataset
+from pennon.scan.snapshot import Snapshot
+from pennon.table.versions import read_manifest
 from pennon.testing import CountingStore
 from tests.interop.equality import difference
 from tests.interop.null_structs import with_null_structs
@@ -70,3 +73,45 @@ def test_wide_values(newest: Oracle, tmp_path: Path, version: str) -> None:
         assert store.counts.rounds == rounds
         assert store.counts.asked_bytes <= most_bytes
         path.unlink()
+
+
+def tables() -> dict[str, pa.Array]:
+    """One column for each type of page that has a read path of its own."""
+    rng = np.random.default_rng(22)
+    numbers = rng.integers(0, 1 << 40, ROWS)
+    words = pa.array([f"word {n % 977} of {n}" for n in numbers])
+    wide = pa.array([f"{row:05}" * 100 for row in range(ROWS // 10)] * 10)
+    few = pa.array([f"category {n % 20}" for n in numbers])
+    lists = random_array(rng, pa.list_(pa.int64()), ROWS, "some")
+    found = {f"type {n}": random_array(rng, t, ROWS, "some") for n, t in enumerate(TYPES)}
+    return found | {
+        "numbers": pa.array(numbers),
+        "text": words,
+        "wide text": wide,
+        "few": few,
+        "dictionary": few.dictionary_encode(),
+        "lists": lists,
+        "vectors": pa.FixedSizeListArray.from_arrays(pa.array(rng.random(ROWS * 64)), 64),
+        "struct": pa.StructArray.from_arrays([pa.array(numbers), words, lists], ["a", "b", "c"]),
+    }
+
+
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+def test_a_row_costs_no_more_than_the_oracle_reads(
+    newest: Oracle, tmp_path: Path, version: str
+) -> None:
+    """Bytes and requests of one row of one column, all that may be remembered being remembered."""
+    rows = [0, 1, 12_345, ROWS - 1]
+    for number, (name, array) in enumerate(tables().items()):
+        folder = tmp_path / str(number)
+        newest.write(folder, pa.table({"c": array}), data_storage_version=version)
+        theirs = newest.call("point_reads", uri=str(folder), column="c", rows=rows)
+        store = CountingStore(open_store(folder))
+        table = LanceDataset.of_snapshot(str(folder), Snapshot(store, read_manifest(store)))
+        for row, (requests, size_bytes) in zip(rows, theirs, strict=True):
+            table.take([row])
+            store.reset()
+            table.take([row])
+            counts = store.counts
+            assert counts.asked_bytes <= size_bytes, (name, row, counts, size_bytes)
+            assert counts.requests <= requests, (name, row, counts, requests)

@@ -17,8 +17,9 @@ Source: ledger F-84, F-85; the all-NULL page of 2.1 is the same without a value.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -33,33 +34,70 @@ from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import Encoding, Flat
 from pennon.encoding.v2_1.layouts import ConstantPage, max_repetition, max_visible
 from pennon.encoding.v2_1.page import LevelArray, Levels, PageValues, decode_levels, pick_levels
+from pennon.encoding.v2_1.search_cache import Slot
 from pennon.errors import FormatError, TooLargeError
 from pennon.ranges import ByteRequest, Extent
+from pennon.units import KIB
 
 _PLAIN = Flat(16)
+_KEPT_BYTES = 256 * KIB
 _MOST_ROWS = 1 << 31
 """Rows of nothing cost the file nothing; they cost the reader, who can ask for fewer at once."""
 
 
 def read_constant_page(
-    layout: ConstantPage, page: PageBuffers, rows: Rows, codecs: Codecs
+    layout: ConstantPage, page: PageBuffers, rows: Rows, codecs: Codecs, slot: Slot
 ) -> Steps[PageValues]:
-    """Return the steps that read ``rows`` of a page: one round, or none."""
+    """Return the steps that read ``rows`` of a page: one round, or none.
+
+    Where only some rows are wanted, the buffers are read whole and remembered, unless they are long.
+    """
     if rows.count > _MOST_ROWS:
         message = f"{rows.count} rows of one value at once; read fewer rows"
         raise TooLargeError(message)
-    parts = _parts(layout, page)
+    known = cast("KnownPage | None", slot.get())
+    if known is None:
+        parts = _parts(layout, page)
+        size_bytes = sum(part.where.size_bytes for part in parts)
+        if rows.count < page.rows and size_bytes <= _KEPT_BYTES:
+            whole = [replace(part, by_row=False) for part in parts]
+            known = yield from _read_parts(whole, rows, codecs)
+            slot.put(known)
+        else:
+            known = yield from _read_parts(parts, rows, codecs)
+    picked, items = _pick_rows(layout, page, rows, known)
+    return _values(layout, known.value, items, picked)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownPage:
+    """What was read of a page.  ``by_row``: the levels are those of the rows wanted, not of all."""
+
+    value: Bytes | None
+    rep: LevelArray | None
+    definition: LevelArray | None
+    by_row: bool
+
+    @property
+    def size_bytes(self) -> int:
+        """Return how much memory it takes."""
+        parts = (self.value, self.rep, self.definition)
+        return sum(part.nbytes for part in parts if part is not None) + 256
+
+
+def _read_parts(parts: list[_Part], rows: Rows, codecs: Codecs) -> Steps[KnownPage]:
+    """Return the steps that read buffers of a page, in memory of their own."""
     requests: list[ByteRequest] = [part.extent(rows) for part in parts]
     answers = (yield requests) if requests else []
     found = {part.name: as_bytes(each) for part, each in zip(parts, answers, strict=True)}
     levels = {
-        part.name: part.decode(found[part.name], rows, codecs)
+        part.name: part.decode(found[part.name], rows, codecs).copy()
         for part in parts
         if part.name != "value"
     }
-    rep, definition = levels.get("rep"), levels.get("def")
-    picked, items = _pick_rows(layout, page, rows, rep, definition)
-    return _values(layout, found.get("value"), items, picked)
+    value = found.get("value")
+    kept = None if value is None else value.copy()
+    return KnownPage(kept, levels.get("rep"), levels.get("def"), any(p.by_row for p in parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,16 +160,12 @@ def _check_entries(entries: int) -> int:
 
 
 def _pick_rows(
-    layout: ConstantPage,
-    page: PageBuffers,
-    rows: Rows,
-    rep: LevelArray | None,
-    definition: LevelArray | None,
+    layout: ConstantPage, page: PageBuffers, rows: Rows, known: KnownPage
 ) -> tuple[Levels, int]:
     """Return the levels of ``rows``, and how many values they stand for."""
-    top = max_repetition(layout.layers)
+    top, rep, definition = max_repetition(layout.layers), known.rep, known.definition
     if top == 0:
-        picked = _flat_levels(layout, page, rows, definition)
+        picked = definition if known.by_row else _flat_levels(page, rows, definition)
         return Levels(None, picked, layout.layers), rows.count
     if rep is None or (definition is not None and len(rep) != len(definition)):
         message = "a page of lists whose levels are missing or differ in number"
@@ -150,12 +184,10 @@ def _pick_rows(
     return Levels(reps, definitions, layout.layers), items
 
 
-def _flat_levels(
-    layout: ConstantPage, page: PageBuffers, rows: Rows, definition: LevelArray | None
-) -> LevelArray | None:
-    """Return the definition levels of ``rows``; those that are encoded come as all of the page."""
-    if definition is None or layout.definition is None:
-        return definition
+def _flat_levels(page: PageBuffers, rows: Rows, definition: LevelArray | None) -> LevelArray | None:
+    """Return the definition levels of ``rows`` among those of all rows."""
+    if definition is None:
+        return None
     if len(definition) != page.rows:
         message = f"{len(definition)} levels of {page.rows} rows"
         raise FormatError(message)

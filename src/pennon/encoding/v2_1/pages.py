@@ -27,4 +27,4 @@ def read_page(layout: Layout, page: PageBuffers, rows: Rows, slot: Slot) -> Step
     if isinstance(layout, BlobPage):
         inner = yield from read_page(layout.inner, page, rows, slot)
         return PageValues(inner.values, None, blobs_of(inner.values, layout.layers).levels)
-    return (yield from read_constant_page(layout, page, rows, CODECS))
+    return (yield from read_constant_page(layout, page, rows, CODECS, slot))

@@ -56,7 +56,7 @@ class _Planner:
         """Return the writer of a field and of all below it; numbers go out depth first."""
         column = next(self.numbers)
         if is_blob(field):
-            descriptions = ValueColumn(column, field, path, self.limits)
+            descriptions = ValueColumn(column, self.limits, field, path)
             return BlobColumn(column, field, path, descriptions, self.write_value)
         if field.logical_type == "struct" and not is_packed(field):
             children = [self.plan(below, f"{path}.{below.name}") for below in field.children]
@@ -65,4 +65,4 @@ class _Planner:
             (item,) = field.children
             items = self.plan(item, f"{path}.{item.name}")
             return ListColumn(column, field, path, self.limits, items)
-        return ValueColumn(column, field, path, self.limits)
+        return ValueColumn(column, self.limits, field, path)

@@ -22,6 +22,7 @@ Source: measured (pylance 14.0.2); the two limits are the oracle's.
 from __future__ import annotations
 
 import dataclasses
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -133,22 +134,24 @@ class Gathered:
 
 
 @dataclass(slots=True)
-class ValueColumn:
-    """A column whose pages hold the values themselves."""
+class GatheringColumn(ABC):
+    """A column that gathers arrays until they are a page, and becomes pages at once then."""
 
     column: int
-    field: Field
-    path: str
     limits: PageLimits
-    encoding: ColumnEncoding = dataclasses.field(default_factory=Values)
-    gathered: Gathered = dataclasses.field(default_factory=Gathered)
+    encoding: ColumnEncoding = dataclasses.field(default_factory=Values, kw_only=True)
+    gathered: Gathered = dataclasses.field(default_factory=Gathered, kw_only=True)
 
+    @abstractmethod
     def add(self, array: pa.Array) -> Iterator[PageWork]:
         """See `ColumnWriter.add`."""
-        return self.gather(check_array(array, self.field, self.path))
+
+    @abstractmethod
+    def encode(self, array: pa.Array) -> list[EncodedPage]:
+        """Return the pages of rows that were cut off; any thread may ask."""
 
     def gather(self, array: pa.Array) -> Iterator[PageWork]:
-        """Take an array of the type that is stored."""
+        """Take an array of the type that is stored; yield the work of the pages that are full."""
         self.gathered.add(array)
         if self.gathered.size_bytes > self.limits.cache_bytes:
             yield from self.flush()
@@ -157,7 +160,7 @@ class ValueColumn:
         """See `ColumnWriter.flush`."""
         for array in self.gathered.take():
             for part in parts(array, self.limits.max_page_bytes):
-                yield PageWork(part.nbytes, partial(self._encode, part))
+                yield PageWork(part.nbytes, partial(self.encode, part))
 
     def finish(self) -> Iterator[PageWork]:
         """See `ColumnWriter.finish`."""
@@ -171,7 +174,20 @@ class ValueColumn:
         """See `ColumnWriter.tree`."""
         yield self
 
-    def _encode(self, array: pa.Array) -> list[EncodedPage]:
+
+@dataclass(slots=True)
+class ValueColumn(GatheringColumn):
+    """A column whose pages hold the values themselves."""
+
+    field: Field
+    path: str
+
+    def add(self, array: pa.Array) -> Iterator[PageWork]:
+        """See `ColumnWriter.add`."""
+        return self.gather(check_array(array, self.field, self.path))
+
+    def encode(self, array: pa.Array) -> list[EncodedPage]:
+        """See `GatheringColumn.encode`."""
         try:
             encoded = encode_page(array, self.field.metadata)
         except LanceError as error:

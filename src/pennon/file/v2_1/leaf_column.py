@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import count
 
 import pyarrow as pa
@@ -21,7 +20,7 @@ from pennon.encoding.v2_1.write.pages import EncodedPage as EncodedLayout
 from pennon.encoding.v2_1.write.wishes import Wishes
 from pennon.errors import Breadcrumb, LanceError, UnsupportedError
 from pennon.file.column_tree import ColumnTree
-from pennon.file.pages import ColumnWriter, EncodedPage, Gathered, PageLimits, PageWork, parts
+from pennon.file.pages import ColumnWriter, EncodedPage, GatheringColumn, PageLimits, PageWork
 from pennon.file.v2_1.spines import leaf_of, replaced_leaf, spines
 from pennon.file.v2_1.tree import LISTS, Path, Tree
 from pennon.schema.check import is_blob
@@ -51,12 +50,12 @@ def _leaf(
 ) -> LeafColumn:
     wishes = Wishes.parse({**path[0].metadata, **path[-1].metadata})
     if not is_blob(path[-1]):
-        return LeafColumn(column, path, limits, wishes)
+        return LeafColumn(column, limits, path, wishes)
     if any(field.logical_type in LISTS for field in path):
         name = ".".join(field.name for field in path)
         message = f"blob column {name!r} inside a list"
         raise UnsupportedError(message, where=Breadcrumb(column=name))
-    return LeafColumn(column, path, limits, wishes, write)
+    return LeafColumn(column, limits, path, wishes, write)
 
 
 @dataclass(slots=True)
@@ -94,16 +93,12 @@ class FieldWriter:
 
 
 @dataclass(slots=True)
-class LeafColumn:
+class LeafColumn(GatheringColumn):
     """One leaf; ``write`` is where the values of a blob column go, at once."""
 
-    column: int
     path: Path
-    limits: PageLimits
     wishes: Wishes
     write: Callable[[pa.Buffer], int] | None = None
-    encoding: ColumnEncoding = dataclasses.field(default_factory=Values)
-    gathered: Gathered = dataclasses.field(default_factory=Gathered)
 
     def add(self, array: pa.Array) -> Iterator[PageWork]:
         """Take a spine; yield the work of the pages that are full."""
@@ -111,29 +106,9 @@ class LeafColumn:
         if self.write is not None:
             described = describe_blobs(leaf_of(array, depth), self.write)
             array = replaced_leaf(array, depth, described)
-        self.gathered.add(array)
-        if self.gathered.size_bytes > self.limits.cache_bytes:
-            yield from self.flush()
+        return self.gather(array)
 
-    def flush(self) -> Iterator[PageWork]:
-        """See `pennon.file.pages.ColumnWriter.flush`."""
-        for array in self.gathered.take():
-            for part in parts(array, self.limits.max_page_bytes):
-                yield PageWork(part.nbytes, partial(self._pages, part))
-
-    def finish(self) -> Iterator[PageWork]:
-        """See `pennon.file.pages.ColumnWriter.finish`."""
-        return iter(())
-
-    def own(self) -> None:
-        """See `pennon.file.pages.ColumnWriter.own`."""
-        self.gathered.own()
-
-    def tree(self) -> Iterator[ColumnWriter]:
-        """See `pennon.file.pages.ColumnWriter.tree`."""
-        yield self
-
-    def _pages(self, array: pa.Array) -> list[EncodedPage]:
+    def encode(self, array: pa.Array) -> list[EncodedPage]:
         """Return a page, or smaller ones if that cannot be one."""
         page = self._encode(array)
         if page is not None:
@@ -143,7 +118,7 @@ class LeafColumn:
             message = "a row with more NULL or empty lists in sequence than a chunk can hold"
             raise UnsupportedError(message, where=Breadcrumb(column=name))
         half = len(array) // 2
-        return [*self._pages(array.slice(0, half)), *self._pages(array.slice(half))]
+        return [*self.encode(array.slice(0, half)), *self.encode(array.slice(half))]
 
     def _encode(self, array: pa.Array) -> EncodedLayout | None:
         depth = len(self.path) - 1

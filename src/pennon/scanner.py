@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -13,8 +13,9 @@ from pennon.blob_frames import blob_paths, check_blob_mode, frame_with_files
 from pennon.errors import UnsupportedError
 from pennon.lazy import lazy
 from pennon.scan.batches import rebatch
+from pennon.scan.compute import Computation
 from pennon.scan.execute import READ_AHEAD_BYTES, Scan, read_batches, read_table
-from pennon.scan.filter import Predicate, filter_batches, limit_batches, mark
+from pennon.scan.filter import limit_batches
 from pennon.scan.plan import bytes_per_row, check_batch_rows, default_batch_rows, plan_tasks
 from pennon.scan.projection import MetaColumn, Projection, plan_scan_projection
 from pennon.scan.snapshot import Snapshot
@@ -31,7 +32,7 @@ class ScanOptions:
     """What a scan is asked for, as far as Pennon does it."""
 
     columns: tuple[str, ...] | Mapping[str, str] | None = None
-    filter: Predicate | None = None
+    computation: Computation = field(default_factory=Computation)
     limit: int | None = None
     offset: int = 0
     batch_size: int | None = None
@@ -52,7 +53,7 @@ class LanceScanner(ArrowScanner):
         self._ds = dataset
         self._snapshot = snapshot
         self._options = options
-        self._projection  # noqa: B018 - wrong columns are found now, not at the first batch
+        self._wide  # noqa: B018 - wrong columns are found now, not at the first batch
 
     def __reduce__(
         self,
@@ -64,10 +65,15 @@ class LanceScanner(ArrowScanner):
     def _projection(self) -> Projection:
         return _plan_projection(self._snapshot, self._options)
 
-    @property
+    @lazy
+    def _wide(self) -> Projection:
+        """Return the projection with what conditions and expressions need beside what is shown."""
+        return _widen(self._snapshot, self._options, self._projection)
+
+    @lazy
     def projected_schema(self) -> pa.Schema:
         """Return the schema of the rows that come out."""
-        return self._projection.arrow
+        return self._options.computation.shown(self._projection)
 
     @property
     def dataset_schema(self) -> pa.Schema:
@@ -76,14 +82,14 @@ class LanceScanner(ArrowScanner):
 
     def to_table(self) -> pa.Table:
         """Read all rows."""
-        if self._options.filter is None:
+        if not self._options.computation:
             return read_table(self._plan())
         return pa.Table.from_batches(self.to_batches(), self.projected_schema)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Read the rows batch by batch; closing the iterator early stops the work."""
         options = self._options
-        batches = self._plain_batches() if options.filter is None else self._filtered_batches()
+        batches = self._computed_batches() if options.computation else self._plain_batches()
         if options.strict_batch_size:
             return rebatch(batches, self._batch_rows())
         return batches
@@ -121,7 +127,7 @@ class LanceScanner(ArrowScanner):
 
     def count_rows(self) -> int:
         """Return how many rows come out; without a filter no column is read."""
-        if self._options.filter is None:
+        if self._options.computation.predicate is None:
             return self._plan().rows
         return sum(batch.num_rows for batch in self.to_batches())
 
@@ -142,10 +148,10 @@ class LanceScanner(ArrowScanner):
     def explain_plan(self, verbose: bool = False) -> str:
         """Return the plan as text, a line for each fragment."""
         scan = self._plan()
-        read = ", ".join(field.name for field in self._projection.read.fields)
+        read = ", ".join(field.name for field in self._wide.read.fields)
         lines = [f"Scan: uri={self._ds.uri}, columns=[{read}], fragments={len(scan.tasks)}"]
-        if self._options.filter is not None:
-            lines.insert(0, f"Filter: {self._options.filter}")
+        if self._options.computation.predicate is not None:
+            lines.insert(0, f"Filter: {self._options.computation.predicate}")
         if verbose:
             lines += [f"  fragment {t.fragment.id}: rows {t.start}..{t.end}" for t in scan.tasks]
         return "\n".join(lines) + "\n"
@@ -166,7 +172,7 @@ class LanceScanner(ArrowScanner):
 
     def _plan(self) -> Scan:
         options = self._options
-        filtered = options.filter is not None
+        filtered = options.computation.predicate is not None
         tasks = plan_tasks(
             self._snapshot,
             options.fragments,
@@ -186,16 +192,15 @@ class LanceScanner(ArrowScanner):
         ahead = self._options.io_buffer_size or READ_AHEAD_BYTES
         return read_batches(self._plan(), self._batch_rows(), ahead)
 
-    def _filtered_batches(self) -> Iterator[pa.RecordBatch]:
-        predicate = self._options.filter
-        if predicate is None:
-            return self._plain_batches()
-        shown = self._projection
-        wider = _widen(self._snapshot, self._options, shown, predicate)
-        scan = replace(self._plan(), projection=wider)
-        batches = read_batches(scan, self._batch_rows(), READ_AHEAD_BYTES)
-        kept = filter_batches(batches, predicate, shown.arrow)
-        return limit_batches(kept, self._options.offset, self._options.limit)
+    def _computed_batches(self) -> Iterator[pa.RecordBatch]:
+        options = self._options
+        scan = replace(self._plan(), projection=self._wide)
+        ahead = options.io_buffer_size or READ_AHEAD_BYTES
+        batches = read_batches(scan, self._batch_rows(), ahead)
+        found = options.computation.run(batches, self.projected_schema)
+        if options.computation.predicate is None:  # the plan has cut the rows already
+            return found
+        return limit_batches(found, options.offset, options.limit)
 
 
 def _metas(options: ScanOptions) -> list[MetaColumn]:
@@ -214,13 +219,13 @@ def _schema(snapshot: Snapshot, options: ScanOptions) -> Schema:
     return schema if options.blobs_as_bytes else describe_blobs(schema)
 
 
-def _widen(
-    snapshot: Snapshot, options: ScanOptions, shown: Projection, predicate: Predicate
-) -> Projection:
-    """Return the projection with the columns that the filter needs behind those shown."""
+def _widen(snapshot: Snapshot, options: ScanOptions, shown: Projection) -> Projection:
+    """Return the projection with the columns that are needed behind those shown."""
+    if not options.computation:
+        return shown
     schema = _schema(snapshot, options)
     everything = plan_scan_projection(schema, None, list(MetaColumn)).arrow
     asked = options.columns
     sources = asked if isinstance(asked, Mapping) else {name: name for name in shown.arrow.names}
-    needed = {mark(name): name for name in predicate.columns(everything)}
+    needed = options.computation.needed(everything)
     return plan_scan_projection(schema, {**sources, **needed}, _metas(options))

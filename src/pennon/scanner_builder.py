@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from pennon.arguments import check_columns
 from pennon.errors import ArgumentError, UnsupportedError
-from pennon.scan.filter import ArrowPredicate, SqlPredicate
+from pennon.scan.compute import Computation
+from pennon.scan.filter import ArrowPredicate, Predicate, SqlPredicate, parse_expression
 from pennon.scan.plan import check_batch_rows
-from pennon.scan.projection import MetaColumn, plan_scan_projection
+from pennon.scan.projection import MetaColumn, is_column, plan_scan_projection
 from pennon.scanner import LanceScanner, ScanOptions
 
 if TYPE_CHECKING:
@@ -70,16 +72,37 @@ class ScannerBuilder:
         return self
 
     def columns(self, cols: Any = None) -> ScannerBuilder:
-        """Choose columns by name, or rename them by a mapping from new name to column."""
-        return self._set(columns=check_columns(cols))
+        """Choose columns by name, or by a mapping from a new name to a column or SQL expression."""
+        chosen = check_columns(cols)
+        if not isinstance(chosen, Mapping):
+            return self._set(columns=chosen, computation=self._computation(expressions={}))
+        schema, every = self.ds.snapshot.manifest.schema, self._every_column()
+        plain = {name: source for name, source in chosen.items() if is_column(schema, source)}
+        computed = {
+            name: parse_expression(text, every)
+            for name, text in chosen.items()
+            if name not in plain
+        }
+        order = tuple(chosen) if computed else ()
+        computation = self._computation(expressions=computed, order=order)
+        return self._set(columns=plain, computation=computation)
+
+    def _computation(self, **changes: Any) -> Computation:
+        return replace(self._options.computation, **changes)
+
+    def _every_column(self) -> pa.Schema:
+        """Return what an expression may name: the table's columns, and those of row ids."""
+        schema = self.ds.snapshot.manifest.schema
+        return plan_scan_projection(schema, None, list(MetaColumn)).arrow
 
     def filter(self, filter: Any) -> ScannerBuilder:
         """Keep the rows for which SQL text, or a pyarrow expression, is true."""
         if isinstance(filter, str):
-            every = plan_scan_projection(self.ds.snapshot.manifest.schema, None, list(MetaColumn))
-            return self._set(filter=SqlPredicate.parse(filter, every.arrow))
+            predicate: Predicate = SqlPredicate.parse(filter, self._every_column())
+            return self._set(computation=self._computation(predicate=predicate))
         if isinstance(filter, pc.Expression):
-            return self._set(filter=ArrowPredicate(filter))
+            predicate = ArrowPredicate(filter)
+            return self._set(computation=self._computation(predicate=predicate))
         message = (
             "filters are SQL text or pyarrow.compute expressions; searches are not supported yet "
             f"(got {type(filter).__name__})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import pennon
@@ -51,3 +52,47 @@ def test_everything_that_takes_a_filter(tmp_path: Path, text: str) -> None:
     renamed = dataset.to_table(columns={"i32": "s", "n": "i64"}, filter=text)
     assert renamed["i32"].to_pylist() == kept["s"].to_pylist()
     assert f"Filter: {text}" in dataset.scanner(filter=text).explain_plan()
+
+
+COLUMNS = """
+    i8 + 1; u8 + 1; i32 * 2; st.x * 2; f32 * 2; f32 * 0.1; i8 / 2; dec + 1; dec * dec; dec * 2; i8 + i64; u8 + i64
+    i64 + f64; -i8; i8 % 3; abs(i16); round(f32); sqrt(u8); sqrt(abs(f32)); power(i32, 2); length(s)
+    octet_length(s); date_part('year', ts); date_trunc('month', ts); coalesce(i8, 1); greatest(i8, 1)
+    cast(i32 as string); upper(ls); array_length(li); li[1]; lower(s); strpos(s, 'o'); ln(u8); signum(i8)
+    nullif(i8, 1); nvl2(i8, 1, 2); to_date(ts); ts - ts; i32 > 1; starts_with(s, 'a'); repeat(s, 2)
+    ts::date; dec - i32; dec + f64; array_to_string(lst, '-'); regexp_replace(s, 'o', 'b')
+    f64 / 2; i32 / i8 is null; s is null; b and i32 > 1; array_has(lst, 'a'); date_part('second', ts)
+"""
+
+
+@pytest.mark.parametrize("where", [None, "i8 != 0 and i32 != 0"])
+def test_computed_columns(newest: Oracle, tmp_path: Path, where: str | None) -> None:
+    """Values and types alike."""
+    uri = tmp_path / "t"
+    dataset = pennon.write_dataset(filter_table(), uri)
+    texts = [
+        text.strip() for line in COLUMNS.splitlines() for text in line.split("; ") if text.strip()
+    ]
+    texts = [text for text in texts if where or "i32 / i8" not in text]
+    asked = [{"x": text, "s": "st.y", "at": "_rowid"} for text in texts]
+    calls = [{"op": "scan", "uri": str(uri), "out": True, "columns": columns} for columns in asked]
+    if where is not None:
+        calls = [{**call, "filter": where} for call in calls]
+    for columns, theirs in zip(asked, newest.run(calls), strict=True):
+        ours = dataset.to_table(columns=columns, filter=where)
+        assert not isinstance(theirs, OracleError), (columns, theirs)
+        assert difference(ours, theirs) is None, columns
+        assert ours.schema.types == theirs.schema.types, columns
+
+
+def test_computed_columns_with_limits(tmp_path: Path) -> None:
+    dataset = pennon.write_dataset(filter_table(), tmp_path / "t", max_rows_per_file=100)
+    columns = {"twice": "i64 * 2", "i64": "i64"}
+    whole = dataset.to_table(columns=columns, with_row_id=True)
+    assert whole.column_names == ["twice", "i64", "_rowid"]
+    assert dataset.to_table(columns=columns, limit=7, offset=95, with_row_id=True) == whole.slice(
+        95, 7
+    )
+    assert dataset.scanner(columns=columns).count_rows() == 240
+    parts = [f.to_table(columns=columns, with_row_id=True) for f in dataset.get_fragments()]
+    assert difference(pa.concat_tables(parts), whole) is None

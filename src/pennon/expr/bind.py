@@ -21,7 +21,7 @@ from pennon.expr.functions import FUNCTIONS
 from pennon.expr.names import field_of, find_name, sql_type
 from pennon.expr.operators import OPERATORS
 from pennon.expr.tree import Call, Case, Cast, Column, Expression, Literal
-from pennon.expr.types import is_text, plain
+from pennon.expr.types import as_decimal, is_text, plain
 
 TRUE: Final = Literal(pa.scalar(True))  # noqa: FBT003 - a value
 NULL: Final = Literal(pa.scalar(None))
@@ -46,6 +46,16 @@ class Binder:
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
+        self._top: exp.Expr | None = None
+
+    def bind_top(self, node: exp.Expr) -> Expression:
+        """Return the tree of a whole expression.
+
+        ``int8 + 1`` is an int8 if it is all there is, and an int64 within another expression (as
+        the reference has it).
+        """
+        self._top = node
+        return self.bind(node)
 
     def bind(self, node: exp.Expr) -> Expression:
         """Return the typed tree of a piece of syntax."""
@@ -183,13 +193,16 @@ class Binder:
         if t.is_duration(right.type) and (t.is_date(left.type) or t.is_timestamp(left.type)):
             left = as_timestamp(left)
             return Call(name, (left, cast_to(right, pa.duration(left.type.unit))), left.type)
-        sides = one_type([left, right], fits_literals=False)
+        sides = _operands(left, right, fits_literals=node is self._top)
         return Call(name, sides, self._asked(node.sql(), OPERATORS[name], sides))
 
     def _negative(self, node: exp.Neg) -> Expression:
         if isinstance(node.this, exp.Literal) and not node.this.is_string:
             return _number("-" + node.this.this)
         operand = self.bind(node.this)
+        if t.is_unsigned_integer(operand.type):
+            message = f"{node.sql()}: {operand.type} has no negative numbers; cast it"
+            raise ArgumentError(message)
         kind = self._asked(node.sql(), OPERATORS["NEGATE"], (operand,))
         return Call("NEGATE", (operand,), kind)
 
@@ -235,7 +248,7 @@ class Binder:
         if not function.least <= len(arguments) <= most:
             message = f"{name} does not take {len(arguments)} arguments"
             raise ArgumentError(message)
-        sides = arguments if function.is_mixed else one_type(arguments)
+        sides = arguments if function.is_mixed else one_type(arguments, fits_literals=False)
         return Call(name, sides, self._asked(name, function.run, sides))
 
     def _asked(
@@ -282,6 +295,22 @@ class Binder:
 
 
 # --- pieces ---------------------------------------------------------------------------------------
+
+
+def _operands(
+    left: Expression, right: Expression, *, fits_literals: bool
+) -> tuple[Expression, ...]:
+    """Return both sides of an arithmetic operator in types that go together."""
+    mixed = t.is_decimal(left.type) != t.is_decimal(right.type)
+    if mixed and all(t.is_integer(x.type) or t.is_decimal(x.type) for x in (left, right)):
+        if fits_literals:
+            return one_type([left, right])
+        return tuple(cast_to(each, as_decimal(each.type)) for each in (left, right))
+    if t.is_decimal(left.type) and t.is_decimal(right.type):
+        return left, right
+    if t.is_floating(left.type) != t.is_floating(right.type):
+        fits_literals = isinstance(left if t.is_floating(right.type) else right, Literal)
+    return one_type([left, right], fits_literals=fits_literals)
 
 
 def _number(text: str) -> Literal:

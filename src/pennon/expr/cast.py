@@ -26,6 +26,8 @@ def cast(values: Datum, kind: pa.DataType) -> Datum:
         return pc.not_equal(values, pa.scalar(0, values.type))
     if t.is_integer(kind) and t.is_floating(values.type):
         return _float_to_integer(values, kind)
+    if t.is_decimal(values.type) and t.is_floating(kind):
+        return pc.cast(pc.cast(values, pa.string()), kind)  # Arrow's own cast may be an ulp off
     if t.is_decimal(kind):
         return _to_decimal(values, kind)
     if t.is_string(values.type) and t.is_timestamp(kind):

@@ -84,7 +84,7 @@ def _check(lists: Datum) -> pa.Array:
 
 
 def _length(lists: Datum) -> Datum:
-    return pc.cast(pc.list_value_length(lists), pa.int64())
+    return pc.cast(pc.list_value_length(lists), pa.uint64())
 
 
 def _is_empty(lists: Datum) -> Datum:

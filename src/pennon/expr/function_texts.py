@@ -56,7 +56,7 @@ def _regexp_replace(values: Datum, pattern: Datum, by: Datum, flags: Datum | Non
 def _length(values: Datum) -> Datum:
     is_text = t.is_string(values.type) or t.is_large_string(values.type)
     found = pc.utf8_length(values) if is_text else pc.binary_length(values)
-    return pc.cast(found, pa.int64())
+    return pc.cast(found, pa.int32())
 
 
 def _concat(*values: Datum) -> Datum:
@@ -101,7 +101,7 @@ def _position(values: Datum, part: Datum) -> Datum:
     before = pc.find_substring(values, text)
     head = pc.replace_substring_regex(values, "(?s)" + _quoted(text) + ".*", "")
     found = pc.add(pc.utf8_length(head), 1)
-    return pc.cast(pc.if_else(pc.less(before, 0), 0, found), pa.int64())
+    return pc.cast(pc.if_else(pc.less(before, 0), 0, found), pa.int32())
 
 
 def _quoted(text: str) -> str:
@@ -141,7 +141,7 @@ def _trimmed(run: Callable[..., Datum]) -> Run:
 
 
 def _length_of_bytes(values: Datum, factor: int = 1) -> Datum:
-    return pc.multiply(pc.cast(pc.binary_length(values), pa.int64()), factor)
+    return pc.multiply(pc.cast(pc.binary_length(values), pa.int32()), pa.scalar(factor, pa.int32()))
 
 
 _STRIP = _trimmed(pc.utf8_trim)

@@ -15,6 +15,7 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import types as t
 
 from pennon.expr.cast import Datum
 from pennon.expr.function_lists import LISTS
@@ -34,8 +35,12 @@ class Function:
 
 
 def _floating(run: Callable[..., Datum]) -> Function:
-    """Return a function over 64-bit floats."""
-    return Function(lambda values: run(pc.cast(values, pa.float64())))
+    """Return a function over floats; numbers of other types become 64-bit floats."""
+    return Function(lambda values: run(_as_floats(values)))
+
+
+def _as_floats(values: Datum) -> Datum:
+    return values if t.is_floating(values.type) else pc.cast(values, pa.float64())
 
 
 def _log(*arguments: Datum) -> Datum:
@@ -86,7 +91,7 @@ _POWER = Function(_power, 2, 2, is_mixed=True)
 
 NUMBERS: Final[Mapping[str, Function]] = {
     "abs": Function(pc.abs),
-    "signum": Function(pc.sign),
+    "signum": _floating(pc.sign),
     "round": Function(_round, 1, 2, is_mixed=True),
     "floor": _floating(pc.floor),
     "ceil": _floating(pc.ceil),

@@ -59,7 +59,7 @@ def parse_column(text: str, schema: pa.Schema) -> Expression:
         message = f"an expression of {len(text)} characters; at most {LONGEST_TEXT} are taken"
         raise ArgumentError(message)
     try:
-        return Binder(schema).bind(_syntax(text))
+        return Binder(schema).bind_top(_syntax(text))
     except ArgumentError as error:
         message = f"in the expression {_shown(text)}: {error.message}"
         raise ArgumentError(message) from error

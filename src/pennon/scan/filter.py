@@ -1,4 +1,4 @@
-"""Filters, applied to what was read: SQL text, or expressions of pyarrow.
+"""Conditions on rows: SQL text, or expressions of pyarrow.
 
 DuckDB and Polars hand their simple conditions over as `pyarrow.compute.Expression`.  Nothing is
 skipped by filters yet: the columns that they name are read, rows that fail are dropped, and then
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -82,6 +82,13 @@ class SqlPredicate:
         return self.text
 
 
+def parse_expression(text: str, schema: pa.Schema) -> Expression:
+    """Return what a text computes of the columns of a schema.  Raises ArgumentError if nothing."""
+    from pennon.expr.parse import parse_column  # noqa: PLC0415 - as above
+
+    return parse_column(text, schema)
+
+
 def columns_of(expression: pc.Expression, schema: pa.Schema) -> list[str]:
     """Return the columns of ``schema`` that an expression needs.
 
@@ -110,29 +117,6 @@ def _applies(expression: pc.Expression, schema: pa.Schema, names: Sequence[str])
     except (pa.ArrowException, ValueError, TypeError):
         return False
     return True
-
-
-_MARK: Final = "\0"
-
-
-def mark(name: str) -> str:
-    """Return the name under which `filter_batches` expects a column that the condition needs.
-
-    The columns that are shown may have other names than those in the table.
-    """
-    return _MARK + name
-
-
-def filter_batches(
-    batches: Iterable[pa.RecordBatch], predicate: Predicate, schema: pa.Schema
-) -> Iterator[pa.RecordBatch]:
-    """Yield what passes of each batch, with the columns of ``schema``; empty ones are left out."""
-    for batch in batches:
-        needed = [name for name in batch.schema.names if name.startswith(_MARK)]
-        asked = batch.select(needed).rename_columns([name[1:] for name in needed])
-        kept = batch.select(schema.names).filter(predicate.test(asked))
-        if kept.num_rows:
-            yield kept.replace_schema_metadata(schema.metadata)
 
 
 def limit_batches(

@@ -131,18 +131,26 @@ def _check_distinct(names: Sequence[str]) -> None:
         seen.add(name)
 
 
+def is_column(schema: Schema, source: str) -> bool:
+    """Tell whether a text is the name of a column, and no expression."""
+    if source in _META_NAMES:
+        return True
+    try:
+        resolve(schema, source)
+    except ArgumentError:
+        return False
+    return True
+
+
 def _check_plain(schema: Schema, columns: Mapping[str, str]) -> None:
     """Raise UnsupportedError unless every value is a column that exists."""
     for name, source in columns.items():
-        try:
-            if source not in _META_NAMES:
-                resolve(schema, source)
-        except ArgumentError as error:
+        if not is_column(schema, source):
             message = (
-                f"column {name!r} is to be {source!r}: expressions are not computed yet, only "
-                f"columns can be renamed ({error.message})"
+                f"column {name!r} is to be {source!r}: expressions are computed by scans only, "
+                "elsewhere columns can be renamed"
             )
-            raise UnsupportedError(message) from None
+            raise UnsupportedError(message)
 
 
 def _meta_column(meta: MetaColumn, name: str | None = None) -> OutputColumn:

@@ -2,7 +2,7 @@
 """FSST: count symbols in a sample, encode strings with a table.  See fsst_train.pyi."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memmove, memset
+from libc.string cimport memcpy, memset
 
 import numpy as np
 
@@ -14,6 +14,7 @@ cdef enum:
     ESCAPE = 255
     FIRST_BYTE = 256
     LANES = 4
+    BLOCK_BYTES = 1 << 18
 
 
 cdef struct Group:
@@ -31,6 +32,8 @@ cdef struct Matcher:
     uint8_t[256] lengths
     uint32_t[256] founds
     Group[3] groups
+    # Whether a symbol ends in a zero byte, as if it went on behind the end of a string.
+    bint has_zeros
     # The code for the first two bytes or the first one, and how many bytes it takes (times 256).
     uint16_t* pairs
     uint16_t[256] single
@@ -43,7 +46,8 @@ cdef struct Lane:
 
 
 cdef inline uint32_t _try(
-    const Matcher* matcher, const Group* group, uint64_t word, int64_t room, uint32_t found
+    const Matcher* matcher, const Group* group, uint64_t word, int64_t room, uint32_t found,
+    bint has_zeros,
 ) noexcept nogil:
     """Return the symbol of a group that ``word`` begins with, or else ``found``."""
     cdef uint64_t code, wrong
@@ -51,21 +55,27 @@ cdef inline uint32_t _try(
         return found
     code = group.slots[((word & group.key) * group.factor) >> group.shift]
     wrong = (word & matcher.masks[code]) ^ matcher.symbols[code]
-    wrong |= <uint64_t>(room < matcher.lengths[code])
+    if has_zeros:
+        wrong |= <uint64_t>(room < matcher.lengths[code])
     # A mask instead of a condition, of which compilers make branches.
     return found ^ ((found ^ matcher.founds[code]) & -<uint32_t>(wrong == 0))
 
 
-cdef inline uint32_t _find(const Matcher* matcher, uint64_t word, int64_t room) noexcept nogil:
+cdef inline uint32_t _find(
+    const Matcher* matcher, uint64_t word, int64_t room, bint has_zeros
+) noexcept nogil:
     """Return the longest symbol at the begin of ``word``: its code, and 256 times its length.
 
     Nothing here depends on the bytes but the results, so that no branch is guessed wrongly.
+    ``word`` is zero behind the end of its string; unless symbols end so, that needs no look.
     """
-    cdef uint32_t one = matcher.single[word & 0xFF], found = matcher.pairs[word & 0xFFFF]
-    found ^= (found ^ one) & -<uint32_t>(room < 2)
-    found = _try(matcher, &matcher.groups[0], word, room, found)
-    found = _try(matcher, &matcher.groups[1], word, room, found)
-    return _try(matcher, &matcher.groups[2], word, room, found)
+    cdef uint32_t one, found = matcher.pairs[word & 0xFFFF]
+    if has_zeros:
+        one = matcher.single[word & 0xFF]
+        found ^= (found ^ one) & -<uint32_t>(room < 2)
+    found = _try(matcher, &matcher.groups[0], word, room, found, has_zeros)
+    found = _try(matcher, &matcher.groups[1], word, room, found, has_zeros)
+    return _try(matcher, &matcher.groups[2], word, room, found, has_zeros)
 
 
 cdef inline uint64_t _load(const uint8_t* at, int64_t room, int64_t left) noexcept nogil:
@@ -131,6 +141,7 @@ cdef list _prepare(Matcher* matcher, symbols, lengths):
     cdef const uint64_t[::1] symbol_of = symbols
     cdef const uint8_t[::1] length_of = lengths
     cdef int code
+    matcher.has_zeros = False
     memset(&matcher.symbols[0], 0xFF, sizeof(matcher.symbols))
     memset(&matcher.masks[0], 0, sizeof(matcher.masks))
     memset(&matcher.lengths[0], 0, sizeof(matcher.lengths))
@@ -138,6 +149,7 @@ cdef list _prepare(Matcher* matcher, symbols, lengths):
         matcher.symbols[code] = symbol_of[code]
         matcher.masks[code] = ~(<uint64_t>0) >> (64 - 8 * length_of[code])
         matcher.lengths[code] = length_of[code]
+        matcher.has_zeros |= length_of[code] > 1 and not symbol_of[code] >> (8 * length_of[code] - 8)
         matcher.founds[code] = code | length_of[code] << 8
     kept = []
     for number, (shortest, longest) in enumerate(((3, 5), (6, 7), (8, 8))):
@@ -183,7 +195,7 @@ def count_symbols(
             while at < stop:
                 word = _load(&data[at], stop - at, size - at)
                 single = FIRST_BYTE + <int>(word & 0xFF)
-                found = _find(&matcher, word, stop - at)
+                found = _find(&matcher, word, stop - at, True)
                 code = found & 0xFF
                 if code == ESCAPE:
                     code = single
@@ -224,7 +236,7 @@ def _candidates(symbols, lengths, ones, pairs, least):
 
 cdef inline bint _step(
     const Matcher* matcher, Lane* lane, const uint8_t* data, int64_t size, const Offset* offsets,
-    int64_t* ends,
+    int64_t* ends, bint has_zeros,
 ) noexcept nogil:
     """Write the next code of a lane; return False at its end."""
     cdef uint64_t word
@@ -236,7 +248,7 @@ cdef inline bint _step(
         lane.row += 1
         lane.stop = offsets[lane.row]
     word = _load(data + lane.at, lane.stop - lane.at, size - lane.at)
-    found = _find(matcher, word, lane.stop - lane.at)
+    found = _find(matcher, word, lane.stop - lane.at, has_zeros)
     lane.out[lane.filled] = <uint8_t>found
     lane.out[lane.filled + 1] = <uint8_t>word
     lane.filled += 1 + ((found & 0xFF) == ESCAPE)
@@ -246,12 +258,15 @@ cdef inline bint _step(
 
 cdef int64_t _encode(
     const Matcher* matcher, const uint8_t* data, int64_t size, const Offset* offsets, int64_t rows,
-    uint8_t* codes, int64_t* ends,
+    uint8_t* scratch, uint8_t* codes, int64_t filled, int64_t* ends,
 ) noexcept nogil:
-    """Encode four parts of the strings by turns: the next of one need not wait for another's."""
+    """Encode four parts of the strings by turns: the next of one need not wait for another's.
+
+    Their codes go behind the ``filled`` bytes of ``codes``; ``ends[0]`` is already there.
+    """
     cdef Lane[LANES] lanes
     cdef int lane
-    cdef int64_t row, total = 0
+    cdef int64_t row, first_end = ends[0]
     cdef bint going = True
     for lane in range(LANES):
         row = rows * lane // LANES
@@ -259,36 +274,66 @@ cdef int64_t _encode(
         lanes[lane].last_row = rows * (lane + 1) // LANES
         lanes[lane].at = lanes[lane].stop = offsets[row]
         lanes[lane].filled = 0
-        lanes[lane].out = codes + 2 * (offsets[row] - offsets[0])
+        lanes[lane].out = scratch + 2 * (offsets[row] - offsets[0])
+    while going and matcher.has_zeros:
+        going = False
+        for lane in range(LANES):
+            going |= _step(matcher, &lanes[lane], data, size, offsets, ends, True)
     while going:
         going = False
         for lane in range(LANES):
-            going |= _step(matcher, &lanes[lane], data, size, offsets, ends)
+            going |= _step(matcher, &lanes[lane], data, size, offsets, ends, False)
     for lane in range(LANES):
-        memmove(codes + total, lanes[lane].out, lanes[lane].filled)
+        memcpy(codes + filled, lanes[lane].out, lanes[lane].filled)
         row = rows * lane // LANES
         while row < lanes[lane].last_row:
             row += 1
-            ends[row] += total
-        total += lanes[lane].filled
-    return total
+            ends[row] += filled
+        filled += lanes[lane].filled
+    ends[0] = first_end
+    return filled
+
+
+cdef int64_t _block_end(const Offset* offsets, int64_t row, int64_t rows) noexcept nogil:
+    """Return where a block that begins at ``row`` ends, with at least one string."""
+    cdef int64_t end = row + 1
+    while end < rows and offsets[end + 1] - offsets[row] <= BLOCK_BYTES:
+        end += 1
+    return end
 
 
 def encode_symbols(const uint8_t[::1] data, const Offset[::1] offsets, symbols, lengths):
     """See fsst_train.pyi."""
     cdef Matcher matcher
     kept = _prepare(&matcher, symbols, lengths)
-    cdef int64_t i, filled, rows = offsets.shape[0] - 1, size = data.shape[0]
+    cdef int64_t i, end, room, filled = 0, rows = offsets.shape[0] - 1, size = data.shape[0]
     if rows < 0 or offsets[0] < 0 or offsets[rows] > size:
         raise ValueError("offsets leave the data")
     for i in range(rows):
         if offsets[i + 1] < offsets[i]:
             raise ValueError("offsets fall")
-    codes = np.empty(2 * (offsets[rows] - offsets[0]) + 1, np.uint8)
+    # Blocks share one small scratch, which stays in the cache: codes may take twice their bytes.
+    codes = np.empty((offsets[rows] - offsets[0]) // 2 + 2 * BLOCK_BYTES, np.uint8)
+    blank = np.empty(2 * BLOCK_BYTES, np.uint8)
     ends = np.zeros(rows + 1, np.int64)
     cdef uint8_t[::1] out = codes
-    cdef int64_t[::1] end = ends
+    cdef uint8_t[::1] scratch = blank
+    cdef int64_t[::1] ends_of = ends
     cdef const uint8_t* bytes_at = &data[0] if size else NULL
-    with nogil:
-        filled = _encode[Offset](&matcher, bytes_at, size, &offsets[0], rows, &out[0], &end[0])
+    i = 0
+    while i < rows:
+        end = _block_end[Offset](&offsets[0], i, rows)
+        room = 2 * (offsets[end] - offsets[i]) + 1
+        if room > scratch.shape[0]:
+            scratch = np.empty(room, np.uint8)
+        if filled + room > out.shape[0]:
+            codes = np.empty(2 * (filled + room), np.uint8)
+            codes[:filled] = out[:filled]
+            out = codes
+        with nogil:
+            filled = _encode[Offset](
+                &matcher, bytes_at, size, &offsets[i], end - i, &scratch[0], &out[0], filled,
+                &ends_of[i],
+            )
+        i = end
     return codes[:filled], ends

@@ -181,6 +181,26 @@ def test_packed_structs_and_blobs(oracle_2_1: Oracle, folder: Path) -> None:
     assert difference(got, table) is None
 
 
+@pytest.mark.parametrize("kind", [pa.int64(), pa.string(), pa.large_binary(), pa.bool_()], ids=str)
+def test_dictionaries_of_nothing_in_lists(newest: Oracle, kind: pa.DataType, folder: Path) -> None:
+    """Items that are all NULL need no item of a dictionary, but their indices name one."""
+    files = {}
+    for name, items in {"none": pa.array([], kind), "a NULL": pa.nulls(1, kind)}.items():
+        indices = pa.array([0, None] * 5 if len(items) else [None] * 10, pa.int32())
+        values = pa.DictionaryArray.from_arrays(indices, items)
+        structs = pa.StructArray.from_arrays([values], ["x"], mask=pa.array([True, False] * 5))
+        offsets = pa.array([0, 2, 2, 10], pa.int32())
+        table = pa.table(
+            {
+                "l": pa.ListArray.from_arrays(offsets, values),
+                "s": pa.ListArray.from_arrays(offsets, structs),
+            }
+        )
+        files[folder / f"{name}.lance"] = table
+        write(folder / f"{name}.lance", table)
+    assert not differences(newest, files)
+
+
 def test_many_empty_lists_between_items(oracle_2_1: Oracle, folder: Path) -> None:
     rows = [[1], *[[]] * 70_000, [2, 3], *[None] * 70_000, [4]]
     table = pa.table({"c": pa.array(rows, pa.list_(pa.int32()))})

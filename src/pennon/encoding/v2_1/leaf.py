@@ -103,7 +103,8 @@ def _check_indices(indices: np.ndarray, validity: pa.Buffer | None, count: int) 
         valid = np.unpackbits(
             np.frombuffer(validity, np.uint8), count=len(indices), bitorder="little"
         )
-        if int(indices[valid.view(np.bool_)].max(initial=0)) < count:
+        named = indices[valid.view(np.bool_)]
+        if not len(named) or int(named.max()) < count:
             return
     message = f"dictionary index {indices.max()}, where the greatest can be {count - 1}"
     raise FormatError(message)

@@ -139,12 +139,21 @@ def _field_bytes(field: pa.Array, rows: int, width: int) -> np.ndarray:
 
 
 def _dictionary(array: pa.DictionaryArray) -> DictionaryValues:
-    """Return the indices and the items of a dictionary array, whose items are not NULL."""
-    items = array.dictionary
+    """Return the indices and the items of a dictionary array, whose items are not NULL.
+
+    Where all is NULL there may be no items; the indices name one all the same, so there is one.
+    """
+    items = array.dictionary if len(array.dictionary) else _one_item(array.dictionary.type)
     indices = fixed_values(array.indices)
     inner = leaf_values(items)
     assert isinstance(inner, FixedValues | StringValues)  # schema.check refuses other items
     return DictionaryValues(indices, inner)
+
+
+def _one_item(kind: pa.DataType) -> pa.Array:
+    if _is_variable(kind):
+        return pa.array([b""], pa.binary()).cast(kind)
+    return pa.Array.from_buffers(kind, 1, [None, pa.py_buffer(bytes(-(-kind.bit_width // 8)))])
 
 
 def without_null_items(array: pa.DictionaryArray) -> pa.DictionaryArray:

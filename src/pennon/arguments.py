@@ -81,6 +81,18 @@ def check_arrow_options(options: Mapping[str, Any]) -> None:
         raise TypeError(message)
 
 
+def refuse(options: Mapping[str, Any]) -> None:
+    """Raise UnsupportedError if an option that is not supported is set."""
+    for name, value in options.items():
+        is_off = value is None or value is False
+        if not is_off and not (name in _HARMLESS and value == _HARMLESS[name]):
+            message = f"the option {name!r} is not supported yet"
+            raise UnsupportedError(message)
+
+
+_HARMLESS = {"external_blob_mode": "reference"}
+
+
 def version_number(version: int | str | None) -> int | None:
     """Return the number of a version; raises UnsupportedError for a tag."""
     if version is None or (isinstance(version, int) and not isinstance(version, bool)):

@@ -7,6 +7,7 @@ from datetime import datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from pennon.arguments import refuse
 from pennon.errors import ArgumentError
 from pennon.history import Version as Version
 from pennon.io import open_store
@@ -16,10 +17,8 @@ from pennon.operation import Transaction as Transaction
 from pennon.operation import merge_message
 from pennon.scan.session import Session as Session
 from pennon.scan.snapshot import Snapshot
-from pennon.table.commit import CommitOptions
 from pennon.table.naming import Naming
 from pennon.table.versions import version_as_of
-from pennon.writing import WriteRequest, refuse
 
 if TYPE_CHECKING:
     from pennon.lance_dataset import LanceDataset as LanceDataset
@@ -143,6 +142,9 @@ def write_dataset(
     if uri is None:
         message = "a table needs a uri"
         raise ArgumentError(message)
+    from pennon.table.commit import CommitOptions  # noqa: PLC0415 - who only reads needs no writer
+    from pennon.writing import WriteRequest  # noqa: PLC0415
+
     request = WriteRequest.of(
         data_obj,
         uri,

@@ -14,12 +14,12 @@ import pyarrow as pa
 from pennon.arguments import (
     check_arrow_options,
     check_columns,
+    refuse,
     row_ids,
     row_numbers,
     version_number,
     version_on_main,
 )
-from pennon.commits import commit_operation
 from pennon.dataset_blobs import DatasetBlobs
 from pennon.dataset_facts import DatasetFacts
 from pennon.errors import ArgumentError
@@ -40,7 +40,6 @@ from pennon.scanner_builder import ScannerBuilder as ScannerBuilder
 from pennon.schema.arrow import schema_to_arrow
 from pennon.table.transaction import parse_transaction, read_transaction
 from pennon.table.versions import list_locations, read_manifest
-from pennon.writing import refuse
 
 
 class LanceDataset(DatasetBlobs, DatasetFacts):
@@ -384,6 +383,8 @@ class LanceDataset(DatasetBlobs, DatasetFacts):
         """Commit fragments that were written before, and return the version made."""
         unsupported.pop("commit_timeout", None)
         refuse({"commit_lock": commit_lock, "detached": detached, **unsupported})
+        from pennon.commits import commit_operation  # noqa: PLC0415 - who only reads needs none
+
         uri, snapshot = commit_operation(
             base_uri,
             operation,

@@ -9,7 +9,8 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from pennon.errors import NoDataError, NotFoundError, UnsupportedError
+from pennon.arguments import refuse
+from pennon.errors import NoDataError, NotFoundError
 from pennon.io import open_store
 from pennon.io.store import Store
 from pennon.metadata import DataFile, FragmentMetadata
@@ -45,18 +46,6 @@ def as_store(
         message = f"the target must be a str, a Path or a LanceDataset, got {type(target).__name__}"
         raise TypeError(message)
     return open_store(target, storage_options), None
-
-
-def refuse(options: Mapping[str, Any]) -> None:
-    """Raise UnsupportedError if an option that is not supported is set."""
-    for name, value in options.items():
-        is_off = value is None or value is False
-        if not is_off and not (name in _HARMLESS and value == _HARMLESS[name]):
-            message = f"the option {name!r} is not supported yet"
-            raise UnsupportedError(message)
-
-
-_HARMLESS = {"external_blob_mode": "reference"}
 
 
 def file_version(name: str | None, use_legacy_format: bool | None) -> FileVersion | None:

@@ -16,11 +16,11 @@ import uuid
 from collections.abc import Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self
 
 import pyarrow as pa
 
+from pennon.io.ending import Ending
 from pennon.io.oserrors import os_errors
 from pennon.threads import pool
 from pennon.units import KIB, MIB
@@ -119,7 +119,7 @@ def discard(temporary: str) -> None:
         os.unlink(temporary)
 
 
-class DurableWriter:
+class DurableWriter(Ending):
     """An `ObjectWriter` for local files; ``path`` is what its errors call the file ``final``."""
 
     def __init__(self, final: str, path: str) -> None:
@@ -209,19 +209,3 @@ class DurableWriter:
     def _close_fd(self) -> None:
         fd, self._fd = self._fd, -1
         os.close(fd)
-
-    def __enter__(self) -> Self:
-        """Return the writer."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the writer, or abort it when an exception is on its way."""
-        if kind is None:
-            self.close()
-        else:
-            self.abort()

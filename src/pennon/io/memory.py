@@ -14,12 +14,12 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
-from types import TracebackType
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from pennon.errors import AlreadyExistsError, Breadcrumb, NotFoundError
+from pennon.io.ending import Ending
 from pennon.io.mapped import MappedReader
 from pennon.io.paths import check_path, check_prefix, safe_join
 from pennon.io.store import ObjectInfo
@@ -105,7 +105,7 @@ class MemoryStore:
         return _STORES.setdefault(self.name, {})
 
 
-class MemoryWriter:
+class MemoryWriter(Ending):
     """An `ObjectWriter` for memory."""
 
     def __init__(self, store: MemoryStore, path: str) -> None:
@@ -136,19 +136,3 @@ class MemoryWriter:
     def abort(self) -> None:
         """Forget what was written."""
         self._bytes = None
-
-    def __enter__(self) -> Self:
-        """Return the writer."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the writer, or abort it when an exception is on its way."""
-        if kind is None:
-            self.close()
-        else:
-            self.abort()

@@ -17,8 +17,7 @@ import os
 import uuid
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -30,6 +29,7 @@ from pennon.errors import (
     StoreError,
     UnsupportedError,
 )
+from pennon.io.ending import Ending
 from pennon.io.fetch import Fetcher, FetchLimits
 from pennon.io.paths import Location, check_path, check_prefix
 from pennon.io.remote_errors import Calls
@@ -265,7 +265,7 @@ class RemoteReader:
         return f"RemoteReader({self._path!r}, {self._size_bytes} bytes)"
 
 
-class RemoteWriter:
+class RemoteWriter(Ending):
     """An `ObjectWriter` that uploads parts while it is written to, four of 8 MiB at a time.
 
     An upload that was given up never becomes visible, but its parts stay with the store until the
@@ -305,19 +305,3 @@ class RemoteWriter:
             message = "the writer is closed"
             raise ValueError(message)
         return self._upload
-
-    def __enter__(self) -> Self:
-        """Return the writer."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the writer, or abort it when an exception is on its way."""
-        if kind is None:
-            self.close()
-        else:
-            self.abort()

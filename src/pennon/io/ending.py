@@ -1,0 +1,37 @@
+"""Writers of objects as context managers: whole, or not there."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from types import TracebackType
+from typing import Self
+
+
+class Ending(ABC):
+    """What is closed at the end of a block, and given up when the block raises."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def close(self) -> None:
+        """Make the object visible."""
+
+    @abstractmethod
+    def abort(self) -> None:
+        """Give the object up; it never becomes visible under its name."""
+
+    def __enter__(self) -> Self:
+        """Return the writer."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the writer, or abort it when an exception is on its way."""
+        if kind is None:
+            self.close()
+        else:
+            self.abort()

@@ -31,7 +31,7 @@ from pennon.ops.fit import fit_batch, fit_schema
 from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
 from pennon.schema.check import check_writable
 from pennon.schema.field import Schema
-from pennon.schema.version import DEFAULT_VERSION, WRITABLE, FileVersion, check_is_written
+from pennon.schema.version import DEFAULT_VERSION, V0_1, WRITABLE, FileVersion, check_is_written
 from pennon.table.commit import CommitOptions, commit
 from pennon.table.manifest import DataFileRef, Fragment, Manifest
 from pennon.table.storage_version import storage_version
@@ -170,11 +170,14 @@ def _file_version(base: Manifest | None, mode: WriteMode, asked: FileVersion | N
     rows, so where Pennon does not write the table's version it takes its own; an append does not,
     for then the table would get files of two versions unasked.
 
-    Source: measured on pylance 14.0.2, which mixes 2.0 to 2.2 in one table when it is asked to.
+    Source: ledger F-111, F-112.
     """
     current = storage_version(base) if base is not None else None
     if asked is not None:
         check_is_written(asked)
+        if mode is WriteMode.APPEND and current == V0_1:
+            message = f"files of version {asked} cannot be added to a table of version {current}"
+            raise ArgumentError(message)
         return asked
     if current in WRITABLE:
         return current

@@ -14,7 +14,7 @@ kind             bytes
 
 The name of such a file is the id's 32 binary digits in reverse, so that object stores spread them.
 
-Source: measured (pylance 14.0.2).
+Source: ledger F-113.
 """
 
 from __future__ import annotations

@@ -1,0 +1,120 @@
+"""File versions of tables: what is written when nothing, or something else, is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import lance
+import pyarrow as pa
+import pytest
+
+import pennon
+from pennon.errors import ArgumentError, UnsupportedError
+from pennon.table.manifest import Manifest
+
+STRUCT = pa.struct([("x", pa.int64()), ("y", pa.list_(pa.string()))])
+FIELDS = [
+    pa.field("a", pa.int64()),
+    pa.field("s", STRUCT),
+    pa.field("l", pa.list_(STRUCT)),
+    pa.field("v", pa.list_(pa.float32(), 2)),
+    pa.field("p", pa.struct([("q", pa.int8())]), metadata={"packed": "true"}),
+    pa.field("b", pa.large_binary(), metadata={"lance-encoding:blob": "true"}),
+    pa.field("e", pa.struct([])),
+]
+ROW = {"x": 1, "y": ["a", None]}
+TABLE = pa.Table.from_pylist(
+    [{"a": 1, "s": ROW, "l": [ROW], "v": [1, 2], "p": {"q": 1}, "b": b"blob", "e": {}}],
+    pa.schema(FIELDS),
+)
+PLAIN = pa.table({"a": [1, 2, 3], "t": ["x", None, "z"]})
+
+
+def _manifest(uri: str) -> Manifest:
+    return pennon.dataset(uri).snapshot.manifest
+
+
+@pytest.mark.parametrize("version", ["2.0", "2.1"])
+def test_manifests_say_what_the_oracles_do(version: str, tmp_path: Path) -> None:
+    seen = []
+    for module in (lance, pennon):
+        uri = str(tmp_path / module.__name__)
+        module.write_dataset(TABLE, uri, data_storage_version=version)
+        module.write_dataset(TABLE, uri, mode="append")
+        manifest = _manifest(uri)
+        files = [file for fragment in manifest.fragments for file in fragment.files]
+        entries = [(f.field_ids, f.column_indices, f.major, f.minor) for f in files]
+        flags = (manifest.reader_flags, manifest.writer_flags)
+        seen.append((entries, manifest.data_format, flags, manifest.max_fragment_id))
+        json = [fragment.metadata.to_json() for fragment in lance.dataset(uri).get_fragments()]
+        assert [len(fragment["files"]) for fragment in json] == [1, 1]
+    assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize("second", ["2.0", "2.1", "2.2"])
+@pytest.mark.parametrize("first", ["2.0", "2.1", "2.2"])
+def test_tables_of_two_versions(first: Any, second: Any, tmp_path: Path) -> None:
+    """The oracle mixes versions when it is asked to, and marks the table; so do we."""
+    seen = []
+    for module in (lance, pennon):
+        if module is pennon and second == "2.2":
+            continue
+        uri = str(tmp_path / module.__name__)
+        lance.write_dataset(PLAIN, uri, data_storage_version=first)
+        module.write_dataset(PLAIN, uri, mode="append", data_storage_version=second)
+        manifest = _manifest(uri)
+        flags = (manifest.reader_flags, manifest.writer_flags)
+        assert flags == ((0, 0) if first == second else (256, 256))
+        seen.append((str(manifest.data_format), flags, pennon.dataset(uri).data_storage_version))
+        lance.dataset(uri).delete("a = 2")
+        theirs, ours = lance.dataset(uri), pennon.dataset(uri)
+        assert ours.to_table().equals(theirs.to_table())
+        assert ours.take([3, 0]).equals(theirs.take([3, 0]))
+        if first != "2.2":
+            pennon.write_dataset(PLAIN, uri, mode="append")
+            assert lance.dataset(uri).to_table().equals(pennon.dataset(uri).to_table())
+            assert pennon.dataset(uri).data_storage_version == first
+    assert len(set(seen)) == 1
+
+
+@pytest.mark.parametrize("version", ["2.2", "2.3"])
+def test_nothing_older_is_added_unasked(version: Any, tmp_path: Path) -> None:
+    uri = str(tmp_path / "t")
+    lance.write_dataset(PLAIN, uri, data_storage_version=version)
+    message = rf"version {version}, and Pennon writes none newer than 2\.1; .*'2\.1'"
+    for write in (pennon.write_dataset, pennon.fragment.write_fragments):
+        with pytest.raises(UnsupportedError, match=message):
+            write(PLAIN, uri, mode="append")
+    with pytest.raises(UnsupportedError, match=message):
+        pennon.LanceFragment.create(uri, PLAIN)
+    with pytest.raises(UnsupportedError, match=message):
+        pennon.dataset(uri).insert(PLAIN)
+    assert lance.dataset(uri).version == 1
+    assert len(list((tmp_path / "t" / "data").iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("version", "then"),
+    [("0.1", "2.1"), ("2.0", "2.0"), ("2.1", "2.1"), ("2.2", "2.1"), ("2.3", "2.1")],
+)
+def test_overwritten_tables(version: Any, then: str, tmp_path: Path) -> None:
+    uri = str(tmp_path / "t")
+    lance.write_dataset(PLAIN, uri, data_storage_version=version)
+    written = pennon.write_dataset(PLAIN, uri, mode="overwrite")
+    assert written.data_storage_version == lance.dataset(uri).data_storage_version == then
+    assert lance.dataset(uri).to_table().equals(PLAIN)
+    assert _manifest(uri).reader_flags == 0
+
+
+def test_0_1_is_not_mixed(tmp_path: Path) -> None:
+    uri = str(tmp_path / "t")
+    lance.write_dataset(PLAIN, uri, data_storage_version="0.1")
+    for options in ({}, {"data_storage_version": "2.1"}):
+        for module in (lance, pennon) if options else (pennon,):
+            with pytest.raises((OSError, ValueError, NotImplementedError)):
+                module.write_dataset(PLAIN, uri, mode="append", **options)
+    assert lance.dataset(uri).version == 1
+    with pytest.raises(ArgumentError, match=r"2\.1 cannot be added to a table of version 0\.1"):
+        pennon.write_dataset(PLAIN, uri, mode="append", data_storage_version="2.1")
+    assert len(list((tmp_path / "t" / "data").iterdir())) == 1

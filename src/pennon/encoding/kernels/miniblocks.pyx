@@ -1,23 +1,12 @@
 # cython: language_level=3
 """The chunks of mini-block pages: where their buffers lie.  See miniblocks.pyi."""
 
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
-from libc.string cimport memcpy
+from libc.stdint cimport int64_t, uint8_t
 
 import numpy as np
 
+from pennon.encoding.kernels.numbers cimport number_at
 from pennon.errors import FormatError
-
-
-cdef inline int64_t _number(const uint8_t* at, int width) noexcept nogil:
-    """Return a little-endian number of 2 or 4 bytes."""
-    cdef uint16_t narrow
-    cdef uint32_t wide
-    if width == 2:
-        memcpy(&narrow, at, 2)
-        return narrow
-    memcpy(&wide, at, 4)
-    return wide
 
 
 cdef inline int64_t _aligned(int64_t offset) noexcept nogil:
@@ -37,15 +26,15 @@ cdef Py_ssize_t _split(
         if header > chunk_sizes[chunk]:
             return chunk
         at = positions[chunk]
-        levels[chunk] = _number(data + at, 2)
+        levels[chunk] = <int64_t>number_at(data + at, 2)
         at += 2
         offset = _aligned(header)
         for buffer in range(level_buffers + value_buffers):
             if buffer < level_buffers:
-                size = _number(data + at, 2)
+                size = <int64_t>number_at(data + at, 2)
                 at += 2
             else:
-                size = _number(data + at, size_width)
+                size = <int64_t>number_at(data + at, size_width)
                 at += size_width
             if offset > chunk_sizes[chunk] or size > chunk_sizes[chunk] - offset:
                 return chunk

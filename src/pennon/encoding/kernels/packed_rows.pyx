@@ -1,31 +1,16 @@
 # cython: language_level=3
 """Rows of fields of any width, taken apart.  See packed_rows.pyi."""
 
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
 import numpy as np
 
+from pennon.encoding.kernels.numbers cimport number_at
 from pennon.errors import FormatError
 
 cdef enum:
     MOST_ZEROS = 1 << 28
-
-
-cdef inline uint64_t _size(const uint8_t* at, int64_t width) noexcept nogil:
-    cdef uint16_t two
-    cdef uint32_t four
-    cdef uint64_t eight
-    if width == 1:
-        return at[0]
-    if width == 2:
-        memcpy(&two, at, 2)
-        return two
-    if width == 4:
-        memcpy(&four, at, 4)
-        return four
-    memcpy(&eight, at, 8)
-    return eight
 
 
 cdef Py_ssize_t _measure(
@@ -48,7 +33,7 @@ cdef Py_ssize_t _measure(
             if width < 0:
                 if -width > end - at:
                     return row
-                size = _size(data + at, -width)
+                size = number_at(data + at, -width)
                 at -= width
             else:
                 size = width

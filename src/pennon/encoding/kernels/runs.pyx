@@ -4,6 +4,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from pennon.encoding.kernels.numbers cimport number_at
 from pennon.errors import FormatError
 
 ctypedef fused Word:
@@ -11,18 +12,6 @@ ctypedef fused Word:
     uint16_t
     uint32_t
     uint64_t
-
-
-cdef int64_t _length(const uint8_t* at, int width) noexcept nogil:
-    cdef uint16_t narrow
-    cdef uint32_t wide
-    if width == 1:
-        return at[0]
-    if width == 2:
-        memcpy(&narrow, at, 2)
-        return narrow
-    memcpy(&wide, at, 4)
-    return wide
 
 
 cdef bint _expand(
@@ -33,7 +22,7 @@ cdef bint _expand(
     cdef int64_t run, size, i
     cdef Word value
     for run in range(runs):
-        size = _length(lengths + run * width, width)
+        size = <int64_t>number_at(lengths + run * width, width)
         if size > count:
             size = count
         memcpy(&value, values + run * sizeof(Word), sizeof(Word))

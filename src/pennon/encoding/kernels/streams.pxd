@@ -4,8 +4,10 @@
 All of it is inline: a kernel that picks a few values out of many chunks lives by it.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint64_t
 from libc.string cimport memcpy, memset
+
+from pennon.encoding.kernels.numbers cimport number_at
 
 cdef enum:
     # Kinds of encodings; pennon.encoding.v2_1.recipe has the same.
@@ -38,19 +40,7 @@ cdef inline int _order(int group) noexcept nogil:
 
 
 cdef inline uint64_t load(const uint8_t* at, int bits) noexcept nogil:
-    cdef uint16_t two
-    cdef uint32_t four
-    cdef uint64_t eight
-    if bits == 64:
-        memcpy(&eight, at, 8)
-        return eight
-    if bits == 32:
-        memcpy(&four, at, 4)
-        return four
-    if bits == 16:
-        memcpy(&two, at, 2)
-        return two
-    return at[0]
+    return number_at(at, bits // 8)
 
 
 cdef inline uint64_t _unpacked(const uint8_t* words, int bits, int width, int index) noexcept nogil:

@@ -1,31 +1,14 @@
 # cython: language_level=3
 """Full-zip pages: control words, sizes and values, taken apart.  See zipped.pyi."""
 
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint64_t
 from libc.string cimport memcpy
 
 import numpy as np
 
+from pennon.encoding.kernels.numbers cimport number_at
 from pennon.errors import FormatError
 from pennon.room import room
-
-
-cdef inline uint64_t _number(const uint8_t* at, int width) noexcept nogil:
-    cdef uint16_t two
-    cdef uint32_t four
-    cdef uint64_t eight
-    if width == 0:
-        return 0
-    if width == 1:
-        return at[0]
-    if width == 2:
-        memcpy(&two, at, 2)
-        return two
-    if width == 4:
-        memcpy(&four, at, 4)
-        return four
-    memcpy(&eight, at, 8)
-    return eight
 
 
 cdef bint _measure(
@@ -38,7 +21,7 @@ cdef bint _measure(
     while at < end:
         if word_width > end - at:
             return False
-        level = _number(data + at, word_width) & mask
+        level = number_at(data + at, word_width) & mask
         at += word_width
         found[0] += 1
         if level > visible_to:
@@ -51,7 +34,7 @@ cdef bint _measure(
         else:
             if size_width > end - at:
                 return False
-            size = _number(data + at, size_width)
+            size = number_at(data + at, size_width)
             at += size_width
         room = end - at
         if size > <uint64_t>room:
@@ -112,7 +95,7 @@ cdef void _copy(
     cdef int64_t at = 0, entry = 0, slot = 0, filled = 0
     cdef uint64_t word, size
     while at < end:
-        word = _number(source + at, word_width)
+        word = number_at(source + at, word_width)
         at += word_width
         reps[entry] = <uint16_t>(word >> bits_def)
         defs[entry] = <uint16_t>(word & mask)
@@ -123,7 +106,7 @@ cdef void _copy(
         if size_width:
             size = 0
             if not word & mask:
-                size = _number(source + at, size_width)
+                size = number_at(source + at, size_width)
                 at += size_width
         if size:
             memcpy(out + filled, source + at, size)
@@ -160,7 +143,7 @@ def unzip_sized(const uint8_t[::1] data, int size_width, int64_t entries):
             if size_width > end - at:
                 fine = False
                 break
-            size = _number(source + at, size_width)
+            size = number_at(source + at, size_width)
             at += size_width
             if size > <uint64_t>(end - at) or size > <uint64_t>(space - filled):
                 fine = False

@@ -26,6 +26,7 @@ def lists_of(
     highest: int,
     wide: bool,
     is_outermost: bool = False,
+    has_nulls: bool = True,
 ) -> tuple[npt.NDArray[np.int32 | np.int64], Bytes | None, LevelArray, LevelArray | None]:
     """Return offsets and validity of a layer of lists, and the levels of the layers around it.
 
@@ -37,7 +38,7 @@ def lists_of(
     - else is NULL.
 
     Offsets are int64 if ``wide``, else int32.  If the layer ``is_outermost``, the levels of those
-    around it are none.  Raises FormatError if the levels begin within a list.
+    around it are none; if it has no NULLs (``has_nulls``), nor has it a validity.  Raises FormatError if the levels begin within a list.
     """
 
 def every_nth(

@@ -107,6 +107,15 @@ cdef int64_t _mixed_lists(
     cdef int64_t lists = 0, items = 0
     cdef int level
     cdef bint begins
+    if held == NULL:
+        for i in range(count):
+            level = definition[i]
+            begins = rep[i] != 0
+            offsets[lists] = <Offset>items
+            lists += begins & (level <= highest)
+            items += (not begins) | (level <= valid_to)
+        offsets[lists] = <Offset>items
+        return lists
     for i in range(count):
         level = definition[i]
         begins = rep[i] != 0
@@ -134,7 +143,7 @@ cdef int64_t _outer_levels(
 
 def lists_of(
     const uint16_t[::1] rep, definition, int valid_to, int empty_level, int highest, bint wide,
-    bint is_outermost=False,
+    bint is_outermost=False, bint has_nulls=True,
 ):
     """See levels.pyi."""
     cdef Py_ssize_t count = rep.shape[0]
@@ -169,23 +178,24 @@ def lists_of(
     levels = definition
     if levels.shape[0] != count:
         raise FormatError(f"{count} repetition levels, but {levels.shape[0]} definition levels")
-    held = room(count, np.uint8)
+    held = room(count if has_nulls else 1, np.uint8)
     outer_def = np.empty(0, np.uint16) if is_outermost else room(count, np.uint16)
     flags = held
     defs = outer_def
+    cdef uint8_t* known = &flags[0] if has_nulls else NULL
     with nogil:
         if wide:
             lists = _mixed_lists[int64_t](
-                &rep[0], &levels[0], count, valid_to, empty_level, highest, &broad[0], &flags[0]
+                &rep[0], &levels[0], count, valid_to, empty_level, highest, &broad[0], known
             )
         else:
             lists = _mixed_lists[int32_t](
-                &rep[0], &levels[0], count, valid_to, empty_level, highest, &narrow[0], &flags[0]
+                &rep[0], &levels[0], count, valid_to, empty_level, highest, &narrow[0], known
             )
         if not is_outermost:
             kept = _outer_levels(&rep[0], &levels[0], count, outer, &defs[0])
-    validity = room((lists + 7) // 8, np.uint8)
-    if lists:
+    validity = room((lists + 7) // 8 if has_nulls else 0, np.uint8)
+    if lists and has_nulls:
         bits = validity
         with nogil:
             nulls = _pack_bytes(&flags[0], lists, &bits[0])

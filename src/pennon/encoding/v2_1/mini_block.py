@@ -188,6 +188,7 @@ class _Stored:
 
 def _places(touched: _Touched, rows: Rows, stored: _Stored) -> tuple[Rows, Rows]:
     """Return which of the levels belong to ``rows``, and which of the values."""
+    values = _all_values(touched, rows)
     if stored.rep is None:
         if max_repetition(touched.layout.layers):
             message = "a page of lists without repetition levels"
@@ -195,9 +196,22 @@ def _places(touched: _Touched, rows: Rows, stored: _Stored) -> tuple[Rows, Rows]
         if stored.definition is not None and (stored.counts != touched.counts).any():
             message = "chunks that have not one level for each value"
             raise FormatError(message)
-        items = _flat_items(touched, rows)
+        items = _flat_items(touched, rows) if values is None else values
         return items, items
+    if values is not None:
+        # Whether levels, rows and values go together shows when they are nested.
+        return Rows.between(0, len(stored.rep)), values
     return _row_places(touched, rows, stored.rep, stored)
+
+
+def _all_values(touched: _Touched, rows: Rows) -> Rows | None:
+    """Return all values if ``rows`` are the whole page, else None."""
+    index = touched.index
+    if not rows.is_contiguous or rows.count != index.first_rows[-1]:
+        return None
+    if len(touched.chunks) != len(index.counts):
+        return None
+    return Rows.between(0, int(index.first_values[-1]))
 
 
 def _flat_items(touched: _Touched, rows: Rows) -> Rows:

@@ -99,6 +99,7 @@ class Unraveler:
                 self._valid_to + self._structs_around(),
                 wide,
                 is_outermost=self._depth == len(self._layers),
+                has_nulls=layer.has_nulls,
             )
         except OverflowError as error:
             message = "more items than offsets of 32 bits can count; read fewer rows at once"

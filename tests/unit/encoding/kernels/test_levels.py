@@ -114,6 +114,17 @@ def test_lists_of_random_levels(seed: int) -> None:
                 is_outermost,
             )
             assert offsets.tolist() == wanted[0]
+            without = lists_of(
+                levels(*rep),
+                levels(*definition),
+                valid_to,
+                empty_level,
+                highest,
+                wide,
+                is_outermost,
+                has_nulls=False,
+            )
+            assert (without[0].tolist(), without[1]) == (wanted[0], None)
             if all(wanted[1]):
                 assert validity is None
             else:

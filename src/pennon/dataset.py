@@ -131,7 +131,8 @@ def write_dataset(
     ``data_obj``: anything of `pennon.ops.source.as_reader`.  ``mode``: ``create`` (there must be no
     table), ``append`` (also makes a table), ``overwrite`` (old versions stay).  A data file ends at
     ``max_rows_per_file`` rows or about ``max_bytes_per_file`` bytes.  ``data_storage_version``:
-    ``2.0``.  ``schema`` is used where the data has none.
+    ``2.0`` or ``2.1``; where it is not given, the table's version, and 2.1 for a new table.
+    ``schema`` is used where the data has none.
 
     Raises AlreadyExistsError, SchemaMismatchError, UnsupportedError for types or file versions that
     cannot be written, and `CommitError` if another writer was faster and cannot be reconciled.

@@ -8,9 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import lance
-import lance.fragment
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -259,6 +260,16 @@ def test_blobs_of_a_file_of_their_own(tmp_path: Path) -> None:
     theirs, ours = lance.dataset(uri), pennon.dataset(uri)
     assert _read(ours.take_blobs("b", indices=range(9))) == [*VALUES, None, None]
     assert ours.to_table() == theirs.to_table()
+
+
+def test_duckdb_and_polars_take_bytes(uri: str) -> None:
+    """The schema of a dataset says bytes, so scans that others make must give bytes."""
+    blobs = pennon.dataset(uri, default_scan_options={"blob_handling": "all_binary"})
+    assert duckdb.sql("select b from blobs where i = 0 or i = 2 order by i").fetchall() == [
+        (b"hello",),
+        (b"",),
+    ]
+    assert pl.scan_pyarrow_dataset(blobs).collect()["b"].to_list() == VALUES
 
 
 # --- version 2 ------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from pennon.encoding.selection import keep_rows
 from pennon.expr.evaluate import evaluate
 from pennon.expr.tree import Expression, names_of
 from pennon.scan.filter import Predicate
@@ -56,7 +57,7 @@ class Computation:
             inputs = batch.select(needed).rename_columns([name[1:] for name in needed])
             if self.predicate is not None:
                 mask = self.predicate.test(inputs)
-                inputs, batch = inputs.filter(mask), batch.filter(mask)  # noqa: PLW2901
+                inputs, batch = keep_rows(inputs, mask), keep_rows(batch, mask)  # noqa: PLW2901
             if batch.num_rows:
                 yield self._assemble(batch, inputs, schema)
 

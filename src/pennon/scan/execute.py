@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pennon.encoding.selection import keep
 from pennon.scan.arrays import bool_array
 from pennon.scan.batches import cut_batches, empty_batch
 from pennon.scan.columns import Place, show_columns
@@ -194,7 +195,7 @@ def _read_unit(scan: Scan, unit: Unit, fields: Sequence[Field]) -> list[Chunks]:
 def _drop_dead(chunks: Chunks, alive: pa.Array[Any]) -> Chunks:
     kept, first = [], 0
     for chunk in chunks:
-        kept.append(chunk.filter(alive.slice(first, len(chunk))))
+        kept.append(keep(chunk, alive.slice(first, len(chunk))))
         first += len(chunk)
     return kept
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.encoding.rows import Rows
+from pennon.encoding.selection import take
 from pennon.errors import OutOfRangeError
 from pennon.ranges import Int64Array
 from pennon.scan.arrays import int64_array
@@ -174,7 +175,7 @@ def _gather(
     for number, field in enumerate(schema):
         chunks = [chunk for piece in pieces for chunk in piece[number]]
         whole = one_array(chunks) if chunks else pa.nulls(0, field.type)
-        arrays.append(whole if indices is None else whole.take(indices))
+        arrays.append(whole if indices is None else take(whole, indices))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 

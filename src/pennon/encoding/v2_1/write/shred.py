@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.encoding.kernels.shred import add_items, add_lists
+from pennon.encoding.selection import keep
 from pennon.encoding.v2_0.binary import arrow_offsets
 from pennon.encoding.v2_0.encoded import as_bytes
 from pennon.encoding.v2_1.layouts import Layer, Layers, max_visible
@@ -214,15 +215,4 @@ def _without_hidden(
     shown = before[before & _CLOSED == 0] == 0
     shown &= array.is_valid().to_numpy(zero_copy_only=False)
     kept = np.repeat(shown, np.diff(offsets))
-    if not _has_fixed_size_lists(items.type):
-        return items.filter(pa.array(kept))
-    # Arrow filters lists of lists of fixed size wrongly, or crashes (pyarrow 26).
-    borders = np.flatnonzero(np.diff(kept, prepend=False, append=False)).reshape(-1, 2)
-    parts = [items.slice(start, end - start) for start, end in borders.tolist()]
-    return pa.concat_arrays(parts) if parts else items.slice(0, 0)
-
-
-def _has_fixed_size_lists(kind: pa.DataType) -> bool:
-    if pa.types.is_fixed_size_list(kind):
-        return True
-    return any(_has_fixed_size_lists(kind.field(number).type) for number in range(kind.num_fields))
+    return keep(items, pa.array(kept))

@@ -17,6 +17,8 @@ DICTIONARY_BITS: Final = 128
 """The only fixed width that readers of 2.1 take in a dictionary that the type does not ask for."""
 
 _SAMPLE_VALUES: Final = 16 * 1024
+_SAMPLE_BYTES: Final = 1024 * 1024
+_FEWEST_SAMPLES: Final = 1024
 _DOUBT: Final = 1.25
 """How far an estimate may be beyond a limit, and still be worth a closer look."""
 
@@ -66,7 +68,9 @@ def _promises(array: pa.Array, width: int, limit: float, most_items: int) -> boo
     How many items there are in all is estimated by Chao's rule from those that the sample has once
     (f1) and twice (f2): those that it has, and f1 * f1 / 2 f2 more.
     """
-    step = max(2, len(array) // _SAMPLE_VALUES * 2)
+    each = _item_bytes(array, width) // len(array) + 1
+    size = min(_SAMPLE_VALUES, max(_FEWEST_SAMPLES, _SAMPLE_BYTES // each))
+    step = max(2, len(array) // size * 2)
     places = np.arange(0, len(array) - 1, step)
     sample = array.take(pa.array(np.stack([places, places + 1], axis=1).reshape(-1)))
     found = sample.value_counts()

@@ -62,15 +62,20 @@ class BlobKind(IntEnum):
 
 
 class BlobSource:
-    """A file that has blobs in it, opened when the first of them is read; it pickles."""
+    """A file that has blobs in it, opened when the first of them is read; it pickles.
+
+    ``opened`` is the file, where this process has it open already.
+    """
 
     __slots__ = ("_opened", "_path", "_size_bytes", "_store")
 
-    def __init__(self, store: Store, path: str, size_bytes: int | None) -> None:
+    def __init__(
+        self, store: Store, path: str, size_bytes: int | None, opened: ObjectReader | None = None
+    ) -> None:
         self._store = store
         self._path = path
         self._size_bytes = size_bytes
-        self._opened: tuple[int, ObjectReader] | None = None
+        self._opened = None if opened is None else (os.getpid(), opened)
 
     def __reduce__(self) -> tuple[type[BlobSource], tuple[Store, str, int | None]]:
         """Pickle without what is open."""
@@ -227,7 +232,7 @@ class _Locator:
         if kind in {BlobKind.PACKED, BlobKind.DEDICATED}:
             path = sidecar_path(self._ref(fragment_id), description["blob_id"])
             start = position if kind == BlobKind.PACKED else 0
-            return BlobRange(self._source(path, None), start, size_bytes)
+            return BlobRange(self._source(path), start, size_bytes)
         where = Breadcrumb(self._ref(fragment_id).store_path, self.column.name)
         if kind == BlobKind.EXTERNAL:
             message = (
@@ -240,13 +245,17 @@ class _Locator:
 
     def _inline(self, fragment_id: int, position: int, size_bytes: int) -> BlobRange:
         ref = self._ref(fragment_id)
-        source = self._source(ref.store_path, ref.size_bytes or None)
+        source = self._source(ref.store_path, ref)
         return BlobRange(source, position if size_bytes else 0, size_bytes)
 
-    def _source(self, path: str, size_bytes: int | None) -> BlobSource:
+    def _source(self, path: str, ref: DataFileRef | None = None) -> BlobSource:
+        """Return a file of blobs; ``ref`` is given for a data file, which the session has open."""
         source = self.sources.get(path)
         if source is None:
-            source = self.sources[path] = BlobSource(self.snapshot.store, path, size_bytes)
+            store = self.snapshot.store
+            opened = None if ref is None else self.snapshot.open_file(ref).source
+            size_bytes = None if ref is None else ref.size_bytes or None
+            source = self.sources[path] = BlobSource(store, path, size_bytes, opened)
         return source
 
     def _ref(self, fragment_id: int) -> DataFileRef:

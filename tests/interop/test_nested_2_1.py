@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from tests.interop.known_failures import REFUSED_TO_WRITE
@@ -68,6 +69,18 @@ def test_what_the_oracle_writes_we_read(
                 raise
             continue
         found += differences(case, reads_of(case), as_lance_reads(case.table), newest, uri)
+    assert not found, "\n".join(found)
+
+
+@blocks(BLOCK)
+def test_rows_that_the_oracle_deletes_are_gone(newest: Oracle, seeds: range, folder: Path) -> None:
+    found = []
+    for case, uri in _cases(seeds, "2.1", folder):
+        numbers = pa.array(range(case.table.num_rows))
+        write_theirs(newest, replace(case, table=case.table.append_column("number", numbers)), uri)
+        newest.call("delete", uri=str(uri), predicate="number % 7 < 3")
+        scans = [read for read in reads_of(case) if read.op == "scan"]
+        found += differences(case, scans, None, newest, uri)
     assert not found, "\n".join(found)
 
 

@@ -25,11 +25,11 @@ from pennon.encoding.v2_1.pages import read_page
 from pennon.encoding.v2_1.search_cache import Slot
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
 from pennon.file.node import Node, encoding_bytes, page_buffers, pages_of
-from pennon.file.v2_1.nest import merge, nest, show
+from pennon.file.v2_1.nest import merge, nest, path_types, show
 from pennon.file.v2_1.tree import Path, Tree, column_index, column_rows, described
 from pennon.file.wire import Column, Page, parse_page_layout
 from pennon.ranges import Extent, Gather
-from pennon.schema.arrow import field_to_arrow, storage_field
+from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Field
 from pennon.units import FieldId
 
@@ -74,7 +74,7 @@ class FieldReader:
         paths = list(tree.paths())
         columns = yield from file.read_columns([column_index(path, column_of) for path in paths])
         pairs = zip(paths, columns, strict=True)
-        leaves = tuple(_Leaf.of(file, column_of, path, column) for path, column in pairs)
+        leaves = tuple(_Leaf.of(file, column_of, tree, path, column) for path, column in pairs)
         return _Plan(tree, leaves, field_to_arrow(field).type)
 
 
@@ -100,7 +100,7 @@ class _Leaf:
     path: Path
     column: Column
     node: Node
-    stored: pa.DataType
+    types: tuple[pa.DataType, ...]
     factor: int
     """How many rows of the column a row of the file is."""
     opened: dict[int, _OpenPage] = field(default_factory=dict)
@@ -108,13 +108,18 @@ class _Leaf:
 
     @classmethod
     def of(
-        cls, file: DataFile, column_of: Mapping[FieldId, int], path: Path, column: Column
+        cls,
+        file: DataFile,
+        column_of: Mapping[FieldId, int],
+        tree: Tree,
+        path: Path,
+        column: Column,
     ) -> _Leaf:
         """Return the leaf at the end of ``path``."""
         factor = column_rows(path)
         name = ".".join(field.name for field in path)
         node = Node(file, column_of, name, file.num_rows * factor)
-        return cls(file, path, column, node, storage_field(path[-1]).type, factor)
+        return cls(file, path, column, node, path_types(path, tree), factor)
 
 
 def _read_leaf(leaf: _Leaf, rows: Rows) -> Steps[list[pa.Array]]:
@@ -142,7 +147,7 @@ def _read_nested(leaf: _Leaf, number: int, rows: Rows) -> Steps[pa.Array]:
 
 def _nested(leaf: _Leaf, values: PageValues, number: int, rows: int) -> pa.Array:
     try:
-        return nest(values, leaf.path, leaf.stored, rows // leaf.factor)
+        return nest(values, leaf.path, leaf.types, rows // leaf.factor)
     except LanceError as error:
         place = leaf.node.place(leaf.column.pages[number], number)
         raise error.located(place) from error.__cause__

@@ -19,24 +19,57 @@ from pennon.encoding.v2_1.page import Levels, PageValues
 from pennon.encoding.v2_1.unravel import Unraveler
 from pennon.errors import FormatError
 from pennon.file.v2_1.tree import FIXED_SIZE_LIST, LISTS, Path, Tree, dimension, is_bare
+from pennon.schema.arrow import storage_field
 from pennon.schema.field import Field
 
 _PLAIN = (Layer.ALL_VALID_ITEM,)
 
 
-def nest(page: PageValues, path: Path, stored: pa.DataType, rows: int) -> pa.Array:
+def path_types(path: Path, tree: Tree) -> tuple[pa.DataType, ...]:
+    """Return the type of the array around each field of ``path``, of which the tree is the top.
+
+    That is the type of the field itself where the tree has no other leaf, else one with nothing but
+    the way down to this leaf.
+    """
+    if tree.leaves == 1:
+        types = [tree.stored]
+        while tree.children:
+            (tree,) = tree.children
+            types.append(tree.stored)
+        return tuple(types)
+    types = [storage_field(path[-1]).type]
+    for field in reversed(path[:-1]):
+        types.insert(0, _around_type(field, types[0]))
+    return tuple(types)
+
+
+def _around_type(field: Field, items: pa.DataType) -> pa.DataType:
+    kind = field.logical_type
+    if kind in LISTS:
+        item = pa.field("item", items)
+        return pa.large_list(item) if kind.startswith("large") else pa.list_(item)
+    if kind.startswith(FIXED_SIZE_LIST):
+        return pa.list_(pa.field("item", items), dimension(field))
+    if kind != "struct":
+        message = f"a field of type {kind!r} with fields below it"
+        raise FormatError(message)
+    return pa.struct([pa.field(field.name, items)])
+
+
+def nest(page: PageValues, path: Path, types: tuple[pa.DataType, ...], rows: int) -> pa.Array:
     """Return ``rows`` rows of the field at the top of ``path``, with the leaf at its end only.
 
-    ``stored`` is the leaf's type without extension types.  Raises FormatError if the page's layers are not those of the path.
+    ``types`` are those of `path_types`.  Raises FormatError if the page's layers are not those of the
+    path.
     """
     levels, is_plain = page.levels, page.levels.layers == _PLAIN and len(path) == 1
     if is_plain and levels.rep is levels.definition is None and page.values.rows == rows:
-        return leaf_array(page, None, stored)
+        return leaf_array(page, None, types[0])
     unraveler = Unraveler(_full_levels(page.levels, path))
     validity = unraveler.validity(page.values.rows)
-    array = leaf_array(page, validity, stored)
-    for field in reversed(path[:-1]):
-        array = _around(unraveler, field, array)
+    array = leaf_array(page, validity, types[-1])
+    for number in range(len(path) - 2, -1, -1):
+        array = _around(unraveler, path[number], types[number], array)
     unraveler.check_done()
     if len(array) != rows:
         message = f"a page with {len(array)} rows where {rows} were expected"
@@ -55,28 +88,21 @@ def _full_levels(levels: Levels, path: Path) -> Levels:
     return Levels(None, levels.definition, (Layer.ALL_VALID_ITEM,) * len(path))
 
 
-def _around(unraveler: Unraveler, field: Field, items: pa.Array) -> pa.Array:
+def _around(
+    unraveler: Unraveler, field: Field, data_type: pa.DataType, items: pa.Array
+) -> pa.Array:
     """Return the layer of ``field``, whose only part is ``items``."""
     kind = field.logical_type
     if kind in LISTS:
-        is_large = kind.startswith("large")
-        offsets, validity = unraveler.offsets(len(items), wide=is_large)
-        item = pa.field("item", items.type)
-        list_type = pa.large_list(item) if is_large else pa.list_(item)
+        offsets, validity = unraveler.offsets(len(items), wide=kind.startswith("large"))
         buffers = [validity, pa.py_buffer(offsets)]
-        return pa.Array.from_buffers(list_type, len(offsets) - 1, buffers, children=[items])
+        return pa.Array.from_buffers(data_type, len(offsets) - 1, buffers, children=[items])
+    rows = len(items)
     if kind.startswith(FIXED_SIZE_LIST):
         size = dimension(field)
         unraveler.every_nth(size)
-        list_type = pa.list_(pa.field("item", items.type), size)
-        rows = len(items) // size
-        return pa.Array.from_buffers(list_type, rows, [unraveler.validity(rows)], children=[items])
-    if kind != "struct":
-        message = f"a field of type {kind!r} with fields below it"
-        raise FormatError(message)
-    struct_type = pa.struct([pa.field(field.name, items.type)])
-    validity = unraveler.validity(len(items))
-    return pa.Array.from_buffers(struct_type, len(items), [validity], children=[items])
+        rows //= size
+    return pa.Array.from_buffers(data_type, rows, [unraveler.validity(rows)], children=[items])
 
 
 # --- several leaves -------------------------------------------------------------------------------
@@ -87,7 +113,7 @@ def merge(tree: Tree, leaves: Sequence[Sequence[pa.Array]]) -> list[pa.Array]:
 
     Where the leaves have the same chunks, nothing is copied; else they become one.
     """
-    if len(leaves) == 1 and not tree.children:
+    if tree.leaves == 1:
         return list(leaves[0])
     lengths = {tuple(len(chunk) for chunk in chunks) for chunks in leaves}
     if len(lengths) == 1:

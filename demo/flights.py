@@ -177,9 +177,9 @@ def describe(account: Account, folder: Path, files: dict[str, Path]) -> None:
         table = pennon.dataset(str(folder / f"{name}.lance"))
         size = sum(f.stat().st_size for f in (folder / f"{name}.lance" / "data").iterdir())
         figures = (f"{table.count_rows():,}", len(table.schema), len(table.get_fragments()))
-        sizes = (f"{size / 2**20:.2f}", f"{files[name].stat().st_size / 2**20:.2f}")
+        sizes = (f"{size / 1024:,.0f}", f"{files[name].stat().st_size / 1024:,.0f}")
         rows.append((name, *figures, table.data_storage_version, *sizes))
-    heads = ["table", "rows", "columns", "fragments", "files of version", "MiB", "MiB as CSV"]
+    heads = ["table", "rows", "columns", "fragments", "file version", "KiB", "KiB as CSV"]
     account.show(pd.DataFrame(rows, columns=heads))
     account.console.print(
         "  [dim]December is in the CSV file of the flights, not yet in the table.[/]"

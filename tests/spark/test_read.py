@@ -53,6 +53,7 @@ def _score(number: int) -> float | None:
 def stored(tmp_path_factory: pytest.TempPathFactory) -> str:
     uri = str(tmp_path_factory.mktemp("read") / "t.lance")
     pennon.write_dataset(table(), uri, max_rows_per_file=10_000)
+    assert pennon.dataset(uri).data_storage_version == "2.1"
     return uri
 
 

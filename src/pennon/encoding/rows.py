@@ -103,13 +103,15 @@ class Rows:
             return
         firsts = self.ends.searchsorted(borders[low:high], side="right").tolist()
         lasts = self.starts.searchsorted(borders[low + 1 : high + 1], side="left").tolist()
+        filled = [0, *np.cumsum(self.ends - self.starts).tolist()]
         for number, first, last in zip(range(low, high), firsts, lasts, strict=True):
             if first >= last:
                 continue
             begin, end = int(borders[number]), int(borders[number + 1])
             starts, ends = self.starts[first:last] - begin, self.ends[first:last] - begin
-            starts[0] = max(starts[0], 0)
-            ends[-1] = min(ends[-1], end - begin)
-            part = Rows.ranges(starts, ends)
-            if part.count:
-                yield number, part
+            before, behind = max(-int(starts[0]), 0), max(int(ends[-1]) - (end - begin), 0)
+            starts[0] += before
+            ends[-1] -= behind
+            count = filled[last] - filled[first] - before - behind
+            if count:
+                yield number, Rows(starts, ends, count)

@@ -19,7 +19,7 @@ import pyarrow as pa
 from pennon.encoding.kernels.gather import gather, total_size
 from pennon.encoding.kernels.mapping import Mapping
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, TooLargeError
-from pennon.io.resident import TOUCH_BYTES, touch
+from pennon.io.resident import TOUCH_BYTES, keeps_account, touch
 from pennon.ranges import ByteRequest, Extent, Gather, Int64Array
 from pennon.units import MIB
 
@@ -116,7 +116,7 @@ class MappedReader:
         total = check_gather(request, len(self._bytes), self._path)
         target = pa.allocate_buffer(total)
         starts, ends = as_ranges(request)
-        if self._mapping is not None and total:
+        if self._mapping is not None and total and keeps_account():
             first, last = int(starts.min()), int(ends.max())
             cost = min(last - first, total + TOUCH_BYTES * len(starts))
             touch(self._mapping, first, last, cost)

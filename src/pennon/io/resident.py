@@ -41,14 +41,14 @@ class Resident:
     """The ranges of all maps that were handed out lately, oldest first."""
 
     def __init__(self, budget_bytes: int = BUDGET_BYTES) -> None:
-        self._budget = budget_bytes
+        self.budget_bytes = budget_bytes
         self._lock = threading.Lock()
         self._spans: deque[_Span] = deque()
         self._total = 0
 
     def touch(self, mapping: Mapping, position: int, end: int, cost_bytes: int) -> None:
         """Note that ``[position, end)`` is about to occupy ``cost_bytes``; give back the oldest."""
-        if mapped_bytes() <= self._budget:
+        if mapped_bytes() <= self.budget_bytes:
             return
         span = _Span(ref(mapping), position, end, max(cost_bytes, TOUCH_BYTES))
         for old in self._push(span):
@@ -61,7 +61,7 @@ class Resident:
         with self._lock:
             self._spans.append(span)
             self._total += span.cost_bytes
-            while self._total > self._budget and len(self._spans) > 1:
+            while self._total > self.budget_bytes and len(self._spans) > 1:
                 old.append(self._spans.popleft())
                 self._total -= old[-1].cost_bytes
         return old
@@ -71,6 +71,11 @@ class _OfProcess:
     """The one account of this process; a child of a fork begins its own."""
 
     resident = Resident()
+
+
+def keeps_account() -> bool:
+    """Tell whether ranges are noted at all: not while all maps together fit the budget."""
+    return mapped_bytes() > _OfProcess.resident.budget_bytes
 
 
 def touch(mapping: Mapping, position: int, end: int, cost_bytes: int) -> None:

@@ -219,7 +219,7 @@ def _candidates(symbols, lengths, ones, pairs, least):
     sizes[: len(symbols)] = lengths
     texts[256:] = np.arange(256, dtype=np.uint64)
     single = np.flatnonzero(ones >= least)
-    left, right = np.nonzero(pairs >= least)
+    left, right = np.divmod(np.flatnonzero(pairs.reshape(-1) >= least), 512)
     size = sizes[left] + sizes[right]
     fits = size <= 8
     left, right, size = left[fits], right[fits], size[fits]

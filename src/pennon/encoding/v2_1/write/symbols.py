@@ -25,7 +25,7 @@ TABLE_BYTES: Final = 8 + 256 * 9
 """The one size that readers take."""
 
 MOST_SYMBOLS: Final = 255
-SAMPLE_BYTES: Final = 128 * 1024
+SAMPLE_BYTES: Final = 64 * 1024
 SAMPLE_STRING_BYTES: Final = 512
 """Of a longer string, only a piece is in the sample."""
 

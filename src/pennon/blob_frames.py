@@ -47,6 +47,16 @@ def _paths(field: pa.Field[Any], above: Names) -> Iterator[Names]:
         yield from _paths(child, path)
 
 
+def holds_blobs(field: pa.Field[Any]) -> bool:
+    """Tell whether a field is a description, or a struct with one in it."""
+    return any(True for _ in _paths(field, ()))
+
+
+def described_by(snapshot: Snapshot, name: str) -> Field:
+    """Return the field of the table that a column of a scan shows."""
+    return resolve(snapshot.manifest.schema, name)[-1]
+
+
 def frame_with_files(
     snapshot: Snapshot,
     sources: Mapping[str, str],
@@ -77,7 +87,7 @@ def frame_with_files(
 
 def _source(snapshot: Snapshot, name: str, below: Names) -> Field:
     """Return the blob column of the table that a column of the result shows."""
-    field = resolve(snapshot.manifest.schema, name)[-1]
+    field = described_by(snapshot, name)
     for step in below:
         field = next(child for child in field.children if child.name == step)
     return field

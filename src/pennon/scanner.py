@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pennon.arrow_bases import ArrowScanner
+from pennon.blob_bytes import BytesOfBlobs
 from pennon.blob_frames import blob_paths, check_blob_mode, frame_with_files
 from pennon.errors import UnsupportedError
 from pennon.lazy import lazy
@@ -19,7 +20,7 @@ from pennon.scan.filter import limit_batches
 from pennon.scan.plan import bytes_per_row, check_batch_rows, default_batch_rows, plan_tasks
 from pennon.scan.projection import MetaColumn, Projection, plan_scan_projection
 from pennon.scan.snapshot import Snapshot
-from pennon.schema.blob import describe_blobs
+from pennon.schema.blob import describe_blobs, is_blob_v2
 from pennon.schema.field import Schema
 from pennon.table.manifest import Fragment
 
@@ -73,7 +74,20 @@ class LanceScanner(ArrowScanner):
     @lazy
     def projected_schema(self) -> pa.Schema:
         """Return the schema of the rows that come out."""
+        if self._bytes_of_blobs is not None:
+            return self._bytes_of_blobs.schema
         return self._options.computation.shown(self._projection)
+
+    @lazy
+    def _bytes_of_blobs(self) -> BytesOfBlobs | None:
+        """Return what fetches blobs, where a scan of data files cannot: for those of version 2."""
+        read = self._wide.read if self._options.computation else self._projection.read
+        if not self._options.blobs_as_bytes or not any(map(is_blob_v2, read.walk())):
+            return None
+        columns = self._options.columns
+        sources = columns if isinstance(columns, Mapping) else {}
+        shown = self._with(blobs_as_bytes=False).projected_schema
+        return BytesOfBlobs(self._snapshot, shown, sources)
 
     @property
     def dataset_schema(self) -> pa.Schema:
@@ -82,13 +96,16 @@ class LanceScanner(ArrowScanner):
 
     def to_table(self) -> pa.Table:
         """Read all rows."""
-        if not self._options.computation:
+        if not self._options.computation and self._bytes_of_blobs is None:
             return read_table(self._plan())
         return pa.Table.from_batches(self.to_batches(), self.projected_schema)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Read the rows batch by batch; closing the iterator early stops the work."""
         options = self._options
+        if self._bytes_of_blobs is not None:
+            described = self._with(blobs_as_bytes=False, with_row_address=True)
+            return self._bytes_of_blobs.convert(described.to_batches())
         batches = self._computed_batches() if options.computation else self._plain_batches()
         if options.strict_batch_size:
             return rebatch(batches, self._batch_rows())

@@ -13,6 +13,7 @@ import lance
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import pennon
@@ -287,8 +288,18 @@ def uri_v2(tmp_path: Path) -> str:
     return uri
 
 
-V2_TAKES = {name: take for name, take in TAKES.items() if "bytes" not in name or name == "bytes"}
+V2_TAKES = dict(TAKES)
 V2_TAKES |= {"a part": lambda t: t.to_table(columns=["b.size", "b.kind", "i"])}
+V2_TAKES |= {
+    "some as bytes": lambda t: t.to_table(
+        columns={"q": "b", "i": "i"}, blob_handling="all_binary", limit=3, offset=2
+    ),
+    "batches of bytes": lambda t: pa.Table.from_batches(
+        t.to_batches(blob_handling="all_binary", batch_size=2, with_row_id=True)
+    ),
+    "bytes by address": lambda t: t.read_blobs("b", addresses=[ADDRESS, 0, 5]),
+    "filtered bytes": lambda t: t.to_table(filter=pc.field("i") > 3, blob_handling="all_binary"),
+}
 del V2_TAKES["row of a fragment"]  # the oracle fails
 V2_TAKES["ranges"] = lambda t: t.read_blob_ranges(
     "b",
@@ -308,6 +319,18 @@ def test_takes_of_version_2(name: str, uri_v2: str) -> None:
         assert ours.schema.equals(theirs.schema, check_metadata=True)
 
 
+def test_thresholds_of_version_2(tmp_path: Path) -> None:
+    """They are metadata of the column, and not of its descriptions."""
+    field = lance.blob_field("b", inline_size_threshold=2)
+    table = pa.table([lance.blob_array([b"abc", None, b"d"])], schema=pa.schema([field]))
+    lance.write_dataset(table, str(tmp_path / "t"))
+    theirs, ours = (module.dataset(str(tmp_path / "t")) for module in (lance, pennon))
+    for handling in ("blobs_descriptions", "all_binary"):
+        shown = [table.to_table(blob_handling=handling) for table in (theirs, ours)]
+        assert shown[0] == shown[1]
+        assert shown[0].schema.equals(shown[1].schema, check_metadata=True)
+
+
 def test_all_kinds_of_version_2_were_there(uri_v2: str) -> None:
     kinds = pennon.dataset(uri_v2).to_table(columns=["b.kind"])["b.kind"].to_pylist()
     assert set(kinds) == {None, 0, 1, 2}
@@ -324,6 +347,13 @@ def test_blobs_of_version_2_in_structs(tmp_path: Path) -> None:
     theirs, ours = lance.dataset(uri), pennon.dataset(uri)
     assert ours.to_table() == theirs.to_table()
     assert ours.read_blobs("s.b", indices=[2, 1, 0]) == theirs.read_blobs("s.b", indices=[2, 1, 0])
+    ways: list[dict[str, Any]] = [{}, {"columns": ["s.b"]}]
+    for options in ways:
+        bytes_of = [
+            table.to_table(blob_handling="all_binary", **options) for table in (theirs, ours)
+        ]
+        assert bytes_of[0] == bytes_of[1]
+        assert bytes_of[0].schema.equals(bytes_of[1].schema, check_metadata=True)
 
 
 def test_blobs_outside_of_the_table_are_not_opened(tmp_path: Path) -> None:

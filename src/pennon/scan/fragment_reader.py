@@ -182,8 +182,8 @@ class FragmentReader:
         """Tell where a field's values come from."""
         if is_blob_v2(wanted):
             message = (
-                f"column {wanted.name!r} holds blobs of version 2, which are not read into columns "
-                "yet; scans show their descriptions, take_blobs and read_blobs give their bytes"
+                f"column {wanted.name!r} holds blobs of version 2, which may lie in files of their "
+                "own; scans show their descriptions or bytes, take_blobs gives files"
             )
             raise UnsupportedError(message)
         held = [held_part(wanted, columns.column_of) for columns in self.files]

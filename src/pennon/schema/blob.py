@@ -18,7 +18,7 @@ from typing import Final
 
 from pennon.schema.check import BLOB, is_blob
 from pennon.schema.field import UNASSIGNED, Field, Schema
-from pennon.schema.types import EXTENSION_METADATA, EXTENSION_NAME
+from pennon.schema.types import EXTENSION_NAME
 
 BLOB_V2: Final = b"lance.blob.v2"
 _PACKED: Final = "lance-encoding:packed"
@@ -67,8 +67,6 @@ def describe(field: Field) -> Field:
 
 def describe_v2(field: Field) -> Field:
     """Return a column of blobs of version 2 as its description: a packed struct, in one column."""
-    extension = (EXTENSION_NAME, EXTENSION_METADATA)
-    metadata = {key: value for key, value in field.metadata.items() if key not in extension}
-    metadata |= {BLOB: b"true", _PACKED: b"true"}
+    metadata = {BLOB: b"true", _PACKED: b"true"}
     parts = tuple(Field(name, UNASSIGNED, kind, nullable=False) for name, kind in _DESCRIPTION_V2)
     return replace(field, logical_type="struct", metadata=metadata, children=parts)

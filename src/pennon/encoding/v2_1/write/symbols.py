@@ -26,6 +26,7 @@ TABLE_BYTES: Final = 8 + 256 * 9
 
 MOST_SYMBOLS: Final = 255
 SAMPLE_BYTES: Final = 64 * 1024
+LEAST_SAMPLE_BYTES: Final = 16 * 1024
 SAMPLE_STRING_BYTES: Final = 512
 """Of a longer string, only a piece is in the sample."""
 
@@ -75,11 +76,12 @@ def ratio_of(sample: StringValues, table: SymbolTable) -> float:
 
 
 def sample_of(values: StringValues) -> StringValues:
-    """Return pieces of every n-th string, as many as make `SAMPLE_BYTES`."""
+    """Return pieces of every n-th string: a quarter of the bytes, but within bounds."""
     offsets = values.offsets
     places = np.arange(0, values.count, max(1, values.count // _MEASURED_STRINGS))
     capped = np.minimum(offsets[places + 1] - offsets[places], SAMPLE_STRING_BYTES)
-    step = max(1, int(capped.mean() * values.count) // SAMPLE_BYTES)
+    wanted = min(SAMPLE_BYTES, max(LEAST_SAMPLE_BYTES, values.size_bytes // 4))
+    step = max(1, int(capped.mean() * values.count) // wanted)
     # A stride would meet the same place of periodic data again and again; this one wanders.
     groups = np.arange(0, values.count, step)
     chosen = np.minimum(groups + groups // step * 7919 % step, values.count - 1)

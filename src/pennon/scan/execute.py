@@ -32,6 +32,8 @@ from pennon.threads import map_all, map_in_order
 from pennon.units import KIB, MIB
 
 READ_AHEAD_BYTES = 64 * MIB
+MAPPED_UNIT_BYTES = 10 * MIB
+"""Ahead for each processor where no request is waited for: a unit; more would only take memory."""
 SMALL_JOB_BYTES = 256 * KIB
 SMALL_JOB_UNITS = 64
 """Small units are read together, because to hand one to a thread costs as much as to read it."""
@@ -84,8 +86,13 @@ def read_batches(
     schema = scan.projection.arrow
     least = row_bytes(schema)
 
+    share = _share(scan)
+    if _is_mapped(scan):
+        read_ahead_bytes = min(read_ahead_bytes, (os.cpu_count() or 1) * MAPPED_UNIT_BYTES)
+
     def cost(unit: Unit) -> int:
-        return unit.rows * max(bytes_per_row(scan.tasks[unit.task].fragment), least)
+        stored = int(bytes_per_row(scan.tasks[unit.task].fragment) * share)
+        return unit.rows * max(stored, least, 1)
 
     def work(unit: Unit) -> tuple[int, list[Chunks]]:
         read = _read_unit(scan, unit, scan.projection.read.fields)
@@ -95,7 +102,7 @@ def read_batches(
         scan.tasks,
         row_bytes=least,
         multiple_of=batch_rows,
-        share=_share(scan),
+        share=share,
         least_units=_useful_units(scan),
     )
     with closing(map_in_order(work, units, cost, read_ahead_bytes)) as results:
@@ -164,7 +171,7 @@ def _share(scan: Scan) -> float:
 
 def _useful_units(scan: Scan) -> int:
     """Return how many units keep all threads at work; where a request is a round trip, fewer is more."""
-    return 2 * (os.cpu_count() or 1) if _is_mapped(scan) else 1
+    return (os.cpu_count() or 1) if _is_mapped(scan) else 1
 
 
 def _is_mapped(scan: Scan) -> bool:

@@ -26,7 +26,14 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "latest.json"
 OURS, THEIRS = "pennon", "pylance"
 SIDES = (OURS, THEIRS)
-TAKES = (1, 100, 5_000)
+TAKES = {
+    "take 1": (1, 50),
+    "take 1, alone": (1, 1),
+    "take 100": (100, 10),
+    "take 100, alone": (100, 1),
+    "take 5,000": (5_000, 1),
+}
+"""How many rows, and how many takes in a row.  One alone finds the caches of the processor cold."""
 VERSIONS = ("2.0", "2.1")
 
 
@@ -118,7 +125,8 @@ def measure_group(
         "scan, bytes touched": {"do": "touch"},
         "one column": {"do": "scan", "columns": [column]},
     }
-    plans |= {f"take {n:,}": {"do": "take", "count": n, "rows": rows} for n in TAKES}
+    for what, (number, times) in TAKES.items():
+        plans[what] = {"do": "take", "count": number, "times": times, "rows": rows}
     for what, plan in plans.items():
         times = measure(
             workers, repeats * (3 if plan["do"] in ("open", "take") else 1), uri=uri, **plan

@@ -39,6 +39,7 @@ class Side:
         started = time.perf_counter()
         result = work()
         seconds = time.perf_counter() - started
+        seconds /= task.get("times", 1)
         return {"seconds": seconds, "result": result if isinstance(result, int) else None}
 
     def prepare_write(self, task: dict[str, Any]) -> Callable[[], Any]:
@@ -64,11 +65,16 @@ class Side:
         return lambda: checksum(dataset.to_table(columns=task.get("columns")))
 
     def prepare_take(self, task: dict[str, Any]) -> Callable[[], Any]:
-        """Take ``count`` random rows; each ``round`` has rows of its own."""
+        """Take ``count`` random rows, ``times`` over; all rows are others in each ``round``."""
         dataset = self._dataset(task)
         random = np.random.default_rng(task["round"])
-        rows = random.integers(0, task["rows"], task["count"]).tolist()
-        return lambda: dataset.take(rows).num_rows
+        shape = (task["times"], task["count"])
+        turns = random.integers(0, task["rows"], shape).tolist()
+
+        def work() -> int:
+            return sum(dataset.take(rows).num_rows for rows in turns)
+
+        return work
 
     def prepare_peak(self, task: dict[str, Any]) -> Callable[[], Any]:
         """Scan batch by batch in this fresh process; the result is how far its memory rises, in KiB."""

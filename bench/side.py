@@ -1,112 +1,129 @@
 """One side of the comparison, in a process of its own.
 
-``side.py pennon`` or ``side.py pylance`` reads one JSON task a line from stdin, runs it, and answers
-with one JSON line.  Both sides run the same calls, since both have the same names.
+``side.py NAME`` (`formats.format_of`) reads one JSON task a line from stdin, runs it, and answers
+with one JSON line.
 """
 
 from __future__ import annotations
 
 import gc
-import importlib
 import json
 import shutil
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from groups import make_table
+from formats import Format, Table, format_of
 
-MODULES = {"pennon": "pennon", "pylance": "lance"}
+Task: TypeAlias = dict[str, Any]
+Works: TypeAlias = list[Callable[[], int]]
+
+LONG_ENOUGH = 0.2
+"""Seconds after which no further take of a row of takes is begun."""
 
 
 class Side:
-    """The library under test, and the table that it is looking at."""
+    """The format under test, and the table that it is looking at."""
 
-    def __init__(self, name: str) -> None:
-        self.lance = importlib.import_module(MODULES[name])
-        self.tables: dict[tuple[str, bool], pa.Table] = {}
-        self.datasets: dict[str, Any] = {}
+    def __init__(self, form: Format) -> None:
+        self.form = form
+        self.opened: dict[str, Table] = {}
 
-    def run(self, task: dict[str, Any]) -> dict[str, Any]:
-        """Run one task; return seconds, and what else it found."""
-        act: Callable[[dict[str, Any]], Callable[[], Any]] = getattr(self, f"prepare_{task['do']}")
-        work = act(task)
+    def run(self, task: Task) -> dict[str, Any]:
+        """Run one task; return its seconds, what it found, and what it read if that is counted."""
+        prepare: Callable[[Task], Works] = getattr(self, f"prepare_{task['do']}")
+        works = prepare(task)
         gc.collect()
+        self.form.reads()
+        done, seconds, found = 0, 0.0, 0
         started = time.perf_counter()
-        result = work()
-        seconds = time.perf_counter() - started
-        seconds /= task.get("times", 1)
-        return {"seconds": seconds, "result": result if isinstance(result, int) else None}
+        for work in works:
+            found = work()
+            done += 1
+            seconds = time.perf_counter() - started
+            if seconds > LONG_ENOUGH:
+                break
+        return {"seconds": seconds / done, "found": found, "reads": self.form.reads()}
 
-    def prepare_write(self, task: dict[str, Any]) -> Callable[[], Any]:
-        """Write a group's table to ``uri``, which is emptied first."""
-        table = self._table(task)
+    def prepare_write(self, task: Task) -> Works:
+        """Write ``columns`` of the table in the Arrow file ``data``; ``uri`` is emptied first."""
+        data: pa.Table = pa.ipc.open_file(pa.memory_map(task["data"])).read_all()
+        table = data.select(task["columns"])
+        self.opened = {}
         shutil.rmtree(task["uri"], ignore_errors=True)
-        return lambda: self.lance.write_dataset(
-            table, task["uri"], data_storage_version=task["version"]
-        ).count_rows()
+        return [partial(self.form.write, table, task["uri"], task["version"])]
 
-    def prepare_open(self, task: dict[str, Any]) -> Callable[[], Any]:
+    def prepare_open(self, task: Task) -> Works:
         """Open a table and read its schema."""
-        return lambda: len(self.lance.dataset(task["uri"]).schema)
+        return [lambda: self.form.open(task["uri"]).width()]
 
-    def prepare_scan(self, task: dict[str, Any]) -> Callable[[], Any]:
-        """Read all rows of all columns, or of ``columns``."""
-        dataset = self._dataset(task)
-        return lambda: dataset.to_table(columns=task.get("columns")).num_rows
+    def prepare_first(self, task: Task) -> Works:
+        """Open a table and read its first row."""
+        return [lambda: self.form.open(task["uri"]).first(task["columns"]).num_rows]
 
-    def prepare_touch(self, task: dict[str, Any]) -> Callable[[], Any]:
-        """The same, and then look at every byte: what is mapped but not read has no cost yet."""
-        dataset = self._dataset(task)
-        return lambda: checksum(dataset.to_table(columns=task.get("columns")))
+    def prepare_scan(self, task: Task) -> Works:
+        """Read all rows, or those of which the key is ``below`` a number."""
+        table = self._table(task)
+        return [lambda: table.scan(task["columns"], task.get("below")).num_rows]
 
-    def prepare_take(self, task: dict[str, Any]) -> Callable[[], Any]:
-        """Take ``count`` random rows, ``times`` over; all rows are others in each ``round``."""
-        dataset = self._dataset(task)
-        random = np.random.default_rng(task["round"])
-        shape = (task["times"], task["count"])
-        turns = random.integers(0, task["rows"], shape).tolist()
+    def prepare_touch(self, task: Task) -> Works:
+        """Scan, and then look at every byte: what is mapped but not read has no cost yet."""
+        table = self._table(task)
 
         def work() -> int:
-            return sum(dataset.take(rows).num_rows for rows in turns)
+            found = table.scan(task["columns"])
+            touch(found)
+            return found.num_rows
 
-        return work
+        return [work]
 
-    def prepare_peak(self, task: dict[str, Any]) -> Callable[[], Any]:
-        """Scan batch by batch in this fresh process; the result is how far its memory rises, in KiB."""
-        dataset = self._dataset(task)
-        dataset.take([0])
+    def prepare_count(self, task: Task) -> Works:
+        """Count the rows that the group's own filter keeps."""
+        table = self._table(task)
+        return [lambda: table.count(task["group"])]
+
+    def prepare_take(self, task: Task) -> Works:
+        """Take ``count`` random rows, ``times`` over; all rows are others in each ``round``."""
+        table = self._table(task)
+        shape = (task["times"], task["count"])
+        turns = np.random.default_rng(task["round"]).integers(0, task["rows"], shape).tolist()
+
+        def take(rows: list[int]) -> int:
+            return table.take(rows, task["columns"]).num_rows
+
+        return [partial(take, rows) for rows in turns]
+
+    def prepare_peak(self, task: Task) -> Works:
+        """Scan batch by batch; what is found is how far the memory of the process rises, in KiB."""
+        table = self._table(task)
+        table.take([0], task["columns"])
 
         def work() -> int:
             before = restart_peak()
-            for batch in dataset.to_batches():
-                checksum(batch)
+            for batch in table.batches(task["columns"]):
+                touch(batch)
             return memory_kib("VmHWM") - before
 
-        return work
+        return [work]
 
-    def _table(self, task: dict[str, Any]) -> pa.Table:
-        key = (task["group"], task["quick"])
-        if key not in self.tables:
-            self.tables = {key: make_table(task["group"], quick=task["quick"])}
-        return self.tables[key]
-
-    def _dataset(self, task: dict[str, Any]) -> Any:
-        if task["uri"] not in self.datasets:
-            self.datasets = {task["uri"]: self.lance.dataset(task["uri"])}
-        return self.datasets[task["uri"]]
+    def _table(self, task: Task) -> Table:
+        if task["uri"] not in self.opened:
+            self.opened = {task["uri"]: self.form.open(task["uri"])}
+        return self.opened[task["uri"]]
 
 
-def checksum(data: pa.Table | pa.RecordBatch) -> int:
-    """Return the sum of all bytes of all buffers: a cost that is the same for both sides."""
-    columns = data.columns
-    chunks = [c for column in columns for c in getattr(column, "chunks", [column])]
-    buffers = [buffer for chunk in chunks for buffer in chunk.buffers() if buffer is not None]
-    return sum(int(np.frombuffer(buffer, np.uint8).sum(dtype=np.uint64)) for buffer in buffers)
+def touch(data: pa.Table | pa.RecordBatch) -> None:
+    """Look at every byte of a table or batch: a cost that is the same for all."""
+    for column in data.columns:
+        for chunk in getattr(column, "chunks", [column]):
+            for buffer in chunk.buffers():
+                if buffer is not None:
+                    np.frombuffer(buffer, np.uint8).sum(dtype=np.uint64)
 
 
 def restart_peak() -> int:
@@ -123,7 +140,7 @@ def memory_kib(name: str) -> int:
 
 def main() -> None:
     """Answer tasks until stdin ends."""
-    side = Side(sys.argv[1])
+    side = Side(format_of(sys.argv[1]))
     for line in sys.stdin:
         print(json.dumps(side.run(json.loads(line))), flush=True)
 

@@ -1,0 +1,232 @@
+"""What is measured of each group, and how: the sides in turn, in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeAlias
+
+import pyarrow as pa
+from groups import ACCESS, KEYS, NOT_IN_2_0, make_table
+
+HERE = Path(__file__).parent
+OURS, THEIRS, PARQUET = "pennon", "pylance", "parquet"
+SIDES = (OURS, THEIRS, PARQUET)
+COUNTED = "counted"
+VERSIONS = ("2.0", "2.1")
+Task: TypeAlias = dict[str, Any]
+
+TAKES: dict[str, Task] = {
+    "take 1": {"do": "take", "count": 1, "times": 50},
+    "take 1, alone": {"do": "take", "count": 1, "times": 1},
+    "take 100": {"do": "take", "count": 100, "times": 10},
+    "take 100, alone": {"do": "take", "count": 100, "times": 1},
+    "take 5,000": {"do": "take", "count": 5_000, "times": 1},
+}
+"""How many rows, and how many takes in a row.  One alone finds the caches of the processor cold."""
+
+READS: dict[str, Task] = {
+    "open": {"do": "open"},
+    "open + first row": {"do": "first"},
+    "scan": {"do": "scan"},
+    "scan, bytes touched": {"do": "touch"},
+    "one column": {"do": "scan"},
+    "filter keeps 0.1 %": {"do": "scan", "below": KEYS // 1000},
+    "filter keeps 1 %": {"do": "scan", "below": KEYS // 100},
+    "filter keeps 50 %": {"do": "scan", "below": KEYS // 2},
+    "filtered count": {"do": "count"},
+    **TAKES,
+}
+OPERATIONS = ("write", "file size", *READS, "peak memory")
+UNITS = {"file size": "MB", "peak memory": "MB"}
+"""Of what is not measured in milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How long each operation is repeated: ``least`` rounds, and more while there is time."""
+
+    least: int
+    most: int
+    seconds: float
+    quick: bool
+
+
+FULL = Effort(5, 21, 0.7, quick=False)
+QUICK = Effort(3, 7, 0.1, quick=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """What Pennon asked of its store for one operation; ``rows`` are those that came of it."""
+
+    rounds: int
+    requests: int
+    bytes: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One operation on one group: the values of each side, and what Pennon read for it."""
+
+    version: str
+    group: str
+    what: str
+    unit: str
+    values: Mapping[str, Sequence[float]]
+    reads: Reads | None = None
+
+    def median(self, side: str) -> float:
+        """Return the middle value of a side."""
+        return statistics.median(self.values[side])
+
+    def ratio(self, side: str = THEIRS) -> float:
+        """Return how many times a side's median is ours: above 1 we are faster (or smaller)."""
+        return self.median(side) / max(self.median(OURS), 1e-9)
+
+
+class Worker:
+    """A side that is running."""
+
+    def __init__(self, name: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, str(HERE / "side.py"), name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, task: Task) -> dict[str, Any]:
+        """Run one task there."""
+        if self.process.stdin is None or self.process.stdout is None:
+            raise RuntimeError
+        self.process.stdin.write(json.dumps(task) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            message = f"{self.process.args!r} failed at {task}"
+            raise RuntimeError(message)
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the process."""
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        self.process.wait()
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """The running sides, and how much of their time is taken."""
+
+    workers: Mapping[str, Worker]
+    effort: Effort
+    operations: Sequence[str]
+
+    def run_group(self, group: str, version: str, folder: Path) -> Iterator[Measure]:
+        """Measure one group of types in one version of the data files.
+
+        All read tables with a key.  Pennon and pylance read the same one, which pylance wrote.
+        """
+        data = folder / f"{group}.arrow"
+        columns, rows = describe(data) if data.exists() else self._make(group, data)
+        uris = {side: str(folder / f"{group}-{version}-{side}") for side in SIDES}
+        task = {"group": group, "version": version, "data": str(data), "columns": columns}
+        if group not in ACCESS:
+            yield from self._writes(task, uris, group, version)
+        for side in (THEIRS, PARQUET):
+            with_key = {**task, "do": "write", "columns": [*columns, "key"]}
+            self.workers[side].run({**with_key, "uri": uris[side]})
+        uris |= dict.fromkeys((OURS, COUNTED), uris[THEIRS])
+        plans = TAKES if group in ACCESS else READS
+        for what in [what for what in plans if what in self.operations]:
+            mine = columns[:1] if what == "one column" else columns
+            plan = {**task, **plans[what], "rows": rows, "columns": mine}
+            times = self._repeat(plan, uris)
+            yield Measure(version, group, what, "ms", times, self._reads(plan, uris))
+        if group not in ACCESS and "peak memory" in self.operations:
+            peaks = {side: [peak_of(side, task, uris[side])] for side in SIDES}
+            yield Measure(version, group, "peak memory", "MB", peaks)
+
+    def _make(self, group: str, data: Path) -> tuple[list[str], int]:
+        """Make the table of a group and leave it where all sides find it."""
+        table = make_table(group, quick=self.effort.quick)
+        with pa.ipc.new_file(data, table.schema) as writer:
+            writer.write_table(table)
+        return describe(data)
+
+    def _writes(
+        self, task: Task, uris: Mapping[str, str], group: str, version: str
+    ) -> Iterator[Measure]:
+        """Measure writing, and what was written."""
+        if "write" in self.operations or "file size" in self.operations:
+            times = self._repeat({**task, "do": "write"}, uris)
+            yield Measure(version, group, "write", "ms", times)
+            sizes = {side: [data_bytes(Path(uris[side])) / 1e6] for side in SIDES}
+            yield Measure(version, group, "file size", "MB", sizes)
+
+    def _repeat(self, task: Task, uris: Mapping[str, str]) -> dict[str, list[float]]:
+        """Run a task on all sides in turn; return milliseconds.  The first round is not counted."""
+        times: dict[str, list[float]] = {side: [] for side in SIDES}
+        started = time.monotonic()
+        for number in range(self.effort.most + 1):
+            if number > self.effort.least and time.monotonic() - started > self.effort.seconds:
+                break
+            found = set()
+            for side in SIDES if number % 2 else SIDES[::-1]:
+                answer = self.workers[side].run({**task, "round": number, "uri": uris[side]})
+                found.add(answer["found"])
+                if number:
+                    times[side].append(answer["seconds"] * 1000)
+            if len(found) > 1:
+                message = f"the sides disagree: {found} for {task}"
+                raise RuntimeError(message)
+        return times
+
+    def _reads(self, task: Task, uris: Mapping[str, str]) -> Reads:
+        """Run a task over a store that counts, the second time around, one take of a row of them."""
+        once = {**task, "uri": uris[COUNTED], "times": 1}
+        self.workers[COUNTED].run({**once, "round": 0})
+        answer = self.workers[COUNTED].run({**once, "round": 1})
+        counts = answer["reads"]
+        return Reads(counts["rounds"], counts["requests"], counts["read_bytes"], answer["found"])
+
+
+def describe(data: Path) -> tuple[list[str], int]:
+    """Return the columns of a group's table without the key, and the number of its rows."""
+    with pa.memory_map(str(data)) as source:
+        table = pa.ipc.open_file(source).read_all()
+        return table.column_names[:-1], table.num_rows
+
+
+def data_bytes(root: Path) -> int:
+    """Return the size of all data files of a table."""
+    return sum(path.stat().st_size for path in (root / "data").iterdir())
+
+
+def peak_of(side: str, task: Task, uri: str) -> float:
+    """Return by how many MB a scan raises the peak memory of a fresh process."""
+    with Worker(side) as worker:
+        return float(worker.run({**task, "do": "peak", "uri": uri})["found"]) / 1024
+
+
+def is_written(group: str, version: str) -> bool:
+    """Tell whether a version of the data files can hold a group."""
+    return version != "2.0" or group not in NOT_IN_2_0

@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from concurrent.futures import Future
 from threading import Lock
-from typing import Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 from weakref import WeakSet
 
 T = TypeVar("T")
@@ -34,6 +35,7 @@ class Cache:
         self._lock = Lock()
         self._entries: OrderedDict[Hashable, tuple[object, int]] = OrderedDict()
         self._size = 0
+        self._making: dict[Hashable, Future[Any]] = {}
 
     @property
     def size_bytes(self) -> int:
@@ -79,10 +81,26 @@ class Cache:
     def get_or_make(self, key: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
         """Return the value of a key, made now if it is not known.
 
-        Two threads may make it at once; the first to finish is kept.  No lock is held while one
-        is made, because that is when the store is read.
+        A thread that asks while another makes it waits for that one, and for its failure, too.  No
+        lock is held meanwhile, because that is when the store is read.
         """
         found = self.get(key)
+        if found is not None:
+            return cast("T", found)
+        mine: Future[Any] = Future()
+        first = self._making.setdefault(key, mine)
+        if first is mine:
+            try:
+                mine.set_result(self._make_now(key, make, size_of))
+            except BaseException as error:
+                mine.set_exception(error)
+                raise
+            finally:
+                self._making.pop(key, None)
+        return cast("T", first.result())
+
+    def _make_now(self, key: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
+        found = self.get(key)  # another thread may have been done with it a moment ago
         if found is not None:
             return cast("T", found)
         made = make()

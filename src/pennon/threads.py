@@ -1,7 +1,15 @@
-"""One thread pool a process, made when first needed.
+"""The thread pools of a process, made when first needed.
 
 A pool does not survive a fork: the child gets a pool object without threads and would wait for
-ever.  So each process makes its own.  What runs in the pool must not wait for the pool.
+ever.  So each process makes its own.
+
+Most work keeps a processor busy, and `WORK` has as many threads as there are processors.  What waits
+for a remote store does not, so it runs on many more.  What runs in a pool may wait for a pool further
+down, never for its own or one further up:
+
+    work, reads     pieces of a scan: decoded (local), or waited for and decoded (remote)
+    objects         the objects that one piece reads side by side
+    requests        the requests to one object
 """
 
 from __future__ import annotations
@@ -9,8 +17,9 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -20,7 +29,33 @@ MIN_THREADS = 4
 SMALL_COST = 64 * 1024
 """Bytes to work on that are not worth a thread."""
 
-_pools: dict[int, ThreadPoolExecutor] = {}
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """The threads of one kind of work (above); none: as many as there are processors."""
+
+    work: str
+    threads: int = 0
+
+    @classmethod
+    def reads(cls, threads: int) -> Crew:
+        """Return the crew for pieces of a scan of a remote store."""
+        return cls("reads", threads)
+
+    @classmethod
+    def objects(cls, threads: int) -> Crew:
+        """Return the crew for the objects that are read side by side."""
+        return cls("objects", threads)
+
+    @classmethod
+    def requests(cls, threads: int) -> Crew:
+        """Return the crew for the requests to one object."""
+        return cls("requests", threads)
+
+
+WORK = Crew("work")
+
+_pools: dict[tuple[int, Crew], ThreadPoolExecutor] = {}
 _lock = threading.Lock()
 
 
@@ -34,19 +69,24 @@ def _fresh_lock() -> None:
 os.register_at_fork(after_in_child=_fresh_lock)
 
 
-def pool() -> ThreadPoolExecutor:
-    """Return this process's pool."""
+def pool(crew: Crew = WORK) -> ThreadPoolExecutor:
+    """Return this process's pool for a crew."""
+    key = os.getpid(), crew
     with _lock:
-        mine = _pools.get(os.getpid())
+        mine = _pools.get(key)
         if mine is None:
-            threads = max(os.cpu_count() or 1, MIN_THREADS)
-            mine = ThreadPoolExecutor(threads, thread_name_prefix="pennon")
-            _pools[os.getpid()] = mine
+            threads = crew.threads or max(os.cpu_count() or 1, MIN_THREADS)
+            mine = ThreadPoolExecutor(threads, f"pennon-{crew.work}")
+            _pools[key] = mine
         return mine
 
 
 def map_in_order(
-    work: Callable[[T], R], items: Iterable[T], cost: Callable[[T], int], budget: int
+    work: Callable[[T], R],
+    items: Iterable[T],
+    cost: Callable[[T], int],
+    budget: int,
+    crew: Crew = WORK,
 ) -> Generator[R, None, None]:
     """Yield ``work(item)`` in the order of the items, working ahead within a budget.
 
@@ -56,13 +96,14 @@ def map_in_order(
     """
     started: deque[tuple[Future[R], int]] = deque()
     spent = 0
+    workers = pool(crew)
     waiting = iter(items)
     upcoming = next(waiting, None)
     try:
         while upcoming is not None or started:
             while upcoming is not None and (not started or spent + cost(upcoming) <= budget):
                 spent += cost(upcoming)
-                started.append((pool().submit(work, upcoming), cost(upcoming)))
+                started.append((workers.submit(work, upcoming), cost(upcoming)))
                 upcoming = next(waiting, None)
             future, price = started.popleft()
             result = future.result()
@@ -118,11 +159,12 @@ class WorkAhead(Generic[R]):
         return work() if future is None or future.cancel() else future.result()
 
 
-def map_all(work: Callable[[T], R], items: list[T]) -> list[R]:
+def map_all(work: Callable[[T], R], items: Sequence[T], crew: Crew = WORK) -> list[R]:
     """Return ``[work(item) for item in items]``, worked on side by side when there are several."""
     if len(items) <= 1:
         return [work(item) for item in items]
-    futures = [pool().submit(work, item) for item in items]
+    workers = pool(crew)
+    futures = [workers.submit(work, item) for item in items]
     try:
         return [future.result() for future in futures]
     finally:

@@ -7,9 +7,16 @@ import numpy as np
 import pytest
 
 from pennon.errors import AlreadyExistsError, NotFoundError, StoreError
-from pennon.io.fetch import FetchLimits
+from pennon.io.limits import FetchLimits
 from pennon.ranges import Extent, Gather
-from pennon.testing import CountingStore, Fault, FaultyStore, LatencyStore, MemoryStore
+from pennon.testing import (
+    CountingStore,
+    Fault,
+    FaultyStore,
+    LatencyStore,
+    MemoryStore,
+    VirtualClock,
+)
 
 KIB = 1024
 
@@ -63,14 +70,42 @@ def test_verbs_and_written_bytes_are_counted(memory: MemoryStore) -> None:
 
 
 def test_latency_is_one_wait_a_round_and_one_a_verb(memory: MemoryStore) -> None:
-    waited: list[float] = []
-    store = LatencyStore(memory, waited.append, 0.5, FetchLimits(0, 8, 2))
-    store.open("data/x").read([Extent(0, 8), Extent(100, 8), Extent(200, 8)])
-    assert waited == [0.5] * 3  # open; three requests, two at once
-    waited.clear()
+    clock = VirtualClock()
+    store = LatencyStore(memory, 0.5, limits=FetchLimits(0, 8, 2), clock=clock)
+    assert (store.limits.concurrency, store.open("data/x").is_mapped) == (2, False)
+    assert clock.now() == 0.5
+    reader = store.open("data/x", KIB * KIB)
+    assert clock.now() == 0.5  # its size was known
+    reader.read([Extent(0, 8), Extent(100, 8), Extent(200, 8)])
+    assert clock.now() == 1.5  # three requests, two at once
+    reader.read([Extent(7, 0)])
+    assert clock.now() == 1.5
     with store.open_writer("data/y") as writer:
         writer.write(b"1")
-    assert waited == [0.5]
+    assert clock.now() == 2
+
+
+def test_bytes_come_down_one_line(memory: MemoryStore) -> None:
+    clock = VirtualClock()
+    store = LatencyStore(memory, 0.5, 100, FetchLimits(0, 1000, 2), clock)
+    reader = store.open("data/x", KIB * KIB)
+    reader.read([Extent(0, 50), Extent(1000, 150)])
+    assert clock.now() == 0.5 + 2
+    assert reader.read([Extent(3, 2)])[0].to_pybytes() == b"\x03\x04"
+    assert clock.now() == 2.5 + 0.5 + 0.02
+
+
+def test_those_who_ask_at_once_share_the_line(memory: MemoryStore) -> None:
+    class Standing(VirtualClock):
+        def sleep(self, seconds: float) -> None:
+            """Tell how long, and let no time pass: all ask at the same moment."""
+            waits.append(round(seconds, 6))
+
+    waits: list[float] = []
+    store = LatencyStore(memory, 1, 100, clock=Standing())
+    for _ in range(3):
+        store.open("data/x", KIB * KIB).read([Extent(0, 50)])
+    assert waits == [1.5, 2, 2.5]
 
 
 def test_the_nth_call_fails_before_it_does_anything(memory: MemoryStore) -> None:

@@ -9,14 +9,12 @@ included, and long runs are read in several at once:
     requests  [------------]            [-------][-------][-----]     none is longer than the limit
 
 `plan_fetch` is pure, and its result can be printed and compared.  `Fetcher` does what a plan says,
-on threads that are made on first use and belong to one process.
+on threads (`pennon.threads`).
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -24,24 +22,12 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.encoding.kernels.gather import scatter
+from pennon.io.limits import FetchLimits
 from pennon.io.mapped import as_ranges, byte_view, check_extent, check_gather
 from pennon.ranges import ByteRequest, Extent, Gather, Int64Array
-from pennon.units import KIB, MIB
+from pennon.threads import Crew, map_all
 
 ReadExtent = Callable[[Extent], pa.Buffer]
-
-
-@dataclass(frozen=True, slots=True)
-class FetchLimits:
-    """How a store likes to be asked.
-
-    ``gap_bytes``: holes up to this size are read rather than skipped.  ``request_bytes``: no
-    request asks for more.  ``concurrency``: how many requests run at once.
-    """
-
-    gap_bytes: int = 64 * KIB
-    request_bytes: int = 8 * MIB
-    concurrency: int = 32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,10 +131,8 @@ class Fetcher:
 
     def _read_groups(self, plan: FetchPlan) -> list[pa.Buffer]:
         extents = [extent for group in plan.requests for extent in group]
-        if len(extents) > 1:
-            parts = iter(list(worker_pool(self._limits.concurrency).map(self._read, extents)))
-        else:
-            parts = iter([self._read(extent) for extent in extents])
+        crew = Crew.requests(self._limits.concurrency)
+        parts = iter(map_all(self._read, extents, crew))
         return [_join([next(parts) for _ in group]) for group in plan.requests]
 
 
@@ -190,15 +174,3 @@ def _pack(
         source = byte_view(buffers[group])
         scatter(source, range_starts[mine] - starts[group], targets[mine], sizes[mine], out)
     return target
-
-
-_POOLS: dict[tuple[int, int], ThreadPoolExecutor] = {}
-
-
-def worker_pool(threads: int) -> ThreadPoolExecutor:
-    """Return this process's pool of that many threads; a fork's child makes its own."""
-    key = (os.getpid(), threads)
-    pool = _POOLS.get(key)
-    if pool is None:
-        pool = _POOLS.setdefault(key, ThreadPoolExecutor(threads, "pennon-io"))
-    return pool

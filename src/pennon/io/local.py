@@ -30,6 +30,7 @@ from pennon.io.mapped import MappedReader
 from pennon.io.oserrors import os_errors
 from pennon.io.paths import check_prefix, resolve_below, safe_join
 from pennon.io.store import ObjectInfo
+from pennon.ranges import Extent
 
 _NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV}
 
@@ -45,6 +46,10 @@ class LocalStore:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_real_root", os.path.realpath(self.root))
 
+    @property
+    def limits(self) -> None:
+        """Return None: nothing here is a request."""
+
     def open(self, path: str, size_bytes: int | None = None) -> MappedReader:  # noqa: ARG002
         """Map a file; the system knows its size better than ``size_bytes``."""
         real = resolve_below(self._real_root, path)
@@ -53,6 +58,12 @@ class LocalStore:
         if mapping is None:
             return MappedReader(self, path, pa.py_buffer(b""))
         return MappedReader(self, path, pa.py_buffer(mapping), mapping)
+
+    def read_whole(self, path: str) -> pa.Buffer:
+        """Return the bytes of an object."""
+        reader = self.open(path)
+        (data,) = reader.read([Extent(0, reader.size_bytes)])
+        return data
 
     def identity(self, path: str, size_bytes: int | None = None) -> Hashable:  # noqa: ARG002
         """Return the path and what the system says of the file: which it is, and when it changed."""

@@ -23,6 +23,7 @@ from pennon.io.ending import Ending
 from pennon.io.mapped import MappedReader
 from pennon.io.paths import check_path, check_prefix, safe_join
 from pennon.io.store import ObjectInfo
+from pennon.ranges import Extent
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +53,19 @@ class MemoryStore:
         """Return the URI that opens this store again in this process."""
         return f"memory://{self.name}" + (f"/{self.root}" if self.root else "")
 
+    @property
+    def limits(self) -> None:
+        """Return None: nothing here is a request."""
+
     def open(self, path: str, size_bytes: int | None = None) -> MappedReader:  # noqa: ARG002
         """Open an object; later changes of the store do not reach the reader."""
         return MappedReader(self, path, pa.py_buffer(self._find(path).data))
+
+    def read_whole(self, path: str) -> pa.Buffer:
+        """Return the bytes of an object."""
+        reader = self.open(path)
+        (data,) = reader.read([Extent(0, reader.size_bytes)])
+        return data
 
     def identity(self, path: str, size_bytes: int | None = None) -> Hashable:  # noqa: ARG002
         """Return the number of the object: every one that is put has a number of its own."""

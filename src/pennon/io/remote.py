@@ -30,7 +30,8 @@ from pennon.errors import (
     UnsupportedError,
 )
 from pennon.io.ending import Ending
-from pennon.io.fetch import Fetcher, FetchLimits
+from pennon.io.fetch import Fetcher
+from pennon.io.limits import OBJECT_STORE, FetchLimits, is_express, limits_of
 from pennon.io.paths import Location, check_path, check_prefix
 from pennon.io.remote_errors import Calls
 from pennon.io.store import ObjectInfo
@@ -56,7 +57,7 @@ def open_remote(location: Location, uri: str, options: Mapping[str, str]) -> Rem
         message = f"{location.scheme}:// URIs name a bucket, container or host"
         raise ArgumentError(message)
     pairs = tuple(sorted((str(key), str(value)) for key, value in options.items()))
-    return RemoteStore(uri, location, pairs)
+    return RemoteStore(uri, location, pairs, limits_of(location))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class RemoteStore:
     uri: str = field(repr=False)
     location: Location = field(repr=False)
     options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    limits: FetchLimits = field(default_factory=FetchLimits)
+    limits: FetchLimits = OBJECT_STORE
 
     def __repr__(self) -> str:
         """Return scheme, bucket and path; never the options, nor a user and password."""
@@ -83,6 +84,12 @@ class RemoteStore:
             found = self._call(path, lambda obstore, client: obstore.head(client, path))
             size_bytes = int(found["size"])
         return RemoteReader(self, path, size_bytes)
+
+    def read_whole(self, path: str) -> pa.Buffer:
+        """Return the bytes of an object, by one request."""
+        check_path(path)
+        found = self._call(path, lambda obstore, client: obstore.get(client, path).bytes())
+        return pa.py_buffer(found)
 
     def identity(self, path: str, size_bytes: int | None = None) -> Hashable:
         """Return the place and the size, if it is known; nobody is asked."""
@@ -180,8 +187,7 @@ class RemoteStore:
     @property
     def _lists_in_order(self) -> bool:
         """S3 Express does not sort its listings, and an HTTP server may do anything."""
-        is_express = self.location.authority.endswith("--x-s3")
-        return not is_express and not self.location.scheme.startswith("http")
+        return not is_express(self.location) and not self.location.scheme.startswith("http")
 
     def _refuse_read_only(self, path: str) -> None:
         if self.location.scheme.startswith("http"):

@@ -18,6 +18,7 @@ from typing import Protocol, Self
 
 import pyarrow as pa
 
+from pennon.io.limits import FetchLimits
 from pennon.ranges import ByteRequest
 
 
@@ -99,6 +100,13 @@ class Opens(Protocol):
         """
         ...
 
+    def read_whole(self, path: str) -> pa.Buffer:
+        """Return the bytes of an object whose size is not known, in one request.
+
+        Raises NotFoundError if there is none.
+        """
+        ...
+
     def identity(self, path: str, size_bytes: int | None = None) -> Hashable:
         """Return what tells the bytes of an object from all others, without a request.
 
@@ -162,4 +170,9 @@ class Store(Opens, Lists, Writes, CreatesIfAbsent, Deletes, Protocol):
     @property
     def uri(self) -> str:
         """Return the root as the user wrote it."""
+        ...
+
+    @property
+    def limits(self) -> FetchLimits | None:
+        """Return how the store likes to be asked, None where to read is no request."""
         ...

@@ -28,7 +28,7 @@ from pennon.scan.projection import Projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field
 from pennon.schema.width import row_bytes
-from pennon.threads import map_all, map_in_order
+from pennon.threads import WORK, Crew, map_all, map_in_order
 from pennon.units import KIB, MIB
 
 READ_AHEAD_BYTES = 64 * MIB
@@ -54,6 +54,21 @@ class Scan:
         """Return how many rows come out."""
         return sum(task.rows for task in self.tasks)
 
+    @property
+    def is_remote(self) -> bool:
+        """Tell whether to read is to wait for a store's answers."""
+        return self.snapshot.store.limits is not None
+
+    @property
+    def crew(self) -> Crew:
+        """Return the threads that read units.
+
+        As many units as a remote store is asked for at once are under way, from the opening of
+        their files on: a scan of many fragments waits for no fragment by itself.
+        """
+        limits = self.snapshot.store.limits
+        return WORK if limits is None else Crew.reads(limits.concurrency)
+
     def fragment_of(self, unit: Unit) -> FragmentReader:
         """Return the reader of the fragment that a unit belongs to."""
         return FragmentReader(self.snapshot, self.tasks[unit.task].fragment)
@@ -67,7 +82,9 @@ def read_table(scan: Scan) -> pa.Table:
     units = _table_units(scan)
     jobs = list(_jobs(scan, units))
     read: list[list[Chunks]] = [[] for _ in units]
-    for job, results in zip(jobs, map_all(partial(_run, scan, units), jobs), strict=True):
+    for job, results in zip(
+        jobs, map_all(partial(_run, scan, units), jobs, scan.crew), strict=True
+    ):
         for number, chunks in zip(job.units, results, strict=True):
             read[number] += chunks
     columns: list[Chunks] = [[] for _ in scan.projection.columns]
@@ -87,7 +104,7 @@ def read_batches(
     least = row_bytes(schema)
 
     share = _share(scan)
-    if _is_mapped(scan):
+    if not scan.is_remote:
         read_ahead_bytes = min(read_ahead_bytes, (os.cpu_count() or 1) * MAPPED_UNIT_BYTES)
 
     def cost(unit: Unit) -> int:
@@ -105,7 +122,7 @@ def read_batches(
         share=share,
         least_units=_useful_units(scan),
     )
-    with closing(map_in_order(work, units, cost, read_ahead_bytes)) as results:
+    with closing(map_in_order(work, units, cost, read_ahead_bytes, scan.crew)) as results:
         for rows, columns in results:
             yield from cut_batches(columns, rows, batch_rows, schema)
 
@@ -132,7 +149,13 @@ def _table_units(scan: Scan) -> list[Unit]:
 
 
 def _jobs(scan: Scan, units: Sequence[Unit]) -> Iterator[_Job]:
-    """Yield the jobs of a scan: many small units together, a large one column by column."""
+    """Yield the jobs of a scan: many small units together, a large one column by column.
+
+    Units of a remote store go alone, however small: each waits for its own fragment.
+    """
+    if scan.is_remote:
+        yield from (_Job(range(n, n + 1), scan.projection.read.fields) for n in range(len(units)))
+        return
     groups = _column_groups(scan)
     first, size, least = 0, 0, row_bytes(scan.projection.arrow)
     for number, unit in enumerate(units):
@@ -159,7 +182,7 @@ def _column_groups(scan: Scan) -> list[Sequence[Field]]:
     of a unit go in lockstep, so that their requests are sent, and merged, together.
     """
     fields = scan.projection.read.fields
-    if not fields or not _is_mapped(scan):
+    if not fields or scan.is_remote:
         return [fields]
     return [(field,) for field in fields]
 
@@ -171,14 +194,7 @@ def _share(scan: Scan) -> float:
 
 def _useful_units(scan: Scan) -> int:
     """Return how many units keep all threads at work; where a request is a round trip, fewer is more."""
-    return (os.cpu_count() or 1) if _is_mapped(scan) else 1
-
-
-def _is_mapped(scan: Scan) -> bool:
-    for task in scan.tasks:
-        for ref in task.fragment.files:
-            return scan.snapshot.open_file(ref).source.is_mapped
-    return True
+    return 1 if scan.is_remote else (os.cpu_count() or 1)
 
 
 def _slice_of(scan: Scan, unit: Unit) -> LiveSlice:
@@ -187,16 +203,16 @@ def _slice_of(scan: Scan, unit: Unit) -> LiveSlice:
 
 def _read_unit(scan: Scan, unit: Unit, fields: Sequence[Field]) -> list[Chunks]:
     """Return the live rows of a unit, for each field."""
-    reader = scan.fragment_of(unit)
-    wanted = reader.live_rows().between(unit.start, unit.end)
     if not fields:
         return []
+    live, columns = scan.fragment_of(unit).find(fields)
+    wanted = live.between(unit.start, unit.end)
     if not len(wanted.holes):
-        return reader.read(fields, wanted.stretch)
+        return columns.read(wanted.stretch)
     if not wanted.is_sparse:
-        return reader.read(fields, wanted.ranges())
+        return columns.read(wanted.ranges())
     alive = bool_array(wanted.mask())
-    return [_drop_dead(chunks, alive) for chunks in reader.read(fields, wanted.stretch)]
+    return [_drop_dead(chunks, alive) for chunks in columns.read(wanted.stretch)]
 
 
 def _drop_dead(chunks: Chunks, alive: pa.Array[Any]) -> Chunks:

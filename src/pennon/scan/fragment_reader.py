@@ -11,10 +11,10 @@ Which file holds a field is told by the field ids in the manifest, never by name
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Any, TypeAlias
+from functools import lru_cache, partial
+from typing import Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -22,6 +22,7 @@ from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps, run, together
 from pennon.errors import Breadcrumb, FormatError, LanceError, UnsupportedError
 from pennon.file.generations import ReadRows
+from pennon.io.limits import FetchLimits
 from pennon.scan.join import held_part, join, splits_a_list
 from pennon.scan.live_rows import LiveRows
 from pennon.scan.snapshot import OpenFile, Snapshot
@@ -30,12 +31,14 @@ from pennon.schema.blob import is_blob_v2
 from pennon.schema.field import Field
 from pennon.schema.width import row_bytes
 from pennon.table.manifest import DataFileRef, Fragment
+from pennon.threads import Crew, map_all, pool
 from pennon.units import KIB, ColumnIndex, FieldId
 
 Chunks: TypeAlias = "list[pa.Array[Any]]"
 """Values of one column: arrays that follow one another, none longer than a page."""
 
 
+T = TypeVar("T")
 NULL_CHUNK_BYTES = 512 * KIB
 
 
@@ -102,6 +105,7 @@ class PreparedRead:
 
     sources: tuple[Source, ...]
     files: tuple[PreparedFile, ...]
+    limits: FetchLimits | None
 
     @property
     def is_mapped(self) -> bool:
@@ -112,13 +116,14 @@ class PreparedRead:
         """Return the values of each field at the given physical rows.
 
         All fields of a data file are read in lockstep: so many rounds of requests as the deepest
-        column needs, no more.
+        column needs, no more.  Several files of a remote store are read at once.
         """
         if len(self.files) == 1 and self.files[0].parts == self.sources:
             return self.files[0].read(rows)
         values: dict[int, Chunks] = {}
-        for file in self.files:
-            values.update(zip(map(id, file.parts), file.read(rows), strict=True))
+        read = _side_by_side(self.limits, [partial(file.read, rows) for file in self.files])
+        for file, chunks in zip(self.files, read, strict=True):
+            values.update(zip(map(id, file.parts), chunks, strict=True))
         return [_build(source, values, rows.count) for source in self.sources]
 
 
@@ -158,14 +163,31 @@ class FragmentReader:
         """Find fields in the data files, and open these."""
         sources = tuple(self._find(field) for field in fields)
         parts = [part for source in sources for part in _parts(source)]
-        files = []
-        for number, columns in enumerate(self.files):
-            mine = tuple(part for part in parts if part.file == number)
-            if mine:
-                opened = self._open(columns)
-                readers = tuple(_reader(opened, columns, part.field) for part in mine)
-                files.append(PreparedFile(opened, mine, readers))
-        return PreparedRead(sources, tuple(files))
+        groups = [tuple(part for part in parts if part.file == n) for n in range(len(self.files))]
+        work = [
+            partial(self._prepare_file, columns, mine)
+            for columns, mine in zip(self.files, groups, strict=True)
+            if mine
+        ]
+        limits = self.snapshot.store.limits
+        return PreparedRead(sources, tuple(_side_by_side(limits, work)), limits)
+
+    def find(self, fields: Sequence[Field]) -> tuple[LiveRows, PreparedRead]:
+        """Return which rows are alive, and the fields ready to be read.
+
+        A remote store is asked for the deletion file and the ends of the data files at once.
+        """
+        limits = self.snapshot.store.limits
+        if limits is None or self.fragment.deletion_file is None:
+            return self.live_rows(), self.prepare(fields)
+        live = pool(Crew.objects(limits.concurrency)).submit(self.live_rows)
+        columns = self.prepare(fields)
+        return live.result(), columns
+
+    def _prepare_file(self, columns: FileColumns, parts: tuple[Part, ...]) -> PreparedFile:
+        opened = self._open(columns)
+        readers = tuple(_reader(opened, columns, part.field) for part in parts)
+        return PreparedFile(opened, parts, readers)
 
     def _open(self, columns: FileColumns) -> OpenFile:
         opened = self.snapshot.open_file(columns.ref)
@@ -198,6 +220,13 @@ class FragmentReader:
             )
             raise UnsupportedError(message)
         return Joined(wanted, parts)
+
+
+def _side_by_side(limits: FetchLimits | None, work: Sequence[Callable[[], T]]) -> list[T]:
+    """Return what each piece of work gives; where they wait for a remote store, they do at once."""
+    if limits is None:
+        return [do() for do in work]
+    return map_all(lambda do: do(), work, Crew.objects(limits.concurrency))
 
 
 def _reader(opened: OpenFile, columns: FileColumns, wanted: Field) -> ReadRows:

@@ -98,8 +98,8 @@ class Session:
         """Return the data file of that identity, opened from ``source()`` if it is not known."""
 
         def open_now() -> OpenFile:
-            reader = source()
-            return OpenFile(DataFile.open(reader, self._memory, identity), reader)
+            data = DataFile.open(source(), self._memory, identity)
+            return OpenFile(data, data.source)
 
         return self._memory.get_or_make(("file", identity), open_now, _file_bytes)
 

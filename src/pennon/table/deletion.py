@@ -18,7 +18,6 @@ import pyarrow as pa
 
 from pennon.errors import Breadcrumb, FormatError, LanceError, TooLargeError, UnsupportedError
 from pennon.io.store import Opens, Writes
-from pennon.ranges import Extent
 from pennon.table.manifest import DeletionFileRef, DeletionKind, Fragment
 from pennon.table.messages import MAX_ROWS
 from pennon.table.roaring import Offsets, parse_roaring, serialize_roaring
@@ -43,8 +42,7 @@ def read_deletions(store: Opens, fragment: Fragment) -> Offsets:
         message = f"the deletion file of fragment {fragment.id} lies in another base path"
         raise UnsupportedError(message)
     path = deletion.store_path(fragment.id)
-    reader = store.open(path)
-    (data,) = reader.read([Extent(0, reader.size_bytes)])
+    data = store.read_whole(path)
     try:
         offsets = parse_deletions(data, deletion.kind)
         _check_fits(offsets, fragment, deletion)

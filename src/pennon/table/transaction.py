@@ -18,7 +18,6 @@ from typing import TypeAlias
 from pennon.errors import Breadcrumb, FormatError, LanceError, NotFoundError
 from pennon.io.store import Opens
 from pennon.proto import transaction_pb2
-from pennon.ranges import Extent
 from pennon.schema.field import Schema
 from pennon.schema.wire import parse_fields, serialize_fields
 from pennon.table.manifest import BasePath, Fragment, Manifest
@@ -144,11 +143,9 @@ def read_transaction(store: Opens, manifest: Manifest) -> bytes | None:
         return manifest.transaction
     path = transaction_path(manifest.transaction_file)
     try:
-        reader = store.open(path)
+        buffer = store.read_whole(path)
     except NotFoundError:
         return None
-    try:
-        (buffer,) = reader.read([Extent(0, reader.size_bytes)])
     except LanceError as error:
         raise error.located(Breadcrumb(file=path)) from error.__cause__
     data: bytes = buffer.to_pybytes()

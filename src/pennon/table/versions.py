@@ -107,14 +107,22 @@ def read_manifest_at(store: Opens, location: ManifestLocation) -> Manifest:
 
 
 def _read_at(store: Opens, location: ManifestLocation, parse: Callable[[pa.Buffer], V]) -> V:
-    reader = store.open(location.path, location.size_bytes)
-    (data,) = reader.read([Extent(0, reader.size_bytes)])
+    data = _read_manifest_file(store, location)
     try:
         parsed = parse(data)
         _check_version(parsed.version, location)
     except LanceError as error:
         raise error.located(Breadcrumb(file=location.path)) from error.__cause__
     return parsed
+
+
+def _read_manifest_file(store: Opens, location: ManifestLocation) -> pa.Buffer:
+    """Return the bytes of a manifest, in one request."""
+    if location.size_bytes is None:
+        return store.read_whole(location.path)
+    reader = store.open(location.path, location.size_bytes)
+    (data,) = reader.read([Extent(0, reader.size_bytes)])
+    return data
 
 
 def list_versions(store: Reads) -> list[Summary]:

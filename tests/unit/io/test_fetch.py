@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pennon.io.fetch import Fetcher, FetchLimits, plan_fetch, worker_pool
+from pennon.io.fetch import Fetcher, plan_fetch
+from pennon.io.limits import FetchLimits
 from pennon.ranges import ByteRequest, Extent, Gather
 
 BODY = np.random.default_rng(3).integers(0, 256, 5000, np.uint8).tobytes()
@@ -110,8 +111,3 @@ def test_requests_of_one_round_run_at_once() -> None:
         [Extent(0, 4), Extent(1000, 4), Extent(2000, 4)]
     )
     assert [answer.size for answer in answers] == [4, 4, 4]
-
-
-def test_a_process_has_one_pool_of_a_size() -> None:
-    assert worker_pool(3) is worker_pool(3)
-    assert worker_pool(3) is not worker_pool(2)

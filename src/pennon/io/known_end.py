@@ -1,0 +1,77 @@
+"""An object whose end was read already: what lies there is not asked for again.
+
+Opening a data file of a remote store reads its last 64 KiB.  A small file lies there whole, and so
+do the last pages of a larger one.
+
+    object    [-----------------------------------|~~~~~~~~~]
+              0                                   first     size_bytes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from pennon.encoding.kernels.gather import gather
+from pennon.io.mapped import as_ranges, byte_view, check_gather
+from pennon.io.store import ObjectReader
+from pennon.ranges import ByteRequest, Extent, Gather
+
+
+class KnownEnd:
+    """An `ObjectReader` of which all from ``first`` on is at hand, in ``end``."""
+
+    __slots__ = ("_end", "_first", "_inner")
+
+    def __init__(self, inner: ObjectReader, first: int, end: pa.Buffer) -> None:
+        self._inner = inner
+        self._first = first
+        self._end = end
+
+    @property
+    def path(self) -> str:
+        """Return the path relative to the store's root."""
+        return self._inner.path
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the object's size."""
+        return self._inner.size_bytes
+
+    @property
+    def is_mapped(self) -> bool:
+        """Return what the object itself says."""
+        return self._inner.is_mapped
+
+    def read(self, requests: Sequence[ByteRequest]) -> list[pa.Buffer]:
+        """Answer one round of requests; the store is asked for what is not at hand only."""
+        outside = [request for request in requests if not self._holds(request)]
+        answers = iter(self._inner.read(outside) if outside else [])
+        return [
+            self._answer(request) if self._holds(request) else next(answers) for request in requests
+        ]
+
+    def __reduce__(self) -> tuple[type[KnownEnd], tuple[ObjectReader, int, pa.Buffer]]:
+        """Pickle with what is known."""
+        return KnownEnd, (self._inner, self._first, self._end)
+
+    def _holds(self, request: ByteRequest) -> bool:
+        """Tell whether all of a request is at hand; what is not within the object is not."""
+        if isinstance(request, Extent):
+            return self._first <= request.position <= request.end <= self.size_bytes
+        starts, ends = as_ranges(request)
+        if not len(starts):
+            return True
+        return self._first <= int(starts.min()) and int(ends.max()) <= self.size_bytes
+
+    def _answer(self, request: ByteRequest) -> pa.Buffer:
+        if isinstance(request, Extent):
+            return self._end.slice(request.position - self._first, request.size_bytes)
+        return self._gather(request)
+
+    def _gather(self, request: Gather) -> pa.Buffer:
+        target = pa.allocate_buffer(check_gather(request, self.size_bytes, self.path))
+        starts, ends = as_ranges(request)
+        gather(byte_view(self._end), starts - self._first, ends - self._first, byte_view(target))
+        return target

@@ -1,0 +1,21 @@
+"""Stores that count, wait or fail, for tests of anything that reads and writes tables.
+
+Each wraps any other store, and they stack:
+
+    store = CountingStore(LatencyStore(MemoryStore("t"), clock=VirtualClock()))
+    ...
+    assert store.counts.rounds <= 2
+
+`MemoryStore` is here too, because a test wants it beside them.
+"""
+
+from pennon.io.memory import MemoryStore as MemoryStore
+from pennon.testing.counting import CountingStore as CountingStore
+from pennon.testing.counting import Counts as Counts
+from pennon.testing.faulty import Fault as Fault
+from pennon.testing.faulty import FaultyStore as FaultyStore
+from pennon.testing.latency import Clock as Clock
+from pennon.testing.latency import LatencyStore as LatencyStore
+from pennon.testing.latency import RealClock as RealClock
+from pennon.testing.latency import VirtualClock as VirtualClock
+from pennon.testing.wrapped import WrappedStore as WrappedStore

@@ -25,6 +25,7 @@ import pyarrow as pa
 import pennon
 from pennon.errors import LanceError
 from pennon.file import LanceFileReader
+from tests.limits.peak import peak_bytes, start_peak
 
 SECONDS_PER_TRY = 5
 SPARE_BYTES = 256 << 20
@@ -137,7 +138,7 @@ def run(folder: Path, plan: Path) -> None:
     if problem := judge(lambda: reader(job["target"])):
         sys.exit(f"the undamaged file does not read:\n{problem}")
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
-    before = _peak_bytes()
+    before = start_peak()
     tried, refused, problems = 0, 0, []
     for name, data in originals.items():
         regions = [tuple(region) for region in job["files"][name]] or [(0, len(data))]
@@ -153,13 +154,9 @@ def run(folder: Path, plan: Path) -> None:
         (folder / name).unlink()
         (folder / name).write_bytes(data)
     largest = max(map(len, originals.values()))
-    over = _peak_bytes() - before - largest
+    over = peak_bytes() - before - largest
     summary = {"tried": tried, "refused": refused, "problems": problems, "bytes_over_file": over}
     print(json.dumps(summary), flush=True)
-
-
-def _peak_bytes() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 if __name__ == "__main__":

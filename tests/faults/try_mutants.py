@@ -32,6 +32,7 @@ from pennon.metadata import FragmentMetadata
 from pennon.schema.arrow import schema_to_arrow
 from tests.faults import exact_memory
 from tests.faults.damage import MESSAGES, Damaged, Damager
+from tests.limits.peak import peak_bytes, start_peak
 
 SECONDS_PER_TRY: Final = 5
 """Of processor time: other processes must not make a slow machine look like a hang."""
@@ -132,18 +133,6 @@ def _check_place(error: LanceError, mutant: Damaged) -> None:
 
 def _timed_out(_signal: int, _frame: object) -> None:
     raise TimeoutError
-
-
-def start_peak() -> int:
-    """Forget the peak of this process's memory, and return what it holds now."""
-    Path("/proc/self/clear_refs").write_text("5")
-    return peak_bytes()
-
-
-def peak_bytes() -> int:
-    """Return the most memory that this process held since `start_peak`."""
-    (line,) = (one for one in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in one)
-    return int(line.split()[1]) * 1024
 
 
 def make_table(data: bytes) -> None:

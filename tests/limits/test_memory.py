@@ -19,9 +19,10 @@ TABLE_BYTES = 4 * LIMIT_BYTES
 BATCH_ROWS = 16_384
 
 MAKE_BATCHES = f"""
-import json, resource, sys
+import json, sys
 import numpy as np, pyarrow as pa
 import pennon
+from tests.limits.peak import peak_bytes
 
 ROWS = {BATCH_ROWS}
 WORDS = pa.array([f"a text of some length, number {{n}}" for n in range(ROWS)])
@@ -34,8 +35,7 @@ def batch(number):
 BATCHES = {TABLE_BYTES} // batch(0).nbytes + 1
 
 def report(**more):
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(json.dumps({{"peak": peak, **more}}))
+    print(json.dumps({{"peak": peak_bytes(), **more}}))
 """
 
 WRITE = """

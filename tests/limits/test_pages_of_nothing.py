@@ -24,7 +24,8 @@ from pennon.proto import encodings_v2_1_pb2 as pb
 from pennon.ranges import Extent
 from tests.faults.damage import with_metadata
 from tests.faults.structure import parts_of
-from tests.faults.try_mutants import make_table, peak_bytes, start_peak
+from tests.faults.try_mutants import make_table
+from tests.limits.peak import peak_bytes, start_peak
 
 MIB = 1 << 20
 MANY = 1 << 40

@@ -6,7 +6,8 @@ them would lose its data without a word.  So a store with an endpoint of its own
 once per process before the first commit (`_Probe`).
 
 Throttling, 5xx answers and lost connections are retried by obstore, with back-off
-(``client_max_retries``, ``client_retry_timeout``).  A retried PUT whose first answer was lost finds
+(``client_max_retries``, ``client_retry_timeout``), what breaks off in the middle by
+`pennon.io.patience`.  A retried PUT whose first answer was lost finds
 its own object and reports `AlreadyExistsError`: whoever commits must look whose object it is.
 """
 
@@ -88,7 +89,7 @@ class RemoteStore:
     def read_whole(self, path: str) -> pa.Buffer:
         """Return the bytes of an object, by one request."""
         check_path(path)
-        found = self._call(path, lambda obstore, client: obstore.get(client, path).bytes())
+        found = self._read(path, lambda obstore, client: obstore.get(client, path).bytes())
         return pa.py_buffer(found)
 
     def identity(self, path: str, size_bytes: int | None = None) -> Hashable:
@@ -132,7 +133,7 @@ class RemoteStore:
     def read_extent(self, path: str, extent: Extent) -> pa.Buffer:
         """Return one contiguous range, by one request."""
         start, end = extent.position, extent.end
-        found = self._call(
+        found = self._read(
             path,
             lambda obstore, client: obstore.get_range(client, path, start=start, end=end),
         )
@@ -165,6 +166,13 @@ class RemoteStore:
 
         client, options = connect(self.location, self.options)
         return Calls(options.secrets).call(path, lambda: action(obstore, client))
+
+    def _read(self, path: str, action: Callable[[Any, Any], T]) -> T:
+        """Return ``action(obstore, client)``, which reads and is done again if its answer breaks."""
+        from pennon.io.remote_client import connect  # noqa: PLC0415 - loads obstore
+
+        patience = connect(self.location, self.options)[1].patience
+        return patience.wait_out(lambda: self._call(path, action))
 
     def _put(self, path: str, data: bytes, mode: str) -> None:
         self._refuse_read_only(path)

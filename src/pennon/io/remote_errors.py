@@ -21,6 +21,7 @@ from pennon.errors import (
     StoreError,
     UnsupportedError,
 )
+from pennon.io.patience import BrokenAnswerError
 
 T = TypeVar("T")
 _URL_SECRETS = re.compile(r"(?<=://)[^/@\s]*@|\?[^\s)\"']*")
@@ -73,9 +74,19 @@ def translate(error: Exception, path: str, secrets: Sequence[str]) -> LanceError
         return NotFoundError("there is no such object", where=place)
     if kind in {"AlreadyExistsError", "PreconditionError"}:
         return AlreadyExistsError("the name is taken", where=place)
+    if kind == "GenericError" and _broke_off(str(error)):
+        return BrokenAnswerError(masked(str(error), secrets), where=place)
     unsupported = kind == "NotSupportedError" or isinstance(error, NotImplementedError)
     ours = UnsupportedError if unsupported else StoreError
     return ours(masked(str(error), secrets), where=place)
+
+
+def _broke_off(text: str) -> bool:
+    """Tell whether the body of an answer broke off: obstore does not say it by a type.
+
+    It says how often it asked again, where it did or could have.
+    """
+    return "HttpError {" in text and "RetryError" not in text
 
 
 def masked(text: str, secrets: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from pennon.errors import ArgumentError
+from pennon.io.patience import Patience
 
 _RENAMED = {"google_storage_token": "google_bearer_token"}
 _NOT_NEEDED = frozenset(
@@ -37,6 +38,11 @@ class RemoteOptions:
             "max_retries": self.max_retries,
             "retry_timeout": timedelta(seconds=self.retry_timeout_s),
         }
+
+    @property
+    def patience(self) -> Patience:
+        """Return the same for what Pennon asks for again itself."""
+        return Patience(self.max_retries, self.retry_timeout_s)
 
     @property
     def secrets(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -14,12 +15,14 @@ from pennon.blob_frames import blob_paths, check_blob_mode, frame_with_files
 from pennon.errors import UnsupportedError
 from pennon.lazy import lazy
 from pennon.scan.batches import rebatch
-from pennon.scan.compute import Computation
+from pennon.scan.compute import Computation, Computed, Condition
 from pennon.scan.execute import READ_AHEAD_BYTES, Scan, read_batches, read_table
 from pennon.scan.filter import limit_batches
+from pennon.scan.filtered import count_filtered, read_filtered_batches, read_filtered_table
 from pennon.scan.plan import bytes_per_row, check_batch_rows, default_batch_rows, plan_tasks
 from pennon.scan.projection import MetaColumn, Projection, plan_scan_projection
 from pennon.scan.snapshot import Snapshot
+from pennon.scan.unit_filter import FilteredScan
 from pennon.schema.blob import describe_blobs, is_blob_v2
 from pennon.schema.field import Schema
 from pennon.table.manifest import Fragment
@@ -54,7 +57,7 @@ class LanceScanner(ArrowScanner):
         self._ds = dataset
         self._snapshot = snapshot
         self._options = options
-        self._wide  # noqa: B018 - wrong columns are found now, not at the first batch
+        self._query  # noqa: B018 - wrong columns are found now, not at the first batch
 
     def __reduce__(
         self,
@@ -64,25 +67,37 @@ class LanceScanner(ArrowScanner):
 
     @lazy
     def _projection(self) -> Projection:
-        return _plan_projection(self._snapshot, self._options)
+        schema = _schema(self._snapshot, self._options)
+        return plan_scan_projection(schema, self._options.columns, _metas(self._options))
 
     @lazy
-    def _wide(self) -> Projection:
-        """Return the projection with what conditions and expressions need beside what is shown."""
-        return _widen(self._snapshot, self._options, self._projection)
+    def _query(self) -> FilteredScan:
+        """Return the scan with its condition and computed columns, but without tasks."""
+        schema = _schema(self._snapshot, self._options)
+        computation = self._options.computation
+        condition = computed = None
+        if computation.predicate is not None:
+            everything = plan_scan_projection(schema, None, list(MetaColumn)).arrow
+            condition = Condition.of(computation.predicate, schema, everything)
+        if computation.expressions:
+            computed = Computed.of(computation.expressions, schema)
+        scan = Scan(self._snapshot, self._projection, ())
+        shown = computation.shown(self._projection)
+        return FilteredScan(scan, shown, condition, computed)
 
     @lazy
     def projected_schema(self) -> pa.Schema:
         """Return the schema of the rows that come out."""
         if self._bytes_of_blobs is not None:
             return self._bytes_of_blobs.schema
-        return self._options.computation.shown(self._projection)
+        return self._query.schema
 
     @lazy
     def _bytes_of_blobs(self) -> BytesOfBlobs | None:
         """Return what fetches blobs, where a scan of data files cannot: for those of version 2."""
-        read = self._wide.read if self._options.computation else self._projection.read
-        if not self._options.blobs_as_bytes or not any(map(is_blob_v2, read.walk())):
+        read = [self._projection, *self._query.inputs]
+        fields = chain.from_iterable(each.read.walk() for each in read)
+        if not self._options.blobs_as_bytes or not any(map(is_blob_v2, fields)):
             return None
         columns = self._options.columns
         sources = columns if isinstance(columns, Mapping) else {}
@@ -96,9 +111,13 @@ class LanceScanner(ArrowScanner):
 
     def to_table(self) -> pa.Table:
         """Read all rows."""
-        if not self._options.computation and self._bytes_of_blobs is None:
+        if self._bytes_of_blobs is not None:
+            return pa.Table.from_batches(self.to_batches(), self.projected_schema)
+        if not self._options.computation:
             return read_table(self._plan())
-        return pa.Table.from_batches(self.to_batches(), self.projected_schema)
+        found = read_filtered_table(self._plan_query())
+        is_cut = self._options.computation.predicate is None  # the plan has cut the rows already
+        return found if is_cut else found.slice(self._options.offset)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Read the rows batch by batch; closing the iterator early stops the work."""
@@ -146,7 +165,11 @@ class LanceScanner(ArrowScanner):
         """Return how many rows come out; without a filter no column is read."""
         if self._options.computation.predicate is None:
             return self._plan().rows
-        return sum(batch.num_rows for batch in self.to_batches())
+        query = self._plan_query().counting()
+        if query.most is None:
+            return max(count_filtered(query) - self._options.offset, 0)
+        found: int = read_filtered_table(query).num_rows
+        return max(found - self._options.offset, 0)
 
     def head(self, num_rows: int) -> pa.Table:
         """Return the first rows."""
@@ -165,7 +188,7 @@ class LanceScanner(ArrowScanner):
     def explain_plan(self, verbose: bool = False) -> str:
         """Return the plan as text, a line for each fragment."""
         scan = self._plan()
-        read = ", ".join(field.name for field in self._wide.read.fields)
+        read = ", ".join(field.name for field in self._projection.read.fields)
         lines = [f"Scan: uri={self._ds.uri}, columns=[{read}], fragments={len(scan.tasks)}"]
         if self._options.computation.predicate is not None:
             lines.insert(0, f"Filter: {self._options.computation.predicate}")
@@ -209,12 +232,17 @@ class LanceScanner(ArrowScanner):
         ahead = self._options.io_buffer_size or READ_AHEAD_BYTES
         return read_batches(self._plan(), self._batch_rows(), ahead)
 
+    def _plan_query(self) -> FilteredScan:
+        options = self._options
+        most = None
+        if options.computation.predicate is not None and options.limit is not None:
+            most = options.offset + options.limit
+        return replace(self._query, scan=self._plan(), most=most)
+
     def _computed_batches(self) -> Iterator[pa.RecordBatch]:
         options = self._options
-        scan = replace(self._plan(), projection=self._wide)
         ahead = options.io_buffer_size or READ_AHEAD_BYTES
-        batches = read_batches(scan, self._batch_rows(), ahead)
-        found = options.computation.run(batches, self.projected_schema)
+        found = read_filtered_batches(self._plan_query(), self._batch_rows(), ahead)
         if options.computation.predicate is None:  # the plan has cut the rows already
             return found
         return limit_batches(found, options.offset, options.limit)
@@ -226,23 +254,7 @@ def _metas(options: ScanOptions) -> list[MetaColumn]:
     return [meta for wanted, meta in asked if wanted]
 
 
-def _plan_projection(snapshot: Snapshot, options: ScanOptions) -> Projection:
-    return plan_scan_projection(_schema(snapshot, options), options.columns, _metas(options))
-
-
 def _schema(snapshot: Snapshot, options: ScanOptions) -> Schema:
     """Return the schema that the scan's columns are chosen from."""
     schema = snapshot.manifest.schema
     return schema if options.blobs_as_bytes else describe_blobs(schema)
-
-
-def _widen(snapshot: Snapshot, options: ScanOptions, shown: Projection) -> Projection:
-    """Return the projection with the columns that are needed behind those shown."""
-    if not options.computation:
-        return shown
-    schema = _schema(snapshot, options)
-    everything = plan_scan_projection(schema, None, list(MetaColumn)).arrow
-    asked = options.columns
-    sources = asked if isinstance(asked, Mapping) else {name: name for name in shown.arrow.names}
-    needed = options.computation.needed(everything)
-    return plan_scan_projection(schema, {**sources, **needed}, _metas(options))

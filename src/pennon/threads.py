@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -92,12 +93,17 @@ def map_in_order(
 
     Items are started while the sum of their costs, from the oldest not yet handed out, is within
     ``budget`` (at least one always is).  When the iterator is closed early, items that did not
-    start never do.
+    start never do.  An item that is the only one is worked on here.
     """
     started: deque[tuple[Future[R], int]] = deque()
     spent = 0
-    workers = pool(crew)
     waiting = iter(items)
+    first = list(islice(waiting, 2))
+    if len(first) < 2:
+        yield from map(work, first)
+        return
+    workers = pool(crew)
+    waiting = chain(first, waiting)
     upcoming = next(waiting, None)
     try:
         while upcoming is not None or started:

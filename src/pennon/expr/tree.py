@@ -75,13 +75,13 @@ def children(node: Expression) -> Iterator[Expression]:
         yield node.otherwise
 
 
-def names_of(node: Expression) -> list[str]:
-    """Return the names of the top-level columns that an expression needs, each once."""
-    found: dict[str, None] = {}
+def paths_of(node: Expression) -> list[tuple[str, ...]]:
+    """Return the paths of the columns, or fields inside them, that an expression needs, each once."""
+    found: dict[tuple[str, ...], None] = {}
     waiting = [node]
     while waiting:
         each = waiting.pop()
         if isinstance(each, Column):
-            found[each.path[0]] = None
+            found[each.path] = None
         waiting.extend(children(each))
     return list(found)

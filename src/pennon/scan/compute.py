@@ -1,24 +1,28 @@
-"""What a scan does to the batches that it read: conditions, and columns that are computed.
+"""What a scan works out of the columns that it reads: a condition, and columns that are computed.
 
-The columns that either needs are read beside those that are shown, under marked names: the shown
-ones may have other names than those in the table.
+Either needs columns of its own, which may be others than those that are shown, or parts of structs
+of which all is shown.  They are named by their paths in the table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from itertools import chain
+from typing import Any, Final
 
 import pyarrow as pa
 
-from pennon.encoding.selection import keep_rows
 from pennon.expr.evaluate import evaluate
-from pennon.expr.tree import Expression, names_of
+from pennon.expr.tree import Expression, paths_of
+from pennon.scan.batches import cut_batches
 from pennon.scan.filter import Predicate
-from pennon.scan.projection import Projection
+from pennon.scan.fragment_reader import Chunks
+from pennon.scan.projection import Projection, plan_take_projection
+from pennon.schema.field import Schema
 
-_MARK: Final = "\0"
+ROWS_AT_ONCE: Final = 1 << 17
+"""Rows of which an expression is evaluated at once: what comes out between stays in the caches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +37,6 @@ class Computation:
         """Tell whether there is anything to do."""
         return self.predicate is not None or bool(self.expressions)
 
-    def needed(self, table: pa.Schema) -> dict[str, str]:
-        """Return the columns that must be read for it, by the names that `run` looks for."""
-        names = list(self.predicate.columns(table)) if self.predicate is not None else []
-        for expression in self.expressions.values():
-            names += names_of(expression)
-        return {_MARK + name: name for name in names}
-
     def shown(self, read: Projection) -> pa.Schema:
         """Return the schema of what comes out, given the columns that come out as they were read."""
         if not self.expressions:
@@ -50,26 +47,58 @@ class Computation:
         fields = [(plain | computed)[name] for name in (*self.order, *rest)]
         return pa.schema(fields, read.arrow.metadata)
 
-    def run(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """Yield what passes of each batch, with the columns of ``schema``; no empty batches."""
-        for batch in batches:
-            needed = [name for name in batch.schema.names if name.startswith(_MARK)]
-            inputs = batch.select(needed).rename_columns([name[1:] for name in needed])
-            if self.predicate is not None:
-                mask = self.predicate.test(inputs)
-                inputs, batch = keep_rows(inputs, mask), keep_rows(batch, mask)  # noqa: PLW2901
-            if batch.num_rows:
-                yield self._assemble(batch, inputs, schema)
 
-    def _assemble(
-        self, batch: pa.RecordBatch, inputs: pa.RecordBatch, schema: pa.Schema
-    ) -> pa.RecordBatch:
-        if not self.expressions:
-            return batch.select(schema.names).replace_schema_metadata(schema.metadata)
-        arrays = [
-            evaluate(self.expressions[name], inputs)
-            if name in self.expressions
-            else batch.column(name)
-            for name in schema.names
-        ]
-        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A predicate, and the columns that it needs of a table."""
+
+    predicate: Predicate
+    inputs: Projection
+    schema: pa.Schema
+
+    @classmethod
+    def of(cls, predicate: Predicate, schema: Schema, table: pa.Schema) -> Condition:
+        """Bind a predicate to a table; ``table`` has all columns that it may name."""
+        inputs = _inputs(schema, predicate.paths(table))
+        return cls(predicate, inputs, inputs.arrow)
+
+    def mask(self, columns: Sequence[Chunks], rows: int) -> pa.BooleanArray:
+        """Return true for the rows that pass; ``columns`` are those of `inputs`."""
+        batches = cut_batches(columns, rows, ROWS_AT_ONCE, self.schema)
+        masks: list[Any] = [self.predicate.test(batch) for batch in batches]
+        return masks[0] if len(masks) == 1 else pa.concat_arrays(masks)
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """Expressions that become columns, and the columns that they need of a table."""
+
+    expressions: Mapping[str, Expression]
+    inputs: Projection
+    schema: pa.Schema
+
+    @classmethod
+    def of(cls, expressions: Mapping[str, Expression], schema: Schema) -> Computed:
+        """Bind expressions to a table."""
+        paths = dict.fromkeys(chain.from_iterable(map(paths_of, expressions.values())))
+        inputs = _inputs(schema, list(paths))
+        return cls(expressions, inputs, inputs.arrow)
+
+    def run(self, columns: Sequence[Chunks], rows: int) -> dict[str, Chunks]:
+        """Return the values of each expression; ``columns`` are those of `inputs`."""
+        found: dict[str, Chunks] = {name: [] for name in self.expressions}
+        for batch in cut_batches(columns, rows, ROWS_AT_ONCE, self.schema):
+            for name, expression in self.expressions.items():
+                found[name].append(evaluate(expression, batch))
+        return found
+
+
+def _inputs(schema: Schema, paths: Sequence[tuple[str, ...]]) -> Projection:
+    """Return the projection that has what the paths lead to, structs as structs."""
+    return plan_take_projection(schema, [_dotted(path) for path in paths])
+
+
+def _dotted(path: tuple[str, ...]) -> str:
+    if len(path) == 1:
+        return path[0]
+    return ".".join("`" + name.replace("`", "``") + "`" for name in path)

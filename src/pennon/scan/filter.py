@@ -1,8 +1,6 @@
 """Conditions on rows: SQL text, or expressions of pyarrow.
 
-DuckDB and Polars hand their simple conditions over as `pyarrow.compute.Expression`.  Nothing is
-skipped by filters yet: the columns that they name are read, rows that fail are dropped, and then
-the columns that were asked for are left.
+DuckDB and Polars hand their simple conditions over as `pyarrow.compute.Expression`.
 """
 
 from __future__ import annotations
@@ -17,14 +15,17 @@ from pyarrow import acero
 
 from pennon.errors import ArgumentError
 from pennon.expr.evaluate import evaluate
-from pennon.expr.tree import Expression, names_of
+from pennon.expr.tree import Expression, paths_of
 
 
 class Predicate(Protocol):
     """A condition that rows pass or not; it pickles, and its text is for people."""
 
-    def columns(self, schema: pa.Schema) -> list[str]:
-        """Return the columns of a schema that it needs; raises ArgumentError if it cannot do."""
+    def paths(self, schema: pa.Schema) -> list[tuple[str, ...]]:
+        """Return the columns of a schema that it needs, or fields inside them.
+
+        Raises ArgumentError if it does not fit the schema.
+        """
         ...
 
     def test(self, batch: pa.RecordBatch) -> pa.BooleanArray:
@@ -38,9 +39,9 @@ class ArrowPredicate:
 
     expression: pc.Expression
 
-    def columns(self, schema: pa.Schema) -> list[str]:
-        """See `Predicate.columns`."""
-        return columns_of(self.expression, schema)
+    def paths(self, schema: pa.Schema) -> list[tuple[str, ...]]:
+        """See `Predicate.paths`."""
+        return [(name,) for name in columns_of(self.expression, schema)]
 
     def test(self, batch: pa.RecordBatch) -> pa.BooleanArray:
         """See `Predicate.test`."""
@@ -70,9 +71,9 @@ class SqlPredicate:
 
         return cls(text, parse_filter(text, schema))
 
-    def columns(self, schema: pa.Schema) -> list[str]:  # noqa: ARG002 - bound to one already
-        """See `Predicate.columns`."""
-        return names_of(self.condition)
+    def paths(self, schema: pa.Schema) -> list[tuple[str, ...]]:  # noqa: ARG002 - bound already
+        """See `Predicate.paths`."""
+        return paths_of(self.condition)
 
     def test(self, batch: pa.RecordBatch) -> pa.BooleanArray:
         """See `Predicate.test`."""

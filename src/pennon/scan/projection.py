@@ -62,6 +62,11 @@ class Projection:
         return pa.schema([column.arrow for column in self.columns], metadata)
 
     @property
+    def names(self) -> list[str]:
+        """Return the names of the columns that are shown."""
+        return [column.arrow.name for column in self.columns]
+
+    @property
     def metas(self) -> frozenset[MetaColumn]:
         """Return the computed columns that are shown."""
         return frozenset(column.meta for column in self.columns if column.meta is not None)

@@ -14,6 +14,17 @@ def row_bytes(schema: pa.Schema) -> int:
     return -(-sum(_bits(field.type) for field in schema) // 8)
 
 
+def has_width(data_type: pa.DataType) -> bool:
+    """Tell whether all values of a type take the same bytes."""
+    if isinstance(data_type, pa.BaseExtensionType):
+        return has_width(data_type.storage_type)
+    if pa.types.is_struct(data_type):
+        return all(has_width(child.type) for child in data_type)
+    if pa.types.is_fixed_size_list(data_type):
+        return has_width(data_type.value_type)
+    return bool(pa.types.is_primitive(data_type) or pa.types.is_fixed_size_binary(data_type))
+
+
 def _bits(data_type: pa.DataType) -> int:
     """Return the bits that a value of a type takes at least."""
     if isinstance(data_type, pa.BaseExtensionType):

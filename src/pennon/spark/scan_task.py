@@ -19,7 +19,7 @@ from pennon.scan.plan import ScanTask, bytes_per_row, check_batch_rows
 from pennon.scan.projection import plan_take_projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_to_arrow
-from pennon.schema.width import row_bytes
+from pennon.schema.width import has_width, row_bytes
 from pennon.spark.convert import convert_batch
 from pennon.spark.types import SYSTEM_COLUMNS
 from pennon.table.versions import read_manifest, version_as_of
@@ -83,19 +83,9 @@ def _fitting_rows(scan: Scan) -> int:
     """
     schema = scan.projection.arrow
     width = max(row_bytes(schema), 1)
-    if not all(_has_width(field.type) for field in schema):
+    if not all(has_width(field.type) for field in schema):
         width = max(width, *(bytes_per_row(task.fragment) for task in scan.tasks))
     return min(MAX_BATCH_ROWS, max(MIN_BATCH_ROWS, MAX_BATCH_BYTES // width))
-
-
-def _has_width(data_type: pa.DataType) -> bool:
-    if isinstance(data_type, pa.BaseExtensionType):
-        return _has_width(data_type.storage_type)
-    if pa.types.is_struct(data_type):
-        return all(_has_width(child.type) for child in data_type)
-    if pa.types.is_fixed_size_list(data_type):
-        return _has_width(data_type.value_type)
-    return bool(pa.types.is_primitive(data_type) or pa.types.is_fixed_size_binary(data_type))
 
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -12,7 +12,7 @@ import pytest
 from pennon.errors import ArgumentError
 from pennon.expr.evaluate import evaluate
 from pennon.expr.parse import parse_column, parse_filter
-from pennon.expr.tree import names_of
+from pennon.expr.tree import paths_of
 
 BATCH = pa.record_batch(
     {
@@ -101,7 +101,7 @@ def test_trees_pickle_and_tell_what_they_need() -> None:
     condition = parse_filter(
         "i64 > 1 and case when s = 'a' then true else st.x = 4 end", BATCH.schema
     )
-    assert sorted(names_of(condition)) == ["i64", "s", "st"]
+    assert sorted(paths_of(condition)) == [("i64",), ("s",), ("st", "x")]
     again = pickle.loads(pickle.dumps(condition))
     assert again == condition
     assert evaluate(again, BATCH).equals(evaluate(condition, BATCH))

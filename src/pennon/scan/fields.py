@@ -1,0 +1,180 @@
+"""Which columns a filtered scan reads before its condition, and which after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final, TypeAlias
+
+import pyarrow as pa
+
+from pennon.encoding.steps import run
+from pennon.file.reader import DataFile
+from pennon.lazy import lazy
+from pennon.ranges import Int64Array
+from pennon.scan.fragment_reader import Chunks, FragmentReader, PreparedRead
+from pennon.scan.kept import Cover
+from pennon.scan.plan import bytes_per_row
+from pennon.scan.projection import Projection
+from pennon.schema.arrow import field_to_arrow
+from pennon.schema.field import Field
+from pennon.schema.width import has_width, row_bytes
+from pennon.table.manifest import Fragment
+from pennon.units import KIB
+
+ROW_COST_BYTES: Final = 400
+"""To read a row by itself costs as much as to read so many bytes in sequence.
+
+Measured on columns of all types, in files that are mapped.
+"""
+REMOTE_ROW_COST_BYTES: Final = 64 * KIB
+"""The same where a request is a round trip."""
+LEAST_WIDTH: Final = 8
+"""Bytes that a value costs, however few it takes in the file: bits and numbers have to be unpacked."""
+
+Late: TypeAlias = "bool | frozenset[str] | None"
+"""Which columns are read after the condition, just for the rows that it kept.
+
+None: all, and rows in between where it costs less.  True: all.  False: none.  Or these.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldPlan:
+    """Fields to read for all rows (``early``) and for the rows that are kept (``rest``).
+
+    ``exact`` tells of each field of ``rest`` that nothing in between is to be read.
+    """
+
+    early: tuple[Field, ...]
+    rest: tuple[Field, ...]
+    exact: tuple[bool, ...]
+    kept: frozenset[int]
+    """Numbers of early fields that are needed for the rows that are kept, too."""
+
+    @classmethod
+    def of(cls, tested: Sequence[Field], behind: Sequence[Field], late: Late) -> FieldPlan:
+        """Plan to read fields that a condition tests, and those that are needed behind it."""
+        early = list(_distinct(tested))
+        rest = [field for field in _distinct(behind) if field not in early]
+        if isinstance(late, frozenset):
+            early += [field for field in rest if field.name not in late]
+        elif late is False:
+            early += rest
+        rest = [field for field in rest if field not in early]
+        kept = frozenset(number for number, field in enumerate(early) if field in behind)
+        exact = tuple(late is not None for _ in rest)
+        return cls(tuple(early), tuple(rest), exact, kept)
+
+    def places(self, projection: Projection) -> list[int]:
+        """Return the number of each field of a projection among those read: early ones, then rest."""
+        fields = [*self.early, *self.rest]
+        return [fields.index(field) for field in projection.read.fields]
+
+
+def _distinct(fields: Sequence[Field]) -> list[Field]:
+    found: list[Field] = []
+    for field in fields:
+        if field not in found:
+            found.append(field)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Fields of the rest that are read together; rows that lie closer than the gap share a range."""
+
+    numbers: tuple[int, ...]
+    columns: PreparedRead
+    gap_rows: int
+
+
+class FragmentFields:
+    """The fields of a plan in one fragment, ready to be read."""
+
+    def __init__(self, plan: FieldPlan, tested: FragmentReader, behind: FragmentReader) -> None:
+        """Open what the condition needs.  Both readers are of one fragment."""
+        self._plan = plan
+        self._tested = tested
+        self._behind = behind
+        self.fragment = tested.fragment
+        self.live, self.early = tested.find(plan.early)
+
+    @lazy
+    def early_width(self) -> int:
+        """Return about how many bytes a row of the early fields takes."""
+        return sum(width_of(self._tested, field) for field in self._plan.early)
+
+    @lazy
+    def rest_width(self) -> int:
+        """Return about how many bytes a row of the rest takes."""
+        return sum(self._widths)
+
+    @lazy
+    def _widths(self) -> list[int]:
+        return [width_of(self._behind, field) for field in self._plan.rest]
+
+    @lazy
+    def _groups(self) -> list[_Group]:
+        """Return how the rest is read: each field by itself, or all in lockstep."""
+        fields, widths = self._plan.rest, self._widths
+        together = self._behind.prepare(fields)
+        if not together.is_mapped:
+            gap = 0 if any(self._plan.exact) else REMOTE_ROW_COST_BYTES // max(sum(widths), 1)
+            return [_Group(tuple(range(len(fields))), together, gap)]
+        gaps = [
+            0 if exact else ROW_COST_BYTES // max(width, LEAST_WIDTH)
+            for exact, width in zip(self._plan.exact, widths, strict=True)
+        ]
+        return [
+            _Group((number,), self._behind.prepare([field]), gap)
+            for number, (field, gap) in enumerate(zip(fields, gaps, strict=True))
+        ]
+
+    def read_rest(self, physical: Int64Array) -> list[Chunks]:
+        """Return the values of each field of the rest at sorted, distinct physical offsets."""
+        covers: dict[int, Cover] = {}
+        found: dict[int, Chunks] = {}
+        for group in self._groups if self._plan.rest else ():
+            cover = covers.get(group.gap_rows) or Cover.of(physical, group.gap_rows)
+            covers[group.gap_rows] = cover
+            read = map(cover.pick, group.columns.read(cover.rows))
+            found.update(zip(group.numbers, read, strict=True))
+        return [found[number] for number in range(len(self._plan.rest))]
+
+
+def width_of(reader: FragmentReader, field: Field) -> int:
+    """Return about how many bytes a value of a field takes: in the file, or in memory if that is more."""
+    least = row_bytes(pa.schema([field_to_arrow(field)]))
+    rows = max(reader.physical_rows(), 1)
+    stored = _stored_bytes(reader, field)
+    if stored is None:
+        stored = bytes_per_row(reader.fragment) * rows
+    return max(least, stored // rows)
+
+
+def estimated_width(fields: Sequence[Field], fragment: Fragment, all_fields: int) -> int:
+    """Return about how many bytes a row of some fields takes, without a look at the file."""
+    types = [field_to_arrow(field) for field in fields]
+    whole = bytes_per_row(fragment)
+    if all(has_width(each.type) for each in types):
+        return min(row_bytes(pa.schema(types)), whole)
+    return -(-whole * len(fields) // max(all_fields, 1))
+
+
+def _stored_bytes(reader: FragmentReader, field: Field) -> int | None:
+    """Return the bytes of all pages of a field; None if the files do not tell."""
+    size_bytes = 0
+    for held in reader.files:
+        indices = [held.column_of[f.id] for f in field.walk() if f.id in held.column_of]
+        if not indices:
+            continue
+        data = reader.snapshot.open_file(held.ref).data
+        if not isinstance(data, DataFile):
+            return None
+        columns = run(data.read_columns(indices), data.source.read)
+        for column in columns:
+            extents = chain(column.buffers, *(page.buffers for page in column.pages))
+            size_bytes += sum(extent.size_bytes for extent in extents)
+    return size_bytes

@@ -1,0 +1,200 @@
+"""Scans with a condition, or with columns that are computed.
+
+Each unit is read in two steps.  First the columns that the condition needs; then, for the rows that
+it kept, the columns that are still missing, as `pennon.scan.kept` finds it cheapest.  A column that
+is needed in both is read once.
+
+::
+
+    unit     rows of one fragment       filter columns of all rows  ->  Kept
+    piece    rows of a unit that passed, so many as fit             ->  the columns that are shown
+
+Most units are one piece, and the thread that tested the unit reads on.  Where the columns behind the
+filter are so wide that they do not fit, what is kept of a unit is cut, and its pieces are read one
+after the other, some ahead of the caller.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from itertools import chain, islice
+from typing import Final
+
+import pyarrow as pa
+
+from pennon.scan.batches import cut_batches
+from pennon.scan.execute import (
+    MAPPED_UNIT_BYTES,
+    READ_AHEAD_BYTES,
+    SMALL_JOB_BYTES,
+    SMALL_JOB_UNITS,
+)
+from pennon.scan.fragment_reader import Chunks
+from pennon.scan.kept import slice_chunks
+from pennon.scan.plan import LEAST_UNIT_BYTES, Unit
+from pennon.scan.unit_filter import Columns, FilteredScan, Kept, UnitFilter
+from pennon.threads import map_in_order
+from pennon.units import MIB
+
+TESTED_BYTES: Final = 4 * MIB
+"""Bytes that a unit has of the columns that the condition needs."""
+PIECE_BYTES: Final = 4 * MIB
+"""Bytes that a piece has of the columns behind them."""
+MOST_ROWS: Final = 1 << 20
+"""Rows of a unit: where they lie takes 8 bytes each, if the condition keeps them all."""
+FIRST_ROWS: Final = 1 << 14
+"""Rows of the first unit of a scan that ends when it has found enough."""
+
+
+def read_filtered_table(query: FilteredScan) -> pa.Table:
+    """Return all rows, each column chunked as it was decoded."""
+    columns: list[Chunks] = [[] for _ in query.schema]
+    rows = 0
+    for count, read in _Run(query, READ_AHEAD_BYTES).read():
+        rows += count
+        for column, chunks in zip(columns, read, strict=True):
+            column.extend(chunks)
+    if not columns:
+        return pa.Table.from_batches(list(cut_batches([], rows, max(rows, 1), query.schema)))
+    pairs = zip(columns, query.schema, strict=True)
+    arrays = [pa.chunked_array(chunks, field.type) for chunks, field in pairs]
+    return pa.Table.from_arrays(arrays, schema=query.schema)
+
+
+def read_filtered_batches(
+    query: FilteredScan, batch_rows: int, read_ahead_bytes: int = READ_AHEAD_BYTES
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows in batches of ``batch_rows``, fewer where what was read together ends."""
+    with closing(_Run(query, read_ahead_bytes).read()) as pieces:
+        for rows, columns in pieces:
+            yield from cut_batches(columns, rows, batch_rows, query.schema)
+
+
+def count_filtered(query: FilteredScan) -> int:
+    """Return how many rows pass; of a query that shows no columns just what it tests is read."""
+    return _Run(query, READ_AHEAD_BYTES).count()
+
+
+class _Run:
+    """One run of a scan."""
+
+    def __init__(self, query: FilteredScan, read_ahead_bytes: int) -> None:
+        self._query = query
+        self._filter = UnitFilter(query)
+        self._budget = read_ahead_bytes
+        if not query.scan.is_remote:
+            self._budget = min(read_ahead_bytes, (os.cpu_count() or 1) * MAPPED_UNIT_BYTES)
+
+    def read(self) -> Generator[Columns, None, None]:
+        """Yield what is found, in order, until it is enough."""
+        left = self._query.most
+        for rows, columns in chain.from_iterable(map(self._pieces, self._found())):
+            if left is not None and rows >= left:
+                yield left, [slice_chunks(chunks, 0, left) for chunks in columns]
+                return
+            yield rows, columns
+            left = None if left is None else left - rows
+
+    def count(self) -> int:
+        """Return how many rows pass."""
+
+        def work(job: list[Unit]) -> int:
+            return sum(self._filter.count(unit) for unit in job)
+
+        with closing(
+            map_in_order(work, self._jobs(), self._cost, self._budget, self._query.scan.crew)
+        ) as counts:
+            return sum(counts)
+
+    # --- units ------------------------------------------------------------------------------------
+
+    def _found(self) -> Iterator[Columns | Kept]:
+        """Yield what is found in each unit, the units that come next being read meanwhile."""
+        jobs = self._jobs()
+        if self._query.most is not None:  # the first unit may be enough
+            yield from chain.from_iterable(map(self._work, islice(jobs, 1)))
+        crew = self._query.scan.crew
+        with closing(map_in_order(self._work, jobs, self._cost, self._budget, crew)) as results:
+            for found in results:
+                yield from found
+
+    def _work(self, job: list[Unit]) -> list[Columns | Kept]:
+        """Test units; read on where what they keep is one piece."""
+        found: list[Columns | Kept] = []
+        for unit in job:
+            kept = self._filter.test(unit)
+            if len(kept.physical) > self._piece_rows(kept):
+                found.append(kept)
+            elif len(kept.physical):
+                found.append(self._filter.read(kept))
+        return found
+
+    def _jobs(self) -> Iterator[list[Unit]]:
+        """Yield the units, small ones together; those of a remote store go alone."""
+        job: list[Unit] = []
+        size = 0
+        for unit in self._units():
+            cost = unit.rows * self._filter.row_bytes(unit.task)
+            is_full = size + cost > SMALL_JOB_BYTES or len(job) >= SMALL_JOB_UNITS
+            if job and (is_full or self._query.scan.is_remote):
+                yield job
+                job, size = [], 0
+            job.append(unit)
+            size += cost
+        if job:
+            yield job
+
+    def _units(self) -> Iterator[Unit]:
+        scan = self._query.scan
+        threads = 1 if scan.is_remote else (os.cpu_count() or 1)
+        fair = -(-scan.rows // threads)
+        is_first = self._query.most is not None
+        for number, task in enumerate(scan.tasks):
+            start = task.start
+            while start < task.end:
+                rows = self._unit_rows(number, task.end - start, fair)
+                rows = min(rows, FIRST_ROWS) if is_first else rows
+                is_first = False
+                yield Unit(number, start, min(start + rows, task.end))
+                start += rows
+
+    def _unit_rows(self, number: int, rows: int, fair: int) -> int:
+        """Return how many of the next rows of a task make a unit."""
+        row_bytes = self._filter.row_bytes(number)
+        if rows * row_bytes <= LEAST_UNIT_BYTES:
+            return rows
+        most = min(TESTED_BYTES // max(self._filter.tested_bytes(number), 1), MOST_ROWS)
+        return max(min(most, max(fair, LEAST_UNIT_BYTES // row_bytes)), 1)
+
+    def _cost(self, job: list[Unit]) -> int:
+        """Return about how many bytes a job has in memory when it is done."""
+        cost = 0
+        for unit in job:
+            whole = unit.rows * self._filter.row_bytes(unit.task)
+            if whole > PIECE_BYTES:
+                tested = unit.rows * self._filter.tested_bytes(unit.task)
+                whole = min(whole, tested + PIECE_BYTES)
+            cost += whole
+        return cost
+
+    # --- pieces -----------------------------------------------------------------------------------
+
+    def _pieces(self, found: Columns | Kept) -> Iterator[Columns]:
+        if not isinstance(found, Kept):
+            yield found
+            return
+        pieces = found.cut(self._piece_rows(found))
+
+        def cost(piece: Kept) -> int:
+            return len(piece.physical) * piece.fields.rest_width
+
+        crew = self._query.scan.crew
+        with closing(map_in_order(self._filter.read, pieces, cost, self._budget, crew)) as results:
+            yield from results
+
+    def _piece_rows(self, kept: Kept) -> int:
+        if len(kept.physical) * self._filter.row_bytes(kept.unit.task) <= PIECE_BYTES:
+            return len(kept.physical)
+        return max(PIECE_BYTES // max(kept.fields.rest_width, 1), 1)

@@ -1,0 +1,179 @@
+"""What a filtered scan does with one unit; see `pennon.scan.filtered`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from pennon.ranges import Int64Array
+from pennon.scan.columns import Place, show_columns
+from pennon.scan.compute import Computed, Condition
+from pennon.scan.execute import Scan
+from pennon.scan.fields import FieldPlan, FragmentFields, Late, estimated_width
+from pennon.scan.fragment_reader import Chunks, FragmentReader
+from pennon.scan.kept import keep_chunks, read_live, slice_chunks, true_rows
+from pennon.scan.live_rows import LiveSlice
+from pennon.scan.plan import Unit
+from pennon.scan.projection import Projection
+from pennon.schema.field import Field, Schema
+
+Columns: TypeAlias = "tuple[int, list[Chunks]]"
+"""A number of rows, and the columns of the result for them."""
+
+PREPARED: int = 64
+"""Fragments that are kept ready; units come fragment by fragment."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilteredScan:
+    """A planned scan with a condition, computed columns, or both; it pickles.
+
+    ``scan`` has the tasks and shows the columns that are stored; ``schema`` has all that come out.
+    ``most``: so many rows are enough.
+    """
+
+    scan: Scan
+    schema: pa.Schema
+    condition: Condition | None = None
+    computed: Computed | None = None
+    late: Late = None
+    most: int | None = None
+
+    @property
+    def inputs(self) -> list[Projection]:
+        """Return the columns that are needed beside those shown."""
+        return [each.inputs for each in (self.condition, self.computed) if each is not None]
+
+    def counting(self) -> FilteredScan:
+        """Return the query that finds the same rows, and shows nothing of them."""
+        nothing = Projection(Schema((), {}), ())
+        scan = replace(self.scan, projection=nothing)
+        return replace(self, scan=scan, schema=pa.schema([]), computed=None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """The rows of a unit that passed: where they lie, and the columns that were read for all rows."""
+
+    unit: Unit
+    fields: FragmentFields
+    physical: Int64Array
+    live: Int64Array
+    early: list[Chunks]
+
+    def cut(self, rows: int) -> Iterator[Kept]:
+        """Yield the rows in pieces of so many."""
+        for start in range(0, len(self.physical), rows):
+            physical, live = self.physical[start : start + rows], self.live[start : start + rows]
+            early = [slice_chunks(chunks, start, len(live)) for chunks in self.early]
+            yield replace(self, physical=physical, live=live, early=early)
+
+
+class UnitFilter:
+    """What is prepared of the fragments, and what is done with their units; for many threads."""
+
+    def __init__(self, query: FilteredScan) -> None:
+        self._query = query
+        self._scan = query.scan
+        shown = [query.scan.projection] + ([query.computed.inputs] if query.computed else [])
+        tested = query.condition.inputs.read.fields if query.condition else ()
+        behind = [field for projection in shown for field in projection.read.fields]
+        self._plan = FieldPlan.of(tested, behind, query.late)
+        self._fragments: dict[int, FragmentFields] = {}
+
+    # --- how large things are ---------------------------------------------------------------------
+
+    def row_bytes(self, task: int) -> int:
+        """Return about how many bytes a row has in all columns that are read, at least 1."""
+        return max(self._estimate((*self._plan.early, *self._plan.rest), task), 1)
+
+    def tested_bytes(self, task: int) -> int:
+        """Return about how many bytes of these are read before the condition.
+
+        The file is asked, where that costs no request.
+        """
+        if self._scan.is_remote:
+            return self._estimate(self._plan.early, task)
+        return self._of(task).early_width
+
+    def _estimate(self, fields: Sequence[Field], task: int) -> int:
+        all_fields = len(self._scan.snapshot.manifest.schema.fields)
+        return estimated_width(fields, self._scan.tasks[task].fragment, all_fields)
+
+    # --- units ------------------------------------------------------------------------------------
+
+    def count(self, unit: Unit) -> int:
+        """Return how many rows of a unit pass."""
+        if self._query.condition is None:
+            return unit.rows
+        fields, wanted = self._find(unit)
+        mask = self._mask(unit, wanted, read_live(fields.early, wanted))
+        return int(mask.true_count)
+
+    def test(self, unit: Unit) -> Kept:
+        """Return the rows of a unit that pass, no more than are enough."""
+        fields, wanted = self._find(unit)
+        early = read_live(fields.early, wanted) if self._plan.early else []
+        if self._query.condition is None:
+            return Kept(unit, fields, wanted.physical(), unit.live(), early)
+        mask = self._mask(unit, wanted, early)
+        rows = true_rows(mask)
+        if self._query.most is not None and len(rows) > self._query.most:
+            rows = rows[: self._query.most]
+            mask = mask.slice(0, int(rows[-1]) + 1)
+        if len(rows) == unit.rows:
+            return Kept(unit, fields, wanted.physical(), unit.live(), early)
+        early = [
+            keep_chunks(slice_chunks(chunks, 0, len(mask)), mask) if n in self._plan.kept else []
+            for n, chunks in enumerate(early)
+        ]
+        physical = wanted.physical()[rows] if len(wanted.holes) else rows + wanted.start
+        return Kept(unit, fields, physical, rows + unit.start, early)
+
+    def read(self, kept: Kept) -> Columns:
+        """Return the columns of the result for the rows that are kept."""
+        read = [*kept.early, *kept.fields.read_rest(kept.physical)]
+        place = self._place(kept.unit, kept.physical, kept.live)
+        rows = len(kept.physical)
+        shown = self._show(self._scan.projection, read, place)
+        computed = self._query.computed
+        if computed is None:
+            return rows, shown
+        columns = dict(zip(self._scan.projection.names, shown, strict=True))
+        columns |= computed.run(self._show(computed.inputs, read, place), rows)
+        return rows, [columns[name] for name in self._query.schema.names]
+
+    def _find(self, unit: Unit) -> tuple[FragmentFields, LiveSlice]:
+        fields = self._of(unit.task)
+        return fields, fields.live.between(unit.start, unit.end)
+
+    def _mask(self, unit: Unit, wanted: LiveSlice, early: list[Chunks]) -> pa.BooleanArray:
+        condition = self._query.condition
+        if condition is None:
+            raise ValueError
+        inputs = condition.inputs
+        place = self._place(unit, wanted.physical(), unit.live()) if inputs.metas else None
+        return condition.mask(self._show(inputs, early, place), unit.rows)
+
+    def _show(
+        self, projection: Projection, read: Sequence[Chunks], place: Place | None
+    ) -> list[Chunks]:
+        chosen = [read[number] for number in self._plan.places(projection)]
+        return show_columns(projection, chosen, place)
+
+    def _place(self, unit: Unit, physical: Int64Array, live: Int64Array) -> Place:
+        return Place(self._scan.snapshot, self._scan.tasks[unit.task].fragment, physical, live)
+
+    def _of(self, task: int) -> FragmentFields:
+        found = self._fragments.get(task)
+        if found is None:
+            fragment = self._scan.tasks[task].fragment
+            reader = FragmentReader(self._scan.snapshot, fragment)
+            found = FragmentFields(self._plan, reader, reader)
+            while len(self._fragments) >= PREPARED:
+                self._fragments.pop(next(iter(self._fragments)), None)
+            self._fragments[task] = found
+        return found

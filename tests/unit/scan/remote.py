@@ -1,0 +1,60 @@
+"""Tables that are read as if they lay in an object store, and what that cost."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from pennon.io import open_store
+from pennon.io.limits import FetchLimits
+from pennon.io.store import Store
+from pennon.lance_dataset import LanceDataset
+from pennon.ranges import ByteRequest
+from pennon.scan.snapshot import Snapshot
+from pennon.table.versions import read_manifest
+from pennon.testing import CountingStore, LatencyStore, WrappedStore
+from pennon.threads import Crew, pool
+
+LIMITS = FetchLimits(concurrency=24)
+
+
+def far_away(folder: Path, seconds: float = 0) -> LatencyStore:
+    """Return a store that says it is remote; by default it answers at once."""
+    return LatencyStore(open_store(folder), seconds, limits=LIMITS)
+
+
+def opened(store: Store) -> LanceDataset:
+    """Open the newest version of the table that a store holds."""
+    return LanceDataset.of_snapshot(store.uri, Snapshot(store, read_manifest(store)))
+
+
+def open_counted(folder: Path) -> tuple[LanceDataset, CountingStore]:
+    """Open a table in a store that counts; the counts begin after the manifest."""
+    store = CountingStore(far_away(folder))
+    dataset = opened(store)
+    store.reset()
+    return dataset, store
+
+
+class Meeting(WrappedStore):
+    """Answers no read until ``parties`` of them wait at once: a store that is asked one by one
+    fails.  ``meets`` tells which objects it is about."""
+
+    def __init__(self, inner: Store, parties: int, meets: str = "data/") -> None:
+        super().__init__(inner)
+        self.barrier = threading.Barrier(parties, timeout=30)
+        self.meets = meets
+
+    def around_read(self, path: str, requests: Sequence[ByteRequest]) -> None:
+        """Wait for the others."""
+        if path.startswith(self.meets):
+            self.barrier.wait()
+
+
+def wait_until_all_is_quiet() -> None:
+    """Return when no thread reads a unit any more: all threads of that pool meet here."""
+    together = threading.Barrier(LIMITS.concurrency, timeout=30)
+    workers = pool(Crew.reads(LIMITS.concurrency))
+    for meeting in [workers.submit(together.wait) for _ in range(LIMITS.concurrency)]:
+        meeting.result()

@@ -1,0 +1,134 @@
+"""Scans of object stores: what waits for what, how often the store is asked, and when that ends."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import pennon
+from pennon.errors import StoreError
+from pennon.io.store import Store
+from pennon.lance_dataset import LanceDataset
+from pennon.ranges import ByteRequest
+from pennon.scan.snapshot import Snapshot
+from pennon.table.versions import read_manifest
+from pennon.testing import CountingStore, WrappedStore
+from tests.unit.scan.remote import (
+    LIMITS,
+    Meeting,
+    far_away,
+    open_counted,
+    opened,
+    wait_until_all_is_quiet,
+)
+
+VERSIONS = ("2.0", "2.1")
+FRAGMENTS = 2 * LIMITS.concurrency
+MIB = 1 << 20
+
+
+def table(rows: int) -> pa.Table:
+    numbers = np.arange(rows)
+    texts = pa.array([f"number {n}" for n in range(rows)])
+    return pa.table({"a": numbers, "b": texts, "c": numbers / 7, "d": texts, "e": numbers[::-1]})
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def many(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a table of many small fragments."""
+    folder = tmp_path_factory.mktemp("many") / "t.lance"
+    rows = table(FRAGMENTS * 50)
+    pennon.write_dataset(rows, folder, max_rows_per_file=50, data_storage_version=request.param)
+    return folder
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def large(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a table of one fragment: 40 MB in many pages."""
+    folder = tmp_path_factory.mktemp("large") / "t.lance"
+    rng = np.random.default_rng(3)
+    values = {name: rng.integers(0, 1 << 62, 1_000_000) for name in "abcde"}
+    options = {"data_storage_version": request.param, "data_cache_bytes": 5 << 20}
+    pennon.write_dataset(pa.table(values), folder, **options)
+    return folder
+
+
+@pytest.mark.parametrize("way", ["to_table", "to_batches"])
+def test_fragments_do_not_wait_for_each_other(many: Path, way: str) -> None:
+    """As many are being opened, and then read, at once as the store may be asked."""
+    dataset = opened(Meeting(far_away(many), LIMITS.concurrency))
+    found = getattr(dataset, way)()
+    rows = found if isinstance(found, pa.Table) else pa.Table.from_batches(found)
+    assert rows.equals(table(FRAGMENTS * 50))
+
+
+def test_units_of_one_fragment_open_it_once(large: Path) -> None:
+    dataset, store = open_counted(large)
+    assert dataset.to_table(columns=["a", "b", "c", "d"]).num_rows == 1_000_000
+    assert store.counts.verbs["open"] == 1
+    assert store.counts.requests < 60
+    size = 4 * 8 * 1_000_000
+    assert 0.9 * size <= store.counts.read_bytes <= 1.05 * size + 200_000
+
+
+def test_a_limit_reads_a_page_and_no_table(large: Path) -> None:
+    dataset, store = open_counted(large)
+    found = dataset.to_table(columns=["a"], limit=10, offset=500_000)
+    assert found.num_rows == 10
+    assert store.counts.rounds <= 3
+    assert store.counts.read_bytes < 200_000
+    assert dataset.head(10).num_rows == 10
+    assert store.counts.read_bytes < 1_000_000
+
+
+def test_what_is_read_ahead_is_bounded_by_bytes(large: Path) -> None:
+    dataset, store = open_counted(large)
+    batches = dataset.scanner(columns=["a", "b"], io_buffer_size=3 * MIB).to_batches()
+    next(batches)
+    wait_until_all_is_quiet()
+    ahead = store.counts.read_bytes
+    assert ahead < 12 * MIB, "a unit, and what fits in the buffer behind it"
+    assert sum(batch.num_rows for batch in batches) > 900_000
+
+
+class Held(WrappedStore):
+    """Answers for one object at once, or refuses it, and for no other until ``go``."""
+
+    def __init__(self, inner: Store, path: str, *, refuse: bool) -> None:
+        super().__init__(inner)
+        self.go = threading.Event()
+        self.path = path
+        self.refuse = refuse
+
+    def around_read(self, path: str, requests: Sequence[ByteRequest]) -> None:
+        """Wait, but for that object."""
+        if path != self.path:
+            self.go.wait(30)
+        elif self.refuse:
+            message = "refused"
+            raise StoreError(message)
+
+
+@pytest.mark.parametrize("refuse", [False, True])
+def test_a_scan_that_ends_early_asks_for_no_more(many: Path, refuse: bool) -> None:
+    """Of what waits for its turn nothing is done, when the caller goes or a unit fails."""
+    counted = CountingStore(far_away(many))
+    manifest = read_manifest(counted)
+    store = Held(counted, manifest.fragments[0].files[0].store_path, refuse=refuse)
+    batches: Any = LanceDataset.of_snapshot("t", Snapshot(store, manifest)).to_batches()
+    if refuse:
+        with pytest.raises(StoreError, match="refused"):
+            next(batches)
+    else:
+        assert next(batches).num_rows == 50
+        batches.close()
+    store.go.set()
+    wait_until_all_is_quiet()
+    asked = [path for path in counted.by_path if path.startswith("data/")]
+    assert 1 <= len(asked) <= LIMITS.concurrency + 1 < FRAGMENTS

@@ -41,4 +41,21 @@ class Gather:
     ends: Int64Array
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Peek(Gather):
+    """Ranges of which little may be looked at; they rise without overlap.
+
+    The answer is that of a `Gather`, or, where it takes no copy, all from the begin of the first range
+    to the end of the last: its size tells.
+    """
+
+    @property
+    def hull(self) -> Extent:
+        """Return all from the first range to the last."""
+        if not len(self.starts):
+            return Extent(0, 0)
+        start = int(self.starts[0])
+        return Extent(start, int(self.ends[-1]) - start)
+
+
 ByteRequest: TypeAlias = Extent | Gather

@@ -20,7 +20,7 @@ from pennon.encoding.kernels.gather import gather, total_size
 from pennon.encoding.kernels.mapping import Mapping
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, TooLargeError
 from pennon.io.resident import TOUCH_BYTES, keeps_account, touch
-from pennon.ranges import ByteRequest, Extent, Gather, Int64Array
+from pennon.ranges import ByteRequest, Extent, Gather, Int64Array, Peek
 from pennon.units import MIB
 
 if TYPE_CHECKING:
@@ -114,12 +114,15 @@ class MappedReader:
 
     def _gather(self, request: Gather) -> pa.Buffer:
         total = check_gather(request, len(self._bytes), self._path)
-        target = pa.allocate_buffer(total)
         starts, ends = as_ranges(request)
         if self._mapping is not None and total and keeps_account():
             first, last = int(starts.min()), int(ends.max())
             cost = min(last - first, total + TOUCH_BYTES * len(starts))
             touch(self._mapping, first, last, cost)
+        if isinstance(request, Peek):
+            hull = request.hull
+            return self._buffer.slice(hull.position, hull.size_bytes)
+        target = pa.allocate_buffer(total)
         gather(self._bytes, starts, ends, byte_view(target))
         return target
 

@@ -8,6 +8,9 @@ from libc.string cimport memcpy, memset
 from pennon.encoding.kernels.streams cimport BITS, BYTES, STRINGS, Stream, load, value_at
 
 cdef enum:
+    ESCAPE = 255  # the FSST code before a byte that stands for itself
+
+cdef enum:
     # What may be wrong with a page.
     FINE = 0
     NO_ROOM = 1
@@ -17,6 +20,7 @@ cdef enum:
     OTHER_ROWS = 5
     OTHER_VALUES = 6
     OTHER_ENDS = 7
+    BAD_CODES = 8
 
 
 cdef struct Vector:
@@ -48,7 +52,15 @@ cdef inline bint append(Vector* v, const void* source, int64_t size) noexcept no
     return True
 
 
+cdef struct Symbols:
+    # What FSST codes stand for; those without a symbol have length 0.
+    bint in_use
+    uint64_t[256] symbols
+    uint8_t[256] lengths
+
+
 cdef struct Picked:
+    const Symbols* symbols  # of the page at hand
     Vector rep
     Vector definition
     Vector values
@@ -72,10 +84,35 @@ cdef inline int _pick_bits(Stream* s, int64_t first, int64_t last, Picked* out) 
     return FINE
 
 
+cdef inline int _expand(
+    const uint8_t* codes, int64_t count, const Symbols* table, Vector* out
+) noexcept nogil:
+    """Append what the codes of one string stand for; a symbol is one move of 8 bytes."""
+    cdef int64_t at = 0
+    cdef uint8_t code
+    if not reserve(out, 8 * count + 8):
+        return NO_ROOM
+    while at < count:
+        code = codes[at]
+        if code == ESCAPE:
+            if at + 1 == count:
+                return BAD_CODES
+            out.data[out.size] = codes[at + 1]
+            out.size += 1
+            at += 2
+            continue
+        if not table.lengths[code]:
+            return BAD_CODES
+        memcpy(out.data + out.size, &table.symbols[code], 8)
+        out.size += table.lengths[code]
+        at += 1
+    return FINE
+
+
 cdef inline int _pick_strings(Stream* s, int64_t first, int64_t last, Picked* out) noexcept nogil:
     """``s.bits`` is the width of an offset; there is one more than there are strings."""
-    cdef int width = s.bits // 8
-    cdef int64_t i, offset, before, base, total = out.values.size
+    cdef int width = s.bits // 8, fault
+    cdef int64_t i, before, base, total = out.values.size
     cdef uint64_t number
     if s.count >= s.size // width:
         return BAD_VALUES
@@ -89,11 +126,19 @@ cdef inline int _pick_strings(Stream* s, int64_t first, int64_t last, Picked* ou
         number = load(s.data + i * width, s.bits)
         if number > <uint64_t>s.size or <int64_t>number < before:
             return BAD_VALUES
+        if out.symbols.in_use:
+            fault = _expand(s.data + before, <int64_t>number - before, out.symbols, &out.values)
+            if fault:
+                return fault
+            total = out.values.size
+        else:
+            total += <int64_t>number - before
         before = <int64_t>number
-        offset = total + before - base
-        memcpy(out.ends.data + out.ends.size, &offset, 8)
+        memcpy(out.ends.data + out.ends.size, &total, 8)
         out.ends.size += 8
     out.items += last - first
+    if out.symbols.in_use:
+        return FINE
     return FINE if append(&out.values, s.data + base, before - base) else NO_ROOM
 
 

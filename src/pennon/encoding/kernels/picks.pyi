@@ -1,24 +1,47 @@
-"""A few rows of a mini-block page: pick their levels and values."""
+"""A few rows of mini-block pages: pick their levels and values."""
 
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from pennon.encoding.kernels.touched import ChunkTable
 from pennon.ranges import Int64Array
 
 LevelArray: TypeAlias = npt.NDArray[np.uint16]
 
-def pick_rows(
-    recipe: tuple[int, ...],
-    data: npt.NDArray[np.uint8],
-    chunks: Int64Array,
-    positions: Int64Array,
-    offsets: Int64Array,
-    first_values: Int64Array,
-    first_rows: Int64Array,
+class PickCode:
+    """How the values of a page are encoded."""
+
+    def __init__(
+        self,
+        recipe: tuple[int, ...],
+        symbols: npt.NDArray[np.uint64] | None = None,
+        lengths: npt.NDArray[np.uint8] | None = None,
+    ) -> None:
+        """Keep a recipe.
+
+        ``recipe``: kind, bits and width of the repetition levels, of the definition levels and of the
+        values; whether sizes of value buffers have 4 bytes; the level that begins a row (0 without
+        lists); the highest definition level with a value.  Kinds: 0 nothing, 1 whole bytes, 2 bits,
+        3 packed with the width in front of each block, 4 packed to ``width``, 5 byte strings with
+        offsets of so many bits.  With ``symbols`` and their ``lengths`` (256 of each; 0: no symbol)
+        the strings are FSST codes.
+
+        Raises ValueError if there is no such kind, FormatError if a symbol is too long.
+        """
+
+def pick_pieces(
+    tables: list[ChunkTable],
+    codes: list[PickCode],
+    cuts: Int64Array,
     starts: Int64Array,
     ends: Int64Array,
+    pages: Int64Array,
+    chunks: Int64Array,
+    positions: Int64Array,
+    data: npt.NDArray[np.uint8],
+    origin: int,
 ) -> tuple[
     LevelArray | None,
     LevelArray | None,
@@ -26,20 +49,16 @@ def pick_rows(
     npt.NDArray[np.int32 | np.int64] | None,
     int,
 ]:
-    """Return the rows ``[starts[i], ends[i])``, sorted and disjoint, of a mini-block page.
+    """Return rows of several pages, one after the other.
 
-    ``recipe``: kind, bits and width of the repetition levels, of the definition levels and of the
-    values; whether sizes of value buffers have 4 bytes; the level that begins a row (0 without
-    lists); the highest definition level with a value.  Kinds: 0 nothing, 1 whole bytes, 2 bits,
-    3 packed with the width in front of each block, 4 packed to ``width``, 5 byte strings with offsets
-    of so many bits.
-
-    ``data[positions[i]:]`` is chunk ``chunks[i]``; all chunks of the rows are there.  The other
-    tables are those of the page's `ChunkIndex`.
+    ``tables``, ``cuts``, ``starts`` and ``ends`` are those of
+    `pennon.encoding.kernels.touched.find_pieces`.  Chunk ``chunks[i]`` of page ``pages[i]`` is
+    ``data[positions[i] - origin:]``.
 
     The results: repetition and definition levels (None if there are none), the bytes of the values,
     offsets into these from 0 on (of byte strings), and the number of values.
 
     Raises FormatError if a buffer leaves its chunk, a value its buffer, or the levels do not stand
-    for the rows and values of their chunk; ValueError if the arguments do not fit together.
+    for the rows and values of their chunk; ValueError if the arguments do not fit together, or the
+    pages' levels and values cannot stand one after the other.
     """

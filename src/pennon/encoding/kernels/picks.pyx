@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""A few rows of a mini-block page: pick their levels and values.  See picks.pyi.
+"""A few rows of mini-block pages: pick their levels and values.  See picks.pyi.
 
 Nothing is unpacked that is not wanted, but for the levels of lists, which say where rows begin.
 """
@@ -11,12 +11,13 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from pennon.encoding.kernels.picked cimport (
-    BAD_HEADER, BAD_LEVELS, BAD_VALUES, FINE, NO_ROOM, OTHER_ENDS, OTHER_ROWS, OTHER_VALUES, Picked,
-    Vector, append, pick_values, reserve
+    BAD_CODES, BAD_HEADER, BAD_LEVELS, BAD_VALUES, FINE, NO_ROOM, OTHER_ENDS, OTHER_ROWS,
+    OTHER_VALUES, Picked, Symbols, Vector, append, pick_values, reserve
 )
 from pennon.encoding.kernels.streams cimport (
     BITS, BYTES, INLINE, NOTHING, PACKED, STRINGS, Stream, all_levels, load, value_at
 )
+from pennon.encoding.kernels.touched cimport ChunkTable
 from pennon.errors import FormatError
 
 cdef enum:
@@ -30,6 +31,7 @@ FAULTS = {
     OTHER_ROWS: "chunks in which other rows begin than the row index says",
     OTHER_VALUES: "chunks whose levels stand for more or fewer values than they have",
     OTHER_ENDS: "rows that do not end where the row index says",
+    BAD_CODES: "an FSST code that is no symbol, or a string that ends in an escape",
 }
 
 
@@ -91,6 +93,7 @@ cdef struct Page:
     const uint8_t* data
     const int64_t* chunks
     const int64_t* positions
+    int64_t origin  # positions count from here
     Py_ssize_t touched
     const int64_t* offsets
     const int64_t* first_values
@@ -112,7 +115,7 @@ cdef int _flat(const Recipe* recipe, const Page* page, Picked* out) noexcept nog
         chunk = page.chunks[i]
         before, stop = page.first_values[chunk], page.first_values[chunk + 1]
         fault = _streams(
-            recipe, page.data + page.positions[i], page.offsets[chunk + 1] - page.offsets[chunk],
+            recipe, page.data + (page.positions[i] - page.origin), page.offsets[chunk + 1] - page.offsets[chunk],
             stop - before, &levels, streams,
         )
         if fault:
@@ -190,7 +193,7 @@ cdef int _lists(
     for i in range(page.touched):
         chunk = page.chunks[i]
         fault = _streams(
-            recipe, page.data + page.positions[i], page.offsets[chunk + 1] - page.offsets[chunk],
+            recipe, page.data + (page.positions[i] - page.origin), page.offsets[chunk + 1] - page.offsets[chunk],
             page.first_values[chunk + 1] - page.first_values[chunk], &levels, streams,
         )
         if fault:
@@ -257,71 +260,126 @@ cdef int _lists(
     return FINE if wanted == page.ranges else OTHER_ENDS
 
 
-def pick_rows(
-    recipe,
-    const uint8_t[::1] data,
-    const int64_t[::1] chunks, const int64_t[::1] positions,
-    const int64_t[::1] offsets, const int64_t[::1] first_values, const int64_t[::1] first_rows,
-    const int64_t[::1] starts, const int64_t[::1] ends,
-):
+cdef class PickCode:
     """See picks.pyi."""
+
     cdef Recipe how
-    cdef Page page
-    cdef Picked out
-    cdef Py_ssize_t i, count = offsets.shape[0] - 1
-    cdef int64_t before = 0
-    cdef int fault
-    cdef uint16_t* scratch = NULL
-    cdef uint8_t none = 0
-    _read_recipe(recipe, &how)
-    if first_values.shape[0] != count + 1 or first_rows.shape[0] != count + 1 or count < 1:
-        raise ValueError("tables of chunks differ in length")
-    if positions.shape[0] != chunks.shape[0] or ends.shape[0] != starts.shape[0]:
-        raise ValueError("chunks and positions, or starts and ends, differ in length")
-    for i in range(chunks.shape[0]):
-        if not before <= chunks[i] < count:
+    cdef Symbols symbols
+
+    def __init__(
+        self, recipe, const uint64_t[::1] symbols=None, const uint8_t[::1] lengths=None
+    ):
+        cdef int i
+        _read_recipe(recipe, &self.how)
+        self.symbols.in_use = symbols is not None
+        if symbols is None or lengths is None:
+            return
+        if self.how.kind[2] != STRINGS or symbols.shape[0] != 256 or lengths.shape[0] != 256:
+            raise ValueError("256 symbols and lengths, of strings")
+        for i in range(256):
+            if lengths[i] > 8:
+                raise FormatError(f"FSST symbol {i} is {lengths[i]} bytes long, more than 8")
+            self.symbols.symbols[i], self.symbols.lengths[i] = symbols[i], lengths[i]
+
+
+cdef int _check(
+    const Page* page, ChunkTable table, int64_t data_bytes
+) except -1:
+    """Raise unless all chunks of a page are there, and its rows rise."""
+    cdef Py_ssize_t i
+    cdef int64_t chunk, before = 0, at
+    for i in range(page.touched):
+        chunk, at = page.chunks[i], page.positions[i] - page.origin
+        if not before <= chunk < table.count:
             raise ValueError("the chunks are not sorted and distinct")
-        before = chunks[i] + 1
+        before = chunk + 1
         if (
-            positions[i] < 0 or offsets[before] < offsets[before - 1]
-            or first_values[before] < first_values[before - 1]
-            or offsets[before] - offsets[before - 1] > data.shape[0] - positions[i]
+            at < 0 or at > data_bytes or page.offsets[before] < page.offsets[chunk]
+            or page.first_values[before] < page.first_values[chunk]
+            or page.offsets[before] - page.offsets[chunk] > data_bytes - at
         ):
             raise FormatError("a chunk leaves its buffer")
     before = 0
-    for i in range(starts.shape[0]):
-        if starts[i] < before or ends[i] < starts[i]:
+    for i in range(page.ranges):
+        if page.starts[i] < before or page.ends[i] < page.starts[i]:
             raise ValueError("the rows are not sorted and disjoint")
-        before = ends[i]
+        before = page.ends[i]
+    return 0
+
+
+def pick_pieces(
+    list tables, list codes,
+    const int64_t[::1] cuts, const int64_t[::1] starts, const int64_t[::1] ends,
+    const int64_t[::1] page_of, const int64_t[::1] chunks, const int64_t[::1] positions,
+    const uint8_t[::1] data, int64_t origin,
+):
+    """See picks.pyi."""
+    cdef Py_ssize_t number, pages = len(tables), touched = chunks.shape[0], at = 0, first
+    cdef Picked out
+    cdef Page page
+    cdef PickCode code, model
+    cdef ChunkTable table
+    cdef int fault = FINE
+    cdef uint16_t* scratch = NULL
+    cdef uint8_t none = 0
+    cdef int64_t nothing = 0
+    if pages < 1 or len(codes) != pages or cuts.shape[0] != pages + 1:
+        raise ValueError("pages, codes and cuts differ in length")
+    if page_of.shape[0] != touched or positions.shape[0] != touched:
+        raise ValueError("chunks and positions differ in length")
+    if cuts[0] != 0 or cuts[pages] != starts.shape[0] or ends.shape[0] != starts.shape[0]:
+        raise ValueError("starts and ends of the rows differ in length")
+    model = codes[0]
     memset(&out, 0, sizeof(Picked))
     page.data = &data[0] if data.shape[0] else &none
-    page.touched = chunks.shape[0]
-    page.ranges = starts.shape[0]
-    page.chunks = &chunks[0] if page.touched else NULL
-    page.positions = &positions[0] if page.touched else NULL
-    page.offsets, page.first_values, page.first_rows = &offsets[0], &first_values[0], &first_rows[0]
-    page.starts = &starts[0] if page.ranges else NULL
-    page.ends = &ends[0] if page.ranges else NULL
+    page.origin = origin
     try:
-        with nogil:
-            if how.top == 0:
-                fault = _flat(&how, &page, &out)
-            else:
+        for number in range(pages):
+            code, table = codes[number], tables[number]
+            if not _alike(&model.how, &code.how) or cuts[number + 1] < cuts[number]:
+                raise ValueError("pages that are not alike")
+            first = at
+            while at < touched and page_of[at] == number:
+                at += 1
+            page.touched, page.ranges = at - first, cuts[number + 1] - cuts[number]
+            page.chunks = &chunks[first] if page.touched else &nothing
+            page.positions = &positions[first] if page.touched else &nothing
+            page.starts = &starts[cuts[number]] if page.ranges else &nothing
+            page.ends = &ends[cuts[number]] if page.ranges else &nothing
+            page.offsets, page.first_values = table.offsets, table.first_values
+            page.first_rows = table.first_rows
+            _check(&page, table, data.shape[0])
+            out.symbols = &code.symbols
+            if code.how.top and scratch == NULL:
                 scratch = <uint16_t*>realloc(NULL, 4 * (MOST_LEVELS + 1024))
-                fault = NO_ROOM
-                if scratch != NULL:
-                    fault = _lists(&how, &page, scratch, scratch + MOST_LEVELS + 1024, &out)
-        if fault == NO_ROOM:
-            raise MemoryError
-        if fault:
-            raise FormatError(FAULTS[fault])
-        return _results(&how, &out)
+                if scratch == NULL:
+                    raise MemoryError
+            with nogil:
+                if code.how.top == 0:
+                    fault = _flat(&code.how, &page, &out)
+                else:
+                    fault = _lists(&code.how, &page, scratch, scratch + MOST_LEVELS + 1024, &out)
+            if fault == NO_ROOM:
+                raise MemoryError
+            if fault:
+                raise FormatError(FAULTS[fault])
+        return _results(&model.how, &out)
     finally:
         free(scratch)
         free(out.rep.data)
         free(out.definition.data)
         free(out.values.data)
         free(out.ends.data)
+
+
+cdef bint _alike(const Recipe* one, const Recipe* other) noexcept nogil:
+    """Tell whether levels and values of two pages may stand one after the other."""
+    return (
+        one.top == other.top and one.visible_to == other.visible_to
+        and (one.kind[1] != 0) == (other.kind[1] != 0)
+        and (one.kind[2] == STRINGS) == (other.kind[2] == STRINGS)
+        and (one.bits[2] == other.bits[2] or one.kind[2] == STRINGS)
+    )
 
 
 cdef object _read_recipe(recipe, Recipe* how):

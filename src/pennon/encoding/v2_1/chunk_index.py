@@ -22,8 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pennon.encoding.block import Block, block_bytes
-from pennon.encoding.kernels.touched import find_chunks
-from pennon.encoding.rows import Rows
+from pennon.encoding.kernels.touched import ChunkTable
 from pennon.encoding.v2_1.chunks import Bytes
 from pennon.encoding.v2_1.layouts import MiniBlock
 from pennon.errors import FormatError, TooLargeError
@@ -55,13 +54,10 @@ class ChunkIndex:
         dictionary = 0 if self.dictionary is None else block_bytes(self.dictionary)
         return 33 * len(self.counts) + dictionary + 256
 
-    def find(self, rows: Rows) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array]:
-        """Return the chunks that hold any part of ``rows``, and how to read them.
-
-        See `pennon.encoding.kernels.touched.find_chunks`.
-        """
+    def table(self, position: int) -> ChunkTable:
+        """Return what kernels need of it; the first chunk lies at ``position`` of the file."""
         marks = self.goes_on.view(np.uint8)
-        return find_chunks(self.first_rows, marks, self.offsets, rows.starts, rows.ends)
+        return ChunkTable(position, self.offsets, self.first_values, self.first_rows, marks)
 
 
 def parse_chunk_index(

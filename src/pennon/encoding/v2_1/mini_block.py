@@ -32,10 +32,11 @@ from pennon.encoding.v2_1.page import (
     decode_levels,
     pick_levels,
 )
-from pennon.encoding.v2_1.recipe import MOST_ROWS, Recipe, recipe_of
+from pennon.encoding.v2_1.picked import MOST_ROWS, CutRows, Found, KnownPage
+from pennon.encoding.v2_1.recipe import recipe_of
 from pennon.encoding.v2_1.search_cache import Slot
 from pennon.errors import FormatError
-from pennon.ranges import ByteRequest, Extent, Gather, Int64Array
+from pennon.ranges import ByteRequest, Int64Array
 
 _DATA = 1
 _DICTIONARY = 2
@@ -50,53 +51,46 @@ def read_mini_block(
     known = cast("KnownPage | None", slot.get())
     data: Bytes | None = None
     if known is None:
-        index, data = yield from _read_index(layout, page, rows, codecs)
-        known = KnownPage(index, recipe_of(layout, codecs))
+        wants_all = rows.is_contiguous and rows.count == page.rows
+        known, data = yield from _read_known(layout, page, codecs, with_data=wants_all)
         slot.put(known)
-    index, recipe = known.index, known.recipe
-    chunks, positions, starts, ends = index.find(rows)
-    if data is None:
-        base = page.find("page", _DATA).position
-        if len(starts) == 1:
-            request: ByteRequest = Extent(base + int(starts[0]), int(ends[0] - starts[0]))
-        else:
-            request = Gather(starts + base, ends + base)
-        (answer,) = yield [request]
-        data = as_bytes(answer)
-        if recipe is not None and rows.count <= MOST_ROWS and not _are_most(index, chunks, rows):
-            return recipe.pick(index, data, chunks, positions, rows)
-    else:
-        positions = index.offsets[chunks]
-    return _decode(_Touched(layout, index, chunks, data, positions), rows, codecs)
+    found = Found.of([known], CutRows.of_page(rows))
+    chunks = found.pieces[1]
+    if data is not None:
+        positions = known.index.offsets[chunks]
+        return _decode(_Touched(layout, known.index, chunks, data, positions), rows, codecs)
+    if known.recipe is not None and _are_few(known.index, chunks, rows):
+        return (yield from found.pick())
+    (answer,) = yield [found.packed()]
+    touched = _Touched(layout, known.index, chunks, as_bytes(answer), found.pieces[2])
+    return _decode(touched, rows, codecs)
 
 
-def _are_most(index: ChunkIndex, chunks: Int64Array, rows: Rows) -> bool:
-    """Tell whether most rows of the chunks are wanted, and not just a few rows at all."""
+def read_known(
+    layout: MiniBlock, page: PageBuffers, codecs: Codecs, slot: Slot
+) -> Steps[KnownPage]:
+    """Return the steps that get to know a page; a round if it is not remembered."""
+    known = cast("KnownPage | None", slot.get())
+    if known is None:
+        known, _ = yield from _read_known(layout, page, codecs, with_data=False)
+        slot.put(known)
+    return known
+
+
+def _are_few(index: ChunkIndex, chunks: Int64Array, rows: Rows) -> bool:
+    """Tell whether rows are better picked one by one than their chunks unpacked."""
     if not rows.is_contiguous or rows.count < _SOME_ROWS:
-        return False
+        return rows.count <= MOST_ROWS
     held = index.first_rows[chunks[-1] + 1] - index.first_rows[chunks[0]]
-    return bool(2 * rows.count >= held)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class KnownPage:
-    """What is remembered of a page."""
-
-    index: ChunkIndex
-    recipe: Recipe | None
-
-    @property
-    def size_bytes(self) -> int:
-        """Return how much memory it takes."""
-        return self.index.size_bytes
+    return rows.count <= MOST_ROWS and bool(2 * rows.count < held)
 
 
 # --- reading --------------------------------------------------------------------------------------
 
 
-def _read_index(
-    layout: MiniBlock, page: PageBuffers, rows: Rows, codecs: Codecs
-) -> Steps[tuple[ChunkIndex, Bytes | None]]:
+def _read_known(
+    layout: MiniBlock, page: PageBuffers, codecs: Codecs, *, with_data: bool
+) -> Steps[tuple[KnownPage, Bytes | None]]:
     """Return the steps that read the index, and all chunks along with it if all are wanted."""
     data = page.find("page", _DATA)
     requests: list[ByteRequest] = [page.find("page", 0)]
@@ -104,14 +98,13 @@ def _read_index(
         requests.append(page.find("page", _DICTIONARY))
     if max_repetition(layout.layers):
         requests.append(page.find("page", _DICTIONARY + (layout.dictionary is not None)))
-    wants_all = rows.is_contiguous and rows.count == page.rows
-    answers = yield [*requests, data] if wants_all else requests
+    answers = yield [*requests, data] if with_data else requests
     parts = [as_bytes(answer) for answer in answers]
-    chunks = parts.pop() if wants_all else None
+    chunks = parts.pop() if with_data else None
     row_index = parts.pop() if max_repetition(layout.layers) else None
     dictionary = _decode_dictionary(layout, parts, codecs)
     index = parse_chunk_index(layout, page.rows, parts[0], data.size_bytes, row_index, dictionary)
-    return index, chunks
+    return KnownPage(index, index.table(data.position), recipe_of(layout)), chunks
 
 
 def _decode_dictionary(layout: MiniBlock, parts: list[Bytes], codecs: Codecs) -> Block | None:

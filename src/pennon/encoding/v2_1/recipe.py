@@ -1,4 +1,4 @@
-"""How a few rows of a mini-block page are picked by one kernel call, without unpacking the rest.
+"""How a few rows of mini-block pages are picked by one kernel call, without unpacking the rest.
 
 Most pages are made of a few encodings: plain and bit-packed numbers, byte strings, FSST, and plain
 fixed-size lists.  For those a page has a recipe; the others are decoded chunk by chunk
@@ -7,28 +7,18 @@ fixed-size lists.  For those a page has a recipe; the others are decoded chunk b
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from pennon.encoding.block import Block, FixedSizeListBlock, FixedWidthBlock, VariableBlock
-from pennon.encoding.kernels.picks import pick_rows
-from pennon.encoding.rows import Rows
+from pennon.encoding.kernels.picks import PickCode
+from pennon.encoding.v2_0.fsst import parse_symbol_table
 from pennon.encoding.v2_1 import encodings as e
-from pennon.encoding.v2_1.chunk_index import ChunkIndex
 from pennon.encoding.v2_1.chunks import Bytes
-from pennon.encoding.v2_1.dispatch import Codecs
-from pennon.encoding.v2_1.layouts import MiniBlock, max_repetition, max_visible
-from pennon.encoding.v2_1.page import Levels, PageValues
-from pennon.errors import FormatError
-from pennon.ranges import Int64Array
-
-MOST_ROWS: Final = 1 << 14
-"""Of more rows, whole chunks are unpacked."""
+from pennon.encoding.v2_1.layouts import Layers, MiniBlock, max_repetition, max_visible
 
 _NOTHING, _BYTES, _BITS, _INLINE, _PACKED, _STRINGS = range(6)
 _WORDS: Final = (8, 16, 32, 64)
@@ -36,54 +26,66 @@ _WORDS: Final = (8, 16, 32, 64)
 Code: TypeAlias = tuple[int, int, int]
 """Kind, bits and width of an encoding, as the kernel takes them."""
 
-Finish: TypeAlias = Callable[[int, Bytes, "np.ndarray | None"], Block]
-"""Makes a block of the number of values, their bytes, and their offsets."""
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What picked values become; pages of one shape may be picked together."""
+
+    layers: Layers
+    has_definition: bool
+    is_string: bool
+    bits: int
+    """Of a value, or of an item of a fixed-size list."""
+    dimension: int | None = None
+
+    def block(self, rows: int, values: Bytes, offsets: np.ndarray | None) -> Block:
+        """Return a block of ``rows`` values."""
+        data = pa.py_buffer(values)
+        if offsets is not None:
+            return VariableBlock(rows, 8 * offsets.itemsize, pa.py_buffer(offsets), data)
+        if self.dimension is None:
+            return FixedWidthBlock(rows, self.bits, data)
+        items = FixedWidthBlock(rows * self.dimension, self.bits, data)
+        return FixedSizeListBlock(rows, self.dimension, items)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recipe:
     """See the module."""
 
-    code: tuple[int, ...]
-    layout: MiniBlock
-    finish: Finish
-
-    def pick(
-        self, index: ChunkIndex, data: Bytes, chunks: Int64Array, places: Int64Array, rows: Rows
-    ) -> PageValues:
-        """Return rows; ``data[places[i]:]`` is chunk ``chunks[i]``, and all chunks are there."""
-        rep, definition, values, offsets, items = pick_rows(
-            self.code,
-            data,
-            chunks,
-            places,
-            index.offsets,
-            index.first_values,
-            index.first_rows,
-            rows.starts,
-            rows.ends,
-        )
-        layers = self.layout.layers
-        if rep is None and items != rows.count:
-            message = f"{items} values where {rows.count} were expected"
-            raise FormatError(message)
-        levels = Levels(rep, definition, layers)
-        return PageValues(self.finish(items, values, offsets), index.dictionary, levels)
+    code: PickCode
+    shape: Shape
 
 
-def recipe_of(layout: MiniBlock, codecs: Codecs) -> Recipe | None:
-    """Return the recipe of a page, None if there is none."""
+def recipe_of(layout: MiniBlock) -> Recipe | None:
+    """Return the recipe of a page, None if there is none.
+
+    Raises FormatError if its FSST symbols are broken.
+    """
     rep, definition = _levels_code(layout.rep), _levels_code(layout.definition)
     top = max_repetition(layout.layers)
-    found = _values(layout.values, codecs)
-    if rep is None or definition is None or found is None or layout.num_buffers != 1:
+    values = _values_code(layout.values)
+    if rep is None or definition is None or values is None or layout.num_buffers != 1:
         return None
     if (top > 0) != (layout.rep is not None):
         return None
-    values, finish = found
-    visible_to = max_visible(layout.layers)
-    code = (*rep, *definition, *values, int(layout.is_large), top, visible_to)
-    return Recipe(code, layout, finish)
+    numbers = (*rep, *definition, *values, int(layout.is_large), top, max_visible(layout.layers))
+    bits, dimension = values[1], None
+    if isinstance(layout.values, e.FixedSizeList):
+        dimension = layout.values.dimension
+        bits //= dimension
+    is_string = values[0] == _STRINGS
+    shape = Shape(
+        layout.layers, layout.definition is not None, is_string, 0 if is_string else bits, dimension
+    )
+    return Recipe(_pick_code(numbers, layout.values), shape)
+
+
+def _pick_code(numbers: tuple[int, ...], values: e.Encoding) -> PickCode:
+    table = parse_symbol_table(values.symbol_table) if isinstance(values, e.Fsst) else None
+    if table is None:
+        return PickCode(numbers)
+    return PickCode(numbers, table.symbols, table.lengths)
 
 
 def _levels_code(encoding: e.Encoding | None) -> Code | None:
@@ -116,38 +118,22 @@ def _is_plain(compression: e.BufferCompression | None) -> bool:
     return compression is None or compression.scheme == "none"
 
 
-def _values(encoding: e.Encoding, codecs: Codecs) -> tuple[Code, Finish] | None:
-    """Return how the kernel picks values, and how they become a block."""
+def _values_code(encoding: e.Encoding) -> Code | None:
+    """Return the code of values, None if the kernel does not have it."""
     if isinstance(encoding, e.FixedSizeList):
-        return _lists(encoding)
+        return _lists_code(encoding)
     if isinstance(encoding, e.Fsst):
-        inner = _strings_code(encoding.values)
-        return None if inner is None else (inner, partial(_expand, encoding, codecs))
-    strings = _strings_code(encoding)
-    if strings is not None:
-        return strings, _byte_strings
-    code = _numbers_code(encoding)
-    if code is None:
-        return None
-    bits = code[1]
-    return code, lambda rows, values, _: FixedWidthBlock(rows, bits, pa.py_buffer(values))
+        return _strings_code(encoding.values)
+    return _strings_code(encoding) or _numbers_code(encoding)
 
 
-def _lists(encoding: e.FixedSizeList) -> tuple[Code, Finish] | None:
+def _lists_code(encoding: e.FixedSizeList) -> Code | None:
     """Lists of whole bytes are as wide as all their items."""
     inner, dimension = encoding.values, encoding.dimension
     code = _numbers_code(inner) if isinstance(inner, e.Flat) else None
     if code is None or code[0] != _BYTES or encoding.has_validity or not 0 < dimension < 1 << 20:
         return None
-    bits = code[1]
-    if bits * dimension >= 1 << 30:
-        return None
-
-    def finish(rows: int, values: Bytes, _: np.ndarray | None) -> Block:
-        items = FixedWidthBlock(rows * dimension, bits, pa.py_buffer(values))
-        return FixedSizeListBlock(rows, dimension, items)
-
-    return (_BYTES, bits * dimension, 0), finish
+    return (_BYTES, code[1] * dimension, 0) if code[1] * dimension < 1 << 30 else None
 
 
 def _strings_code(encoding: e.Encoding) -> Code | None:
@@ -158,17 +144,3 @@ def _strings_code(encoding: e.Encoding) -> Code | None:
         return None
     bits = offsets.bits_per_value
     return (_STRINGS, bits, 0) if bits in (32, 64) else None
-
-
-def _byte_strings(rows: int, values: Bytes, offsets: np.ndarray | None) -> VariableBlock:
-    if offsets is None:
-        message = "byte strings without offsets"
-        raise FormatError(message)
-    bits = 8 * offsets.itemsize
-    return VariableBlock(rows, bits, pa.py_buffer(offsets), pa.py_buffer(values))
-
-
-def _expand(
-    encoding: e.Fsst, codecs: Codecs, rows: int, values: Bytes, offsets: np.ndarray | None
-) -> Block:
-    return codecs.values[e.Fsst](encoding, _byte_strings(rows, values, offsets), codecs)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +18,13 @@ from pennon.encoding.page import PageBuffers
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps, together
 from pennon.encoding.v2_1.blob_page import Blobs, blobs_of
+from pennon.encoding.v2_1.codecs import CODECS
 from pennon.encoding.v2_1.join import join_pages
-from pennon.encoding.v2_1.layouts import BlobPage, Layout
+from pennon.encoding.v2_1.layouts import BlobPage, Layout, MiniBlock
+from pennon.encoding.v2_1.mini_block import read_known
 from pennon.encoding.v2_1.page import PageValues
 from pennon.encoding.v2_1.pages import read_page
+from pennon.encoding.v2_1.picked import MOST_ROWS, CutRows, Found, KnownPage, are_alike
 from pennon.encoding.v2_1.search_cache import Slot
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
 from pennon.file.node import Node, encoding_bytes, page_buffers, pages_of
@@ -129,6 +132,10 @@ def _read_leaf(leaf: _Leaf, rows: Rows) -> Steps[list[pa.Array]]:
     """
     leaf.node.check_total(leaf.column)
     wanted = rows if leaf.factor == 1 else rows.scaled(leaf.factor)
+    if not rows.is_contiguous and len(leaf.column.pages) > 1 and 0 < wanted.count <= MOST_ROWS:
+        picked = yield from _pick(leaf, wanted)
+        if picked is not None:
+            return [picked]
     parts = list(pages_of(leaf.node, leaf.column, wanted))
     if len(parts) == 1 or rows.is_contiguous:
         return (yield from together([_read_nested(leaf, *part) for part in parts]))
@@ -138,6 +145,58 @@ def _read_leaf(leaf: _Leaf, rows: Rows) -> Steps[list[pa.Array]]:
         pairs = zip(values, parts, strict=True)
         return [_nested(leaf, page, number, part.count) for page, (number, part) in pairs]
     return [_nested(leaf, joined, parts[0][0], wanted.count)]
+
+
+def _pick(leaf: _Leaf, wanted: Rows) -> Steps[pa.Array | None]:
+    """Return the steps that read rows of pages that are alike; None if they are not.
+
+    None as well if one of them is damaged: which one shows when they are read one by one.
+    """
+    rows = CutRows.of_pages(wanted, leaf.column.first_rows)
+    numbers = rows.numbers.tolist()
+    known = yield from _known_pages(leaf, numbers)
+    pages = [page for page in known if page is not None]
+    if len(pages) < len(known) or not are_alike(pages):
+        return None
+    try:
+        values = yield from Found.of(pages, rows).pick()
+        return _nested(leaf, values, numbers[0], wanted.count)
+    except FormatError:
+        return None
+
+
+def _known_pages(leaf: _Leaf, numbers: list[int]) -> Steps[list[KnownPage | None]]:
+    """Return the steps that get to know pages; None for those that are no mini-block pages."""
+    known: dict[int, KnownPage | None] = {}
+    for number in numbers:
+        page = leaf.opened.get(number)
+        if page is not None:
+            found = page.slot.get() if isinstance(page.layout, MiniBlock) else None
+            if found is not None or not isinstance(page.layout, MiniBlock):
+                known[number] = cast("KnownPage | None", found)
+    missing = [number for number in numbers if number not in known]
+    if missing:
+        found_now = yield from together([_get_to_know(leaf, number) for number in missing])
+        known.update(zip(missing, found_now, strict=True))
+    return [known[number] for number in numbers]
+
+
+def _get_to_know(leaf: _Leaf, number: int) -> Steps[KnownPage | None]:
+    try:
+        page = yield from _opened(leaf, number)
+        if not isinstance(page.layout, MiniBlock):
+            return None
+        return (yield from read_known(page.layout, page.buffers, CODECS, page.slot))
+    except LanceError as error:
+        place = leaf.node.place(leaf.column.pages[number], number)
+        raise error.located(place) from error.__cause__
+
+
+def _opened(leaf: _Leaf, number: int) -> Steps[_OpenPage]:
+    page = leaf.opened.get(number)
+    if page is None:
+        page = leaf.opened[number] = yield from _open_page(leaf, number)
+    return page
 
 
 def _read_nested(leaf: _Leaf, number: int, rows: Rows) -> Steps[pa.Array]:
@@ -156,9 +215,7 @@ def _nested(leaf: _Leaf, values: PageValues, number: int, rows: int) -> pa.Array
 def _read_page(leaf: _Leaf, number: int, rows: Rows) -> Steps[PageValues]:
     """Return the steps that read the values of rows of one page."""
     try:
-        page = leaf.opened.get(number)
-        if page is None:
-            page = leaf.opened[number] = yield from _open_page(leaf, number)
+        page = yield from _opened(leaf, number)
         if rows.count % leaf.factor:
             message = f"a page that ends within a fixed-size list of {leaf.factor} items"
             raise FormatError(message)

@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pennon.encoding.kernels.picks import pick_rows
-from pennon.encoding.kernels.touched import find_chunks
+from pennon.encoding.kernels.picks import PickCode, pick_pieces
+from pennon.encoding.kernels.touched import ChunkTable, cut_rows, find_pieces
 from pennon.encoding.rows import Rows
+from pennon.encoding.steps import run
 from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.chunk_index import ChunkIndex, parse_chunk_index
 from pennon.encoding.v2_1.chunks import Bytes, as_bytes
@@ -20,12 +21,14 @@ from pennon.encoding.v2_1.codecs import CODECS
 from pennon.encoding.v2_1.layouts import Layer, MiniBlock, max_repetition
 from pennon.encoding.v2_1.mini_block import _decode, _Touched
 from pennon.encoding.v2_1.page import PageValues
+from pennon.encoding.v2_1.picked import CutRows, Found, KnownPage, are_alike
 from pennon.encoding.v2_1.recipe import Recipe, recipe_of
 from pennon.encoding.v2_1.write.choose import encode_page
 from pennon.encoding.v2_1.write.wishes import Wishes
 from pennon.errors import FormatError
 from pennon.file.v2_1.spines import spines
 from pennon.file.v2_1.tree import Tree
+from pennon.ranges import ByteRequest, Extent, Peek
 from pennon.schema.arrow import schema_from_arrow
 
 ROWS = 9_000
@@ -99,20 +102,20 @@ class Page:
         words, data = (as_bytes(buffer) for buffer in made.buffers[:2])
         row_index = as_bytes(made.buffers[-1]) if max_repetition(layout.layers) else None
         index = parse_chunk_index(layout, len(array), words, len(data), row_index)
-        recipe = recipe_of(layout, CODECS)
+        recipe = recipe_of(layout)
         assert recipe is not None
         return cls(layout, index, data, len(array), recipe)
 
+    def found(self, rows: Rows) -> Found:
+        known = KnownPage(self.index, self.index.table(0), self.recipe)
+        return Found.of([known], CutRows.of_page(rows))
+
     def pick(self, rows: Rows, data: Bytes) -> PageValues:
-        chunks, positions, starts, ends = self.index.find(rows)
-        packed = np.concatenate(
-            [data[low:high] for low, high in zip(starts, ends, strict=True)] or [data[:0]]
-        )
-        return self.recipe.pick(self.index, packed, chunks, positions, rows)
+        return run_on(self.found(rows), data, peek=True)
 
     def unpack(self, rows: Rows, data: Bytes) -> PageValues:
         """Return the rows the slow way: all chunks that they touch are decoded whole."""
-        chunks = self.index.find(rows)[0]
+        chunks = self.found(rows).pieces[1]
         touched = _Touched(self.layout, self.index, chunks, data, self.index.offsets[chunks])
         return _decode(touched, rows, CODECS)
 
@@ -174,7 +177,7 @@ def test_damaged_chunks(name: str) -> None:
     for number in range(150):
         data = page.data.copy()
         rows = some_rows(random, page.rows)
-        chunk = int(page.index.find(rows)[0][:1].sum())
+        chunk = int(page.found(rows).pieces[1][:1].sum())
         begin = int(page.index.offsets[chunk])
         at = begin + random.integers(0, 40 if number % 2 else len(data) - begin, 3)
         data[np.minimum(at, len(data) - 1)] = random.integers(0, 256, 3)
@@ -191,15 +194,91 @@ def test_damaged_chunks(name: str) -> None:
     assert errors
 
 
+def test_rows_of_several_pages() -> None:
+    """Picked together, packed or where they lie in the file, they are those of each page."""
+    for name in ("int64 and NULL", "bool", "vector", "string", "list of strings"):
+        whole = ARRAYS[name]
+        pages = [Page.of(whole.slice(start, 2_000)) for start in (0, 2_000, 4_000)]
+        random = np.random.default_rng(17)
+        file, known, at = [], [], 64
+        for page in pages:
+            recipe = recipe_of(page.layout)
+            known.append(KnownPage(page.index, page.index.table(at), recipe))
+            file.append((at, page.data))
+            at += len(page.data) + 64
+        everything = np.zeros(at, np.uint8)
+        for start, data in file:
+            everything[start : start + len(data)] = data
+        borders = np.arange(4, dtype=np.int64) * 2_000
+        for _ in range(20):
+            rows = some_rows(random, 6_000)
+            cut = CutRows.of_pages(rows, borders)
+            touched = [known[number] for number in cut.numbers]
+            if not touched:
+                continue
+            assert are_alike(touched)
+            answers = [
+                run_on(Found.of(touched, cut), everything, peek=peek) for peek in (False, True)
+            ]
+            same(*answers)
+            parts = [
+                pages[number].unpack(part, pages[number].data)
+                for number, part in rows.split(borders)
+            ]
+            together = [value for part in parts for value in listed(part.values)]
+            assert listed(answers[0].values) == together
+            assert sum(levels_of(part) for part in parts) == levels_of(answers[0])
+
+
+def listed(block: Any) -> list[object]:
+    """Return a block's values, bits for bits."""
+    found = plain(block)
+    if isinstance(found, tuple):
+        return listed(block.items)
+    assert isinstance(found, list)
+    return found
+
+
+def levels_of(page: PageValues) -> int:
+    return sum(
+        len(levels) + int(levels.sum())
+        for levels in (page.levels.rep, page.levels.definition)
+        if levels is not None
+    )
+
+
+def run_on(found: Found, data: Bytes, *, peek: bool) -> PageValues:
+    """Answer the one request of a pick; ``peek``: with all from the first range to the last."""
+
+    def read(requests: list[ByteRequest]) -> list[pa.Buffer]:
+        (request,) = requests
+        if isinstance(request, Extent):
+            return [pa.py_buffer(data[request.position : request.end].copy())]
+        if peek and isinstance(request, Peek):
+            return [pa.py_buffer(data[request.hull.position : request.hull.end].copy())]
+        pairs = zip(request.starts, request.ends, strict=True)
+        return [pa.py_buffer(np.concatenate([data[:0], *(data[low:high] for low, high in pairs)]))]
+
+    return run(found.pick(), read)
+
+
 def test_chunks_are_found() -> None:
     """Row 2 goes on from chunk 0 through chunk 1, in which none begins, into chunk 2."""
     first_rows = np.array([0, 3, 3, 5, 6])
     goes_on = np.array([0, 1, 1, 0], np.uint8)
     offsets = np.array([0, 10, 30, 60, 100])
+    table = ChunkTable(1000, offsets, offsets, first_rows, goes_on)
 
     def find(*ranges: tuple[int, int]) -> list[list[int]]:
         starts, ends = np.array(ranges, np.int64).reshape(-1, 2).T.copy()
-        return [part.tolist() for part in find_chunks(first_rows, goes_on, offsets, starts, ends)]
+        cuts = np.array([0, len(ranges)])
+        (_, chunks, packed, places), low, high, rise, size = find_pieces(
+            [table], cuts, starts, ends
+        )
+        assert rise
+        assert size == (high - low).sum()
+        assert places.tolist() == (offsets[chunks] + 1000).tolist()
+        return [part.tolist() for part in (chunks, packed, low - 1000, high - 1000)]
 
     assert find((0, 1)) == [[0], [0], [0], [10]]
     assert find((2, 3)) == [[0, 1, 2], [0, 10, 30], [0], [60]]
@@ -210,18 +289,60 @@ def test_chunks_are_found() -> None:
     for wrong in ((0, 7), (-1, 1), (3, 2)):
         with pytest.raises(ValueError, match="rows outside"):
             find(wrong)
+    with pytest.raises(ValueError, match="differ in length"):
+        ChunkTable(0, offsets, offsets, first_rows[1:], goes_on)
+
+
+def test_pages_that_do_not_rise_are_found() -> None:
+    tables = [
+        ChunkTable(at, np.array([0, 8]), np.array([0, 2]), np.array([0, 2]), np.zeros(1, np.uint8))
+        for at in (100, 0, 8)
+    ]
+    cuts, starts = np.array([0, 1, 2, 3]), np.zeros(3, np.int64)
+    (pages, chunks, packed, places), low, high, rise, size = find_pieces(
+        tables, cuts, starts, starts + 1
+    )
+    assert (pages.tolist(), chunks.tolist()) == ([0, 1, 2], [0, 0, 0])
+    assert (packed.tolist(), places.tolist()) == ([0, 8, 16], [100, 0, 8])
+    assert (low.tolist(), high.tolist(), rise, size) == ([100, 0], [108, 16], False, 24)
 
 
 def test_many_chunks_of_one_row() -> None:
     count = 200
     first_rows = np.concatenate([[0], np.ones(count, np.int64)])
     offsets = np.arange(count + 1) * 8
-    goes_on = np.ones(count, np.uint8)
+    table = ChunkTable(0, offsets, offsets, first_rows, np.ones(count, np.uint8))
     one = np.array([0]), np.array([1])
-    chunks, positions, starts, ends = find_chunks(first_rows, goes_on, offsets, *one)
+    (_, chunks, positions, _), starts, ends, _, _ = find_pieces([table], np.array([0, 1]), *one)
     assert chunks.tolist() == list(range(count))
     assert positions.tolist() == offsets[:-1].tolist()
     assert (starts.tolist(), ends.tolist()) == ([0], [8 * count])
+
+
+def test_rows_are_cut_at_borders() -> None:
+    random = np.random.default_rng(3)
+    for _ in range(200):
+        borders = np.concatenate([[0], np.cumsum(random.integers(0, 9, random.integers(1, 12)))])
+        if not borders[-1]:
+            continue
+        rows = some_rows(random, int(borders[-1]))
+        cut = CutRows.of_pages(rows, borders)
+        cuts = cut.cuts.tolist()
+        found = [
+            (int(number), cut.starts[low:high].tolist(), cut.ends[low:high].tolist())
+            for number, low, high in zip(cut.numbers, cuts[:-1], cuts[1:], strict=True)
+        ]
+        expected = []
+        for number, low, high in zip(range(len(borders)), borders[:-1], borders[1:], strict=False):
+            part = rows.clip(int(low), int(high))
+            held = part.starts < part.ends
+            if part.count:
+                expected.append((number, part.starts[held].tolist(), part.ends[held].tolist()))
+        assert found == expected
+    one, two = np.array([0, 4]), np.array([5])
+    for starts, ends in ((np.array([3]), two), (two, np.array([4])), (np.array([-1]), two)):
+        with pytest.raises(ValueError, match="rows"):
+            cut_rows(one, starts, ends)
 
 
 FLAT = (0, 0, 0, 0, 0, 0, 1, 32, 0, 0, 0, 0)
@@ -230,34 +351,42 @@ FLAT = (0, 0, 0, 0, 0, 0, 1, 32, 0, 0, 0, 0)
 def test_what_does_not_fit_together_is_refused() -> None:
     data = np.zeros(24, np.uint8)
     zero, one = np.zeros(1, np.int64), np.ones(1, np.int64)
-    offsets, firsts = np.array([0, 24]), np.array([0, 4])
+    offsets, firsts, cuts = np.array([0, 24]), np.array([0, 4]), np.array([0, 1])
 
     def pick(
         code: tuple[int, ...] = FLAT,
         data: Bytes = data,
         chunks: np.ndarray = zero,
-        offsets: np.ndarray = offsets,
+        pages: int = 1,
         starts: np.ndarray = zero,
     ) -> object:
-        return pick_rows(code, data, chunks, zero, offsets, firsts, firsts, starts, one)
+        table = ChunkTable(0, offsets, firsts, firsts, np.zeros(1, np.uint8))
+        codes = [PickCode(code)]
+        return pick_pieces([table] * pages, codes, cuts, starts, one, zero, chunks, zero, data, 0)
 
     with pytest.raises(FormatError, match="not as many"):
         pick()  # the chunk says that its buffer has no bytes
     with pytest.raises(FormatError, match="leaves its buffer"):
         pick(data=data[:20])
-    with pytest.raises(ValueError, match="tables of chunks"):
-        pick(offsets=np.array([0, 10, 24]))
+    with pytest.raises(ValueError, match="differ in length"):
+        pick(pages=2)
     with pytest.raises(ValueError, match="sorted and distinct"):
         pick(chunks=one)
     with pytest.raises(ValueError, match="sorted and disjoint"):
         pick(starts=one + 1)
     for wrong in ((4, 32, 32), (4, 32, 0), (3, 24, 0), (1, 4, 0), (5, 16, 0), (6, 8, 0), (0, 0, 0)):
         with pytest.raises(ValueError, match="no "):
-            pick((*FLAT[:6], *wrong, *FLAT[9:]))
+            PickCode((*FLAT[:6], *wrong, *FLAT[9:]))
     with pytest.raises(ValueError, match="lists have"):
-        pick((*FLAT[:10], 1, 0))
+        PickCode((*FLAT[:10], 1, 0))
     with pytest.raises(ValueError, match="levels are"):
-        pick((0, 0, 0, 1, 32, 0, *FLAT[6:]))
+        PickCode((0, 0, 0, 1, 32, 0, *FLAT[6:]))
+    with pytest.raises(ValueError, match="of strings"):
+        PickCode(FLAT, np.zeros(256, np.uint64), np.zeros(256, np.uint8))
+    with pytest.raises(FormatError, match="more than 8"):
+        PickCode(
+            (*FLAT[:6], 5, 32, 0, 0, 0, 0), np.zeros(256, np.uint64), np.full(256, 9, np.uint8)
+        )
 
 
 def test_encodings_without_a_recipe() -> None:
@@ -272,4 +401,4 @@ def test_encodings_without_a_recipe() -> None:
         e.Variable(e.Flat(16)),
     ):
         layout = MiniBlock(None, None, values, None, 0, (Layer.ALL_VALID_ITEM,), 1, 0, 9, False)  # noqa: FBT003
-        assert recipe_of(layout, CODECS) is None
+        assert recipe_of(layout) is None

@@ -1,0 +1,136 @@
+"""A few rows of mini-block pages: one request and one kernel call for all pages of a column.
+
+A page of which rows were read before is known: where its chunks lie, which rows they hold, and how
+its values are picked (`pennon.encoding.v2_1.recipe`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from pennon.encoding.kernels.picks import pick_pieces
+from pennon.encoding.kernels.touched import ChunkTable, cut_rows, find_pieces
+from pennon.encoding.rows import Rows
+from pennon.encoding.steps import Steps
+from pennon.encoding.v2_1.chunk_index import ChunkIndex
+from pennon.encoding.v2_1.chunks import as_bytes
+from pennon.encoding.v2_1.page import Levels, PageValues
+from pennon.encoding.v2_1.recipe import Recipe
+from pennon.errors import FormatError
+from pennon.ranges import ByteRequest, Extent, Gather, Int64Array, Peek
+
+MOST_ROWS: Final = 1 << 14
+"""Of more rows, whole chunks are unpacked."""
+
+_CODE_BYTES: Final = 2560
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownPage:
+    """What is remembered of a mini-block page."""
+
+    index: ChunkIndex
+    table: ChunkTable
+    recipe: Recipe | None
+
+    @property
+    def size_bytes(self) -> int:
+        """Return how much memory it takes."""
+        return self.index.size_bytes + _CODE_BYTES
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CutRows:
+    """Rows of several pages.
+
+    Page ``numbers[i]`` has the ranges ``cuts[i]`` to ``cuts[i + 1]`` of ``starts`` and ``ends``, counted
+    from its first row.
+    """
+
+    numbers: Int64Array
+    cuts: Int64Array
+    starts: Int64Array
+    ends: Int64Array
+    count: int
+
+    @classmethod
+    def of_pages(cls, rows: Rows, borders: Int64Array) -> CutRows:
+        """Cut rows at the borders of pages, which rise from 0 and reach to the last row."""
+        return cls(*cut_rows(borders, rows.starts, rows.ends), rows.count)
+
+    @classmethod
+    def of_page(cls, rows: Rows) -> CutRows:
+        """Return the rows of one page."""
+        cuts = np.array([0, len(rows.starts)], np.int64)
+        return cls(_ZERO, cuts, rows.starts, rows.ends, rows.count)
+
+
+_ZERO = np.zeros(1, np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """The chunks that hold some rows; see `pennon.encoding.kernels.touched.find_pieces`."""
+
+    pages: Sequence[KnownPage]
+    rows: CutRows
+    pieces: tuple[Int64Array, Int64Array, Int64Array, Int64Array]
+    starts: Int64Array
+    ends: Int64Array
+    rise: bool
+    size_bytes: int
+
+    @classmethod
+    def of(cls, pages: Sequence[KnownPage], rows: CutRows) -> Found:
+        """Find the chunks of rows of some pages, one for each of ``rows.numbers``."""
+        tables = [page.table for page in pages]
+        return cls(pages, rows, *find_pieces(tables, rows.cuts, rows.starts, rows.ends))
+
+    def packed(self) -> ByteRequest:
+        """Return the request for all chunks, one after the other."""
+        if len(self.starts) == 1:
+            start = int(self.starts[0])
+            return Extent(start, int(self.ends[0]) - start)
+        return Gather(self.starts, self.ends)
+
+    def pick(self) -> Steps[PageValues]:
+        """Return the steps that read and pick the rows; all pages have recipes of one shape."""
+        few = len(self.starts) > 1 and self.rise
+        (answer,) = yield [Peek(self.starts, self.ends) if few else self.packed()]
+        pages, chunks, packed, positions = self.pieces
+        is_packed = answer.size == self.size_bytes
+        recipes = [page.recipe for page in self.pages if page.recipe is not None]
+        rep, definition, values, offsets, items = pick_pieces(
+            [page.table for page in self.pages],
+            [recipe.code for recipe in recipes],
+            self.rows.cuts,
+            self.rows.starts,
+            self.rows.ends,
+            pages,
+            chunks,
+            packed if is_packed else positions,
+            as_bytes(answer),
+            0 if is_packed else int(self.starts[0]),
+        )
+        if rep is None and items != self.rows.count:
+            message = f"{items} values where {self.rows.count} were expected"
+            raise FormatError(message)
+        shape = recipes[0].shape
+        levels = Levels(rep, definition, shape.layers)
+        values_block = shape.block(items, values, offsets)
+        return PageValues(values_block, self.pages[0].index.dictionary, levels)
+
+
+def are_alike(pages: Sequence[KnownPage]) -> bool:
+    """Tell whether rows of these pages can be picked together: none has a dictionary of its own."""
+    first = pages[0].recipe
+    return first is not None and all(
+        page.recipe is not None
+        and page.recipe.shape == first.shape
+        and page.index.dictionary is None
+        for page in pages
+    )

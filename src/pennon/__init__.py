@@ -8,27 +8,30 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
-from pennon.dataset import LanceOperation as LanceOperation
 from pennon.dataset import Session as Session
-from pennon.dataset import Transaction as Transaction
 from pennon.dataset import dataset as dataset
 from pennon.dataset import write_dataset as write_dataset
 from pennon.later import missing as _missing
-from pennon.metadata import FragmentMetadata as FragmentMetadata
 
 if TYPE_CHECKING:
     from pennon.blob import BlobColumn as BlobColumn
     from pennon.blob import BlobFile as BlobFile
     from pennon.fragment import LanceFragment as LanceFragment
     from pennon.lance_dataset import LanceDataset as LanceDataset
+    from pennon.metadata import FragmentMetadata as FragmentMetadata
+    from pennon.operation import LanceOperation as LanceOperation
+    from pennon.operation import Transaction as Transaction
     from pennon.scanner import LanceScanner as LanceScanner
 
 _LATER = {
     "BlobColumn": "pennon.blob",
     "BlobFile": "pennon.blob",
+    "FragmentMetadata": "pennon.metadata",
     "LanceDataset": "pennon.lance_dataset",
     "LanceFragment": "pennon.fragment",
+    "LanceOperation": "pennon.operation",
     "LanceScanner": "pennon.scanner",
+    "Transaction": "pennon.operation",
 }
 __all__ = [
     "BlobColumn",

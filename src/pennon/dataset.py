@@ -9,31 +9,34 @@ from typing import TYPE_CHECKING, Any
 
 from pennon.arguments import refuse
 from pennon.errors import ArgumentError
-from pennon.history import Version as Version
 from pennon.io import open_store
-from pennon.operation import LANCE_COMMIT_MESSAGE_KEY as LANCE_COMMIT_MESSAGE_KEY
-from pennon.operation import LanceOperation as LanceOperation
-from pennon.operation import Transaction as Transaction
-from pennon.operation import merge_message
 from pennon.scan.session import Session as Session
 from pennon.scan.snapshot import Snapshot
 from pennon.table.naming import Naming
 from pennon.table.versions import version_as_of
 
 if TYPE_CHECKING:
+    from pennon.history import Version as Version
     from pennon.lance_dataset import LanceDataset as LanceDataset
+    from pennon.operation import LANCE_COMMIT_MESSAGE_KEY as LANCE_COMMIT_MESSAGE_KEY
+    from pennon.operation import LanceOperation as LanceOperation
+    from pennon.operation import Transaction as Transaction
     from pennon.scanner import LanceScanner as LanceScanner
     from pennon.scanner_builder import ScannerBuilder as ScannerBuilder
 
 _LATER = {
+    "LANCE_COMMIT_MESSAGE_KEY": "pennon.operation",
     "LanceDataset": "pennon.lance_dataset",
+    "LanceOperation": "pennon.operation",
     "LanceScanner": "pennon.scanner",
     "ScannerBuilder": "pennon.scanner_builder",
+    "Transaction": "pennon.operation",
+    "Version": "pennon.history",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Import the classes that stand on pyarrow.dataset when they are first named.
+    """Import when they are first named what only writers need, and what stands on pyarrow.dataset.
 
     pyarrow.dataset imports pandas, which takes longer than all the rest of Pennon.
     """
@@ -143,7 +146,8 @@ def write_dataset(
     if uri is None:
         message = "a table needs a uri"
         raise ArgumentError(message)
-    from pennon.table.commit import CommitOptions  # noqa: PLC0415 - who only reads needs no writer
+    from pennon.operation import merge_message  # noqa: PLC0415 - who only reads needs no writer
+    from pennon.table.commit import CommitOptions  # noqa: PLC0415
     from pennon.writing import WriteRequest  # noqa: PLC0415
 
     request = WriteRequest.of(

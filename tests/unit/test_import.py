@@ -4,12 +4,31 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
+
+import pyarrow as pa
+
+import pennon
 
 LIGHT = """
 import sys
 import pennon
-heavy = {"pandas", "pyspark", "obstore", "pyarrow.dataset", "typer", "rich"} & sys.modules.keys()
-assert not heavy, heavy
+heavy = {"pandas", "pyspark", "obstore", "sqlglot", "pyarrow.dataset", "typer", "rich", "secrets"}
+writers = {"pennon.file.writer", "pennon.operation", "pennon.table.commit"}
+versions = {"pennon.file.columns", "pennon.file.v2_1.columns"}
+found = (heavy | writers | versions) & sys.modules.keys()
+assert not found, found
+"""
+HEAD = """
+import runpy, sys
+sys.argv = ["pennon", "head", {uri!r}]
+try:
+    runpy.run_module("pennon.cli.main", run_name="__main__")
+except SystemExit as end:
+    assert not end.code, end.code
+found = {"pandas", "pyspark", "obstore", "sqlglot", "pyarrow.dataset"} & sys.modules.keys()
+found |= {"pennon.file.writer", "pennon.file.columns"} & sys.modules.keys()
+assert not found, found
 """
 NAMES = """
 import pennon as lance
@@ -33,6 +52,12 @@ def _run(script: str) -> None:
 
 def test_import_is_light() -> None:
     _run(LIGHT)
+
+
+def test_head_loads_no_more_than_it_needs(tmp_path: Path) -> None:
+    uri = str(tmp_path / "t.lance")
+    pennon.write_dataset(pa.table({"n": [1, 2], "w": ["a", None]}), uri)
+    _run(HEAD.replace("{uri!r}", repr(uri)))
 
 
 def test_names_are_where_pylance_has_them() -> None:

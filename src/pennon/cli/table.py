@@ -51,7 +51,7 @@ def head(
     storage_option: StorageOptions = None,
 ) -> None:
     """Show the first rows of a table."""
-    found = _open(uri, at, storage_option).head(rows, columns=parse_names(columns))
+    found = _first_rows(uri, rows, parse_names(columns), at, storage_option)
     cells = ([cell(value) for value in row.values()] for row in found.to_pylist())
     numbers = [i for i, field in enumerate(found.schema) if _is_number(field.type)]
     print_table(found.schema.names, cells, numbers)
@@ -70,6 +70,24 @@ def versions(uri: Uri, storage_option: StorageOptions = None) -> None:
         for each in _open(uri, None, storage_option).versions()
     ]
     print_table(("version", "time", "rows", "fragments", "size"), rows, (0, 2, 3, 4))
+
+
+def _first_rows(
+    uri: str, rows: int, columns: list[str] | None, at: int | None, storage_option: list[str] | None
+) -> pa.Table:
+    """Read rows as `LanceDataset.head` does, but without its bases: those import pandas."""
+    from pennon.io import open_store
+    from pennon.scan.execute import Scan, read_table
+    from pennon.scan.plan import plan_tasks
+    from pennon.scan.projection import plan_scan_projection
+    from pennon.scan.snapshot import Snapshot
+    from pennon.schema.blob import describe_blobs
+    from pennon.table.versions import read_manifest
+
+    store = open_store(uri, parse_pairs(storage_option) or None)
+    snapshot = Snapshot(store, read_manifest(store, at))
+    projection = plan_scan_projection(describe_blobs(snapshot.manifest.schema), columns)
+    return read_table(Scan(snapshot, projection, tuple(plan_tasks(snapshot, limit=rows))))
 
 
 def _open(uri: str, at: int | None, storage_option: list[str] | None) -> LanceDataset:

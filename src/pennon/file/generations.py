@@ -1,4 +1,7 @@
-"""Which code reads which file version: a file version is a package, here is the one table of them."""
+"""Which code reads which file version: a file version is a package, here is the one table of them.
+
+A package is imported when the first file of its version is read.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,6 @@ import pyarrow as pa
 
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps
-from pennon.file import columns as v2_0
-from pennon.file import layout as v2_0_layout
-from pennon.file.v2_1 import columns as v2_1
-from pennon.file.v2_1 import tree as v2_1_layout
 from pennon.schema.field import Field
 from pennon.schema.version import V2_0, V2_1, V2_2, FileVersion
 from pennon.units import ColumnIndex, FieldId
@@ -27,7 +26,7 @@ ReadRows: TypeAlias = Callable[[Rows], Steps[list[pa.Array]]]
 """Returns the steps that read rows of one field: arrays in order."""
 
 
-class FieldReader(Protocol):
+class MakeReader(Protocol):
     """See `pennon.file.reader.DataFile.field_reader`."""
 
     def __call__(
@@ -49,18 +48,38 @@ class ColumnsOfSchema(Protocol):
 class Generation:
     """How the columns of a file version are read."""
 
-    field_reader: FieldReader
+    field_reader: MakeReader
     columns_of_schema: ColumnsOfSchema
 
 
 def _reader_of_2_0(file: DataFile, field: Field, column_of: Mapping[FieldId, int]) -> ReadRows:
-    return partial(v2_0.read_field, file, field, column_of)
+    from pennon.file.columns import read_field  # noqa: PLC0415 - when first read, here and below
+
+    return partial(read_field, file, field, column_of)
 
 
-_STRUCTURAL: Final = Generation(v2_1.FieldReader, v2_1_layout.columns_of_schema)
+def _columns_of_2_0(file: DataFile) -> Mapping[FieldId, ColumnIndex]:
+    from pennon.file.layout import columns_of_schema  # noqa: PLC0415
+
+    return columns_of_schema(file)
+
+
+def _reader_of_2_1(file: DataFile, field: Field, column_of: Mapping[FieldId, int]) -> ReadRows:
+    from pennon.file.v2_1.columns import FieldReader  # noqa: PLC0415
+
+    return FieldReader(file, field, column_of)
+
+
+def _columns_of_2_1(file: DataFile) -> Mapping[FieldId, ColumnIndex]:
+    from pennon.file.v2_1.tree import columns_of_schema  # noqa: PLC0415
+
+    return columns_of_schema(file)
+
+
+_STRUCTURAL: Final = Generation(_reader_of_2_1, _columns_of_2_1)
 
 GENERATIONS: Final[Mapping[FileVersion, Generation]] = {
-    V2_0: Generation(_reader_of_2_0, v2_0_layout.columns_of_schema),
+    V2_0: Generation(_reader_of_2_0, _columns_of_2_0),
     V2_1: _STRUCTURAL,
     V2_2: _STRUCTURAL,
 }

@@ -9,7 +9,7 @@ Source: ledger F-43, F-44; rust/lance-table/src/io/deletion.rs in the Lance repo
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections import OrderedDict
 from threading import Lock
 
@@ -81,7 +81,8 @@ def write_deletions(
     if not len(dead):
         return None
     kind = DeletionKind.ARROW if len(dead) <= _ARROW_MAX_ROWS else DeletionKind.BITMAP
-    deletion = DeletionFileRef(kind, read_version, secrets.randbits(64), len(dead))
+    number = int.from_bytes(os.urandom(8), "little")
+    deletion = DeletionFileRef(kind, read_version, number, len(dead))
     store.put(deletion.store_path(fragment_id), serialize_deletions(dead, kind))
     return deletion
 

@@ -12,23 +12,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from pennon.encoding.selection import keep
-from pennon.scan.arrays import bool_array
 from pennon.scan.batches import cut_batches, empty_batch
 from pennon.scan.columns import Place, show_columns
 from pennon.scan.fragment_reader import Chunks, FragmentReader
-from pennon.scan.live_rows import LiveSlice
+from pennon.scan.kept import read_live
 from pennon.scan.plan import ScanTask, Unit, bytes_per_row, plan_units
 from pennon.scan.projection import Projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field
 from pennon.schema.width import row_bytes
-from pennon.threads import WORK, Crew, map_all, map_in_order
+from pennon.threads import Crew, map_all, map_in_order
 from pennon.units import KIB, MIB
 
 READ_AHEAD_BYTES = 64 * MIB
@@ -57,17 +53,12 @@ class Scan:
     @property
     def is_remote(self) -> bool:
         """Tell whether to read is to wait for a store's answers."""
-        return self.snapshot.store.limits is not None
+        return self.snapshot.is_remote
 
     @property
     def crew(self) -> Crew:
-        """Return the threads that read units.
-
-        As many units as a remote store is asked for at once are under way, from the opening of
-        their files on: a scan of many fragments waits for no fragment by itself.
-        """
-        limits = self.snapshot.store.limits
-        return WORK if limits is None else Crew.reads(limits.concurrency)
+        """Return the threads that read units, from the opening of their files on."""
+        return self.snapshot.crew
 
     def fragment_of(self, unit: Unit) -> FragmentReader:
         """Return the reader of the fragment that a unit belongs to."""
@@ -197,36 +188,20 @@ def _useful_units(scan: Scan) -> int:
     return 1 if scan.is_remote else (os.cpu_count() or 1)
 
 
-def _slice_of(scan: Scan, unit: Unit) -> LiveSlice:
-    return scan.fragment_of(unit).live_rows().between(unit.start, unit.end)
-
-
 def _read_unit(scan: Scan, unit: Unit, fields: Sequence[Field]) -> list[Chunks]:
     """Return the live rows of a unit, for each field."""
     if not fields:
         return []
     live, columns = scan.fragment_of(unit).find(fields)
-    wanted = live.between(unit.start, unit.end)
-    if not len(wanted.holes):
-        return columns.read(wanted.stretch)
-    if not wanted.is_sparse:
-        return columns.read(wanted.ranges())
-    alive = bool_array(wanted.mask())
-    return [_drop_dead(chunks, alive) for chunks in columns.read(wanted.stretch)]
-
-
-def _drop_dead(chunks: Chunks, alive: pa.Array[Any]) -> Chunks:
-    kept, first = [], 0
-    for chunk in chunks:
-        kept.append(keep(chunk, alive.slice(first, len(chunk))))
-        first += len(chunk)
-    return kept
+    return read_live(columns, live.between(unit.start, unit.end))
 
 
 def _show(scan: Scan, unit: Unit, read: Sequence[Chunks]) -> list[Chunks]:
     if not scan.projection.metas:
         return show_columns(scan.projection, read, None)
-    physical = _slice_of(scan, unit).physical()
-    live = np.arange(unit.start, unit.end, dtype=np.int64)
-    fragment = scan.tasks[unit.task].fragment
-    return show_columns(scan.projection, read, Place(scan.snapshot, fragment, physical, live))
+    reader = scan.fragment_of(unit)
+    live = reader.live_rows()
+    physical = live.between(unit.start, unit.end).physical()
+    return show_columns(
+        scan.projection, read, Place(scan.snapshot, reader.fragment, live, physical)
+    )

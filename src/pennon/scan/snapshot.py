@@ -22,6 +22,7 @@ from pennon.scan.session import Session as Session
 from pennon.table.deletion import read_deletions
 from pennon.table.manifest import DataFileRef, ExternalFile, Fragment, Manifest
 from pennon.table.rowids import RowIds, decode_row_ids, read_sequence
+from pennon.threads import WORK, Crew
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,21 @@ class Snapshot:
     def __reduce__(self) -> tuple[type[Snapshot], tuple[Store, Manifest, Session]]:
         """Pickle without the identities: the other side may see other files."""
         return Snapshot, (self.store, self.manifest, self.session)
+
+    @property
+    def is_remote(self) -> bool:
+        """Tell whether to read is to wait for a store's answers."""
+        return self.store.limits is not None
+
+    @property
+    def crew(self) -> Crew:
+        """Return the threads that read fragments, or pieces of them, side by side.
+
+        They are as many as the requests that a remote store gets at once, so that no fragment waits
+        for another.
+        """
+        limits = self.store.limits
+        return WORK if limits is None else Crew.reads(limits.concurrency)
 
     def open_file(self, ref: DataFileRef) -> OpenFile:
         """Return the data file, opened now or before.

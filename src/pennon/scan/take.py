@@ -23,7 +23,6 @@ from pennon.scan.arrays import int64_array
 from pennon.scan.batches import empty_batch
 from pennon.scan.columns import Place, UInt64Array, row_addresses, show_columns
 from pennon.scan.fragment_reader import Chunks, FragmentReader, one_array
-from pennon.scan.projection import MetaColumn
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.take_plan import FragmentColumns, TakePlan, fragment_numbers, live_ends
 from pennon.table.manifest import Fragment
@@ -66,7 +65,10 @@ def take_offsets(snapshot: Snapshot, plan: TakePlan, offsets: Int64Array) -> pa.
     check_offsets(offsets, int(ends[-1]) if len(ends) else 0, "table")
     distinct, order = _sorted(offsets)
     tasks = []
-    for number, low, high in _runs(ends.searchsorted(distinct, side="right")):
+    runs = _runs(ends.searchsorted(distinct, side="right"))
+    if len(runs) > 1 and snapshot.is_remote:
+        plan.open(snapshot, [snapshot.manifest.fragments[number] for number, _, _ in runs])
+    for number, low, high in runs:
         source = plan.of(snapshot, snapshot.manifest.fragments[number])
         inside = distinct[low:high] - (ends[number - 1] if number else 0)
         tasks.append(TakeTask(source, source.live.to_physical(inside)))
@@ -96,7 +98,11 @@ def take_addresses(snapshot: Snapshot, plan: TakePlan, addresses: UInt64Array) -
     inside = (distinct & np.uint64(0xFFFFFFFF)).astype(np.int64)
     tasks = []
     alive = np.ones(len(distinct), np.bool_)
-    for number, low, high in _runs(owner):
+    runs = _runs(owner)
+    if len(runs) > 1 and snapshot.is_remote:
+        known = [numbers[number] for number, _, _ in runs if number in numbers]
+        plan.open(snapshot, [fragments[number] for number in known])
+    for number, low, high in runs:
         if number not in numbers:
             message = (
                 f"row address {int(distinct[low])} names fragment {number}, which is not there"
@@ -169,7 +175,7 @@ def _gather(
     if rows <= FEW_ROWS and all(task.source.columns.is_mapped for task in tasks):
         pieces = [_read_task(snapshot, plan, task) for task in tasks]
     else:
-        pieces = map_all(lambda task: _read_task(snapshot, plan, task), list(tasks))
+        pieces = map_all(lambda task: _read_task(snapshot, plan, task), tasks, snapshot.crew)
     indices = None if order is None else int64_array(order)
     arrays = []
     for number, field in enumerate(schema):
@@ -183,12 +189,5 @@ def _read_task(snapshot: Snapshot, plan: TakePlan, task: TakeTask) -> list[Chunk
     read = task.source.columns.read(Rows.at(task.physical))
     if plan.tops is not None:
         return [read[top] for top in plan.tops]
-    live = _live_offsets(plan, task)
-    place = Place(snapshot, task.source.fragment, task.physical, live)
+    place = Place(snapshot, task.source.fragment, task.source.live, task.physical)
     return show_columns(plan.projection, read, place)
-
-
-def _live_offsets(plan: TakePlan, task: TakeTask) -> Int64Array:
-    if MetaColumn.ROW_OFFSET not in plan.projection.metas:
-        return task.physical
-    return task.physical - np.searchsorted(task.source.live.deleted, task.physical)

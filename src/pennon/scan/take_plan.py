@@ -10,8 +10,9 @@ Plans belong to one process: a child of a fork makes its own, because they hold 
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -27,6 +28,7 @@ from pennon.scan.snapshot import Snapshot
 from pennon.schema.blob import describe_blobs
 from pennon.table.fragments import Fragments
 from pennon.table.manifest import Fragment
+from pennon.threads import map_all
 
 MAX_PLANS: Final = 16
 MAX_FRAGMENTS: Final = 256
@@ -62,13 +64,17 @@ class TakePlan:
             return None
         return [column.top for column in columns]
 
+    def open(self, snapshot: Snapshot, fragments: Sequence[Fragment]) -> None:
+        """Open the files of fragments side by side, for a remote store makes each of them wait."""
+        missing = [fragment for fragment in fragments if fragment.id not in self._fragments]
+        map_all(partial(self.of, snapshot), missing, snapshot.crew)
+
     def of(self, snapshot: Snapshot, fragment: Fragment) -> FragmentColumns:
-        """Return the columns of a fragment."""
+        """Return the columns of a fragment; two of a damaged table may have the same id."""
         found = self._fragments.get(fragment.id)
-        if found is None:
-            reader = FragmentReader(snapshot, fragment)
-            columns = reader.prepare(self.projection.read.fields)
-            found = FragmentColumns(fragment, reader.live_rows(), columns)
+        if found is None or found.fragment.files != fragment.files:
+            live, columns = FragmentReader(snapshot, fragment).find(self.projection.read.fields)
+            found = FragmentColumns(fragment, live, columns)
             while len(self._fragments) >= MAX_FRAGMENTS:
                 self._fragments.pop(next(iter(self._fragments)), None)
             self._fragments[fragment.id] = found

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 
 from pennon.io import open_store
 from pennon.io.limits import FetchLimits
 from pennon.io.store import Store
 from pennon.lance_dataset import LanceDataset
-from pennon.ranges import ByteRequest
 from pennon.scan.snapshot import Snapshot
 from pennon.table.versions import read_manifest
 from pennon.testing import CountingStore, LatencyStore, WrappedStore
@@ -38,17 +36,26 @@ def open_counted(folder: Path) -> tuple[LanceDataset, CountingStore]:
 
 
 class Meeting(WrappedStore):
-    """Answers no read until ``parties`` of them wait at once: a store that is asked one by one
-    fails.  ``meets`` tells which objects it is about."""
+    """Answers no read until ``parties`` of them wait at once, so that whoever asks one by one fails.
 
-    def __init__(self, inner: Store, parties: int, meets: str = "data/") -> None:
+    ``meets`` are the folders it is about.  ``once``: after the first meeting all pass.
+    """
+
+    def __init__(
+        self, inner: Store, parties: int, meets: tuple[str, ...] = ("data/",), *, once: bool = False
+    ) -> None:
         super().__init__(inner)
-        self.barrier = threading.Barrier(parties, timeout=30)
+        self.barrier = threading.Barrier(parties, self._meet, timeout=30)
         self.meets = meets
+        self.once = once
+        self.have_met = False
 
-    def around_read(self, path: str, requests: Sequence[ByteRequest]) -> None:
+    def _meet(self) -> None:
+        self.have_met = True
+
+    def before(self, verb: str, path: str) -> None:
         """Wait for the others."""
-        if path.startswith(self.meets):
+        if verb == "read" and path.startswith(self.meets) and not (self.once and self.have_met):
             self.barrier.wait()
 
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from tests.interop.oracle import NEWEST, OracleError
+from tests.interop.oracle import NEWEST, OLDEST, OracleError
 from tests.interop.random_tables import children_of
+from tests.interop.random_types import has_dictionary
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,11 @@ def has_small_dictionary(schema: pa.Schema) -> bool:
     return any(pa.types.is_dictionary(t) and t.index_type.bit_width == 8 for t in leaves)
 
 
+def has_dictionaries(schema: pa.Schema) -> bool:
+    """Say whether there is a dictionary at any level."""
+    return any(map(has_dictionary, schema.types))
+
+
 def has_lists_in_structs(schema: pa.Schema) -> bool:
     """Say whether a struct has a list below it."""
     return any(
@@ -86,7 +92,13 @@ def has_lists_of_structs(schema: pa.Schema) -> bool:
 REFUSED_TO_WRITE = "rep/def levels in one chunk"
 """What the oracle says of a row with very many items and few values."""
 
+NO_VALUES = "it does not read a dictionary of version 0.1 without values, where all rows are NULL"
+
 FAILURES = [
+    *(
+        Failure(release, "Invalid dictionary key 0 at index 0", has_dictionaries, NO_VALUES)
+        for release in (NEWEST, OLDEST)
+    ),
     Failure(
         NEWEST,
         "Incorrect number of nulls for StructArray",

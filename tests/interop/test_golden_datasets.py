@@ -1,4 +1,4 @@
-"""The 2.0 tables of old releases, read by pylance and by Pennon."""
+"""The tables of old releases, read by pylance and by Pennon."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ import pytest
 import pennon
 from tests.golden.test_old_releases import DATASETS, READABLE
 
+# Their writers did not count rows, or counted them wrongly; Pennon looks into the files instead.
+UNCOUNTED = {"v0.7.5/with_deletions", "v0.8.0/migrated_from_v0.7.5"}
+
 
 @pytest.mark.parametrize("folder", [folder for folder, _, _ in READABLE])
 def test_reads_as_pylance_does(folder: str) -> None:
@@ -24,10 +27,13 @@ def test_reads_as_pylance_does(folder: str) -> None:
     ):
         # pylance computes its times in floating point, and may be a microsecond off.
         assert abs(mine.pop("timestamp") - other.pop("timestamp")) <= timedelta(microseconds=1)
-        assert mine == other
+        if folder not in UNCOUNTED:
+            assert mine == other
     assert ours.config() == theirs.config()
     for fragment, twin in zip(ours.get_fragments(), theirs.get_fragments(), strict=True):
-        assert fragment.metadata.to_json() == twin.metadata.to_json()
+        if folder not in UNCOUNTED:
+            assert fragment.metadata.to_json() == twin.metadata.to_json()
+        assert fragment.count_rows() == twin.count_rows()
     for version in ours.version_refs():
         number = version["version"]
         old = ours.checkout_version(number)

@@ -17,6 +17,7 @@ import pyarrow as pa
 from pennon.encoding.rows import Rows
 from pennon.errors import ArgumentError, InvalidSchemaError, UnsupportedError
 from pennon.file.describe import LanceFileMetadata, LanceFileStatistics, describe, summarize
+from pennon.file.opening import open_data_file
 from pennon.file.pages import DEFAULT_CACHE_BYTES, DEFAULT_MAX_PAGE_BYTES
 from pennon.file.reader import DataFile
 from pennon.file.writer import DataFileWriter
@@ -60,7 +61,7 @@ class LanceFileReader:
     ) -> None:
         _refuse(unsupported)
         folder, name = split_path(path)
-        self._file = DataFile.open(open_store(folder, storage_options).open(name))
+        self._file = open_data_file(open_store(folder, storage_options).open(name))
         self._schema = self._file.schema if columns is None else self._project(columns)
 
     def _project(self, columns: Sequence[str]) -> Schema:
@@ -111,20 +112,27 @@ class LanceFileReader:
 
     def metadata(self) -> LanceFileMetadata:
         """Return what the file says of itself: schema, columns, pages, buffers."""
-        return describe(self._file)
+        return describe(self._structural())
 
     def file_statistics(self) -> LanceFileStatistics:
         """Return the number of pages and bytes of each column."""
-        return summarize(self._file)
+        return summarize(self._structural())
 
     def read_global_buffer(self, index: int) -> bytes:
         """Return a global buffer; number 0 holds the schema."""
-        data: bytes = self._file.global_buffer(index).to_pybytes()
+        data: bytes = self._structural().global_buffer(index).to_pybytes()
         return data
 
     def num_rows(self) -> int:
         """Return the number of rows of the file."""
         return self._file.num_rows
+
+    def _structural(self) -> DataFile:
+        """Return the file, which is not of version 0.1.  Raises UnsupportedError if it is."""
+        if isinstance(self._file, DataFile):
+            return self._file
+        message = "files of version 0.1 have neither encodings nor global buffers to describe"
+        raise UnsupportedError(message)
 
     def _results(self, rows: Sequence[Rows], batch_size: int) -> ReaderResults:
         if batch_size <= 0:

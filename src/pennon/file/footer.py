@@ -29,7 +29,7 @@ import numpy as np
 
 from pennon.errors import FormatError, UnsupportedError
 from pennon.ranges import Extent
-from pennon.schema.version import READABLE, FileVersion
+from pennon.schema.version import READABLE, V0_1, FileVersion
 
 FOOTER_BYTES: Final = 40
 MAGIC: Final = b"LANC"
@@ -66,7 +66,10 @@ def parse_footer(tail: bytes, size_bytes: int) -> Footer:
 
     Raises FormatError if it is no Lance file, UnsupportedError for versions that are not read yet.
     """
-    version, numbers = _parse_version(tail)
+    version, numbers = parse_version(tail)
+    if version == V0_1:
+        message = "a data file of version 0.1 has no columns and buffers of its own to show"
+        raise UnsupportedError(message)
     if len(tail) < FOOTER_BYTES:
         message = f"a file of {size_bytes} bytes is too short for a Lance file of version {version}"
         raise FormatError(message)
@@ -85,8 +88,11 @@ def parse_footer(tail: bytes, size_bytes: int) -> Footer:
     )
 
 
-def _parse_version(tail: bytes) -> tuple[FileVersion, tuple[int, int]]:
-    """Return the version, and the numbers as they stand there."""
+def parse_version(tail: bytes) -> tuple[FileVersion, tuple[int, int]]:
+    """Return the version that the last bytes of a file tell, and the numbers as they stand there.
+
+    Raises FormatError if it is no Lance file, UnsupportedError for versions that are not read.
+    """
     if len(tail) < _VERSION.size:
         message = f"not a Lance file: it has {len(tail)} bytes"
         raise FormatError(message)

@@ -23,16 +23,16 @@ from pennon.encoding.v2_1.search_cache import SearchCache
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
 from pennon.file.footer import FOOTER_BYTES, Footer, parse_footer, parse_table
 from pennon.file.generations import GENERATIONS, ReadRows
+from pennon.file.tail import Tail
 from pennon.file.wire import Column, parse_column, parse_file_descriptor
 from pennon.io.store import ObjectReader
 from pennon.lazy import lazy
-from pennon.ranges import ByteRequest, Extent
+from pennon.ranges import Extent
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import FileVersion
 from pennon.schema.wire import parse_fields
-from pennon.units import KIB, ColumnIndex, FieldId
+from pennon.units import ColumnIndex, FieldId
 
-TAIL_BYTES: Final = 64 * KIB
 PARSED: Final = 8
 """Column metadata takes about so many times the bytes that it has in the file."""
 
@@ -44,7 +44,7 @@ class DataFile:
         self,
         source: ObjectReader,
         footer: Footer,
-        tail: pa.Buffer,
+        tail: Tail,
         column_extents: tuple[Extent, ...],
         global_buffers: tuple[Extent, ...],
         descriptor: bytes,
@@ -75,9 +75,16 @@ class DataFile:
         Raises FormatError if it is damaged or no Lance file, UnsupportedError for other versions.
         """
         try:
-            return _open(source, SearchCache(memory, identity))
+            return cls.open_behind(source, Tail.read(source), memory, identity)
         except LanceError as error:
             raise error.located(Breadcrumb(file=source.path)) from error.__cause__
+
+    @classmethod
+    def open_behind(
+        cls, source: ObjectReader, tail: Tail, memory: Cache | None, identity: Hashable
+    ) -> DataFile:
+        """Open a data file whose tail was read; see `open`."""
+        return _open(source, tail, SearchCache(memory, identity))
 
     @property
     def version(self) -> FileVersion:
@@ -88,7 +95,7 @@ class DataFile:
     def memory_bytes(self) -> int:
         """Return about how much memory the file's metadata takes once all of it was read."""
         serialized = sum(extent.size_bytes for extent in self.column_extents)
-        return int(self._tail.size) + PARSED * serialized
+        return int(self._tail.data.size) + PARSED * serialized
 
     @lazy
     def schema(self) -> Schema:
@@ -172,32 +179,17 @@ class DataFile:
 
     def _read_near_end(self, extents: Sequence[Extent]) -> Steps[list[pa.Buffer]]:
         """Return the steps that read extents; those within the tail cost nothing."""
-        first = self.source.size_bytes - self._tail.size
-        return (yield from _read_behind(first, self._tail, extents))
+        return self._tail.read_extents(extents)
 
 
-def _open(source: ObjectReader, search_cache: SearchCache) -> DataFile:
+def _open(source: ObjectReader, tail: Tail, search_cache: SearchCache) -> DataFile:
     size = source.size_bytes
-    first = max(0, size - TAIL_BYTES)
-    (tail,) = source.read([Extent(first, size - first)])
-    footer = parse_footer(tail.slice(max(0, tail.size - FOOTER_BYTES)).to_pybytes(), size)
-    tables = run(_read_behind(first, tail, [footer.column_table, footer.buffer_table]), source.read)
+    footer = parse_footer(tail.last(FOOTER_BYTES), size)
+    tables = run(tail.read_extents([footer.column_table, footer.buffer_table]), source.read)
     columns = parse_table("metadata of column", tables[0].to_pybytes(), size)
     buffers = parse_table("global buffer", tables[1].to_pybytes(), size)
     if not buffers:
         message = "data file without global buffers, so without a schema"
         raise FormatError(message)
-    (descriptor,) = run(_read_behind(first, tail, buffers[:1]), source.read)
+    (descriptor,) = run(tail.read_extents(buffers[:1]), source.read)
     return DataFile(source, footer, tail, columns, buffers, descriptor.to_pybytes(), search_cache)
-
-
-def _read_behind(first: int, tail: pa.Buffer, extents: Sequence[Extent]) -> Steps[list[pa.Buffer]]:
-    """Return the steps that read extents of a file of which all from ``first`` on is at hand."""
-    outside: list[ByteRequest] = [extent for extent in extents if extent.position < first]
-    answers = iter((yield outside) if outside else [])
-    return [
-        next(answers)
-        if extent.position < first
-        else tail.slice(extent.position - first, extent.size_bytes)
-        for extent in extents
-    ]

@@ -29,6 +29,7 @@ from pennon.scan.snapshot import OpenFile, Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.blob import is_blob_v2
 from pennon.schema.field import Field
+from pennon.schema.version import V0_1, FileVersion
 from pennon.schema.width import row_bytes
 from pennon.table.manifest import DataFileRef, Fragment
 from pennon.threads import Crew, map_all, pool
@@ -78,12 +79,25 @@ class FileColumns:
     @classmethod
     def of(cls, ref: DataFileRef) -> FileColumns:
         """Build the map; tombstones (-2) fall out.  Raises FormatError if the lists disagree."""
-        indices = ref.column_indices or tuple(range(len(ref.field_ids)))
+        indices = ref.column_indices or _implied(ref)
         if len(indices) != len(ref.field_ids):
             message = f"{len(ref.field_ids)} field ids but {len(indices)} column indices"
             raise FormatError(message, where=Breadcrumb(ref.store_path))
         pairs = zip(ref.field_ids, indices, strict=True)
         return cls(ref, {FieldId(i): ColumnIndex(c) for i, c in pairs if i >= 0})
+
+
+def _implied(ref: DataFileRef) -> tuple[int, ...]:
+    """Return the columns of a file of which the manifest names none.
+
+    In files of version 0.1 they follow from the ids: the page table begins with that of the first
+    field, and leaves room for ids that the file does not have.
+    """
+    ids = ref.field_ids
+    if FileVersion.from_numbers(ref.major, ref.minor) != V0_1:
+        return tuple(range(len(ids)))
+    first = next((field_id - number for number, field_id in enumerate(ids) if field_id >= 0), 0)
+    return tuple(max(field_id - first, -1) for field_id in ids)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from pennon.cache import Cache
 from pennon.errors import ArgumentError, UnsupportedError
-from pennon.file.reader import DataFile
+from pennon.file.opening import OpenedFile, open_data_file
 from pennon.io.store import ObjectReader
 from pennon.ranges import Int64Array
 from pennon.table.rowids import RowIds
@@ -29,7 +29,7 @@ FILE_BYTES: Final = 64 * KIB
 class OpenFile:
     """A data file and the object that its bytes come from."""
 
-    data: DataFile
+    data: OpenedFile
     source: ObjectReader
 
 
@@ -98,7 +98,7 @@ class Session:
         """Return the data file of that identity, opened from ``source()`` if it is not known."""
 
         def open_now() -> OpenFile:
-            data = DataFile.open(source(), self._memory, identity)
+            data = open_data_file(source(), self._memory, identity)
             return OpenFile(data, data.source)
 
         return self._memory.get_or_make(("file", identity), open_now, _file_bytes)

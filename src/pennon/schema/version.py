@@ -81,7 +81,7 @@ V2_0 = FileVersion(2, 0)
 V2_1 = FileVersion(2, 1)
 V2_2 = FileVersion(2, 2)
 
-READABLE = (V2_0, V2_1, V2_2)
+READABLE = (V0_1, V2_0, V2_1, V2_2)
 """The versions in which Pennon reads data files, oldest first."""
 
 WRITABLE = (V2_0, V2_1)

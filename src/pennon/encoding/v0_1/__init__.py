@@ -1,0 +1,1 @@
+"""File version 0.1: plain, variable-length binary and dictionary encodings."""

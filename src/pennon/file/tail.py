@@ -1,0 +1,52 @@
+"""The end of a data file, read once: it nearly always has all that tells where the rest lies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Self
+
+import pyarrow as pa
+
+from pennon.encoding.steps import Steps
+from pennon.io.store import ObjectReader
+from pennon.ranges import ByteRequest, Extent
+from pennon.units import KIB
+
+TAIL_BYTES: Final = 64 * KIB
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The bytes of a file from position ``first`` to its end."""
+
+    first: int
+    data: pa.Buffer
+
+    @classmethod
+    def read(cls, source: ObjectReader) -> Self:
+        """Read the tail of a file, in one request."""
+        first = max(0, source.size_bytes - TAIL_BYTES)
+        (data,) = source.read([Extent(first, source.size_bytes - first)])
+        return cls(first, data)
+
+    @property
+    def file_bytes(self) -> int:
+        """Return the size of the file."""
+        return self.first + int(self.data.size)
+
+    def last(self, size_bytes: int) -> bytes:
+        """Return the last bytes of the file, fewer if it has no more."""
+        data: bytes = self.data.slice(max(0, self.data.size - size_bytes)).to_pybytes()
+        return data
+
+    def read_extents(self, extents: Sequence[Extent]) -> Steps[list[pa.Buffer]]:
+        """Return the steps that read extents of the file; those within the tail cost nothing."""
+        outside: list[ByteRequest] = [each for each in extents if each.position < self.first]
+        answers = iter((yield outside) if outside else [])
+        return [
+            next(answers)
+            if extent.position < self.first
+            else self.data.slice(extent.position - self.first, extent.size_bytes)
+            for extent in extents
+        ]

@@ -1,0 +1,147 @@
+"""The end of a data file of version 0.1.
+
+::
+
+    pages | page table | statistics | dictionaries | manifest | metadata | footer
+
+    footer, 16 bytes, little-endian
+        u64  position of the metadata
+        u16  major version, u16  minor version         (0, 0), (0, 1) or (0, 2)
+        "LANC"
+
+    metadata          u32 length | Metadata      row groups, and where the other parts lie
+    manifest          u32 length | Manifest      of which only the schema counts
+    page table        (position, length), i64 each, for each field and row group:
+                      all groups of the first field, then all of the next
+
+The table has an entry for every field id from the smallest to the greatest of the file, also for ids
+in between that the file does not have, and for structs, whose entries are zeros.
+
+Source: seeds 000 and 002; measured (Lance 0.7.5 to 14.0.2).
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import numpy as np
+from google.protobuf.message import DecodeError, Message
+
+from pennon.encoding.steps import Steps
+from pennon.encoding.v0_1.pages import Pages
+from pennon.errors import FormatError
+from pennon.file.tail import Tail
+from pennon.proto import file_pb2
+from pennon.ranges import Extent, Int64Array
+
+FOOTER_BYTES: Final = 16
+ENTRY_BYTES: Final = 16
+
+_FOOTER: Final = struct.Struct("<QHH4s")
+_LENGTH: Final = struct.Struct("<I")
+M = TypeVar("M", bound=Message)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Metadata:
+    """What the metadata of a file says, checked as far as it can be without the rest of the file."""
+
+    borders: Int64Array
+    """Row group g has the rows ``[borders[g], borders[g + 1])``."""
+    page_table: int
+    """Position of the page table."""
+    manifest: int
+    """Position of the manifest, 0 if there is none."""
+    statistics: file_pb2.Metadata.StatisticsMetadata | None
+
+    @property
+    def num_rows(self) -> int:
+        """Return the number of rows."""
+        return int(self.borders[-1])
+
+    @property
+    def num_groups(self) -> int:
+        """Return the number of row groups."""
+        return len(self.borders) - 1
+
+
+def read_metadata(tail: Tail) -> Steps[Metadata]:
+    """Return the steps that read the metadata; none if it is in the tail.
+
+    Raises FormatError if it is damaged.
+    """
+    footer = tail.last(FOOTER_BYTES)
+    if len(footer) < FOOTER_BYTES:
+        message = f"a file of {tail.file_bytes} bytes is too short for a Lance file"
+        raise FormatError(message)
+    position = _FOOTER.unpack(footer)[0]
+    parsed = yield from read_message(tail, position, file_pb2.Metadata)
+    has_statistics = parsed.HasField("statistics")
+    return Metadata(
+        _borders(parsed.batch_offsets),
+        parsed.page_table_position,
+        parsed.manifest_position,
+        parsed.statistics if has_statistics else None,
+    )
+
+
+def read_message(tail: Tail, position: int, kind: type[M]) -> Steps[M]:
+    """Return the steps that read a message that stands behind its length.
+
+    Raises FormatError if it leaves the file or does not parse.
+    """
+    what = kind.__name__.lower()
+    room = tail.file_bytes - FOOTER_BYTES - position
+    if room < _LENGTH.size:
+        message = f"the {what} at {position} of a file of {tail.file_bytes} bytes"
+        raise FormatError(message)
+    (data,) = yield from tail.read_extents([Extent(position, _LENGTH.size)])
+    (size_bytes,) = _LENGTH.unpack(data.to_pybytes())
+    if size_bytes > room - _LENGTH.size:
+        message = f"the {what} at {position} has {size_bytes} bytes, and leaves the file"
+        raise FormatError(message)
+    (data,) = yield from tail.read_extents([Extent(position + _LENGTH.size, size_bytes)])
+    parsed = kind()
+    try:
+        parsed.ParseFromString(data.to_pybytes())
+    except DecodeError as error:
+        message = f"not a valid {what} message: {error}"
+        raise FormatError(message) from error
+    return parsed
+
+
+def _borders(offsets: object) -> Int64Array:
+    """Return the borders of the row groups.  Raises FormatError if they fall."""
+    borders = np.array(offsets or [0], np.int64)
+    if borders[0] != 0 or (borders[1:] < borders[:-1]).any():
+        message = "row groups that do not begin at row 0, or end before they begin"
+        raise FormatError(message)
+    return borders
+
+
+def plan_pages(metadata: Metadata, position: int, row: int, file_bytes: int) -> Extent:
+    """Return where the entries of a row of the page table at ``position`` lie.
+
+    Raises FormatError if they leave the file.
+    """
+    size_bytes = metadata.num_groups * ENTRY_BYTES
+    extent = Extent(position + row * size_bytes, size_bytes)
+    if row < 0 or extent.end > file_bytes:
+        message = f"row {row} of the page table at {position} leaves the file of {file_bytes} bytes"
+        raise FormatError(message)
+    return extent
+
+
+def parse_pages(data: bytes, file_bytes: int) -> Pages:
+    """Return the pages that entries of the page table list.
+
+    Raises FormatError for a page outside the file, or of a negative length.
+    """
+    entries = np.frombuffer(data, "<i8").reshape(-1, 2).astype(np.int64)
+    positions, lengths = entries[:, 0].copy(), entries[:, 1].copy()
+    if ((positions < 0) | (positions > file_bytes) | (lengths < 0)).any():
+        message = f"the page table names a page outside the file of {file_bytes} bytes"
+        raise FormatError(message)
+    return Pages(positions, lengths, file_bytes)

@@ -112,6 +112,10 @@ class StoreError(LanceError, OSError):
     """The object store or file system failed."""
 
 
+class CannotListError(UnsupportedError, StoreError):
+    """The store does not tell which objects it has: a plain web server."""
+
+
 class CommitError(LanceError, OSError):
     """A commit did not happen."""
 

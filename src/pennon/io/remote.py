@@ -26,6 +26,7 @@ from pennon.errors import (
     AlreadyExistsError,
     ArgumentError,
     Breadcrumb,
+    CannotListError,
     NotFoundError,
     StoreError,
     UnsupportedError,
@@ -46,6 +47,8 @@ _ENDPOINTS = ("endpoint", "endpoint_url", "aws_endpoint", "aws_endpoint_url")
 _PART_BYTES = 8 * MIB
 _PARTS_AT_ONCE = 4
 _LIST_CHUNK = 1000
+_NO_RETRIES = ("client_max_retries", "0")
+"""For listings of web servers: those who know of none say so in many ways, one of them is a 501."""
 
 
 def open_remote(location: Location, uri: str, options: Mapping[str, str]) -> RemoteStore:
@@ -158,13 +161,13 @@ class RemoteStore:
 
         return Calls(connect(self.location, self.options)[1].secrets)
 
-    def _call(self, path: str, action: Callable[[Any, Any], T]) -> T:
-        """Return ``action(obstore, client)``."""
+    def _call(self, path: str, action: Callable[[Any, Any], T], *more: tuple[str, str]) -> T:
+        """Return ``action(obstore, client)``, with ``more`` options than the store has."""
         import obstore  # noqa: PLC0415 - loaded when needed
 
         from pennon.io.remote_client import connect  # noqa: PLC0415 - loads obstore
 
-        client, options = connect(self.location, self.options)
+        client, options = connect(self.location, (*self.options, *more))
         return Calls(options.secrets).call(path, lambda: action(obstore, client))
 
     def _read(self, path: str, action: Callable[[Any, Any], T]) -> T:
@@ -183,22 +186,39 @@ class RemoteStore:
         )
 
     def _list(self, folder: str) -> Iterator[ObjectInfo]:
+        if not self._is_web:
+            yield from self._list_pages(folder)
+            return
+        try:
+            yield from self._list_pages(folder, _NO_RETRIES)
+        except StoreError as error:
+            message = f"this web server does not list its files: {error.message}"
+        else:
+            return
+        raise CannotListError(message, where=Breadcrumb(folder))
+
+    def _list_pages(self, folder: str, *more: tuple[str, str]) -> Iterator[ObjectInfo]:
         prefix = folder or None
         pages = self._call(
             folder,
             lambda obstore, client: iter(obstore.list(client, prefix, chunk_size=_LIST_CHUNK)),
+            *more,
         )
         while page := self._call(folder, lambda _, __: next(pages, None)):
             for found in page:
                 yield ObjectInfo(found["path"], int(found["size"]), found["last_modified"])
 
     @property
+    def _is_web(self) -> bool:
+        return self.location.scheme.startswith("http")
+
+    @property
     def _lists_in_order(self) -> bool:
         """S3 Express does not sort its listings, and an HTTP server may do anything."""
-        return not is_express(self.location) and not self.location.scheme.startswith("http")
+        return not is_express(self.location) and not self._is_web
 
     def _refuse_read_only(self, path: str) -> None:
-        if self.location.scheme.startswith("http"):
+        if self._is_web:
             message = "tables on plain HTTP servers are read-only"
             raise UnsupportedError(message, where=Breadcrumb(path))
 

@@ -4,7 +4,7 @@ A manifest is ``_versions/{version}.manifest`` (scheme V1) or, in scheme V2,
 ``_versions/{2**64 - 1 - version, 20 digits}.manifest``, so that the first name of a sorted listing
 is the newest version.  A table uses one scheme.  ``d{version}.manifest`` is a detached version,
 which is never the newest.  Every other name is no manifest: temporary files of writers (``.tmp_``,
-``...manifest-{uuid}``) and ``latest_version_hint.json``, which is a hint that Pennon does not need.
+``...manifest-{uuid}``) and ``latest_version_hint.json``, a hint for those who cannot list files.
 
 Source: ledger F-40; rust/lance-table/src/io/commit.rs in the Lance repository.
 """
@@ -19,6 +19,7 @@ from pennon.units import DatasetVersion
 
 VERSIONS = "_versions"
 TRANSACTIONS = "_transactions"
+HINT = f"{VERSIONS}/latest_version_hint.json"
 
 MAX_VERSION = (1 << 63) - 1
 """The highest version; bit 63 marks detached versions."""

@@ -2,7 +2,8 @@
 
 The newest version is found by listing ``_versions/``; the hint file is not asked, so a wrong or
 missing one changes nothing.  In naming scheme V2 the first manifest of a sorted listing is the
-newest, and the rest of the listing is not waited for.
+newest, and the rest of the listing is not waited for.  Only a store that lists nothing, a plain web
+server, is probed (`pennon.table.probing`).
 """
 
 from __future__ import annotations
@@ -16,11 +17,18 @@ from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
-from pennon.errors import Breadcrumb, FormatError, LanceError, NotFoundError
+from pennon.errors import (
+    Breadcrumb,
+    CannotListError,
+    FormatError,
+    LanceError,
+    NotFoundError,
+)
 from pennon.io.store import Lists, Opens
 from pennon.ranges import Extent
 from pennon.table.manifest import Manifest, Summary
 from pennon.table.naming import VERSIONS, Naming, parse_manifest_name
+from pennon.table.probing import find_newest, naming_of
 from pennon.table.wire import parse_manifest_file, summarize_manifest_file
 from pennon.units import DatasetVersion
 
@@ -55,7 +63,10 @@ class ManifestLocation:
 def latest_location(store: Reads) -> ManifestLocation:
     """Return where the newest version lies; raises NotFoundError if there is no table."""
     manifests = _list_manifests(store)
-    first = next(manifests, None)
+    try:
+        first = next(manifests, None)
+    except CannotListError:
+        first, manifests = _probe(store), iter(())
     if first is None:
         message = f"there is no Lance table at {store.uri!r}: no manifest under {VERSIONS}/"
         raise NotFoundError(message)
@@ -74,7 +85,14 @@ def list_locations(store: Reads) -> list[ManifestLocation]:
 
 def find_location(store: Reads, version: int) -> ManifestLocation:
     """Return where a version lies; raises NotFoundError, which says what versions there are."""
-    found = list_locations(store)
+    try:
+        found = list_locations(store)
+    except CannotListError:
+        naming = naming_of(store, version)
+        if naming is None:
+            message = f"version {version} of {store.uri!r} does not exist"
+            raise NotFoundError(message) from None
+        return _unlisted(naming, version)
     for location in found:
         if location.version == version:
             return location
@@ -155,6 +173,16 @@ def _list_manifests(store: Lists) -> Iterator[ManifestLocation]:
         if parsed is not None:
             naming, version = parsed
             yield ManifestLocation(version, path, naming, size_bytes)
+
+
+def _probe(store: Reads) -> ManifestLocation | None:
+    """Return the newest version of a table whose store lists nothing."""
+    found = find_newest(store)
+    return None if found is None else _unlisted(*found)
+
+
+def _unlisted(naming: Naming, version: int) -> ManifestLocation:
+    return ManifestLocation(DatasetVersion(version), naming.manifest_path(version), naming, None)
 
 
 def _newest(locations: list[ManifestLocation]) -> ManifestLocation:

@@ -112,21 +112,21 @@ class LanceTable(Table):
 
 
 class Counted(Lance):
-    """Pennon over a store that counts rounds, requests and bytes, as a remote store would see them."""
+    """Pennon over the same files, asked as an object store is, every request counted."""
 
     def __init__(self) -> None:
         super().__init__("pennon")
         self.store: Any = None
 
     def open(self, uri: str) -> Table:
-        """Open through a CountingStore."""
+        """Open through a store that behaves as a remote one, without its latency."""
         from pennon.io import open_store  # noqa: PLC0415 - the other sides have no Pennon in them
         from pennon.lance_dataset import LanceDataset  # noqa: PLC0415
         from pennon.scan.snapshot import Snapshot  # noqa: PLC0415
         from pennon.table.versions import read_manifest  # noqa: PLC0415
-        from pennon.testing import CountingStore  # noqa: PLC0415
+        from pennon.testing import CountingStore, LatencyStore  # noqa: PLC0415
 
-        self.store = CountingStore(open_store(uri))
+        self.store = CountingStore(LatencyStore(open_store(uri), seconds=0))
         snapshot = Snapshot(self.store, read_manifest(self.store))
         return LanceTable(LanceDataset.of_snapshot(uri, snapshot))
 

@@ -80,9 +80,15 @@ class Measure:
     version: str
     group: str
     what: str
-    unit: str
     values: Mapping[str, Sequence[float]]
     reads: Reads | None = None
+    arrow_bytes: int = 0
+    """What the columns that were read take in memory."""
+
+    @property
+    def unit(self) -> str:
+        """Return the unit of the values."""
+        return UNITS.get(self.what, "ms")
 
     def median(self, side: str) -> float:
         """Return the middle value of a side."""
@@ -146,7 +152,9 @@ class Bench:
         All read tables with a key.  Pennon and pylance read the same one, which pylance wrote.
         """
         data = folder / f"{group}.arrow"
-        columns, rows = describe(data) if data.exists() else self._make(group, data)
+        if not data.exists():
+            self._make(group, data)
+        columns, rows = describe(data)
         uris = {side: str(folder / f"{group}-{version}-{side}") for side in SIDES}
         task = {"group": group, "version": version, "data": str(data), "columns": columns}
         if group not in ACCESS:
@@ -159,18 +167,17 @@ class Bench:
         for what in [what for what in plans if what in self.operations]:
             mine = columns[:1] if what == "one column" else columns
             plan = {**task, **plans[what], "rows": rows, "columns": mine}
-            times = self._repeat(plan, uris)
-            yield Measure(version, group, what, "ms", times, self._reads(plan, uris))
+            times, reads = self._repeat(plan, uris), self._reads(plan, uris)
+            yield Measure(version, group, what, times, reads, arrow_bytes(data, mine))
         if group not in ACCESS and "peak memory" in self.operations:
             peaks = {side: [peak_of(side, task, uris[side])] for side in SIDES}
-            yield Measure(version, group, "peak memory", "MB", peaks)
+            yield Measure(version, group, "peak memory", peaks)
 
-    def _make(self, group: str, data: Path) -> tuple[list[str], int]:
+    def _make(self, group: str, data: Path) -> None:
         """Make the table of a group and leave it where all sides find it."""
         table = make_table(group, quick=self.effort.quick)
         with pa.ipc.new_file(data, table.schema) as writer:
             writer.write_table(table)
-        return describe(data)
 
     def _writes(
         self, task: Task, uris: Mapping[str, str], group: str, version: str
@@ -178,9 +185,9 @@ class Bench:
         """Measure writing, and what was written."""
         if "write" in self.operations or "file size" in self.operations:
             times = self._repeat({**task, "do": "write"}, uris)
-            yield Measure(version, group, "write", "ms", times)
+            yield Measure(version, group, "write", times)
             sizes = {side: [data_bytes(Path(uris[side])) / 1e6] for side in SIDES}
-            yield Measure(version, group, "file size", "MB", sizes)
+            yield Measure(version, group, "file size", sizes)
 
     def _repeat(self, task: Task, uris: Mapping[str, str]) -> dict[str, list[float]]:
         """Run a task on all sides in turn; return milliseconds.  The first round is not counted."""
@@ -211,9 +218,18 @@ class Bench:
 
 def describe(data: Path) -> tuple[list[str], int]:
     """Return the columns of a group's table without the key, and the number of its rows."""
-    with pa.memory_map(str(data)) as source:
-        table = pa.ipc.open_file(source).read_all()
-        return table.column_names[:-1], table.num_rows
+    table = arrow_table(data)
+    return table.column_names[:-1], table.num_rows
+
+
+def arrow_bytes(data: Path, columns: list[str]) -> int:
+    """Return how much memory columns take."""
+    return int(arrow_table(data).select(columns).nbytes)
+
+
+def arrow_table(data: Path) -> pa.Table:
+    """Return the table in an Arrow file, mapped."""
+    return pa.ipc.open_file(pa.memory_map(str(data))).read_all()
 
 
 def data_bytes(root: Path) -> int:

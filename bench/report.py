@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from machine import Limits
 from measure import OURS, PARQUET, THEIRS, Measure
 from rich.console import Console
 from rich.table import Table
+from startup import ratios_of
 
 GOALS = {
     "scan": 2.0,
@@ -68,11 +70,28 @@ def summary(rows: dict[str, dict[str, float]], heads: Sequence[str]) -> dict[str
     """Return the lines below a table of ratios, a value for each operation."""
     columns = [[row[head] for row in rows.values() if head in row] for head in heads]
     return {
-        "geometric mean": [coloured(statistics.geometric_mean(c)) for c in columns],
+        "mean": [coloured(mean(c)) for c in columns],
         "least": [coloured(min(c)) for c in columns],
         "below 1": [f"{sum(ratio < 1 for ratio in c)} of {len(c)}" for c in columns],
         "goal": [f"{GOALS[head]:.1f}" if head in GOALS else "" for head in heads],
     }
+
+
+def mean(ratios: Sequence[float]) -> float:
+    """Return the geometric mean: of ratios, no other says the same when they are turned over."""
+    return statistics.geometric_mean(ratios)
+
+
+def print_startup(console: Console, times: Mapping[str, float], limits: Limits) -> None:
+    """Print how long programs take to begin, and what the machine can do at best."""
+    for name, milliseconds in times.items():
+        console.print(f"{name:<40} {milliseconds:8.0f} ms")
+    for name, ratio, most in ratios_of(times):
+        colour = "green" if ratio <= most else "red"
+        console.print(f"{name:<40} [{colour}]{ratio:8.2f}[/{colour}]  at most {most}")
+    console.print(
+        f"copy of memory {limits.copy / 1e9:.1f} GB/s, cached file {limits.read / 1e9:.1f}"
+    )
 
 
 def spread(values: Sequence[float]) -> tuple[str, str]:

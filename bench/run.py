@@ -14,10 +14,12 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Self
 
 from groups import ACCESS, GROUPS
+from machine import Limits, describe_machine, measure_limits
 from measure import (
     COUNTED,
     FULL,
@@ -30,19 +32,50 @@ from measure import (
     VERSIONS,
     Bench,
     Measure,
+    Reads,
     Worker,
     is_written,
 )
-from report import print_group, print_ratios
+from page import write_page
+from report import print_group, print_ratios, print_startup
 from rich.console import Console
+from startup import measure_startup
 
 RESULTS = HERE / "results" / "latest.json"
 
 
-def measure_all(options: argparse.Namespace, console: Console) -> list[Measure]:
+@dataclass(frozen=True, slots=True)
+class Results:
+    """All that a run found."""
+
+    machine: str
+    limits: Limits
+    startup: dict[str, float]
+    measures: list[Measure]
+
+    def save(self, path: Path) -> None:
+        """Write it as JSON."""
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(asdict(self), indent=1))
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read what `save` wrote."""
+        saved = json.loads(path.read_text())
+        measures = [
+            Measure(**{**each, "reads": each["reads"] and Reads(**each["reads"])})
+            for each in saved["measures"]
+        ]
+        return cls(saved["machine"], Limits(**saved["limits"]), saved["startup"], measures)
+
+
+def measure_all(options: argparse.Namespace, console: Console) -> Results:
     """Measure what was chosen, print each group when it is done."""
-    found: list[Measure] = []
     effort = QUICK if options.quick else FULL
+    found: list[Measure] = []
+    with tempfile.TemporaryDirectory(prefix="pennon-bench-") as folder:
+        limits, startup = measure_limits(), measure_startup(Path(folder), effort.least)
+    print_startup(console, startup, limits)
     with ExitStack() as stack:
         workers = {name: stack.enter_context(Worker(name)) for name in (*SIDES, COUNTED)}
         bench = Bench(workers, effort, options.operation or default_operations(options))
@@ -53,7 +86,7 @@ def measure_all(options: argparse.Namespace, console: Console) -> list[Measure]:
                         its = list(bench.run_group(group, version, Path(folder)))
                         print_group(console, f"{group}, version {version}", its)
                         found += its
-    return found
+    return Results(describe_machine(), limits, startup, found)
 
 
 def default_operations(options: argparse.Namespace) -> list[str]:
@@ -71,24 +104,33 @@ def report(console: Console, found: list[Measure]) -> None:
                 print_ratios(console, version, PARQUET, mine)
 
 
-def main() -> None:
-    """Measure, print, and leave the numbers in ``bench/results/latest.json``."""
+def choices() -> argparse.Namespace:
+    """Return what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows, few repetitions")
     parser.add_argument("--group", action="append", choices=[*GROUPS, *ACCESS], help="only this")
     parser.add_argument("--operation", action="append", choices=OPERATIONS, help="only this")
     parser.add_argument("--file-version", action="append", choices=VERSIONS, help="only this")
     parser.add_argument("--no-spark", action="store_true")
-    options = parser.parse_args()
+    parser.add_argument("--markdown", type=Path, help="write what was found as a page")
+    parser.add_argument("--last", action="store_true", help="of the last run; measure nothing")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure, print, and leave the numbers in ``bench/results/latest.json``."""
+    options = choices()
     console = Console()
     console.width = max(console.width, 160)
     started = time.monotonic()
     console.print("ratio: the other / pennon; above 1 Pennon is faster (or smaller)\n")
-    found = measure_all(options, console)
-    report(console, found)
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps([asdict(each) for each in found], indent=1))
-    if not options.no_spark and not options.quick:
+    results = Results.load(RESULTS) if options.last else measure_all(options, console)
+    report(console, results.measures)
+    results.save(RESULTS)
+    if options.markdown:
+        page = write_page(results.machine, results.limits, results.startup, results.measures)
+        options.markdown.write_text(page)
+    if not (options.no_spark or options.quick or options.last):
         subprocess.run([sys.executable, str(HERE / "spark.py")], check=True)
     console.print(f"{time.monotonic() - started:.0f} s")
 

@@ -78,7 +78,7 @@ class Side:
         def work() -> int:
             found = table.scan(task["columns"])
             touch(found)
-            return found.num_rows
+            return int(found.num_rows)
 
         return [work]
 
@@ -94,7 +94,7 @@ class Side:
         turns = np.random.default_rng(task["round"]).integers(0, task["rows"], shape).tolist()
 
         def take(rows: list[int]) -> int:
-            return table.take(rows, task["columns"]).num_rows
+            return int(table.take(rows, task["columns"]).num_rows)
 
         return [partial(take, rows) for rows in turns]
 

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from pennon.ranges import Int64Array
 from pennon.scan.arrays import uint64_array
 from pennon.scan.fragment_reader import Chunks, FragmentReader
+from pennon.scan.live_rows import LiveRows
 from pennon.scan.plan import live_row_count
 from pennon.scan.projection import MetaColumn, OutputColumn, Projection
 from pennon.scan.snapshot import Snapshot
@@ -34,12 +35,12 @@ UInt64Array: TypeAlias = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Place:
-    """Where rows lie in a fragment: their physical offsets and live offsets."""
+    """Where rows lie in a fragment, of which ``live`` tells the rows that are alive."""
 
     snapshot: Snapshot
     fragment: Fragment
+    live: LiveRows
     physical: Int64Array
-    live: Int64Array
 
 
 def show_columns(
@@ -65,7 +66,8 @@ def _pull_out(chunk: pa.Array[Any], column: OutputColumn) -> pa.Array[Any]:
 def computed_column(meta: MetaColumn, place: Place) -> pa.Array[Any]:
     """Return one computed column, uint64."""
     if meta is MetaColumn.ROW_OFFSET:
-        return uint64_array((place.live + _live_rows_before(place)).astype(np.uint64))
+        live = place.live.to_live(place.physical)
+        return uint64_array((live + _live_rows_before(place)).astype(np.uint64))
     if meta is MetaColumn.ROW_ID and place.snapshot.manifest.has_stable_row_ids:
         return uint64_array(_stable_ids(place)[place.physical])
     return uint64_array(row_addresses(place.fragment.id, place.physical))

@@ -83,11 +83,12 @@ def _distinct(fields: Sequence[Field]) -> list[Field]:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Fields of the rest that are read together; rows that lie closer than the gap share a range."""
+    """Fields of the rest that are read together, and what that costs; see `Cover.of`."""
 
     numbers: tuple[int, ...]
     columns: PreparedRead
-    gap_rows: int
+    row_bytes: int
+    cost_bytes: int
 
 
 class FragmentFields:
@@ -121,27 +122,36 @@ class FragmentFields:
         fields, widths = self._plan.rest, self._widths
         together = self._behind.prepare(fields)
         if not together.is_mapped:
-            gap = 0 if any(self._plan.exact) else REMOTE_ROW_COST_BYTES // max(sum(widths), 1)
-            return [_Group(tuple(range(len(fields))), together, gap)]
-        gaps = [
-            0 if exact else ROW_COST_BYTES // max(width, LEAST_WIDTH)
-            for exact, width in zip(self._plan.exact, widths, strict=True)
-        ]
+            cost = 0 if any(self._plan.exact) else REMOTE_ROW_COST_BYTES
+            return [_Group(tuple(range(len(fields))), together, max(sum(widths), 1), cost)]
         return [
-            _Group((number,), self._behind.prepare([field]), gap)
-            for number, (field, gap) in enumerate(zip(fields, gaps, strict=True))
+            _Group(
+                (number,),
+                self._behind.prepare([field]),
+                _round_up(max(width, LEAST_WIDTH)),
+                0 if exact else ROW_COST_BYTES,
+            )
+            for number, (field, width, exact) in enumerate(
+                zip(fields, widths, self._plan.exact, strict=True)
+            )
         ]
 
     def read_rest(self, physical: Int64Array) -> list[Chunks]:
         """Return the values of each field of the rest at sorted, distinct physical offsets."""
-        covers: dict[int, Cover] = {}
+        covers: dict[tuple[int, int], Cover] = {}
         found: dict[int, Chunks] = {}
         for group in self._groups if self._plan.rest else ():
-            cover = covers.get(group.gap_rows) or Cover.of(physical, group.gap_rows)
-            covers[group.gap_rows] = cover
-            read = map(cover.pick, group.columns.read(cover.rows))
+            costs = group.row_bytes, group.cost_bytes
+            cover = covers.get(costs) or Cover.of(physical, *costs)
+            covers[costs] = cover
+            read = map(cover.wanted.pick, group.columns.read(cover.rows))
             found.update(zip(group.numbers, read, strict=True))
         return [found[number] for number in range(len(self._plan.rest))]
+
+
+def _round_up(width: int) -> int:
+    """Return a power of two, so that columns of about one width share what is worked out for it."""
+    return 1 << (width - 1).bit_length()
 
 
 def width_of(reader: FragmentReader, field: Field) -> int:

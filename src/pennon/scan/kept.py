@@ -1,62 +1,116 @@
 """The rows that a filter kept, and how the columns behind it are read for them.
 
-To read a row by itself costs about as much as to read some hundred bytes in sequence.  So rows that
-lie closer than that, in bytes of a column, are read in one range, and what lies between them is
-dropped afterwards.  With that one rule a column of wide values is read row by row, a narrow one as a
-whole if the filter keeps many rows and here and there if it keeps few, and of rows that lie
-together just their ranges::
+To read a row by itself costs as much as to read some hundred bytes in sequence.  So where the rows
+that are kept lie closer than that, in bytes of a column, all rows from the first to the last are
+read, and those in between dropped afterwards; elsewhere each is read by itself.  With that one rule a
+column of wide values is read row by row, and a narrow one only where few rows of many are kept::
 
-    kept        *    * *  *                         *
-    wide        |    | |  |                         |
-    narrow      [---------]                         |
+    kept        *    * *  *                                *
+    wide        |    | |  |                                |
+    narrow      [---------]                                |
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pennon.encoding.kernels.bits import set_bits
 from pennon.encoding.rows import Rows
-from pennon.encoding.selection import keep
+from pennon.encoding.selection import keep, take
+from pennon.lazy import lazy
 from pennon.ranges import Int64Array
-from pennon.scan.arrays import bool_array
+from pennon.scan.arrays import bool_array, int64_array
 from pennon.scan.fragment_reader import Chunks, PreparedRead
 from pennon.scan.live_rows import LiveSlice
+
+DENSE: Final = 0.7
+"""Where so many of the values stay, Arrow filters by a mask faster than it takes by numbers."""
+FAR: Final = 16
+"""A gap between rows is one between clusters if it costs so many times what a row costs."""
+
+
+class Choice:
+    """Some of ``of`` rows, by their numbers, which are sorted and distinct."""
+
+    def __init__(self, numbers: Int64Array, of: int, mask: pa.Array[Any] | None = None) -> None:
+        """Choose rows; ``mask`` says the same, where it is known."""
+        self.numbers = numbers
+        self.of = of
+        if mask is not None:
+            self.__dict__["_mask"] = mask
+
+    @lazy
+    def _mask(self) -> pa.Array[Any]:
+        mask = np.zeros(self.of, np.bool_)
+        mask[self.numbers] = True
+        return bool_array(mask)
+
+    def pick(self, chunks: Chunks) -> Chunks:
+        """Return the values that are chosen; at least one chunk, that may be empty."""
+        if len(self.numbers) == self.of:
+            return chunks
+        if len(self.numbers) > DENSE * self.of:
+            return keep_chunks(chunks, self._mask)
+        if len(chunks) == 1:
+            return [take(chunks[0], int64_array(self.numbers))]
+        picked: Chunks = []
+        first = 0
+        ends = np.cumsum([len(chunk) for chunk in chunks])
+        for chunk, end in zip(chunks, np.searchsorted(self.numbers, ends), strict=True):
+            numbers = self.numbers[first:end] - (ends[len(picked)] - len(chunk))
+            picked.append(take(chunk, int64_array(numbers)))
+            first = end
+        return [chunk for chunk in picked if len(chunk)] or picked[:1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cover:
-    """Ranges that hold all rows wanted; ``wanted`` tells which of theirs are (None: all)."""
+    """Ranges that hold all rows wanted, and which of theirs these are."""
 
     rows: Rows
-    wanted: pa.Array[Any] | None
+    wanted: Choice
 
     @classmethod
-    def of(cls, physical: Int64Array, gap_rows: int) -> Cover:
-        """Cover sorted, distinct rows; those with at most ``gap_rows`` between them share a range."""
+    def of(cls, physical: Int64Array, row_bytes: int, cost_bytes: int) -> Cover:
+        """Cover sorted, distinct rows of so many bytes each.
+
+        ``cost_bytes``: to read a row by itself costs as much as to read so many bytes.  With 0 there
+        are no other rows in the ranges than those wanted.
+        """
         if not len(physical):
-            return cls(Rows.between(0, 0), None)
-        borders = np.flatnonzero(np.diff(physical) > gap_rows + 1)
-        starts = physical[np.concatenate([[0], borders + 1])]
-        ends = physical[np.concatenate([borders, [len(physical) - 1]])] + 1
+            return cls(Rows.between(0, 0), Choice(physical, 0))
+        first, end = int(physical[0]), int(physical[-1]) + 1
+        least = row_bytes / (row_bytes + cost_bytes)
+        if len(physical) >= max(least, 0.5) * (end - first):
+            return cls(Rows.between(first, end), Choice(physical - first, end - first))
+        is_first = _is_first(physical, FAR * cost_bytes // row_bytes + 1, least)
+        firsts = np.flatnonzero(is_first)
+        starts = physical[firsts]
+        ends = physical[np.concatenate([firsts[1:] - 1, [len(physical) - 1]])] + 1
         rows = Rows.ranges(starts, ends)
         if rows.count == len(physical):
-            return cls(rows, None)
+            return cls(rows, Choice(physical, rows.count))
         sizes = ends - starts
         shifts = starts - (np.cumsum(sizes) - sizes)
-        counts = np.diff(np.concatenate([[0], borders + 1, [len(physical)]]))
-        wanted = np.zeros(rows.count, np.bool_)
-        wanted[physical - np.repeat(shifts, counts)] = True
-        return cls(rows, bool_array(wanted))
+        counts = np.diff(firsts, append=len(physical))
+        return cls(rows, Choice(physical - np.repeat(shifts, counts), rows.count))
 
-    def pick(self, chunks: Chunks) -> Chunks:
-        """Return the rows wanted, given those of all ranges."""
-        return chunks if self.wanted is None else keep_chunks(chunks, self.wanted)
+
+def _is_first(physical: Int64Array, far: int, least: float) -> npt.NDArray[np.bool_]:
+    """Tell which rows begin a range: all, but for clusters of which ``least`` or more is wanted."""
+    firsts = np.concatenate([[0], np.flatnonzero(np.diff(physical) > far) + 1])
+    counts = np.diff(firsts, append=len(physical))
+    lasts = physical[firsts + counts - 1]
+    is_dense = counts >= least * (lasts - physical[firsts] + 1)
+    is_first: npt.NDArray[np.bool_] = np.repeat(~is_dense, counts)
+    is_first[firsts] = True
+    return is_first
 
 
 def keep_chunks(chunks: Chunks, mask: pa.Array[Any]) -> Chunks:
@@ -77,30 +131,17 @@ def slice_chunks(chunks: Chunks, start: int, rows: int) -> Chunks:
         start -= len(chunk)
         if len(part):
             found.append(part)
-    return found or [chunks[0].slice(0, 0)]
+    return found or [chunk.slice(0, 0) for chunk in chunks[:1]]
 
 
 def true_rows(mask: pa.BooleanArray) -> Int64Array:
     """Return the numbers of the rows for which a mask is true (not false, not NULL)."""
-    if mask.null_count:
-        mask = pc.fill_null(mask, False)  # noqa: FBT003 - Arrow's own order
-    bits = mask.buffers()[1]
-    if mask.offset % 8 or bits is None:
-        return np.asarray(pc.indices_nonzero(mask).to_numpy(), np.int64)
-    first = mask.offset // 8
-    found = _set_bits(np.frombuffer(bits, np.uint8)[first : first + (len(mask) + 7) // 8])
-    return found if not len(found) or found[-1] < len(mask) else found[found < len(mask)]
-
-
-def _set_bits(octets: npt.NDArray[np.uint8]) -> Int64Array:
-    """Return the numbers of the bits that are set; fast where these are few."""
-    filled = np.flatnonzero(octets)
-    if len(filled) * 2 > len(octets):
-        return np.flatnonzero(np.unpackbits(octets, bitorder="little"))
-    bits = np.unpackbits(octets[filled], bitorder="little").reshape(-1, 8)
-    octet, bit = np.nonzero(bits)
-    found: Int64Array = filled[octet] * 8 + bit
-    return found
+    rows = np.empty(mask.true_count, np.int64)
+    if len(rows):
+        if mask.null_count:
+            mask = pc.fill_null(mask, False)  # noqa: FBT003 - Arrow's own order
+        set_bits(np.frombuffer(mask.buffers()[1], np.uint8), mask.offset, len(mask), rows)
+    return rows
 
 
 def read_live(columns: PreparedRead, wanted: LiveSlice) -> list[Chunks]:

@@ -61,6 +61,12 @@ class LiveRows:
         before = self.deleted - np.arange(len(self.deleted))
         return live + np.searchsorted(before, live, side="right")
 
+    def to_live(self, physical: Int64Array) -> Int64Array:
+        """Return the live offsets of physical offsets of live rows."""
+        if not len(self.deleted):
+            return physical
+        return physical - np.searchsorted(self.deleted, physical)
+
     def is_deleted(self, physical: Int64Array) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Tell for each physical offset whether that row is deleted."""
         if not len(self.deleted):

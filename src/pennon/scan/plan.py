@@ -14,10 +14,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from pennon.errors import ArgumentError
-from pennon.ranges import Int64Array
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.snapshot import Snapshot
 from pennon.table.fragments import Fragments
@@ -61,10 +58,6 @@ class Unit:
     def rows(self) -> int:
         """Return how many rows the unit yields."""
         return self.end - self.start
-
-    def live(self) -> Int64Array:
-        """Return the live offset of each row."""
-        return np.arange(self.start, self.end, dtype=np.int64)
 
 
 def plan_tasks(

@@ -14,7 +14,7 @@ from pennon.scan.compute import Computed, Condition
 from pennon.scan.execute import Scan
 from pennon.scan.fields import FieldPlan, FragmentFields, Late, estimated_width
 from pennon.scan.fragment_reader import Chunks, FragmentReader
-from pennon.scan.kept import keep_chunks, read_live, slice_chunks, true_rows
+from pennon.scan.kept import Choice, read_live, slice_chunks, true_rows
 from pennon.scan.live_rows import LiveSlice
 from pennon.scan.plan import Unit
 from pennon.scan.projection import Projection
@@ -61,15 +61,14 @@ class Kept:
     unit: Unit
     fields: FragmentFields
     physical: Int64Array
-    live: Int64Array
     early: list[Chunks]
 
     def cut(self, rows: int) -> Iterator[Kept]:
         """Yield the rows in pieces of so many."""
         for start in range(0, len(self.physical), rows):
-            physical, live = self.physical[start : start + rows], self.live[start : start + rows]
-            early = [slice_chunks(chunks, start, len(live)) for chunks in self.early]
-            yield replace(self, physical=physical, live=live, early=early)
+            physical = self.physical[start : start + rows]
+            early = [slice_chunks(chunks, start, len(physical)) for chunks in self.early]
+            yield replace(self, physical=physical, early=early)
 
 
 class UnitFilter:
@@ -118,25 +117,22 @@ class UnitFilter:
         fields, wanted = self._find(unit)
         early = read_live(fields.early, wanted) if self._plan.early else []
         if self._query.condition is None:
-            return Kept(unit, fields, wanted.physical(), unit.live(), early)
+            return Kept(unit, fields, wanted.physical(), early)
         mask = self._mask(unit, wanted, early)
-        rows = true_rows(mask)
-        if self._query.most is not None and len(rows) > self._query.most:
-            rows = rows[: self._query.most]
-            mask = mask.slice(0, int(rows[-1]) + 1)
-        if len(rows) == unit.rows:
-            return Kept(unit, fields, wanted.physical(), unit.live(), early)
+        chosen = Choice(true_rows(mask), unit.rows, mask)
+        if self._query.most is not None and len(chosen.numbers) > self._query.most:
+            chosen = Choice(chosen.numbers[: self._query.most], unit.rows)
         early = [
-            keep_chunks(slice_chunks(chunks, 0, len(mask)), mask) if n in self._plan.kept else []
-            for n, chunks in enumerate(early)
+            chosen.pick(chunks) if n in self._plan.kept else [] for n, chunks in enumerate(early)
         ]
+        rows = chosen.numbers
         physical = wanted.physical()[rows] if len(wanted.holes) else rows + wanted.start
-        return Kept(unit, fields, physical, rows + unit.start, early)
+        return Kept(unit, fields, physical, early)
 
     def read(self, kept: Kept) -> Columns:
         """Return the columns of the result for the rows that are kept."""
         read = [*kept.early, *kept.fields.read_rest(kept.physical)]
-        place = self._place(kept.unit, kept.physical, kept.live)
+        place = self._place(kept.unit, kept.physical)
         rows = len(kept.physical)
         shown = self._show(self._scan.projection, read, place)
         computed = self._query.computed
@@ -155,7 +151,7 @@ class UnitFilter:
         if condition is None:
             raise ValueError
         inputs = condition.inputs
-        place = self._place(unit, wanted.physical(), unit.live()) if inputs.metas else None
+        place = self._place(unit, wanted.physical()) if inputs.metas else None
         return condition.mask(self._show(inputs, early, place), unit.rows)
 
     def _show(
@@ -164,8 +160,9 @@ class UnitFilter:
         chosen = [read[number] for number in self._plan.places(projection)]
         return show_columns(projection, chosen, place)
 
-    def _place(self, unit: Unit, physical: Int64Array, live: Int64Array) -> Place:
-        return Place(self._scan.snapshot, self._scan.tasks[unit.task].fragment, physical, live)
+    def _place(self, unit: Unit, physical: Int64Array) -> Place:
+        fragment = self._scan.tasks[unit.task].fragment
+        return Place(self._scan.snapshot, fragment, self._of(unit.task).live, physical)
 
     def _of(self, task: int) -> FragmentFields:
         found = self._fragments.get(task)

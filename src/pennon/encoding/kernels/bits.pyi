@@ -30,3 +30,9 @@ def unpack_bits(
     of a value is its sign if ``signed``.  Raises ValueError, before anything is written, if a run
     leaves ``source`` or the runs do not fill ``target`` exactly.
     """
+
+def set_bits(source: Bytes, start: int, count: int, target: Int64Array) -> None:
+    """Write the numbers of the bits among ``[start, start + count)`` that are 1, from ``start`` on.
+
+    Raises ValueError if the bits leave ``source``, or if they are not as many as ``target`` has room.
+    """

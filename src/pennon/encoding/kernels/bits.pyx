@@ -5,7 +5,7 @@ Bit i of a buffer is bit i % 8 of byte i / 8, counted from the least significant
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 
 cdef inline uint64_t _eight_bits(const uint8_t* source, int64_t position, int64_t end) noexcept nogil:
@@ -120,3 +120,56 @@ def unpack_bits(
                     value = (value ^ sign) - sign
                 target[at] = value
                 at += 1
+
+
+cdef extern from *:
+    """
+    #if defined(_MSC_VER)
+    #include <intrin.h>
+    static inline int pennon_first_bit(unsigned long long word) {
+        unsigned long bit;
+        _BitScanForward64(&bit, word);
+        return (int)bit;
+    }
+    #else
+    static inline int pennon_first_bit(unsigned long long word) { return __builtin_ctzll(word); }
+    #endif
+    """
+    int pennon_first_bit(uint64_t word) noexcept nogil
+
+
+def set_bits(
+    const uint8_t[::1] source,
+    int64_t start,
+    int64_t count,
+    int64_t[::1] target,
+):
+    if start < 0 or count < 0 or start + count > <int64_t>source.shape[0] * 8:
+        raise ValueError("bits leave the source")
+    cdef int64_t room = target.shape[0]
+    cdef int64_t found = 0
+    cdef int64_t position = start
+    cdef int64_t end = start + count
+    cdef int64_t bit
+    cdef uint64_t word
+    cdef bint fine = True
+    with nogil:
+        while position < end:
+            if (position & 7) == 0 and end - position >= 64:
+                memcpy(&word, &source[position >> 3], 8)
+                bit = 64
+            else:
+                bit = min(8 - (position & 7), end - position)
+                word = _eight_bits(&source[0], position, position + bit)
+            while word:
+                if found == room:
+                    fine = False
+                    break
+                target[found] = position - start + pennon_first_bit(word)
+                found += 1
+                word &= word - 1
+            if not fine:
+                break
+            position += bit
+    if not fine or found != room:
+        raise ValueError("the bits that are set do not fill the target exactly")

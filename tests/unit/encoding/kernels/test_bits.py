@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pennon.encoding.kernels import fastlanes
-from pennon.encoding.kernels.bits import pick_bits, unpack_bits
+from pennon.encoding.kernels.bits import pick_bits, set_bits, unpack_bits
 from pennon.encoding.kernels.lz4 import decoded_size
 
 
@@ -112,3 +112,25 @@ def test_lz4_that_is_cut_off() -> None:
     block = pa.Codec("lz4_raw").compress(bytes(range(100))).to_pybytes()
     with pytest.raises(ValueError, match="cut off"):
         decoded_size(np.frombuffer(block[:-1], np.uint8))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 1.0])
+@pytest.mark.parametrize(("start", "count"), [(0, 0), (0, 1), (3, 5), (0, 64), (7, 130), (8, 992)])
+def test_set_bits(share: float, start: int, count: int) -> None:
+    bits = np.random.default_rng(3).random(1000) < share
+    packed = np.packbits(bits, bitorder="little")
+    expected = np.flatnonzero(bits[start : start + count])
+    found = np.empty(len(expected), np.int64)
+    set_bits(packed, start, count, found)
+    assert found.tolist() == expected.tolist()
+    with pytest.raises(ValueError, match="do not fill"):
+        set_bits(packed, start, count, np.empty(len(expected) + 1, np.int64))
+    if len(expected):
+        with pytest.raises(ValueError, match="do not fill"):
+            set_bits(packed, start, count, np.empty(len(expected) - 1, np.int64))
+
+
+@pytest.mark.parametrize(("start", "count"), [(-1, 2), (0, 9), (8, 1), (0, -1)])
+def test_bits_that_are_not_there(start: int, count: int) -> None:
+    with pytest.raises(ValueError, match="leave the source"):
+        set_bits(np.zeros(1, np.uint8), start, count, np.empty(0, np.int64))

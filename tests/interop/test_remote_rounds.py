@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.scan.remote import Meeting, far_away, open_counted, opened
 
-ROWS = 20_000
+ROWS = 100_000
 
 
 @pytest.fixture(params=["2.0", "2.1"])

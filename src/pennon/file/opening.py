@@ -68,6 +68,7 @@ def open_data_file(
     """Open a data file of any version; see `pennon.file.reader.DataFile.open`."""
     try:
         tail = Tail.read(source)
+        source = tail.behind(source)
         version, _ = parse_version(tail.last(8))
         if version == V0_1:
             from pennon.file.v0_1.reader import RowGroupFile  # noqa: PLC0415 - when first read

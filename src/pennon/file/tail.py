@@ -9,6 +9,7 @@ from typing import Final, Self
 import pyarrow as pa
 
 from pennon.encoding.steps import Steps
+from pennon.io.known_end import KnownEnd
 from pennon.io.store import ObjectReader
 from pennon.ranges import ByteRequest, Extent
 from pennon.units import KIB
@@ -29,6 +30,10 @@ class Tail:
         first = max(0, source.size_bytes - TAIL_BYTES)
         (data,) = source.read([Extent(first, source.size_bytes - first)])
         return cls(first, data)
+
+    def behind(self, source: ObjectReader) -> ObjectReader:
+        """Return a reader of the file that asks a remote store for nothing that lies in the tail."""
+        return source if source.is_mapped else KnownEnd(source, self.first, self.data)
 
     @property
     def file_bytes(self) -> int:

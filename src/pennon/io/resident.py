@@ -36,6 +36,16 @@ class _Span:
     end: int
     cost_bytes: int
 
+    @property
+    def is_scattered(self) -> bool:
+        """Tell whether only some of the range was touched: other spans may lie within it."""
+        return self.cost_bytes < self.end - self.position
+
+    def covers(self, other: _Span) -> bool:
+        """Tell whether another span lies within the range."""
+        is_within = self.position <= other.position and other.end <= self.end
+        return is_within and other.mapping is self.mapping
+
 
 class Resident:
     """The ranges of all maps that were handed out lately, oldest first."""
@@ -64,7 +74,16 @@ class Resident:
             while self._total > self.budget_bytes and len(self._spans) > 1:
                 old.append(self._spans.popleft())
                 self._total -= old[-1].cost_bytes
+                if old[-1].is_scattered:
+                    self._drop_within(old[-1])
         return old
+
+    def _drop_within(self, gone: _Span) -> None:
+        """Take out of the account what goes along with a range, but for the newest, still to come."""
+        newest = self._spans.pop()
+        self._spans = deque(span for span in self._spans if not gone.covers(span))
+        self._spans.append(newest)
+        self._total = sum(span.cost_bytes for span in self._spans)
 
 
 class _OfProcess:

@@ -18,7 +18,7 @@ from pennon.errors import (
     TooLargeError,
 )
 from pennon.io.store import ObjectReader, Store
-from pennon.ranges import ByteRequest, Extent, Gather
+from pennon.ranges import ByteRequest, Extent, Gather, Peek
 
 BODY = bytes(range(256)) * 40
 
@@ -96,6 +96,18 @@ def test_a_gather_packs_its_ranges_in_order(store: Store, ranges: list[tuple[int
     reader = stored(store)
     (answer,) = reader.read([gather(*ranges)])
     assert answer.to_pybytes() == b"".join(BODY[start:end] for start, end in ranges)
+
+
+def test_a_peek_is_packed_or_all_of_its_hull(store: Store) -> None:
+    starts = np.array([10, 20, 9000])
+    reader = stored(store)
+    (answer,) = reader.read([Peek(starts, starts + 5)])
+    packed = b"".join(BODY[start : start + 5] for start in starts)
+    assert answer.to_pybytes() == (BODY[10:9005] if reader.is_mapped else packed)
+    nothing = np.empty(0, np.int64)
+    assert reader.read([Peek(nothing, nothing)])[0].size == 0
+    with pytest.raises(FormatError):
+        reader.read([Peek(starts, starts + len(BODY))])
 
 
 def test_a_gather_takes_arrays_of_any_stride_and_integer(store: Store) -> None:

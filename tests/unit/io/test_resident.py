@@ -74,6 +74,20 @@ def test_the_oldest_ranges_are_given_back(spy: Spy) -> None:
     assert spy.forgotten[2:] == [(20, 10), (30, 10), (40, 10)]
 
 
+def test_what_goes_along_with_scattered_ranges_is_given_back_once(spy: Spy) -> None:
+    """Takes touch a little all over the file: the oldest to go takes the others along."""
+    resident = Resident(3 * TOUCH_BYTES)
+    for _ in range(3):
+        resident.touch(spy, 0, MIB, TOUCH_BYTES)
+    resident.touch(spy, 10, MIB, TOUCH_BYTES)
+    assert spy.forgotten == [(0, MIB)]
+    for _ in range(2):
+        resident.touch(spy, 10, MIB, TOUCH_BYTES)
+    assert spy.forgotten == [(0, MIB)]
+    resident.touch(spy, 10, MIB, TOUCH_BYTES)
+    assert spy.forgotten == [(0, MIB), (10, MIB - 10)]
+
+
 def test_within_the_budget_nothing_is_given_back(spy: Spy) -> None:
     resident = Resident(mapped_bytes())
     for _ in range(100):

@@ -37,3 +37,12 @@ def unzip_sized(data: Bytes, size_width: int, entries: int) -> tuple[Int64Array,
     That is `unzip` without control words, in one pass.  Raises FormatError if ``data`` is not just
     so many entries.
     """
+
+def place_sized(
+    data: Bytes, starts: Int64Array, ends: Int64Array, size_width: int, entries: int
+) -> tuple[Int64Array, Int64Array]:
+    """Find the values of entries without levels, which lie in the ranges ``[starts[i], ends[i])``.
+
+    Returns where each value starts and ends.  Raises FormatError if the ranges leave the data, or are
+    not just ``entries`` entries; ValueError if the arguments do not fit together.
+    """

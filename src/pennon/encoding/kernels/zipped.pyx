@@ -156,3 +156,45 @@ def unzip_sized(const uint8_t[::1] data, int size_width, int64_t entries):
     if not fine or at != end:
         raise FormatError(f"a full-zip page whose {end} bytes are no {entries} entries")
     return offsets, values
+
+
+def place_sized(
+    const uint8_t[::1] data, const int64_t[::1] starts, const int64_t[::1] ends, int size_width,
+    int64_t entries,
+):
+    """See zipped.pyi."""
+    cdef Py_ssize_t i, count = starts.shape[0]
+    cdef int64_t at, entry = 0
+    cdef uint64_t size
+    cdef bint fine = True
+    if size_width not in (1, 2, 4, 8) or entries < 0 or ends.shape[0] != count:
+        raise ValueError("no such sizes, or starts and ends differ in length")
+    for i in range(count):
+        if not 0 <= starts[i] <= ends[i] <= data.shape[0]:
+            raise FormatError("entries of a full-zip page outside its data")
+    if entries > data.shape[0] // size_width:
+        raise FormatError(f"{entries} entries of a full-zip page in {data.shape[0]} bytes")
+    firsts, lasts = np.empty(entries, np.int64), np.empty(entries, np.int64)
+    cdef int64_t[::1] first = firsts
+    cdef int64_t[::1] last = lasts
+    with nogil:
+        for i in range(count):
+            at = starts[i]
+            while fine and at < ends[i]:
+                if entry == entries or size_width > ends[i] - at:
+                    fine = False
+                    break
+                size = number_at(&data[at], size_width)
+                at += size_width
+                if size > <uint64_t>(ends[i] - at):
+                    fine = False
+                    break
+                first[entry] = at
+                at += <int64_t>size
+                last[entry] = at
+                entry += 1
+            if not fine:
+                break
+    if not fine or entry != entries:
+        raise FormatError(f"rows of a full-zip page that are no {entries} entries")
+    return firsts, lasts

@@ -21,16 +21,18 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.encoding.block import Block, FixedWidthBlock, VariableBlock
-from pennon.encoding.kernels.zipped import unzip, unzip_sized
+from pennon.encoding.kernels.zipped import place_sized, unzip, unzip_sized
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps
 from pennon.encoding.v2_1.chunks import as_bytes
 from pennon.encoding.v2_1.dispatch import Codecs
+from pennon.encoding.v2_1.encodings import General
+from pennon.encoding.v2_1.general import inflate_values
 from pennon.encoding.v2_1.layouts import FullZip, max_repetition, max_visible
 from pennon.encoding.v2_1.page import LevelArray, Levels, PageValues
 from pennon.errors import FormatError
-from pennon.ranges import ByteRequest, Extent, Gather, Int64Array
+from pennon.ranges import ByteRequest, Extent, Gather, Int64Array, Peek
 
 _FEW_ENTRIES = 1024
 """So many neighbouring entries of the index are read in one go."""
@@ -52,8 +54,38 @@ def read_full_zip(
     else:
         starts, ends = yield from _read_row_index(page, rows)
         request = _request(data, starts, ends)
+    if shape.size and not shape.word and isinstance(layout.values, General):
+        return (yield from _inflate_in_place(layout, layout.values, shape, rows, request, codecs))
     (answer,) = yield [request]
     return _decode(layout, shape, rows.count, answer, codecs)
+
+
+def _inflate_in_place(
+    layout: FullZip,
+    encoding: General,
+    shape: _Shape,
+    rows: Rows,
+    request: ByteRequest,
+    codecs: Codecs,
+) -> Steps[PageValues]:
+    """Return the steps that read compressed values without levels: they are inflated where they lie."""
+    if isinstance(request, Extent):
+        starts, ends = np.zeros(1, np.int64), np.array([request.size_bytes], np.int64)
+        (answer,) = yield [request]
+    else:
+        starts, ends = request.starts, request.ends
+        rise = bool((starts[1:] >= ends[:-1]).all())
+        (answer,) = yield [Peek(starts, ends) if rise else request]
+        sizes = ends - starts
+        if answer.size == int(sizes.sum()):
+            ends = np.cumsum(sizes)
+            starts = ends - sizes
+        else:
+            starts, ends = starts - starts[0], ends - starts[0]
+    data = as_bytes(answer)
+    places = place_sized(data, starts, ends, shape.size, rows.count)
+    values = inflate_values(encoding, data, *places, codecs)
+    return PageValues(values, None, Levels(None, None, layout.layers))
 
 
 @dataclass(frozen=True, slots=True)

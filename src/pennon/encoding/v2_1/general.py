@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.encoding.block import Block, VariableBlock
+from pennon.encoding.kernels.frames import copy_stored, stored_sizes
 from pennon.encoding.kernels.lz4 import inflate_blocks
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_0.inflate import MAX_INFLATED, inflate
@@ -56,11 +57,68 @@ def decode_general_values(encoding: General, stored: Block, codecs: Codecs) -> B
         message = f"compressed values stored as {type(stored).__name__}"
         raise FormatError(message)
     offsets = np.frombuffer(stored.offsets, f"i{stored.offset_bits // 8}", stored.rows + 1)
-    data = as_bytes(stored.data)
-    # What lies under a NULL has no bytes, not even compressed ones.
-    parts = (data[a:b] for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True))
-    ends, joined = _join(_inflate_all(encoding, parts))
-    return codecs.decode_values(encoding.values, string_block(ends, joined))
+    borders = offsets.astype(np.int64)
+    return inflate_values(encoding, as_bytes(stored.data), borders[:-1], borders[1:], codecs)
+
+
+def inflate_values(
+    encoding: General, data: Bytes, starts: Int64Array, ends: Int64Array, codecs: Codecs
+) -> Block:
+    """Return values that were compressed one by one; value i is ``data[starts[i]:ends[i]]``.
+
+    What lies under a NULL has no bytes, not even compressed ones.
+    """
+    if encoding.compression.scheme == "zstd":
+        borders, joined = _inflate_frames(data, starts, ends)
+    else:
+        parts = (data[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True))
+        borders, joined = _join(_inflate_all(encoding, parts))
+    return codecs.decode_values(encoding.values, string_block(borders, joined))
+
+
+def _inflate_frames(data: Bytes, starts: Int64Array, ends: Int64Array) -> tuple[Int64Array, Bytes]:
+    """Return where each value ends, from 0 on, and all values together.
+
+    What cannot be compressed, as images, was stored, and is copied by a kernel.
+    """
+    sizes = _stored_sizes(data, starts, ends)
+    is_stored = sizes >= 0
+    parts: list[tuple[int, pa.Buffer]] = []
+    total = int(sizes[is_stored].sum())
+    for number in np.flatnonzero(~is_stored).tolist():
+        part = data[starts[number] : ends[number]]
+        parts.append((number, inflate(pa.py_buffer(part), "zstd")))
+        sizes[number] = parts[-1][1].size
+        total += parts[-1][1].size
+        _check_total(total)
+    _check_total(total)
+    borders = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    target = room(total, np.uint8)
+    for number, buffer in parts:
+        target[borders[number] : borders[number + 1]] = np.frombuffer(buffer, np.uint8)
+    kept = np.flatnonzero(is_stored & (sizes > 0))
+    bodies = starts[kept] + _PREFIX_BYTES
+    copy_stored(data, bodies, ends[kept], target, borders[kept], sizes[kept])
+    return borders, target
+
+
+def _stored_sizes(data: Bytes, starts: Int64Array, ends: Int64Array) -> Int64Array:
+    """Return the size of each value that is empty or stored, -1 for those that the codec inflates."""
+    packed = ends - starts
+    sizes = stored_sizes(data, np.minimum(starts + _PREFIX_BYTES, ends), ends)
+    found = np.flatnonzero(sizes >= 0)
+    prefixes = data[starts[found][:, np.newaxis] + np.arange(_PREFIX_BYTES)]
+    claimed = np.ascontiguousarray(prefixes).view("<u8").reshape(-1)
+    fine = (claimed == sizes[found].view("u8")) & (sizes[found] <= MAX_INFLATED)
+    sizes[found[~fine]] = -1
+    sizes[packed == 0] = 0
+    return sizes
+
+
+def _check_total(size: int) -> None:
+    if size > MOST_BYTES:
+        message = f"the compressed parts of a page grow beyond {MOST_BYTES} bytes"
+        raise TooLargeError(message)
 
 
 def _inflated(encoding: General, chunks: Chunks) -> Chunks:
@@ -151,8 +209,6 @@ def _join(parts: Iterator[pa.Buffer]) -> tuple[Int64Array, Bytes]:
     for part in parts:
         found.append(np.frombuffer(part, np.uint8))
         ends.append(ends[-1] + len(found[-1]))
-        if ends[-1] > MOST_BYTES:
-            message = f"the compressed parts of a page grow beyond {MOST_BYTES} bytes"
-            raise TooLargeError(message)
+        _check_total(ends[-1])
     joined = np.concatenate(found) if found else np.empty(0, np.uint8)
     return np.array(ends, np.int64), joined

@@ -16,7 +16,7 @@ from pennon.encoding.kernels.packed_rows import split_rows
 from pennon.encoding.kernels.rowplaces import place_rows
 from pennon.encoding.kernels.runs import expand_runs, join_streams
 from pennon.encoding.kernels.strings import pick_strings
-from pennon.encoding.kernels.zipped import unzip, unzip_sized
+from pennon.encoding.kernels.zipped import place_sized, unzip, unzip_sized
 from pennon.errors import FormatError
 
 ORDER = [0, 4, 2, 6, 1, 5, 3, 7]
@@ -278,11 +278,25 @@ def test_unzip_sized(seed: int) -> None:
     offsets, joined = unzip_sized(np.frombuffer(zipped, np.uint8), width, len(values))
     assert offsets.tolist() == np.cumsum([0, *map(len, values)]).tolist()
     assert joined.tobytes() == b"".join(values)
+    # The same entries with holes between some of them.
+    borders = np.cumsum([0, *(width + len(value) for value in values)])
+    cuts = sorted({0, len(values), chance.randint(0, len(values)), chance.randint(0, len(values))})
+    lows, highs = borders[cuts[:-1]], borders[cuts[1:]]
+    shift = 3 * np.arange(1, len(cuts))
+    apart = b"".join(b"???" + zipped[a:b] for a, b in zip(lows, highs, strict=True))
+    holed = np.frombuffer(apart, np.uint8)
+    firsts, lasts = place_sized(holed, lows + shift, highs + shift, width, len(values))
+    assert [apart[a:b] for a, b in zip(firsts, lasts, strict=True)] == values
     damaged = [(zipped[: chance.randrange(len(zipped))], len(values))] if zipped else []
     damaged += [(zipped, len(values) + 1), (zipped + b"\0", len(values)), (b"\xff" * 9, 1)]
     for data, entries in damaged:
+        array = np.frombuffer(data, np.uint8)
         with pytest.raises(FormatError, match="full-zip page"):
-            unzip_sized(np.frombuffer(data, np.uint8), width, entries)
+            unzip_sized(array, width, entries)
+        with pytest.raises(FormatError, match="full-zip page"):
+            place_sized(array, np.array([0]), np.array([len(data)]), width, entries)
+    with pytest.raises(FormatError, match="outside its data"):
+        place_sized(holed, np.array([0]), np.array([len(apart) + 1]), width, 1)
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -37,6 +37,11 @@ def hull(ranges: Iterable[tuple[int, int]]) -> Extent | None:
 def prefetched(reader: Steps[T], extent: Extent) -> Steps[T]:
     """Run a reader on the bytes of ``extent``, read at once; other requests are passed on."""
     (data,) = yield [extent]
+    return (yield from answered(reader, extent, data))
+
+
+def answered(reader: Steps[T], extent: Extent, data: pa.Buffer) -> Steps[T]:
+    """Run a reader on the bytes of ``extent``, which are at hand; other requests are passed on."""
     answers: list[pa.Buffer] | None = None
     while True:
         try:

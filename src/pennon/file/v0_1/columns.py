@@ -20,7 +20,6 @@ from pennon.encoding.steps import Steps, together
 from pennon.encoding.v0_1.pages import Pages
 from pennon.encoding.v0_1.picks import Picks
 from pennon.errors import ArgumentError, Breadcrumb, LanceError, TooLargeError, UnsupportedError
-from pennon.file.v0_1.dictionary import Values, read_values
 from pennon.file.v0_1.nodes import (
     BinaryNode,
     DictionaryNode,
@@ -120,11 +119,6 @@ def _node_of(file: RowGroupFile, field: Field, pages: Mapping[FieldId, Pages]) -
 
 def _dictionary_node(file: RowGroupFile, field: Field, pages: Pages) -> Steps[Node]:
     data_type = field_to_arrow(field).type
-    place = file.dictionaries.get(field.id)
-    if place is None:
-        message = "the file does not hold the values of this dictionary"
-        raise UnsupportedError(message)
-    stored = yield from read_values(place, data_type.value_type, file.source.size_bytes)
-    index_type = data_type.index_type
-    indices = PlainNode.of(pages, index_type, index_type)
-    return DictionaryNode(indices, Values.of(stored, index_type), data_type)
+    values = yield from file.read_dictionary(field, data_type)
+    indices = PlainNode.of(pages, data_type.index_type, data_type.index_type)
+    return DictionaryNode(indices, values, data_type)

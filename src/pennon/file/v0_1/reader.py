@@ -11,15 +11,16 @@ from typing import Final
 
 import pyarrow as pa
 
+from pennon.encoding.prefetch import answered
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps, run, together
 from pennon.encoding.v0_1.pages import Pages
-from pennon.errors import Breadcrumb, FormatError, LanceError
+from pennon.errors import Breadcrumb, FormatError, LanceError, UnsupportedError
 from pennon.file.footer import parse_version
 from pennon.file.generations import ReadRows
 from pennon.file.tail import Tail
 from pennon.file.v0_1.columns import FieldReader
-from pennon.file.v0_1.dictionary import DictionaryPlace
+from pennon.file.v0_1.dictionary import DictionaryPlace, Values, read_values
 from pennon.file.v0_1.metadata import (
     FOOTER_BYTES,
     Metadata,
@@ -31,6 +32,7 @@ from pennon.file.v0_1.metadata import (
 from pennon.io.store import ObjectReader
 from pennon.lazy import lazy
 from pennon.proto import file_pb2
+from pennon.ranges import Extent
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1, FileVersion
 from pennon.schema.wire import parse_fields
@@ -51,6 +53,7 @@ class RowGroupFile:
         """Major and minor version as they stand in the file."""
         self.tail = tail
         self._pages: dict[int, Pages] = {}
+        self._values: dict[tuple[int, pa.DataType], Values] = {}
 
     @classmethod
     def open_behind(cls, source: ObjectReader, tail: Tail) -> RowGroupFile:
@@ -119,6 +122,26 @@ class RowGroupFile:
         for index, buffer in zip(missing, buffers, strict=True):
             self._pages[index] = parse_pages(buffer.to_pybytes(), size)
         return [self._pages[index] for index in wanted]
+
+    def read_dictionary(self, field: Field, data_type: pa.DictionaryType) -> Steps[Values]:
+        """Return the steps that read the values of a dictionary; none if they are known already.
+
+        Raises UnsupportedError if the file does not hold them, FormatError if they are damaged.
+        """
+        known = self._values.get((field.id, data_type))
+        if known is not None:
+            return known
+        place = self.dictionaries.get(field.id)
+        if place is None:
+            message = "the file does not hold the values of this dictionary"
+            raise UnsupportedError(message)
+        tail = self.tail
+        behind = Extent(tail.first, int(tail.data.size))
+        reader = read_values(place, data_type.value_type, self.source.size_bytes)
+        stored = yield from answered(reader, behind, tail.data)
+        values = Values.of(stored, data_type.index_type)
+        self._values[field.id, data_type] = values
+        return values
 
     def field_reader(self, field: Field, column_of: Mapping[FieldId, int]) -> ReadRows:
         """Return what reads rows of a field; see `pennon.file.reader.DataFile.field_reader`."""

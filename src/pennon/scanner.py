@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from pennon.lazy import lazy
 from pennon.scan.batches import rebatch
 from pennon.scan.compute import Computation, Computed, Condition
 from pennon.scan.execute import READ_AHEAD_BYTES, Scan, read_batches, read_table
-from pennon.scan.filter import limit_batches
+from pennon.scan.filter import Predicate, SqlPredicate, limit_batches
 from pennon.scan.filtered import count_filtered, read_filtered_batches, read_filtered_table
 from pennon.scan.plan import bytes_per_row, check_batch_rows, default_batch_rows, plan_tasks
 from pennon.scan.projection import MetaColumn, Projection, plan_scan_projection
@@ -67,8 +68,11 @@ class LanceScanner(ArrowScanner):
 
     @lazy
     def _projection(self) -> Projection:
-        schema = _schema(self._snapshot, self._options)
-        return plan_scan_projection(schema, self._options.columns, _metas(self._options))
+        options, metas = self._options, _metas(self._options)
+        key = "projection", _hashable(options.columns), *metas, options.blobs_as_bytes
+        schema = _schema(self._snapshot, options)
+        plan = partial(plan_scan_projection, schema, options.columns, metas)
+        return self._snapshot.remember(key, plan)
 
     @lazy
     def _query(self) -> FilteredScan:
@@ -77,13 +81,21 @@ class LanceScanner(ArrowScanner):
         computation = self._options.computation
         condition = computed = None
         if computation.predicate is not None:
-            everything = plan_scan_projection(schema, None, list(MetaColumn)).arrow
-            condition = Condition.of(computation.predicate, schema, everything)
+            condition = self._condition(computation.predicate, schema)
         if computation.expressions:
             computed = Computed.of(computation.expressions, schema)
         scan = Scan(self._snapshot, self._projection, ())
         shown = computation.shown(self._projection)
         return FilteredScan(scan, shown, condition, computed)
+
+    def _condition(self, predicate: Predicate, schema: Schema) -> Condition:
+        def bind() -> Condition:
+            return Condition.of(predicate, schema, every_column(self._snapshot, schema))
+
+        if not isinstance(predicate, SqlPredicate):
+            return bind()
+        key = "condition", predicate.text, self._options.blobs_as_bytes
+        return self._snapshot.remember(key, bind)
 
     @lazy
     def projected_schema(self) -> pa.Schema:
@@ -252,6 +264,18 @@ def _metas(options: ScanOptions) -> list[MetaColumn]:
     asked = [(options.with_row_id, MetaColumn.ROW_ID)]
     asked.append((options.with_row_address, MetaColumn.ROW_ADDRESS))
     return [meta for wanted, meta in asked if wanted]
+
+
+def every_column(snapshot: Snapshot, schema: Schema) -> pa.Schema:
+    """Return what an expression may name: the columns of ``schema``, and those of row ids."""
+    key = "every column", schema is snapshot.manifest.schema
+    return snapshot.remember(
+        key, lambda: plan_scan_projection(schema, None, list(MetaColumn)).arrow
+    )
+
+
+def _hashable(columns: tuple[str, ...] | Mapping[str, str] | None) -> Hashable:
+    return tuple(columns.items()) if isinstance(columns, Mapping) else columns
 
 
 def _schema(snapshot: Snapshot, options: ScanOptions) -> Schema:

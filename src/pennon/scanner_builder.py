@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -14,8 +15,8 @@ from pennon.errors import ArgumentError, UnsupportedError
 from pennon.scan.compute import Computation
 from pennon.scan.filter import ArrowPredicate, Predicate, SqlPredicate, parse_expression
 from pennon.scan.plan import check_batch_rows
-from pennon.scan.projection import MetaColumn, is_column, plan_scan_projection
-from pennon.scanner import LanceScanner, ScanOptions
+from pennon.scan.projection import is_column
+from pennon.scanner import LanceScanner, ScanOptions, every_column
 
 if TYPE_CHECKING:
     from pennon.lance_dataset import LanceDataset
@@ -92,13 +93,13 @@ class ScannerBuilder:
 
     def _every_column(self) -> pa.Schema:
         """Return what an expression may name: the table's columns, and those of row ids."""
-        schema = self.ds.snapshot.manifest.schema
-        return plan_scan_projection(schema, None, list(MetaColumn)).arrow
+        return every_column(self.ds.snapshot, self.ds.snapshot.manifest.schema)
 
     def filter(self, filter: Any) -> ScannerBuilder:
         """Keep the rows for which SQL text, or a pyarrow expression, is true."""
         if isinstance(filter, str):
-            predicate: Predicate = SqlPredicate.parse(filter, self._every_column())
+            parse = partial(SqlPredicate.parse, filter, self._every_column())
+            predicate: Predicate = self.ds.snapshot.remember(("predicate", filter), parse)
             return self._set(computation=self._computation(predicate=predicate))
         if isinstance(filter, pc.Expression):
             predicate = ArrowPredicate(filter)

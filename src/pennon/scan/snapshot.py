@@ -7,9 +7,9 @@ none, because a connection or a lock of the parent is of no use to it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from pennon.table.deletion import read_deletions
 from pennon.table.manifest import DataFileRef, ExternalFile, Fragment, Manifest
 from pennon.table.rowids import RowIds, decode_row_ids, read_sequence
 from pennon.threads import WORK, Crew
+
+T = TypeVar("T")
+MOST_KNOWN: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,8 @@ class Snapshot:
     """Of the files touched so far, by path.  A version's files are what they were at first sight."""
     takes: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What was worked out for takes of this version (`pennon.scan.take_plan`)."""
+    _known: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What `remember` was asked for lately."""
 
     def __reduce__(self) -> tuple[type[Snapshot], tuple[Store, Manifest, Session]]:
         """Pickle without the identities: the other side may see other files."""
@@ -57,6 +62,16 @@ class Snapshot:
         """
         limits = self.store.limits
         return WORK if limits is None else Crew.reads(limits.concurrency)
+
+    def remember(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what ``make`` gives for a key, made now or lately: parsed filters, projections."""
+        found: T | None = self._known.get(key)
+        if found is None:
+            found = make()
+            while len(self._known) >= MOST_KNOWN:
+                self._known.pop(next(iter(self._known)), None)
+            self._known[key] = found
+        return found
 
     def open_file(self, ref: DataFileRef) -> OpenFile:
         """Return the data file, opened now or before.

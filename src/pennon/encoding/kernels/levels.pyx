@@ -2,12 +2,15 @@
 """Repetition and definition levels to validity bitmaps and offsets.  See levels.pyi."""
 
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint16_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 import numpy as np
 
 from pennon.errors import FormatError
 from pennon.room import room
+
+cdef extern from *:
+    int __builtin_ctzll(unsigned long long bits) nogil
 
 ctypedef fused Offset:
     int32_t
@@ -76,21 +79,48 @@ cdef int64_t _pack_bytes(const uint8_t* flags, int64_t count, uint8_t* bits) noe
     return zeros
 
 
+cdef int64_t _count_begins(const uint16_t* rep, Py_ssize_t count) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef int64_t begins = 0
+    for i in range(count):
+        begins += rep[i] != 0
+    return begins
+
+
+cdef uint64_t _begins(const uint16_t* rep, Py_ssize_t count) noexcept nogil:
+    """Return a bit for each of the next levels, 64 at the most: does a list begin there?"""
+    cdef uint8_t[64] flags
+    cdef uint64_t eight, begins = 0
+    cdef int i
+    if count >= 64:
+        for i in range(64):
+            flags[i] = rep[i] != 0
+    else:
+        memset(flags, 0, 64)
+        for i in range(<int>count):
+            flags[i] = rep[i] != 0
+    for i in range(8):
+        memcpy(&eight, flags + 8 * i, 8)
+        begins |= ((eight * <uint64_t>0x0102040810204080) >> 56) << (8 * i)
+    return begins
+
+
 cdef int64_t _plain_lists(
     const uint16_t* rep, Py_ssize_t count, Offset* offsets, uint16_t* outer_rep
 ) noexcept nogil:
     """Lists without NULL and empty ones: every level is an item.  Return the number of lists."""
-    cdef Py_ssize_t i
+    cdef Py_ssize_t block, i
     cdef int64_t lists = 0
-    if outer_rep == NULL:
-        for i in range(count):
+    cdef uint64_t begins
+    for block in range(0, count, 64):
+        begins = _begins(rep + block, count - block)
+        while begins:
+            i = block + __builtin_ctzll(begins)
+            begins &= begins - 1
             offsets[lists] = <Offset>i
-            lists += rep[i] != 0
-    else:
-        for i in range(count):
-            offsets[lists] = <Offset>i
-            outer_rep[lists] = rep[i] - 1
-            lists += rep[i] != 0
+            if outer_rep != NULL:
+                outer_rep[lists] = rep[i] - 1
+            lists += 1
     offsets[lists] = <Offset>count
     return lists
 
@@ -98,47 +128,35 @@ cdef int64_t _plain_lists(
 cdef int64_t _mixed_lists(
     const uint16_t* rep, const uint16_t* definition, Py_ssize_t count,
     int valid_to, int empty_level, int highest, Offset* offsets, uint8_t* held,
+    uint16_t* outer_rep, uint16_t* outer_def, int64_t* kept,
 ) noexcept nogil:
-    """Write where each list begins, and whether it is not NULL.  Return the number of lists.
+    """Write where each list begins, whether it is not NULL, and the levels outside of it.
 
-    No branch depends on a level: which way it goes is as random as the data.
+    Return the number of lists.  An entry that begins a list but lies in no list is kept for the
+    layers outside.  No branch depends on a definition level: it is as random as the data.
     """
-    cdef Py_ssize_t i
-    cdef int64_t lists = 0, items = 0
+    cdef Py_ssize_t block, i
+    cdef int64_t lists = 0, skipped = 0, outer = 0
+    cdef uint64_t begins
     cdef int level
-    cdef bint begins
-    if held == NULL:
-        for i in range(count):
+    for block in range(0, count, 64):
+        begins = _begins(rep + block, count - block)
+        while begins:
+            i = block + __builtin_ctzll(begins)
+            begins &= begins - 1
             level = definition[i]
-            begins = rep[i] != 0
-            offsets[lists] = <Offset>items
-            lists += begins & (level <= highest)
-            items += (not begins) | (level <= valid_to)
-        offsets[lists] = <Offset>items
-        return lists
-    for i in range(count):
-        level = definition[i]
-        begins = rep[i] != 0
-        offsets[lists] = <Offset>items
-        held[lists] = (level <= valid_to) | (level == empty_level)
-        lists += begins & (level <= highest)
-        items += (not begins) | (level <= valid_to)
-    offsets[lists] = <Offset>items
+            offsets[lists] = <Offset>(i - skipped)
+            if held != NULL:
+                held[lists] = (level <= valid_to) | (level == empty_level)
+            if outer_rep != NULL:
+                outer_rep[outer] = rep[i] - 1
+                outer_def[outer] = <uint16_t>level
+                outer += 1
+            lists += level <= highest
+            skipped += level > valid_to
+    offsets[lists] = <Offset>(count - skipped)
+    kept[0] = outer
     return lists
-
-
-cdef int64_t _outer_levels(
-    const uint16_t* rep, const uint16_t* definition, Py_ssize_t count,
-    uint16_t* outer_rep, uint16_t* outer_def,
-) noexcept nogil:
-    """Keep the levels of entries that begin a list, for the layers outside; return how many."""
-    cdef Py_ssize_t i
-    cdef int64_t kept = 0
-    for i in range(count):
-        outer_rep[kept] = rep[i] - 1
-        outer_def[kept] = definition[i]
-        kept += rep[i] != 0
-    return kept
 
 
 def lists_of(
@@ -153,11 +171,15 @@ def lists_of(
     cdef uint16_t[::1] reps, defs
     cdef int32_t[::1] narrow
     cdef int64_t[::1] broad
+    cdef int64_t most = 0
     if not wide and count > INT32_MAX:
         raise OverflowError("the offsets do not fit 32 bits")
-    offsets = room(count + 1, np.int64 if wide else np.int32)
+    if count:
+        with nogil:
+            most = _count_begins(&rep[0], count)
+    offsets = room(most + 1, np.int64 if wide else np.int32)
     offsets[0] = 0
-    outer_rep = np.empty(0, np.uint16) if is_outermost else room(count, np.uint16)
+    outer_rep = np.empty(0, np.uint16) if is_outermost else room(most, np.uint16)
     if count == 0:
         return offsets, None, outer_rep, None if definition is None else outer_rep
     if rep[0] == 0:
@@ -178,22 +200,23 @@ def lists_of(
     levels = definition
     if levels.shape[0] != count:
         raise FormatError(f"{count} repetition levels, but {levels.shape[0]} definition levels")
-    held = room(count if has_nulls else 1, np.uint8)
-    outer_def = np.empty(0, np.uint16) if is_outermost else room(count, np.uint16)
+    held = room(most if has_nulls else 0, np.uint8)
+    outer_def = np.empty(0, np.uint16) if is_outermost else room(most, np.uint16)
     flags = held
     defs = outer_def
     cdef uint8_t* known = &flags[0] if has_nulls else NULL
+    cdef uint16_t* others = NULL if is_outermost else &defs[0]
     with nogil:
         if wide:
             lists = _mixed_lists[int64_t](
-                &rep[0], &levels[0], count, valid_to, empty_level, highest, &broad[0], known
+                &rep[0], &levels[0], count, valid_to, empty_level, highest, &broad[0], known,
+                outer, others, &kept,
             )
         else:
             lists = _mixed_lists[int32_t](
-                &rep[0], &levels[0], count, valid_to, empty_level, highest, &narrow[0], known
+                &rep[0], &levels[0], count, valid_to, empty_level, highest, &narrow[0], known,
+                outer, others, &kept,
             )
-        if not is_outermost:
-            kept = _outer_levels(&rep[0], &levels[0], count, outer, &defs[0])
     validity = room((lists + 7) // 8 if has_nulls else 0, np.uint8)
     if lists and has_nulls:
         bits = validity

@@ -15,6 +15,7 @@ Source: ledger F-61, F-76 to F-79.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -85,6 +86,18 @@ def parse_chunk_index(
         message = f"chunks of {first_rows[-1]} rows in a page of {rows}"
         raise FormatError(message)
     return ChunkIndex(offsets, counts, first_values, first_rows, goes_on, dictionary)
+
+
+def join_indices(indices: Sequence[ChunkIndex]) -> ChunkIndex:
+    """Return one index of the chunks of several pages, as if they lay side by side."""
+    return ChunkIndex(
+        _running(np.concatenate([np.diff(index.offsets) for index in indices])),
+        np.concatenate([index.counts for index in indices]),
+        _running(np.concatenate([index.counts for index in indices])),
+        _running(np.concatenate([np.diff(index.first_rows) for index in indices])),
+        np.concatenate([index.goes_on for index in indices]),
+        None,
+    )
 
 
 def _running(numbers: Int64Array) -> Int64Array:

@@ -36,7 +36,7 @@ from pennon.encoding.v2_1.picked import MOST_ROWS, CutRows, Found, KnownPage
 from pennon.encoding.v2_1.recipe import recipe_of
 from pennon.encoding.v2_1.search_cache import Slot
 from pennon.errors import FormatError
-from pennon.ranges import ByteRequest, Int64Array
+from pennon.ranges import ByteRequest, Extent, Int64Array
 
 _DATA = 1
 _DICTIONARY = 2
@@ -92,7 +92,7 @@ def _read_known(
     layout: MiniBlock, page: PageBuffers, codecs: Codecs, *, with_data: bool
 ) -> Steps[tuple[KnownPage, Bytes | None]]:
     """Return the steps that read the index, and all chunks along with it if all are wanted."""
-    data = page.find("page", _DATA)
+    data = data_of(page)
     requests: list[ByteRequest] = [page.find("page", 0)]
     if layout.dictionary is not None:
         requests.append(page.find("page", _DICTIONARY))
@@ -105,6 +105,11 @@ def _read_known(
     dictionary = _decode_dictionary(layout, parts, codecs)
     index = parse_chunk_index(layout, page.rows, parts[0], data.size_bytes, row_index, dictionary)
     return KnownPage(index, index.table(data.position), recipe_of(layout)), chunks
+
+
+def data_of(page: PageBuffers) -> Extent:
+    """Return the buffer that holds the chunks."""
+    return page.find("page", _DATA)
 
 
 def _decode_dictionary(layout: MiniBlock, parts: list[Bytes], codecs: Codecs) -> Block | None:
@@ -135,6 +140,15 @@ class _Touched:
     @property
     def counts(self) -> Int64Array:
         return self.index.counts[self.chunks]
+
+
+def decode_all(
+    layout: MiniBlock, index: ChunkIndex, data: Bytes, positions: Int64Array, codecs: Codecs
+) -> PageValues:
+    """Return all values of the chunks of an index, which lie at these positions of ``data``."""
+    chunks = np.arange(len(index.counts))
+    rows = Rows.between(0, int(index.first_rows[-1]))
+    return _decode(_Touched(layout, index, chunks, data, positions), rows, codecs)
 
 
 def _decode(touched: _Touched, rows: Rows, codecs: Codecs) -> PageValues:

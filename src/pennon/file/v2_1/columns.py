@@ -6,9 +6,9 @@ themselves (unless it is remembered), one for the values; blobs take one more.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,7 @@ from pennon.encoding.v2_1.codecs import CODECS
 from pennon.encoding.v2_1.join import join_pages
 from pennon.encoding.v2_1.layouts import BlobPage, Layout, MiniBlock
 from pennon.encoding.v2_1.mini_block import read_known
+from pennon.encoding.v2_1.neighbours import WholePage, kinship, read_neighbours
 from pennon.encoding.v2_1.page import PageValues
 from pennon.encoding.v2_1.pages import read_page
 from pennon.encoding.v2_1.picked import MOST_ROWS, CutRows, Found, KnownPage, are_alike
@@ -34,10 +35,17 @@ from pennon.file.wire import Column, Page, parse_page_layout
 from pennon.ranges import Extent, Gather
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Field
-from pennon.units import FieldId
+from pennon.units import MIB, FieldId
 
 if TYPE_CHECKING:
     from pennon.file.reader import DataFile
+
+RUN_BYTES: Final = MIB
+SMALL_PAGES: Final = 4
+"""Pages are decoded together until they have about `RUN_BYTES`, if so many at least are within."""
+
+_PagePart: TypeAlias = tuple[int, Rows]
+"""The number of a page, and rows of it."""
 
 
 class FieldReader:
@@ -91,7 +99,8 @@ class _Plan:
 
     def read(self, rows: Rows) -> Steps[list[pa.Array]]:
         """Return the steps that read all leaves side by side."""
-        chunks = yield from together([_read_leaf(leaf, rows) for leaf in self.leaves])
+        run_rows = max(RUN_BYTES // max(_row_bytes(leaf) for leaf in self.leaves), 1)
+        chunks = yield from together([_read_leaf(leaf, rows, run_rows) for leaf in self.leaves])
         return [show(array, self.shown) for array in merge(self.tree, chunks)]
 
 
@@ -125,10 +134,11 @@ class _Leaf:
         return cls(file, path, column, node, path_types(path, tree), factor)
 
 
-def _read_leaf(leaf: _Leaf, rows: Rows) -> Steps[list[pa.Array]]:
+def _read_leaf(leaf: _Leaf, rows: Rows, run_rows: int) -> Steps[list[pa.Array]]:
     """Return the steps that read a column: arrays of the whole path.
 
-    There is one for each page touched, or, of single rows of pages that are alike, one for all.
+    There is one for each page touched, or for a run of pages that are alike: of about ``run_rows``
+    rows if all rows of the pages are wanted, of any number if they are single rows.
     """
     leaf.node.check_total(leaf.column)
     wanted = rows if leaf.factor == 1 else rows.scaled(leaf.factor)
@@ -137,8 +147,12 @@ def _read_leaf(leaf: _Leaf, rows: Rows) -> Steps[list[pa.Array]]:
         if picked is not None:
             return [picked]
     parts = list(pages_of(leaf.node, leaf.column, wanted))
-    if len(parts) == 1 or rows.is_contiguous:
-        return (yield from together([_read_nested(leaf, *part) for part in parts]))
+    if len(parts) == 1:
+        return [(yield from _read_nested(leaf, *parts[0]))]
+    if rows.is_contiguous:
+        runs = yield from _runs(leaf, parts, run_rows)
+        arrays = yield from together([_read_run(leaf, run) for run in runs])
+        return [array for chunks in arrays for array in chunks]
     values = yield from together([_read_page(leaf, *part) for part in parts])
     joined = join_pages(values) if values else None
     if joined is None:
@@ -257,6 +271,54 @@ def _layout(page: Page) -> Steps[Layout]:
         message = "page without an encoding"
         raise FormatError(message)
     return parse_page_layout(data)
+
+
+# --- runs of pages --------------------------------------------------------------------------------
+
+
+def _row_bytes(leaf: _Leaf) -> int:
+    """Return about how many bytes of the file a row of the column has: as many as in its first page."""
+    for page in leaf.column.pages[:1]:
+        return sum(extent.size_bytes for extent in page.buffers) // max(page.rows, 1) + 1
+    return 1
+
+
+def _runs(leaf: _Leaf, parts: Sequence[_PagePart], run_rows: int) -> Steps[list[list[_PagePart]]]:
+    """Return the steps that find out which neighbours to decode together.
+
+    Runs end where multiples of ``run_rows`` begin, so the columns of one field, whose pages mostly
+    end at the same rows, give arrays of the same lengths.
+    """
+    runs: list[list[_PagePart]] = []
+    last: Hashable = None
+    for number, part in parts:
+        page = leaf.column.pages[number]
+        kin = None
+        if leaf.factor == 1 and part.count == page.rows <= run_rows // SMALL_PAGES:
+            kin = kinship((yield from _opened(leaf, number)).layout)
+        mark = kin and (kin, int(leaf.column.first_rows[number]) // run_rows)
+        if mark is None or mark != last:
+            runs.append([])
+        runs[-1].append((number, part))
+        last = mark
+    return runs
+
+
+def _read_run(leaf: _Leaf, run: Sequence[_PagePart]) -> Steps[list[pa.Array]]:
+    """Return the steps that read pages, as one array if they can be decoded together."""
+    if len(run) > 1:
+        try:
+            return [(yield from _read_neighbours(leaf, run))]
+        except LanceError:
+            pass  # one of them is damaged: that one says so itself
+    return (yield from together([_read_nested(leaf, *part) for part in run]))
+
+
+def _read_neighbours(leaf: _Leaf, run: Sequence[_PagePart]) -> Steps[pa.Array]:
+    opened = [leaf.opened[number] for number, _ in run]
+    pages = [WholePage(cast("MiniBlock", p.layout), p.buffers, p.slot) for p in opened]
+    values = yield from read_neighbours(pages)
+    return nest(values, leaf.path, leaf.types, sum(rows.count for _, rows in run))
 
 
 # --- blobs ----------------------------------------------------------------------------------------

@@ -1,0 +1,67 @@
+"""Whole pages that follow one another, decoded as if they were one.
+
+The oracle cuts columns of lists into pages of some 100 KB, and a page costs as many calls as one that
+is ten times as large.  If neighbours are encoded alike, nothing tells the chunks of one from those of
+the next: their chunk indices are joined, their bytes laid side by side, and every kernel runs once.
+
+Pages with dictionaries, and those whose strings have symbol tables of their own, stay alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pennon.encoding.page import PageBuffers
+from pennon.encoding.steps import Steps, together
+from pennon.encoding.v2_1.chunk_index import ChunkIndex, join_indices
+from pennon.encoding.v2_1.chunks import Bytes, as_bytes
+from pennon.encoding.v2_1.codecs import CODECS
+from pennon.encoding.v2_1.layouts import Layout, MiniBlock
+from pennon.encoding.v2_1.mini_block import data_of, decode_all, read_known
+from pennon.encoding.v2_1.page import PageValues
+from pennon.encoding.v2_1.search_cache import Slot
+from pennon.ranges import Gather
+
+
+@dataclass(frozen=True, slots=True)
+class WholePage:
+    """A mini-block page of which all rows are wanted."""
+
+    layout: MiniBlock
+    buffers: PageBuffers
+    slot: Slot
+
+
+def kinship(layout: Layout) -> Hashable:
+    """Return what neighbours that are decoded together have in common; None if this one cannot be."""
+    if not isinstance(layout, MiniBlock) or layout.dictionary is not None:
+        return None
+    encodings = (layout.rep, layout.definition, layout.values)
+    return encodings, layout.layers, layout.num_buffers, layout.index_depth, layout.is_large
+
+
+def read_neighbours(pages: Sequence[WholePage]) -> Steps[PageValues]:
+    """Return the steps that read all rows of pages of one `kinship`, in one round."""
+    extents = [data_of(page.buffers) for page in pages]
+    ends = np.cumsum([extent.size_bytes for extent in extents], dtype=np.int64)
+    starts = np.array([extent.position for extent in extents], np.int64)
+    readers: list[Steps[Any]] = [_index_of(page) for page in pages]
+    readers.append(_gathered(Gather(starts, starts + np.diff(ends, prepend=0))))
+    *indices, data = yield from together(readers)
+    firsts = [0, *ends[:-1].tolist()]
+    places = [index.offsets[:-1] + first for index, first in zip(indices, firsts, strict=True)]
+    return decode_all(pages[0].layout, join_indices(indices), data, np.concatenate(places), CODECS)
+
+
+def _index_of(page: WholePage) -> Steps[ChunkIndex]:
+    known = yield from read_known(page.layout, page.buffers, CODECS, page.slot)
+    return known.index
+
+
+def _gathered(request: Gather) -> Steps[Bytes]:
+    (answer,) = yield [request]
+    return as_bytes(answer)

@@ -94,9 +94,11 @@ def map_in_order(
     Items are started while the sum of their costs, from the oldest not yet handed out, is within
     ``budget`` (at least one always is).  When the iterator is closed early, items that did not
     start never do.  An item that is the only one is worked on here.
+
+    A child of a fork may go on with it: what the threads of its parent had begun, it begins anew.
     """
-    started: deque[tuple[Future[R], int]] = deque()
-    spent = 0
+    started: deque[tuple[Future[R], T, int]] = deque()
+    spent, process = 0, os.getpid()
     waiting = iter(items)
     first = list(islice(waiting, 2))
     if len(first) < 2:
@@ -107,17 +109,20 @@ def map_in_order(
     upcoming = next(waiting, None)
     try:
         while upcoming is not None or started:
+            if process != os.getpid():
+                workers, process = pool(crew), os.getpid()
+                started = deque((workers.submit(work, item), item, c) for _, item, c in started)
             while upcoming is not None and (not started or spent + cost(upcoming) <= budget):
                 spent += cost(upcoming)
-                started.append((workers.submit(work, upcoming), cost(upcoming)))
+                started.append((workers.submit(work, upcoming), upcoming, cost(upcoming)))
                 upcoming = next(waiting, None)
-            future, price = started.popleft()
+            future, _, price = started.popleft()
             result = future.result()
             spent -= price
             yield result
             del result
     finally:
-        for future, _ in started:
+        for future, *_ in started if process == os.getpid() else ():
             future.cancel()
 
 

@@ -18,7 +18,7 @@ import os
 import uuid
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -36,9 +36,14 @@ from pennon.io.fetch import Fetcher
 from pennon.io.limits import OBJECT_STORE, FetchLimits, is_express, limits_of
 from pennon.io.paths import Location, check_path, check_prefix
 from pennon.io.remote_errors import Calls
+from pennon.io.remote_forks import use_obstore
 from pennon.io.store import ObjectInfo
 from pennon.ranges import ByteRequest, Extent
 from pennon.units import MIB
+
+if TYPE_CHECKING:
+    from pennon.io.remote_client import Client
+    from pennon.io.remote_options import RemoteOptions
 
 T = TypeVar("T")
 
@@ -157,24 +162,25 @@ class RemoteStore:
 
     def calls(self) -> Calls:
         """Return what makes calls to obstore and translates their failures."""
+        return Calls(self._connect()[1].secrets)
+
+    def _connect(self, *more: tuple[str, str]) -> tuple[Client, RemoteOptions]:
+        """Return this process's client, with ``more`` options than the store has, and them all."""
+        use_obstore()
         from pennon.io.remote_client import connect  # noqa: PLC0415 - loads obstore
 
-        return Calls(connect(self.location, self.options)[1].secrets)
+        return connect(self.location, (*self.options, *more))
 
     def _call(self, path: str, action: Callable[[Any, Any], T], *more: tuple[str, str]) -> T:
         """Return ``action(obstore, client)``, with ``more`` options than the store has."""
-        import obstore  # noqa: PLC0415 - loaded when needed
+        client, options = self._connect(*more)
+        import obstore  # noqa: PLC0415 - loaded when needed, and again after a fork
 
-        from pennon.io.remote_client import connect  # noqa: PLC0415 - loads obstore
-
-        client, options = connect(self.location, (*self.options, *more))
         return Calls(options.secrets).call(path, lambda: action(obstore, client))
 
     def _read(self, path: str, action: Callable[[Any, Any], T]) -> T:
         """Return ``action(obstore, client)``, which reads and is done again if its answer breaks."""
-        from pennon.io.remote_client import connect  # noqa: PLC0415 - loads obstore
-
-        patience = connect(self.location, self.options)[1].patience
+        patience = self._connect()[1].patience
         return patience.wait_out(lambda: self._call(path, action))
 
     def _put(self, path: str, data: bytes, mode: str) -> None:

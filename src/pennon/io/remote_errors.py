@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from pennon.errors import (
@@ -26,18 +26,23 @@ from pennon.io.patience import BrokenAnswerError
 T = TypeVar("T")
 _URL_SECRETS = re.compile(r"(?<=://)[^/@\s]*@|\?[^\s)\"']*")
 _MESSAGE_LENGTH = 500
-_process_of_runtime: list[int] = []
 
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Makes calls to obstore, and translates their failures; ``secrets`` are masked."""
+    """Makes calls to obstore, and translates their failures; ``secrets`` are masked.
+
+    What obstore gave in ``process`` works there alone: an upload does not go on after a fork.
+    """
 
     secrets: tuple[str, ...] = ()
+    process: int = field(default_factory=os.getpid)
 
     def call(self, path: str, action: Callable[[], T]) -> T:
         """Return ``action()``; raises one of Pennon's errors, located at ``path``."""
-        refuse_after_fork()
+        if self.process != os.getpid():
+            message = "this was begun before a fork, and goes on only where it was begun"
+            raise StoreError(message, where=Breadcrumb(path))
         from obstore.exceptions import BaseError  # noqa: PLC0415 - loaded when needed
 
         try:
@@ -48,22 +53,6 @@ class Calls:
             failure = translate(error, path, self.secrets)
         # Outside of the handler, so that the original is not the context of ours.
         raise failure
-
-
-def refuse_after_fork() -> None:
-    """Raise StoreError in a process that was forked from one which had used obstore.
-
-    obstore runs its I/O on threads, and threads do not survive a fork: a call would wait for ever.
-    """
-    process = os.getpid()
-    if not _process_of_runtime:
-        _process_of_runtime.append(process)
-    if _process_of_runtime[0] != process:
-        message = (
-            "this process was forked after its parent had used a remote store, and such stores do"
-            " not survive a fork; start processes by 'spawn' or 'forkserver'"
-        )
-        raise StoreError(message)
 
 
 def translate(error: Exception, path: str, secrets: Sequence[str]) -> LanceError:

@@ -10,8 +10,6 @@ Source: ledger F-43, F-44; rust/lance-table/src/io/deletion.rs in the Lance repo
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
-from threading import Lock
 
 import numpy as np
 import pyarrow as pa
@@ -85,57 +83,6 @@ def write_deletions(
     deletion = DeletionFileRef(kind, read_version, number, len(dead))
     store.put(deletion.store_path(fragment_id), serialize_deletions(dead, kind))
     return deletion
-
-
-class DeletionCache:
-    """Reads deletion files of one store, and keeps what it read last.
-
-    The name of a deletion file holds a random number, so what is kept never goes stale.  Safe to
-    use from threads; a copy in another process starts empty.
-    """
-
-    def __init__(self, store: Opens, max_bytes: int = 64 << 20) -> None:
-        self._store = store
-        self._max_bytes = max_bytes
-        self._forget()
-
-    def _forget(self) -> None:
-        self._lock = Lock()
-        self._kept: OrderedDict[str, Offsets] = OrderedDict()
-        self._size_bytes = 0
-
-    def __getstate__(self) -> tuple[Opens, int]:
-        """Return what travels to another process: not the contents."""
-        return self._store, self._max_bytes
-
-    def __setstate__(self, state: tuple[Opens, int]) -> None:
-        """Start empty."""
-        self._store, self._max_bytes = state
-        self._forget()
-
-    def read(self, fragment: Fragment) -> Offsets:
-        """Return what `read_deletions` does; the array must not be changed."""
-        if fragment.deletion_file is None:
-            return np.empty(0, np.uint32)
-        path = fragment.deletion_file.store_path(fragment.id)
-        with self._lock:
-            if path in self._kept:
-                self._kept.move_to_end(path)
-                return self._kept[path]
-        offsets = read_deletions(self._store, fragment)
-        offsets.flags.writeable = False
-        with self._lock:
-            self._keep(path, offsets)
-        return offsets
-
-    def _keep(self, path: str, offsets: Offsets) -> None:
-        if path in self._kept or offsets.nbytes > self._max_bytes:
-            return
-        self._kept[path] = offsets
-        self._size_bytes += offsets.nbytes
-        while self._size_bytes > self._max_bytes:
-            _, oldest = self._kept.popitem(last=False)
-            self._size_bytes -= oldest.nbytes
 
 
 def _parse_arrow(data: pa.Buffer) -> Offsets:

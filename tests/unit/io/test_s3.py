@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import pickle
+import threading
 import traceback
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+import pennon
 from pennon.errors import (
     AlreadyExistsError,
     ArgumentError,
@@ -18,13 +21,14 @@ from pennon.errors import (
     StoreError,
     UnsupportedError,
 )
-from pennon.io import open_store
+from pennon.io import open_store, remote_forks
 from pennon.io import remote as remote_module
 from pennon.io.paths import parse_uri
 from pennon.io.remote import RemoteStore
 from pennon.io.remote_client import connect
 from pennon.io.store import Store
 from pennon.ranges import Extent, Gather
+from tests.unit.forks import CHILDREN, exit_codes
 
 SECRET = "c0nfidential-key"
 BODY = np.random.default_rng(5).integers(0, 256, 20_000_000, np.uint8).tobytes()
@@ -184,16 +188,67 @@ def test_a_number_that_is_none_is_refused(s3: Any) -> None:
         store.open("x")
 
 
-def test_a_fork_after_use_is_refused_instead_of_hanging(s3: Any, bucket_store: Store) -> None:
+def test_children_of_a_fork_read_and_write(s3: Any, bucket_store: Store) -> None:
+    """obstore's threads stay behind with the parent; each child, and its child, has its own."""
     bucket_store.put("data/x", b"0123")
-    child = os.fork()
-    if child == 0:
-        try:
+    reader = bucket_store.open("data/x")
+    upload = bucket_store.open_writer("data/never")
+
+    def check() -> bool:
+        with pytest.raises(StoreError, match="before a fork"):
+            upload.write(b"x")
+        bucket_store.put(f"data/{os.getpid()}", b"45")
+        again = bucket_store.open(f"data/{os.getpid()}").read([Extent(1, 1)])
+        both = [*reader.read([Extent(2, 2)]), *again]
+        return [part.to_pybytes() for part in both] == [b"23", b"5"]
+
+    assert exit_codes(check) == [0] * CHILDREN
+    assert exit_codes(lambda: check() and exit_codes(check, 1) == [0], 1) == [0]
+    assert reader.read([Extent(0, 2)])[0].to_pybytes() == b"01"
+    upload.abort()
+
+
+@pytest.mark.parametrize("rounds", [1, pytest.param(25, marks=pytest.mark.slow)])
+def test_children_read_a_table_in_a_bucket_at_once(
+    s3: Any, bucket_store: Store, rounds: int
+) -> None:
+    """The parent has read it, and threads of the parent read it while it forks."""
+    rows = pa.table({"n": range(2_000), "w": [f"word {n}" for n in range(2_000)]})
+    table = pennon.write_dataset(
+        rows, bucket_store.uri, storage_options=s3.options, max_rows_per_file=500
+    )
+    done = threading.Event()
+
+    def reads_right() -> bool:
+        return bool(table.to_table() == rows and table.take([7, 1_999]) == rows.take([7, 1_999]))
+
+    def read_on() -> None:
+        while not done.is_set():
+            assert reads_right()
+
+    assert reads_right()
+    thread = threading.Thread(target=read_on)
+    thread.start()
+    try:
+        for _ in range(rounds):
+            assert exit_codes(reads_right) == [0] * CHILDREN
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_a_library_that_cannot_be_loaded_again_is_an_error(
+    bucket_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket_store.put("data/x", b"0123")
+    monkeypatch.setattr(remote_forks, "_LIBRARY", "pennon.io")
+
+    def check() -> bool:
+        with pytest.raises(StoreError, match="spawn"):
             bucket_store.open("data/x")
-        except StoreError as error:
-            os._exit(0 if "fork" in str(error) else 1)
-        os._exit(2)
-    assert os.waitpid(child, 0)[1] == 0
+        return True
+
+    assert exit_codes(check, 1) == [0]
 
 
 def test_a_plain_http_server_is_read_only(s3: Any, bucket_store: RemoteStore) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +13,6 @@ import pytest
 from pennon.errors import FormatError, NotFoundError, UnsupportedError
 from pennon.io import MemoryStore, open_store
 from pennon.table.deletion import (
-    DeletionCache,
     parse_deletions,
     read_deletions,
     serialize_deletions,
@@ -22,7 +20,6 @@ from pennon.table.deletion import (
 )
 from pennon.table.manifest import DeletionFileRef, DeletionKind, Fragment
 from pennon.table.versions import read_manifest
-from pennon.testing import CountingStore
 from pennon.units import FragmentId
 from tests.unit.table.tables import new_fragment
 
@@ -139,25 +136,3 @@ def test_a_lost_file_and_another_base() -> None:
     elsewhere = replace(fragment, deletion_file=replace(deletion, base_id=3))
     with pytest.raises(UnsupportedError):
         read_deletions(MemoryStore("lost"), elsewhere)
-
-
-def test_the_cache_reads_once_stays_small_and_travels_empty() -> None:
-    store = CountingStore(MemoryStore("cache"))
-    fragments = []
-    for number in range(3):
-        ref = write_deletions(store, FragmentId(number), 1, np.arange(100, dtype=np.uint32))
-        fragments.append(replace(new_fragment(200), id=FragmentId(number), deletion_file=ref))
-    cache = DeletionCache(store, max_bytes=900)
-    store.reset()
-    for fragment in (fragments[0], fragments[0], fragments[1], fragments[0]):
-        assert len(cache.read(fragment)) == 100
-    assert store.counts.rounds == 2
-    cache.read(fragments[2])
-    cache.read(fragments[0])
-    assert store.counts.rounds == 3
-    cache.read(fragments[1])
-    assert store.counts.rounds == 4
-    with pytest.raises(ValueError, match="read-only"):
-        cache.read(fragments[1])[0] = 1
-    plain = DeletionCache(MemoryStore("cache"))
-    assert len(pickle.loads(pickle.dumps(plain)).read(fragments[0])) == 100

@@ -22,6 +22,7 @@ from pennon.scan.filter import Predicate, SqlPredicate, limit_batches
 from pennon.scan.filtered import count_filtered, read_filtered_batches, read_filtered_table
 from pennon.scan.plan import bytes_per_row, check_batch_rows, default_batch_rows, plan_tasks
 from pennon.scan.projection import MetaColumn, Projection, plan_scan_projection
+from pennon.scan.prune import prune_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.unit_filter import FilteredScan
 from pennon.schema.blob import describe_blobs, is_blob_v2
@@ -249,7 +250,11 @@ class LanceScanner(ArrowScanner):
         most = None
         if options.computation.predicate is not None and options.limit is not None:
             most = options.offset + options.limit
-        return replace(self._query, scan=self._plan(), most=most)
+        plan = self._plan()
+        if isinstance(options.computation.predicate, SqlPredicate):
+            condition = options.computation.predicate.condition
+            plan = replace(plan, tasks=tuple(prune_tasks(self._snapshot, plan.tasks, condition)))
+        return replace(self._query, scan=plan, most=most)
 
     def _computed_batches(self) -> Iterator[pa.RecordBatch]:
         options = self._options

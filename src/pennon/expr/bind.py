@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import Decimal
+from dataclasses import replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -17,7 +17,8 @@ from pennon.errors import ArgumentError
 from pennon.expr.cast import cast
 from pennon.expr.evaluate import type_of
 from pennon.expr.fit import as_timestamp, cast_to, one_type
-from pennon.expr.functions import FUNCTIONS
+from pennon.expr.functions import find_function
+from pennon.expr.intervals import nanoseconds_of
 from pennon.expr.names import field_of, find_name, sql_type
 from pennon.expr.operators import OPERATORS
 from pennon.expr.tree import Call, Case, Cast, Column, Expression, Literal
@@ -26,16 +27,6 @@ from pennon.expr.types import as_decimal, is_text, plain
 TRUE: Final = Literal(pa.scalar(True))  # noqa: FBT003 - a value
 NULL: Final = Literal(pa.scalar(None))
 _LARGEST: Final = 1 << 63
-_NANOSECONDS: Final = {
-    "WEEK": 604_800 * 10**9,
-    "DAY": 86_400 * 10**9,
-    "HOUR": 3_600 * 10**9,
-    "MINUTE": 60 * 10**9,
-    "SECOND": 10**9,
-    "MILLISECOND": 10**6,
-    "MICROSECOND": 10**3,
-    "NANOSECOND": 1,
-}
 
 
 class Binder:
@@ -83,9 +74,11 @@ class Binder:
             message = f"{node.sql()}: one index was expected"
             raise ArgumentError(message)
         index = self.bind(node.expressions[0])
-        if isinstance(index, Literal) and is_text(index.type) and isinstance(whole, Column):
+        if not (isinstance(index, Literal) and is_text(index.type)):
+            return self._call("array_element", (whole, index))
+        if isinstance(whole, Column):
             return field_of(whole, str(index.value.as_py()))
-        return self._call("array_element", (whole, index))
+        return self._call("get_field", (whole, index))
 
     def _literal(self, node: exp.Literal) -> Expression:
         return Literal(pa.scalar(node.this)) if node.is_string else _number(node.this)
@@ -135,7 +128,7 @@ class Binder:
         return Call("NOT", (self._condition(node.this),), pa.bool_())
 
     def _condition(self, node: exp.Expr) -> Expression:
-        found = self.bind(node)
+        found = as_condition(self.bind(node))
         if t.is_null(found.type):
             return Literal(pa.scalar(None, pa.bool_()))
         if found.type != pa.bool_():
@@ -159,6 +152,9 @@ class Binder:
 
     def compare(self, name: str, left: Expression, right: Expression) -> Expression:
         """Return a comparison, both sides cast to one type."""
+        if t.is_nested(left.type) and name in ("<", "<=", ">", ">="):
+            message = f"values of {left.type} have no order"
+            raise ArgumentError(message)
         return Call(name, one_type([left, right]), pa.bool_())
 
     def _between(self, node: exp.Between) -> Expression:
@@ -185,6 +181,12 @@ class Binder:
         found = self._call(name, (self.bind(node.this), self.bind(node.expression)))
         return Call("NOT", (found,), pa.bool_()) if node.args.get("negate") else found
 
+    def _escape(self, node: exp.Escape) -> Expression:
+        if node.expression.name != "\\":
+            message = f"{node.sql()}: LIKE has no other escape than the backslash"
+            raise ArgumentError(message)
+        return self.bind(node.this)
+
     # --- arithmetic -------------------------------------------------------------------------------
 
     def _arithmetic(self, node: exp.Binary) -> Expression:
@@ -193,7 +195,9 @@ class Binder:
         if t.is_duration(right.type) and (t.is_date(left.type) or t.is_timestamp(left.type)):
             left = as_timestamp(left)
             return Call(name, (left, cast_to(right, pa.duration(left.type.unit))), left.type)
-        sides = _operands(left, right, fits_literals=node is self._top)
+        beside_column = isinstance(left, Column) or isinstance(right, Column)
+        fits = node is self._top and beside_column
+        sides = _operands(left, right, fits_literals=fits)
         return Call(name, sides, self._asked(node.sql(), OPERATORS[name], sides))
 
     def _negative(self, node: exp.Neg) -> Expression:
@@ -207,23 +211,21 @@ class Binder:
         return Call("NEGATE", (operand,), kind)
 
     def _interval(self, node: exp.Interval) -> Expression:
-        unit = str(node.args.get("unit") or "").upper().removesuffix("S")
-        if unit not in _NANOSECONDS or not isinstance(node.this, exp.Literal):
-            message = f"{node.sql()}: intervals are literals in {', '.join(_NANOSECONDS).lower()}s"
-            raise ArgumentError(message)
+        count = node.this.name if isinstance(node.this, exp.Literal) else ""
         try:
-            count = int(Decimal(node.this.this) * _NANOSECONDS[unit])
-            return Literal(pa.scalar(count, pa.duration("ns")))
-        except (ArithmeticError, ValueError) as error:
-            message = f"{node.sql()} is no interval"
+            months, nanos = nanoseconds_of(f"{count} {node.args.get('unit') or ''}")
+        except pa.ArrowInvalid as error:
+            message = f"{node.sql()} is no interval: {error}"
             raise ArgumentError(message) from error
+        if months:
+            message = f"{node.sql()}: intervals of months and years are not supported"
+            raise ArgumentError(message)
+        return Literal(pa.scalar(nanos, pa.duration("ns")))
 
     # --- calls ------------------------------------------------------------------------------------
 
     def _function(self, node: exp.Anonymous) -> Expression:
         name = str(node.this).lower()
-        if name == "make_array":
-            return self._array(node)
         return self._call(name, tuple(map(self.bind, node.expressions)))
 
     def _now(self, _: exp.Expr) -> Expression:
@@ -240,10 +242,12 @@ class Binder:
         return self._call("date_part", (part, self.bind(node.expression)))
 
     def _call(self, name: str, arguments: tuple[Expression, ...]) -> Expression:
-        function = FUNCTIONS.get(name)
-        if function is None:
-            message = f"there is no function {name!r}"
-            raise ArgumentError(message)
+        function = find_function(name)
+        if function.takes_rows:
+            if arguments:
+                message = f"{name} does not take {len(arguments)} arguments"
+                raise ArgumentError(message)
+            return Call(name, (), function.run(0).type)
         most = function.most if function.most is not None else len(arguments)
         if not function.least <= len(arguments) <= most:
             message = f"{name} does not take {len(arguments)} arguments"
@@ -256,7 +260,7 @@ class Binder:
     ) -> pa.DataType:
         try:
             return type_of(run, arguments)
-        except (pa.ArrowException, TypeError, ValueError, AttributeError) as error:
+        except (pa.ArrowException, TypeError, ValueError, AttributeError, OverflowError) as error:
             types = ", ".join(str(each.type) for each in arguments)
             message = f"{what} does not take ({types}): {error}"
             raise ArgumentError(message) from error
@@ -294,6 +298,15 @@ class Binder:
         return self.bind(node.this)
 
 
+def as_condition(found: Expression) -> Expression:
+    """Return what an expression tells as a condition: regexp_match, whether there is a match."""
+    if isinstance(found, Call) and found.function == "regexp_match":
+        return Call(
+            "IS TRUE", (replace(found, function="regexp_like", type=pa.bool_()),), pa.bool_()
+        )
+    return found
+
+
 # --- pieces ---------------------------------------------------------------------------------------
 
 
@@ -303,7 +316,7 @@ def _operands(
     """Return both sides of an arithmetic operator in types that go together."""
     mixed = t.is_decimal(left.type) != t.is_decimal(right.type)
     if mixed and all(t.is_integer(x.type) or t.is_decimal(x.type) for x in (left, right)):
-        if fits_literals:
+        if fits_literals and (isinstance(left, Literal) or isinstance(right, Literal)):
             return one_type([left, right])
         return tuple(cast_to(each, as_decimal(each.type)) for each in (left, right))
     if t.is_decimal(left.type) and t.is_decimal(right.type):
@@ -362,6 +375,8 @@ _COMPUTES: dict[type[exp.Expr], str] = {
     exp.Mul: "*",
     exp.Div: "/",
     exp.Mod: "%",
+    exp.BitwiseLeftShift: "<<",
+    exp.BitwiseRightShift: ">>",
 }
 _BY_SYNTAX: dict[type[exp.Expr], str] = {
     exp.Column: "_column",
@@ -379,6 +394,7 @@ _BY_SYNTAX: dict[type[exp.Expr], str] = {
     exp.In: "_in",
     exp.Like: "_like",
     exp.ILike: "_like",
+    exp.Escape: "_escape",
     exp.Neg: "_negative",
     exp.Interval: "_interval",
     exp.Anonymous: "_function",

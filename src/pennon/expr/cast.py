@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as t
@@ -19,56 +21,126 @@ def cast(values: Datum, kind: pa.DataType) -> Datum:
     """
     if values.type == kind:
         return values
-    if t.is_timestamp(kind) and kind.tz and not _has_zone(values.type):
-        local = pc.cast(values, pa.timestamp(kind.unit))
-        return pc.assume_timezone(local, kind.tz, ambiguous="earliest", nonexistent="earliest")
+    if t.is_timestamp(kind):
+        return _to_timestamp(values, kind)
+    if t.is_decimal(kind):
+        return _to_decimal(values, kind)
+    if t.is_string(kind) or t.is_large_string(kind):
+        return _to_text(values, kind)
+    if t.is_temporal(kind):
+        return pc.cast(values, options=pc.CastOptions(kind, allow_time_truncate=True))
+    return _to_number(values, kind)
+
+
+def _to_number(values: Datum, kind: pa.DataType) -> Datum:
     if t.is_boolean(kind) and t.is_integer(values.type):
         return pc.not_equal(values, pa.scalar(0, values.type))
     if t.is_integer(kind) and t.is_floating(values.type):
-        return _float_to_integer(values, kind)
+        return pc.cast(pc.trunc(values), kind)
     if t.is_decimal(values.type) and t.is_floating(kind):
         return pc.cast(pc.cast(values, pa.string()), kind)  # Arrow's own cast may be an ulp off
-    if t.is_decimal(kind):
-        return _to_decimal(values, kind)
-    if t.is_string(values.type) and t.is_timestamp(kind):
-        return _text_to_timestamp(values, kind)
-    if t.is_timestamp(values.type) and (t.is_string(kind) or t.is_large_string(kind)):
-        return _timestamp_to_text(values, kind)
-    if t.is_temporal(kind):
-        return pc.cast(values, options=pc.CastOptions(kind, allow_time_truncate=True))
+    if t.is_decimal(values.type) and t.is_integer(kind):
+        return pc.cast(values, options=pc.CastOptions(kind, allow_decimal_truncate=True))
     return pc.cast(values, kind)
 
 
+def _to_timestamp(values: Datum, kind: pa.DataType) -> Datum:
+    if kind.tz and t.is_timestamp(values.type) and not values.type.tz:
+        return _in_zone(cast(values, pa.timestamp(kind.unit)), kind)
+    if t.is_string(values.type) or t.is_large_string(values.type):
+        return _text_to_timestamp(values, kind)
+    return pc.cast(values, options=pc.CastOptions(kind, allow_time_truncate=True))
+
+
 def _to_decimal(values: Datum, kind: pa.DataType) -> Datum:
-    """Round to the digits of ``kind``; integers need room for all of theirs on the way."""
-    if t.is_integer(values.type):
-        values = pc.cast(values, pa.decimal128(38, kind.scale))
+    """Round to the digits of ``kind``, halves away from 0.
+
+    Raises ArrowInvalid if a number is too large for it.
+    """
+    if t.is_integer(values.type):  # which need room for all of their digits on the way
+        values = pc.cast(values, pa.decimal128(38, min(kind.scale, 18)))
+    elif t.is_floating(values.type) and not _all(pc.is_finite(values)):
+        message = f"NaN and infinity are no {kind}"
+        raise pa.ArrowInvalid(message)
+    if t.is_decimal(values.type):
+        values = _fitting(values, kind)
     return pc.cast(values, options=pc.CastOptions(kind, allow_decimal_truncate=True))
 
 
+def _fitting(values: Datum, kind: pa.DataType) -> Datum:
+    """Return decimals with no more digits behind the point than ``kind`` has."""
+    if values.type.scale > kind.scale:
+        values = pc.round(values, kind.scale, round_mode="half_towards_infinity")
+    digits = kind.precision - kind.scale
+    if digits < values.type.precision - values.type.scale:
+        limit = pa.scalar(Decimal(10) ** digits, values.type)
+        if not _all(pc.less(pc.abs(values), limit)):
+            message = f"a number has more digits than {kind}"
+            raise pa.ArrowInvalid(message)
+    return values
+
+
+def _all(conditions: Datum) -> bool:
+    """Tell whether none is false."""
+    if isinstance(conditions, pa.Scalar):
+        return conditions.as_py() is not False
+    return bool(pc.all(conditions, min_count=0).as_py())
+
+
+def _to_text(values: Datum, kind: pa.DataType) -> Datum:
+    if t.is_timestamp(values.type):
+        return _timestamp_to_text(values, kind)
+    if t.is_floating(values.type):
+        return _float_to_text(values, kind)
+    return pc.cast(values, kind)
+
+
+def _float_to_text(values: Datum, kind: pa.DataType) -> Datum:
+    """Write floats with a point and the fewest digits that tell them apart: ``1.0``, ``1e16``."""
+    text = pc.cast(values, kind)
+    is_whole = pc.match_substring_regex(text, r"^-?\d+$")
+    text = pc.if_else(is_whole, pc.binary_join_element_wise(text, pa.scalar(".0", kind), ""), text)
+    text = pc.replace_substring_regex(text, "^-?nan$", "NaN")
+    size = pc.abs(values)
+    is_odd = pc.or_(pc.greater(size, 1e9), pc.and_(pc.greater(size, 0.0), pc.less(size, 1e-3)))
+    odd = pc.and_(is_odd, pc.is_finite(values))  # where Arrow's forms are others
+    if isinstance(text, pa.Scalar):
+        return pa.scalar(_float_text(values), kind) if odd.as_py() else text
+    written = [_float_text(each) for each in values.filter(odd)]
+    return pc.replace_with_mask(text, pc.fill_null(odd, False), pa.array(written, kind))  # noqa: FBT003
+
+
+def _float_text(value: pa.Scalar) -> str:
+    """Return a finite number: with an exponent if it is very large or small."""
+    number = np.dtype(value.type.to_pandas_dtype()).type(value.as_py())
+    short = np.format_float_scientific(number, trim="-", exp_digits=1).replace("e+", "e")
+    least, most = (-5, 15) if t.is_float64(value.type) else (-6, 12)
+    if least <= int(short.rpartition("e")[2]) <= most:
+        return np.format_float_positional(number, trim="0")
+    return short
+
+
 def _text_to_timestamp(values: Datum, kind: pa.DataType) -> Datum:
-    """Read times; one that names its distance from UTC is the time in UTC."""
+    """Read times; one that names its distance from UTC is that moment, others are wall clocks'."""
+    local, utc = pa.timestamp(kind.unit), pa.timestamp(kind.unit, "UTC")
     try:
-        return pc.cast(values, kind)
+        found = pc.cast(values, local)
     except pa.ArrowInvalid:
-        if kind.tz is not None:
-            raise
-    return pc.cast(pc.cast(values, pa.timestamp(kind.unit, "UTC")), kind)
+        return pc.cast(pc.cast(values, utc), kind)
+    return _in_zone(found, kind) if kind.tz else found
+
+
+def _in_zone(local: Datum, kind: pa.DataType) -> Datum:
+    """Return the moments of a wall clock in the zone of ``kind``."""
+    return pc.assume_timezone(local, kind.tz, ambiguous="earliest", nonexistent="earliest")
 
 
 def _timestamp_to_text(values: Datum, kind: pa.DataType) -> Datum:
     """Write times as ``2020-01-31T23:59:58.5``, with no zero at the end of a fraction."""
     text = pc.replace_substring(pc.cast(values, kind), " ", "T", max_replacements=1)
     short = pc.replace_substring_regex(text, r"(\.\d*?)0+(Z|[+-]\d\d:?\d\d)?$", r"\1\2")
-    return pc.replace_substring_regex(short, r"\.(Z|[+-]\d\d:?\d\d)?$", r"\1")
-
-
-def _float_to_integer(values: Datum, kind: pa.DataType) -> Datum:
-    return pc.cast(pc.trunc(values), kind)
-
-
-def _has_zone(kind: pa.DataType) -> bool:
-    return bool(t.is_timestamp(kind) and kind.tz)
+    whole = pc.replace_substring_regex(short, r"\.(Z|[+-]\d\d:?\d\d)?$", r"\1")
+    return pc.replace_substring_regex(whole, r"([+-]\d\d)(\d\d)$", r"\1:\2")
 
 
 def try_cast(values: Datum, kind: pa.DataType) -> Datum:

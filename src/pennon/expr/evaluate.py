@@ -22,7 +22,7 @@ def evaluate(node: Expression, batch: pa.RecordBatch) -> pa.Array:
     """
     try:
         found = _evaluate(node, batch)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OverflowError) as error:
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         message = f"the expression cannot be computed: {error}"
         raise ArgumentError(message) from error
     return found if isinstance(found, pa.Array) else pa.repeat(found, batch.num_rows)
@@ -56,7 +56,12 @@ def _literal(node: Literal, _: pa.RecordBatch) -> Datum:
 
 
 def _call(node: Call, batch: pa.RecordBatch) -> Datum:
-    run = OPERATORS.get(node.function) or FUNCTIONS[node.function].run
+    run = OPERATORS.get(node.function)
+    if run is None:
+        function = FUNCTIONS[node.function]
+        if function.takes_rows:
+            return function.run(batch.num_rows)
+        run = function.run
     return run(*[_evaluate(each, batch) for each in node.arguments])
 
 

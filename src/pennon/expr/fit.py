@@ -47,7 +47,7 @@ def cast_to(node: Expression, kind: pa.DataType) -> Expression:
 
 def as_timestamp(node: Expression) -> Expression:
     """Return dates as timestamps."""
-    return node if t.is_timestamp(node.type) else cast_to(node, pa.timestamp("ms"))
+    return node if t.is_timestamp(node.type) else cast_to(node, pa.timestamp("ns"))
 
 
 def _common(kinds: list[pa.DataType]) -> pa.DataType:

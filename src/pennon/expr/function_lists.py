@@ -1,8 +1,9 @@
-"""Functions of lists.  Items count from 1, and from the end with negative numbers."""
+"""Functions of lists that do not make lists.  Items count from 1, from the end with negatives."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 from typing import Final
 
@@ -12,27 +13,34 @@ import pyarrow.compute as pc
 from pyarrow import types as t
 
 from pennon.expr.cast import Datum, cast
+from pennon.expr.function_items import in_order, is_list, item_type_of, items_of
+from pennon.expr.rowwise import Run, as_arrays, by_row, check_types, count_of, is_null, nulls_like
+from pennon.ranges import Int64Array
 
-Run = Callable[..., Datum]
 Entry = tuple[Run, int, int | None]
 
 
-def element(lists: pa.Array, number: Datum) -> Datum:
+def element(lists: Datum, number: Datum) -> Datum:
     """Return an item of each list; NULL where the list is shorter."""
-    position = _literal(number)
-    lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0))
-    at = position - 1 if position > 0 else lengths + position
+    check_types([lists, number], [is_list, t.is_integer])
+    if is_null(number):
+        return nulls_like([lists], lists.type.value_type)
+    whole, numbers = as_arrays([lists, number])
+    lengths = _lengths(whole)
+    position = np.asarray(pc.fill_null(pc.cast(numbers, pa.int64()), 0))
+    at = np.where(position > 0, position - 1, lengths + position)
     inside = (position != 0) & (at >= 0) & (at < lengths)
-    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]]) if len(lengths) else lengths
+    starts = np.cumsum(lengths) - lengths
     places = pa.array(np.where(inside, starts + at, 0), pa.int64(), mask=~inside)
-    return pc.list_flatten(lists).take(places)
+    found = pc.list_flatten(whole).take(places)
+    return found if count_of([lists, number]) is not None else found[0]
 
 
-def _literal(value: Datum) -> int:
-    if isinstance(value, pa.Array) or not isinstance(value.as_py(), int):
-        message = "the number of an item must be a whole number"
-        raise pa.ArrowInvalid(message)
-    return int(value.as_py())
+def _lengths(lists: pa.Array) -> Int64Array:
+    return np.asarray(pc.fill_null(pc.list_value_length(lists), 0), np.int64)
+
+
+# --- what lists contain ---------------------------------------------------------------------------
 
 
 def _where_any(lists: pa.Array, test: Callable[[pa.Array], pa.Array]) -> pa.Array:
@@ -41,87 +49,233 @@ def _where_any(lists: pa.Array, test: Callable[[pa.Array], pa.Array]) -> pa.Arra
     owners = pc.list_parent_indices(lists).filter(passed)
     found = np.zeros(len(lists), np.bool_)
     found[np.asarray(owners)] = True
-    nulls = np.asarray(pc.is_null(lists))
-    return pa.array(found, pa.bool_(), mask=nulls)
+    return pa.array(found, pa.bool_(), mask=np.asarray(pc.is_null(lists)))
 
 
 def _has(lists: Datum, item: Datum) -> Datum:
-    whole = _check(lists)
-    if isinstance(item, pa.Array):
-        message = "array_has looks for a literal"
-        raise pa.ArrowInvalid(message)
-    if not item.is_valid:
-        return pa.nulls(len(whole), pa.bool_())
-    wanted = cast(item, whole.type.value_type)
-    return _where_any(whole, lambda items: pc.equal(items, wanted))
+    check_types([lists, item], [is_list, lambda kind: not is_list(kind)])
+    if is_null(item):
+        return nulls_like([lists], pa.bool_())
+    if isinstance(lists, pa.Array) and isinstance(item, pa.Scalar):
+        return _has_literal(lists, item)
+    return _by_codes([lists, item], lambda row: row[1] <= row[0], needs_item=True)
 
 
-def _wanted(lists: pa.Array, items: Datum) -> pa.Array:
-    if isinstance(items, pa.Array) or not t.is_list(items.type):
-        message = "the second argument must be a list of literals"
-        raise pa.ArrowInvalid(message)
-    return cast(items.values.drop_null(), lists.type.value_type)
+def _has_literal(lists: pa.Array, item: pa.Scalar) -> pa.Array:
+    kind = item_type_of([lists, item])
+    wanted = cast(item, kind)
+    return _where_any(lists, lambda items: pc.equal(cast(items, kind), wanted))
 
 
 def _has_any(lists: Datum, items: Datum) -> Datum:
-    whole = _check(lists)
-    wanted = _wanted(whole, items)
-    return _where_any(whole, lambda found: pc.is_in(found, value_set=wanted))
+    check_types([lists, items], [is_list])
+    if t.is_null(items.type):
+        return nulls_like([lists, items], pa.bool_())
+    if _is_nothing(items):
+        return _constant(lists, value=False)
+    if isinstance(lists, pa.Array) and isinstance(items, pa.Scalar) and items.is_valid:
+        kind = item_type_of([lists, items])
+        wanted = cast(items.values, kind)
+        return _where_any(lists, lambda found: pc.is_in(cast(found, kind), value_set=wanted))
+    return _by_codes([lists, items], lambda row: bool(row[0] & row[1]))
 
 
 def _has_all(lists: Datum, items: Datum) -> Datum:
-    whole = _check(lists)
-    each = [_where_any(whole, partial(pc.equal, item)) for item in _wanted(whole, items)]
-    every = pa.array(np.ones(len(whole), np.bool_), mask=np.asarray(pc.is_null(whole)))
+    check_types([lists, items], [is_list])
+    if t.is_null(items.type):
+        return nulls_like([lists, items], pa.bool_())
+    if _is_nothing(items):
+        return _constant(lists, value=True)
+    if isinstance(lists, pa.Array) and isinstance(items, pa.Scalar) and items.is_valid:
+        return _has_all_literals(lists, items)
+    return _by_codes([lists, items], lambda row: row[1] <= row[0])
+
+
+def _has_all_literals(lists: pa.Array, items: pa.Scalar) -> pa.Array:
+    kind = item_type_of([lists, items])
+    every = pa.array(np.ones(len(lists), np.bool_), mask=np.asarray(pc.is_null(lists)))
+    each = [
+        _where_any(lists, lambda found, w=wanted: pc.is_in(cast(found, kind), value_set=w))  # type: ignore[misc]
+        for wanted in _singles(cast(items.values, kind))
+    ]
     return reduce(pc.and_, each, every)
 
 
-def _check(lists: Datum) -> pa.Array:
-    if isinstance(lists, pa.Scalar):
-        message = "the first argument must be a column of lists"
-        raise pa.ArrowInvalid(message)
-    return lists
+def _singles(items: pa.Array) -> list[pa.Array]:
+    return [items.slice(at, 1) for at in range(len(items))]
 
 
-def _length(lists: Datum) -> Datum:
+def _is_nothing(items: Datum) -> bool:
+    """Tell whether this is ``[]``, which is no list of anything."""
+    return isinstance(items, pa.Scalar) and t.is_null(items.type.value_type)
+
+
+def _constant(lists: Datum, *, value: bool) -> Datum:
+    found = pa.scalar(value)
+    return found if isinstance(lists, pa.Scalar) else pa.repeat(found, len(lists))
+
+
+def _by_codes(
+    arguments: Sequence[Datum],
+    test: Callable[[list[set[int]]], bool],
+    *,
+    needs_item: bool = False,
+) -> Datum:
+    """Return what a test says of the sets of codes of each row; NULL where a list is NULL."""
+    items = items_of(arguments, item_type_of(arguments))
+    codes = items.codes()
+    known = items.values.is_valid().to_pylist()
+    answers: list[bool | None] = []
+    for row in items.rows:
+        if any(each is None for each in row) or (needs_item and not known[row[1][0]]):  # type: ignore[index]
+            answers.append(None)
+            continue
+        answers.append(test([{codes[at] for at in each or ()} for each in row]))
+    found = pa.array(answers, pa.bool_())
+    return found if count_of(arguments) is not None else found[0]
+
+
+# --- what lists are like --------------------------------------------------------------------------
+
+
+def _length(lists: Datum, dimension: Datum | None = None) -> Datum:
+    check_types([lists], [is_list])
+    if dimension is not None and dimension.as_py() != 1:
+        if not t.is_integer(dimension.type) or is_list(lists.type.value_type):
+            message = "only the length of the first dimension is known"
+            raise pa.ArrowInvalid(message)
+        return nulls_like([lists], pa.uint64())
     return pc.cast(pc.list_value_length(lists), pa.uint64())
 
 
 def _is_empty(lists: Datum) -> Datum:
+    check_types([lists], [is_list])
     return pc.equal(pc.list_value_length(lists), 0)
 
 
-def _to_string(lists: Datum, separator: Datum) -> Datum:
-    whole = _check(lists)
-    texts = pc.cast(whole, pa.list_(pa.string()))
-    kept = pa.array([_without_nulls(each) for each in texts], pa.list_(pa.string()))
-    return pc.binary_join(kept, separator)
+def _dimensions(lists: Datum) -> Datum:
+    check_types([lists], [is_list])
+    depth, kind = 0, lists.type
+    while is_list(kind):
+        depth, kind = depth + 1, kind.value_type
+    is_there = pc.is_valid(lists)
+    return pc.if_else(is_there, pa.scalar(depth, pa.uint64()), pa.scalar(None, pa.uint64()))
 
 
-def _without_nulls(row: pa.Scalar) -> list[object] | None:
-    return None if not row.is_valid else [each for each in row.as_py() if each is not None]
+def _sizes(lists: Datum) -> Datum:
+    """Return the length of each dimension; of nothing there are none."""
+    check_types([lists], [lambda kind: is_list(kind) and not is_list(kind.value_type)])
+    return by_row(lambda items: [len(items)] if items else None, pa.list_(pa.uint64()))(lists)
+
+
+def _flattened(lists: Datum) -> Datum:
+    """Return the items of the lists in each list; lists of others as they are."""
+    check_types([lists], [is_list])
+    if not is_list(lists.type.value_type):
+        return lists
+    (whole,) = as_arrays([lists])
+    inner = pc.list_flatten(whole)
+    ends = np.concatenate([[0], np.cumsum(_lengths(inner))])
+    offsets = ends[np.concatenate([[0], np.cumsum(_lengths(whole))])]
+    items = pc.list_flatten(inner)
+    found = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), items, mask=pc.is_null(whole))
+    return found if isinstance(lists, pa.Array) else found[0]
+
+
+def _extreme(lists: Datum, *, largest: bool) -> Datum:
+    """Return the least or the greatest item; NULL is none."""
+
+    def known(items: pa.Array) -> Int64Array:
+        order = in_order(items)[: len(items) - items.null_count]
+        return order[::-1] if largest else order
+
+    return _first(lists, known)
+
+
+def _any_value(lists: Datum) -> Datum:
+    """Return the first item that is not NULL."""
+    return _first(
+        lists, lambda items: np.flatnonzero(np.asarray(pc.is_valid(items))).astype(np.int64)
+    )
+
+
+def _first(lists: Datum, order: Callable[[pa.Array], Int64Array]) -> Datum:
+    """Return of each list the item that comes first in an order of all items; NULL if none does."""
+    check_types([lists], [is_list])
+    (whole,) = as_arrays([lists])
+    items = pc.list_flatten(whole)
+    places = order(items)
+    owners = np.asarray(pc.list_parent_indices(whole), np.int64)[places]
+    rows, first = np.unique(owners, return_index=True)
+    at = np.full(len(whole), -1, np.int64)
+    at[rows] = places[first]
+    found = items.take(pa.array(np.maximum(at, 0), mask=at < 0))
+    return found if isinstance(lists, pa.Array) else found[0]
+
+
+_NAN: Final = {"nan": "NaN", "-nan": "NaN"}
+
+
+def _to_string(lists: Datum, separator: Datum, null_text: Datum | None = None) -> Datum:
+    """Join the items of lists; those that are NULL are left out, or have a text."""
+    check_types([lists, separator], [is_list, t.is_string])
+    if is_null(separator):
+        return nulls_like([lists], pa.string())
+    texts = pc.cast(lists, pa.list_(pa.string()))
+    shown = None if null_text is None else null_text.as_py()
+
+    def join(items: list[str | None], mark: str) -> str:
+        found = (shown if each is None else _NAN.get(each, each) for each in items)
+        return mark.join(each for each in found if each is not None)
+
+    return by_row(join, pa.string())(texts, separator)
+
+
+def _distance(left: Datum, right: Datum) -> Datum:
+    """Return the distance between points."""
+    check_types([left, right], [is_list])
+
+    def distance(one: list[float | None], other: list[float | None]) -> float | None:
+        if len(one) != len(other):
+            message = f"points of {len(one)} and {len(other)} numbers have no distance"
+            raise pa.ArrowInvalid(message)
+        if None in one or None in other:
+            return None
+        return math.dist(one, other)  # type: ignore[arg-type]
+
+    return by_row(distance, pa.float64())(left, right)
 
 
 _HAS: Entry = (_has, 2, 2)
 _ANY: Entry = (_has_any, 2, 2)
 _ALL: Entry = (_has_all, 2, 2)
-_LENGTH: Entry = (_length, 1, 1)
+_LENGTH: Entry = (_length, 1, 2)
+_EMPTY: Entry = (_is_empty, 1, 1)
+_FLATTEN: Entry = (_flattened, 1, 1)
 
+_BOTH: Final[Mapping[str, Entry]] = {
+    "has": _HAS,
+    "contains": _HAS,
+    "has_any": _ANY,
+    "has_all": _ALL,
+    "length": _LENGTH,
+    "element": (element, 2, 2),
+    "extract": (element, 2, 2),
+    "empty": _EMPTY,
+    "max": (partial(_extreme, largest=True), 1, 1),
+    "min": (partial(_extreme, largest=False), 1, 1),
+    "any_value": (_any_value, 1, 1),
+    "ndims": (_dimensions, 1, 1),
+    "dims": (_sizes, 1, 1),
+    "to_string": (_to_string, 2, 3),
+    "join": (_to_string, 2, 3),
+    "distance": (_distance, 2, 2),
+}
 LISTS: Final[Mapping[str, Entry]] = {
-    "array_has": _HAS,
-    "array_contains": _HAS,
-    "list_has": _HAS,
-    "list_contains": _HAS,
-    "array_has_any": _ANY,
-    "list_has_any": _ANY,
-    "array_has_all": _ALL,
-    "list_has_all": _ALL,
-    "array_length": _LENGTH,
-    "list_length": _LENGTH,
-    "cardinality": _LENGTH,
-    "empty": (_is_empty, 1, 1),
-    "array_element": (element, 2, 2),
-    "list_element": (element, 2, 2),
-    "array_to_string": (_to_string, 2, 2),
-    "list_to_string": (_to_string, 2, 2),
+    **{f"array_{name}": entry for name, entry in _BOTH.items()},
+    **{f"list_{name}": entry for name, entry in _BOTH.items()},
+    "arrays_overlap": _ANY,
+    "cardinality": (_length, 1, 1),
+    "empty": _EMPTY,
+    "flatten": _FLATTEN,
 }

@@ -3,166 +3,197 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as t
 
-from pennon.expr.cast import Datum
+from pennon.expr.cast import Datum, cast
+from pennon.expr.rowwise import (
+    MOST_BYTES,
+    Run,
+    by_row,
+    check_bytes,
+    check_types,
+    count_of,
+    first_type,
+    is_null,
+    nulls_like,
+    or_by_row,
+    rows_of,
+    size_type,
+)
+from pennon.expr.types import is_bytes, is_text
 
-Run = Callable[..., Datum]
 Entry = tuple[Run, int, int | None]
+_FARTHEST: Final = 2**31
 
 
-def _literal(value: Datum, what: str) -> object:
-    """Return the value of a literal argument.  Raises ArrowInvalid for a column."""
-    if isinstance(value, pa.Array):
-        message = f"{what} must be a literal"
-        raise pa.ArrowInvalid(message)
-    return value.as_py()
+# --- tests ----------------------------------------------------------------------------------------
 
 
-def _with_pattern(run: Callable[..., Datum], what: str = "a pattern") -> Run:
-    """Return a test of strings against a literal; a NULL literal gives NULL."""
+def _test(fast: Callable[..., Datum], slow: Callable[..., bool]) -> Entry:
+    """Return a test of strings against a text."""
 
-    def test(values: Datum, pattern: Datum) -> Datum:
-        text = _literal(pattern, what)
-        if text is None:
-            return pc.if_else(pc.is_null(values), *[pa.scalar(None, pa.bool_())] * 2)
-        if t.is_binary(values.type) or t.is_large_binary(values.type):
-            text = text if isinstance(text, bytes) else str(text).encode()
-        return run(values, text)
+    def run(values: Datum, text: Datum) -> Datum:
+        wanted = text.as_py()
+        if is_bytes(values.type) and isinstance(wanted, str):
+            wanted = wanted.encode()
+        return fast(values, wanted)
 
-    return test
+    compute = or_by_row(run, by_row(slow, pa.bool_(), is_text))
 
+    def check(values: Datum, text: Datum) -> Datum:
+        check_types([values, text], [_is_text_or_bytes])
+        return compute(values, text)
 
-def _regexp_like(values: Datum, pattern: Datum, flags: Datum | None = None) -> Datum:
-    ignores_case = flags is not None and "i" in str(_literal(flags, "flags"))
-    text = _literal(pattern, "a pattern")
-    return pc.match_substring_regex(values, text, ignore_case=ignores_case)
+    return check, 2, 2
 
 
-def _regexp_replace(values: Datum, pattern: Datum, by: Datum, flags: Datum | None = None) -> Datum:
-    every = flags is not None and "g" in str(_literal(flags, "flags"))
-    return pc.replace_substring_regex(
-        values,
-        _literal(pattern, "a pattern"),
-        str(_literal(by, "a replacement")).replace("$", "\\"),
-        max_replacements=None if every else 1,
-    )
+def _is_text_or_bytes(kind: pa.DataType) -> bool:
+    return is_text(kind) or is_bytes(kind)
 
 
-def _length(values: Datum) -> Datum:
-    is_text = t.is_string(values.type) or t.is_large_string(values.type)
-    found = pc.utf8_length(values) if is_text else pc.binary_length(values)
-    return pc.cast(found, pa.int32())
+def _like(*, ignores_case: bool) -> Entry:
+    def match(values: Datum, pattern: str | bytes) -> Datum:
+        return pc.match_like(values, pattern, ignore_case=ignores_case)
+
+    return _test(match, lambda text, pattern: bool(match(pa.scalar(text), pattern).as_py()))
+
+
+# --- joining --------------------------------------------------------------------------------------
 
 
 def _concat(*values: Datum) -> Datum:
     """Join strings; NULL is like the empty string."""
-    parts = [pc.cast(each, pa.string()) for each in values]
-    empty = pa.scalar("", pa.string())
+    kind, parts = _as_texts(values)
+    empty = pa.scalar("", kind)
     return pc.binary_join_element_wise(*parts, empty, null_handling="replace", null_replacement="")
 
 
 def join(*values: Datum) -> Datum:
     """Join strings, as the operator ``||`` does: NULL makes all NULL."""
-    parts = [pc.cast(each, pa.string()) for each in values]
-    return pc.binary_join_element_wise(*parts, pa.scalar("", pa.string()))
+    kind, parts = _as_texts(values)
+    return pc.binary_join_element_wise(*parts, pa.scalar("", kind))
+
+
+def _as_texts(values: tuple[Datum, ...]) -> tuple[pa.DataType, list[Datum]]:
+    if any(t.is_nested(each.type) or is_bytes(each.type) for each in values):
+        message = "lists, structs and bytes are no texts"
+        raise pa.ArrowInvalid(message)
+    large = any(t.is_large_string(each.type) for each in values)
+    kind = pa.large_string() if large else pa.string()
+    return kind, [cast(each, kind) for each in values]
 
 
 def _concat_ws(separator: Datum, *values: Datum) -> Datum:
-    """Join the strings that are not NULL."""
-    if len(values) == 1:  # of which pyarrow 26 loses rows
-        return pc.coalesce(values[0], pa.scalar("", values[0].type))
-    parts = [pc.cast(each, pa.string()) for each in values]
-    return pc.binary_join_element_wise(*parts, separator, null_handling="skip")
+    """Join the strings that are not NULL; Arrow's own function loses rows where some are."""
+    if is_null(separator):
+        return nulls_like([separator, *values], pa.string())
+    kind, texts = _as_texts(values)
+    arguments = [cast(separator, pa.string()), *texts]
+
+    def joined(mark: str | None, *parts: str | None) -> str | None:
+        return None if mark is None else mark.join(part for part in parts if part is not None)
+
+    if count_of(arguments) is None:
+        return pa.scalar(joined(*(each.as_py() for each in arguments)), kind)
+    return pa.array([joined(*row) for row in rows_of(arguments)], kind)
+
+
+# --- pieces ---------------------------------------------------------------------------------------
 
 
 def _substring(values: Datum, start: Datum, length: Datum | None = None) -> Datum:
-    first = int(str(_literal(start, "a position"))) - 1
-    stop = None if length is None else max(first + int(str(_literal(length, "a length"))), 0)
+    first = _whole(start) - 1
+    stop = None if length is None else max(first + _whole(length), 0)
     return pc.utf8_slice_codeunits(values, max(first, 0), stop)
 
 
-def _left(values: Datum, count: Datum) -> Datum:
-    return pc.utf8_slice_codeunits(values, 0, int(str(_literal(count, "a length"))))
+def _whole(value: Datum) -> int:
+    found = value.as_py() if isinstance(value, pa.Scalar) else None
+    if not isinstance(found, int):
+        message = "positions and lengths are literal whole numbers"
+        raise pa.ArrowInvalid(message)
+    return max(min(found, _FARTHEST), -_FARTHEST)
 
 
-def _right(values: Datum, count: Datum) -> Datum:
-    number = int(str(_literal(count, "a length")))
-    return pc.utf8_slice_codeunits(values, -number if number else 2**31)
+def _replaced(values: Datum, part: Datum, by: Datum) -> Datum:
+    """Replace a literal part everywhere."""
+    text, new = part.as_py(), by.as_py()
+    if not text:  # with which Arrow never ends
+        return _replace_slowly(values, part, by)
+    counts = pc.count_substring(values, text)
+    total = pc.sum(counts).as_py() if isinstance(counts, pa.Array) else counts.as_py()
+    check_bytes((total or 0) * len(new))
+    return pc.replace_substring(values, text, new)
 
 
-def _position(values: Datum, part: Datum) -> Datum:
-    """Return where a part begins, counted from 1; 0 where it does not occur."""
-    text = str(_literal(part, "a part"))
-    before = pc.find_substring(values, text)
-    head = pc.replace_substring_regex(values, "(?s)" + _quoted(text) + ".*", "")
-    found = pc.add(pc.utf8_length(head), 1)
-    return pc.cast(pc.if_else(pc.less(before, 0), 0, found), pa.int32())
+def _replace_slowly(values: Datum, part: Datum, by: Datum) -> Datum:
+    most = MOST_BYTES // max(count_of([values, part, by]) or 1, 1)
+
+    def replace(text: str, old: str, new: str) -> str:
+        if text.count(old) * len(new) > most:
+            check_bytes(MOST_BYTES + 1)
+        return text.replace(old, new)
+
+    return by_row(replace, first_type, is_text)(values, part, by)
 
 
-def _quoted(text: str) -> str:
-    return "".join(c if c.isalnum() else f"\\x{{{ord(c):x}}}" for c in text)
-
-
-def _replace(values: Datum, part: Datum, by: Datum) -> Datum:
-    return pc.replace_substring(
-        values, str(_literal(part, "a part")), str(_literal(by, "a replacement"))
-    )
-
-
-def _repeat(values: Datum, count: Datum) -> Datum:
-    return pc.binary_repeat(values, count)
-
-
-def _pad(run: Callable[..., Datum], trim: Callable[..., Datum]) -> Run:
-    def pad(values: Datum, width: Datum, filling: Datum | None = None) -> Datum:
-        count = int(str(_literal(width, "a width")))
-        mark = " " if filling is None else str(_literal(filling, "a filling"))
-        if len(mark) != 1:
-            message = "strings are filled with one character"
-            raise pa.ArrowInvalid(message)
-        return trim(run(values, count, mark), 0, count)
-
-    return pad
-
-
-def _trimmed(run: Callable[..., Datum]) -> Run:
+def _trimmed(run: Callable[..., Datum], slow: Callable[..., str]) -> Entry:
     """Return a function that cuts characters off the ends, spaces if none are named."""
 
     def trim(values: Datum, characters: Datum | None = None) -> Datum:
-        marks = " " if characters is None else str(_literal(characters, "characters"))
-        return run(values, marks)
+        check_types([values], [is_text])
+        return run(values, " " if characters is None else characters.as_py())
 
-    return trim
+    return or_by_row(trim, by_row(slow, first_type, is_text)), 1, 2
+
+
+# --- sizes and places -----------------------------------------------------------------------------
+
+
+def _length(values: Datum) -> Datum:
+    check_types([values], [_is_text_or_bytes])
+    found = pc.utf8_length(values) if is_text(values.type) else pc.binary_length(values)
+    return pc.cast(found, size_type(values.type))
 
 
 def _length_of_bytes(values: Datum, factor: int = 1) -> Datum:
-    return pc.multiply(pc.cast(pc.binary_length(values), pa.int32()), pa.scalar(factor, pa.int32()))
+    check_types([values], [_is_text_or_bytes])
+    kind = size_type(values.type)
+    return pc.multiply(pc.cast(pc.binary_length(values), kind), pa.scalar(factor, kind))
 
 
-_STRIP = _trimmed(pc.utf8_trim)
+def _place(text: str, part: str) -> int:
+    """Return where a part begins, counted from 1; 0 where it does not occur."""
+    return text.find(part) + 1
+
+
+def _of_text(run: Callable[..., Any]) -> Entry:
+    def compute(values: Datum) -> Datum:
+        check_types([values], [is_text])
+        return run(values)
+
+    return compute, 1, 1
+
+
 _LENGTH: Entry = (_length, 1, 1)
 _SUBSTRING: Entry = (_substring, 2, 3)
-_REGEXP: Entry = (_regexp_like, 2, 3)
-_POSITION: Entry = (_position, 2, 2)
+_PLACE: Entry = (by_row(_place, size_type, is_text), 2, 2)
+_TRIM: Entry = _trimmed(pc.utf8_trim, str.strip)
 
 TEXTS: Final[Mapping[str, Entry]] = {
-    "like": (_with_pattern(pc.match_like), 2, 2),
-    "ilike": (_with_pattern(lambda v, p: pc.match_like(v, p, ignore_case=True)), 2, 2),
-    "regexp_match": _REGEXP,
-    "regexp_like": _REGEXP,
-    "regexp_replace": (_regexp_replace, 3, 4),
-    "starts_with": (_with_pattern(pc.starts_with), 2, 2),
-    "ends_with": (_with_pattern(pc.ends_with), 2, 2),
-    "contains": (_with_pattern(pc.match_substring), 2, 2),
-    "lower": (pc.utf8_lower, 1, 1),
-    "upper": (pc.utf8_upper, 1, 1),
-    "initcap": (pc.utf8_title, 1, 1),
-    "reverse": (pc.utf8_reverse, 1, 1),
+    "like": _like(ignores_case=False),
+    "ilike": _like(ignores_case=True),
+    "starts_with": _test(pc.starts_with, str.startswith),
+    "ends_with": _test(pc.ends_with, str.endswith),
+    "contains": _test(pc.match_substring, str.__contains__),
+    "lower": _of_text(pc.utf8_lower),
+    "upper": _of_text(pc.utf8_upper),
+    "initcap": _of_text(pc.utf8_title),
+    "reverse": _of_text(pc.utf8_reverse),
     "length": _LENGTH,
     "char_length": _LENGTH,
     "character_length": _LENGTH,
@@ -173,16 +204,12 @@ TEXTS: Final[Mapping[str, Entry]] = {
     "||": (join, 2, None),
     "substr": _SUBSTRING,
     "substring": _SUBSTRING,
-    "left": (_left, 2, 2),
-    "right": (_right, 2, 2),
-    "strpos": _POSITION,
-    "instr": _POSITION,
-    "replace": (_replace, 3, 3),
-    "repeat": (_repeat, 2, 2),
-    "lpad": (_pad(pc.utf8_lpad, pc.utf8_slice_codeunits), 2, 3),
-    "rpad": (_pad(pc.utf8_rpad, pc.utf8_slice_codeunits), 2, 3),
-    "trim": (_STRIP, 1, 2),
-    "btrim": (_STRIP, 1, 2),
-    "ltrim": (_trimmed(pc.utf8_ltrim), 1, 2),
-    "rtrim": (_trimmed(pc.utf8_rtrim), 1, 2),
+    "strpos": _PLACE,
+    "instr": _PLACE,
+    "position": _PLACE,
+    "replace": (or_by_row(_replaced, _replace_slowly), 3, 3),
+    "trim": _TRIM,
+    "btrim": _TRIM,
+    "ltrim": _trimmed(pc.utf8_ltrim, str.lstrip),
+    "rtrim": _trimmed(pc.utf8_rtrim, str.rstrip),
 }

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from pyarrow import types as t
 
 from pennon.expr.cast import Datum
+from pennon.expr.function_numbers import decimal_divide, decimal_remainder
 
 Operator: TypeAlias = Callable[..., Datum]
 
@@ -129,10 +130,41 @@ def is_null(values: Datum) -> Datum:
 
 def remainder(left: Datum, right: Datum) -> Datum:
     """Return what a division towards 0 leaves over, which has the sign of the left side."""
+    if t.is_decimal(left.type):
+        return decimal_remainder(left, right)
     quotient = pc.divide(left, right)
     if t.is_floating(left.type):
         quotient = pc.trunc(quotient)
     return pc.subtract(left, pc.multiply(quotient, right))
+
+
+def divide(left: Datum, right: Datum) -> Datum:
+    """Divide; integers towards 0."""
+    return decimal_divide(left, right) if t.is_decimal(left.type) else pc.divide(left, right)
+
+
+def minus(left: Datum, right: Datum) -> Datum:
+    """Subtract; between dates lie days."""
+    if t.is_date(left.type):
+        days = [
+            pc.cast(pc.cast(pc.cast(x, pa.date32()), pa.int32()), pa.int64()) for x in (left, right)
+        ]
+        return pc.subtract(*days)
+    return pc.subtract(left, right)
+
+
+def shift_left(left: Datum, right: Datum) -> Datum:
+    """Shift the bits of whole numbers; by the width of the type and more as by the rest."""
+    return pc.shift_left(
+        left, pc.bit_wise_and(right, pa.scalar(left.type.bit_width - 1, right.type))
+    )
+
+
+def shift_right(left: Datum, right: Datum) -> Datum:
+    """Do the same to the right."""
+    return pc.shift_right(
+        left, pc.bit_wise_and(right, pa.scalar(left.type.bit_width - 1, right.type))
+    )
 
 
 OPERATORS: Final[Mapping[str, Operator]] = {
@@ -152,9 +184,11 @@ OPERATORS: Final[Mapping[str, Operator]] = {
     "IS FALSE": is_false,
     "IS NULL": is_null,
     "+": pc.add,
-    "-": pc.subtract,
+    "-": minus,
     "*": pc.multiply,
-    "/": pc.divide,
+    "/": divide,
     "%": remainder,
+    "<<": shift_left,
+    ">>": shift_right,
     "NEGATE": pc.negate,
 }

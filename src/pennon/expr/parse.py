@@ -14,7 +14,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
 from pennon.errors import ArgumentError
-from pennon.expr.bind import Binder
+from pennon.expr.bind import Binder, as_condition
 from pennon.expr.tree import Expression
 
 LONGEST_TEXT: Final = 16 << 20
@@ -46,7 +46,7 @@ def parse_filter(text: str, schema: pa.Schema) -> Expression:
 
     Raises ArgumentError if it is no SQL, names what is not there, or is not a condition.
     """
-    found = parse_column(text, schema)
+    found = as_condition(parse_column(text, schema))
     if found.type != pa.bool_():
         message = f"the filter {_shown(text)} gives {found.type}, not true or false"
         raise ArgumentError(message)

@@ -27,8 +27,8 @@ BY_NAME: dict[str, pa.DataType] = {
     "BINARY": pa.binary(),
     "VARBINARY": pa.binary(),
     "DATE": pa.date32(),
-    "TIMESTAMP": pa.timestamp("ns"),
-    "DATETIME": pa.timestamp("ns"),
+    "TIMESTAMP": pa.timestamp("us"),
+    "DATETIME": pa.timestamp("us"),
 }
 """Types by sqlglot's names for them; decimals and timestamps may have parameters besides."""
 
@@ -80,9 +80,8 @@ def _numbers(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
     if not (is_number(left) and is_number(right)):
         return None
     if t.is_floating(left) or t.is_floating(right):
-        narrow = t.is_float32(left) or t.is_float16(left)
-        other_is_small = t.is_float16(right) or t.is_float32(right)
-        return pa.float32() if narrow and other_is_small else pa.float64()
+        widest = max(kind.bit_width for kind in (left, right) if t.is_floating(kind))
+        return {16: pa.float16(), 32: pa.float32(), 64: pa.float64()}[widest]
     if t.is_decimal(left) or t.is_decimal(right):
         return _decimals(as_decimal(left), as_decimal(right))
     return _integers(left, right)

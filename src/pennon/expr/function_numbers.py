@@ -1,0 +1,198 @@
+"""Functions of numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from decimal import ROUND_DOWN, Context, Decimal
+from functools import reduce
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as t
+
+from pennon.expr.cast import Datum
+from pennon.expr.rowwise import Run, by_row
+
+Entry = tuple[Run, int, int | None]
+_EXACT = Context(prec=76)
+
+
+def floating(run: Run) -> Entry:
+    """Return a function over floats; numbers of other types become 64-bit floats."""
+    return lambda values: run(as_floats(values)), 1, 1
+
+
+def as_floats(values: Datum) -> Datum:
+    """Return numbers as floats."""
+    return values if t.is_floating(values.type) else pc.cast(values, pa.float64())
+
+
+def _by_value(run: Callable[[float], float]) -> Entry:
+    """Return a function over floats that Arrow does not have."""
+
+    def compute(values: Datum) -> Datum:
+        floats = as_floats(values)
+        return by_row(run, floats.type)(floats)
+
+    return compute, 1, 1
+
+
+def _cotangent(value: float) -> float:
+    if math.isinf(value):
+        return math.nan
+    tangent = math.tan(value)
+    return 1 / tangent if tangent else math.copysign(math.inf, tangent)
+
+
+def _log(*arguments: Datum) -> Datum:
+    """Return the logarithm to the base 10, or to the base that goes first."""
+    floats = [pc.cast(each, pa.float64()) for each in arguments]
+    return pc.log10(floats[0]) if len(floats) == 1 else pc.logb(floats[1], floats[0])
+
+
+def _round(values: Datum, digits: pa.Scalar | None = None) -> Datum:
+    """Round halves away from 0; decimals lose the digits."""
+    count = 0 if digits is None else digits.as_py()
+    if t.is_decimal(values.type):
+        kept = max(min(count, values.type.scale), 0)
+        rounded = pc.round(values, count, round_mode="half_towards_infinity")
+        return pc.cast(rounded, pa.decimal128(values.type.precision, kept))
+    return pc.round(as_floats(values), count, round_mode="half_towards_infinity")
+
+
+def _truncate(values: Datum, digits: pa.Scalar | None = None) -> Datum:
+    count = 0 if digits is None else digits.as_py()
+    return pc.round(as_floats(values), count, round_mode="towards_zero")
+
+
+def _power(base: Datum, exponent: Datum) -> Datum:
+    return pc.power(pc.cast(base, pa.float64()), pc.cast(exponent, pa.float64()))
+
+
+def _factorial(number: int) -> int:
+    most = 20  # of which 64 bits can hold the factorial
+    if number > most:
+        message = f"the factorial of {number} has more than 64 bits"
+        raise pa.ArrowInvalid(message)
+    return math.factorial(max(number, 0))
+
+
+def _atan2(over: Datum, under: Datum) -> Datum:
+    """Return the angle of a point; whole numbers become 32-bit floats, as in the reference."""
+    if t.is_integer(over.type):
+        over, under = pc.cast(over, pa.float32()), pc.cast(under, pa.float32())
+    return pc.atan2(over, under)
+
+
+def _greatest(*values: Datum) -> Datum:
+    """Return the greatest of those that are not NULL; NaN is above all numbers."""
+    found = pc.max_element_wise(*values)
+    if not t.is_floating(found.type):
+        return found
+    has_nan = reduce(pc.or_, [pc.fill_null(pc.is_nan(each), False) for each in values])  # noqa: FBT003
+    return pc.if_else(has_nan, pa.scalar(math.nan, found.type), found)
+
+
+def _is_zero(values: Datum) -> Datum:
+    return pc.equal(values, pa.scalar(0, values.type))
+
+
+def _is_nan(values: Datum) -> Datum:
+    return pc.is_nan(pc.cast(values, pa.float64()))
+
+
+def _nan_else(values: Datum, other: Datum) -> Datum:
+    return pc.if_else(pc.is_nan(values), other, values)
+
+
+def _cube_root(value: float) -> float:
+    return float(np.cbrt(np.longdouble(value)))  # the C library's is off by one bit
+
+
+# --- decimals: digits are cut as the reference cuts them ------------------------------------------
+
+
+def decimal_divide(left: Datum, right: Datum) -> Datum:
+    """Divide decimals: four digits more than the left side has, the rest cut."""
+    scale = min(left.type.scale + 4, 38)
+    digits = left.type.precision - left.type.scale + right.type.scale + scale
+    kind = pa.decimal128(min(max(digits, 1), 38), scale)
+    unit = Decimal(1).scaleb(-scale)
+
+    def divide(over: Decimal, under: Decimal) -> Decimal:
+        if not under:
+            message = "divide by zero"
+            raise pa.ArrowInvalid(message)
+        return _EXACT.divide(over, under).quantize(unit, ROUND_DOWN, _EXACT)
+
+    return by_row(divide, kind)(left, right)
+
+
+def decimal_remainder(left: Datum, right: Datum) -> Datum:
+    """Return what a division of decimals leaves over, with the sign of the left side."""
+    scale = max(left.type.scale, right.type.scale)
+    whole = min(left.type.precision - left.type.scale, right.type.precision - right.type.scale)
+    kind = pa.decimal128(min(max(whole + scale, 1), 38), scale)
+
+    def remain(over: Decimal, under: Decimal) -> Decimal:
+        if not under:
+            message = "divide by zero"
+            raise pa.ArrowInvalid(message)
+        return _EXACT.remainder(over, under)
+
+    return by_row(remain, kind)(left, right)
+
+
+_POWER: Entry = (_power, 2, 2)
+_WHOLE = (t.is_integer,)
+
+NUMBERS: Final[Mapping[str, Entry]] = {
+    "abs": (pc.abs, 1, 1),
+    "signum": floating(pc.sign),
+    "round": (_round, 1, 2),
+    "floor": floating(pc.floor),
+    "ceil": floating(pc.ceil),
+    "trunc": (_truncate, 1, 2),
+    "sqrt": floating(pc.sqrt),
+    "cbrt": _by_value(_cube_root),
+    "exp": floating(pc.exp),
+    "ln": floating(pc.ln),
+    "log2": floating(pc.log2),
+    "log10": floating(pc.log10),
+    "log": (_log, 1, 2),
+    "sin": floating(pc.sin),
+    "cos": floating(pc.cos),
+    "tan": floating(pc.tan),
+    "cot": _by_value(_cotangent),
+    "asin": floating(pc.asin),
+    "acos": floating(pc.acos),
+    "atan": floating(pc.atan),
+    "sinh": floating(pc.sinh),
+    "cosh": floating(pc.cosh),
+    "tanh": floating(pc.tanh),
+    "asinh": floating(pc.asinh),
+    "acosh": floating(pc.acosh),
+    "atanh": floating(pc.atanh),
+    "degrees": _by_value(math.degrees),
+    "radians": _by_value(math.radians),
+    "pi": (lambda: pa.scalar(math.pi), 0, 0),
+    "power": _POWER,
+    "pow": _POWER,
+    "factorial": (by_row(_factorial, pa.int64(), *_WHOLE), 1, 1),
+    "gcd": (by_row(math.gcd, pa.int64(), *_WHOLE), 2, 2),
+    "lcm": (by_row(math.lcm, pa.int64(), *_WHOLE), 2, 2),
+    "isnan": (_is_nan, 1, 1),
+    "iszero": (_is_zero, 1, 1),
+}
+"""Functions whose arguments keep types of their own."""
+
+ALIKE: Final[Mapping[str, Entry]] = {
+    "atan2": (_atan2, 2, 2),
+    "nanvl": (_nan_else, 2, 2),
+    "greatest": (_greatest, 1, None),
+    "least": (pc.min_element_wise, 1, None),
+}
+"""Functions whose arguments get one type."""

@@ -9,7 +9,6 @@ server, is probed (`pennon.table.probing`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -24,19 +23,18 @@ from pennon.errors import (
     LanceError,
     NotFoundError,
 )
+from pennon.io.limits import FetchLimits
 from pennon.io.store import Lists, Opens
 from pennon.ranges import Extent
 from pennon.table.manifest import Manifest, Summary
 from pennon.table.naming import VERSIONS, Naming, parse_manifest_name
 from pennon.table.probing import find_newest, naming_of
 from pennon.table.wire import parse_manifest_file, summarize_manifest_file
+from pennon.threads import WORK, Crew, map_all
 from pennon.units import DatasetVersion
 
 _FIRST_PAGE = 1000
 """How many names are checked for a mix of schemes: what object stores send at once."""
-
-_READERS = 8
-
 
 V = TypeVar("V", Manifest, Summary)
 
@@ -47,6 +45,11 @@ class Reads(Opens, Lists, Protocol):
     @property
     def uri(self) -> str:
         """Return the root as the user wrote it."""
+        ...
+
+    @property
+    def limits(self) -> FetchLimits | None:
+        """Return how the store likes to be asked, None where to read is no request."""
         ...
 
 
@@ -148,8 +151,9 @@ def list_versions(store: Reads) -> list[Summary]:
     locations = list_locations(store)
     if not locations:
         latest_location(store)
-    with ThreadPoolExecutor(min(_READERS, len(locations))) as pool:
-        return list(pool.map(lambda at: _read_at(store, at, summarize_manifest_file), locations))
+    limits = store.limits
+    crew = WORK if limits is None else Crew.reads(limits.concurrency)
+    return map_all(lambda at: _read_at(store, at, summarize_manifest_file), locations, crew)
 
 
 def version_as_of(store: Reads, when: datetime) -> DatasetVersion:

@@ -13,7 +13,7 @@ import pennon
 LIGHT = """
 import sys
 import pennon
-heavy = {"pandas", "pyspark", "obstore", "sqlglot", "pyarrow.dataset", "typer", "rich", "secrets"}
+heavy = {"pandas", "pyspark", "obstore", "sqlglot", "pyarrow.dataset", "click", "rich", "secrets"}
 writers = {"pennon.file.writer", "pennon.operation", "pennon.table.commit"}
 versions = {"pennon.file.columns", "pennon.file.v2_1.columns"}
 found = (heavy | writers | versions) & sys.modules.keys()

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from collections.abc import Sequence
 
-import typer
+import click
 
 from pennon.errors import ArgumentError
 
-Uri: TypeAlias = Annotated[str, typer.Argument(help="The table: a path, s3://, gs://, az://, ...")]
-TableVersion: TypeAlias = Annotated[
-    int | None, typer.Option("--at", help="The version to look at; the newest if not given.")
-]
-StorageOptions: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option("--storage-option", "-s", metavar="KEY=VALUE", help="Given to the object store."),
-]
-Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")]
+HELP = {"help_option_names": ["-h", "--help"]}
+
+uri = click.argument("uri", metavar="TABLE")
+at = click.option("--at", type=int, help="The version to look at; the newest if not given.")
+storage_option = click.option(
+    "--storage-option",
+    "-s",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Given to the object store.",
+)
+quiet = click.option("--quiet", "-q", is_flag=True, help="No progress, no summary.")
 
 
-def parse_pairs(pairs: list[str] | None) -> dict[str, str]:
+def parse_pairs(pairs: Sequence[str]) -> dict[str, str]:
     """Return ``KEY=VALUE`` words as a dict.  Raises ArgumentError for a word without ``=``."""
     found = {}
-    for pair in pairs or []:
+    for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key:
             message = f"{pair!r} is not KEY=VALUE"

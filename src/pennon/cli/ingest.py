@@ -5,53 +5,59 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from pennon.cli.arguments import Quiet, StorageOptions, Uri, parse_pairs
+from pennon.cli.arguments import parse_pairs, quiet, storage_option, uri
 from pennon.errors import ArgumentError
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 
-class Mode(StrEnum):
-    """What to do about a table that is there."""
-
-    create = "create"
-    append = "append"
-    overwrite = "overwrite"
-
-
+@click.command
+@click.argument("source")
+@uri
+@click.option("--format", help="Spark's name; by the suffix if not given.")
+@click.option(
+    "--mode",
+    type=click.Choice(["create", "append", "overwrite"]),
+    default="create",
+    show_default=True,
+    help="What to do about a table that is there.",
+)
+@click.option(
+    "--master",
+    default="local[*]",
+    show_default=True,
+    help="local[N], spark://host:port, or sc://host for Connect.",
+)
+@click.option("--option", "-o", multiple=True, metavar="KEY=VALUE", help="Given to Spark's reader.")
+@click.option(
+    "--fixed-size-list", metavar="COLUMN=N,...", help="Arrays stored as vectors of N items."
+)
+@click.option("--max-rows-per-file", type=click.IntRange(1))
+@storage_option
+@quiet
 def ingest(
-    source: Annotated[str, typer.Argument(help="A file or folder: CSV, JSON, Parquet, ORC, ...")],
-    uri: Uri,
-    format: Annotated[
-        str | None, typer.Option("--format", help="Spark's name; by the suffix if not given.")
-    ] = None,
-    mode: Annotated[
-        Mode, typer.Option(help="What to do about a table that is there.")
-    ] = Mode.create,
-    master: Annotated[
-        str, typer.Option(help="local[N], spark://host:port, or sc://host for Connect.")
-    ] = "local[*]",
-    option: Annotated[
-        list[str] | None,
-        typer.Option("--option", "-o", metavar="KEY=VALUE", help="Given to Spark's reader."),
-    ] = None,
-    fixed_size_list: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN=N,...", help="Arrays stored as vectors of N items."),
-    ] = None,
-    max_rows_per_file: Annotated[int | None, typer.Option(min=1)] = None,
-    storage_option: StorageOptions = None,
-    quiet: Quiet = False,
+    source: str,
+    uri: str,
+    format: str | None,
+    mode: str,
+    master: str,
+    option: Sequence[str],
+    fixed_size_list: str | None,
+    max_rows_per_file: int | None,
+    storage_option: Sequence[str],
+    quiet: bool,
 ) -> None:
-    """Read files with Spark and write them as a Lance table."""
+    """Read files with Spark and write them as a Lance table.
+
+    SOURCE is a file or folder: CSV, JSON, Parquet, ORC, ...
+    """
     started = time.monotonic()
     spark = _session(master)
     from pennon.spark import ingest as run
@@ -62,7 +68,7 @@ def ingest(
             source,
             uri,
             format=format,
-            mode=mode.value,
+            mode=mode,
             read_options=parse_pairs(option),
             fixed_size_list=fixed_size_list,
             max_rows_per_file=max_rows_per_file,
@@ -122,4 +128,4 @@ def _summarize(uri: str, version: int, seconds: float, stores: dict[str, str]) -
     from pennon.dataset import dataset
 
     rows = dataset(uri, version=version, storage_options=stores or None).count_rows()
-    typer.echo(f"{uri}: version {version}, {rows:,} rows, {seconds:.1f} s")
+    click.echo(f"{uri}: version {version}, {rows:,} rows, {seconds:.1f} s")

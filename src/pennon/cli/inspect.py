@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-from pennon.cli.arguments import StorageOptions, parse_pairs
+from pennon.cli.arguments import parse_pairs, storage_option
 from pennon.cli.show import console, print_table, size
 
 if TYPE_CHECKING:
@@ -15,16 +15,23 @@ if TYPE_CHECKING:
     from pennon.file.inspect import NamedRange
 
 
+@click.command
+@click.argument("file")
+@click.option("--pages/--no-pages", default=True, help="Explain each page.")
+@click.option("--ranges/--no-ranges", default=True, help="List every byte range.")
+@click.option(
+    "--chunks/--no-chunks",
+    default=True,
+    help="Read the chunks of pages, too, to say what their bytes are for.",
+)
+@storage_option
 def inspect(
-    file: Annotated[str, typer.Argument(help="A data file (.lance) of file version 2.0 to 2.2.")],
-    pages: Annotated[bool, typer.Option(help="Explain each page.")] = True,
-    ranges: Annotated[bool, typer.Option(help="List every byte range.")] = True,
-    chunks: Annotated[
-        bool, typer.Option(help="Read the chunks of pages, too, to say what their bytes are for.")
-    ] = True,
-    storage_option: StorageOptions = None,
+    file: str, pages: bool, ranges: bool, chunks: bool, storage_option: Sequence[str]
 ) -> None:
-    """Explain a data file: its pages (layout, encodings, levels, sizes) and all of its bytes."""
+    """Explain a data file of version 2.0 to 2.2.
+
+    Its pages (layout, encodings, levels, sizes), and what each of its bytes is for.
+    """
     from pennon.file.inspect import inspect_pages
     from pennon.io import open_store
 

@@ -8,41 +8,42 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
 
-import typer
+import click
 
+from pennon.cli.arguments import HELP
 from pennon.cli.ingest import ingest
 from pennon.cli.inspect import inspect
 from pennon.cli.table import head, info, versions
 from pennon.errors import LanceError
 
-app = typer.Typer(
-    help="Lance tables and files: make them, look at them.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for command in (ingest, info, head, versions, inspect):
-    app.command()(command)
 
-
-def _show_version(asked: bool) -> None:
+def _show_version(context: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked:
         from importlib.metadata import version
 
-        typer.echo(version("pennon"))
-        raise typer.Exit
+        click.echo(version("pennon"))
+        context.exit()
 
 
-@app.callback()
-def _options(
-    _version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
-    ] = False,
-) -> None:
-    """Lance tables and files: make them, look at them."""
+@click.group(context_settings=HELP)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version.",
+)
+def app() -> None:
+    """Make Lance tables and files, and look at them.
+
+    Wherever a TABLE is asked for, a path will do, or s3://, gs://, az://, ...
+    """
+
+
+for command in (ingest, info, head, versions, inspect):
+    app.add_command(command)
 
 
 def main() -> None:
@@ -64,7 +65,7 @@ def main() -> None:
 def fail(error: Exception) -> None:
     """Print an error as one line, and end with exit code 1."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    typer.echo(f"pennon: {lines[0] if lines else type(error).__name__}", err=True)
+    click.echo(f"pennon: {lines[0] if lines else type(error).__name__}", err=True)
     sys.exit(1)
 
 

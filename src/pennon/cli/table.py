@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from pennon.cli.arguments import (
-    StorageOptions,
-    TableVersion,
-    Uri,
-    parse_names,
-    parse_pairs,
-)
+from pennon.cli.arguments import at, parse_names, parse_pairs, storage_option, uri
 from pennon.cli.show import cell, console, print_table, size
 
 if TYPE_CHECKING:
@@ -21,7 +16,11 @@ if TYPE_CHECKING:
     from pennon.dataset import LanceDataset
 
 
-def info(uri: Uri, at: TableVersion = None, storage_option: StorageOptions = None) -> None:
+@click.command
+@uri
+@at
+@storage_option
+def info(uri: str, at: int | None, storage_option: Sequence[str]) -> None:
     """Show what a table holds: rows, fragments, files, schema."""
     table = _open(uri, at, storage_option)
     metadata = _version_metadata(table)
@@ -41,14 +40,14 @@ def info(uri: Uri, at: TableVersion = None, storage_option: StorageOptions = Non
     print_table(("column", "type", "nullable"), _schema_rows(table.schema), ())
 
 
+@click.command
+@uri
+@click.option("--rows", "-n", type=click.IntRange(0), default=10, help="How many rows.")
+@click.option("--columns", "-c", help="Only these, e.g. a,b.c")
+@at
+@storage_option
 def head(
-    uri: Uri,
-    rows: Annotated[int, typer.Option("--rows", "-n", min=0, help="How many rows.")] = 10,
-    columns: Annotated[
-        str | None, typer.Option("--columns", "-c", help="Only these, e.g. a,b.c")
-    ] = None,
-    at: TableVersion = None,
-    storage_option: StorageOptions = None,
+    uri: str, rows: int, columns: str | None, at: int | None, storage_option: Sequence[str]
 ) -> None:
     """Show the first rows of a table."""
     found = _first_rows(uri, rows, parse_names(columns), at, storage_option)
@@ -57,7 +56,10 @@ def head(
     print_table(found.schema.names, cells, numbers)
 
 
-def versions(uri: Uri, storage_option: StorageOptions = None) -> None:
+@click.command
+@uri
+@storage_option
+def versions(uri: str, storage_option: Sequence[str]) -> None:
     """List the versions of a table."""
     rows = [
         (
@@ -73,7 +75,7 @@ def versions(uri: Uri, storage_option: StorageOptions = None) -> None:
 
 
 def _first_rows(
-    uri: str, rows: int, columns: list[str] | None, at: int | None, storage_option: list[str] | None
+    uri: str, rows: int, columns: list[str] | None, at: int | None, storage_option: Sequence[str]
 ) -> pa.Table:
     """Read rows as `LanceDataset.head` does, but without its bases: those import pandas."""
     from pennon.io import open_store
@@ -90,7 +92,7 @@ def _first_rows(
     return read_table(Scan(snapshot, projection, tuple(plan_tasks(snapshot, limit=rows))))
 
 
-def _open(uri: str, at: int | None, storage_option: list[str] | None) -> LanceDataset:
+def _open(uri: str, at: int | None, storage_option: Sequence[str]) -> LanceDataset:
     from pennon.dataset import dataset
 
     return dataset(uri, version=at, storage_options=parse_pairs(storage_option) or None)

@@ -12,7 +12,6 @@ from pennon.encoding.rows import Rows
 from pennon.errors import Breadcrumb, LanceError
 from pennon.file.footer import parse_version
 from pennon.file.generations import ReadRows
-from pennon.file.reader import DataFile
 from pennon.file.tail import Tail
 from pennon.io.store import ObjectReader
 from pennon.schema.field import Field, Schema
@@ -74,6 +73,8 @@ def open_data_file(
             from pennon.file.v0_1.reader import RowGroupFile  # noqa: PLC0415 - when first read
 
             return RowGroupFile.open_behind(source, tail)
+        from pennon.file.reader import DataFile  # noqa: PLC0415
+
         return DataFile.open_behind(source, tail, memory, identity)
     except LanceError as error:
         raise error.located(Breadcrumb(file=source.path)) from error.__cause__

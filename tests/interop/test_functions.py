@@ -112,3 +112,20 @@ def test_each_row_has_a_value_of_its_own() -> None:
     for text in ("random()", "uuid()"):
         found = evaluate(parse_column(text, TABLE.schema), BATCH).to_pylist()
         assert len(set(found)) == BATCH.num_rows
+
+
+def test_computed_columns_of_takes(newest: Oracle, tmp_path: Path) -> None:
+    uri = tmp_path / "t"
+    pennon.write_dataset(TABLE, uri, max_rows_per_file=100)
+    newest.call("delete", uri=str(uri), predicate="i8 = 5")
+    dataset = pennon.dataset(uri)
+    columns = {"x": "i32 + 1", "s": "st.y", "i32": "s", "at": "_rowid", "o": "`odd name` * st.x"}
+    rows = [150, 3, 3, 207]
+    theirs = newest.call("take", uri=str(uri), out=True, indices=rows, columns=columns)
+    assert difference(dataset.take(rows, columns=columns), theirs) is None
+    ids = dataset.take(rows, columns=["_rowid"])["_rowid"].to_pylist()
+    assert difference(dataset._take_rows(ids, columns=columns), theirs) is None
+    assert dataset.take([], columns={"x": "i8 + 1"}).schema == pa.schema({"x": pa.int8()})
+    assert dataset.take([1, 1], columns={"x": "7"})["x"].to_pylist() == [7, 7]
+    with pytest.raises(ArgumentError, match="no column 'nosuch'"):
+        dataset.take([1], columns={"x": "nosuch + 1"})

@@ -152,7 +152,7 @@ def _check_plain(schema: Schema, columns: Mapping[str, str]) -> None:
     for name, source in columns.items():
         if not is_column(schema, source):
             message = (
-                f"column {name!r} is to be {source!r}: expressions are computed by scans only, "
+                f"column {name!r} is to be {source!r}: expressions are computed by scans and takes, "
                 "elsewhere columns can be renamed"
             )
             raise UnsupportedError(message)

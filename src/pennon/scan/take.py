@@ -171,7 +171,7 @@ def _gather(
     schema = plan.schema
     rows = sum(len(task.physical) for task in tasks) if order is None else len(order)
     if not plan.projection.columns:
-        return empty_batch(schema, rows)
+        return plan.show(empty_batch(schema, rows))
     if rows <= FEW_ROWS and all(task.source.columns.is_mapped for task in tasks):
         pieces = [_read_task(snapshot, plan, task) for task in tasks]
     else:
@@ -182,7 +182,7 @@ def _gather(
         chunks = [chunk for piece in pieces for chunk in piece[number]]
         whole = one_array(chunks) if chunks else pa.nulls(0, field.type)
         arrays.append(whole if indices is None else take(whole, indices))
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    return plan.show(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
 
 def _read_task(snapshot: Snapshot, plan: TakePlan, task: TakeTask) -> list[Chunks]:

@@ -25,7 +25,9 @@ from pennon.scan.live_rows import LiveRows
 from pennon.scan.plan import live_row_counts
 from pennon.scan.projection import Projection, plan_take_projection
 from pennon.scan.snapshot import Snapshot
+from pennon.scan.take_computed import TakenExpressions, split_computed
 from pennon.schema.blob import describe_blobs
+from pennon.schema.field import Schema
 from pennon.table.fragments import Fragments
 from pennon.table.manifest import Fragment
 from pennon.threads import map_all
@@ -49,6 +51,7 @@ class TakePlan:
     """A set of columns, and how they are read from each fragment touched lately."""
 
     projection: Projection
+    computed: TakenExpressions | None = None
     _fragments: dict[int, FragmentColumns] = field(default_factory=dict)
 
     @lazy
@@ -63,6 +66,10 @@ class TakePlan:
         if any(column.meta is not None or column.path for column in columns):
             return None
         return [column.top for column in columns]
+
+    def show(self, taken: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the columns that were asked for, of those that were read."""
+        return taken if self.computed is None else self.computed.show(taken)
 
     def open(self, snapshot: Snapshot, fragments: Sequence[Fragment]) -> None:
         """Open the files of fragments side by side, for a remote store makes each of them wait."""
@@ -94,11 +101,18 @@ def plan_take(
     if plan is None:
         schema = snapshot.manifest.schema
         shown = schema if blobs_as_bytes else describe_blobs(schema)
-        plan = TakePlan(plan_take_projection(shown, columns))
+        plan = _plan(shown, columns)
         while len(snapshot.takes) >= MAX_PLANS:
             snapshot.takes.pop(next(iter(snapshot.takes)), None)
         snapshot.takes[key] = plan
     return plan
+
+
+def _plan(schema: Schema, columns: tuple[str, ...] | Mapping[str, str] | None) -> TakePlan:
+    if not isinstance(columns, Mapping):
+        return TakePlan(plan_take_projection(schema, columns))
+    read, computed = split_computed(schema, columns)
+    return TakePlan(plan_take_projection(schema, read), computed)
 
 
 def live_ends(snapshot: Snapshot) -> Int64Array:

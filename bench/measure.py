@@ -59,7 +59,7 @@ class Effort:
     quick: bool
 
 
-FULL = Effort(5, 21, 0.7, quick=False)
+FULL = Effort(4, 21, 0.6, quick=False)
 QUICK = Effort(3, 7, 0.1, quick=True)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -115,3 +116,30 @@ class Rows:
             count = filled[last] - filled[first] - before - behind
             if count:
                 yield number, Rows(starts, ends, count)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FileRows:
+    """Rows of several files: ``starts[cuts[f]:cuts[f + 1]]`` and ``ends`` are ranges of file f."""
+
+    cuts: Int64Array
+    starts: Int64Array
+    ends: Int64Array
+    count: int
+
+    @classmethod
+    def at(cls, indices: Sequence[Int64Array]) -> FileRows:
+        """Return single rows of each file; those of one file must be sorted and distinct."""
+        starts = np.concatenate(indices)
+        cuts = np.cumsum([0, *map(len, indices)], dtype=np.int64)
+        return cls(cuts, starts, starts + 1, len(starts))
+
+    def last_ends(self) -> list[int]:
+        """Return where the last range of each file ends; none is without any."""
+        found: list[int] = self.ends[self.cuts[1:] - 1].tolist()
+        return found
+
+    def each(self) -> Iterator[Rows]:
+        """Yield the rows of each file."""
+        for low, high in pairwise(self.cuts.tolist()):
+            yield Rows.ranges(self.starts[low:high], self.ends[low:high])

@@ -5,14 +5,14 @@ A package is imported when the first file of its version is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import pyarrow as pa
 
-from pennon.encoding.rows import Rows
+from pennon.encoding.rows import FileRows, Rows
 from pennon.encoding.steps import Steps
 from pennon.schema.field import Field
 from pennon.schema.version import V2_0, V2_1, V2_2, FileVersion
@@ -24,6 +24,19 @@ if TYPE_CHECKING:
 
 ReadRows: TypeAlias = Callable[[Rows], Steps[list[pa.Array]]]
 """Returns the steps that read rows of one field: arrays in order."""
+
+
+def read_across(readers: Sequence[ReadRows], rows: FileRows) -> pa.Array | None:
+    """Return rows of one field of several mapped files, those of each file after the other.
+
+    None if they cannot be read together: of other versions than 2.1 and 2.2, encoded in other ways,
+    or damaged.
+    """
+    from pennon.file.v2_1.across import read_across as read  # noqa: PLC0415
+    from pennon.file.v2_1.columns import FieldReader  # noqa: PLC0415
+
+    mine = [reader for reader in readers if isinstance(reader, FieldReader)]
+    return read(mine, rows) if len(mine) == len(readers) else None
 
 
 class MakeReader(Protocol):

@@ -99,6 +99,10 @@ class MappedReader:
         """Return True: a slice costs neither a copy nor I/O of its own."""
         return True
 
+    def whole(self) -> npt.NDArray[np.uint8] | None:
+        """Return all bytes, to look at a few; None while account is kept of what is looked at."""
+        return None if keeps_account() else self._bytes
+
     def read(self, requests: Sequence[ByteRequest]) -> list[pa.Buffer]:
         """Answer one round of requests."""
         return [

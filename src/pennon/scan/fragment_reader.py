@@ -18,10 +18,10 @@ from typing import Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 
-from pennon.encoding.rows import Rows
+from pennon.encoding.rows import FileRows, Rows
 from pennon.encoding.steps import Steps, run, together
 from pennon.errors import Breadcrumb, FormatError, LanceError, UnsupportedError
-from pennon.file.generations import ReadRows
+from pennon.file.generations import ReadRows, read_across
 from pennon.io.limits import FetchLimits
 from pennon.scan.join import held_part, join, splits_a_list
 from pennon.scan.live_rows import LiveRows
@@ -106,7 +106,7 @@ class PreparedFile:
 
     opened: OpenFile
     parts: tuple[Part, ...]
-    readers: tuple[ReadRows, ...]
+    readers: tuple[PartReader, ...]
 
     def read(self, rows: Rows) -> list[Chunks]:
         """Return the values of each part."""
@@ -143,10 +143,14 @@ class PreparedRead:
 
 @dataclass(frozen=True, slots=True)
 class FragmentReader:
-    """Reads columns of one fragment of one version of a table."""
+    """Reads columns of one fragment of one version of a table.
+
+    ``with_deleted``: rows that are deleted count as alive.
+    """
 
     snapshot: Snapshot
     fragment: Fragment
+    with_deleted: bool = False
     files: tuple[FileColumns, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -167,6 +171,8 @@ class FragmentReader:
 
     def live_rows(self) -> LiveRows:
         """Return which rows are alive."""
+        if self.with_deleted:
+            return LiveRows.of(self.physical_rows())
         return LiveRows.of(self.physical_rows(), self.snapshot.deleted(self.fragment))
 
     def read(self, fields: Sequence[Field], rows: Rows) -> list[Chunks]:
@@ -200,7 +206,7 @@ class FragmentReader:
 
     def _prepare_file(self, columns: FileColumns, parts: tuple[Part, ...]) -> PreparedFile:
         opened = self._open(columns)
-        readers = tuple(_reader(opened, columns, part.field) for part in parts)
+        readers = tuple(PartReader.of(opened, columns, part.field) for part in parts)
         return PreparedFile(opened, parts, readers)
 
     def _open(self, columns: FileColumns) -> OpenFile:
@@ -243,17 +249,46 @@ def _side_by_side(limits: FetchLimits | None, work: Sequence[Callable[[], T]]) -
     return map_all(lambda do: do(), work, Crew.objects(limits.concurrency))
 
 
-def _reader(opened: OpenFile, columns: FileColumns, wanted: Field) -> ReadRows:
-    """Return what reads one field of one file; errors on the way learn the file and the column."""
-    read = opened.data.field_reader(wanted, columns.column_of)
+@dataclass(frozen=True, slots=True)
+class PartReader:
+    """Reads one field of one file; errors on the way learn the file and the column."""
 
-    def located(rows: Rows) -> Steps[Chunks]:
+    read: ReadRows
+    place: Breadcrumb
+
+    @classmethod
+    def of(cls, opened: OpenFile, columns: FileColumns, wanted: Field) -> PartReader:
+        """Return what reads a field."""
+        read = opened.data.field_reader(wanted, columns.column_of)
+        return cls(read, Breadcrumb(columns.ref.store_path, wanted.name))
+
+    def __call__(self, rows: Rows) -> Steps[Chunks]:
+        """Return the steps that read rows."""
         try:
-            return (yield from read(rows))
+            return (yield from self.read(rows))
         except LanceError as error:
-            raise error.located(Breadcrumb(columns.ref.store_path, wanted.name)) from None
+            raise error.located(self.place) from None
 
-    return located
+
+def read_together(reads: Sequence[PreparedRead], rows: FileRows) -> list[Chunks] | None:
+    """Return the values of each field in rows of several mapped fragments, one after the other.
+
+    None if a fragment is not one data file with all fields; a field that cannot be read together is
+    read fragment by fragment.
+    """
+    if any(len(read.files) != 1 or read.files[0].parts != read.sources for read in reads):
+        return None
+    files = [read.files[0] for read in reads]
+    values: list[Chunks] = []
+    for parts in zip(*(file.readers for file in files), strict=True):
+        whole = read_across([part.read for part in parts], rows)
+        if whole is not None:
+            values.append([whole])
+            continue
+        pairs = zip(parts, files, rows.each(), strict=True)
+        pieces = [run(part(its), file.opened.source.read) for part, file, its in pairs]
+        values.append([chunk for chunks in pieces for chunk in chunks])
+    return values
 
 
 def _parts(source: Source) -> list[Part]:

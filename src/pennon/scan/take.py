@@ -15,14 +15,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pennon.encoding.rows import Rows
+from pennon.encoding.rows import FileRows, Rows
 from pennon.encoding.selection import take
 from pennon.errors import OutOfRangeError
 from pennon.ranges import Int64Array
 from pennon.scan.arrays import int64_array
 from pennon.scan.batches import empty_batch
 from pennon.scan.columns import Place, UInt64Array, row_addresses, show_columns
-from pennon.scan.fragment_reader import Chunks, FragmentReader, one_array
+from pennon.scan.fragment_reader import Chunks, FragmentReader, one_array, read_together
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.take_plan import FragmentColumns, TakePlan, fragment_numbers, live_ends
 from pennon.table.manifest import Fragment
@@ -123,10 +123,12 @@ def take_row_ids(snapshot: Snapshot, plan: TakePlan, row_ids: UInt64Array) -> pa
     addresses = np.empty(0, np.uint64)
     known = np.empty(0, np.uint64)
     for fragment in snapshot.manifest.fragments:
-        live = FragmentReader(snapshot, fragment).live_rows()
-        ids = snapshot.row_ids(fragment, live.physical_rows)
+        reader = FragmentReader(snapshot, fragment)
+        ids = snapshot.row_ids(fragment, reader.physical_rows())
         at = np.flatnonzero(np.isin(ids, row_ids)).astype(np.int64)
-        at = at[~live.is_deleted(at)]
+        if not len(at):
+            continue
+        at = at[~reader.live_rows().is_deleted(at)]
         known = np.concatenate([known, ids[at]])
         addresses = np.concatenate([addresses, row_addresses(fragment.id, at)])
     order = np.argsort(known, kind="stable")
@@ -173,7 +175,7 @@ def _gather(
     if not plan.projection.columns:
         return plan.show(empty_batch(schema, rows))
     if rows <= FEW_ROWS and all(task.source.columns.is_mapped for task in tasks):
-        pieces = [_read_task(snapshot, plan, task) for task in tasks]
+        pieces = _read_mapped(snapshot, plan, tasks)
     else:
         pieces = map_all(lambda task: _read_task(snapshot, plan, task), tasks, snapshot.crew)
     indices = None if order is None else int64_array(order)
@@ -183,6 +185,19 @@ def _gather(
         whole = one_array(chunks) if chunks else pa.nulls(0, field.type)
         arrays.append(whole if indices is None else take(whole, indices))
     return plan.show(pa.RecordBatch.from_arrays(arrays, schema=schema))
+
+
+def _read_mapped(
+    snapshot: Snapshot, plan: TakePlan, tasks: Sequence[TakeTask]
+) -> list[list[Chunks]]:
+    """Read tasks whose files are mapped: all together if that is possible."""
+    touched = [task for task in tasks if len(task.physical)]
+    if len(touched) > 1 and plan.tops is not None:
+        rows = FileRows.at([task.physical for task in touched])
+        read = read_together([task.source.columns for task in touched], rows)
+        if read is not None:
+            return [[read[top] for top in plan.tops]]
+    return [_read_task(snapshot, plan, task) for task in tasks]
 
 
 def _read_task(snapshot: Snapshot, plan: TakePlan, task: TakeTask) -> list[Chunks]:

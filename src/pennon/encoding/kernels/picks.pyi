@@ -34,14 +34,15 @@ class PickCode:
 def pick_pieces(
     tables: list[ChunkTable],
     codes: list[PickCode],
+    files: Int64Array,
     cuts: Int64Array,
     starts: Int64Array,
     ends: Int64Array,
     pages: Int64Array,
     chunks: Int64Array,
     positions: Int64Array,
-    data: npt.NDArray[np.uint8],
-    origin: int,
+    data: list[npt.NDArray[np.uint8]],
+    origins: list[int],
 ) -> tuple[
     LevelArray | None,
     LevelArray | None,
@@ -51,9 +52,9 @@ def pick_pieces(
 ]:
     """Return rows of several pages, one after the other.
 
-    ``tables``, ``cuts``, ``starts`` and ``ends`` are those of
-    `pennon.encoding.kernels.touched.find_pieces`.  Chunk ``chunks[i]`` of page ``pages[i]`` is
-    ``data[positions[i] - origin:]``.
+    ``tables``, ``files``, ``cuts``, ``starts`` and ``ends`` are those of
+    `pennon.encoding.kernels.touched.find_pieces`.  Chunk ``chunks[i]`` of page ``pages[i]`` in file f is
+    ``data[f][positions[i] - origins[f]:]``.
 
     The results: repetition and definition levels (None if there are none), the bytes of the values,
     offsets into these from 0 on (of byte strings), and the number of values.

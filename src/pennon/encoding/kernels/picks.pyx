@@ -308,10 +308,10 @@ cdef int _check(
 
 
 def pick_pieces(
-    list tables, list codes,
+    list tables, list codes, const int64_t[::1] files,
     const int64_t[::1] cuts, const int64_t[::1] starts, const int64_t[::1] ends,
     const int64_t[::1] page_of, const int64_t[::1] chunks, const int64_t[::1] positions,
-    const uint8_t[::1] data, int64_t origin,
+    list data, list origins,
 ):
     """See picks.pyi."""
     cdef Py_ssize_t number, pages = len(tables), touched = chunks.shape[0], at = 0, first
@@ -322,7 +322,10 @@ def pick_pieces(
     cdef int fault = FINE
     cdef uint16_t* scratch = NULL
     cdef uint8_t none = 0
-    cdef int64_t nothing = 0
+    cdef int64_t nothing = 0, file = -1
+    cdef const uint8_t[::1] view
+    if len(data) != len(origins) or files.shape[0] != pages:
+        raise ValueError("files differ in number")
     if pages < 1 or len(codes) != pages or cuts.shape[0] != pages + 1:
         raise ValueError("pages, codes and cuts differ in length")
     if page_of.shape[0] != touched or positions.shape[0] != touched:
@@ -331,13 +334,18 @@ def pick_pieces(
         raise ValueError("starts and ends of the rows differ in length")
     model = codes[0]
     memset(&out, 0, sizeof(Picked))
-    page.data = &data[0] if data.shape[0] else &none
-    page.origin = origin
     try:
         for number in range(pages):
             code, table = codes[number], tables[number]
             if not _alike(&model.how, &code.how) or cuts[number + 1] < cuts[number]:
                 raise ValueError("pages that are not alike")
+            if file != files[number]:
+                file = files[number]
+                if not 0 <= file < len(data):
+                    raise ValueError("a page of no file")
+                view = data[file]
+                page.data = &view[0] if view.shape[0] else &none
+                page.origin = origins[file]
             first = at
             while at < touched and page_of[at] == number:
                 at += 1
@@ -348,7 +356,7 @@ def pick_pieces(
             page.ends = &ends[cuts[number]] if page.ranges else &nothing
             page.offsets, page.first_values = table.offsets, table.first_values
             page.first_rows = table.first_rows
-            _check(&page, table, data.shape[0])
+            _check(&page, table, view.shape[0])
             out.symbols = &code.symbols
             if code.how.top and scratch == NULL:
                 scratch = <uint16_t*>realloc(NULL, 4 * (MOST_LEVELS + 1024))

@@ -22,28 +22,40 @@ class ChunkTable:
         """
 
 def cut_rows(
-    borders: Int64Array, starts: Int64Array, ends: Int64Array
-) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array]:
-    """Cut ranges of rows at the borders of pages.
+    borders: list[Int64Array], file_cuts: Int64Array, starts: Int64Array, ends: Int64Array
+) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array, Int64Array]:
+    """Cut ranges of rows at the borders of pages, which lie in one file or in several.
 
-    ``borders`` rise from 0; ``starts`` and ``ends`` are sorted and disjoint ranges.  Returns the
-    numbers of the pages that hold rows; where the ranges of each begin among all ranges, and the
-    number of these; and starts and ends of the ranges, counted from the first row of their page.
-    Raises ValueError if the ranges are not such, or end behind the last border.
+    The ranges ``starts[file_cuts[f]:file_cuts[f + 1]]`` and ``ends`` are those of file f, sorted and
+    disjoint; the borders of its pages, ``borders[f]``, rise from 0.
+
+    Returns the file and the number of each page that holds rows; where the ranges of each begin among
+    all ranges, and the number of these; and starts and ends of the ranges, counted from the first row
+    of their page.  Raises ValueError if the ranges are not such, or end behind the last border.
     """
 
 def find_pieces(
-    tables: list[ChunkTable], cuts: Int64Array, starts: Int64Array, ends: Int64Array
+    tables: list[ChunkTable],
+    files: Int64Array,
+    cuts: Int64Array,
+    starts: Int64Array,
+    ends: Int64Array,
 ) -> tuple[
-    tuple[Int64Array, Int64Array, Int64Array, Int64Array], Int64Array, Int64Array, bool, int
+    tuple[Int64Array, Int64Array, Int64Array, Int64Array],
+    Int64Array,
+    Int64Array,
+    list[int],
+    bool,
+    int,
 ]:
     """Find the chunks that hold rows.
 
     ``starts[cuts[p]:cuts[p + 1]]`` and ``ends``: the rows of the page of ``tables[p]``, sorted and
-    disjoint.
+    disjoint; it lies in the file ``files[p]``, these do not fall.
 
-    Returns four numbers of each chunk: its page, its number in that, where it begins if the
-    bytes of all these chunks are packed one after the other, and where it begins in the file.  Then
-    starts and ends of the ranges of the file to read, neighbours joined; and whether they rise
-    without overlap; and the bytes of all chunks.  Raises ValueError if rows are outside their page.
+    Returns four numbers of each chunk: its page, its number in that, where it begins if the bytes of
+    all these chunks are packed one after the other, and where it begins in its file.  Then starts and
+    ends of the ranges to read, neighbours joined; where those of each file begin, and their number;
+    whether those of each file rise without overlap; and the bytes of all chunks.  Raises ValueError
+    if rows are outside their page.
     """

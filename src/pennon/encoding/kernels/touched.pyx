@@ -39,38 +39,52 @@ cdef Py_ssize_t _last_up_to(
 
 
 def cut_rows(
-    const int64_t[::1] borders, const int64_t[::1] starts, const int64_t[::1] ends
+    list borders, const int64_t[::1] file_cuts, const int64_t[::1] starts,
+    const int64_t[::1] ends,
 ):
     """See touched.pyi."""
-    cdef Py_ssize_t pages = borders.shape[0] - 1, ranges = starts.shape[0], i, page = 0
-    cdef Py_ssize_t found = 0, cut = 0
-    cdef int64_t before = 0, start, end, stop
-    if pages < 1 or borders[0] != 0 or ends.shape[0] != ranges:
-        raise ValueError("no borders, or starts and ends differ in length")
-    for i in range(ranges):
-        if starts[i] < before or ends[i] < starts[i]:
-            raise ValueError("the rows are not sorted and disjoint")
-        before = ends[i]
-    if before > borders[pages]:
-        raise ValueError("rows behind the last border")
-    numbers = np.empty((2, min(ranges, pages) + pages + 1), np.int64)
-    pieces = np.empty((2, ranges + pages), np.int64)
+    cdef Py_ssize_t files = len(borders), ranges = starts.shape[0], file, i, page, pages
+    cdef Py_ssize_t found = 0, cut = 0, all_pages = 0
+    cdef int64_t before, start, end, stop
+    cdef const int64_t[::1] border
+    if file_cuts.shape[0] != files + 1 or ends.shape[0] != ranges:
+        raise ValueError("files, or starts and ends, differ in length")
+    if file_cuts[0] != 0 or file_cuts[files] != ranges:
+        raise ValueError("the files' ranges are not all ranges")
+    for file in range(files):
+        all_pages += len(borders[file])
+    numbers = np.empty((3, min(ranges, all_pages) + all_pages + 1), np.int64)
+    pieces = np.empty((2, ranges + all_pages), np.int64)
     cdef int64_t[:, ::1] number = numbers
     cdef int64_t[:, ::1] piece = pieces
-    for i in range(ranges):
-        start, end = starts[i], ends[i]
-        while start < end:
-            if start >= borders[page + 1]:
-                page = _last_up_to(&borders[0], page + 1, pages, start)
-            stop = min(end, borders[page + 1])
-            if found == 0 or number[0, found - 1] != page:
-                number[0, found], number[1, found] = page, cut
-                found += 1
-            piece[0, cut], piece[1, cut] = start - borders[page], stop - borders[page]
-            cut += 1
-            start = stop
-    number[1, found] = cut
-    return numbers[0, :found], numbers[1, : found + 1], pieces[0, :cut], pieces[1, :cut]
+    for file in range(files):
+        border = borders[file]
+        pages, page, before = border.shape[0] - 1, 0, 0
+        if pages < 1 or border[0] != 0 or file_cuts[file + 1] < file_cuts[file]:
+            raise ValueError("no borders, or ranges that fall")
+        for i in range(file_cuts[file], file_cuts[file + 1]):
+            if starts[i] < before or ends[i] < starts[i]:
+                raise ValueError("the rows are not sorted and disjoint")
+            before = ends[i]
+        if before > border[pages]:
+            raise ValueError("rows behind the last border")
+        stop = -1  # no page of this file is begun
+        for i in range(file_cuts[file], file_cuts[file + 1]):
+            start, end = starts[i], ends[i]
+            while start < end:
+                if stop < 0 or start >= border[page + 1]:
+                    page = _last_up_to(&border[0], page, pages, start)
+                    number[0, found], number[1, found], number[2, found] = file, page, cut
+                    found += 1
+                stop = min(end, border[page + 1])
+                piece[0, cut], piece[1, cut] = start - border[page], stop - border[page]
+                cut += 1
+                start = stop
+    number[2, found] = cut
+    return (
+        numbers[0, :found], numbers[1, :found], numbers[2, : found + 1], pieces[0, :cut],
+        pieces[1, :cut],
+    )
 
 
 cdef class _Pieces:
@@ -98,12 +112,14 @@ cdef class _Pieces:
         self.place, self.run = places, runs
         return 0
 
-    cdef int add(self, Py_ssize_t page, Py_ssize_t chunk, ChunkTable table) except -1:
+    cdef int add(
+        self, Py_ssize_t page, Py_ssize_t chunk, ChunkTable table, bint is_new_file
+    ) except -1:
         cdef int64_t start = table.position + table.offsets[chunk]
         cdef int64_t end = table.position + table.offsets[chunk + 1]
         if self.found == self.place.shape[1]:
             self.grow()
-        if self.run_count == 0 or start != self.run[1, self.run_count - 1]:
+        if self.run_count == 0 or is_new_file or start != self.run[1, self.run_count - 1]:
             self.run[0, self.run_count] = start
             self.run_count += 1
         self.run[1, self.run_count - 1] = end
@@ -117,20 +133,30 @@ cdef class _Pieces:
 
 
 def find_pieces(
-    list tables, const int64_t[::1] cuts, const int64_t[::1] starts, const int64_t[::1] ends
+    list tables, const int64_t[::1] files, const int64_t[::1] cuts, const int64_t[::1] starts,
+    const int64_t[::1] ends,
 ):
     """See touched.pyi."""
     cdef Py_ssize_t page, i, pages = len(tables), ranges = starts.shape[0], at, low, high
     cdef Py_ssize_t last
+    cdef int64_t file = -1
+    cdef bint is_new = True, rise = True
     cdef ChunkTable table
-    if ends.shape[0] != ranges or cuts.shape[0] != pages + 1 or cuts[0] != 0 or cuts[pages] != ranges:
+    if ends.shape[0] != ranges or files.shape[0] != pages or cuts.shape[0] != pages + 1:
         raise ValueError("starts, ends and pages differ in length")
+    if cuts[0] != 0 or cuts[pages] != ranges:
+        raise ValueError("the pages' ranges are not all ranges")
     cdef _Pieces out = _Pieces(ranges + pages + 8)
+    run_cuts = []
     for page in range(pages):
         table = tables[page]
         at, last = 0, -1
-        if cuts[page + 1] < cuts[page]:
-            raise ValueError("the pages' ranges fall")
+        if cuts[page + 1] < cuts[page] or files[page] < file:
+            raise ValueError("the pages' ranges or files fall")
+        while file < files[page]:
+            run_cuts.append(out.run_count)
+            file += 1
+            is_new = True
         for i in range(cuts[page], cuts[page + 1]):
             if starts[i] < 0 or ends[i] < starts[i] or ends[i] > table.first_rows[table.count]:
                 raise ValueError("rows outside the page")
@@ -147,13 +173,15 @@ def find_pieces(
             if low <= last:
                 low = last + 1
             while low <= high:
-                out.add(page, low, table)
+                out.add(page, low, table, is_new)
+                is_new = False
                 last = low
                 low += 1
-    cdef bint rise = True
-    for i in range(1, out.run_count):
-        if out.run[0, i] < out.run[1, i - 1]:
-            rise = False
+    run_cuts.append(out.run_count)
+    for page in range(len(run_cuts) - 1):
+        for i in range(run_cuts[page] + 1, run_cuts[page + 1]):
+            if out.run[0, i] < out.run[1, i - 1]:
+                rise = False
     places = out.places[:, : out.found]
     runs = out.runs[:, : out.run_count]
-    return tuple(places), runs[0], runs[1], rise, int(out.filled)
+    return tuple(places), runs[0], runs[1], run_cuts, rise, int(out.filled)

@@ -6,18 +6,19 @@ its values are picked (`pennon.encoding.v2_1.recipe`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
 from pennon.encoding.kernels.picks import pick_pieces
 from pennon.encoding.kernels.touched import ChunkTable, cut_rows, find_pieces
-from pennon.encoding.rows import Rows
+from pennon.encoding.rows import FileRows, Rows
 from pennon.encoding.steps import Steps
 from pennon.encoding.v2_1.chunk_index import ChunkIndex
-from pennon.encoding.v2_1.chunks import as_bytes
+from pennon.encoding.v2_1.chunks import Bytes, as_bytes
 from pennon.encoding.v2_1.page import Levels, PageValues
 from pennon.encoding.v2_1.recipe import Recipe
 from pennon.errors import FormatError
@@ -25,6 +26,9 @@ from pennon.ranges import ByteRequest, Extent, Gather, Int64Array, Peek
 
 MOST_ROWS: Final = 1 << 14
 """Of more rows, whole chunks are unpacked."""
+
+Read: TypeAlias = Callable[[Sequence[ByteRequest]], list[pa.Buffer]]
+"""Answers one round: the method of an object's reader."""
 
 _CODE_BYTES: Final = 2560
 
@@ -47,10 +51,11 @@ class KnownPage:
 class CutRows:
     """Rows of several pages.
 
-    Page ``numbers[i]`` has the ranges ``cuts[i]`` to ``cuts[i + 1]`` of ``starts`` and ``ends``, counted
-    from its first row.
+    Page ``numbers[i]`` of file ``files[i]`` has the ranges ``cuts[i]`` to ``cuts[i + 1]`` of ``starts``
+    and ``ends``, counted from its first row.
     """
 
+    files: Int64Array
     numbers: Int64Array
     cuts: Int64Array
     starts: Int64Array
@@ -58,15 +63,21 @@ class CutRows:
     count: int
 
     @classmethod
+    def of_files(cls, rows: FileRows, borders: list[Int64Array]) -> CutRows:
+        """Cut rows at the borders of pages, which rise from 0 and reach to the last row of a file."""
+        return cls(*cut_rows(borders, rows.cuts, rows.starts, rows.ends), rows.count)
+
+    @classmethod
     def of_pages(cls, rows: Rows, borders: Int64Array) -> CutRows:
-        """Cut rows at the borders of pages, which rise from 0 and reach to the last row."""
-        return cls(*cut_rows(borders, rows.starts, rows.ends), rows.count)
+        """Cut rows of one file."""
+        cuts = np.array([0, len(rows.starts)], np.int64)
+        return cls(*cut_rows([borders], cuts, rows.starts, rows.ends), rows.count)
 
     @classmethod
     def of_page(cls, rows: Rows) -> CutRows:
         """Return the rows of one page."""
         cuts = np.array([0, len(rows.starts)], np.int64)
-        return cls(_ZERO, cuts, rows.starts, rows.ends, rows.count)
+        return cls(_ZERO, _ZERO, cuts, rows.starts, rows.ends, rows.count)
 
 
 _ZERO = np.zeros(1, np.int64)
@@ -81,6 +92,7 @@ class Found:
     pieces: tuple[Int64Array, Int64Array, Int64Array, Int64Array]
     starts: Int64Array
     ends: Int64Array
+    file_cuts: list[int]
     rise: bool
     size_bytes: int
 
@@ -88,41 +100,70 @@ class Found:
     def of(cls, pages: Sequence[KnownPage], rows: CutRows) -> Found:
         """Find the chunks of rows of some pages, one for each of ``rows.numbers``."""
         tables = [page.table for page in pages]
-        return cls(pages, rows, *find_pieces(tables, rows.cuts, rows.starts, rows.ends))
+        found = find_pieces(tables, rows.files, rows.cuts, rows.starts, rows.ends)
+        return cls(pages, rows, *found)
 
     def packed(self) -> ByteRequest:
-        """Return the request for all chunks, one after the other."""
+        """Return the request for all chunks of the one file, one after the other."""
         if len(self.starts) == 1:
             start = int(self.starts[0])
             return Extent(start, int(self.ends[0]) - start)
         return Gather(self.starts, self.ends)
 
     def pick(self) -> Steps[PageValues]:
-        """Return the steps that read and pick the rows; all pages have recipes of one shape."""
+        """Return the steps that read and pick rows of one file; all pages have alike recipes."""
         few = len(self.starts) > 1 and self.rise
         (answer,) = yield [Peek(self.starts, self.ends) if few else self.packed()]
-        pages, chunks, packed, positions = self.pieces
-        is_packed = answer.size == self.size_bytes
+        _, _, packed, positions = self.pieces
+        if answer.size == self.size_bytes:
+            return self.pick_from([as_bytes(answer)], [0], packed)
+        return self.pick_from([as_bytes(answer)], [int(self.starts[0])], positions)
+
+    def pick_mapped(self, sources: Sequence[Bytes | Read]) -> PageValues | None:
+        """Return rows of several mapped files: the bytes of each, or what reads them.
+
+        None if chunks do not rise in their file.
+        """
+        if not self.rise:
+            return None
+        data, origins = [], []
+        for source, low, high in zip(sources, self.file_cuts[:-1], self.file_cuts[1:], strict=True):
+            if isinstance(source, np.ndarray):
+                data.append(source)
+                origins.append(0)
+                continue
+            request = Peek(self.starts[low:high], self.ends[low:high])
+            hull = request.hull
+            (answer,) = source([request])
+            if answer.size != hull.size_bytes:
+                return None
+            data.append(as_bytes(answer))
+            origins.append(hull.position)
+        return self.pick_from(data, origins, self.pieces[3])
+
+    def pick_from(self, data: list[Bytes], origins: list[int], positions: Int64Array) -> PageValues:
+        """Return the rows; the chunks of file f lie at ``positions`` from ``origins[f]`` on."""
         recipes = [page.recipe for page in self.pages if page.recipe is not None]
         rep, definition, values, offsets, items = pick_pieces(
             [page.table for page in self.pages],
             [recipe.code for recipe in recipes],
+            self.rows.files,
             self.rows.cuts,
             self.rows.starts,
             self.rows.ends,
-            pages,
-            chunks,
-            packed if is_packed else positions,
-            as_bytes(answer),
-            0 if is_packed else int(self.starts[0]),
+            self.pieces[0],
+            self.pieces[1],
+            positions,
+            data,
+            origins,
         )
         if rep is None and items != self.rows.count:
             message = f"{items} values where {self.rows.count} were expected"
             raise FormatError(message)
         shape = recipes[0].shape
         levels = Levels(rep, definition, shape.layers)
-        values_block = shape.block(items, values, offsets)
-        return PageValues(values_block, self.pages[0].index.dictionary, levels)
+        block = shape.block(items, values, offsets)
+        return PageValues(block, self.pages[0].index.dictionary, levels)
 
 
 def are_alike(pages: Sequence[KnownPage]) -> bool:

@@ -7,31 +7,27 @@ themselves (unless it is remembered), one for the values; blobs take one more.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
 
 from pennon.encoding.block import VariableBlock
-from pennon.encoding.page import PageBuffers
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps, together
 from pennon.encoding.v2_1.blob_page import Blobs, blobs_of
-from pennon.encoding.v2_1.codecs import CODECS
 from pennon.encoding.v2_1.join import join_pages
-from pennon.encoding.v2_1.layouts import BlobPage, Layout, MiniBlock
-from pennon.encoding.v2_1.mini_block import read_known
+from pennon.encoding.v2_1.layouts import MiniBlock
 from pennon.encoding.v2_1.neighbours import WholePage, kinship, read_neighbours
 from pennon.encoding.v2_1.page import PageValues
 from pennon.encoding.v2_1.pages import read_page
-from pennon.encoding.v2_1.picked import MOST_ROWS, CutRows, Found, KnownPage, are_alike
-from pennon.encoding.v2_1.search_cache import Slot
+from pennon.encoding.v2_1.picked import MOST_ROWS, CutRows, Found, are_alike
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
-from pennon.file.node import Node, encoding_bytes, page_buffers, pages_of
-from pennon.file.v2_1.nest import merge, nest, path_types, show
-from pennon.file.v2_1.tree import Path, Tree, column_index, column_rows, described
-from pennon.file.wire import Column, Page, parse_page_layout
+from pennon.file.node import pages_of
+from pennon.file.v2_1.leaves import Leaf, known_pages, opened_page
+from pennon.file.v2_1.nest import merge, nest, show
+from pennon.file.v2_1.tree import Tree, column_index, described
 from pennon.ranges import Extent, Gather
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Field
@@ -39,6 +35,7 @@ from pennon.units import MIB, FieldId
 
 if TYPE_CHECKING:
     from pennon.file.reader import DataFile
+    from pennon.io.store import ObjectReader
 
 RUN_BYTES: Final = MIB
 SMALL_PAGES: Final = 4
@@ -60,7 +57,7 @@ class FieldReader:
         self._file = file
         self._field = field
         self._column_of = column_of
-        self._plan: _Plan | None = None
+        self._plan: FieldPlan | None = None
 
     def __call__(self, rows: Rows) -> Steps[list[pa.Array]]:
         """Return the steps that read rows."""
@@ -69,15 +66,24 @@ class FieldReader:
             message = f"rows up to {rows.end} of a file that has {file.num_rows} rows"
             raise ArgumentError(message, where=Breadcrumb(file=file.source.path))
         try:
-            plan = self._plan
-            if plan is None:
-                plan = self._plan = yield from self._make_plan()
+            plan = yield from self.plan()
             return (yield from plan.read(rows))
         except LanceError as error:
             place = Breadcrumb(file=file.source.path, column=self._field.name)
             raise error.located(place) from error.__cause__
 
-    def _make_plan(self) -> Steps[_Plan]:
+    @property
+    def source(self) -> ObjectReader:
+        """Return where the file's bytes come from."""
+        return self._file.source
+
+    def plan(self) -> Steps[FieldPlan]:
+        """Return the steps that find out what does not depend on the rows."""
+        if self._plan is None:
+            self._plan = yield from self._make_plan()
+        return self._plan
+
+    def _make_plan(self) -> Steps[FieldPlan]:
         """Return the steps that read the metadata of the columns."""
         file, column_of = self._file, self._column_of
         field = described(self._field)
@@ -85,17 +91,23 @@ class FieldReader:
         paths = list(tree.paths())
         columns = yield from file.read_columns([column_index(path, column_of) for path in paths])
         pairs = zip(paths, columns, strict=True)
-        leaves = tuple(_Leaf.of(file, column_of, tree, path, column) for path, column in pairs)
-        return _Plan(tree, leaves, field_to_arrow(field).type)
+        leaves = tuple(Leaf.of(file, column_of, tree, path, column) for path, column in pairs)
+        return FieldPlan(self._field, tree, leaves, field_to_arrow(field).type, _kin(leaves))
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class FieldPlan:
     """The leaves of a field, and the type that users see."""
 
+    field: Field
     tree: Tree
-    leaves: tuple[_Leaf, ...]
+    leaves: tuple[Leaf, ...]
     shown: pa.DataType
+    kin: tuple[int, ...] | None
+    """The ids of the leaves: plans of one field that have the same may be read together.
+
+    None if a leaf has not just the rows of the file.
+    """
 
     def read(self, rows: Rows) -> Steps[list[pa.Array]]:
         """Return the steps that read all leaves side by side."""
@@ -104,37 +116,13 @@ class _Plan:
         return [show(array, self.shown) for array in merge(self.tree, chunks)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Leaf:
-    """A column, and the way to it in the schema."""
-
-    file: DataFile
-    path: Path
-    column: Column
-    node: Node
-    types: tuple[pa.DataType, ...]
-    factor: int
-    """How many rows of the column a row of the file is."""
-    opened: dict[int, _OpenPage] = field(default_factory=dict)
-    """The pages that were read before, by their numbers."""
-
-    @classmethod
-    def of(
-        cls,
-        file: DataFile,
-        column_of: Mapping[FieldId, int],
-        tree: Tree,
-        path: Path,
-        column: Column,
-    ) -> _Leaf:
-        """Return the leaf at the end of ``path``."""
-        factor = column_rows(path)
-        name = ".".join(field.name for field in path)
-        node = Node(file, column_of, name, file.num_rows * factor)
-        return cls(file, path, column, node, path_types(path, tree), factor)
+def _kin(leaves: Sequence[Leaf]) -> tuple[int, ...] | None:
+    if any(leaf.factor != 1 or leaf.column.rows != leaf.file.num_rows for leaf in leaves):
+        return None
+    return tuple(leaf.path[-1].id for leaf in leaves)
 
 
-def _read_leaf(leaf: _Leaf, rows: Rows, run_rows: int) -> Steps[list[pa.Array]]:
+def _read_leaf(leaf: Leaf, rows: Rows, run_rows: int) -> Steps[list[pa.Array]]:
     """Return the steps that read a column: arrays of the whole path.
 
     There is one for each page touched, or for a run of pages that are alike: of about ``run_rows``
@@ -161,14 +149,14 @@ def _read_leaf(leaf: _Leaf, rows: Rows, run_rows: int) -> Steps[list[pa.Array]]:
     return [_nested(leaf, joined, parts[0][0], wanted.count)]
 
 
-def _pick(leaf: _Leaf, wanted: Rows) -> Steps[pa.Array | None]:
+def _pick(leaf: Leaf, wanted: Rows) -> Steps[pa.Array | None]:
     """Return the steps that read rows of pages that are alike; None if they are not.
 
     None as well if one of them is damaged: which one shows when they are read one by one.
     """
     rows = CutRows.of_pages(wanted, leaf.column.first_rows)
     numbers = rows.numbers.tolist()
-    known = yield from _known_pages(leaf, numbers)
+    known = yield from known_pages(leaf, numbers)
     pages = [page for page in known if page is not None]
     if len(pages) < len(known) or not are_alike(pages):
         return None
@@ -179,46 +167,12 @@ def _pick(leaf: _Leaf, wanted: Rows) -> Steps[pa.Array | None]:
         return None
 
 
-def _known_pages(leaf: _Leaf, numbers: list[int]) -> Steps[list[KnownPage | None]]:
-    """Return the steps that get to know pages; None for those that are no mini-block pages."""
-    known: dict[int, KnownPage | None] = {}
-    for number in numbers:
-        page = leaf.opened.get(number)
-        if page is not None:
-            found = page.slot.get() if isinstance(page.layout, MiniBlock) else None
-            if found is not None or not isinstance(page.layout, MiniBlock):
-                known[number] = cast("KnownPage | None", found)
-    missing = [number for number in numbers if number not in known]
-    if missing:
-        found_now = yield from together([_get_to_know(leaf, number) for number in missing])
-        known.update(zip(missing, found_now, strict=True))
-    return [known[number] for number in numbers]
-
-
-def _get_to_know(leaf: _Leaf, number: int) -> Steps[KnownPage | None]:
-    try:
-        page = yield from _opened(leaf, number)
-        if not isinstance(page.layout, MiniBlock):
-            return None
-        return (yield from read_known(page.layout, page.buffers, CODECS, page.slot))
-    except LanceError as error:
-        place = leaf.node.place(leaf.column.pages[number], number)
-        raise error.located(place) from error.__cause__
-
-
-def _opened(leaf: _Leaf, number: int) -> Steps[_OpenPage]:
-    page = leaf.opened.get(number)
-    if page is None:
-        page = leaf.opened[number] = yield from _open_page(leaf, number)
-    return page
-
-
-def _read_nested(leaf: _Leaf, number: int, rows: Rows) -> Steps[pa.Array]:
+def _read_nested(leaf: Leaf, number: int, rows: Rows) -> Steps[pa.Array]:
     """Return the steps that read rows of one page."""
     return _nested(leaf, (yield from _read_page(leaf, number, rows)), number, rows.count)
 
 
-def _nested(leaf: _Leaf, values: PageValues, number: int, rows: int) -> pa.Array:
+def _nested(leaf: Leaf, values: PageValues, number: int, rows: int) -> pa.Array:
     try:
         return nest(values, leaf.path, leaf.types, rows // leaf.factor)
     except LanceError as error:
@@ -226,10 +180,10 @@ def _nested(leaf: _Leaf, values: PageValues, number: int, rows: int) -> pa.Array
         raise error.located(place) from error.__cause__
 
 
-def _read_page(leaf: _Leaf, number: int, rows: Rows) -> Steps[PageValues]:
+def _read_page(leaf: Leaf, number: int, rows: Rows) -> Steps[PageValues]:
     """Return the steps that read the values of rows of one page."""
     try:
-        page = yield from _opened(leaf, number)
+        page = yield from opened_page(leaf, number)
         if rows.count % leaf.factor:
             message = f"a page that ends within a fixed-size list of {leaf.factor} items"
             raise FormatError(message)
@@ -243,47 +197,17 @@ def _read_page(leaf: _Leaf, number: int, rows: Rows) -> Steps[PageValues]:
         raise error.located(place) from error.__cause__
 
 
-@dataclass(frozen=True, slots=True)
-class _OpenPage:
-    """A page whose layout is known."""
-
-    layout: Layout
-    buffers: PageBuffers
-    slot: Slot
-    has_blobs: bool
-
-
-def _open_page(leaf: _Leaf, number: int) -> Steps[_OpenPage]:
-    page = leaf.column.pages[number]
-    layout = yield from _layout(page)
-    return _OpenPage(
-        layout,
-        page_buffers(leaf.node, leaf.column, page),
-        Slot(leaf.file.search_cache, (leaf.column.index, number)),
-        isinstance(layout, BlobPage) and leaf.path[-1].logical_type != "struct",
-    )
-
-
-def _layout(page: Page) -> Steps[Layout]:
-    """Return the steps that get the layout of a page."""
-    data = yield from encoding_bytes(page.encoding)
-    if data is None:
-        message = "page without an encoding"
-        raise FormatError(message)
-    return parse_page_layout(data)
-
-
 # --- runs of pages --------------------------------------------------------------------------------
 
 
-def _row_bytes(leaf: _Leaf) -> int:
+def _row_bytes(leaf: Leaf) -> int:
     """Return about how many bytes of the file a row of the column has: as many as in its first page."""
     for page in leaf.column.pages[:1]:
         return sum(extent.size_bytes for extent in page.buffers) // max(page.rows, 1) + 1
     return 1
 
 
-def _runs(leaf: _Leaf, parts: Sequence[_PagePart], run_rows: int) -> Steps[list[list[_PagePart]]]:
+def _runs(leaf: Leaf, parts: Sequence[_PagePart], run_rows: int) -> Steps[list[list[_PagePart]]]:
     """Return the steps that find out which neighbours to decode together.
 
     Runs end where multiples of ``run_rows`` begin, so the columns of one field, whose pages mostly
@@ -295,7 +219,7 @@ def _runs(leaf: _Leaf, parts: Sequence[_PagePart], run_rows: int) -> Steps[list[
         page = leaf.column.pages[number]
         kin = None
         if leaf.factor == 1 and part.count == page.rows <= run_rows // SMALL_PAGES:
-            kin = kinship((yield from _opened(leaf, number)).layout)
+            kin = kinship((yield from opened_page(leaf, number)).layout)
         mark = kin and (kin, int(leaf.column.first_rows[number]) // run_rows)
         if mark is None or mark != last:
             runs.append([])
@@ -304,7 +228,7 @@ def _runs(leaf: _Leaf, parts: Sequence[_PagePart], run_rows: int) -> Steps[list[
     return runs
 
 
-def _read_run(leaf: _Leaf, run: Sequence[_PagePart]) -> Steps[list[pa.Array]]:
+def _read_run(leaf: Leaf, run: Sequence[_PagePart]) -> Steps[list[pa.Array]]:
     """Return the steps that read pages, as one array if they can be decoded together."""
     if len(run) > 1:
         try:
@@ -314,7 +238,7 @@ def _read_run(leaf: _Leaf, run: Sequence[_PagePart]) -> Steps[list[pa.Array]]:
     return (yield from together([_read_nested(leaf, *part) for part in run]))
 
 
-def _read_neighbours(leaf: _Leaf, run: Sequence[_PagePart]) -> Steps[pa.Array]:
+def _read_neighbours(leaf: Leaf, run: Sequence[_PagePart]) -> Steps[pa.Array]:
     opened = [leaf.opened[number] for number, _ in run]
     pages = [WholePage(cast("MiniBlock", p.layout), p.buffers, p.slot) for p in opened]
     values = yield from read_neighbours(pages)

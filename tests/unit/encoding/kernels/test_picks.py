@@ -12,7 +12,7 @@ import pytest
 
 from pennon.encoding.kernels.picks import PickCode, pick_pieces
 from pennon.encoding.kernels.touched import ChunkTable, cut_rows, find_pieces
-from pennon.encoding.rows import Rows
+from pennon.encoding.rows import FileRows, Rows
 from pennon.encoding.steps import run
 from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.chunk_index import ChunkIndex, parse_chunk_index
@@ -267,15 +267,16 @@ def test_chunks_are_found() -> None:
     first_rows = np.array([0, 3, 3, 5, 6])
     goes_on = np.array([0, 1, 1, 0], np.uint8)
     offsets = np.array([0, 10, 30, 60, 100])
-    table = ChunkTable(1000, offsets, offsets, first_rows, goes_on)
+    table, zero = ChunkTable(1000, offsets, offsets, first_rows, goes_on), np.zeros(1, np.int64)
 
     def find(*ranges: tuple[int, int]) -> list[list[int]]:
         starts, ends = np.array(ranges, np.int64).reshape(-1, 2).T.copy()
         cuts = np.array([0, len(ranges)])
-        (_, chunks, packed, places), low, high, rise, size = find_pieces(
-            [table], cuts, starts, ends
+        (_, chunks, packed, places), low, high, runs, rise, size = find_pieces(
+            [table], zero, cuts, starts, ends
         )
         assert rise
+        assert runs == [0, len(low)]
         assert size == (high - low).sum()
         assert places.tolist() == (offsets[chunks] + 1000).tolist()
         return [part.tolist() for part in (chunks, packed, low - 1000, high - 1000)]
@@ -299,12 +300,18 @@ def test_pages_that_do_not_rise_are_found() -> None:
         for at in (100, 0, 8)
     ]
     cuts, starts = np.array([0, 1, 2, 3]), np.zeros(3, np.int64)
-    (pages, chunks, packed, places), low, high, rise, size = find_pieces(
-        tables, cuts, starts, starts + 1
+    (pages, chunks, packed, places), low, high, runs, rise, size = find_pieces(
+        tables, starts, cuts, starts, starts + 1
     )
+    assert runs == [0, 2]
     assert (pages.tolist(), chunks.tolist()) == ([0, 1, 2], [0, 0, 0])
     assert (packed.tolist(), places.tolist()) == ([0, 8, 16], [100, 0, 8])
     assert (low.tolist(), high.tolist(), rise, size) == ([100, 0], [108, 16], False, 24)
+    files = np.array([0, 2, 2])
+    _, low, high, runs, rise, _ = find_pieces(tables, files, cuts, starts, starts + 1)
+    assert (low.tolist(), high.tolist(), runs, rise) == ([100, 0], [108, 16], [0, 1, 1, 2], True)
+    with pytest.raises(ValueError, match="files fall"):
+        find_pieces(tables, files[::-1].copy(), cuts, starts, starts + 1)
 
 
 def test_many_chunks_of_one_row() -> None:
@@ -313,7 +320,9 @@ def test_many_chunks_of_one_row() -> None:
     offsets = np.arange(count + 1) * 8
     table = ChunkTable(0, offsets, offsets, first_rows, np.ones(count, np.uint8))
     one = np.array([0]), np.array([1])
-    (_, chunks, positions, _), starts, ends, _, _ = find_pieces([table], np.array([0, 1]), *one)
+    (_, chunks, positions, _), starts, ends, *_ = find_pieces(
+        [table], np.zeros(1, np.int64), np.array([0, 1]), *one
+    )
     assert chunks.tolist() == list(range(count))
     assert positions.tolist() == offsets[:-1].tolist()
     assert (starts.tolist(), ends.tolist()) == ([0], [8 * count])
@@ -342,7 +351,19 @@ def test_rows_are_cut_at_borders() -> None:
     one, two = np.array([0, 4]), np.array([5])
     for starts, ends in ((np.array([3]), two), (two, np.array([4])), (np.array([-1]), two)):
         with pytest.raises(ValueError, match="rows"):
-            cut_rows(one, starts, ends)
+            cut_rows([one], np.array([0, 1]), starts, ends)
+    with pytest.raises(ValueError, match="not all ranges"):
+        cut_rows([one], np.array([0, 2]), np.array([3]), np.array([4]))
+
+
+def test_rows_of_several_files_are_cut() -> None:
+    borders = [np.array([0, 4, 9]), np.array([0, 5]), np.array([0, 3])]
+    rows = FileRows.at([np.array([1, 4, 8]), np.array([0]), np.array([2])])
+    cut = CutRows.of_files(rows, borders)
+    assert (cut.files.tolist(), cut.numbers.tolist()) == ([0, 0, 1, 2], [0, 1, 0, 0])
+    assert (cut.cuts.tolist(), cut.count) == ([0, 1, 3, 4, 5], 5)
+    assert (cut.starts.tolist(), cut.ends.tolist()) == ([1, 0, 4, 0, 2], [2, 1, 5, 1, 3])
+    assert [part.starts.tolist() for part in rows.each()] == [[1, 4, 8], [0], [2]]
 
 
 FLAT = (0, 0, 0, 0, 0, 0, 1, 32, 0, 0, 0, 0)
@@ -361,14 +382,25 @@ def test_what_does_not_fit_together_is_refused() -> None:
         starts: np.ndarray = zero,
     ) -> object:
         table = ChunkTable(0, offsets, firsts, firsts, np.zeros(1, np.uint8))
-        codes = [PickCode(code)]
-        return pick_pieces([table] * pages, codes, cuts, starts, one, zero, chunks, zero, data, 0)
+        return pick_pieces(
+            [table] * pages,
+            [PickCode(code)],
+            zero,
+            cuts,
+            starts,
+            one,
+            zero,
+            chunks,
+            zero,
+            [data],
+            [0],
+        )
 
     with pytest.raises(FormatError, match="not as many"):
         pick()  # the chunk says that its buffer has no bytes
     with pytest.raises(FormatError, match="leaves its buffer"):
         pick(data=data[:20])
-    with pytest.raises(ValueError, match="differ in length"):
+    with pytest.raises(ValueError, match="differ in number"):
         pick(pages=2)
     with pytest.raises(ValueError, match="sorted and distinct"):
         pick(chunks=one)

@@ -1,0 +1,87 @@
+"""A few rows of a field from several files at once: one kernel call for all pages of a column.
+
+A take touches many fragments, and has a row or two in each.  To read them one after the other costs
+more than what is read; so where files are mapped, the pages of all of them count as those of one
+column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import pyarrow as pa
+
+from pennon.encoding.rows import FileRows
+from pennon.encoding.steps import run
+from pennon.encoding.v2_1.chunks import Bytes
+from pennon.encoding.v2_1.picked import CutRows, Found, KnownPage, Read, are_alike
+from pennon.errors import LanceError
+from pennon.file.v2_1.columns import FieldPlan, FieldReader
+from pennon.file.v2_1.leaves import Leaf, known_pages, remembered_page
+from pennon.file.v2_1.nest import merge, nest, show
+from pennon.io.mapped import MappedReader
+from pennon.io.store import ObjectReader
+
+
+def read_across(readers: Sequence[FieldReader], rows: FileRows) -> pa.Array | None:
+    """Return rows of one field of several mapped files, those of each file after the other.
+
+    None if the files cannot be read together, or something is wrong with one: read one by one they
+    say what.
+    """
+    try:
+        plans = [run(reader.plan(), reader.source.read) for reader in readers]
+        first = plans[0]
+        if not all(map(partial(_is_like, first), plans, rows.last_ends())):
+            return None
+        sources = [_source(reader.source) for reader in readers]
+        arrays = []
+        for number in range(len(first.leaves)):
+            array = _read_leaf([plan.leaves[number] for plan in plans], sources, rows)
+            if array is None:
+                return None
+            arrays.append([array])
+        return show(merge(first.tree, arrays)[0], first.shown)
+    except LanceError:
+        return None
+
+
+def _is_like(one: FieldPlan, other: FieldPlan, last_row: int) -> bool:
+    """Tell whether two files have the same columns of the same field, with all their rows."""
+    return (
+        one.field is other.field
+        and one.kin is not None
+        and one.kin == other.kin
+        and last_row <= other.leaves[0].column.rows
+    )
+
+
+def _source(source: ObjectReader) -> Bytes | Read:
+    whole = source.whole() if isinstance(source, MappedReader) else None
+    return source.read if whole is None else whole
+
+
+def _read_leaf(
+    leaves: Sequence[Leaf], sources: Sequence[Bytes | Read], rows: FileRows
+) -> pa.Array | None:
+    cut = CutRows.of_files(rows, [leaf.column.first_rows for leaf in leaves])
+    pages = _known(leaves, cut)
+    if pages is None or not are_alike(pages):
+        return None
+    values = Found.of(pages, cut).pick_mapped(sources)
+    return None if values is None else nest(values, leaves[0].path, leaves[0].types, rows.count)
+
+
+def _known(leaves: Sequence[Leaf], cut: CutRows) -> list[KnownPage] | None:
+    """Return what is known of the pages, reading what is not; None if one is no mini-block page."""
+    pages = []
+    for file, number in zip(cut.files.tolist(), cut.numbers.tolist(), strict=True):
+        leaf = leaves[file]
+        page = remembered_page(leaf, number)
+        if page is None:
+            (page,) = run(known_pages(leaf, [number]), leaf.file.source.read)
+        if page is None:
+            return None
+        pages.append(page)
+    return pages

@@ -1,0 +1,124 @@
+"""Leaf columns, and what is known of their pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+import pyarrow as pa
+
+from pennon.encoding.page import PageBuffers
+from pennon.encoding.steps import Steps, together
+from pennon.encoding.v2_1.codecs import CODECS
+from pennon.encoding.v2_1.layouts import BlobPage, Layout, MiniBlock
+from pennon.encoding.v2_1.mini_block import read_known
+from pennon.encoding.v2_1.picked import KnownPage
+from pennon.encoding.v2_1.search_cache import Slot
+from pennon.errors import FormatError, LanceError
+from pennon.file.node import Node, encoding_bytes, page_buffers
+from pennon.file.v2_1.nest import path_types
+from pennon.file.v2_1.tree import Path, Tree, column_rows
+from pennon.file.wire import Column, Page, parse_page_layout
+from pennon.units import FieldId
+
+if TYPE_CHECKING:
+    from pennon.file.reader import DataFile
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A column, and the way to it in the schema."""
+
+    file: DataFile
+    path: Path
+    column: Column
+    node: Node
+    types: tuple[pa.DataType, ...]
+    factor: int
+    """How many rows of the column a row of the file is."""
+    opened: dict[int, OpenPage] = field(default_factory=dict)
+    """The pages that were read before, by their numbers."""
+
+    @classmethod
+    def of(
+        cls,
+        file: DataFile,
+        column_of: Mapping[FieldId, int],
+        tree: Tree,
+        path: Path,
+        column: Column,
+    ) -> Leaf:
+        """Return the leaf at the end of ``path``."""
+        factor = column_rows(path)
+        name = ".".join(field.name for field in path)
+        node = Node(file, column_of, name, file.num_rows * factor)
+        return cls(file, path, column, node, path_types(path, tree), factor)
+
+
+def known_pages(leaf: Leaf, numbers: list[int]) -> Steps[list[KnownPage | None]]:
+    """Return the steps that get to know pages; None for those that are no mini-block pages."""
+    found = [remembered_page(leaf, number) for number in numbers]
+    missing = [at for at, page in enumerate(found) if page is None]
+    if missing:
+        now = yield from together([_get_to_know(leaf, numbers[at]) for at in missing])
+        for at, page in zip(missing, now, strict=True):
+            found[at] = page
+    return found
+
+
+def remembered_page(leaf: Leaf, number: int) -> KnownPage | None:
+    """Return a mini-block page that is known already."""
+    page = leaf.opened.get(number)
+    if page is None or not isinstance(page.layout, MiniBlock):
+        return None
+    return cast("KnownPage | None", page.slot.get())
+
+
+def _get_to_know(leaf: Leaf, number: int) -> Steps[KnownPage | None]:
+    try:
+        page = yield from opened_page(leaf, number)
+        if not isinstance(page.layout, MiniBlock):
+            return None
+        return (yield from read_known(page.layout, page.buffers, CODECS, page.slot))
+    except LanceError as error:
+        place = leaf.node.place(leaf.column.pages[number], number)
+        raise error.located(place) from error.__cause__
+
+
+def opened_page(leaf: Leaf, number: int) -> Steps[OpenPage]:
+    """Return the steps that get the layout of a page, unless it is known."""
+    page = leaf.opened.get(number)
+    if page is None:
+        page = leaf.opened[number] = yield from _open_page(leaf, number)
+    return page
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPage:
+    """A page whose layout is known."""
+
+    layout: Layout
+    buffers: PageBuffers
+    slot: Slot
+    has_blobs: bool
+
+
+def _open_page(leaf: Leaf, number: int) -> Steps[OpenPage]:
+    page = leaf.column.pages[number]
+    layout = yield from _layout(page)
+    return OpenPage(
+        layout,
+        page_buffers(leaf.node, leaf.column, page),
+        Slot(leaf.file.search_cache, (leaf.column.index, number)),
+        isinstance(layout, BlobPage) and leaf.path[-1].logical_type != "struct",
+    )
+
+
+def _layout(page: Page) -> Steps[Layout]:
+    """Return the steps that get the layout of a page."""
+    data = yield from encoding_bytes(page.encoding)
+    if data is None:
+        message = "page without an encoding"
+        raise FormatError(message)
+    return parse_page_layout(data)

@@ -9,6 +9,7 @@ from typing import Any
 from pennon.errors import ArgumentError
 from pennon.io.store import Store
 from pennon.operation import LanceOperation, Transaction, merge_message, to_table_operation
+from pennon.ops.dictionaries import with_dictionaries
 from pennon.scan.snapshot import Snapshot
 from pennon.table import transaction as table
 from pennon.table.commit import CommitOptions, commit
@@ -43,7 +44,7 @@ def commit_operation(
     options = CommitOptions(
         max_retries, Naming.V2 if v2_paths else Naming.V1, stable_row_ids=stable_row_ids
     )
-    manifest = commit(store, transaction, options)
+    manifest = commit(store, transaction, with_dictionaries(store, transaction, options))
     if hasattr(target, "snapshot"):
         return target.uri, Snapshot(store, manifest, target.snapshot.session)
     return os.fspath(target), Snapshot(store, manifest)

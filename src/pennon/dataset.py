@@ -134,7 +134,8 @@ def write_dataset(
     ``data_obj``: anything of `pennon.ops.source.as_reader`.  ``mode``: ``create`` (there must be no
     table), ``append`` (also makes a table), ``overwrite`` (old versions stay).  A data file ends at
     ``max_rows_per_file`` rows or about ``max_bytes_per_file`` bytes.  ``data_storage_version``:
-    ``2.0`` or ``2.1``; where it is not given, the table's version, and 2.1 for a new table.
+    ``0.1`` (in row groups of ``max_rows_per_group``), ``2.0`` or ``2.1``; where it is not given, the
+    table's version, and 2.1 for a new table.
     ``schema`` is used where the data has none.
 
     Raises AlreadyExistsError, SchemaMismatchError, UnsupportedError for types or file versions that
@@ -156,6 +157,7 @@ def write_dataset(
         schema,
         mode,
         max_rows_per_file=max_rows_per_file,
+        max_rows_per_group=max_rows_per_group,
         max_bytes_per_file=max_bytes_per_file,
         data_cache_bytes=data_cache_bytes,
         max_page_bytes=max_page_bytes,

@@ -17,6 +17,7 @@ from pennon.metadata import DataFile, FragmentMetadata
 from pennon.operation import from_table_transaction
 from pennon.ops.source import as_reader, check_metadata
 from pennon.ops.write import (
+    MAX_ROWS_PER_GROUP,
     FileLimits,
     Watcher,
     WriteMode,
@@ -27,7 +28,7 @@ from pennon.ops.write import (
     write_fragments,
 )
 from pennon.progress import FragmentWriteProgress
-from pennon.schema.version import FileVersion
+from pennon.schema.version import V0_1, FileVersion
 from pennon.table.commit import CommitOptions
 from pennon.table.manifest import Fragment, Manifest
 
@@ -71,6 +72,7 @@ class WriteRequest:
         mode: str,
         *,
         max_rows_per_file: int,
+        max_rows_per_group: int | None,
         max_bytes_per_file: int,
         data_cache_bytes: int | None,
         max_page_bytes: int | None,
@@ -84,10 +86,15 @@ class WriteRequest:
         reader = as_reader(data, schema)
         check_metadata(reader.schema)
         store, base = as_store(target, storage_options)
-        limits = FileLimits(max_rows_per_file, max_bytes_per_file, data_cache_bytes, max_page_bytes)
+        group = MAX_ROWS_PER_GROUP if max_rows_per_group is None else max_rows_per_group
+        limits = FileLimits(
+            max_rows_per_file, max_bytes_per_file, data_cache_bytes, max_page_bytes, group
+        )
         version = file_version(data_storage_version, use_legacy_format)
         parsed = WriteMode.parse(mode)
         plan = plan_write(store, reader.schema, parsed, base=base, version=version, limits=limits)
+        if plan.task.version == V0_1 and isinstance(data, pa.Table):
+            reader = as_reader(data.unify_dictionaries(), schema)
         return cls(plan, reader)
 
     def write(self, progress: FragmentWriteProgress | None, fragment_id: int = 0) -> list[Fragment]:

@@ -96,7 +96,7 @@ def test_nothing_older_is_added_unasked(version: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("version", "then"),
-    [("0.1", "2.1"), ("2.0", "2.0"), ("2.1", "2.1"), ("2.2", "2.1"), ("2.3", "2.1")],
+    [("0.1", "0.1"), ("2.0", "2.0"), ("2.1", "2.1"), ("2.2", "2.1"), ("2.3", "2.1")],
 )
 def test_overwritten_tables(version: Any, then: str, tmp_path: Path) -> None:
     uri = str(tmp_path / "t")
@@ -110,11 +110,13 @@ def test_overwritten_tables(version: Any, then: str, tmp_path: Path) -> None:
 def test_0_1_is_not_mixed(tmp_path: Path) -> None:
     uri = str(tmp_path / "t")
     lance.write_dataset(PLAIN, uri, data_storage_version="0.1")
-    for options in ({}, {"data_storage_version": "2.1"}):
-        for module in (lance, pennon) if options else (pennon,):
-            with pytest.raises((OSError, ValueError, NotImplementedError)):
-                module.write_dataset(PLAIN, uri, mode="append", **options)
+    for module in (lance, pennon):
+        with pytest.raises((OSError, ValueError, NotImplementedError)):
+            module.write_dataset(PLAIN, uri, mode="append", data_storage_version="2.1")
     assert lance.dataset(uri).version == 1
     with pytest.raises(ArgumentError, match=r"2\.1 cannot be added to a table of version 0\.1"):
         pennon.write_dataset(PLAIN, uri, mode="append", data_storage_version="2.1")
     assert len(list((tmp_path / "t" / "data").iterdir())) == 1
+    pennon.write_dataset(PLAIN, uri, mode="overwrite", data_storage_version="2.1")
+    with pytest.raises(ArgumentError, match=r"0\.1 cannot be added to a table of version 2\.1"):
+        pennon.write_dataset(PLAIN, uri, mode="append", data_storage_version="legacy")

@@ -25,8 +25,12 @@ from pennon.errors import (
     NotFoundError,
     UnsupportedError,
 )
+from pennon.file.v0_1.dictionaries import Dictionaries
+from pennon.file.v0_1.losses import Losses
+from pennon.file.v0_1.writer import RowGroupWriter
 from pennon.file.writer import DataFileWriter
-from pennon.io.store import Store
+from pennon.io.store import ObjectWriter, Store
+from pennon.ops.dictionaries import with_dictionaries
 from pennon.ops.fit import fit_batch, fit_schema
 from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
 from pennon.schema.check import check_writable
@@ -41,6 +45,7 @@ from pennon.units import MIB, FieldId, FragmentId
 
 MAX_ROWS_PER_FILE = 1024 * 1024
 MAX_BYTES_PER_FILE = 90 * 1024**3
+MAX_ROWS_PER_GROUP = 1024
 MIN_ROWS_PER_FILE = 1024
 MIN_BYTES_PER_FILE = 8 * MIB
 UNASSIGNED_FRAGMENT = FragmentId(0)
@@ -76,13 +81,25 @@ class FileLimits:
     max_bytes: int = MAX_BYTES_PER_FILE
     data_cache_bytes: int | None = None
     max_page_bytes: int | None = None
+    max_rows_per_group: int = MAX_ROWS_PER_GROUP
 
     def __post_init__(self) -> None:
         """Refuse limits that no file could keep."""
-        for name, value in (("rows", self.max_rows), ("bytes", self.max_bytes)):
+        limits = {
+            "max_rows_per_file": self.max_rows,
+            "max_bytes_per_file": self.max_bytes,
+            "max_rows_per_group": self.max_rows_per_group,
+        }
+        for name, value in limits.items():
             if value < 1:
-                message = f"max_{name}_per_file must be at least 1, got {value}"
+                message = f"{name} must be at least 1, got {value}"
                 raise ArgumentError(message)
+
+    def of_whole_groups(self) -> FileLimits:
+        """Return the limits for files of row groups: a file ends where a row group does."""
+        group = min(self.max_rows_per_group, self.max_rows)
+        rows = -(-self.max_rows // group) * group
+        return replace(self, max_rows=rows, max_rows_per_group=group)
 
     def is_full(self, rows: int, size_bytes: int) -> bool:
         """Tell whether a file of so many rows and bytes has no room for another row."""
@@ -108,6 +125,8 @@ class WriteTask:
     schema: Schema
     version: FileVersion
     limits: FileLimits = field(default_factory=FileLimits)
+    dictionaries: Mapping[FieldId, pa.Array] = field(default_factory=dict)
+    """Of a table of version 0.1 that is appended to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +171,11 @@ def plan_write(
     else:
         table_schema, file_schema = data, data
     check_writable(file_schema, file_version)
-    task = WriteTask(store, file_schema, file_version, limits or FileLimits())
+    limits = limits or FileLimits()
+    if file_version == V0_1:
+        limits = limits.of_whole_groups()
+    dictionaries = base.dictionaries if mode is WriteMode.APPEND and base is not None else {}
+    task = WriteTask(store, file_schema, file_version, limits, dictionaries)
     return WritePlan(task, mode, table_schema, base)
 
 
@@ -175,7 +198,11 @@ def _file_version(base: Manifest | None, mode: WriteMode, asked: FileVersion | N
     current = storage_version(base) if base is not None else None
     if asked is not None:
         check_is_written(asked)
-        if mode is WriteMode.APPEND and current == V0_1:
+        if (
+            mode is WriteMode.APPEND
+            and current is not None
+            and (current == V0_1) != (asked == V0_1)
+        ):
             message = f"files of version {asked} cannot be added to a table of version {current}"
             raise ArgumentError(message)
         return asked
@@ -206,7 +233,8 @@ def write_fragments(
     """Write the batches as data files, and return a fragment for each, without an id yet.
 
     No rows, no fragments.  Memory holds a batch and the pages that are being filled.
-    Raises SchemaMismatchError for a NULL in a column that is never NULL.
+    Raises SchemaMismatchError for a NULL in a column that is never NULL.  Warns (DataLossWarning) of
+    what the file version does not hold.
     """
     watcher = watcher or Watcher()
     target = schema_to_arrow(task.schema)
@@ -214,12 +242,22 @@ def write_fragments(
         return _write_nothing(batches)
     pieces = _Pieces(batches, target)
     fragments = []
+    shared = _Shared(Dictionaries(task.dictionaries))
     while pieces.has_rows():
         name = new_file_name()
         watcher.begin(name)
-        fragments.append(_write_file(task, name, pieces))
+        fragments.append(_write_file(task, name, pieces, shared))
         watcher.complete(fragments[-1])
+    shared.losses.warn()
     return fragments
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What the files of one write have in common, if they are of version 0.1."""
+
+    dictionaries: Dictionaries
+    losses: Losses = field(default_factory=Losses)
 
 
 def _write_nothing(batches: Iterable[pa.RecordBatch]) -> list[Fragment]:
@@ -263,13 +301,11 @@ class _Pieces:
         return current.slice(0, taken)
 
 
-def _write_file(task: WriteTask, name: str, pieces: _Pieces) -> Fragment:
+def _write_file(task: WriteTask, name: str, pieces: _Pieces, shared: _Shared) -> Fragment:
     """Write one data file, until it is full or no rows are left."""
     limits = task.limits
     rows = size_bytes = 0
-    sink = task.store.open_writer(f"data/{name}")
-    options = _writer_options(task)
-    with DataFileWriter(sink, task.schema, version=task.version, **options) as writer:
+    with _open_writer(task, task.store.open_writer(f"data/{name}"), shared) as writer:
         while not limits.is_full(rows, size_bytes) and pieces.has_rows():
             piece = pieces.next(limits, rows, size_bytes)
             writer.write(piece)
@@ -280,6 +316,20 @@ def _write_file(task: WriteTask, name: str, pieces: _Pieces) -> Fragment:
     field_ids = tuple(FieldId(number) for number in written.field_ids)
     ref = DataFileRef(name, field_ids, written.column_indices, major, minor, written.size_bytes)
     return Fragment(UNASSIGNED_FRAGMENT, (ref,), written.num_rows)
+
+
+def _open_writer(
+    task: WriteTask, sink: ObjectWriter, shared: _Shared
+) -> DataFileWriter | RowGroupWriter:
+    if task.version != V0_1:
+        return DataFileWriter(sink, task.schema, version=task.version, **_writer_options(task))
+    return RowGroupWriter(
+        sink,
+        task.schema,
+        max_rows_per_group=task.limits.max_rows_per_group,
+        dictionaries=shared.dictionaries,
+        losses=shared.losses,
+    )
 
 
 def _writer_options(task: WriteTask) -> dict[str, int]:
@@ -329,4 +379,5 @@ def commit_write(
     Raises what `pennon.table.commit.commit` raises.
     """
     options = replace(options or CommitOptions(), file_version=plan.task.version)
-    return commit(plan.task.store, transaction_of(plan, fragments, properties), options)
+    store, transaction = plan.task.store, transaction_of(plan, fragments, properties)
+    return commit(store, transaction, with_dictionaries(store, transaction, options))

@@ -16,7 +16,7 @@ from pennon.errors import Breadcrumb, InvalidSchemaError, UnsupportedError
 from pennon.schema.arrow import storage_field
 from pennon.schema.field import Field, Schema
 from pennon.schema.types import NESTED, arrow_type
-from pennon.schema.version import V2_0, V2_1, V2_2, FileVersion
+from pennon.schema.version import V0_1, V2_0, V2_1, V2_2, FileVersion
 
 RESERVED_NAMES = frozenset(
     (
@@ -30,6 +30,13 @@ RESERVED_NAMES = frozenset(
 BLOB = "lance-encoding:blob"
 _LISTS = ("list", "list.struct", "large_list", "large_list.struct", "map")
 _PACKED = ("packed", "lance-encoding:packed")
+_DICTIONARY_VALUES = tuple(
+    f"dict:{values}:"
+    for values in (
+        *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+        *("string", "large_string", "binary", "large_binary"),
+    )
+)
 _VARIABLE = ("string", "large_string", "binary", "large_binary", "json")
 
 
@@ -96,16 +103,31 @@ def _walk(
 def _check_field(path: str, field: Field, version: FileVersion) -> None:
     """Raise UnsupportedError if ``version`` cannot hold this field."""
     logical = field.logical_type
+    if version == V0_1:
+        _check_old(path, field)
     if logical == "map" and version < V2_2:
         raise _refusal(path, field, version, f"{V2_2} can")
     if logical.startswith("fixed_size_list:"):
         _check_fixed_size_list(path, field, version)
     if logical == "fixed_size_binary:0":
         raise _refusal(path, field, version, "no version can (a width of 0)")
-    if is_packed(field):
+    if is_packed(field) and version != V0_1:
         _check_packed(path, field, version)
     if is_blob(field) and logical != "large_binary":
         raise _refusal(path, field, version, "a blob column must be of type large_binary")
+
+
+def _check_old(path: str, field: Field) -> None:
+    """Refuse what only version 0.1 cannot hold, or no reader would read from it."""
+    logical = field.logical_type
+    if is_blob(field):
+        raise _refusal(path, field, V0_1, f"{V2_0} holds blobs")
+    if logical == "struct" and not field.children:
+        raise _refusal(path, field, V0_1, f"{V2_0} holds structs without fields")
+    if logical.startswith("fixed_size_list:") and ":null:" in logical:
+        raise _refusal(path, field, V0_1, f"{V2_0} can")
+    if logical.startswith("dict:") and not logical.startswith(_DICTIONARY_VALUES):
+        raise _refusal(path, field, V0_1, f"{V2_0} can; here values are integers, text or bytes")
 
 
 def _check_item(path: str, field: Field, version: FileVersion) -> None:

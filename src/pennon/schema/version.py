@@ -84,7 +84,7 @@ V2_2 = FileVersion(2, 2)
 READABLE = (V0_1, V2_0, V2_1, V2_2)
 """The versions in which Pennon reads data files, oldest first."""
 
-WRITABLE = (V2_0, V2_1)
+WRITABLE = (V0_1, V2_0, V2_1)
 """The versions in which Pennon writes data files, oldest first."""
 
 DEFAULT_VERSION = V2_1
@@ -107,10 +107,9 @@ def check_is_written(version: FileVersion) -> None:
     """Raise UnsupportedError unless Pennon writes data files of that version."""
     if version in WRITABLE:
         return
-    newest = WRITABLE[-1]
-    known = " and ".join(str(known) for known in WRITABLE)
+    *older, newest = WRITABLE
     message = (
-        f"data files of version {version} cannot be written yet; Pennon writes versions {known}, "
-        f"the newest is asked for with {str(newest)!r}"
+        f"data files of version {version} cannot be written yet; Pennon writes versions "
+        f"{', '.join(map(str, older))} and {newest}, the newest is asked for with {str(newest)!r}"
     )
     raise UnsupportedError(message)

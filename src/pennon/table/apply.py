@@ -7,10 +7,13 @@ fragment by its id (an index, a cache) can mistake another for it.  The highest 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version as installed_version
+from typing import Any
+
+import pyarrow as pa
 
 from pennon.errors import ArgumentError, SchemaMismatchError, UnsupportedError
 from pennon.schema.field import Field, Schema
@@ -22,7 +25,7 @@ from pennon.table.messages import MAX_FRAGMENT_ID
 from pennon.table.rowids import encode_one_version, encode_row_id_range
 from pennon.table.storage_version import storage_version
 from pennon.table.transaction import Append, Overwrite, Transaction, operation_name
-from pennon.units import DatasetVersion, FragmentId
+from pennon.units import DatasetVersion, FieldId, FragmentId
 
 Complete = Callable[[Fragment], Fragment]
 
@@ -33,13 +36,15 @@ class Surroundings:
 
     ``stable_row_ids`` counts for new tables only, ``file_version`` for new and overwritten ones
     that get no data files.  ``complete`` fills in the row counts of a fragment whose writer left
-    them out or wrong (Lance before 0.8.15).
+    them out or wrong (Lance before 0.8.15).  ``dictionaries`` are those of an overwrite with files of
+    version 0.1.
     """
 
     now_ns: int
     stable_row_ids: bool = False
     file_version: FileVersion | None = None
     complete: Complete | None = None
+    dictionaries: Mapping[FieldId, pa.Array[Any]] = field(default_factory=dict)
 
 
 def create(transaction: Transaction, around: Surroundings) -> Manifest:
@@ -69,9 +74,9 @@ def missing_field(schema: Schema, fragments: Iterable[Fragment]) -> Field | None
     required = [field for top in schema.fields for field in _required(top)]
     for fragment in fragments:
         present = {field_id for file in fragment.files for field_id in file.field_ids}
-        for field in required:
-            if not any(below.id in present for below in field.walk()):
-                return field
+        for each in required:
+            if not any(below.id in present for below in each.walk()):
+                return each
     return None
 
 
@@ -116,6 +121,7 @@ def _overwrite(head: Manifest, operation: Overwrite, around: Surroundings) -> Ma
         data_format=DataFormat("lance", str(_chosen_version(head, operation, around))),
         next_row_id=next_row_id,
         reader_flags=2 if stable else 0,
+        dictionaries=around.dictionaries,
         config={**head.config, **operation.config_upserts},
         indices=b"",
     )

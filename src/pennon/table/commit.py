@@ -22,8 +22,11 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
 
 from pennon.errors import (
     AlreadyExistsError,
@@ -53,7 +56,7 @@ from pennon.table.versions import (
     list_locations,
     read_manifest_at,
 )
-from pennon.units import DatasetVersion
+from pennon.units import DatasetVersion, FieldId
 
 _SLOTS = 4
 _LONGEST_PAUSE = 5.0
@@ -67,7 +70,8 @@ class CommitOptions:
     ``naming``, ``stable_row_ids`` count for a new table; ``file_version`` for a new or overwritten
     one.  ``max_retries`` is how often the race for a version may be lost; an overwrite with 0
     retries is strict: nobody may have committed since its read version.  ``complete`` gives the row
-    counts of fragments that a writer before 0.8.15 left out.  The rest is for tests.
+    counts of fragments that a writer before 0.8.15 left out, ``dictionaries`` the values of those of
+    an overwrite with files of version 0.1.  The rest is for tests.
     """
 
     max_retries: int = 20
@@ -75,6 +79,7 @@ class CommitOptions:
     stable_row_ids: bool = False
     file_version: FileVersion | None = None
     complete: Complete | None = None
+    dictionaries: Mapping[FieldId, pa.Array[Any]] = field(default_factory=dict)
     now_ns: Callable[[], int] = time.time_ns
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
@@ -82,7 +87,13 @@ class CommitOptions:
 
     def surroundings(self) -> Surroundings:
         """Return what the manifest of an attempt takes from here."""
-        return Surroundings(self.now_ns(), self.stable_row_ids, self.file_version, self.complete)
+        return Surroundings(
+            self.now_ns(),
+            self.stable_row_ids,
+            self.file_version,
+            self.complete,
+            self.dictionaries,
+        )
 
 
 def commit(

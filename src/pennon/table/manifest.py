@@ -16,7 +16,9 @@ from collections.abc import Sequence as Many
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+import pyarrow as pa
 
 from pennon.errors import UnsupportedError
 from pennon.schema.field import Schema
@@ -209,6 +211,10 @@ class Manifest:
     tag: str = ""
     indices: bytes = field(default=b"", repr=False)
     transaction: bytes | None = field(default=None, repr=False)
+    dictionaries: Mapping[FieldId, pa.Array[Any]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+    """The values of dictionaries, which tables of version 0.1 have in each manifest."""
     unknown: bytes = field(default=b"", repr=False)
 
     @property

@@ -2,6 +2,7 @@
 
 ::
 
+    dictionaries                    in tables of version 0.1 only (`pennon.table.dictionaries`)
     [u32 length | IndexSection]?    the table's indices
     [u32 length | Transaction]?     what made this version (writers since late 2025)
     [u32 length | Manifest]         at ``position``
@@ -28,6 +29,7 @@ from pennon.errors import FormatError
 from pennon.proto import table_pb2
 from pennon.schema.version import check_not_newer
 from pennon.schema.wire import parse_fields, serialize_fields
+from pennon.table.dictionaries import parse_dictionaries, serialize_dictionaries
 from pennon.table.flags import check_readable
 from pennon.table.fragments import Fragments
 from pennon.table.manifest import DataFormat, Fragment, Manifest, Summary, WriterVersion
@@ -68,6 +70,7 @@ def parse_manifest_file(data: pa.Buffer | bytes) -> Manifest:
         parse_manifest(proto),
         indices=_indices(proto, view, position),
         transaction=_transaction(proto, view, position),
+        dictionaries=parse_dictionaries(proto, whole),
     )
     _ALIVE[whole] = manifest
     return manifest
@@ -123,9 +126,9 @@ def _parse_message(view: memoryview) -> tuple[table_pb2.Manifest, int]:
 def serialize_manifest_file(manifest: Manifest) -> bytes:
     """Return the manifest file of a manifest, its indices and its transaction."""
     proto = serialize_manifest(manifest)
-    parts: list[bytes] = []
+    parts = [serialize_dictionaries(proto, manifest.dictionaries)]
     if manifest.indices:
-        proto.index_section = 0
+        proto.index_section = len(parts[0])
         parts += [_LENGTH.pack(len(manifest.indices)), manifest.indices]
     if manifest.transaction is not None:
         proto.inline_transaction = sum(map(len, parts))

@@ -21,7 +21,9 @@ from pennon.encoding.block import NullableBlock, VariableBlock
 from pennon.encoding.kernels.positions import decode_positions
 from pennon.encoding.steps import Steps
 from pennon.encoding.v0_1.pages import Pages, read_ranges
+from pennon.encoding.v0_1.parts import Positions, Slices, byte_view
 from pennon.encoding.v0_1.picks import Picks
+from pennon.encoding.v2_0.binary import arrow_offsets
 from pennon.errors import TooLargeError
 from pennon.ranges import Int64Array
 
@@ -86,3 +88,13 @@ def read_spans(
         raise TooLargeError(message) from None
     bitmap = None if validity is None else pa.py_buffer(validity)
     return Spans(64 if wide else 32, pa.py_buffer(offsets), bitmap, starts, ends)
+
+
+def encode_binary(array: pa.Array, borders: Int64Array) -> tuple[Slices, Positions]:
+    """Encode (large) strings or binaries: the bytes of each row group, and their positions.
+
+    Row group g has the rows ``[borders[g], borders[g + 1])``.
+    """
+    offsets = arrow_offsets(array).astype(np.int64, copy=False)
+    at = offsets[borders]
+    return Slices(byte_view(array.buffers()[2]), at[:-1], np.diff(at)), Positions(offsets, borders)

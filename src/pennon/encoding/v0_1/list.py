@@ -10,10 +10,15 @@ Source: seeds 000 and 002; measured (pylance 14.0.2).
 
 from __future__ import annotations
 
+import numpy as np
+import pyarrow as pa
+
 from pennon.encoding.steps import Steps
 from pennon.encoding.v0_1.binary import Spans, read_spans
 from pennon.encoding.v0_1.pages import Pages
+from pennon.encoding.v0_1.parts import Slices, with_ends
 from pennon.encoding.v0_1.picks import Picks
+from pennon.encoding.v2_0.binary import arrow_offsets
 from pennon.ranges import Int64Array
 
 
@@ -29,3 +34,16 @@ def decode_list(
     width = 8 if large else 4
     spans = yield from read_spans(pages, picks, width, limits, mark_empty=False, wide=large)
     return spans, Picks.between(picks.pages, spans.starts, spans.ends)
+
+
+def encode_lists(array: pa.Array, borders: Int64Array) -> tuple[Slices, Int64Array]:
+    """Encode the offsets of (large) lists, which begin at 0 in each row group.
+
+    Returns also which items of ``array.values`` belong to each row group, as borders.
+    """
+    offsets = arrow_offsets(array)
+    at = offsets[borders].astype(np.int64)
+    entries = with_ends(offsets, borders) - np.repeat(at[:-1], np.diff(borders) + 1)
+    sizes = (np.diff(borders) + 1) * offsets.itemsize
+    ends = np.cumsum(sizes)
+    return Slices(entries.astype(offsets.dtype).view(np.uint8), ends - sizes, sizes), at

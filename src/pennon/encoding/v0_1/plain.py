@@ -13,13 +13,16 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pennon.bits import bytes_for_bits
 from pennon.encoding.block import FixedWidthBlock
 from pennon.encoding.kernels.bits import pick_bits
 from pennon.encoding.steps import Steps
 from pennon.encoding.v0_1.pages import Pages, read_ranges
+from pennon.encoding.v0_1.parts import Slices, byte_view
 from pennon.encoding.v0_1.picks import Picks
+from pennon.ranges import Int64Array
 
 
 def decode_plain(pages: Pages, picks: Picks, bits: int, items: int = 1) -> Steps[FixedWidthBlock]:
@@ -52,3 +55,29 @@ def _read_bits(pages: Pages, picks: Picks) -> Steps[pa.Buffer]:
     source = np.frombuffer(data, np.uint8)
     pick_bits(source, picks.starts + shift, picks.ends + shift, np.frombuffer(target, np.uint8))
     return target
+
+
+def encode_fixed_width(array: pa.Array, borders: Int64Array) -> Slices:
+    """Encode the values of numbers, times, decimals or fixed-size binaries, as they lie in memory.
+
+    Row group g has the rows ``[borders[g], borders[g + 1])``.  What lies under a NULL stays, as in
+    the oracle's files.
+    """
+    width = array.type.bit_width // 8
+    places = (borders + array.offset) * width
+    source = byte_view(array.buffers()[1])
+    return Slices(source, places[:-1] * bool(source.size), np.diff(places))
+
+
+def encode_bits(array: pa.Array, borders: Int64Array) -> Slices:
+    """Encode booleans: each row group begins with a whole byte, a NULL is false."""
+    rows = np.diff(borders)
+    sizes = (rows + 7) >> 3
+    ends = np.cumsum(sizes)
+    first = int(borders[0])
+    held = pc.fill_null(array.slice(first, int(borders[-1]) - first), False)  # noqa: FBT003
+    values = np.asarray(held.cast(pa.uint8()))
+    apart = np.zeros(int(ends[-1]) * 8 if len(ends) else 0, np.uint8)
+    shift = (ends - sizes) * 8 - (borders[:-1] - first)
+    apart[np.arange(len(values)) + np.repeat(shift, rows)] = values
+    return Slices(np.packbits(apart, bitorder="little"), ends - sizes, sizes)

@@ -15,12 +15,13 @@ from pennon.encoding.prefetch import answered
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps, run, together
 from pennon.encoding.v0_1.pages import Pages
+from pennon.encoding.v0_1.values import DictionaryPlace, read_values
 from pennon.errors import Breadcrumb, FormatError, LanceError, UnsupportedError
 from pennon.file.footer import parse_version
 from pennon.file.generations import ReadRows
 from pennon.file.tail import Tail
 from pennon.file.v0_1.columns import FieldReader
-from pennon.file.v0_1.dictionary import DictionaryPlace, Values, read_values
+from pennon.file.v0_1.dictionary import Values
 from pennon.file.v0_1.metadata import (
     FOOTER_BYTES,
     Metadata,
@@ -129,19 +130,21 @@ class RowGroupFile:
         Raises UnsupportedError if the file does not hold them, FormatError if they are damaged.
         """
         known = self._values.get((field.id, data_type))
-        if known is not None:
-            return known
+        if known is None:
+            stored = yield from self.read_stored_values(field, data_type.value_type)
+            known = self._values[field.id, data_type] = Values.of(stored, data_type.index_type)
+        return known
+
+    def read_stored_values(self, field: Field, value_type: pa.DataType) -> Steps[pa.Array]:
+        """Return the steps that read the values of a dictionary as they are stored."""
         place = self.dictionaries.get(field.id)
         if place is None:
             message = "the file does not hold the values of this dictionary"
             raise UnsupportedError(message)
         tail = self.tail
         behind = Extent(tail.first, int(tail.data.size))
-        reader = read_values(place, data_type.value_type, self.source.size_bytes)
-        stored = yield from answered(reader, behind, tail.data)
-        values = Values.of(stored, data_type.index_type)
-        self._values[field.id, data_type] = values
-        return values
+        reader = read_values(place, value_type, self.source.size_bytes)
+        return (yield from answered(reader, behind, tail.data))
 
     def field_reader(self, field: Field, column_of: Mapping[FieldId, int]) -> ReadRows:
         """Return what reads rows of a field; see `pennon.file.reader.DataFile.field_reader`."""

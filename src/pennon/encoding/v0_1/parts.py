@@ -1,0 +1,102 @@
+"""What is written of many row groups at once, and where each piece of it goes.
+
+Row groups follow one another in a file, and in each of them its fields, so the bytes of one column
+lie far apart.  Instead of writing a page after the other, all row groups of some megabytes are laid
+out with arithmetic over arrays, and then each *part* copies its pieces to their places:
+
+    part       row group 0     row group 1
+    a          [0, 400)        [700, 1100)          4 bytes a row
+    b, bytes   [400, 500)      [1100, 1130)
+    b, places  [500, 700)      [1130, 1330)         absolute: known once the bytes have a place
+
+A part has one piece in each row group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pennon.encoding.kernels.gather import scatter
+from pennon.ranges import Int64Array
+
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slices:
+    """Pieces that are at hand: ``source[starts[g] : starts[g] + sizes[g]]`` for row group g."""
+
+    source: Bytes
+    starts: Int64Array
+    sizes: Int64Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Positions:
+    """Positions of byte strings, of 64 bits; the part in front of this one has their bytes.
+
+    ``offsets`` are those of an Arrow array; row group g has the rows
+    ``[borders[g], borders[g + 1])``, and so many positions and one more.
+    """
+
+    offsets: Int64Array
+    borders: Int64Array
+
+    @property
+    def sizes(self) -> Int64Array:
+        """Return the bytes of each piece."""
+        return (np.diff(self.borders) + 1) * 8
+
+    def slices(self, data_positions: Int64Array) -> Slices:
+        """Return the pieces, given where the bytes of each row group lie in the file."""
+        shift = data_positions - self.offsets[self.borders[:-1]]
+        entries = with_ends(self.offsets, self.borders) + np.repeat(shift, self.sizes // 8)
+        sizes = self.sizes
+        return Slices(entries.view(np.uint8), np.cumsum(sizes) - sizes, sizes)
+
+
+Part: TypeAlias = Slices | Positions
+
+
+def lay_out(parts: Sequence[Part], begin: int) -> Int64Array:
+    """Return where the piece of each part and row group lies in the file: (parts, row groups).
+
+    The first one lies at ``begin``; no piece is aligned.
+    """
+    sizes = np.stack([part.sizes for part in parts]).astype(np.int64)
+    ends = begin + np.cumsum(sizes.T.reshape(-1)).reshape(sizes.T.shape).T
+    positions: Int64Array = ends - sizes
+    return positions
+
+
+def write_parts(parts: Sequence[Part], positions: Int64Array) -> pa.Buffer:
+    """Return the bytes of all pieces, at the places that `lay_out` gave them."""
+    begin = int(positions[0, 0])
+    total = int(positions[-1, -1] + parts[-1].sizes[-1]) - begin
+    target = pa.allocate_buffer(total)
+    view = np.frombuffer(target, np.uint8)
+    for number, part in enumerate(parts):
+        pieces = part if isinstance(part, Slices) else part.slices(positions[number - 1])
+        scatter(pieces.source, pieces.starts, positions[number] - begin, pieces.sizes, view)
+    return target
+
+
+def with_ends(offsets: npt.NDArray[Any], borders: Int64Array) -> npt.NDArray[Any]:
+    """Return the offsets of each row group, with the end of its last row behind them."""
+    groups = np.arange(len(borders) - 1)
+    rows = np.arange(borders[0], borders[-1] + len(groups), dtype=np.int64)
+    found: npt.NDArray[Any] = offsets[rows - np.repeat(groups, np.diff(borders) + 1)]
+    return found
+
+
+def byte_view(buffer: pa.Buffer | None) -> Bytes:
+    """Return the bytes of a buffer, none if there is none."""
+    if buffer is None or buffer.size == 0:
+        return np.empty(0, np.uint8)
+    return np.frombuffer(buffer, np.uint8)

@@ -1,0 +1,230 @@
+"""Writing a data file of version 0.1, row group after row group.
+
+Rows gather until there is a row group of ``max_rows_per_group``; whole groups are laid out and
+written some megabytes at a time (`pennon.encoding.v0_1.parts`).  What stands behind them is drawn in
+`pennon.file.v0_1.metadata`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from types import TracebackType
+from typing import Final, Self
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.encoding.v0_1.parts import lay_out, write_parts
+from pennon.errors import ArgumentError
+from pennon.file.arrays import batch_column
+from pennon.file.v0_1.dictionaries import Dictionaries
+from pennon.file.v0_1.end import PageTable, serialize_end
+from pennon.file.v0_1.losses import Losses
+from pennon.file.v0_1.pages import Pages
+from pennon.file.v0_1.statistics import Statistics
+from pennon.file.writer import WrittenFile
+from pennon.io.store import ObjectWriter
+from pennon.ranges import Int64Array
+from pennon.schema.check import check_writable
+from pennon.schema.field import Field, Schema
+from pennon.schema.version import V0_1
+from pennon.units import MIB
+
+MAX_ROWS_PER_GROUP: Final = 1024
+SLAB_BYTES: Final = 8 * MIB
+"""About so much is laid out at once."""
+
+
+class RowGroupWriter:
+    """Writes record batches to one data file; see `pennon.file.writer.DataFileWriter`.
+
+    ``dictionaries`` and ``losses`` may be those of several files of one write.  Raises UnsupportedError for types that
+    this version cannot hold.
+    """
+
+    def __init__(
+        self,
+        sink: ObjectWriter,
+        schema: Schema,
+        *,
+        max_rows_per_group: int = MAX_ROWS_PER_GROUP,
+        dictionaries: Dictionaries | None = None,
+        losses: Losses | None = None,
+    ) -> None:
+        self._sink = sink
+        self._written: WrittenFile | None = None
+        self._failed = False
+        try:
+            _check_group(max_rows_per_group)
+            check_writable(schema, V0_1)
+        except BaseException:
+            self.abort()
+            raise
+        self._schema = schema
+        self._group = max_rows_per_group
+        self._dictionaries = Dictionaries() if dictionaries is None else dictionaries
+        self._losses = Losses() if losses is None else losses
+        self._warns = losses is None
+        self._statistics = Statistics.of(schema)
+        self._table = PageTable()
+        self._borders = [np.zeros(1, np.int64)]
+        self._waiting: list[pa.RecordBatch] = []
+        self._num_rows = 0
+
+    @property
+    def num_rows(self) -> int:
+        """Return the number of rows that were taken so far."""
+        return self._num_rows
+
+    @property
+    def size_bytes(self) -> int:
+        """Return how many bytes of the file are written so far."""
+        return self._sink.tell()
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take a batch; its columns are found by name.
+
+        Raises ArgumentError if a column is missing or of another type; then the file is given up.
+        """
+        self._check_open()
+        try:
+            for slab in self._slabs(batch):
+                self._write_groups(slab)
+        except BaseException:
+            self.abort()
+            raise
+
+    def finish(self) -> WrittenFile:
+        """Write the rows that are left and the end of the file, and make it visible.
+
+        Warns (DataLossWarning) of what the file does not hold, unless ``losses`` were given.
+        """
+        if self._written is not None:
+            return self._written
+        self._check_open()
+        try:
+            if self._waiting:
+                self._write_groups(self._take_waiting())
+            self._write_end()
+            size_bytes = self._sink.tell()
+            self._sink.close()
+        except BaseException:
+            self.abort()
+            raise
+        ids = tuple(each.id for each in self._schema.walk())
+        self._written = WrittenFile(self._num_rows, size_bytes, ids, (), V0_1)
+        if self._warns:
+            self._losses.warn()
+        return self._written
+
+    def abort(self) -> None:
+        """Give the file up; nothing appears under its name.  Does nothing after `finish`."""
+        if self._written is None and not self._failed:
+            self._failed = True
+            self._sink.abort()
+
+    def __enter__(self) -> Self:
+        """Return the writer."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Finish the file, or give it up when an exception is on its way."""
+        if kind is not None:
+            self.abort()
+        elif not self._failed:
+            self.finish()
+
+    def _check_open(self) -> None:
+        if self._failed or self._written is not None:
+            message = f"the file was {'given up' if self._failed else 'finished'} already"
+            raise ArgumentError(message)
+
+    # Row groups
+
+    def _slabs(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Yield whole row groups, some megabytes at a time; what is left waits."""
+        columns = [batch_column(batch, top.name) for top in self._schema.fields]
+        batch = pa.RecordBatch.from_arrays(columns, names=self._schema.names)
+        self._num_rows += batch.num_rows
+        held = sum(each.num_rows for each in self._waiting)
+        if held:
+            missing = self._group - held
+            self._waiting.append(batch.slice(0, missing))
+            batch = batch.slice(missing)
+            if held + self._waiting[-1].num_rows == self._group:
+                yield self._take_waiting()
+        row_bytes = max(batch.nbytes // max(batch.num_rows, 1), 1)
+        step = max(SLAB_BYTES // row_bytes // self._group, 1) * self._group
+        whole = batch.num_rows // self._group * self._group
+        for start in range(0, whole, step):
+            yield batch.slice(start, min(step, whole - start))
+        if whole < batch.num_rows:
+            self._waiting.append(batch.slice(whole))
+
+    def _take_waiting(self) -> pa.RecordBatch:
+        batches, self._waiting = self._waiting, []
+        if len(batches) == 1:
+            return batches[0]
+        pairs = zip(self._schema.names, *(batch.columns for batch in batches), strict=True)
+        columns = [_joined(name, parts) for name, *parts in pairs]
+        return pa.RecordBatch.from_arrays(columns, names=self._schema.names)
+
+    def _write_groups(self, batch: pa.RecordBatch) -> None:
+        """Write rows as row groups, the last of which may be smaller."""
+        borders = np.append(np.arange(0, batch.num_rows, self._group), batch.num_rows)
+        borders = borders.astype(np.int64)
+        pages = Pages(self._dictionaries.indices, self._look)
+        for top, array in zip(self._schema.fields, batch.columns, strict=True):
+            pages.add(array, top, borders, top.name)
+        positions = lay_out(pages.parts, self._sink.tell())
+        self._sink.write(write_parts(pages.parts, positions))
+        self._table.add(pages.entries, positions, len(borders) - 1)
+        self._borders.append(borders[1:] + self._borders[-1][-1])
+
+    def _look(
+        self,
+        of: Field,
+        path: str,
+        array: pa.Array,
+        borders: Int64Array,
+        in_list: bool,
+    ) -> None:
+        self._losses.look(of, path, array, borders)
+        if not in_list:
+            self._statistics.look(of, array, borders)
+
+    def _write_end(self) -> None:
+        borders = np.concatenate(self._borders)
+        statistics = self._statistics.batch() if len(borders) > 1 else None
+        values = self._dictionaries.values
+        for part in serialize_end(
+            self._sink.tell(), self._schema, borders, self._table, statistics, values
+        ):
+            self._sink.write(part)
+
+    def add_schema_metadata(self, metadata: Mapping[str, str | bytes]) -> None:
+        """Add entries to the schema's metadata, which is written at the end."""
+        self._check_open()
+        new = {k: v.encode() if isinstance(v, str) else v for k, v in metadata.items()}
+        self._schema = replace(self._schema, metadata={**self._schema.metadata, **new})
+
+
+def _joined(name: str, parts: list[pa.Array]) -> pa.Array:
+    """Return the rows of a row group as one array.  Raises ArgumentError if Arrow has none for them."""
+    try:
+        return pa.concat_arrays(parts)
+    except pa.ArrowInvalid as error:  # indices of dictionaries, or offsets, do not reach
+        message = f"column {name!r}: the rows of a row group do not fit in one array: {error}"
+        raise ArgumentError(message) from error
+
+
+def _check_group(rows: int) -> None:
+    if rows < 1:
+        message = f"max_rows_per_group must be at least 1, got {rows}"
+        raise ArgumentError(message)

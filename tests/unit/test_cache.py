@@ -7,6 +7,7 @@ import random
 import threading
 import weakref
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -118,3 +119,43 @@ def test_a_child_of_a_fork_starts_with_nothing_and_no_lock(held: Cache) -> None:
         fine = held.get("a") is None and held.put("a", "b", 1) == "b" and len(held) == 1
         os._exit(0 if fine else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+class _Key:
+    """Equal to all of its kind; tells when it was found to be."""
+
+    met = threading.Semaphore(0)
+
+    def __hash__(self) -> int:
+        return 1
+
+    def __eq__(self, other: object) -> bool:
+        self.met.release()
+        return isinstance(other, _Key)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_several_ask_for_at_once_is_made_once(fails: bool) -> None:
+    """Those who come while it is made wait for it; a failure is that of all who waited."""
+    cache, made, begun, go = Cache(1 << 20), [], threading.Event(), threading.Event()
+
+    def make() -> int:
+        made.append(1)
+        begun.set()
+        assert go.wait(20)
+        return 1 // (0 if fails else 1)
+
+    with ThreadPoolExecutor(4) as pool:
+        futures = [pool.submit(cache.get_or_make, _Key(), make, lambda _: 1)]
+        assert begun.wait(20)
+        _Key.met = threading.Semaphore(0)
+        futures += [pool.submit(cache.get_or_make, _Key(), make, lambda _: 1) for _ in range(3)]
+        for _ in range(3):
+            assert _Key.met.acquire(timeout=20)
+        go.set()
+        failures = [future.exception() for future in futures]
+    assert len(made) == 1 or fails
+    assert [type(failure) for failure in failures] == 4 * [
+        ZeroDivisionError if fails else type(None)
+    ]
+    assert cache.get_or_make(_Key(), lambda: 2, lambda _: 1) == (2 if fails else 1)

@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from pennon.threads import SMALL_COST, WorkAhead, map_all, map_in_order, pool
+from pennon.threads import SMALL_COST, Crew, WorkAhead, map_all, map_in_order, pool
 
 
 def test_results_come_in_order() -> None:
@@ -53,6 +53,19 @@ def test_an_error_reaches_the_caller() -> None:
         list(map_in_order(lambda n: 1 // n, [1, 0, 1], lambda _: 1, 1))
     with pytest.raises(ZeroDivisionError):
         map_all(lambda n: 1 // n, [1, 0, 1])
+
+
+def test_a_crew_has_threads_of_its_own_so_that_it_can_be_waited_for() -> None:
+    """All threads of each crew wait for the next one at once, and none for itself."""
+
+    def wait_for(crews: list[Crew]) -> int:
+        if not crews:
+            return 1
+        return sum(map_all(lambda _: wait_for(crews[1:]), range(3), crews[0]))
+
+    assert wait_for([Crew.reads(3), Crew.objects(3), Crew.requests(3)]) == 27
+    assert pool(Crew.reads(3)) is pool(Crew.reads(3))
+    assert len({pool(), pool(Crew.reads(3)), pool(Crew.reads(2)), pool(Crew.objects(3))}) == 4
 
 
 FORK = """

@@ -181,7 +181,11 @@ class RemoteStore:
     def _read(self, path: str, action: Callable[[Any, Any], T]) -> T:
         """Return ``action(obstore, client)``, which reads and is done again if its answer breaks."""
         patience = self._connect()[1].patience
-        return patience.wait_out(lambda: self._call(path, action))
+        try:
+            return patience.wait_out(lambda: self._call(path, action))
+        except AlreadyExistsError:
+            message = "the store refused to read an object that is being replaced"
+        raise StoreError(message, where=Breadcrumb(path))
 
     def _put(self, path: str, data: bytes, mode: str) -> None:
         self._refuse_read_only(path)

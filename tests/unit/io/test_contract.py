@@ -47,6 +47,17 @@ def test_a_written_object_reads_back(store: Store) -> None:
     assert whole.to_pybytes() == b"abcdef"
 
 
+def test_a_whole_object_is_read_without_its_size(store: Store) -> None:
+    stored(store)
+    store.put("empty", b"")
+    assert store.read_whole("data/x.lance").to_pybytes() == BODY
+    assert store.read_whole("empty").to_pybytes() == b""
+    with pytest.raises(NotFoundError):
+        store.read_whole("none")
+    with pytest.raises(FormatError):
+        store.read_whole("../x")
+
+
 def test_an_object_is_invisible_until_it_is_closed(store: Store) -> None:
     writer = store.open_writer("data/x.lance")
     writer.write(BODY)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pennon.errors import AlreadyExistsError, NotFoundError, StoreError
+from pennon.errors import AlreadyExistsError, LanceError, NotFoundError, StoreError
 from pennon.io.limits import FetchLimits
 from pennon.io.remote import RemoteStore
 from pennon.io.store import Store
@@ -73,12 +73,19 @@ def test_no_more_retries_than_allowed(web: WebServer) -> None:
     assert len(web.requests) == 3
 
 
-@pytest.mark.parametrize("status", [400, 403, 404])
+@pytest.mark.parametrize("status", [400, 403, 404, 409, 412, 416])
 def test_what_will_not_pass_is_told_at_once(web: WebServer, status: int) -> None:
     web.faults = [status] * 1000
     with pytest.raises(NotFoundError if status == 404 else StoreError):
         web.open().open("x", len(BODY)).read([Extent(0, 10)])
     assert len(web.requests) == 1
+
+
+def test_a_server_that_knows_no_ranges_is_refused(web: WebServer) -> None:
+    web.knows_ranges = False
+    with pytest.raises(LanceError, match="ange"):
+        web.open().open("x", len(BODY)).read([Extent(5, 10)])
+    assert web.open().read_whole("x").to_pybytes() == BODY
 
 
 @pytest.mark.parametrize("verb", ["put", "put_if_absent", "open_writer", "delete", "list"])

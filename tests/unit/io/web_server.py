@@ -33,6 +33,8 @@ class WebServer:
     port: int = 0
     names_states: bool = False
     """Send an ETag, so that a client can go on in the middle."""
+    knows_ranges: bool = True
+    """Else an answer is a whole file, whatever was asked."""
     faults: list[int | str] = field(default_factory=list)
     requests: list[tuple[str, str, str | None]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -79,6 +81,7 @@ class _Handler(BaseHTTPRequestHandler):
         except (FileNotFoundError, IsADirectoryError):
             self._answer(404, b"")
             return
+        span = span if self.site.knows_ranges else None
         asked = re.fullmatch(r"bytes=(\d+)-(\d+)", span or "")
         if asked is None:
             self._answer(200, data, half=half)

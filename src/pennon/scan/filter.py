@@ -15,6 +15,7 @@ from pyarrow import acero
 
 from pennon.errors import ArgumentError
 from pennon.expr.evaluate import evaluate
+from pennon.expr.from_arrow import from_arrow
 from pennon.expr.tree import Expression, paths_of
 
 
@@ -58,7 +59,7 @@ class ArrowPredicate:
 
 @dataclass(frozen=True, slots=True)
 class SqlPredicate:
-    """A condition that was given as SQL text."""
+    """A condition in our own form: SQL text, or an expression of pyarrow that was understood."""
 
     text: str
     condition: Expression
@@ -81,6 +82,14 @@ class SqlPredicate:
 
     def __str__(self) -> str:
         return self.text
+
+
+def arrow_predicate(expression: pc.Expression, schema: pa.Schema) -> Predicate:
+    """Return the condition that a pyarrow expression is; in our own form if that has its meaning."""
+    condition = from_arrow(expression, schema)
+    if condition is None:
+        return ArrowPredicate(expression)
+    return SqlPredicate(str(expression), condition)
 
 
 def parse_expression(text: str, schema: pa.Schema) -> Expression:

@@ -15,7 +15,7 @@ import sys
 import pennon
 heavy = {"pandas", "pyspark", "obstore", "sqlglot", "pyarrow.dataset", "click", "rich", "secrets"}
 writers = {"pennon.file.writer", "pennon.operation", "pennon.table.commit"}
-versions = {"pennon.file.columns", "pennon.file.v2_1.columns"}
+versions = {"pennon.encoding.v2_0.encodings", "pennon.encoding.v2_1.encodings"}
 found = (heavy | writers | versions) & sys.modules.keys()
 assert not found, found
 """
@@ -27,7 +27,7 @@ try:
 except SystemExit as end:
     assert not end.code, end.code
 found = {"pandas", "pyspark", "obstore", "sqlglot", "pyarrow.dataset"} & sys.modules.keys()
-found |= {"pennon.file.writer", "pennon.file.columns"} & sys.modules.keys()
+found |= {"pennon.file.writer", "pennon.encoding.v2_0.encodings", "pennon.expr"} & sys.modules.keys()
 assert not found, found
 """
 NAMES = """

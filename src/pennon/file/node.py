@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps
-from pennon.encoding.v2_0.encodings import ArrayEncoding
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
 from pennon.file.wire import Column, Direct, EncodingBytes, Page, parse_array_encoding
 from pennon.schema.field import Field
 from pennon.units import FieldId
 
 if TYPE_CHECKING:
+    from pennon.encoding.v2_0.encodings import ArrayEncoding
     from pennon.file.reader import DataFile
 
 

@@ -18,19 +18,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError, Message
 
-from pennon.encoding.v2_0 import wire
-from pennon.encoding.v2_0.encodings import ArrayEncoding, ColumnEncoding, Values
-from pennon.encoding.v2_1 import wire as wire_v2_1
-from pennon.encoding.v2_1.layouts import Layout
 from pennon.errors import FormatError, UnsupportedError
-from pennon.proto import encodings_v2_0_pb2, encodings_v2_1_pb2, file2_pb2, file_pb2
+from pennon.proto import file2_pb2, file_pb2
 from pennon.ranges import Extent, Int64Array
+
+if TYPE_CHECKING:
+    from pennon.encoding.v2_0.encodings import ArrayEncoding, ColumnEncoding
+    from pennon.encoding.v2_1.layouts import Layout
 
 MAX_ROWS: Final = 1 << 62
 """Far more than any file has; keeps row arithmetic within 64 bits."""
@@ -51,11 +51,6 @@ class Indirect:
 
 
 EncodingBytes: TypeAlias = Direct | Indirect | None
-
-_PAGE_MESSAGES: Final[dict[str, type[Message]]] = {
-    "/lance.encodings.ArrayEncoding": encodings_v2_0_pb2.ArrayEncoding,
-    "/lance.encodings21.PageLayout": encodings_v2_1_pb2.PageLayout,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,18 +120,24 @@ def parse_file_descriptor(data: bytes) -> file_pb2.FileDescriptor:
 @lru_cache(maxsize=1024)
 def parse_array_encoding(data: bytes) -> ArrayEncoding:
     """Return the array encoding in an ``Any`` message; pages of a column mostly repeat it."""
+    from pennon.encoding.v2_0 import wire  # noqa: PLC0415 - for files of its version only, as below
+
     return wire.parse_array_encoding(_unwrap(data, "ArrayEncoding"))
 
 
 @lru_cache(maxsize=1024)
 def parse_page_layout(data: bytes) -> Layout:
     """Return the layout of a page of version 2.1 or 2.2 in an ``Any`` message."""
-    return wire_v2_1.parse_page_layout(_unwrap(data, "PageLayout"))
+    from pennon.encoding.v2_1 import wire  # noqa: PLC0415
+
+    return wire.parse_page_layout(_unwrap(data, "PageLayout"))
 
 
 @lru_cache(maxsize=64)
 def parse_column_encoding(data: bytes) -> ColumnEncoding:
     """Return the column encoding in an ``Any`` message."""
+    from pennon.encoding.v2_0 import wire  # noqa: PLC0415
+
     return wire.parse_column_encoding(_unwrap(data, "ColumnEncoding"))
 
 
@@ -145,9 +146,15 @@ def parse_encoding_message(data: bytes) -> Message:
 
     Raises UnsupportedError for messages of another kind, FormatError if it is no such message.
     """
+    from pennon.proto import encodings_v2_0_pb2, encodings_v2_1_pb2  # noqa: PLC0415
+
+    messages: dict[str, type[Message]] = {
+        "/lance.encodings.ArrayEncoding": encodings_v2_0_pb2.ArrayEncoding,
+        "/lance.encodings21.PageLayout": encodings_v2_1_pb2.PageLayout,
+    }
     wrapped = AnyMessage()
     _parse(wrapped, data)
-    kind = _PAGE_MESSAGES.get(wrapped.type_url)
+    kind = messages.get(wrapped.type_url)
     if kind is None:
         text = f"type_url={wrapped.type_url}"
         raise UnsupportedError(text)
@@ -158,6 +165,8 @@ def parse_encoding_message(data: bytes) -> Message:
 
 def column_encoding_or_values(data: bytes | None) -> ColumnEncoding:
     """Return the encoding of a column; one that says nothing holds plain values."""
+    from pennon.encoding.v2_0.encodings import Values  # noqa: PLC0415
+
     return Values() if data is None else parse_column_encoding(data)
 
 

@@ -18,15 +18,17 @@ Source: the oracle's bytes and its source (physical/block.rs); the seeds name th
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 
 from pennon.encoding.kernels.lz4 import decoded_size
-from pennon.encoding.v2_0.encodings import Compression
 from pennon.errors import FormatError, TooLargeError, UnsupportedError
 from pennon.units import MIB
+
+if TYPE_CHECKING:
+    from pennon.encoding.v2_0.encodings import Compression
 
 MAX_INFLATED: Final = 128 * MIB
 _MAX_RATIO: Final = 255

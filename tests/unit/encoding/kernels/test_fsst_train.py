@@ -10,7 +10,7 @@ import pytest
 
 from pennon.encoding.kernels.fsst import decode_fsst
 from pennon.encoding.kernels.fsst_train import count_symbols, encode_symbols
-from pennon.encoding.v2_0.fsst import parse_symbol_table
+from pennon.encoding.symbol_table import parse_symbol_table
 from pennon.encoding.v2_1.write.blocks import StringValues
 from pennon.encoding.v2_1.write.symbols import encode_with, is_noise, ratio_of, sample_of, train
 

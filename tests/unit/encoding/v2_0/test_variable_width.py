@@ -11,6 +11,7 @@ import pytest
 
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import run
+from pennon.encoding.symbol_table import parse_symbol_table
 from pennon.encoding.v2_0.binary import encode_binary
 from pennon.encoding.v2_0.choose import encode_values
 from pennon.encoding.v2_0.codecs import CODECS
@@ -25,7 +26,6 @@ from pennon.encoding.v2_0.encodings import (
     List,
     NoNulls,
 )
-from pennon.encoding.v2_0.fsst import parse_symbol_table
 from pennon.encoding.v2_0.list import decode_list, encode_list, part_lists
 from pennon.errors import FormatError
 from tests.unit.encoding.contract import MemoryPage, check_contract

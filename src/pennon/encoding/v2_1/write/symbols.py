@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pennon.encoding.kernels.fsst_train import count_symbols, encode_symbols
-from pennon.encoding.v2_0.fsst import IN_USE, MAGIC
+from pennon.encoding.symbol_table import IN_USE, MAGIC
 from pennon.encoding.v2_1.write.blocks import Bytes, StringValues
 from pennon.ranges import Int64Array
 

@@ -13,10 +13,13 @@ import pyarrow.compute as pc
 from pennon.arguments import check_columns
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.scan.compute import Computation
-from pennon.scan.filter import ArrowPredicate, Predicate, SqlPredicate, parse_expression
+from pennon.scan.filter import Predicate, SqlPredicate, arrow_predicate, parse_expression
+from pennon.scan.order import ColumnOrdering as ColumnOrdering
+from pennon.scan.order import sort_keys
 from pennon.scan.plan import check_batch_rows
 from pennon.scan.projection import is_column
-from pennon.scanner import LanceScanner, ScanOptions, every_column
+from pennon.scanner import LanceScanner
+from pennon.scanner_plan import ScanOptions, every_column
 
 if TYPE_CHECKING:
     from pennon.lance_dataset import LanceDataset
@@ -50,7 +53,7 @@ class ScannerBuilder:
     """Collects the options of a scan, one call each (pylance's names).
 
     What Pennon does not do yet is refused when it is asked for.  What only makes pylance faster
-    (``use_stats``, ``late_materialization``, ...) is accepted and changes nothing.
+    (``use_stats``, ...) is accepted and changes nothing.
     """
 
     def __init__(self, ds: LanceDataset) -> None:
@@ -102,7 +105,7 @@ class ScannerBuilder:
             predicate: Predicate = self.ds.snapshot.remember(("predicate", filter), parse)
             return self._set(computation=self._computation(predicate=predicate))
         if isinstance(filter, pc.Expression):
-            predicate = ArrowPredicate(filter)
+            predicate = arrow_predicate(filter, self._every_column())
             return self._set(computation=self._computation(predicate=predicate))
         message = (
             "filters are SQL text or pyarrow.compute expressions; searches are not supported yet "
@@ -177,6 +180,36 @@ class ScannerBuilder:
             raise ArgumentError(message)
         return self._set(blobs_as_bytes=blob_handling == "all_binary")
 
+    def late_materialization(self, late_materialization: bool | list[str]) -> ScannerBuilder:
+        """Choose the columns that are read behind the filter, just for the rows that it kept.
+
+        All (True), none (False), or those named.  By default all are, and rows in between with them
+        where that costs less.
+        """
+        late = late_materialization
+        if isinstance(late, bool):
+            return self._set(late=late)
+        if isinstance(late, (list, tuple)) and all(isinstance(name, str) for name in late):
+            return self._set(late=frozenset(late))
+        message = "late_materialization must be a bool or a list of strings"
+        raise ArgumentError(message)
+
+    def include_deleted_rows(self, flag: bool) -> ScannerBuilder:
+        """Return deleted rows as well, as far as files still have them; their ``_rowid`` is NULL."""
+        return self._set(with_deleted=bool(flag))
+
+    def order_by(self, orderings: Iterable[Any] | None) -> ScannerBuilder:
+        """Sort by columns: names, or `ColumnOrdering`."""
+        chosen = []
+        for each in orderings or ():
+            ordering = ColumnOrdering(each) if isinstance(each, str) else each
+            if not isinstance(getattr(ordering, "column_name", None), str):
+                message = f"orderings must be a list of ColumnOrdering, got {type(each).__name__}"
+                raise TypeError(message)
+            chosen.append(ordering)
+        sort_keys(self.ds.snapshot.manifest.schema, chosen)
+        return self._set(orderings=tuple(chosen))
+
     def to_scanner(self) -> LanceScanner:
         """Return the scanner."""
         return LanceScanner(self.ds, self.ds.snapshot, self._options)
@@ -185,7 +218,6 @@ class ScannerBuilder:
     use_stats = _accept("use_stats")
     use_scalar_index = _accept("use_scalar_index")
     fast_search = _accept("fast_search")
-    late_materialization = _accept("late_materialization")
     scan_in_order = _accept("scan_in_order")
     disable_scoring_autoprojection = _accept("disable_scoring_autoprojection")
 
@@ -194,8 +226,6 @@ class ScannerBuilder:
     minhash_search = _refuse("minhash_search")
     row_addr_prefilter = _refuse("row_addr_prefilter")
     with_index_segments = _refuse("with_index_segments")
-    include_deleted_rows = _refuse("include_deleted_rows")
-    order_by = _refuse("order_by")
     scan_stats_callback = _refuse("scan_stats_callback")
     substrait_aggregate = _refuse("substrait_aggregate")
 

@@ -66,7 +66,11 @@ def write(
 
 
 def scan(uri: str, out: str, version: int | None = None, **options: Any) -> int:
-    """Scan with the options of ``LanceDataset.scanner``."""
+    """Scan with the options of ``LanceDataset.scanner``; orderings are lists of their arguments."""
+    if "order_by" in options:
+        from lance.dataset import ColumnOrdering  # old releases have none
+
+        options["order_by"] = [ColumnOrdering(*each) for each in options["order_by"]]
     return _answer(lance.dataset(uri, version=version).scanner(**options).to_table(), out)
 
 

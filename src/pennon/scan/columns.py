@@ -12,7 +12,7 @@ Fields inside structs are pulled out, and the computed columns are made:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pennon.ranges import Int64Array
-from pennon.scan.arrays import uint64_array
+from pennon.scan.arrays import bool_array, uint64_array
 from pennon.scan.fragment_reader import Chunks, FragmentReader
 from pennon.scan.live_rows import LiveRows
 from pennon.scan.plan import live_row_count
@@ -35,12 +35,16 @@ UInt64Array: TypeAlias = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Place:
-    """Where rows lie in a fragment, of which ``live`` tells the rows that are alive."""
+    """Where rows lie in a fragment, of which ``live`` tells the rows that are alive.
+
+    ``dead``: the rows that are deleted, if they are shown nevertheless; they have no ids.
+    """
 
     snapshot: Snapshot
     fragment: Fragment
     live: LiveRows
     physical: Int64Array
+    dead: Int64Array | None = None
 
 
 def show_columns(
@@ -65,12 +69,20 @@ def _pull_out(chunk: pa.Array[Any], column: OutputColumn) -> pa.Array[Any]:
 
 def computed_column(meta: MetaColumn, place: Place) -> pa.Array[Any]:
     """Return one computed column, uint64."""
+    values = _values(meta, place)
+    if place.dead is None:
+        return uint64_array(values)
+    is_dead = bool_array(np.isin(place.physical, place.dead))
+    return pc.if_else(is_dead, pa.scalar(None, pa.uint64()), uint64_array(values))
+
+
+def _values(meta: MetaColumn, place: Place) -> UInt64Array:
     if meta is MetaColumn.ROW_OFFSET:
-        live = place.live.to_live(place.physical)
-        return uint64_array((live + _live_rows_before(place)).astype(np.uint64))
+        live = place.live if place.dead is None else replace(place.live, deleted=place.dead)
+        return (live.to_live(place.physical) + _live_rows_before(place)).astype(np.uint64)
     if meta is MetaColumn.ROW_ID and place.snapshot.manifest.has_stable_row_ids:
-        return uint64_array(_stable_ids(place)[place.physical])
-    return uint64_array(row_addresses(place.fragment.id, place.physical))
+        return _stable_ids(place)[place.physical]
+    return row_addresses(place.fragment.id, place.physical)
 
 
 def _stable_ids(place: Place) -> UInt64Array:

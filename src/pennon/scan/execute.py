@@ -15,10 +15,12 @@ from functools import partial
 
 import pyarrow as pa
 
+from pennon.ranges import Int64Array
 from pennon.scan.batches import cut_batches, empty_batch
 from pennon.scan.columns import Place, show_columns
 from pennon.scan.fragment_reader import Chunks, FragmentReader
 from pennon.scan.kept import read_live
+from pennon.scan.live_rows import LiveRows
 from pennon.scan.plan import ScanTask, Unit, bytes_per_row, plan_units
 from pennon.scan.projection import Projection
 from pennon.scan.snapshot import Snapshot
@@ -44,6 +46,8 @@ class Scan:
     snapshot: Snapshot
     projection: Projection
     tasks: tuple[ScanTask, ...]
+    with_deleted: bool = False
+    """Whether deleted rows come out as well, without row ids."""
 
     @property
     def rows(self) -> int:
@@ -60,9 +64,15 @@ class Scan:
         """Return the threads that read units, from the opening of their files on."""
         return self.snapshot.crew
 
-    def fragment_of(self, unit: Unit) -> FragmentReader:
-        """Return the reader of the fragment that a unit belongs to."""
-        return FragmentReader(self.snapshot, self.tasks[unit.task].fragment)
+    def reader_of(self, task: int) -> FragmentReader:
+        """Return the reader of the fragment of a task."""
+        return FragmentReader(self.snapshot, self.tasks[task].fragment, self.with_deleted)
+
+    def place(self, task: int, live: LiveRows, physical: Int64Array) -> Place:
+        """Return where rows of a task lie."""
+        fragment = self.tasks[task].fragment
+        dead = self.snapshot.deleted(fragment) if self.with_deleted else None
+        return Place(self.snapshot, fragment, live, physical, dead)
 
 
 def read_table(scan: Scan) -> pa.Table:
@@ -192,16 +202,13 @@ def _read_unit(scan: Scan, unit: Unit, fields: Sequence[Field]) -> list[Chunks]:
     """Return the live rows of a unit, for each field."""
     if not fields:
         return []
-    live, columns = scan.fragment_of(unit).find(fields)
+    live, columns = scan.reader_of(unit.task).find(fields)
     return read_live(columns, live.between(unit.start, unit.end))
 
 
 def _show(scan: Scan, unit: Unit, read: Sequence[Chunks]) -> list[Chunks]:
     if not scan.projection.metas:
         return show_columns(scan.projection, read, None)
-    reader = scan.fragment_of(unit)
-    live = reader.live_rows()
+    live = scan.reader_of(unit.task).live_rows()
     physical = live.between(unit.start, unit.end).physical()
-    return show_columns(
-        scan.projection, read, Place(scan.snapshot, reader.fragment, live, physical)
-    )
+    return show_columns(scan.projection, read, scan.place(unit.task, live, physical))

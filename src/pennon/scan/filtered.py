@@ -90,6 +90,8 @@ class _Run:
     def read(self) -> Generator[Columns, None, None]:
         """Yield what is found, in order, until it is enough."""
         left = self._query.most
+        if left == 0:
+            return
         for rows, columns in chain.from_iterable(map(self._pieces, self._found())):
             if left is not None and rows >= left:
                 yield left, [slice_chunks(chunks, 0, left) for chunks in columns]

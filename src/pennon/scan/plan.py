@@ -65,17 +65,22 @@ def plan_tasks(
     fragments: Sequence[Fragment] | None = None,
     offset: int = 0,
     limit: int | None = None,
+    with_deleted: bool = False,
 ) -> list[ScanTask]:
     """Return the tasks of a scan, in fragment order.
 
-    ``offset`` and ``limit`` count live rows of the given fragments (all by default), in order.
+    ``offset`` and ``limit`` count live rows of the given fragments (all by default), in order; with
+    ``with_deleted`` all rows count.
     """
     tasks = []
     left = limit
     for fragment in snapshot.manifest.fragments if fragments is None else fragments:
         if left is not None and left <= 0:
             break
-        live = live_row_count(snapshot, fragment)
+        if with_deleted:
+            live = FragmentReader(snapshot, fragment).physical_rows()
+        else:
+            live = live_row_count(snapshot, fragment)
         start = min(offset, live)
         end = live if left is None else min(live, start + left)
         offset -= start

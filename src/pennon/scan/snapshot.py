@@ -17,6 +17,7 @@ from pennon.errors import Breadcrumb, FormatError, LanceError, StoreError, Unsup
 from pennon.io.store import ObjectReader, Store
 from pennon.ranges import Int64Array
 from pennon.scan.live_rows import NONE_DELETED
+from pennon.scan.meter import Meter
 from pennon.scan.session import OpenFile as OpenFile
 from pennon.scan.session import Session as Session
 from pennon.table.deletion import read_deletions
@@ -43,10 +44,16 @@ class Snapshot:
     """What was worked out for takes of this version (`pennon.scan.take_plan`)."""
     _known: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What `remember` was asked for lately."""
+    meter: Meter | None = field(default=None, compare=False)
+    """Counts what is read of data files."""
 
     def __reduce__(self) -> tuple[type[Snapshot], tuple[Store, Manifest, Session]]:
         """Pickle without the identities: the other side may see other files."""
         return Snapshot, (self.store, self.manifest, self.session)
+
+    def metered(self, meter: Meter) -> Snapshot:
+        """Return the same version, read under the eyes of a meter."""
+        return Snapshot(self.store, self.manifest, self.session, meter)
 
     @property
     def is_remote(self) -> bool:
@@ -85,7 +92,8 @@ class Snapshot:
                 raise UnsupportedError(message)
             size = ref.size_bytes or None
             identity = self._identify(path, size)
-            return self.session.open_file(identity, lambda: self._open(path, size, identity))
+            found = self.session.open_file(identity, lambda: self._open(path, size, identity))
+            return found if self.meter is None else self.meter.around(found)
         except LanceError as error:
             raise error.located(Breadcrumb(path)) from None
 

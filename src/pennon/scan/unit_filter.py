@@ -13,11 +13,12 @@ from pennon.scan.columns import Place, show_columns
 from pennon.scan.compute import Computed, Condition
 from pennon.scan.execute import Scan
 from pennon.scan.fields import FieldPlan, FragmentFields, Late, estimated_width
-from pennon.scan.fragment_reader import Chunks, FragmentReader
+from pennon.scan.fragment_reader import Chunks
 from pennon.scan.kept import Choice, read_live, slice_chunks, true_rows
 from pennon.scan.live_rows import LiveSlice
 from pennon.scan.plan import Unit
 from pennon.scan.projection import Projection
+from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field, Schema
 
 Columns: TypeAlias = "tuple[int, list[Chunks]]"
@@ -41,6 +42,8 @@ class FilteredScan:
     computed: Computed | None = None
     late: Late = None
     most: int | None = None
+    tested: Snapshot | None = None
+    """Where the columns of the condition are read; the scan's own snapshot, unless it is measured."""
 
     @property
     def inputs(self) -> list[Projection]:
@@ -71,16 +74,21 @@ class Kept:
             yield replace(self, physical=physical, early=early)
 
 
+def plan_fields(query: FilteredScan) -> FieldPlan:
+    """Return which fields a query reads before its condition, and which behind it."""
+    shown = [query.scan.projection] + ([query.computed.inputs] if query.computed else [])
+    tested = query.condition.inputs.read.fields if query.condition else ()
+    behind = [field for projection in shown for field in projection.read.fields]
+    return FieldPlan.of(tested, behind, query.late)
+
+
 class UnitFilter:
     """What is prepared of the fragments, and what is done with their units; for many threads."""
 
     def __init__(self, query: FilteredScan) -> None:
         self._query = query
         self._scan = query.scan
-        shown = [query.scan.projection] + ([query.computed.inputs] if query.computed else [])
-        tested = query.condition.inputs.read.fields if query.condition else ()
-        behind = [field for projection in shown for field in projection.read.fields]
-        self._plan = FieldPlan.of(tested, behind, query.late)
+        self._plan = plan_fields(query)
         self._fragments: dict[int, FragmentFields] = {}
 
     # --- how large things are ---------------------------------------------------------------------
@@ -110,7 +118,7 @@ class UnitFilter:
             return unit.rows
         fields, wanted = self._find(unit)
         mask = self._mask(unit, wanted, read_live(fields.early, wanted))
-        return int(mask.true_count)
+        return self._counted(mask.true_count)
 
     def test(self, unit: Unit) -> Kept:
         """Return the rows of a unit that pass, no more than are enough."""
@@ -126,8 +134,15 @@ class UnitFilter:
             chosen.pick(chunks) if n in self._plan.kept else [] for n, chunks in enumerate(early)
         ]
         rows = chosen.numbers
+        self._counted(len(rows))
         physical = wanted.physical()[rows] if len(wanted.holes) else rows + wanted.start
         return Kept(unit, fields, physical, early)
+
+    def _counted(self, rows: int) -> int:
+        tested = self._query.tested
+        if tested is not None and tested.meter is not None:
+            tested.meter.keep(rows)
+        return rows
 
     def read(self, kept: Kept) -> Columns:
         """Return the columns of the result for the rows that are kept."""
@@ -161,15 +176,14 @@ class UnitFilter:
         return show_columns(projection, chosen, place)
 
     def _place(self, unit: Unit, physical: Int64Array) -> Place:
-        fragment = self._scan.tasks[unit.task].fragment
-        return Place(self._scan.snapshot, fragment, self._of(unit.task).live, physical)
+        return self._scan.place(unit.task, self._of(unit.task).live, physical)
 
     def _of(self, task: int) -> FragmentFields:
         found = self._fragments.get(task)
         if found is None:
-            fragment = self._scan.tasks[task].fragment
-            reader = FragmentReader(self._scan.snapshot, fragment)
-            found = FragmentFields(self._plan, reader, reader)
+            reader = self._scan.reader_of(task)
+            tested = replace(reader, snapshot=self._query.tested or reader.snapshot)
+            found = FragmentFields(self._plan, tested, reader)
             while len(self._fragments) >= PREPARED:
                 self._fragments.pop(next(iter(self._fragments)), None)
             self._fragments[task] = found

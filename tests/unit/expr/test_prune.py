@@ -112,7 +112,7 @@ def test_no_match_is_ruled_out(text: str, data: st.DataObject) -> None:
         name: data.draw(st.lists(st.none() | values, min_size=rows, max_size=rows))
         for name, values in VALUES.items()
     }
-    unit = {
+    unit: dict[tuple[str, ...], Bounds] = {
         (name,): bounds_of(
             columns[name], SCHEMA.field(name).type, knows=data.draw(st.integers(0, 15))
         )

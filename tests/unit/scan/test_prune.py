@@ -26,7 +26,7 @@ from pennon.units import FragmentId
 
 ROWS, SIZE = 40_000, 10_000
 TABLE = pa.table({"n": np.arange(ROWS), "t": [f"row {n}" for n in range(ROWS)]})
-DEAD = np.arange(2_000, 3_000)
+DEAD = np.arange(2_000, 3_000, dtype=np.uint32)
 
 
 def _with_deletions(store: Any) -> Manifest:
@@ -74,7 +74,7 @@ CONDITIONS = [
 @pytest.mark.parametrize("text", CONDITIONS)
 @pytest.mark.parametrize("bounds", [{}, {"limit": 3, "offset": 1}])
 def test_the_same_rows(
-    table: LanceDataset, rows: pa.Table, text: str, bounds: dict[str, int]
+    table: LanceDataset, rows: pa.Table, text: str, bounds: dict[str, Any]
 ) -> None:
     everything = rows.combine_chunks().to_batches()[0]
     condition = parse_filter(text, rows.schema)

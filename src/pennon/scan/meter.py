@@ -1,0 +1,118 @@
+"""Counting what a scan reads, where it reads it: at the data files."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.file.reader import DataFile
+from pennon.io.fetch import plan_fetch
+from pennon.io.limits import OBJECT_STORE, FetchLimits
+from pennon.io.store import ObjectReader
+from pennon.ranges import ByteRequest, Int64Array
+from pennon.scan.session import OpenFile
+
+_EXACT: Final = FetchLimits(gap_bytes=0, request_bytes=1 << 62)
+
+
+@dataclass(slots=True)
+class Meter:
+    """What was read so far.
+
+    ``rounds`` are reads that asked for at least one byte, ``requests`` what a store gets for them:
+    ranges that lie close are one request (a local file has none; what an object store would get is
+    counted).  ``asked_bytes`` are those of the ranges, ``read_bytes`` those of the requests.
+    ``rows_kept`` are the rows that passed a condition.
+    """
+
+    limits: FetchLimits | None = None
+    rounds: int = 0
+    requests: int = 0
+    asked_bytes: int = 0
+    read_bytes: int = 0
+    rows_kept: int = 0
+    _files: dict[str, OpenFile] = field(default_factory=dict, repr=False)
+    _starts: dict[str, list[Int64Array]] = field(default_factory=dict, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def around(self, opened: OpenFile) -> OpenFile:
+        """Return a data file whose reads are counted."""
+        with self._lock:
+            self._files[opened.source.path] = opened
+        return OpenFile(opened.data, _MeteredReader(opened.source, self))
+
+    def count(self, path: str, requests: Sequence[ByteRequest]) -> None:
+        """Count one round of reads."""
+        exact = plan_fetch(requests, _EXACT)
+        if not exact.groups:
+            return
+        plan = plan_fetch(requests, self.limits or OBJECT_STORE)
+        starts = np.array([group.position for group in exact.groups], np.int64)
+        with self._lock:
+            self.rounds += 1
+            self.requests += plan.count
+            self.asked_bytes += exact.size_bytes
+            self.read_bytes += plan.size_bytes
+            self._starts.setdefault(path, []).append(starts)
+
+    def keep(self, rows: int) -> None:
+        """Count rows that passed."""
+        with self._lock:
+            self.rows_kept += rows
+
+    @property
+    def files(self) -> int:
+        """Return how many data files were read from."""
+        return len(self._starts)
+
+    @property
+    def pages(self) -> int:
+        """Return how many pages were read from; those of files of version 0.1 are not known."""
+        found = 0
+        for path, starts in self._starts.items():
+            data = self._files[path].data
+            if isinstance(data, DataFile):
+                found += _pages_at(data, np.unique(np.concatenate(starts)))
+        return found
+
+
+class _MeteredReader:
+    """An `ObjectReader` that tells a meter of every round."""
+
+    def __init__(self, source: ObjectReader, meter: Meter) -> None:
+        self._source = source
+        self._meter = meter
+
+    @property
+    def path(self) -> str:
+        return self._source.path
+
+    @property
+    def size_bytes(self) -> int:
+        return self._source.size_bytes
+
+    @property
+    def is_mapped(self) -> bool:
+        return self._source.is_mapped
+
+    def read(self, requests: Sequence[ByteRequest]) -> list[pa.Buffer]:
+        self._meter.count(self.path, requests)
+        return self._source.read(requests)
+
+
+def _pages_at(data: DataFile, positions: Int64Array) -> int:
+    """Return how many pages have a buffer with one of these positions, which are sorted."""
+    found = 0
+    for index in range(data.num_columns):
+        column = data.known_column(index)
+        for page in column.pages if column is not None else ():
+            bounds = [(each.position, each.end) for each in page.buffers if each.size_bytes]
+            low = np.searchsorted(positions, [start for start, _ in bounds])
+            high = np.searchsorted(positions, [end for _, end in bounds])
+            found += bool((high > low).any())
+    return found

@@ -1,0 +1,163 @@
+"""Rows in the order of some columns (``order_by``).
+
+Where a limit is given, no more rows than it names are held at a time (and a batch or two): first just
+the columns that the order goes by are read, and the rest for the rows that come out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pennon.errors import UnsupportedError
+from pennon.expr.tree import Column, Expression
+from pennon.expr.types import plain
+from pennon.scan.arrays import int64_array
+from pennon.scan.compute import Computed
+from pennon.scan.filtered import read_filtered_batches, read_filtered_table
+from pennon.scan.projection import MetaColumn, plan_scan_projection
+from pennon.scan.take import take_addresses, take_batches
+from pennon.scan.take_plan import TakePlan
+from pennon.scan.unit_filter import FilteredScan
+from pennon.schema.arrow import field_to_arrow
+from pennon.schema.field import Schema
+from pennon.schema.project import resolve
+
+_KEY: Final = "\0order "
+"""Columns of this name hold what the order goes by; no column of a table is called so."""
+ROWS_HELD: Final = 1 << 16
+"""Rows that are gathered, at least, before the last ones of them are dropped."""
+
+
+@dataclass
+class ColumnOrdering:
+    """A column to sort by; pylance's ``ColumnOrdering``."""
+
+    column_name: str
+    ascending: bool = True
+    nulls_first: bool = False
+
+    def __str__(self) -> str:
+        direction = "ASC" if self.ascending else "DESC"
+        return f"{self.column_name} {direction} NULLS {'FIRST' if self.nulls_first else 'LAST'}"
+
+
+def sort_keys(schema: Schema, orderings: Sequence[ColumnOrdering]) -> dict[str, Expression]:
+    """Return what to compute for each ordering.
+
+    Raises ArgumentError for a column that is not there, UnsupportedError for one without an order.
+    """
+    keys: dict[str, Expression] = {}
+    for number, ordering in enumerate(orderings):
+        path = resolve(schema, ordering.column_name)
+        kind = plain(field_to_arrow(path[-1]).type)
+        if pa.types.is_nested(kind):
+            message = f"rows cannot be sorted by {ordering.column_name!r}, which is {kind}"
+            raise UnsupportedError(message)
+        keys[f"{_KEY}{number}"] = Column(tuple(field.name for field in path), kind)
+    return keys
+
+
+def read_in_order(
+    query: FilteredScan,
+    schema: Schema,
+    orderings: Sequence[ColumnOrdering],
+    offset: int,
+    limit: int | None,
+) -> pa.Table:
+    """Return the rows of a query in order, those that limit and offset leave.
+
+    ``schema``: that of the table.  Rows that are equal stay in the order of the table.
+    """
+    keys = sort_keys(schema, orderings)
+    if limit is None or query.scan.with_deleted:
+        found = _sorted(read_filtered_table(_with_keys(query, keys, schema)), orderings)
+        return found.select(query.schema.names).slice(offset, limit)
+    addressed = plan_scan_projection(schema, [], [MetaColumn.ROW_ADDRESS])
+    lean = replace(query, scan=replace(query.scan, projection=addressed), computed=None)
+    lean = _with_keys(replace(lean, schema=addressed.arrow), keys, schema)
+    first = _first(read_filtered_batches(lean, ROWS_HELD), lean.schema, orderings, offset + limit)
+    addresses = first.column(MetaColumn.ROW_ADDRESS.value).slice(offset).to_numpy()
+    return _take(query, np.asarray(addresses, np.uint64))
+
+
+def _with_keys(query: FilteredScan, keys: dict[str, Expression], schema: Schema) -> FilteredScan:
+    expressions = {**(query.computed.expressions if query.computed else {}), **keys}
+    fields = [pa.field(name, each.type) for name, each in keys.items()]
+    shown = pa.schema([*query.schema, *fields], query.schema.metadata)
+    return replace(query, computed=Computed.of(expressions, schema), schema=shown)
+
+
+def _first(
+    batches: Iterable[pa.RecordBatch],
+    schema: pa.Schema,
+    orderings: Sequence[ColumnOrdering],
+    count: int,
+) -> pa.Table:
+    """Return the first ``count`` rows in order."""
+    held: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
+        if rows >= max(2 * count, ROWS_HELD):
+            held = _sorted(pa.Table.from_batches(held), orderings).slice(0, count).to_batches()
+            rows = min(rows, count)
+    return _sorted(pa.Table.from_batches(held, schema), orderings).slice(0, count)
+
+
+def _sorted(table: pa.Table, orderings: Sequence[ColumnOrdering]) -> pa.Table:
+    keys = pa.table(
+        [_key(table.column(f"{_KEY}{n}")) for n in range(len(orderings))], _names(table)
+    )
+    order: list[Any] = [
+        (
+            name,
+            "ascending" if ordering.ascending else "descending",
+            "at_start" if ordering.nulls_first else "at_end",
+        )
+        for name, ordering in zip(keys.column_names, orderings, strict=True)
+    ]
+    return table.combine_chunks().take(pc.sort_indices(keys, sort_keys=order))
+
+
+def _names(table: pa.Table) -> list[str]:
+    return [name for name in table.column_names if name.startswith(_KEY)]
+
+
+def _key(values: pa.ChunkedArray[Any]) -> pa.ChunkedArray[Any]:
+    """Return values that sort as these do: floats in total order, as whole numbers."""
+    if not pa.types.is_floating(values.type):
+        return values
+    wide = pc.cast(values, pa.float64())
+    bits = pc.fill_null(wide, 0.0).to_numpy().view(np.int64)
+    ordered = np.where(bits < 0, bits ^ np.int64(0x7FFFFFFFFFFFFFFF), bits)
+    nulls = pa.scalar(None, pa.int64())
+    return pc.if_else(pc.is_valid(values), pa.chunked_array([int64_array(ordered)]), nulls)
+
+
+def _take(query: FilteredScan, addresses: np.ndarray[Any, np.dtype[np.uint64]]) -> pa.Table:
+    """Return the columns of a query for rows at addresses."""
+    snapshot = query.scan.snapshot
+    plain_plan = TakePlan(query.scan.projection)
+    shown = pa.Table.from_batches(
+        take_batches(lambda at: take_addresses(snapshot, plain_plan, at), addresses)
+    )
+    if query.computed is None:
+        return shown
+    plan = TakePlan(query.computed.inputs)
+    inputs = take_batches(lambda at: take_addresses(snapshot, plan, at), addresses)
+    columns = {name: shown.column(name) for name in shown.column_names}
+    computed = [
+        query.computed.run([[column] for column in batch.columns], batch.num_rows)
+        for batch in inputs
+    ]
+    for name, expression in query.computed.expressions.items():
+        chunks = [chunk for part in computed for chunk in part[name]]
+        columns[name] = pa.chunked_array(chunks, expression.type)
+    return pa.Table.from_arrays([columns[name] for name in query.schema.names], schema=query.schema)

@@ -1,0 +1,135 @@
+"""The plan of a scan as text, and what came of it.
+
+The lines stand as the rows flow: from the bottom up, each line below what it feeds::
+
+    Limit: limit=10
+      Sort: price DESC NULLS LAST
+        Read: columns=[name], just the rows that are kept
+          Filter: price > 3
+            Scan: uri=table.lance, columns=[price], fragments=2 of 2, rows=1000 of 1000
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from pennon.scan.fields import FieldPlan
+from pennon.scan.meter import Meter
+from pennon.scan.plan import live_row_counts
+from pennon.scan.unit_filter import FilteredScan, plan_fields
+from pennon.scanner_plan import ScanOptions
+from pennon.schema.field import Field
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What was measured of a scan that ran."""
+
+    before: Meter
+    """What was read for all rows."""
+    behind: Meter
+    """What was read for those that the condition kept."""
+    rows: int
+    seconds: float
+
+
+def explain(
+    uri: str,
+    query: FilteredScan,
+    options: ScanOptions,
+    *,
+    verbose: bool,
+    found: Findings | None = None,
+) -> str:
+    """Return the plan; ``verbose`` with the rows of each fragment."""
+    lines = [line for line in _lines(uri, query, options, found) if line]
+    text = "".join("  " * depth + line + "\n" for depth, line in enumerate(lines))
+    if not verbose:
+        return text
+    indent = "  " * len(lines)
+    tasks = query.scan.tasks
+    return text + "".join(
+        f"{indent}fragment {t.fragment.id}: rows {t.start}..{t.end}\n" for t in tasks
+    )
+
+
+def analyze(
+    uri: str, query: FilteredScan, options: ScanOptions, run: Callable[[FilteredScan], int]
+) -> str:
+    """Run the query, and return the plan with what was measured."""
+    limits = query.scan.snapshot.store.limits
+    before, behind = Meter(limits), Meter(limits)
+    snapshot = query.scan.snapshot
+    is_plain = query.condition is None and query.computed is None
+    scan = replace(query.scan, snapshot=snapshot.metered(before if is_plain else behind))
+    began = time.perf_counter()
+    rows = run(replace(query, scan=scan, tested=snapshot.metered(before)))
+    found = Findings(before, behind, rows, time.perf_counter() - began)
+    head = f"Scanned: rows={rows}, elapsed={found.seconds * 1000:.3f}ms\n"
+    return head + explain(uri, query, options, verbose=False, found=found)
+
+
+def _lines(
+    uri: str, query: FilteredScan, options: ScanOptions, found: Findings | None
+) -> Iterator[str]:
+    fields = plan_fields(query)
+    yield _limit(options) if options.is_filtered or options.orderings else ""
+    yield _sort(options)
+    if options.computation.expressions:
+        yield f"Compute: {', '.join(options.computation.expressions)}"
+    if query.condition is not None:
+        if fields.rest:
+            metrics = _metrics(found.behind) if found else ""
+            yield f"Read: columns={_names(fields.rest)}, {_how(fields)}{metrics}"
+        kept = f", metrics=[rows_kept={found.before.rows_kept}]" if found else ""
+        yield f"Filter: {query.condition.predicate}{kept}"
+    yield _scan(uri, query, fields, found)
+
+
+def _scan(uri: str, query: FilteredScan, fields: FieldPlan, found: Findings | None) -> str:
+    scan = query.scan
+    table = scan.snapshot.manifest.fragments
+    count, rows = (
+        len({task.fragment.id for task in scan.tasks}),
+        sum(live_row_counts(scan.snapshot)),
+    )
+    columns = fields.early if query.condition is not None else (*fields.early, *fields.rest)
+    text = (
+        f"Scan: uri={uri}, columns={_names(columns)}, "
+        f"fragments={count} of {len(table)}, rows={scan.rows} of {rows}"
+    )
+    if found is None:
+        return text
+    is_behind = query.condition is None and query.computed is not None
+    return text + _metrics(found.behind if is_behind else found.before)
+
+
+def _sort(options: ScanOptions) -> str:
+    if not options.orderings:
+        return ""
+    return "Sort: " + ", ".join(map(str, options.orderings))
+
+
+def _limit(options: ScanOptions) -> str:
+    parts = [f"limit={options.limit}"] if options.limit is not None else []
+    parts += [f"offset={options.offset}"] if options.offset else []
+    return f"Limit: {', '.join(parts)}" if parts else ""
+
+
+def _how(fields: FieldPlan) -> str:
+    if all(fields.exact):
+        return "just the rows that are kept"
+    return "for the rows that are kept, and those between where it costs less"
+
+
+def _names(fields: Sequence[Field]) -> str:
+    return f"[{', '.join(field.name for field in fields)}]"
+
+
+def _metrics(meter: Meter) -> str:
+    return (
+        f", metrics=[files={meter.files}, pages={meter.pages}, rounds={meter.rounds}, "
+        f"requests={meter.requests}, bytes_asked={meter.asked_bytes}, bytes_read={meter.read_bytes}]"
+    )

@@ -9,7 +9,9 @@ import pyarrow as pa
 
 from pennon.cache import Cache
 from pennon.encoding.rows import Rows
+from pennon.encoding.steps import Steps
 from pennon.errors import Breadcrumb, LanceError
+from pennon.file.bounds import FieldBounds
 from pennon.file.footer import parse_version
 from pennon.file.generations import ReadRows
 from pennon.file.tail import Tail
@@ -48,6 +50,10 @@ class OpenedFile(Protocol):
     @property
     def column_of(self) -> Mapping[FieldId, ColumnIndex]:
         """Return the column of each field of the file's own schema."""
+        ...
+
+    def read_bounds(self, fields: Sequence[Field]) -> Steps[list[FieldBounds | None]]:
+        """Return the steps that read the bounds of fields, None for those that have none."""
         ...
 
     def read_rows(

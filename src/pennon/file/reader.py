@@ -21,6 +21,7 @@ from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps, run, together
 from pennon.encoding.v2_1.search_cache import SearchCache
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
+from pennon.file.bounds import FieldBounds
 from pennon.file.footer import FOOTER_BYTES, Footer, parse_footer, parse_table
 from pennon.file.generations import GENERATIONS, ReadRows
 from pennon.file.tail import Tail
@@ -162,6 +163,11 @@ class DataFile:
     ) -> Steps[list[pa.Array]]:
         """Return the steps that read ``rows`` of a field; see `field_reader`."""
         return self.field_reader(field, column_of)(rows)
+
+    def read_bounds(self, fields: Sequence[Field]) -> Steps[list[FieldBounds | None]]:
+        """Return the steps that read the bounds of fields: no field has any."""
+        yield from ()
+        return [None] * len(fields)
 
     def read_rows(
         self, fields: Sequence[Field], column_of: Mapping[FieldId, int], rows: Rows

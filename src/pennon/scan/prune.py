@@ -1,4 +1,6 @@
-"""Rows that a condition on row ids and addresses rules out, found without a look at a file.
+"""Rows that a condition rules out before they are read: by row ids and addresses, and by statistics.
+
+Row ids and addresses need no look at a file.
 
 The address of a row is its fragment and its offset there, and the id too, unless the table has
 stable row ids.  So ``_rowid IN (5, 7)`` leaves two rows of one fragment.  The rows between two values
@@ -20,6 +22,7 @@ from pennon.expr.prune import Bounds, Path, Pruner, Unit, literals_beside
 from pennon.expr.tree import Expression, paths_of
 from pennon.ranges import Int64Array
 from pennon.scan.fragment_reader import FragmentReader
+from pennon.scan.page_bounds import prune_pages
 from pennon.scan.plan import ScanTask
 from pennon.scan.projection import MetaColumn
 from pennon.scan.snapshot import Snapshot
@@ -41,7 +44,19 @@ def prune_tasks(
     pruner = Pruner(condition)
     if not pruner.can_match({}):
         return []
-    named = {path for path in paths_of(condition) if path in (_ADDRESS, _ID)}
+    paths = paths_of(condition)
+    left = _prune_rows(snapshot, tasks, condition, pruner, {_ADDRESS, _ID} & set(paths))
+    return [part for task in left for part in prune_pages(snapshot, task, pruner, paths)]
+
+
+def _prune_rows(
+    snapshot: Snapshot,
+    tasks: Sequence[ScanTask],
+    condition: Expression,
+    pruner: Pruner,
+    named: set[Path],
+) -> list[ScanTask]:
+    """Return what the row ids and addresses that are ``named`` leave of tasks."""
     if not named:
         return list(tasks)
     if named == {_ADDRESS} or not snapshot.manifest.has_stable_row_ids:

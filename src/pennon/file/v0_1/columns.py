@@ -77,7 +77,7 @@ class FieldReader:
                 raise ArgumentError(message)
         found = yield from self._file.read_pages(places)
         pages = {each.id: its for each, its in zip(fields, found, strict=True)}
-        return (yield from _node_of(self._file, self._field, pages))
+        return (yield from node_of(self._file, self._field, pages))
 
 
 def _read_parts(node: Node, picks: Picks) -> Steps[list[pa.Array]]:
@@ -92,18 +92,18 @@ def _read_parts(node: Node, picks: Picks) -> Steps[list[pa.Array]]:
     return first + (yield from _read_parts(node, halves[1]))
 
 
-def _node_of(file: RowGroupFile, field: Field, pages: Mapping[FieldId, Pages]) -> Steps[Node]:
+def node_of(file: RowGroupFile, field: Field, pages: Mapping[FieldId, Pages]) -> Steps[Node]:
     """Return the steps that make the node of a field; dictionaries are read on the way."""
     kind = field.logical_type
     shown = field_to_arrow(field).type
     stored = storage_field(field).type
     if kind == "struct":
-        parts = yield from together([_node_of(file, each, pages) for each in field.children])
+        parts = yield from together([node_of(file, each, pages) for each in field.children])
         return StructNode(storage_type(shown), shown, tuple(parts))
     mine = pages[field.id]
     if kind in _LISTS:
         (child,) = field.children
-        item = yield from _node_of(file, child, pages)
+        item = yield from node_of(file, child, pages)
         return ListNode(mine, storage_type(shown), shown, item)
     if kind.startswith("dict:"):
         return (yield from _dictionary_node(file, field, mine))

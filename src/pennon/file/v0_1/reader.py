@@ -7,7 +7,7 @@ column, and what is called a column here is a row of the page table.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 import pyarrow as pa
 
@@ -17,6 +17,7 @@ from pennon.encoding.steps import Steps, run, together
 from pennon.encoding.v0_1.pages import Pages
 from pennon.encoding.v0_1.values import DictionaryPlace, read_values
 from pennon.errors import Breadcrumb, FormatError, LanceError, UnsupportedError
+from pennon.file.bounds import FieldBounds
 from pennon.file.footer import parse_version
 from pennon.file.generations import ReadRows
 from pennon.file.tail import Tail
@@ -38,6 +39,8 @@ from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1, FileVersion
 from pennon.schema.wire import parse_fields
 from pennon.units import ColumnIndex, FieldId
+
+T = TypeVar("T")
 
 GROUP_BYTES: Final = 16
 """What a page takes in memory once its entry of the page table was read."""
@@ -141,10 +144,19 @@ class RowGroupFile:
         if place is None:
             message = "the file does not hold the values of this dictionary"
             raise UnsupportedError(message)
-        tail = self.tail
-        behind = Extent(tail.first, int(tail.data.size))
         reader = read_values(place, value_type, self.source.size_bytes)
-        return (yield from answered(reader, behind, tail.data))
+        return (yield from self.answered(reader))
+
+    def answered(self, reader: Steps[T]) -> Steps[T]:
+        """Run a reader on the tail of the file as far as that goes."""
+        behind = Extent(self.tail.first, int(self.tail.data.size))
+        return answered(reader, behind, self.tail.data)
+
+    def read_bounds(self, fields: Sequence[Field]) -> Steps[list[FieldBounds | None]]:
+        """Return the steps that read the bounds of fields, None for those that have none."""
+        from pennon.file.v0_1.page_bounds import read_bounds  # noqa: PLC0415 - it knows this class
+
+        return read_bounds(self, fields)
 
     def field_reader(self, field: Field, column_of: Mapping[FieldId, int]) -> ReadRows:
         """Return what reads rows of a field; see `pennon.file.reader.DataFile.field_reader`."""

@@ -1,0 +1,119 @@
+"""Reading the statistics of version 0.1 as bounds of what a reader gets.
+
+The statistics are of what was written, and that is not all held: where a page of numbers had NULLs,
+anything may stand under them, so its bounds are of no use.  NULL text is held, but empty text is NULL
+then, which its bounds count as a value.
+
+Only the columns asked for are read.  Fields that have no statistics, or statistics of another kind
+than `pennon.file.v0_1.statistics` names, have no bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pennon.encoding.steps import Steps, together
+from pennon.encoding.v0_1.pages import Pages
+from pennon.encoding.v0_1.picks import Picks
+from pennon.errors import FormatError
+from pennon.file.bounds import FieldBounds
+from pennon.file.v0_1.columns import node_of
+from pennon.file.v0_1.metadata import ENTRY_BYTES, parse_pages
+from pennon.file.v0_1.statistics import GREATEST, LEAST, NULL_COUNT
+from pennon.ranges import Extent
+from pennon.schema.arrow import storage_field
+from pennon.schema.field import Field
+from pennon.schema.wire import parse_fields
+
+if TYPE_CHECKING:
+    from pennon.file.v0_1.reader import RowGroupFile
+
+_TEXT = frozenset(("string", "large_string", "binary", "large_binary"))
+
+
+def read_bounds(file: RowGroupFile, fields: Sequence[Field]) -> Steps[list[FieldBounds | None]]:
+    """Return the steps that read the bounds of fields.  Raises FormatError if they are damaged."""
+    statistics = file.metadata.statistics
+    if statistics is None:
+        return [None] * len(fields)
+    schema = parse_fields(statistics.schema, {})
+    by_name = {each.name: each for each in schema.fields}
+    found = [by_name.get(str(each.id)) for each in fields]
+    table = statistics.page_table_position
+    readers = [_read(file, table, *both) for both in zip(fields, found, strict=True)]
+    return (yield from together(readers))
+
+
+def _read(
+    file: RowGroupFile, table: int, of: Field, statistics: Field | None
+) -> Steps[FieldBounds | None]:
+    parts = _parts(of, statistics)
+    if parts is None:
+        return None
+    extents = [_entry(table, part.id, file.source.size_bytes) for part in parts]
+    buffers = yield from file.tail.read_extents(extents)
+    pages = [parse_pages(buffer.to_pybytes(), file.source.size_bytes) for buffer in buffers]
+    readers = [_read_part(file, *both) for both in zip(parts, pages, strict=True)]
+    counts, low, high = yield from file.answered(together(readers))
+    return _bounds(file, of, counts, low, high)
+
+
+def _parts(of: Field, statistics: Field | None) -> list[Field] | None:
+    """Return NULL count, least and greatest value of a field; None if they are not as they should be."""
+    if statistics is None:
+        return None
+    children = {each.name: each for each in statistics.children}
+    if not {NULL_COUNT, LEAST, GREATEST} <= children.keys():
+        return None
+    parts = [children[NULL_COUNT], children[LEAST], children[GREATEST]]
+    kinds = [part.logical_type for part in parts]
+    return parts if kinds == ["int64", of.logical_type, of.logical_type] else None
+
+
+def _entry(table: int, number: int, file_bytes: int) -> Extent:
+    extent = Extent(table + number * ENTRY_BYTES, ENTRY_BYTES)
+    if number < 0 or extent.end > file_bytes:
+        message = f"row {number} of the page table of statistics leaves the file"
+        raise FormatError(message)
+    return extent
+
+
+def _read_part(file: RowGroupFile, part: Field, pages: Pages) -> Steps[pa.Array[Any]]:
+    node = yield from node_of(file, part, {part.id: pages})
+    zero = np.zeros(1, np.int64)
+    picks = Picks.between(zero, zero, np.array([file.metadata.num_groups]))
+    return (yield from node.read(picks))
+
+
+def _bounds(
+    file: RowGroupFile,
+    of: Field,
+    counts: pa.Array[Any],
+    low: pa.Array[Any],
+    high: pa.Array[Any],
+) -> FieldBounds:
+    borders = file.metadata.borders
+    if of.logical_type in _TEXT:
+        return FieldBounds(borders, low, high, _text_nulls(of, counts, low, np.diff(borders)))
+    is_held = pc.equal(counts, 0)
+    low, high = (pc.if_else(is_held, each, pa.scalar(None, each.type)) for each in (low, high))
+    kept = None if pa.types.is_floating(storage_field(of).type) else high
+    return FieldBounds(borders, low, kept, pa.array(np.zeros(len(counts), np.int64)))
+
+
+def _text_nulls(
+    of: Field, counts: pa.Array[Any], low: pa.Array[Any], rows: np.ndarray
+) -> pa.Array[Any]:
+    """Return how many values are read as NULL, NULL where that is not known.
+
+    An empty value is one of them, and if there is any it is the least.
+    """
+    if not of.nullable:
+        return pa.array(np.zeros(len(counts), np.int64))
+    is_known = pc.or_(low.is_valid(), pc.equal(counts, pa.array(rows)))
+    return pc.if_else(is_known, counts, pa.scalar(None, counts.type))

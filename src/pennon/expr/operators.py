@@ -8,6 +8,7 @@ Source: measured on pylance 14.0.2.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Final, TypeAlias
@@ -30,9 +31,14 @@ def equal(left: Datum, right: Datum) -> Datum:
     if t.is_nested(left.type):
         return _pairwise(left, right)
     same = pc.equal(left, right)
-    if t.is_floating(left.type):
+    if t.is_floating(left.type) and not (_is_number(left) or _is_number(right)):
         return pc.or_kleene(same, pc.and_kleene(pc.is_nan(left), pc.is_nan(right)))
     return same
+
+
+def _is_number(value: Datum) -> bool:
+    """Tell whether this is one value for all rows, and not NaN: then there is less to compute."""
+    return isinstance(value, pa.Scalar) and value.is_valid and not math.isnan(value.as_py())
 
 
 def not_equal(left: Datum, right: Datum) -> Datum:
@@ -43,10 +49,12 @@ def not_equal(left: Datum, right: Datum) -> Datum:
 def less(left: Datum, right: Datum) -> Datum:
     """Tell where the left one comes first."""
     below = pc.less(left, right)
-    if t.is_floating(left.type):
-        into_nan = pc.and_kleene(pc.is_nan(right), pc.invert(pc.is_nan(left)))
-        return pc.or_kleene(below, into_nan)
-    return below
+    if not t.is_floating(left.type) or _is_number(right):
+        return below
+    below_nan = pc.is_nan(right)
+    if not _is_number(left):
+        below_nan = pc.and_kleene(below_nan, pc.invert(pc.is_nan(left)))
+    return pc.or_kleene(below, below_nan)
 
 
 def greater(left: Datum, right: Datum) -> Datum:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
+
+from rich.cells import cell_len, set_cell_size
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,18 +27,25 @@ def console() -> Console:
 def print_table(
     heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int]
 ) -> None:
-    """Print rows under heads; ``numbers`` are the columns that are set to the right."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
+    """Print rows under heads; ``numbers`` are the columns that are set to the right.
 
+    Lines are cut where a terminal ends.  (`rich.table` would take longer to import than a small
+    table to read.)
+    """
+    lines = [list(heads), *map(list, rows)]
+    widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
+    lines.insert(1, ["─" * width for width in widths])
     right = set(numbers)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for number, name in enumerate(heads):
-        table.add_column(name, justify="right" if number in right else "left")
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    console().print(table)
+    most = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for line in lines:
+        cells = [
+            " " * (width - cell_len(text)) + text if number in right else set_cell_size(text, width)
+            for number, (text, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        text = "  ".join(cells).rstrip()
+        print(
+            text if most is None or cell_len(text) <= most else set_cell_size(text, most - 1) + "…"
+        )
 
 
 def size(size_bytes: int) -> str:

@@ -27,6 +27,8 @@ def cast(values: Datum, kind: pa.DataType) -> Datum:
         return _to_decimal(values, kind)
     if t.is_string(kind) or t.is_large_string(kind):
         return _to_text(values, kind)
+    if t.is_date64(kind) and t.is_integer(values.type):  # milliseconds of whole days
+        values = pc.cast(pc.cast(values, pa.int64()), pa.timestamp("ms"))
     if t.is_temporal(kind):
         return pc.cast(values, options=pc.CastOptions(kind, allow_time_truncate=True))
     return _to_number(values, kind)

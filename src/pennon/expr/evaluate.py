@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import types as t
 
 from pennon.errors import ArgumentError
 from pennon.expr.cast import Datum, cast, try_cast
 from pennon.expr.functions import FUNCTIONS
 from pennon.expr.operators import OPERATORS
-from pennon.expr.tree import Call, Case, Cast, Column, Expression, Literal
+from pennon.expr.tree import Call, Case, Cast, Column, Expression, Literal, paths_of
+
+FEW: Final = 8
+"""A condition is evaluated for the rows that are left if they are this part of all, or less."""
 
 
 def evaluate(node: Expression, batch: pa.RecordBatch) -> pa.Array:
@@ -26,6 +31,37 @@ def evaluate(node: Expression, batch: pa.RecordBatch) -> pa.Array:
         message = f"the expression cannot be computed: {error}"
         raise ArgumentError(message) from error
     return found if isinstance(found, pa.Array) else pa.repeat(found, batch.num_rows)
+
+
+def passing(node: Expression, batch: pa.RecordBatch) -> pa.BooleanArray:
+    """Return true for the rows for which a condition is true; false or NULL for the others.
+
+    The parts of a chain of ANDs are evaluated for the rows that those before them left, where these
+    are few, and not at all where there are none.  Raises ArgumentError as `evaluate` does.
+    """
+    if not (isinstance(node, Call) and node.function == "AND"):
+        return evaluate(node, batch)
+    mask = passing(node.arguments[0], batch)
+    for number, each in enumerate(node.arguments[1:], 1):
+        left = mask.true_count
+        if not left:
+            return mask
+        if left * FEW <= batch.num_rows:
+            rest = replace(node, arguments=node.arguments[number:])
+            return _among(mask, rest, batch)
+        mask = pc.and_kleene(mask, evaluate(each, batch))
+    return mask
+
+
+def _among(mask: pa.BooleanArray, rest: Call, batch: pa.RecordBatch) -> pa.BooleanArray:
+    """Return which of the rows of a mask pass the rest of a condition as well."""
+    names = list(dict.fromkeys(path[0] for path in paths_of(rest)))
+    inputs = batch.select(names)
+    if any(t.is_nested(kind) for kind in inputs.schema.types):
+        return pc.and_kleene(mask, evaluate(rest, batch))  # Arrow does not filter all of them right
+    mask = pc.fill_null(mask, False)  # noqa: FBT003 - Arrow's own order
+    found = passing(rest, inputs.filter(mask))
+    return pc.replace_with_mask(mask, mask, found)
 
 
 def type_of(run: Callable[..., Datum], arguments: tuple[Expression, ...]) -> pa.DataType:

@@ -80,6 +80,7 @@ def _place_in_set(text: str, choices: str) -> int:
 
 def _parts(text: Datum, mark: Datum, nothing: Datum | None = None) -> Datum:
     """Return the parts of each text, NULL for those that are ``nothing``."""
+    check_types([text, mark], [is_text])
     kind = pa.list_(first_type(text.type))
     if is_null(text):
         return nulls_like([text, mark], kind)

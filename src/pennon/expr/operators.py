@@ -31,7 +31,7 @@ def equal(left: Datum, right: Datum) -> Datum:
     if t.is_nested(left.type):
         return _pairwise(left, right)
     same = pc.equal(left, right)
-    if t.is_floating(left.type) and not (_is_number(left) or _is_number(right)):
+    if _needs_order(left, right):
         return pc.or_kleene(same, pc.and_kleene(pc.is_nan(left), pc.is_nan(right)))
     return same
 
@@ -43,18 +43,24 @@ def _is_number(value: Datum) -> bool:
 
 def not_equal(left: Datum, right: Datum) -> Datum:
     """Tell where they differ."""
-    return pc.invert(equal(left, right))
+    if t.is_nested(left.type) or _needs_order(left, right):
+        return pc.invert(equal(left, right))
+    return pc.not_equal(left, right)
+
+
+def _needs_order(left: Datum, right: Datum) -> bool:
+    """Tell whether NaN may stand on both sides."""
+    return t.is_floating(left.type) and not (_is_number(left) or _is_number(right))
 
 
 def less(left: Datum, right: Datum) -> Datum:
     """Tell where the left one comes first."""
-    below = pc.less(left, right)
     if not t.is_floating(left.type) or _is_number(right):
-        return below
-    below_nan = pc.is_nan(right)
-    if not _is_number(left):
-        below_nan = pc.and_kleene(below_nan, pc.invert(pc.is_nan(left)))
-    return pc.or_kleene(below, below_nan)
+        return pc.less(left, right)
+    if _is_number(left):
+        return pc.invert(pc.less_equal(right, left))
+    into_nan = pc.and_kleene(pc.is_nan(right), pc.invert(pc.is_nan(left)))
+    return pc.or_kleene(pc.less(left, right), into_nan)
 
 
 def greater(left: Datum, right: Datum) -> Datum:
@@ -64,6 +70,8 @@ def greater(left: Datum, right: Datum) -> Datum:
 
 def less_equal(left: Datum, right: Datum) -> Datum:
     """Tell where the right one does not come first."""
+    if not t.is_floating(left.type) or _is_number(right):
+        return pc.less_equal(left, right)
     return pc.invert(less(right, left))
 
 
@@ -99,6 +107,8 @@ def is_in(values: Datum, *items: pa.Scalar) -> Datum:
     """Tell which values are among literals of their type; NULL where only a NULL leaves it open."""
     known = pa.array([item for item in items if item.is_valid], values.type)
     found = pc.is_in(values, value_set=known)
+    if len(known) == len(items) and isinstance(values, pa.Array) and not values.null_count:
+        return found
     is_open = pc.is_null(values)
     if len(known) < len(items):
         is_open = pc.or_(is_open, pc.invert(found))

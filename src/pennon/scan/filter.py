@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyarrow import acero
 
 from pennon.errors import ArgumentError
-from pennon.expr.evaluate import evaluate
+from pennon.expr.evaluate import passing
 from pennon.expr.from_arrow import from_arrow
 from pennon.expr.tree import Expression, paths_of
 
@@ -78,7 +78,7 @@ class SqlPredicate:
 
     def test(self, batch: pa.RecordBatch) -> pa.BooleanArray:
         """See `Predicate.test`."""
-        return evaluate(self.condition, batch)
+        return passing(self.condition, batch)
 
     def __str__(self) -> str:
         return self.text

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from pennon.errors import ArgumentError
-from pennon.expr.evaluate import evaluate
+from pennon.expr.evaluate import evaluate, passing
 from pennon.expr.parse import parse_column, parse_filter
-from pennon.expr.tree import paths_of
+from pennon.expr.tree import Expression, paths_of
 
 BATCH = pa.record_batch(
     {
@@ -112,3 +112,40 @@ def test_columns_have_types() -> None:
     assert parse_column("i8 / 2.0", BATCH.schema).type == pa.float64()
     assert parse_column("s || '!'", BATCH.schema).type == pa.string()
     assert evaluate(parse_column("7", BATCH.schema), BATCH).to_pylist() == [7] * 4
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("i = 3 and s = 's3' and d is null", [3]),
+        ("i > 900 and i < 903 and s != 's901'", [902]),
+        ("i = 0 and s is null", []),
+        ("i in (3, 4) and (d is null and s = 's4')", [4]),
+        ("i in (3, 4) and li = [3]", [3]),
+        ("i < 950 and i > 948 and (s = 's949' or i / 0 = 1)", None),
+    ],
+)
+def test_chains_are_evaluated_for_what_is_left(text: str, expected: list[int] | None) -> None:
+    count = 1000
+    batch = pa.record_batch(
+        {
+            "i": pa.array(range(count)),
+            "s": [f"s{row}" for row in range(count)],
+            "d": pa.array([None] * count, pa.date32()),
+            "li": [[row] for row in range(count)],
+        }
+    )
+    condition = parse_filter(text, batch.schema)
+    if expected is None:
+        with pytest.raises(ArgumentError, match="divide by zero"):
+            passing(condition, batch)
+        return
+    assert [
+        row for row, kept in enumerate(passing(condition, batch).to_pylist()) if kept
+    ] == expected
+    assert rows_of(condition, batch) == expected
+
+
+def rows_of(condition: Expression, batch: pa.RecordBatch) -> list[int]:
+    found = evaluate(condition, batch)
+    return [row for row, kept in enumerate(found.to_pylist()) if kept]

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final, Self, TypeAlias
 
@@ -62,11 +63,19 @@ class Collected:
         return pa.field(str(self.of.id), array.type, nullable=False), array
 
 
+Measured: TypeAlias = "tuple[FieldId, Int64Array, Bounds]"
+"""NULL counts and bounds of some pages of a field."""
+
+
 @dataclass(slots=True)
 class Statistics:
-    """The statistics of a file while it is written, by field id."""
+    """The statistics of a file while it is written, by field id.
+
+    `look` only remembers rows; `measure` is what takes time, and any thread may do it.
+    """
 
     fields: dict[FieldId, Collected]
+    waiting: list[Callable[[], Measured]] = field(default_factory=list)
 
     @classmethod
     def of(cls, schema: Schema) -> Self:
@@ -84,8 +93,18 @@ class Statistics:
         """Take the rows of a field; row group g has the rows ``[borders[g], borders[g + 1])``."""
         collected = self.fields.get(of.id)
         if collected is not None:
-            collected.null_counts.append(_null_counts(array, borders))
-            collected.bounds.append(collected.bounds_of(array, borders))
+            self.waiting.append(partial(_measure, of.id, collected.bounds_of, array, borders))
+
+    def taken(self) -> list[Callable[[], Measured]]:
+        """Return the measurements that are to be done, and forget them."""
+        taken, self.waiting = self.waiting, []
+        return taken
+
+    def add(self, measured: Sequence[Measured]) -> None:
+        """Take what was measured; in the order of the pages."""
+        for field_id, null_counts, bounds in measured:
+            self.fields[field_id].null_counts.append(null_counts)
+            self.fields[field_id].bounds.append(bounds)
 
     def batch(self) -> pa.RecordBatch | None:
         """Return a column for each field, a row for each row group; None if no field has any."""
@@ -95,6 +114,15 @@ class Statistics:
         return pa.RecordBatch.from_arrays(
             [array for _, array in columns], schema=pa.schema([each for each, _ in columns])
         )
+
+
+def _measure(
+    field_id: FieldId,
+    bounds_of: Callable[[pa.Array[Any], Int64Array], Bounds],
+    array: pa.Array[Any],
+    borders: Int64Array,
+) -> Measured:
+    return field_id, _null_counts(array, borders), bounds_of(array, borders)
 
 
 def _outside_of_lists(of: Field) -> Sequence[Field]:

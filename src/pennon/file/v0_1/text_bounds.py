@@ -6,13 +6,12 @@ it stands above everything that it may be the begin of.  Text is cut between cha
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from pennon.encoding.kernels.extremes import string_extremes
+from pennon.encoding.v0_1.parts import byte_view
 from pennon.encoding.v2_0.binary import arrow_offsets
 from pennon.ranges import Int64Array
 
@@ -21,39 +20,33 @@ MOST_BYTES: Final = 64
 
 def text_bounds(array: pa.Array[Any], borders: Int64Array) -> tuple[pa.Array[Any], pa.Array[Any]]:
     """Return the least and the greatest value of each row group, or what stands for them."""
-    lengths = np.diff(arrow_offsets(array))
     is_text = pa.types.is_string(array.type) or pa.types.is_large_string(array.type)
-    least, greatest = [], []
-    for start, end in pairwise(borders.tolist()):
-        part = array.slice(start, end - start)
-        if int(lengths[start:end].max(initial=0)) > MOST_BYTES:
-            low, high = _cut_bounds(part, is_text=is_text)
-        else:
-            both = pc.min_max(part)
-            low, high = both["min"].as_py(), both["max"].as_py()
-        least.append(low)
-        greatest.append(high)
-    return pa.array(least, array.type), pa.array(greatest, array.type)
+    validity = byte_view(array.buffers()[0]) if array.null_count else None
+    data = byte_view(array.buffers()[2])
+    least, greatest, is_long = string_extremes(
+        data, arrow_offsets(array), validity, array.offset, borders, MOST_BYTES, is_text
+    )
+    low, high = (array.take(pa.array(each, mask=each < 0)) for each in (least, greatest))
+    if is_long.any():
+        low = pa.array([_cut(value) for value in low.to_pylist()], array.type)
+        values = zip(high.to_pylist(), is_long.tolist(), strict=True)
+        high = pa.array([_above(*each) for each in values], array.type)
+    return low, high
 
 
-def _cut_bounds(part: pa.Array[Any], *, is_text: bool) -> tuple[Any, Any]:
-    """Return the bounds of values of which some may be too long."""
-    kind = pa.large_binary() if pa.types.is_large_string(part.type) else pa.binary()
-    held = (part.cast(kind) if is_text else part).drop_null()
-    lengths = pc.binary_length(held)
-    cut = [
-        cut_text(value) if is_text else value[:MOST_BYTES] if len(value) > MOST_BYTES else value
-        for value in held.to_pylist()
-    ]
-    if not cut:
-        return None, None
-    least, greatest = min(cut), max(cut)
-    above: bytes | None = greatest
-    if (pc.max(lengths).as_py() or 0) > MOST_BYTES:
-        above = next_text(greatest) if is_text else next_bytes(greatest)
-    if not is_text:
-        return least, above
-    return least.decode(), None if above is None else above.decode()
+def _cut(value: str | bytes | None) -> bytes | None:
+    """Return the begin of a value that counts."""
+    if isinstance(value, str):
+        return cut_text(value.encode())
+    return None if value is None else value[:MOST_BYTES]
+
+
+def _above(value: str | bytes | None, is_cut: bool) -> bytes | None:
+    """Return what stands above all values, of which some are cut."""
+    cut = _cut(value)
+    if cut is None or not is_cut:
+        return cut
+    return next_text(cut) if isinstance(value, str) else next_bytes(cut)
 
 
 def cut_text(value: bytes) -> bytes:

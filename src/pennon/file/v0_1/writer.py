@@ -1,39 +1,46 @@
 """Writing a data file of version 0.1, row group after row group.
 
 Rows gather until there is a row group of ``max_rows_per_group``; whole groups are laid out and
-written some megabytes at a time (`pennon.encoding.v0_1.parts`).  What stands behind them is drawn in
+written some megabytes at a time (`pennon.encoding.v0_1.parts`).  Where everything goes is known at
+once, so the bytes are put together, and the statistics measured, on threads.  What stands behind them is drawn in
 `pennon.file.v0_1.metadata`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from pennon.encoding.v0_1.parts import lay_out, write_parts
+from pennon.encoding.v0_1.parts import Part, lay_out, write_parts
 from pennon.errors import ArgumentError
 from pennon.file.arrays import batch_column
 from pennon.file.v0_1.dictionaries import Dictionaries
 from pennon.file.v0_1.end import PageTable, serialize_end
 from pennon.file.v0_1.losses import Losses
 from pennon.file.v0_1.pages import Pages
-from pennon.file.v0_1.statistics import Statistics
+from pennon.file.v0_1.statistics import Measured, Statistics
 from pennon.file.writer import WrittenFile
 from pennon.io.store import ObjectWriter
 from pennon.ranges import Int64Array
 from pennon.schema.check import check_writable
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1
+from pennon.threads import WorkAhead
 from pennon.units import MIB
 
 MAX_ROWS_PER_GROUP: Final = 1024
 SLAB_BYTES: Final = 8 * MIB
 """About so much is laid out at once."""
+AHEAD_BYTES: Final = 32 * MIB
+"""Bytes of rows that may be under way, beyond those that must be written next."""
+
+_Slab: TypeAlias = "tuple[pa.Buffer, list[Measured]]"
 
 
 class RowGroupWriter:
@@ -55,6 +62,7 @@ class RowGroupWriter:
         self._sink = sink
         self._written: WrittenFile | None = None
         self._failed = False
+        self._ahead: WorkAhead[_Slab] = WorkAhead(AHEAD_BYTES)
         try:
             _check_group(max_rows_per_group)
             check_writable(schema, V0_1)
@@ -71,6 +79,7 @@ class RowGroupWriter:
         self._borders = [np.zeros(1, np.int64)]
         self._waiting: list[pa.RecordBatch] = []
         self._num_rows = 0
+        self._position = 0
 
     @property
     def num_rows(self) -> int:
@@ -106,6 +115,7 @@ class RowGroupWriter:
         try:
             if self._waiting:
                 self._write_groups(self._take_waiting())
+            self._write_slabs(self._ahead.rest())
             self._write_end()
             size_bytes = self._sink.tell()
             self._sink.close()
@@ -122,6 +132,7 @@ class RowGroupWriter:
         """Give the file up; nothing appears under its name.  Does nothing after `finish`."""
         if self._written is None and not self._failed:
             self._failed = True
+            self._ahead.give_up()
             self._sink.abort()
 
     def __enter__(self) -> Self:
@@ -182,10 +193,19 @@ class RowGroupWriter:
         pages = Pages(self._dictionaries.indices, self._look)
         for top, array in zip(self._schema.fields, batch.columns, strict=True):
             pages.add(array, top, borders, top.name)
-        positions = lay_out(pages.parts, self._sink.tell())
-        self._sink.write(write_parts(pages.parts, positions))
+        positions = lay_out(pages.parts, self._position)
+        self._position = int(positions[-1, -1] + pages.parts[-1].sizes[-1])
         self._table.add(pages.entries, positions, len(borders) - 1)
         self._borders.append(borders[1:] + self._borders[-1][-1])
+        work = partial(_make, pages.parts, positions, self._statistics.taken())
+        self._ahead.start(work, batch.nbytes)
+        self._write_slabs(self._ahead.surplus())
+
+    def _write_slabs(self, found: Iterable[_Slab]) -> None:
+        """Write what was made on threads, in order."""
+        for data, measured in found:
+            self._sink.write(data)
+            self._statistics.add(measured)
 
     def _look(
         self,
@@ -213,6 +233,13 @@ class RowGroupWriter:
         self._check_open()
         new = {k: v.encode() if isinstance(v, str) else v for k, v in metadata.items()}
         self._schema = replace(self._schema, metadata={**self._schema.metadata, **new})
+
+
+def _make(
+    parts: Sequence[Part], positions: Int64Array, measurements: Sequence[Callable[[], Measured]]
+) -> _Slab:
+    """Return the bytes of some row groups and their statistics; runs on any thread."""
+    return write_parts(parts, positions), [measure() for measure in measurements]
 
 
 def _joined(name: str, parts: list[pa.Array]) -> pa.Array:

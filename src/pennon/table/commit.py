@@ -39,7 +39,7 @@ from pennon.errors import (
 from pennon.schema.version import FileVersion
 from pennon.table.apply import Complete, Surroundings, apply, create
 from pennon.table.flags import check_writable
-from pennon.table.landing import CommitStore, land
+from pennon.table.landing import CommitStore, keep_latest, land
 from pennon.table.manifest import Manifest
 from pennon.table.naming import Naming, transaction_path
 from pennon.table.rebase import check_compatible
@@ -131,6 +131,7 @@ def _create(store: CommitStore, mine: _Mine, options: CommitOptions) -> Manifest
     manifest = replace(create(mine.transaction, options.surroundings()), transaction=mine.wire)
     mine.put_file(store)
     if land(store, options.naming, manifest, options.sleep):
+        keep_latest(store, options.naming, manifest)
         return manifest
     message = f"another writer has just created a table at {store.uri!r}"
     raise AlreadyExistsError(message)
@@ -163,6 +164,7 @@ def _commit(store: CommitStore, mine: _Mine, options: CommitOptions) -> Manifest
         if options.clock() - started > _LIST_TO_PUT_SECONDS:
             continue
         if land(store, location.naming, manifest, options.sleep):
+            keep_latest(store, location.naming, manifest)
             return manifest
     message = f"lost the race for the next version {max(options.max_retries, 1)} times"
     raise RetryableConflict(message)

@@ -19,6 +19,7 @@ may use one twice.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from enum import Enum
 from typing import Protocol
 
@@ -31,8 +32,9 @@ from pennon.errors import (
     UnsupportedError,
 )
 from pennon.io.store import CreatesIfAbsent, Writes
+from pennon.schema.version import V0_1
 from pennon.table.manifest import Manifest
-from pennon.table.naming import Naming
+from pennon.table.naming import LATEST, Naming
 from pennon.table.versions import ManifestLocation, Reads, latest_location, read_manifest_at
 from pennon.table.wire import serialize_manifest_file
 
@@ -80,6 +82,17 @@ def land(
             break
     message = f"whether version {manifest.version} was committed is not known: {problem}"
     raise CommitStateUnknown(message) from problem
+
+
+def keep_latest(store: CommitStore, naming: Naming, manifest: Manifest) -> None:
+    """Copy the manifest of a version that has landed, for readers of its time: version 0.1, naming V1.
+
+    Nobody relies on the copy, so it may fail, or lose a race.
+    """
+    data_format = manifest.data_format
+    if naming is Naming.V1 and data_format is not None and data_format.version == str(V0_1):
+        with suppress(StoreError):
+            store.put(LATEST, serialize_manifest_file(manifest))
 
 
 def _holder(

@@ -18,6 +18,8 @@ from pennon.errors import FormatError
 from pennon.units import DatasetVersion
 
 VERSIONS = "_versions"
+LATEST = "_latest.manifest"
+"""A copy of the newest manifest, for readers that know no better; never the authority."""
 TRANSACTIONS = "_transactions"
 HINT = f"{VERSIONS}/latest_version_hint.json"
 

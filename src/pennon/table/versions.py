@@ -27,7 +27,7 @@ from pennon.io.limits import FetchLimits
 from pennon.io.store import Lists, Opens
 from pennon.ranges import Extent
 from pennon.table.manifest import Manifest, Summary
-from pennon.table.naming import VERSIONS, Naming, parse_manifest_name
+from pennon.table.naming import LATEST, VERSIONS, Naming, parse_manifest_name
 from pennon.table.probing import find_newest, naming_of
 from pennon.table.wire import parse_manifest_file, summarize_manifest_file
 from pennon.threads import WORK, Crew, map_all
@@ -71,12 +71,27 @@ def latest_location(store: Reads) -> ManifestLocation:
     except CannotListError:
         first, manifests = _probe(store), iter(())
     if first is None:
+        first = _copy_of_latest(store)
+    if first is None:
         message = f"there is no Lance table at {store.uri!r}: no manifest under {VERSIONS}/"
         raise NotFoundError(message)
     if first.naming is Naming.V2:
         rest: Iterable[ManifestLocation] = islice(manifests, _FIRST_PAGE - 1)
         return _newest([first, *rest])
     return _newest([first, *manifests])
+
+
+def _copy_of_latest(store: Reads) -> ManifestLocation | None:
+    """Return where the copy of the newest manifest lies; for tables of which nothing else is left."""
+    try:
+        data = store.read_whole(LATEST)
+    except NotFoundError:
+        return None
+    try:
+        version = summarize_manifest_file(data).version
+    except LanceError as error:
+        raise error.located(Breadcrumb(file=LATEST)) from error.__cause__
+    return ManifestLocation(version, LATEST, Naming.V1, int(data.size))
 
 
 def list_locations(store: Reads) -> list[ManifestLocation]:
@@ -96,11 +111,10 @@ def find_location(store: Reads, version: int) -> ManifestLocation:
             message = f"version {version} of {store.uri!r} does not exist"
             raise NotFoundError(message) from None
         return _unlisted(naming, version)
+    found = found or [latest_location(store)]
     for location in found:
         if location.version == version:
             return location
-    if not found:
-        return latest_location(store)
     message = (
         f"version {version} of {store.uri!r} does not exist; "
         f"there are {len(found)} versions, {found[0].version} to {found[-1].version}"
@@ -148,9 +162,7 @@ def _read_manifest_file(store: Opens, location: ManifestLocation) -> pa.Buffer:
 
 def list_versions(store: Reads) -> list[Summary]:
     """Return all versions in a few numbers each, oldest first."""
-    locations = list_locations(store)
-    if not locations:
-        latest_location(store)
+    locations = list_locations(store) or [latest_location(store)]
     limits = store.limits
     crew = WORK if limits is None else Crew.reads(limits.concurrency)
     return map_all(lambda at: _read_at(store, at, summarize_manifest_file), locations, crew)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -40,7 +42,7 @@ def test_as_the_slow_twin(
 ) -> None:
     rows = [row for group in groups for row in group]
     values = [b"" if row is None else row.encode() for row in rows]
-    offsets = np.cumsum([0, *map(len, values)]).astype(kind)
+    offsets: Any = np.cumsum([0, *map(len, values)]).astype(kind)
     borders = np.cumsum([0, *map(len, groups)]).astype(np.int64)
     bits = np.concatenate([np.zeros(bit_offset, bool), [row is not None for row in rows]])
     validity = np.packbits(bits.astype(np.uint8), bitorder="little") if bits.size else None

@@ -8,14 +8,15 @@ whose first row has the literals and options, and whose metadata tell, in order,
     (a > 5) and is_valid(s)         call and_kleene, call greater, field_ref a, literal 0, end greater,
                                     call is_valid, field_ref s, end is_valid, end and_kleene
 
-What is not understood, or means something else here (NaN has no order in pyarrow), is left to
-pyarrow: `from_arrow` returns None.
+It means what it would in SQL, which is what Polars expects and what the reference makes of it: NaN
+is above all numbers, and whether NULL is among values is not known.  In pyarrow itself NaN has no
+order, and NULL is not among values.  What is not understood is left to pyarrow: `from_arrow`
+returns None.
 """
 
 from __future__ import annotations
 
 import ctypes
-import math
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,7 +47,6 @@ _PATTERNS: Final = {
     "match_substring": "contains",
     "match_like": "like",
 }
-_MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 class _UnknownError(Exception):
@@ -54,10 +54,7 @@ class _UnknownError(Exception):
 
 
 def from_arrow(expression: pc.Expression, schema: pa.Schema) -> Expression | None:
-    """Return the condition that a pyarrow expression is, for rows of ``schema``; None: not known.
-
-    The condition is true, false or NULL for the same rows.
-    """
+    """Return the condition that a pyarrow expression is for rows of ``schema``; None: not known."""
     try:
         found = _Reader(*_pieces(expression), schema).read()
     except (_UnknownError, ArgumentError, pa.ArrowException, RecursionError):
@@ -177,29 +174,23 @@ def _call_of(name: str, arguments: list[Expression], options: Mapping[str, Any])
 
 
 def _compare(name: str, left: Expression, right: Expression) -> Expression:
-    if isinstance(left, Literal) and not isinstance(right, Literal):
-        return _compare(_MIRRORED.get(name, name), right, left)
-    _check_alike(left.type, right.type)
-    left, right = one_type([left, right])
-    found = Call(name, (left, right), pa.bool_())
-    if not t.is_floating(left.type):
-        return found
-    if not isinstance(right, Literal) or (right.value.is_valid and math.isnan(right.value.as_py())):
-        raise _UnknownError
-    if name not in (">", ">="):
-        return found
-    infinity = Literal(pa.scalar(math.inf, left.type))  # NaN, which is above all here, is not there
-    return Call("AND", (found, Call("<=", (left, infinity), pa.bool_())), pa.bool_())
+    _check_alike(left, right)
+    return Call(name, one_type([left, right]), pa.bool_())
 
 
-def _check_alike(left: pa.DataType, right: pa.DataType) -> None:
-    """Raise unless both libraries compare values of these types in the same way."""
-    if left == right and not t.is_nested(left):
+def _check_alike(left: Expression, right: Expression) -> None:
+    """Raise unless both libraries compare such values in the same way."""
+    one, other = left.type, right.type
+    if one == other and not t.is_nested(one):
         return
-    if any(both(left) and both(right) for both in (t.is_integer, is_text, t.is_floating)):
+    if any(both(one) and both(other) for both in (t.is_integer, is_text, t.is_floating)):
         return
-    if t.is_timestamp(left) and t.is_timestamp(right) and bool(left.tz) == bool(right.tz):
+    if t.is_timestamp(one) and t.is_timestamp(other) and bool(one.tz) == bool(other.tz):
         return
+    for values, literal in ((left, right), (right, left)):
+        is_whole = isinstance(literal, Literal) and t.is_integer(literal.type)
+        if is_whole and t.is_floating(values.type):
+            return
     raise _UnknownError
 
 
@@ -207,25 +198,38 @@ def _check_alike(left: pa.DataType, right: pa.DataType) -> None:
 
 
 def _is_null(arguments: list[Expression], options: Mapping[str, Any]) -> Expression:
+    found = Call("IS NULL", tuple(arguments), pa.bool_())
     if options.get("nan_is_null") and t.is_floating(arguments[0].type):
-        raise _UnknownError
-    return Call("IS NULL", tuple(arguments), pa.bool_())
+        return Call("OR", (found, _is_nan(arguments, {})), pa.bool_())
+    return found
 
 
 def _is_valid(arguments: list[Expression], _: Mapping[str, Any]) -> Expression:
     return Call("NOT", (_is_null(arguments, {}),), pa.bool_())
 
 
+def _is_nan(arguments: list[Expression], _: Mapping[str, Any]) -> Expression:
+    if not t.is_floating(arguments[0].type):
+        raise _UnknownError
+    return Call("isnan", tuple(arguments), pa.bool_())
+
+
 def _is_in(arguments: list[Expression], options: Mapping[str, Any]) -> Expression:
-    """Return a condition that is true or false, as pyarrow's: NULL may be one of the values."""
+    """Return whether a value is among others; NULL may be one of them, and is found as such."""
     (values,) = arguments
     items = options["value_set"]
-    wants_null = None in items
-    if options.get("null_matching_behavior") not in (0, "MATCH") or t.is_floating(values.type):
+    if options.get("null_matching_behavior") not in (0, "MATCH"):
         raise _UnknownError
     known = [Literal(pa.scalar(each, values.type)) for each in items if each is not None]
-    found = Call("IS TRUE", (Call("IN", (values, *known), pa.bool_()),), pa.bool_())
-    return Call("OR", (found, _is_null(arguments, {})), pa.bool_()) if wants_null else found
+    if t.is_floating(values.type) and known:  # 0.0 equals -0.0
+        pairs = (Call("=", (values, each), pa.bool_()) for each in known)
+        found = Call("OR", tuple(pairs), pa.bool_())
+    else:
+        found = Call("IN", (values, *known), pa.bool_())
+    if None not in items:
+        return found
+    is_true = Call("IS TRUE", (found,), pa.bool_())
+    return Call("OR", (is_true, _is_null(arguments, {})), pa.bool_())
 
 
 def _if_else(arguments: list[Expression], _: Mapping[str, Any]) -> Expression:
@@ -233,18 +237,35 @@ def _if_else(arguments: list[Expression], _: Mapping[str, Any]) -> Expression:
     condition, found, otherwise = arguments
     if not isinstance(otherwise, Literal) or otherwise.value.is_valid:
         raise _UnknownError
-    if not isinstance(found, Call) or found.function != "IS TRUE":
+    if not isinstance(found, Call) or found.function not in ("IN", "OR"):
         raise _UnknownError
-    (inside,) = found.arguments
-    if not isinstance(inside, Call) or inside.function != "IN":
+    first = found.arguments[0]
+    values = first.arguments[0] if isinstance(first, Call) and first.function == "=" else first
+    if condition != _is_valid([values], {}):
         raise _UnknownError
-    if condition != _is_valid([inside.arguments[0]], {}):
-        raise _UnknownError
-    return inside
+    return found
+
+
+def _arithmetic(name: str) -> Callable[[list[Expression], Mapping[str, Any]], Expression]:
+    """Return what makes a call of an operator of floats; whole numbers overflow in pyarrow."""
+
+    def make(arguments: list[Expression], _: Mapping[str, Any]) -> Expression:
+        if not any(t.is_floating(each.type) for each in arguments):
+            raise _UnknownError
+        sides = one_type(arguments)
+        if not t.is_floating(sides[0].type):
+            raise _UnknownError
+        return Call(name, sides, sides[0].type)
+
+    return make
 
 
 _CALLS: Final[Mapping[str, Callable[[list[Expression], Mapping[str, Any]], Expression]]] = {
     "is_null": _is_null,
+    "is_nan": _is_nan,
+    "add_checked": _arithmetic("+"),
+    "subtract_checked": _arithmetic("-"),
+    "multiply_checked": _arithmetic("*"),
     "is_valid": _is_valid,
     "is_in": _is_in,
     "if_else": _if_else,

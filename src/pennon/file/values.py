@@ -10,7 +10,7 @@ from pennon.encoding.block import NullableBlock, VariableBlock
 from pennon.encoding.frugal import FEW_ROWS, frugal
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps, together
-from pennon.encoding.v2_0.blob import DESCRIPTION_TYPE, NULL_POSITION
+from pennon.encoding.v2_0.blob import DESCRIPTION_TYPE
 from pennon.encoding.v2_0.codecs import CODECS
 from pennon.encoding.v2_0.encodings import ArrayEncoding, Dictionary
 from pennon.errors import FormatError, LanceError
@@ -18,6 +18,7 @@ from pennon.file.node import Node, page_buffers, page_encoding, pages_of
 from pennon.file.wire import Column
 from pennon.ranges import Extent, Gather
 from pennon.schema.arrow import field_to_arrow, storage_field
+from pennon.schema.blob import NULL_POSITION
 from pennon.schema.field import Field
 
 _EMPTY = pa.py_buffer(b"")

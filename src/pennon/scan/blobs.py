@@ -30,7 +30,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pennon.encoding.v2_0.blob import NULL_POSITION
 from pennon.errors import (
     ArgumentError,
     Breadcrumb,
@@ -45,7 +44,7 @@ from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.take import take_addresses, take_offsets, take_row_ids
 from pennon.scan.take_plan import TakePlan, plan_take
-from pennon.schema.blob import is_blob_v2
+from pennon.schema.blob import NULL_POSITION, is_blob_v2
 from pennon.schema.check import is_blob
 from pennon.schema.field import Field
 from pennon.schema.project import resolve

@@ -21,6 +21,8 @@ from pennon.schema.field import UNASSIGNED, Field, Schema
 from pennon.schema.types import EXTENSION_NAME
 
 BLOB_V2: Final = b"lance.blob.v2"
+NULL_POSITION: Final = 1
+"""The position in a description of version 1 that, with size 0, stands for NULL."""
 _PACKED: Final = "lance-encoding:packed"
 _DESCRIPTION_V1: Final = (("position", "uint64"), ("size", "uint64"))
 _DESCRIPTION_V2: Final = (

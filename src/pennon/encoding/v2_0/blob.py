@@ -21,11 +21,11 @@ import pyarrow as pa
 from pennon.encoding.v2_0.binary import arrow_offsets
 from pennon.encoding.v2_0.encodings import Blob, ColumnEncoding
 from pennon.encoding.v2_0.zone import without_zones
+from pennon.schema.blob import NULL_POSITION
 
 DESCRIPTION_TYPE: Final = pa.struct(
     [pa.field("position", pa.uint64()), pa.field("size", pa.uint64())]
 )
-NULL_POSITION: Final = 1
 
 
 def is_blob(encoding: ColumnEncoding) -> bool:

@@ -28,6 +28,8 @@ from pennon.ranges import ByteRequest, Extent, Gather, Int64Array
 from pennon.threads import Crew, map_all
 
 ReadExtent = Callable[[Extent], pa.Buffer]
+_ALIGNMENT = 8
+"""Whoever asks for a gather may take the answer for numbers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,22 +132,37 @@ class Fetcher:
         return check_gather(request, self._size_bytes, self._path)
 
     def _read_groups(self, plan: FetchPlan) -> list[pa.Buffer]:
-        extents = [extent for group in plan.requests for extent in group]
+        """Read the groups; the parts of a long one go to their places as they come."""
+        wholes = [
+            pa.allocate_buffer(group.size_bytes) if len(parts) > 1 else None
+            for group, parts in zip(plan.groups, plan.requests, strict=True)
+        ]
+        parts = [
+            _Part(part, part.position - group.position, whole)
+            for group, whole, extents in zip(plan.groups, wholes, plan.requests, strict=True)
+            for part in extents
+        ]
         crew = Crew.requests(self._limits.concurrency)
-        parts = iter(map_all(self._read, extents, crew))
-        return [_join([next(parts) for _ in group]) for group in plan.requests]
+        read = iter(map_all(self._read_part, parts, crew))
+        answers = [[next(read) for _ in extents] for extents in plan.requests]
+        return [answer[0] for answer in answers]
+
+    def _read_part(self, part: _Part) -> pa.Buffer:
+        """Return the group of a part, or as much of it as is there."""
+        buffer = self._read(part.extent)
+        if part.whole is None:
+            return buffer
+        byte_view(part.whole)[part.offset : part.offset + buffer.size] = byte_view(buffer)
+        return part.whole
 
 
-def _join(parts: list[pa.Buffer]) -> pa.Buffer:
-    if len(parts) == 1:
-        return parts[0]
-    whole = pa.allocate_buffer(sum(part.size for part in parts))
-    target = byte_view(whole)
-    end = 0
-    for part in parts:
-        start, end = end, end + part.size
-        target[start:end] = byte_view(part)
-    return whole
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """A request, and where in a group of several its bytes belong."""
+
+    extent: Extent
+    offset: int
+    whole: pa.Buffer | None
 
 
 def _slice(extent: Extent, starts: Int64Array, buffers: list[pa.Buffer]) -> pa.Buffer:
@@ -158,10 +175,18 @@ def _slice(extent: Extent, starts: Int64Array, buffers: list[pa.Buffer]) -> pa.B
 def _pack(
     request: Gather, size_bytes: int, starts: Int64Array, buffers: list[pa.Buffer]
 ) -> pa.Buffer:
-    """Copy the ranges of a gather from the groups that they lie in, one kernel call per group."""
+    """Return the ranges of a gather, packed.
+
+    They are copied from the groups that they lie in, by one kernel call for each, unless they lie
+    packed already.
+    """
+    range_starts, range_ends = as_ranges(request)
+    if size_bytes and (range_starts[1:] == range_ends[:-1]).all():
+        packed = _slice(Extent(int(range_starts[0]), size_bytes), starts, buffers)
+        if packed.address % _ALIGNMENT == 0:
+            return packed
     target = pa.allocate_buffer(size_bytes)
     out = byte_view(target)
-    range_starts, range_ends = as_ranges(request)
     sizes = range_ends - range_starts
     targets = np.cumsum(sizes) - sizes
     filled = np.flatnonzero(sizes)

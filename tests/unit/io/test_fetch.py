@@ -111,3 +111,27 @@ def test_requests_of_one_round_run_at_once() -> None:
         [Extent(0, 4), Extent(1000, 4), Extent(2000, 4)]
     )
     assert [answer.size for answer in answers] == [4, 4, 4]
+
+
+def _served(requests: list[ByteRequest], limits: FetchLimits) -> tuple[list[pa.Buffer], pa.Buffer]:
+    body = pa.allocate_buffer(len(BODY))
+    np.frombuffer(body, np.uint8)[:] = np.frombuffer(BODY, np.uint8)
+    fetcher = Fetcher("x", len(BODY), limits, lambda e: body.slice(e.position, e.size_bytes))
+    return fetcher.fetch(requests), body
+
+
+def test_ranges_that_lie_packed_are_not_copied() -> None:
+    limits = FetchLimits(10, 10_000, 3)
+    requests: list[ByteRequest] = [gather((8, 20), (20, 20), (20, 50)), gather((9, 20), (20, 50))]
+    (packed, crooked), body = _served(requests, limits)
+    assert packed.address == body.address + 8
+    assert packed.to_pybytes() == BODY[8:50]
+    assert not body.address <= crooked.address < body.address + body.size, "it may be numbers"
+    assert crooked.address % 8 == 0
+    assert crooked.to_pybytes() == BODY[9:50]
+
+
+def test_the_parts_of_a_long_range_are_put_together_as_they_come() -> None:
+    (whole, some), _ = _served([Extent(3, 4000), gather((90, 95), (95, 99), (7, 9))], SMALL)
+    assert whole.to_pybytes() == BODY[3:4003]
+    assert some.to_pybytes() == BODY[90:99] + BODY[7:9]

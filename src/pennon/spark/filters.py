@@ -1,22 +1,24 @@
-"""Spark's pushed filters, evaluated on decoded batches exactly as Spark would.
+"""Spark's pushed filters as conditions of ours, with exactly Spark's answers.
 
-Spark does not check again what a source accepts, so a filter is accepted only where Arrow's answer
-is Spark's answer: NULL is never true, NaN equals NaN and is larger than any number, text compares
-by its UTF-8 bytes, and a literal must be representable in the column's type.  Everything else goes
+Spark does not check again what a source accepts, so a filter is accepted only where our answer is
+Spark's answer: NULL is never true, NaN equals NaN and is larger than any number, text compares by
+its UTF-8 bytes, and a literal must be representable in the column's type.  Everything else goes
 back to Spark.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import datasource as ds
 from pyspark.sql import types as st
 from pyspark.sql.pandas.types import to_arrow_type
+
+from pennon.encoding.selection import keep_rows
+from pennon.expr.tree import Call, Column, Expression, Literal
 
 _COMPARABLE = (
     st.BooleanType,
@@ -34,93 +36,76 @@ _COMPARABLE = (
 )
 _FLOATING = (st.FloatType, st.DoubleType)
 
-_COMPARE: Mapping[type[ds.Filter], Callable[[Any, Any], Any]] = {
-    ds.EqualTo: pc.equal,
-    ds.EqualNullSafe: pc.equal,
-    ds.GreaterThan: pc.greater,
-    ds.GreaterThanOrEqual: pc.greater_equal,
-    ds.LessThan: pc.less,
-    ds.LessThanOrEqual: pc.less_equal,
+_COMPARE: Mapping[type[ds.Filter], str] = {
+    ds.EqualTo: "=",
+    ds.EqualNullSafe: "IS NOT DISTINCT FROM",
+    ds.GreaterThan: ">",
+    ds.GreaterThanOrEqual: ">=",
+    ds.LessThan: "<",
+    ds.LessThanOrEqual: "<=",
 }
-_TEXT: Mapping[type[ds.Filter], Callable[..., Any]] = {
-    ds.StringStartsWith: pc.starts_with,
-    ds.StringEndsWith: pc.ends_with,
-    ds.StringContains: pc.match_substring,
+_TEXT: Mapping[type[ds.Filter], str] = {
+    ds.StringStartsWith: "starts_with",
+    ds.StringEndsWith: "ends_with",
+    ds.StringContains: "contains",
 }
-_NAN_IS_LARGER = (ds.GreaterThan, ds.GreaterThanOrEqual)
 
 
-def is_supported(condition: ds.Filter, schema: st.StructType) -> bool:
-    """Tell whether `evaluate` gives Spark's answer for this filter on this schema."""
+def condition_of(condition: ds.Filter, schema: st.StructType) -> Expression | None:
+    """Return what a filter is for rows of Spark's types; None where the answer may not be Spark's."""
     if isinstance(condition, ds.Not):
-        child = condition.child
-        return not (isinstance(child, ds.In) and None in child.value) and is_supported(
-            child, schema
-        )
-    column = _column_type(schema, getattr(condition, "attribute", ()))
-    if column is None:
-        return False
-    if isinstance(condition, ds.IsNull | ds.IsNotNull):
-        return True
-    if type(condition) in _TEXT:
-        return _is_plain_text(column) and isinstance(_value(condition), str)
-    if isinstance(condition, ds.In):
-        return all(_is_literal(value, column) for value in condition.value)
-    return type(condition) in _COMPARE and _is_literal(_value(condition), column)
-
-
-def select_rows(batch: pa.RecordBatch, conditions: Sequence[ds.Filter]) -> pa.RecordBatch:
-    """Return the rows for which every condition is true (neither false nor NULL)."""
-    if not conditions:
-        return batch
-    mask = evaluate(conditions[0], batch)
-    for condition in conditions[1:]:
-        mask = pc.and_kleene(mask, evaluate(condition, batch))
-    return batch.filter(mask)
-
-
-def evaluate(condition: ds.Filter, batch: pa.RecordBatch) -> pa.BooleanArray:
-    """Return true, false or NULL for each row of a batch in Spark's types."""
-    if isinstance(condition, ds.Not):
-        return pc.invert(evaluate(condition.child, batch))
-    column = _resolve(batch, condition.attribute)  # type: ignore[attr-defined]
+        child = condition_of(condition.child, schema)
+        return None if child is None else _call("NOT", child)
+    kind = _column_type(schema, getattr(condition, "attribute", ()))
+    if kind is None:
+        return None
+    column = Column(tuple(condition.attribute), _arrow_type(kind))  # type: ignore[attr-defined]
     if isinstance(condition, ds.IsNull):
-        return pc.is_null(column)
+        return _call("IS NULL", column)
     if isinstance(condition, ds.IsNotNull):
-        return pc.is_valid(column)
+        return _call("NOT", _call("IS NULL", column))
     if isinstance(condition, ds.In):
-        return _evaluate_in(column, condition.value)
-    value = _value(condition)
-    if type(condition) in _TEXT:
-        return _TEXT[type(condition)](column, value)
-    return _evaluate_comparison(condition, column, value)
+        literals = [_literal(value, kind) for value in condition.value]
+        known = [each for each in literals if each is not None]
+        return _among(column, known) if len(known) == len(literals) else None
+    return _compared(condition, column, kind)
 
 
-def _evaluate_comparison(condition: ds.Filter, column: pa.Array, value: object) -> pa.Array:
-    if value is None and isinstance(condition, ds.EqualNullSafe):
-        return pc.is_null(column)
-    answer = _COMPARE[type(condition)](column, pa.scalar(value, column.type))
-    if isinstance(condition, _NAN_IS_LARGER) and pa.types.is_floating(column.type):
-        answer = pc.or_(answer, pc.is_nan(column))
-    if isinstance(condition, ds.EqualNullSafe):
-        answer = pc.fill_null(answer, fill_value=False)
-    return answer
+def _compared(condition: ds.Filter, column: Column, kind: st.DataType) -> Expression | None:
+    literal = _literal(_value(condition), kind)
+    name = _COMPARE.get(type(condition))
+    if type(condition) in _TEXT and _is_plain_text(kind) and isinstance(_value(condition), str):
+        name = _TEXT[type(condition)]
+    return None if literal is None or name is None else _call(name, column, literal)
 
 
-def _evaluate_in(column: pa.Array, values: Sequence[object]) -> pa.Array:
-    known = pa.array([value for value in values if value is not None], column.type)
-    found = pc.is_in(column, value_set=known)
-    # A NULL in the column makes the answer NULL, where is_in says false.
-    return pc.if_else(pc.is_valid(column), found, pa.scalar(None, pa.bool_()))
+def _among(column: Column, literals: Sequence[Literal]) -> Expression:
+    """Return a test for some values, of which NULL may be one; floats equal each other by value."""
+    if not pa.types.is_floating(column.type):
+        return _call("IN", column, *literals)
+    return _call("OR", *(_call("=", column, each) for each in literals))
+
+
+def _call(name: str, *arguments: Expression) -> Call:
+    return Call(name, arguments, pa.bool_())
+
+
+def all_of(conditions: Sequence[Expression]) -> Expression | None:
+    """Return the condition that all hold; None for none."""
+    return _call("AND", *conditions) if len(conditions) > 1 else next(iter(conditions), None)
+
+
+def select_rows(batch: pa.RecordBatch, condition: Expression | None) -> pa.RecordBatch:
+    """Return the rows for which a condition is true (neither false nor NULL)."""
+    if condition is None:
+        return batch
+    from pennon.expr.evaluate import passing
+
+    return keep_rows(batch, passing(condition, batch))
 
 
 def _value(condition: ds.Filter) -> Any:
     return condition.value  # type: ignore[attr-defined]
-
-
-def _resolve(batch: pa.RecordBatch, path: tuple[str, ...]) -> pa.Array:
-    column = batch.column(path[0])
-    return pc.struct_field(column, list(path[1:])) if len(path) > 1 else column
 
 
 def _column_type(schema: st.StructType, path: Sequence[str]) -> st.DataType | None:
@@ -137,16 +122,19 @@ def _is_plain_text(column: st.DataType) -> bool:
     return isinstance(column, st.StringType) and column.simpleString() == "string"
 
 
-def _is_literal(value: object, column: st.DataType) -> bool:
-    """Tell whether the value is one of the column's type, so that Arrow compares like with like."""
-    if not _is_plain_text(column) and not isinstance(column, _COMPARABLE):
-        return False
-    if value is None:
-        return True
+def _literal(value: object, kind: st.DataType) -> Literal | None:
+    """Return a value in the column's type, so that like is compared with like; None: not one."""
+    if not _is_plain_text(kind) and not isinstance(kind, _COMPARABLE):
+        return None
     if isinstance(value, float) and math.isnan(value):
-        return False
+        return None
     try:
-        scalar = pa.scalar(value, to_arrow_type(column, timezone="UTC"))
+        scalar = pa.scalar(value, _arrow_type(kind))
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        return False
-    return isinstance(column, _FLOATING) or bool(scalar.as_py() == value)
+        return None
+    is_same = value is None or isinstance(kind, _FLOATING) or scalar.as_py() == value
+    return Literal(scalar) if is_same else None
+
+
+def _arrow_type(kind: st.DataType) -> pa.DataType:
+    return to_arrow_type(kind, timezone="UTC")

@@ -29,7 +29,8 @@ import pyarrow as pa
 from pyspark.sql import datasource as ds
 from pyspark.sql.types import StructType
 
-from pennon.spark.filters import is_supported, select_rows
+from pennon.expr.tree import Expression
+from pennon.spark.filters import all_of, condition_of, select_rows
 from pennon.spark.options import ReadOptions
 from pennon.spark.partitions import Parallelism, Partition, plan_partitions
 from pennon.spark.scan_task import open_snapshot, plan_table_scan
@@ -72,7 +73,7 @@ class LanceReader(ds.DataSourceReader):
         )
         self._schema = schema
         self._pushes_filters = options.push_filters
-        self._filters: list[ds.Filter] = []
+        self._condition: Expression | None = None
         self._scan = plan_table_scan(snapshot, arrow_schema(schema), options.batch_size)
         self._partitions = plan_partitions(
             snapshot, options.max_partition_bytes, Parallelism.unknown()
@@ -83,8 +84,9 @@ class LanceReader(ds.DataSourceReader):
         """Split the filters (their conjunction) into ours, kept, and Spark's, returned."""
         if not self._pushes_filters:
             return filters
-        self._filters = [f for f in filters if is_supported(f, self._schema)]
-        return [f for f in filters if not is_supported(f, self._schema)]
+        pairs = [(each, condition_of(each, self._schema)) for each in filters]
+        self._condition = all_of([ours for _, ours in pairs if ours is not None])
+        return [each for each, ours in pairs if ours is None]
 
     def partitions(self) -> list[ds.InputPartition]:
         """Return the partitions; an empty table has none, which Spark turns into one of None."""
@@ -94,7 +96,7 @@ class LanceReader(ds.DataSourceReader):
         """Yield the batches of one partition (on an executor)."""
         if isinstance(partition, LancePartition):
             for batch in self._scan.read(partition.tasks):
-                kept = select_rows(batch, self._filters)
+                kept = select_rows(batch, self._condition)
                 if kept.num_rows:
                     yield kept
 

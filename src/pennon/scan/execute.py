@@ -8,10 +8,11 @@ units are decoded a bounded number of bytes ahead of the caller, and cut into ba
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -29,12 +30,17 @@ from pennon.schema.width import row_bytes
 from pennon.threads import Crew, map_all, map_in_order
 from pennon.units import KIB, MIB
 
+T = TypeVar("T")
+R = TypeVar("R")
+
 READ_AHEAD_BYTES = 64 * MIB
 MAPPED_UNIT_BYTES = 10 * MIB
 """Ahead for each processor where no request is waited for: a unit; more would only take memory."""
 SMALL_JOB_BYTES = 256 * KIB
 SMALL_JOB_UNITS = 64
 """Small units are read together, because to hand one to a thread costs as much as to read it."""
+SLIGHT_BYTES = 32 * KIB
+"""Fragments have fewer bytes than this on average where a scan is slight."""
 WHOLE_CHUNKS = 8192
 """Chunks of plain columns have powers of two values, so this many rows are whole chunks."""
 
@@ -64,6 +70,23 @@ class Scan:
         """Return the threads that read units, from the opening of their files on."""
         return self.snapshot.crew
 
+    @property
+    def is_slight(self) -> bool:
+        """Tell whether the fragments are so small that finding them takes longer than decoding."""
+        stored = sum(task.rows * bytes_per_row(task.fragment) for task in self.tasks)
+        return stored <= len(self.tasks) * SLIGHT_BYTES
+
+    def map_in_order(
+        self, work: Callable[[T], R], items: Iterable[T], cost: Callable[[T], int], budget: int
+    ) -> Generator[R, None, None]:
+        """Yield what the work gives for each item, worked on ahead where that helps.
+
+        It does not where nearly all the work is Python's, of which threads do one thing at a time.
+        """
+        if self.is_slight and not self.is_remote:
+            return (work(item) for item in items)
+        return map_in_order(work, items, cost, budget, self.crew)
+
     def reader_of(self, task: int) -> FragmentReader:
         """Return the reader of the fragment of a task."""
         return FragmentReader(self.snapshot, self.tasks[task].fragment, self.with_deleted)
@@ -83,9 +106,10 @@ def read_table(scan: Scan) -> pa.Table:
     units = _table_units(scan)
     jobs = list(_jobs(scan, units))
     read: list[list[Chunks]] = [[] for _ in units]
-    for job, results in zip(
-        jobs, map_all(partial(_run, scan, units), jobs, scan.crew), strict=True
-    ):
+    run = partial(_run, scan, units)
+    is_slight = scan.is_slight and not scan.is_remote
+    found = map(run, jobs) if is_slight else map_all(run, jobs, scan.crew)
+    for job, results in zip(jobs, found, strict=True):
         for number, chunks in zip(job.units, results, strict=True):
             read[number] += chunks
     columns: list[Chunks] = [[] for _ in scan.projection.columns]
@@ -123,7 +147,7 @@ def read_batches(
         share=share,
         least_units=_useful_units(scan),
     )
-    with closing(map_in_order(work, units, cost, read_ahead_bytes, scan.crew)) as results:
+    with closing(scan.map_in_order(work, units, cost, read_ahead_bytes)) as results:
         for rows, columns in results:
             yield from cut_batches(columns, rows, batch_rows, schema)
 

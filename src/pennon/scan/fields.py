@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -164,13 +165,28 @@ def width_of(reader: FragmentReader, field: Field) -> int:
     return max(least, stored // rows)
 
 
-def estimated_width(fields: Sequence[Field], fragment: Fragment, all_fields: int) -> int:
-    """Return about how many bytes a row of some fields takes, without a look at the file."""
-    types = [field_to_arrow(field) for field in fields]
-    whole = bytes_per_row(fragment)
-    if all(has_width(each.type) for each in types):
-        return min(row_bytes(pa.schema(types)), whole)
-    return -(-whole * len(fields) // max(all_fields, 1))
+@dataclass(frozen=True, slots=True)
+class WidthGuess:
+    """How many bytes a row of some fields takes, guessed without a look at a file.
+
+    ``fixed``: that many, if all values have the same width; else they have a ``share`` of the file.
+    """
+
+    fixed: int | None
+    share: float
+
+    @classmethod
+    def of(cls, fields: Sequence[Field], all_fields: int) -> WidthGuess:
+        """Prepare the guess for fields of a table that has so many."""
+        types = [field_to_arrow(field) for field in fields]
+        is_fixed = all(has_width(each.type) for each in types)
+        fixed = row_bytes(pa.schema(types)) if is_fixed else None
+        return cls(fixed, len(fields) / max(all_fields, 1))
+
+    def of_fragment(self, fragment: Fragment) -> int:
+        """Return the bytes of a row of a fragment."""
+        whole = bytes_per_row(fragment)
+        return math.ceil(whole * self.share) if self.fixed is None else min(self.fixed, whole)
 
 
 def _stored_bytes(reader: FragmentReader, field: Field) -> int | None:

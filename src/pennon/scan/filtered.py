@@ -35,7 +35,6 @@ from pennon.scan.fragment_reader import Chunks
 from pennon.scan.kept import slice_chunks
 from pennon.scan.plan import LEAST_UNIT_BYTES, Unit
 from pennon.scan.unit_filter import Columns, FilteredScan, Kept, UnitFilter
-from pennon.threads import map_in_order
 from pennon.units import MIB
 
 TESTED_BYTES: Final = 4 * MIB
@@ -105,9 +104,8 @@ class _Run:
         def work(job: list[Unit]) -> int:
             return sum(self._filter.count(unit) for unit in job)
 
-        with closing(
-            map_in_order(work, self._jobs(), self._cost, self._budget, self._query.scan.crew)
-        ) as counts:
+        scan = self._query.scan
+        with closing(scan.map_in_order(work, self._jobs(), self._cost, self._budget)) as counts:
             return sum(counts)
 
     # --- units ------------------------------------------------------------------------------------
@@ -117,8 +115,8 @@ class _Run:
         jobs = self._jobs()
         if self._query.most is not None:  # the first unit may be enough
             yield from chain.from_iterable(map(self._work, islice(jobs, 1)))
-        crew = self._query.scan.crew
-        with closing(map_in_order(self._work, jobs, self._cost, self._budget, crew)) as results:
+        scan = self._query.scan
+        with closing(scan.map_in_order(self._work, jobs, self._cost, self._budget)) as results:
             for found in results:
                 yield from found
 
@@ -192,8 +190,8 @@ class _Run:
         def cost(piece: Kept) -> int:
             return len(piece.physical) * piece.fields.rest_width
 
-        crew = self._query.scan.crew
-        with closing(map_in_order(self._filter.read, pieces, cost, self._budget, crew)) as results:
+        read, scan = self._filter.read, self._query.scan
+        with closing(scan.map_in_order(read, pieces, cost, self._budget)) as results:
             yield from results
 
     def _piece_rows(self, kept: Kept) -> int:

@@ -31,6 +31,8 @@ from pennon.scan.live_rows import LiveSlice
 
 DENSE: Final = 0.7
 """Where so many of the values stay, Arrow filters by a mask faster than it takes by numbers."""
+DENSE_ENOUGH: Final = 0.25
+"""Where so many rows are kept, clusters are not looked for."""
 FAR: Final = 16
 """A gap between rows is one between clusters if it costs so many times what a row costs."""
 
@@ -87,7 +89,7 @@ class Cover:
             return cls(Rows.between(0, 0), Choice(physical, 0))
         first, end = int(physical[0]), int(physical[-1]) + 1
         least = row_bytes / (row_bytes + cost_bytes)
-        if len(physical) >= max(least, 0.5) * (end - first):
+        if len(physical) >= max(least, DENSE_ENOUGH) * (end - first):
             return cls(Rows.between(first, end), Choice(physical - first, end - first))
         is_first = _is_first(physical, FAR * cost_bytes // row_bytes + 1, least)
         firsts = np.flatnonzero(is_first)

@@ -12,14 +12,14 @@ from pennon.ranges import Int64Array
 from pennon.scan.columns import Place, show_columns
 from pennon.scan.compute import Computed, Condition
 from pennon.scan.execute import Scan
-from pennon.scan.fields import FieldPlan, FragmentFields, Late, estimated_width
+from pennon.scan.fields import FieldPlan, FragmentFields, Late, WidthGuess
 from pennon.scan.fragment_reader import Chunks
 from pennon.scan.kept import Choice, read_live, slice_chunks, true_rows
 from pennon.scan.live_rows import LiveSlice
 from pennon.scan.plan import Unit
 from pennon.scan.projection import Projection
 from pennon.scan.snapshot import Snapshot
-from pennon.schema.field import Field, Schema
+from pennon.schema.field import Schema
 
 Columns: TypeAlias = "tuple[int, list[Chunks]]"
 """A number of rows, and the columns of the result for them."""
@@ -75,11 +75,15 @@ class Kept:
 
 
 def plan_fields(query: FilteredScan) -> FieldPlan:
-    """Return which fields a query reads before its condition, and which behind it."""
+    """Return which fields a query reads before its condition, and which behind it.
+
+    What is small is read all at once, unless the query says what is to be late.
+    """
     shown = [query.scan.projection] + ([query.computed.inputs] if query.computed else [])
     tested = query.condition.inputs.read.fields if query.condition else ()
     behind = [field for projection in shown for field in projection.read.fields]
-    return FieldPlan.of(tested, behind, query.late)
+    late = False if query.late is None and query.scan.is_slight else query.late
+    return FieldPlan.of(tested, behind, late)
 
 
 class UnitFilter:
@@ -89,13 +93,16 @@ class UnitFilter:
         self._query = query
         self._scan = query.scan
         self._plan = plan_fields(query)
+        all_fields = len(query.scan.snapshot.manifest.schema.fields)
+        self._tested = WidthGuess.of(self._plan.early, all_fields)
+        self._whole = WidthGuess.of((*self._plan.early, *self._plan.rest), all_fields)
         self._fragments: dict[int, FragmentFields] = {}
 
     # --- how large things are ---------------------------------------------------------------------
 
     def row_bytes(self, task: int) -> int:
         """Return about how many bytes a row has in all columns that are read, at least 1."""
-        return max(self._estimate((*self._plan.early, *self._plan.rest), task), 1)
+        return max(self._whole.of_fragment(self._scan.tasks[task].fragment), 1)
 
     def tested_bytes(self, task: int) -> int:
         """Return about how many bytes of these are read before the condition.
@@ -103,12 +110,8 @@ class UnitFilter:
         The file is asked, where that costs no request.
         """
         if self._scan.is_remote:
-            return self._estimate(self._plan.early, task)
+            return self._tested.of_fragment(self._scan.tasks[task].fragment)
         return self._of(task).early_width
-
-    def _estimate(self, fields: Sequence[Field], task: int) -> int:
-        all_fields = len(self._scan.snapshot.manifest.schema.fields)
-        return estimated_width(fields, self._scan.tasks[task].fragment, all_fields)
 
     # --- units ------------------------------------------------------------------------------------
 

@@ -59,7 +59,7 @@ def ingest(
     SOURCE is a file or folder: CSV, JSON, Parquet, ORC, ...
     """
     started = time.monotonic()
-    spark = _session(master)
+    spark = session(master)
     from pennon.spark import ingest as run
 
     with _progress(spark, quiet):
@@ -78,13 +78,14 @@ def ingest(
         _summarize(uri, version, time.monotonic() - started, parse_pairs(storage_option))
 
 
-def _session(master: str) -> Any:
+def session(master: str) -> Any:
+    """Return a Spark session.  Raises ArgumentError if there is no Spark."""
     try:
         from pennon.spark import local_session
     except ImportError as error:
-        message = "ingest needs Spark: pip install 'pennon[spark]'"
+        message = "this needs Spark: pip install 'pennon[spark]'"
         raise ArgumentError(message) from error
-    spark = local_session(master, "pennon ingest")
+    spark = local_session(master, "pennon")
     if not master.startswith("sc://"):
         spark.sparkContext.setLogLevel("ERROR")
     return spark

@@ -171,12 +171,15 @@ def plan_write(
     else:
         table_schema, file_schema = data, data
     check_writable(file_schema, file_version)
-    limits = limits or FileLimits()
-    if file_version == V0_1:
-        limits = limits.of_whole_groups()
+    limits = limits_for(file_version, limits or FileLimits())
     dictionaries = base.dictionaries if mode is WriteMode.APPEND and base is not None else {}
     task = WriteTask(store, file_schema, file_version, limits, dictionaries)
     return WritePlan(task, mode, table_schema, base)
+
+
+def limits_for(version: FileVersion, limits: FileLimits) -> FileLimits:
+    """Return the limits as files of a version can keep them."""
+    return limits.of_whole_groups() if version == V0_1 else limits
 
 
 def _newest(store: Store) -> Manifest | None:

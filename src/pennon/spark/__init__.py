@@ -1,7 +1,8 @@
 """Spark: ``format("lance")`` and functions over a session."""
 
+from pennon.spark.convert_job import convert
 from pennon.spark.jobs import ingest, read, write
 from pennon.spark.session import local_session
 from pennon.spark.source import LanceDataSource
 
-__all__ = ["LanceDataSource", "ingest", "local_session", "read", "write"]
+__all__ = ["LanceDataSource", "convert", "ingest", "local_session", "read", "write"]

@@ -106,3 +106,17 @@ def test_help_loads_no_more_than_the_package_does() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.rstrip().endswith("[]")
+
+
+def test_convert_makes_a_version(tmp_path: Path) -> None:
+    uri = str(tmp_path / "t.lance")
+    rows = pa.table({"id": [1, 2, 3], "word": ["a", None, "c"]})
+    pennon.write_dataset(rows, uri, data_storage_version="legacy")
+    done = run("convert", uri, "--to", "2.1")
+    assert done.returncode == 0, done.stderr
+    assert "version 2 has files of version 2.1" in done.stdout
+    assert pennon.dataset(uri).to_table().equals(rows)
+    assert pennon.dataset(uri).data_storage_version == "2.1"
+    failed = run("convert", uri, "--to", "2.3")
+    assert failed.returncode == 1
+    assert "cannot be written yet" in failed.stderr

@@ -1,0 +1,49 @@
+"""``pennon convert``: a table's data files in another file version."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import click
+
+from pennon.cli.arguments import parse_pairs, quiet, storage_option, uri
+
+
+@click.command
+@uri
+@click.option("--to", required=True, metavar="VERSION", help="0.1, 2.0 or 2.1.")
+@click.option(
+    "--master", help="Let Spark do it: local[N], spark://host:port, or sc://host for Connect."
+)
+@storage_option
+@quiet
+def convert(
+    uri: str, to: str, master: str | None, storage_option: Sequence[str], quiet: bool
+) -> None:
+    """Rewrite a table's data files in another file version.
+
+    Makes one new version of the table: the same rows in the same order, without those that are
+    deleted.  Older versions stay as they are.
+    """
+    started = time.monotonic()
+    stores = parse_pairs(storage_option)
+    version = _locally(uri, to, stores) if master is None else _by_spark(master, uri, to, stores)
+    if not quiet:
+        seconds = time.monotonic() - started
+        click.echo(f"{uri}: version {version} has files of version {to}, {seconds:.1f} s")
+
+
+def _locally(uri: str, to: str, stores: dict[str, str]) -> int:
+    from pennon.io import open_store
+    from pennon.ops.convert import convert, plan_convert
+    from pennon.schema.version import FileVersion
+
+    return convert(plan_convert(open_store(uri, stores or None), FileVersion.parse(to))).version
+
+
+def _by_spark(master: str, uri: str, to: str, stores: dict[str, str]) -> int:
+    from pennon.cli.ingest import session
+    from pennon.spark import convert
+
+    return convert(session(master), uri, to, storage_options=stores or None)

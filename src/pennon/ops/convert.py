@@ -1,0 +1,102 @@
+"""Rewriting a table's data files in another file version.
+
+Each fragment becomes one or more new fragments with the same live rows in the same order, so deleted
+rows are gone.  Field ids, metadata and configuration stay, and so do older versions of the table.
+The plan and the task inside it pickle; one commit makes all of it a version.
+
+The commit is strict: if anybody committed meanwhile, it fails, for rows that came since would be lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.errors import UnsupportedError
+from pennon.io.store import Store
+from pennon.ops.dictionaries import with_dictionaries
+from pennon.ops.write import FileLimits, WriteTask, limits_for, write_fragments
+from pennon.scan.execute import Scan, read_batches
+from pennon.scan.plan import DEFAULT_BATCH_ROWS, plan_tasks
+from pennon.scan.projection import plan_scan_projection
+from pennon.scan.snapshot import Snapshot
+from pennon.schema.check import check_writable
+from pennon.schema.version import V0_1, FileVersion, check_is_written
+from pennon.table.commit import CommitOptions, commit
+from pennon.table.manifest import Fragment, Manifest
+from pennon.table.transaction import Overwrite, Transaction
+from pennon.table.versions import read_manifest
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertTask:
+    """What it takes to rewrite the fragments of a version; it pickles."""
+
+    snapshot: Snapshot
+    write: WriteTask
+
+    @property
+    def count(self) -> int:
+        """Return how many fragments there are to rewrite."""
+        return len(self.snapshot.manifest.fragments)
+
+    def run(self, number: int) -> list[Fragment]:
+        """Rewrite the fragment of that number, and return the new ones, without ids yet."""
+        snapshot = self.snapshot
+        fragment = snapshot.manifest.fragments[number]
+        projection = plan_scan_projection(snapshot.manifest.schema, None)
+        scan = Scan(snapshot, projection, tuple(plan_tasks(snapshot, [fragment])))
+        batches = read_batches(scan, DEFAULT_BATCH_ROWS)
+        if self.write.version == V0_1:
+            batches = map(_without_hidden_values, batches)
+        return write_fragments(self.write, batches)
+
+
+def _without_hidden_values(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the same rows with zeros under NULLs, for version 0.1 shows what lies there.
+
+    Other versions leave anything under a NULL when they are read.
+    """
+    if not any(array.null_count or pa.types.is_nested(array.type) for array in batch.columns):
+        return batch
+    return batch.take(pa.array(np.arange(batch.num_rows)))
+
+
+def plan_convert(
+    store: Store, version: FileVersion, *, limits: FileLimits | None = None
+) -> ConvertTask:
+    """Plan to rewrite the newest version of a table as files of another version.
+
+    Raises UnsupportedError for a file version that is not written, types that it cannot hold, and
+    tables with stable row ids, which a rewrite would have to keep.
+    """
+    check_is_written(version)
+    manifest = read_manifest(store)
+    if manifest.has_stable_row_ids:
+        message = "a table with stable row ids cannot be converted yet"
+        raise UnsupportedError(message)
+    check_writable(manifest.schema, version)
+    limits = limits_for(version, limits or FileLimits())
+    return ConvertTask(
+        Snapshot(store, manifest), WriteTask(store, manifest.schema, version, limits)
+    )
+
+
+def commit_convert(task: ConvertTask, fragments: Iterable[Iterable[Fragment]]) -> Manifest:
+    """Make what all tasks wrote, in the order of their numbers, a version of the table.
+
+    Raises RetryableConflict if the table has a newer version than was planned on.
+    """
+    manifest, store = task.snapshot.manifest, task.write.store
+    new = tuple(each for several in fragments for each in several)
+    transaction = Transaction(manifest.version, Overwrite(new, manifest.schema))
+    options = CommitOptions(max_retries=0, file_version=task.write.version)
+    return commit(store, transaction, with_dictionaries(store, transaction, options))
+
+
+def convert(task: ConvertTask) -> Manifest:
+    """Rewrite all fragments, one after the other, and commit."""
+    return commit_convert(task, map(task.run, range(task.count)))

@@ -1,0 +1,122 @@
+"""A table in another file version: the same rows in the same order, one new version."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import pennon
+from pennon.errors import DataLossWarning, RetryableConflict, UnsupportedError
+from pennon.io import open_store
+from pennon.ops.convert import commit_convert, convert, plan_convert
+from pennon.schema.version import V0_1, V2_0, V2_1, V2_2, FileVersion
+from pennon.table.commit import commit
+from pennon.table.deletion import write_deletions
+from pennon.table.manifest import Fragment
+from pennon.table.transaction import Overwrite, Transaction
+from pennon.table.versions import read_manifest
+from pennon.units import FragmentId
+
+ROWS = 1000
+TABLE = pa.table(
+    {
+        "n": pa.array(range(ROWS), pa.int64()),
+        "t": [f"row {n}" for n in range(ROWS)],
+        "l": [[n] * (n % 3) for n in range(ROWS)],
+        "d": pa.array(["x", "y"] * (ROWS // 2)).dictionary_encode(),
+    },
+    metadata={"about": "numbers"},
+)
+
+
+def _written(uri: Path, version: str, **options: Any) -> Any:
+    return pennon.write_dataset(
+        TABLE, uri, data_storage_version=version, max_rows_per_file=300, **options
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "to"), [("0.1", V2_1), ("0.1", V2_0), ("2.1", V0_1), ("2.0", V2_1), ("2.1", V2_1)]
+)
+def test_rows_and_schema_stay(version: str, to: FileVersion, tmp_path: Path) -> None:
+    old = _written(tmp_path, version)
+    manifest = convert(plan_convert(open_store(tmp_path), to))
+    new = pennon.dataset(tmp_path)
+    assert new.version == manifest.version == 2
+    assert new.data_storage_version == str(to)
+    assert new.schema.equals(old.schema, check_metadata=True)
+    assert new.to_table().to_pylist() == TABLE.to_pylist()
+    assert [f.count_rows() for f in new.get_fragments()] == [300, 300, 300, 100]
+    assert not {f.fragment_id for f in new.get_fragments()} & {0, 1, 2, 3}
+    assert manifest.schema == read_manifest(open_store(tmp_path), 1).schema
+    assert new.checkout_version(1).to_table().to_pylist() == TABLE.to_pylist()
+    assert pennon.write_dataset(TABLE, tmp_path, mode="append").count_rows() == 2 * ROWS
+    new.validate()
+
+
+def test_deleted_rows_are_gone(tmp_path: Path) -> None:
+    _written(tmp_path, "0.1")
+    store = open_store(tmp_path)
+    head = read_manifest(store)
+    dead = write_deletions(store, FragmentId(1), 1, np.arange(10, 60, dtype=np.uint32))
+    fragments: list[Fragment] = list(head.fragments)
+    old = fragments[1]
+    fragments[1] = Fragment(old.id, old.files, old.physical_rows, dead)
+    transaction = Transaction(head.version, Overwrite(tuple(fragments), head.schema))
+    commit(store, transaction)
+    left = [n for n in range(ROWS) if not 310 <= n < 360]
+    assert pennon.dataset(tmp_path).to_table()["n"].to_pylist() == left
+    convert(plan_convert(store, V2_1))
+    new = pennon.dataset(tmp_path)
+    assert new.to_table()["n"].to_pylist() == left
+    assert all(f.deletion_file() is None for f in new.get_fragments())
+
+
+def test_tasks_pickle_and_their_order_does_not_count(tmp_path: Path) -> None:
+    _written(tmp_path, "0.1")
+    task = pickle.loads(pickle.dumps(plan_convert(open_store(tmp_path), V2_1)))
+    made = {number: task.run(number) for number in reversed(range(task.count))}
+    commit_convert(task, (made[number] for number in range(task.count)))
+    assert pennon.dataset(tmp_path).to_table().to_pylist() == TABLE.to_pylist()
+
+
+def test_nobody_else_may_commit_meanwhile(tmp_path: Path) -> None:
+    _written(tmp_path, "0.1")
+    task = plan_convert(open_store(tmp_path), V2_1)
+    made = [task.run(number) for number in range(task.count)]
+    pennon.write_dataset(TABLE, tmp_path, mode="append")
+    with pytest.raises(RetryableConflict):
+        commit_convert(task, made)
+    assert pennon.dataset(tmp_path).count_rows() == 2 * ROWS
+    assert pennon.dataset(tmp_path).data_storage_version == "0.1"
+
+
+def test_no_rows(tmp_path: Path) -> None:
+    pennon.write_dataset(TABLE.slice(0, 0), tmp_path, data_storage_version="0.1")
+    convert(plan_convert(open_store(tmp_path), V2_1))
+    assert pennon.dataset(tmp_path).data_storage_version == "2.1"
+    assert pennon.dataset(tmp_path).to_table().num_rows == 0
+
+
+def test_what_is_lost_on_the_way_down(tmp_path: Path) -> None:
+    pennon.write_dataset(pa.table({"a": [1, None]}), tmp_path)
+    with pytest.warns(DataLossWarning, match="'a': 1 NULLs"):
+        convert(plan_convert(open_store(tmp_path), V0_1))
+    assert pennon.dataset(tmp_path).to_table()["a"].to_pylist() == [1, 0]
+
+
+def test_refusals(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    pennon.write_dataset(pa.table({"a": pa.array([{}], pa.struct([]))}), tmp_path)
+    with pytest.raises(UnsupportedError, match="cannot be written yet"):
+        plan_convert(store, V2_2)
+    with pytest.raises(UnsupportedError, match="column 'a'"):
+        plan_convert(store, V0_1)
+    pennon.write_dataset(TABLE, tmp_path / "ids", enable_stable_row_ids=True)
+    with pytest.raises(UnsupportedError, match="stable row ids"):
+        plan_convert(open_store(tmp_path / "ids"), V2_0)

@@ -12,7 +12,6 @@ from pyarrow import types as t
 
 from pennon.errors import ArgumentError
 from pennon.expr.cast import Datum, cast, try_cast
-from pennon.expr.functions import FUNCTIONS
 from pennon.expr.operators import OPERATORS
 from pennon.expr.tree import Call, Case, Cast, Column, Expression, Literal, paths_of
 
@@ -94,6 +93,8 @@ def _literal(node: Literal, _: pa.RecordBatch) -> Datum:
 def _call(node: Call, batch: pa.RecordBatch) -> Datum:
     run = OPERATORS.get(node.function)
     if run is None:
+        from pennon.expr.functions import FUNCTIONS  # noqa: PLC0415 - most conditions call none
+
         function = FUNCTIONS[node.function]
         if function.takes_rows:
             return function.run(batch.num_rows)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from decimal import ROUND_DOWN, Context, Decimal
 from functools import reduce
 from typing import Final
 
@@ -17,7 +16,6 @@ from pennon.expr.cast import Datum
 from pennon.expr.rowwise import Run, by_row
 
 Entry = tuple[Run, int, int | None]
-_EXACT = Context(prec=76)
 
 
 def floating(run: Run) -> Entry:
@@ -110,40 +108,6 @@ def _nan_else(values: Datum, other: Datum) -> Datum:
 
 def _cube_root(value: float) -> float:
     return float(np.cbrt(np.longdouble(value)))  # the C library's is off by one bit
-
-
-# --- decimals: digits are cut as the reference cuts them ------------------------------------------
-
-
-def decimal_divide(left: Datum, right: Datum) -> Datum:
-    """Divide decimals: four digits more than the left side has, the rest cut."""
-    scale = min(left.type.scale + 4, 38)
-    digits = left.type.precision - left.type.scale + right.type.scale + scale
-    kind = pa.decimal128(min(max(digits, 1), 38), scale)
-    unit = Decimal(1).scaleb(-scale)
-
-    def divide(over: Decimal, under: Decimal) -> Decimal:
-        if not under:
-            message = "divide by zero"
-            raise pa.ArrowInvalid(message)
-        return _EXACT.divide(over, under).quantize(unit, ROUND_DOWN, _EXACT)
-
-    return by_row(divide, kind)(left, right)
-
-
-def decimal_remainder(left: Datum, right: Datum) -> Datum:
-    """Return what a division of decimals leaves over, with the sign of the left side."""
-    scale = max(left.type.scale, right.type.scale)
-    whole = min(left.type.precision - left.type.scale, right.type.precision - right.type.scale)
-    kind = pa.decimal128(min(max(whole + scale, 1), 38), scale)
-
-    def remain(over: Decimal, under: Decimal) -> Decimal:
-        if not under:
-            message = "divide by zero"
-            raise pa.ArrowInvalid(message)
-        return _EXACT.remainder(over, under)
-
-    return by_row(remain, kind)(left, right)
 
 
 _POWER: Entry = (_power, 2, 2)

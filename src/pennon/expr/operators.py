@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from pyarrow import types as t
 
 from pennon.expr.cast import Datum
-from pennon.expr.function_numbers import decimal_divide, decimal_remainder
+from pennon.expr.decimals import decimal_divide, decimal_remainder
 
 Operator: TypeAlias = Callable[..., Datum]
 

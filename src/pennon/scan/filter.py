@@ -15,7 +15,6 @@ from pyarrow import acero
 
 from pennon.errors import ArgumentError
 from pennon.expr.evaluate import passing
-from pennon.expr.from_arrow import from_arrow
 from pennon.expr.tree import Expression, paths_of
 
 
@@ -86,6 +85,8 @@ class SqlPredicate:
 
 def arrow_predicate(expression: pc.Expression, schema: pa.Schema) -> Predicate:
     """Return the condition that a pyarrow expression is; in our own form if that has its meaning."""
+    from pennon.expr.from_arrow import from_arrow  # noqa: PLC0415 - most scans have no filter
+
     condition = from_arrow(expression, schema)
     if condition is None:
         return ArrowPredicate(expression)

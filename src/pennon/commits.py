@@ -9,6 +9,7 @@ from typing import Any
 from pennon.errors import ArgumentError
 from pennon.io.store import Store
 from pennon.operation import LanceOperation, Transaction, merge_message, to_table_operation
+from pennon.ops.counts import counted_by
 from pennon.ops.dictionaries import with_dictionaries
 from pennon.scan.snapshot import Snapshot
 from pennon.table import transaction as table
@@ -42,7 +43,10 @@ def commit_operation(
         text = f"operation must be a LanceOperation or a Transaction, got {wrong}"
         raise TypeError(text)
     options = CommitOptions(
-        max_retries, Naming.V2 if v2_paths else Naming.V1, stable_row_ids=stable_row_ids
+        max_retries,
+        Naming.V2 if v2_paths else Naming.V1,
+        stable_row_ids=stable_row_ids,
+        complete=counted_by(store),
     )
     manifest = commit(store, transaction, with_dictionaries(store, transaction, options))
     if hasattr(target, "snapshot"):

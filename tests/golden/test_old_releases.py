@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import pennon
@@ -96,3 +97,21 @@ def test_missing_data_file_of_version_2_0(tmp_path: Path) -> None:
             read()
     with pytest.raises(LanceError):
         table.validate()
+
+
+@pytest.mark.parametrize(
+    ("folder", "rows"), [("v0.7.5/with_deletions", 90), ("v0.8.0/migrated_from_v0.7.5", 92)]
+)
+def test_appends_put_the_row_counts_right(folder: str, rows: int, tmp_path: Path) -> None:
+    copy = tmp_path / "t.lance"
+    shutil.copytree(DATASETS / folder, copy)
+    old = pennon.dataset(copy)
+    more = pa.table({"x": pa.array([1, 2, 3], pa.int64())})
+    new = pennon.write_dataset(more, copy, mode="append")
+    assert new.count_rows() == rows + 3
+    assert new.to_table() == pa.concat_tables([old.to_table(), more])
+    assert next(f.physical_rows for f in new.get_fragments()) == 100
+    assert next(f.num_deletions for f in new.get_fragments()) == 10
+    metadata = new.get_version()["metadata"]
+    assert (metadata["total_rows"], metadata["total_deletion_file_rows"]) == (str(rows + 3), "10")
+    new.validate()

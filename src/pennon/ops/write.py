@@ -30,6 +30,7 @@ from pennon.file.v0_1.losses import Losses
 from pennon.file.v0_1.writer import RowGroupWriter
 from pennon.file.writer import DataFileWriter
 from pennon.io.store import ObjectWriter, Store
+from pennon.ops.counts import counted_by
 from pennon.ops.dictionaries import with_dictionaries
 from pennon.ops.fit import fit_batch, fit_schema
 from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
@@ -381,6 +382,8 @@ def commit_write(
     An append of no rows makes a version, too.
     Raises what `pennon.table.commit.commit` raises.
     """
-    options = replace(options or CommitOptions(), file_version=plan.task.version)
     store, transaction = plan.task.store, transaction_of(plan, fragments, properties)
+    options = replace(
+        options or CommitOptions(), file_version=plan.task.version, complete=counted_by(store)
+    )
     return commit(store, transaction, with_dictionaries(store, transaction, options))

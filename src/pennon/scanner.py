@@ -98,13 +98,13 @@ class LanceScanner(ArrowScanner):
         if self._bytes_of_blobs is not None:
             described = self._with(blobs_as_bytes=False, with_row_address=True)
             return self._bytes_of_blobs.convert(described.to_batches())
-        batches = self._batches(plan_rows(self._query, options))
-        if options.strict_batch_size:
-            return rebatch(batches, batch_rows(self._snapshot, options))
-        return batches
+        query = plan_rows(self._query, options)
+        rows = batch_rows(query, options)
+        batches = self._batches(query, rows)
+        return rebatch(batches, rows) if options.strict_batch_size else batches
 
-    def _batches(self, query: FilteredScan) -> Iterator[pa.RecordBatch]:
-        options, rows = self._options, batch_rows(self._snapshot, self._options)
+    def _batches(self, query: FilteredScan, rows: int) -> Iterator[pa.RecordBatch]:
+        options = self._options
         if options.orderings:
             return iter(self._read(query).to_batches(max_chunksize=rows))
         ahead = options.io_buffer_size or READ_AHEAD_BYTES
@@ -189,7 +189,7 @@ class LanceScanner(ArrowScanner):
         def run(query: FilteredScan) -> int:
             if count_rows:
                 return self._count(query, options)
-            return sum(batch.num_rows for batch in self._batches(query))
+            return sum(batch.num_rows for batch in self._batches(query, batch_rows(query, options)))
 
         options = replace(options, orderings=()) if count_rows else options
         query = plan_rows(self._query, options)

@@ -21,6 +21,7 @@ from pennon.scan.snapshot import Snapshot
 from pennon.scan.unit_filter import FilteredScan
 from pennon.schema.blob import describe_blobs
 from pennon.schema.field import Schema
+from pennon.schema.width import has_width, row_bytes
 from pennon.table.manifest import Fragment
 
 
@@ -103,13 +104,26 @@ def plan_rows(query: FilteredScan, options: ScanOptions) -> FilteredScan:
     return replace(query, scan=replace(query.scan, tasks=tuple(tasks)), most=most)
 
 
-def batch_rows(snapshot: Snapshot, options: ScanOptions) -> int:
-    """Return how many rows a batch has at most."""
-    rows = check_batch_rows(options.batch_size or default_batch_rows())
+def batch_rows(query: FilteredScan, options: ScanOptions) -> int:
+    """Return how many rows a batch of a planned query has at most."""
+    rows = check_batch_rows(options.batch_size or default_batch_rows(_row_width(query.scan)))
     if options.batch_size_bytes is None:
         return rows
-    widest = max((bytes_per_row(f) for f in snapshot.manifest.fragments), default=1)
+    widest = max((bytes_per_row(f) for f in query.scan.snapshot.manifest.fragments), default=1)
     return max(min(rows, options.batch_size_bytes // widest), 1)
+
+
+def _row_width(scan: Scan) -> int:
+    """Return about how many bytes a row takes in memory.
+
+    Columns without a width are taken for as wide as all columns are in the data files, which tell
+    nothing of a single one.
+    """
+    schema = scan.projection.arrow
+    least = row_bytes(schema)
+    if all(has_width(field.type) for field in schema):
+        return least
+    return max(least, *(bytes_per_row(task.fragment) for task in scan.tasks), 0)
 
 
 def _plan_projection(snapshot: Snapshot, options: ScanOptions, schema: Schema) -> Projection:

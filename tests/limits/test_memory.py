@@ -85,3 +85,42 @@ def test_a_table_four_times_larger_than_memory_is_written_and_scanned(
     assert scanned["size"] >= TABLE_BYTES
     assert written["peak"] < LIMIT_BYTES
     assert scanned["peak"] < LIMIT_BYTES
+
+
+WIDE_ROWS = 40_000
+WIDE_BYTES = 20_000
+WIDE_LIMIT_BYTES = 400_000_000
+
+WRITE_WIDE = f"""
+import random
+dice = random.Random(1)
+
+def wide(first):
+    texts = [dice.randbytes({WIDE_BYTES}) for _ in range(1000)]
+    return pa.record_batch({{"id": list(range(first, first + 1000)), "image": texts}})
+
+batches = (wide(first) for first in range(0, {WIDE_ROWS}, 1000))
+schema = pa.schema({{"id": pa.int64(), "image": pa.binary()}})
+pennon.write_dataset(batches, sys.argv[1], schema=schema, data_storage_version=sys.argv[2])
+report(rows={WIDE_ROWS})
+"""
+
+SCAN_WIDE = """
+rows = size = 0
+for found in pennon.dataset(sys.argv[1]).to_batches():
+    rows += found.num_rows
+    size += found.nbytes
+report(rows=rows, size=size)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["2.0", "2.1"])
+def test_wide_rows_come_in_smaller_batches(version: str, tmp_path: Path) -> None:
+    """8192 rows of 20 KB would be 164 MB, of which a scan holds several."""
+    run(WRITE_WIDE, tmp_path / "wide.lance", version)
+    scanned = run(SCAN_WIDE, tmp_path / "wide.lance")
+    print(f"peak: {scanned['peak'] / MIB:.0f} MiB")
+    assert scanned["rows"] == WIDE_ROWS
+    assert scanned["size"] >= WIDE_ROWS * WIDE_BYTES
+    assert scanned["peak"] < WIDE_LIMIT_BYTES

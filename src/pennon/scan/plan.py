@@ -22,6 +22,7 @@ from pennon.table.manifest import Fragment
 from pennon.units import MIB
 
 DEFAULT_BATCH_ROWS = 8192
+DEFAULT_BATCH_BYTES = 16 * MIB
 BATCH_ROWS_VARIABLE = "LANCE_DEFAULT_BATCH_SIZE"
 UNIT_BYTES = 8 * MIB
 """Bytes of data files that a unit reads; what they become may be more."""
@@ -139,14 +140,16 @@ def _round_up(value: int, multiple_of: int) -> int:
     return -(-value // multiple_of) * multiple_of
 
 
-def default_batch_rows() -> int:
+def default_batch_rows(row_width: int) -> int:
     """Return the batch size of scans that name none: pylance's environment variable, else 8192.
 
+    Rows of ``row_width`` bytes that are so wide that 8192 of them would not fit in memory several
+    times come in smaller batches, unless the variable says otherwise.
     Raises ArgumentError if the variable holds no number.
     """
     value = os.environ.get(BATCH_ROWS_VARIABLE)
     if value is None:
-        return DEFAULT_BATCH_ROWS
+        return max(min(DEFAULT_BATCH_ROWS, DEFAULT_BATCH_BYTES // max(row_width, 1)), 1)
     if not value.isdecimal():
         message = f"the environment variable {BATCH_ROWS_VARIABLE} is {value!r}, which is no number"
         raise ArgumentError(message)

@@ -57,8 +57,8 @@ _TEXTS = """
     to_unixtime(i32); from_unixtime(i32); from_unixtime(i64)
     from_unixtime(i64, 'America/New_York'); to_char(d, '%Y'); to_char(ts, '%Y-%m-%d %H:%M:%S')
     to_char(ts, '%d/%b/%Y %f'); to_char(ts, '%A %B %j %U %y %e %I %p'); to_char(d, '%H:%M')
-    to_char(ts, null); date_format(ts, '%Y'); to_local_time(tz); to_local_time(ts); ts - ts; d - d
-    d - date '2020-01-01'; ts - timestamp '2020-01-01'; tz - tz; ts = tz; ts < tsn; ts < tz
+    to_char(ts, null); date_format(ts, '%Y'); to_local_time(tz); to_local_time(ts); ts - ts; ts - d
+    d - d; d - date '2020-01-01'; ts - timestamp '2020-01-01'; tz - tz; ts = tz; ts < tsn; ts < tz
     tz < tsn; d < ts; d < tz; tz = tz; tz > timestamp '2019-12-31 19:00:00'
     tz > timestamp '2020-01-01 00:00:00Z'; ts > timestamp '2020-01-01 00:00:00Z'
     ts > timestamp '2020-01-01T00:00:00+02:00'
@@ -139,23 +139,60 @@ _TEXTS = """
     array_has_all(lst, lst); array_has_all(li, [5]); array_has_all(lst, ['a', 'b'])
     array_has_any(li, make_array(i32)); array_has_any(li, null); array_to_string(li, null)
     array_to_string(make_array(f64, 1.0), ','); array_to_string(make_array(d), ',')
-    array_to_string(make_array(b), ',')
-    array_distance(make_array(f64, 1.0), [1.0, 2.0]); array_any_value(lst); array_pop_back(lst)
-    array_element(lst, 1); array_element(li, null); range(i8, 3); range(0, i8, 20)
-    generate_series(i8, i32); date_part('hour', ts) + 1; date_bin('1 day 6 hours', ts)
-    date_bin('2 months', ts); date_bin('1 year', ts); date_bin('1 week', ts)
-    date_bin('1 hour', tsn); date_bin('5 seconds', ts, timestamp '2020-01-01 00:00:01')
-    date_trunc('week', d); date_trunc('quarter', tz); date_trunc('week', tz)
-    date_trunc('second', tsn); to_char(ts, ''); to_char(ts, '%%'); to_char(ts, '%F %T')
-    to_char(ts, '%D'); to_char(ts, '%s'); to_char(ts, '%.3f'); to_char(ts, '%3f')
-    to_char(ts, '%V %G %u %w'); to_char(ts, '%C'); to_char(ts, '%l %k %P'); to_char(ts, '%-d/%-m')
-    to_char(ts, '%c'); to_char(ts, '%x'); to_char(tz, '%s'); to_unixtime(tz)
-    to_timestamp_micros(tsn); to_timestamp_nanos(ts); to_timestamp_seconds(tz); gcd(i64, -12)
-    lcm(i64, 0); lcm(i8, i32); trunc(f64, -1); trunc(i32); round(dec); round(dec, -1)
-    round(dec, 5); trunc(dec, 1); signum(u8); degrees(i32); isnan(f32); nanvl(f64, f32)
-    nanvl(f64, null); atan2(i32, 2); greatest(i32, f64); greatest(s, 'b'); greatest(dec, 2)
-    coalesce(dec, 2); coalesce(i32, 1.5); coalesce(f32, 1.5); coalesce(i8, 1); coalesce(st, st)
-    nullif(f64, 1.5); nullif(d, date '2020-01-01'); nvl2(i32, i64, 1.5); struct(i32, 1, 'a')
+    array_to_string(make_array(b), ','); array_distance(make_array(f64, 1.0), [1.0, 2.0])
+    array_any_value(lst); array_pop_back(lst); array_element(lst, 1); array_element(li, null)
+    range(i8, 3); range(0, i8, 20); generate_series(i8, i32); date_part('hour', ts) + 1
+    date_bin('1 day 6 hours', ts); date_bin('2 months', ts); date_bin('1 year', ts)
+    date_bin('1 week', ts); date_bin('1 hour', tsn)
+    date_bin('5 seconds', ts, timestamp '2020-01-01 00:00:01'); date_trunc('week', d)
+    date_trunc('quarter', tz); date_trunc('week', tz); date_trunc('second', tsn); to_char(ts, '')
+    to_char(ts, '%%'); to_char(ts, '%F %T'); to_char(ts, '%D'); to_char(ts, '%s')
+    to_char(ts, '%.3f'); to_char(ts, '%3f'); to_char(ts, '%V %G %u %w'); to_char(ts, '%C')
+    to_char(ts, '%l %k %P'); to_char(ts, '%-d/%-m'); to_char(ts, '%c'); to_char(ts, '%x')
+    to_char(tz, '%s'); to_unixtime(tz); to_timestamp_micros(tsn); to_timestamp_nanos(ts)
+    to_timestamp_seconds(tz); gcd(i64, -12); lcm(i64, 0); lcm(i8, i32); trunc(f64, -1); trunc(i32)
+    round(dec); round(dec, -1); round(dec, 5); trunc(dec, 1); signum(u8); degrees(i32); isnan(f32)
+    nanvl(f64, f32); nanvl(f64, null); atan2(i32, 2); greatest(i32, f64); greatest(s, 'b')
+    greatest(dec, 2); coalesce(dec, 2); coalesce(i32, 1.5); coalesce(f32, 1.5); coalesce(i8, 1)
+    coalesce(st, st); nullif(f64, 1.5); nullif(d, date '2020-01-01'); nvl2(i32, i64, 1.5)
+    struct(i32, 1, 'a'); named_struct('x', st); named_struct('x', li)['x'][1]; st['x'] + 1
+    regexp_replace(s, '(.)', '$1$1', 'g'); regexp_replace(s, '.', '\\\\'); regexp_match(s, '[(]b')
+    regexp_match(s, '\\(b'); regexp_count(s, '.', 2); regexp_count(s, null)
+    regexp_instr(s, 'b', 3); regexp_instr(s, '☃'); regexp_instr(s, 'w|☃'); split_part(s, s, 1)
+    split_part(s, null, 1); substr_index(s, 'o', 0); substr_index(s, '', 1)
+    substr_index(s, 'o', -5); translate(s, 'aa', 'xy'); translate(s, '', 'xy')
+    translate(s, 'abc', ''); levenshtein(s, null); find_in_set(s, null); string_to_array(s, null)
+    concat(s); concat(i32, d); concat(b, ts); concat_ws(',', s); repeat(s, null); lpad(s, null)
+    rpad(s, 2); btrim(s, ls); starts_with(s, ''); contains(s, ''); strpos(s, null)
+    replace(s, null, 'x'); i32 + i64 * 2 - u8; (i32 + 1) * 2; i32 + 1 + 1; 1 + i32 + 1
+    i8 + 1 + i16; f32 + 1.5 + 1; dec + 1 + 1; dec * 2 + i32; dec / 3 + 1; i32 / 2 * 2; abs(i32) + 1
+    length(s) + 1; length(s) * 2.5; length(s) > 2; length(s) / 2; round(f64) + 1; sqrt(u8) * 2
+    date_part('year', ts) - 1; coalesce(i32, 0) + 1; coalesce(i8, i16, 1); coalesce(s, 'x') || 'y'
+    nullif(i32, 1) + 1; nullif(i8, 1); nullif(s, ls); greatest(i8, 1, 2.5); least(i32, 2, null)
+    greatest(u8, i8); st.x + i32; st.x / 2; st.x % 3; -st.x; -(i32 + 1); - dec
+    i32 between 1 and 3 and b; (i32 > 1) = b; b = (s = 'a'); not (s like 'a%')
+    s in ('a', 'b') or b; i32 in (1, 2) is true; i32 % 2 = 0; i64 % 3 + 1; f64 % 1; f64 / 0
+    -f64 / 0; f32 / 3; f32 * f32; f32 - f64; u8 % 7; u32 + i32; u64 / 2; u64 * 2; i64 * i64
+    u64 - i64; dec - dec; dec * f32; dec = i32; dec between 1 and 3; d = ts; d > ts; ts - tsn
+    tsn - ts; tz - ts; date_trunc('day', ts) = d; cast(ts as date) = d
+    d between date '2020-01-01' and date '2020-06-01'; cast(d as timestamp) = ts
+    to_timestamp('2020-01-01T00:00:00') = ts; s || ls || 'x'; s || null; concat(s, s, s)
+    upper(lower(s)); reverse(reverse(s)); left(s, 2) = 'Bo'; length(left(s, 2))
+    strpos(s, 'o') + length(s); split_part(s, 'o', 1) = s; array_length(li) + 1
+    array_length(li) > 1; array_max(li) + i32; array_has(li, 5) or array_has(li, 1); li[1] + li[2]
+    li[1] = i32; array_append(li, 1)[1]; array_concat(li, li)[2]; array_sort(array_append(li, 4))
+    array_distinct(array_concat(li, li)); array_length(string_to_array(s, 'o'))
+    array_to_string(array_append(lst, s), '|'); cardinality(array_distinct(li))
+    named_struct('a', i32)['a'] + 1; struct(s)['c0'] = 'a'; get_field(st, 'x') + 1
+    arrow_cast(i32, 'Int64') * 2; arrow_typeof(i32 + i64); arrow_typeof(i32 + 1)
+    arrow_typeof(f32 + i32); arrow_typeof(dec * dec); arrow_typeof(st); arrow_typeof(ts - ts)
+    arrow_typeof(d - d); regexp_match(s, 'o')[1]; regexp_match(s, '(.)(o)')[2]
+    encode(sha256(s), 'hex'); encode(decode(encode(s, 'hex'), 'hex'), 'base64'); to_hex(ascii(s))
+    chr(ascii(s)); md5(s) = md5('a'); substr_index(s, 'o', 1) || 'z'; isnan(f64) and f64 > 1
+    isnan(f64) or f64 < 1; nanvl(f64, 0.0) + 1; is_valid(s); is_valid(i32 + i64)
+    i32 is null and s is not null; (i32 is null) is true; b is not distinct from true
+    f64 is not distinct from f32; s is distinct from 'a'; li is not distinct from [1]; st is null
+    Cap + `odd name`; cap = 5 and CAP < 9
 """
 
 

@@ -16,7 +16,7 @@ from sqlglot import exp
 from pennon.errors import ArgumentError
 from pennon.expr.cast import cast
 from pennon.expr.evaluate import type_of
-from pennon.expr.fit import as_timestamp, cast_to, one_type
+from pennon.expr.fit import as_instants, as_timestamp, cast_to, one_type
 from pennon.expr.functions import find_function
 from pennon.expr.intervals import nanoseconds_of
 from pennon.expr.names import field_of, find_name, sql_type
@@ -76,9 +76,7 @@ class Binder:
         index = self.bind(node.expressions[0])
         if not (isinstance(index, Literal) and is_text(index.type)):
             return self._call("array_element", (whole, index))
-        if isinstance(whole, Column):
-            return field_of(whole, str(index.value.as_py()))
-        return self._call("get_field", (whole, index))
+        return _field(whole, index) or self._call("get_field", (whole, index))
 
     def _literal(self, node: exp.Literal) -> Expression:
         return Literal(pa.scalar(node.this)) if node.is_string else _number(node.this)
@@ -195,6 +193,8 @@ class Binder:
         if t.is_duration(right.type) and (t.is_date(left.type) or t.is_timestamp(left.type)):
             left = as_timestamp(left)
             return Call(name, (left, cast_to(right, pa.duration(left.type.unit))), left.type)
+        if name == "-" and t.is_timestamp(left.type) | t.is_timestamp(right.type):
+            left, right = as_instants(left, right)
         beside_column = isinstance(left, Column) or isinstance(right, Column)
         fits = node is self._top and beside_column
         sides = _operands(left, right, fits_literals=fits)
@@ -226,7 +226,10 @@ class Binder:
 
     def _function(self, node: exp.Anonymous) -> Expression:
         name = str(node.this).lower()
-        return self._call(name, tuple(map(self.bind, node.expressions)))
+        arguments = tuple(map(self.bind, node.expressions))
+        if name == "get_field" and len(arguments) == 2:
+            return _field(*arguments) or self._call(name, arguments)
+        return self._call(name, arguments)
 
     def _now(self, _: exp.Expr) -> Expression:
         return self._call("now", ())
@@ -308,6 +311,13 @@ def as_condition(found: Expression) -> Expression:
 
 
 # --- pieces ---------------------------------------------------------------------------------------
+
+
+def _field(whole: Expression, name: Expression) -> Expression | None:
+    """Return a field of a column; None of anything else."""
+    if isinstance(whole, Column) and isinstance(name, Literal) and is_text(name.type):
+        return field_of(whole, str(name.value.as_py()))
+    return None
 
 
 def _operands(

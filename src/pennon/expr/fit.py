@@ -15,7 +15,7 @@ from pyarrow import types as t
 from pennon.errors import ArgumentError
 from pennon.expr.cast import cast, fits_exactly
 from pennon.expr.tree import Cast, Expression, Literal
-from pennon.expr.types import common_type, is_bytes, is_number, is_text
+from pennon.expr.types import UNITS, common_type, is_bytes, is_number, is_text
 
 
 def one_type(nodes: Sequence[Expression], *, fits_literals: bool = True) -> tuple[Expression, ...]:
@@ -48,6 +48,26 @@ def cast_to(node: Expression, kind: pa.DataType) -> Expression:
 def as_timestamp(node: Expression) -> Expression:
     """Return dates as timestamps."""
     return node if t.is_timestamp(node.type) else cast_to(node, pa.timestamp("ns"))
+
+
+def as_instants(left: Expression, right: Expression) -> tuple[Expression, Expression]:
+    """Return two times, or a time and a date, as UTC has them, so that their distance is known.
+
+    Times are in the coarser of their units; beside a date they are in nanoseconds.
+    """
+    kinds = [node.type for node in (left, right)]
+    if not all(t.is_timestamp(kind) or t.is_date(kind) for kind in kinds):
+        return left, right
+    units = [kind.unit if t.is_timestamp(kind) else "ns" for kind in kinds]
+    unit = "ns" if any(map(t.is_date, kinds)) else min(units, key=UNITS.index)
+    one, other = (_instant(node, unit) for node in (left, right))
+    return one, other
+
+
+def _instant(node: Expression, unit: str) -> Expression:
+    if t.is_timestamp(node.type) and node.type.tz:
+        node = cast_to(node, pa.timestamp(unit, "UTC"))
+    return cast_to(node, pa.timestamp(unit))
 
 
 def _common(kinds: list[pa.DataType]) -> pa.DataType:

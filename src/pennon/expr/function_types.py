@@ -97,6 +97,11 @@ def name_of(kind: pa.DataType) -> str:
         return f"List({name_of(kind.value_type)})"
     if t.is_large_list(kind):
         return f"LargeList({name_of(kind.value_type)})"
+    if t.is_duration(kind):
+        return f"Duration({_SHORT_UNITS[kind.unit]})"
+    if t.is_struct(kind):
+        fields = [f'"{field.name}": {name_of(field.type)}' for field in kind]
+        return f"Struct({', '.join(fields)})"
     message = f"{kind} has no name"
     raise pa.ArrowInvalid(message)
 

@@ -13,12 +13,14 @@ from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Final, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as t
 
 from pennon.expr.cast import Datum
 from pennon.expr.decimals import decimal_divide, decimal_remainder
+from pennon.expr.rowwise import as_arrays
 
 Operator: TypeAlias = Callable[..., Datum]
 
@@ -150,10 +152,19 @@ def remainder(left: Datum, right: Datum) -> Datum:
     """Return what a division towards 0 leaves over, which has the sign of the left side."""
     if t.is_decimal(left.type):
         return decimal_remainder(left, right)
-    quotient = pc.divide(left, right)
     if t.is_floating(left.type):
-        quotient = pc.trunc(quotient)
-    return pc.subtract(left, pc.multiply(quotient, right))
+        return _float_remainder(left, right)
+    return pc.subtract(left, pc.multiply(pc.divide(left, right), right))
+
+
+def _float_remainder(left: Datum, right: Datum) -> Datum:
+    numbers = [np.asarray(each) for each in as_arrays([left, right])]  # NULL as NaN
+    with np.errstate(invalid="ignore"):
+        found = np.fmod(*numbers)
+    is_null = pc.is_null(pc.add(left, right))
+    if isinstance(is_null, pa.Scalar):
+        return pa.scalar(None if is_null.as_py() else found[0], left.type)
+    return pa.array(found, left.type, mask=np.asarray(is_null))
 
 
 def divide(left: Datum, right: Datum) -> Datum:

@@ -32,6 +32,7 @@ BY_NAME: dict[str, pa.DataType] = {
 }
 """Types by sqlglot's names for them; decimals and timestamps may have parameters besides."""
 
+UNITS = ("s", "ms", "us", "ns")
 TIMESTAMP_UNITS = {0: "s", 3: "ms", 6: "us", 9: "ns"}
 
 
@@ -136,5 +137,4 @@ def _times(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
 
 
 def _finer(left: str, right: str) -> str:
-    units = ("s", "ms", "us", "ns")
-    return units[max(units.index(left), units.index(right))]
+    return max(left, right, key=UNITS.index)

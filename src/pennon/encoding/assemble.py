@@ -267,10 +267,12 @@ def _dictionary_array(
         pa.from_numpy_dtype(indices.dtype), len(indices), [validity, pa.py_buffer(indices)]
     )
     if items.null_count:
+        from pyarrow.compute import if_else  # noqa: PLC0415 - hardly any page needs it
+
         held = np.asarray(items.is_valid())
         places = (np.cumsum(held) - 1).astype(indices.dtype)
         moved = pa.array(places[indices], mask=~held[indices])
-        keys = pa.compute.if_else(keys.is_valid(), moved, pa.scalar(None, moved.type))
+        keys = if_else(keys.is_valid(), moved, pa.scalar(None, moved.type))
         items = items.drop_null()
     try:
         keys = keys.cast(data_type.index_type)

@@ -18,7 +18,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pennon.ranges import Int64Array
 from pennon.scan.arrays import bool_array, uint64_array
@@ -64,7 +63,11 @@ def show_columns(
 
 
 def _pull_out(chunk: pa.Array[Any], column: OutputColumn) -> pa.Array[Any]:
-    return pc.struct_field(chunk, list(column.path)) if column.path else chunk
+    if not column.path:
+        return chunk
+    from pyarrow.compute import struct_field  # noqa: PLC0415 - most scans need no pyarrow.compute
+
+    return struct_field(chunk, list(column.path))
 
 
 def computed_column(meta: MetaColumn, place: Place) -> pa.Array[Any]:
@@ -73,7 +76,9 @@ def computed_column(meta: MetaColumn, place: Place) -> pa.Array[Any]:
     if place.dead is None:
         return uint64_array(values)
     is_dead = bool_array(np.isin(place.physical, place.dead))
-    return pc.if_else(is_dead, pa.scalar(None, pa.uint64()), uint64_array(values))
+    from pyarrow.compute import if_else  # noqa: PLC0415 - as above
+
+    return if_else(is_dead, pa.scalar(None, pa.uint64()), uint64_array(values))
 
 
 def _values(meta: MetaColumn, place: Place) -> UInt64Array:

@@ -18,7 +18,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pennon.encoding.kernels.bits import set_bits
 from pennon.encoding.rows import Rows
@@ -141,7 +140,7 @@ def true_rows(mask: pa.BooleanArray) -> Int64Array:
     rows = np.empty(mask.true_count, np.int64)
     if len(rows):
         if mask.null_count:
-            mask = pc.fill_null(mask, False)  # noqa: FBT003 - Arrow's own order
+            mask = mask.fill_null(False)  # noqa: FBT003 - Arrow's own order
         set_bits(np.frombuffer(mask.buffers()[1], np.uint8), mask.offset, len(mask), rows)
     return rows
 

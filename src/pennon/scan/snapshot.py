@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
@@ -17,13 +17,15 @@ from pennon.errors import Breadcrumb, FormatError, LanceError, StoreError, Unsup
 from pennon.io.store import ObjectReader, Store
 from pennon.ranges import Int64Array
 from pennon.scan.live_rows import NONE_DELETED
-from pennon.scan.meter import Meter
 from pennon.scan.session import OpenFile as OpenFile
 from pennon.scan.session import Session as Session
 from pennon.table.deletion import read_deletions
 from pennon.table.manifest import DataFileRef, ExternalFile, Fragment, Manifest
 from pennon.table.rowids import RowIds, decode_row_ids, read_sequence
 from pennon.threads import WORK, Crew
+
+if TYPE_CHECKING:
+    from pennon.scan.meter import Meter
 
 T = TypeVar("T")
 MOST_KNOWN: Final = 64

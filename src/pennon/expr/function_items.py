@@ -337,7 +337,7 @@ def _positions(lists: Datum, item: Datum) -> Datum:
 def make_list(*values: Datum) -> Datum:
     """Return lists of one item from each argument."""
     if not values:
-        return pa.scalar([], pa.list_(pa.int64()))
+        return pa.scalar([], pa.list_(pa.null()))
     _lists_first(values, 0)
     items = items_of(values, item_type_of(values))
     found = items.pick(list(chain.from_iterable(row)) for row in items.rows)  # type: ignore[arg-type]

@@ -54,8 +54,8 @@ def _where_any(lists: pa.Array, test: Callable[[pa.Array], pa.Array]) -> pa.Arra
 
 def _has(lists: Datum, item: Datum) -> Datum:
     check_types([lists, item], [is_list, lambda kind: not is_list(kind)])
-    if is_null(item):
-        return nulls_like([lists], pa.bool_())
+    if is_null(item) or is_null(lists):
+        return nulls_like([lists, item], pa.bool_())
     if isinstance(lists, pa.Array) and isinstance(item, pa.Scalar):
         return _has_literal(lists, item)
     return _by_codes([lists, item], lambda row: row[1] <= row[0], needs_item=True)

@@ -167,7 +167,8 @@ def _to_date(values: Datum) -> Datum:
 
 
 def _now() -> Datum:
-    return pa.scalar(datetime.now(UTC), pa.timestamp("ns", "UTC"))
+    """Return the time in UTC, without a zone, as the reference does."""
+    return pa.scalar(datetime.now(UTC).replace(tzinfo=None), pa.timestamp("ns"))
 
 
 def _today() -> Datum:

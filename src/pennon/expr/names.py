@@ -45,9 +45,9 @@ def sql_type(node: exp.DataType) -> pa.DataType:
         digits, scale = [*numbers, *(38, 10)[len(numbers) :]][:2]
         if 1 <= digits <= 38 and 0 <= scale <= digits:
             return pa.decimal128(digits, scale)
-    elif name == "TIMESTAMP" and numbers and numbers[0] in TIMESTAMP_UNITS:
+    elif name in ("TIMESTAMP", "DATETIME") and numbers and numbers[0] in TIMESTAMP_UNITS:
         return pa.timestamp(TIMESTAMP_UNITS[numbers[0]])
-    elif name in BY_NAME:
+    elif name in BY_NAME and not node.expressions:
         return BY_NAME[name]
     message = f"there is no type {node.sql()}"
     raise ArgumentError(message)

@@ -191,8 +191,8 @@ def _read_mapped(
     snapshot: Snapshot, plan: TakePlan, tasks: Sequence[TakeTask]
 ) -> list[list[Chunks]]:
     """Read tasks whose files are mapped: all together if that is possible."""
-    touched = [task for task in tasks if len(task.physical)]
-    if len(touched) > 1 and plan.tops is not None:
+    touched = [task for task in tasks if len(task.physical)] if len(tasks) > 1 else []
+    if touched and plan.tops is not None:
         rows = FileRows.at([task.physical for task in touched])
         read = read_together([task.source.columns for task in touched], rows)
         if read is not None:

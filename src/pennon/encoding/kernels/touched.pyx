@@ -90,26 +90,26 @@ def cut_rows(
 cdef class _Pieces:
     """Tables that grow."""
 
-    cdef object places  # (4, room): page, chunk, position in the packed bytes, position in the file
-    cdef object runs    # (2, room): start, end
-    cdef int64_t[:, ::1] place
-    cdef int64_t[:, ::1] run
+    cdef object table   # (6, room): page, chunk, position in the packed bytes, position in the file;
+    cdef int64_t[:, ::1] rows   # and start, end of each range to read
+    cdef Py_ssize_t most
     cdef Py_ssize_t found
     cdef Py_ssize_t run_count
     cdef int64_t filled
 
     def __cinit__(self, Py_ssize_t most):
-        self.places, self.runs = np.empty((4, most), np.int64), np.empty((2, most), np.int64)
-        self.place, self.run = self.places, self.runs
+        self.table = np.empty((6, most), np.int64)
+        self.rows = self.table
+        self.most = most
         self.found = self.run_count = self.filled = 0
 
     cdef int grow(self) except -1:
         cdef Py_ssize_t most = 2 * self.found + 64
-        places, runs = np.empty((4, most), np.int64), np.empty((2, most), np.int64)
-        places[:, : self.found] = self.places[:, : self.found]
-        runs[:, : self.run_count] = self.runs[:, : self.run_count]
-        self.places, self.runs = places, runs
-        self.place, self.run = places, runs
+        table = np.empty((6, most), np.int64)
+        table[:, : self.found] = self.table[:, : self.found]
+        self.table = table
+        self.rows = table
+        self.most = most
         return 0
 
     cdef int add(
@@ -117,16 +117,16 @@ cdef class _Pieces:
     ) except -1:
         cdef int64_t start = table.position + table.offsets[chunk]
         cdef int64_t end = table.position + table.offsets[chunk + 1]
-        if self.found == self.place.shape[1]:
+        if self.found == self.most:
             self.grow()
-        if self.run_count == 0 or is_new_file or start != self.run[1, self.run_count - 1]:
-            self.run[0, self.run_count] = start
+        if self.run_count == 0 or is_new_file or start != self.rows[5, self.run_count - 1]:
+            self.rows[4, self.run_count] = start
             self.run_count += 1
-        self.run[1, self.run_count - 1] = end
-        self.place[0, self.found] = page
-        self.place[1, self.found] = chunk
-        self.place[2, self.found] = self.filled
-        self.place[3, self.found] = start
+        self.rows[5, self.run_count - 1] = end
+        self.rows[0, self.found] = page
+        self.rows[1, self.found] = chunk
+        self.rows[2, self.found] = self.filled
+        self.rows[3, self.found] = start
         self.filled += end - start
         self.found += 1
         return 0
@@ -180,8 +180,9 @@ def find_pieces(
     run_cuts.append(out.run_count)
     for page in range(len(run_cuts) - 1):
         for i in range(run_cuts[page] + 1, run_cuts[page + 1]):
-            if out.run[0, i] < out.run[1, i - 1]:
+            if out.rows[4, i] < out.rows[5, i - 1]:
                 rise = False
-    places = out.places[:, : out.found]
-    runs = out.runs[:, : out.run_count]
-    return tuple(places), runs[0], runs[1], run_cuts, rise, int(out.filled)
+    page_of, chunk_of, packed, placed, lows, highs = out.table
+    places = page_of[: out.found], chunk_of[: out.found], packed[: out.found], placed[: out.found]
+    runs = out.run_count
+    return places, lows[:runs], highs[:runs], run_cuts, rise, int(out.filled)

@@ -47,7 +47,7 @@ class KnownPage:
         return self.index.size_bytes + _CODE_BYTES
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)  # frozen ones take longer to make
 class CutRows:
     """Rows of several pages.
 
@@ -76,14 +76,15 @@ class CutRows:
     @classmethod
     def of_page(cls, rows: Rows) -> CutRows:
         """Return the rows of one page."""
-        cuts = np.array([0, len(rows.starts)], np.int64)
+        cuts = _ONE_RANGE if len(rows.starts) == 1 else np.array([0, len(rows.starts)], np.int64)
         return cls(_ZERO, _ZERO, cuts, rows.starts, rows.ends, rows.count)
 
 
 _ZERO = np.zeros(1, np.int64)
+_ONE_RANGE = np.array([0, 1], np.int64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)  # frozen ones take longer to make
 class Found:
     """The chunks that hold some rows; see `pennon.encoding.kernels.touched.find_pieces`."""
 
@@ -167,11 +168,14 @@ class Found:
 
 
 def are_alike(pages: Sequence[KnownPage]) -> bool:
-    """Tell whether rows of these pages can be picked together: none has a dictionary of its own."""
+    """Tell whether rows of these pages, all of which `can_join`, can be picked together."""
     first = pages[0].recipe
-    return first is not None and all(
-        page.recipe is not None
-        and page.recipe.shape == first.shape
-        and page.index.dictionary is None
+    return all(
+        page.recipe is not None and first is not None and page.recipe.shape == first.shape
         for page in pages
     )
+
+
+def can_join(page: KnownPage | None) -> bool:
+    """Tell whether rows of a page can be picked together with others: it has no dictionary of its own."""
+    return page is not None and page.recipe is not None and page.index.dictionary is None

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pennon.encoding.rows import FileRows
 from pennon.encoding.steps import run
 from pennon.encoding.v2_1.chunks import Bytes
-from pennon.encoding.v2_1.picked import CutRows, Found, KnownPage, Read, are_alike
+from pennon.encoding.v2_1.picked import CutRows, Found, KnownPage, Read, are_alike, can_join
 from pennon.errors import LanceError
 from pennon.file.v2_1.columns import FieldPlan, FieldReader
 from pennon.file.v2_1.leaves import Leaf, known_pages, remembered_page
@@ -30,6 +30,8 @@ def read_across(readers: Sequence[FieldReader], rows: FileRows) -> pa.Array | No
     None if the files cannot be read together, or something is wrong with one: read one by one they
     say what.
     """
+    if any(reader.is_apart for reader in readers):
+        return None
     try:
         plans = [run(reader.plan(), reader.source.read) for reader in readers]
         first = plans[0]
@@ -38,10 +40,15 @@ def read_across(readers: Sequence[FieldReader], rows: FileRows) -> pa.Array | No
         sources = [_source(reader.source) for reader in readers]
         arrays = []
         for number in range(len(first.leaves)):
-            array = _read_leaf([plan.leaves[number] for plan in plans], sources, rows)
-            if array is None:
+            leaves = [plan.leaves[number] for plan in plans]
+            cut = CutRows.of_files(rows, [leaf.column.first_rows for leaf in leaves])
+            pages = _known(readers, leaves, cut)
+            values = None
+            if pages and are_alike(pages):
+                values = Found.of(pages, cut).pick_mapped(sources)
+            if values is None:
                 return None
-            arrays.append([array])
+            arrays.append([nest(values, leaves[0].path, leaves[0].types, rows.count)])
         return show(merge(first.tree, arrays)[0], first.shown)
     except LanceError:
         return None
@@ -62,26 +69,16 @@ def _source(source: ObjectReader) -> Bytes | Read:
     return source.read if whole is None else whole
 
 
-def _read_leaf(
-    leaves: Sequence[Leaf], sources: Sequence[Bytes | Read], rows: FileRows
-) -> pa.Array | None:
-    cut = CutRows.of_files(rows, [leaf.column.first_rows for leaf in leaves])
-    pages = _known(leaves, cut)
-    if pages is None or not are_alike(pages):
-        return None
-    values = Found.of(pages, cut).pick_mapped(sources)
-    return None if values is None else nest(values, leaves[0].path, leaves[0].types, rows.count)
-
-
-def _known(leaves: Sequence[Leaf], cut: CutRows) -> list[KnownPage] | None:
-    """Return what is known of the pages, reading what is not; None if one is no mini-block page."""
+def _known(readers: Sequence[FieldReader], leaves: Sequence[Leaf], cut: CutRows) -> list[KnownPage]:
+    """Return what is known of the pages, reading what is not; none if one cannot be joined."""
     pages = []
     for file, number in zip(cut.files.tolist(), cut.numbers.tolist(), strict=True):
         leaf = leaves[file]
         page = remembered_page(leaf, number)
         if page is None:
             (page,) = run(known_pages(leaf, [number]), leaf.file.source.read)
-        if page is None:
-            return None
+        if page is None or not can_join(page):
+            readers[file].is_apart = True
+            return []
         pages.append(page)
     return pages

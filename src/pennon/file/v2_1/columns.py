@@ -22,7 +22,7 @@ from pennon.encoding.v2_1.layouts import MiniBlock
 from pennon.encoding.v2_1.neighbours import WholePage, kinship, read_neighbours
 from pennon.encoding.v2_1.page import PageValues
 from pennon.encoding.v2_1.pages import read_page
-from pennon.encoding.v2_1.picked import MOST_ROWS, CutRows, Found, are_alike
+from pennon.encoding.v2_1.picked import MOST_ROWS, CutRows, Found, are_alike, can_join
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
 from pennon.file.node import pages_of
 from pennon.file.v2_1.leaves import Leaf, known_pages, opened_page
@@ -51,13 +51,15 @@ class FieldReader:
     What does not depend on the rows is found out once, by the first read.
     """
 
-    __slots__ = ("_column_of", "_field", "_file", "_plan")
+    __slots__ = ("_column_of", "_field", "_file", "_plan", "is_apart")
 
     def __init__(self, file: DataFile, field: Field, column_of: Mapping[FieldId, int]) -> None:
         self._file = file
         self._field = field
         self._column_of = column_of
         self._plan: FieldPlan | None = None
+        self.is_apart = False
+        """Whether it was found that pages cannot be read together with those of other files."""
 
     def __call__(self, rows: Rows) -> Steps[list[pa.Array]]:
         """Return the steps that read rows."""
@@ -92,7 +94,9 @@ class FieldReader:
         columns = yield from file.read_columns([column_index(path, column_of) for path in paths])
         pairs = zip(paths, columns, strict=True)
         leaves = tuple(Leaf.of(file, column_of, tree, path, column) for path, column in pairs)
-        return FieldPlan(self._field, tree, leaves, field_to_arrow(field).type, _kin(leaves))
+        shown = field_to_arrow(field).type
+        run_rows = max(RUN_BYTES // max(map(_row_bytes, leaves)), 1)
+        return FieldPlan(self._field, tree, leaves, shown, run_rows, _kin(leaves))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,8 @@ class FieldPlan:
     tree: Tree
     leaves: tuple[Leaf, ...]
     shown: pa.DataType
+    run_rows: int
+    """So many rows of neighbouring pages are decoded together."""
     kin: tuple[int, ...] | None
     """The ids of the leaves: plans of one field that have the same may be read together.
 
@@ -111,8 +117,9 @@ class FieldPlan:
 
     def read(self, rows: Rows) -> Steps[list[pa.Array]]:
         """Return the steps that read all leaves side by side."""
-        run_rows = max(RUN_BYTES // max(_row_bytes(leaf) for leaf in self.leaves), 1)
-        chunks = yield from together([_read_leaf(leaf, rows, run_rows) for leaf in self.leaves])
+        chunks = yield from together(
+            [_read_leaf(leaf, rows, self.run_rows) for leaf in self.leaves]
+        )
         return [show(array, self.shown) for array in merge(self.tree, chunks)]
 
 
@@ -157,7 +164,7 @@ def _pick(leaf: Leaf, wanted: Rows) -> Steps[pa.Array | None]:
     rows = CutRows.of_pages(wanted, leaf.column.first_rows)
     numbers = rows.numbers.tolist()
     known = yield from known_pages(leaf, numbers)
-    pages = [page for page in known if page is not None]
+    pages = [page for page in known if page is not None and can_join(page)]
     if len(pages) < len(known) or not are_alike(pages):
         return None
     try:

@@ -2,18 +2,43 @@
 
 Arrow's memory pool keeps what was given back to it, in large pages.  Memory that comes fresh from the
 system costs a fault for every 4 KiB that is touched, which is far more than it costs to decode them.
+
+What it keeps may become several times what is in use, above all where one thread decodes and another
+gives back.  So a thread that goes on decoding lets go of it now and then.
 """
 
 from __future__ import annotations
 
+import threading
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pennon.units import MIB
+
 _SMALL_BYTES: Final = 16 * 1024
 """Below this, the allocator of the C library does the same at less cost."""
+_LET_GO_BYTES: Final = 128 * MIB
+"""Less would cost more: what was given back has to be faulted in again."""
+
+
+class _Tally(threading.local):
+    """What this thread decoded since it last let go of memory."""
+
+    size_bytes = 0
+
+
+_tally = _Tally()
+
+
+def decoded(size_bytes: int) -> None:
+    """Note that this thread decoded so many bytes of a longer work; see the module."""
+    _tally.size_bytes += size_bytes
+    if _tally.size_bytes >= _LET_GO_BYTES:
+        _tally.size_bytes = 0
+        pa.default_memory_pool().release_unused()
 
 
 def room(count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
@@ -19,6 +20,7 @@ from pennon.scan.execute import READ_AHEAD_BYTES, read_batches, read_table
 from pennon.scan.filter import limit_batches
 from pennon.scan.filtered import count_filtered, read_filtered_batches, read_filtered_table
 from pennon.scan.order import read_in_order
+from pennon.scan.plan import BATCH_ROWS_VARIABLE
 from pennon.scan.projection import MetaColumn
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.unit_filter import FilteredScan
@@ -109,7 +111,8 @@ class LanceScanner(ArrowScanner):
             return iter(self._read(query).to_batches(max_chunksize=rows))
         ahead = options.io_buffer_size or READ_AHEAD_BYTES
         if not options.computation:
-            return read_batches(query.scan, rows, ahead)
+            may_cut = options.batch_size is None and BATCH_ROWS_VARIABLE not in os.environ
+            return read_batches(query.scan, rows, ahead, may_cut=may_cut)
         found = read_filtered_batches(query, rows, ahead)
         if not options.is_filtered:
             return found

@@ -6,11 +6,13 @@ and some limits kill.  So maps tell what they hand out, and the oldest ranges ar
 more than the budget is out.  That is safe at any time: a range that is touched again comes from the
 file again, most likely from the page cache.
 
-The budget holds for scans.  One take of many far rows may exceed it for its own duration: a single
+The budget holds for scans.  They pass through long ranges and do not come back, so of these no more
+than half of it is kept: what takes look at stays.  One take of many far rows may exceed it for its own duration: a single
 byte can bring in up to 2 MiB, as the system likes to map its page cache in large pieces.  Such
 ranges are the first to go at the next access.
 
-While all maps together fit the budget nothing is kept account of, so small tables stay mapped.
+While all maps together fit the budget nothing is given back, so small tables stay mapped; long ranges
+are noted even so, for they may be the first of many.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ from pennon.encoding.kernels.mapping import Mapping, mapped_bytes
 from pennon.units import KIB, MIB
 
 BUDGET_BYTES = 128 * MIB
+LONG_BYTES = 256 * KIB
+"""From here on a range of which all is wanted is one that a scan passes through."""
 TOUCH_BYTES = 64 * KIB
 """What one access is reckoned to cost at least: the system maps the pages around it too."""
 
@@ -40,6 +44,11 @@ class _Span:
     def is_scattered(self) -> bool:
         """Tell whether only some of the range was touched: other spans may lie within it."""
         return self.cost_bytes < self.end - self.position
+
+    @property
+    def is_long(self) -> bool:
+        """Tell whether a scan passes through."""
+        return LONG_BYTES <= self.end - self.position <= self.cost_bytes
 
     def covers(self, other: _Span) -> bool:
         """Tell whether another span lies within the range."""
@@ -58,15 +67,16 @@ class Resident:
 
     def touch(self, mapping: Mapping, position: int, end: int, cost_bytes: int) -> None:
         """Note that ``[position, end)`` is about to occupy ``cost_bytes``; give back the oldest."""
-        if mapped_bytes() <= self.budget_bytes:
-            return
+        fits = mapped_bytes() <= self.budget_bytes
         span = _Span(ref(mapping), position, end, max(cost_bytes, TOUCH_BYTES))
-        for old in self._push(span):
-            behind = old.mapping()
+        if fits and not span.is_long:
+            return
+        for old in self._push(span, fits=fits):
+            behind = None if fits else old.mapping()
             if behind is not None:
                 behind.forget(old.position, old.end - old.position)
 
-    def _push(self, span: _Span) -> list[_Span]:
+    def _push(self, span: _Span, *, fits: bool) -> list[_Span]:
         old = []
         with self._lock:
             self._spans.append(span)
@@ -76,7 +86,23 @@ class Resident:
                 self._total -= old[-1].cost_bytes
                 if old[-1].is_scattered:
                     self._drop_within(old[-1])
+            if span.is_long and not fits:
+                old += self._drop_long()
         return old
+
+    def _drop_long(self) -> list[_Span]:
+        """Take the oldest long ranges out of the account, until they are half of the budget."""
+        long = [span for span in self._spans if span.is_long]
+        total = sum(span.cost_bytes for span in long)
+        gone = []
+        for span in long[:-1]:
+            if total <= self.budget_bytes // 2:
+                break
+            self._spans.remove(span)
+            self._total -= span.cost_bytes
+            total -= span.cost_bytes
+            gone.append(span)
+        return gone
 
     def _drop_within(self, gone: _Span) -> None:
         """Take out of the account what goes along with a range, but for the newest, still to come."""

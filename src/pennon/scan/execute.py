@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 from typing import TypeVar
 
 import pyarrow as pa
@@ -22,6 +23,7 @@ from pennon.scan.columns import Place, show_columns
 from pennon.scan.fragment_reader import Chunks, FragmentReader
 from pennon.scan.kept import read_live
 from pennon.scan.live_rows import LiveRows
+from pennon.scan.pace import Pace
 from pennon.scan.plan import ScanTask, Unit, bytes_per_row, plan_units
 from pennon.scan.projection import Projection
 from pennon.scan.snapshot import Snapshot
@@ -34,7 +36,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 READ_AHEAD_BYTES = 64 * MIB
-MAPPED_UNIT_BYTES = 10 * MIB
+MAPPED_UNIT_BYTES = 16 * MIB
 """Ahead for each processor where no request is waited for: a unit; more would only take memory."""
 SMALL_JOB_BYTES = 256 * KIB
 SMALL_JOB_UNITS = 64
@@ -122,31 +124,29 @@ def read_table(scan: Scan) -> pa.Table:
 
 
 def read_batches(
-    scan: Scan, batch_rows: int, read_ahead_bytes: int = READ_AHEAD_BYTES
+    scan: Scan,
+    batch_rows: int,
+    read_ahead_bytes: int = READ_AHEAD_BYTES,
+    *,
+    may_cut: bool = False,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows, task by task, in batches of ``batch_rows``, fewer at the end of a task."""
-    schema = scan.projection.arrow
-    least = row_bytes(schema)
+    """Yield the rows, task by task, in batches of ``batch_rows``, fewer at the end of a task.
 
-    share = _share(scan)
+    If batches ``may_cut``, those whose rows turn out to be wide have fewer, too.
+    """
+    schema = scan.projection.arrow
+    pace = Pace(schema, _share(scan), is_remote=scan.is_remote)
     if not scan.is_remote:
         read_ahead_bytes = min(read_ahead_bytes, (os.cpu_count() or 1) * MAPPED_UNIT_BYTES)
 
-    def cost(unit: Unit) -> int:
-        stored = int(bytes_per_row(scan.tasks[unit.task].fragment) * share)
-        return unit.rows * max(stored, least, 1)
-
-    def work(unit: Unit) -> tuple[int, list[Chunks]]:
+    def work(planned: tuple[Unit, int]) -> tuple[int, list[Chunks]]:
+        unit, _ = planned
         read = _read_unit(scan, unit, scan.projection.read.fields)
+        pace.learn(scan.tasks[unit.task].fragment, read, unit.rows)
         return unit.rows, _show(scan, unit, read)
 
-    units = plan_units(
-        scan.tasks,
-        row_bytes=least,
-        multiple_of=batch_rows,
-        share=share,
-        least_units=_useful_units(scan),
-    )
+    units = pace.units(scan.tasks, batch_rows, may_cut=may_cut)
+    cost = itemgetter(1)
     with closing(scan.map_in_order(work, units, cost, read_ahead_bytes)) as results:
         for rows, columns in results:
             yield from cut_batches(columns, rows, batch_rows, schema)

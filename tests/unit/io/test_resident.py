@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pennon.encoding.kernels.mapping import Mapping, mapped_bytes
-from pennon.io.resident import TOUCH_BYTES, Resident
+from pennon.io.resident import LONG_BYTES, TOUCH_BYTES, Resident
 from pennon.units import MIB
 
 
@@ -92,7 +92,26 @@ def test_within_the_budget_nothing_is_given_back(spy: Spy) -> None:
     resident = Resident(mapped_bytes())
     for _ in range(100):
         resident.touch(spy, 0, MIB, MIB)
+        resident.touch(spy, 0, 10, 10)
     assert spy.forgotten == []
+
+
+def test_of_long_ranges_half_the_budget_is_kept_and_places_stay(spy: Spy) -> None:
+    resident = Resident(3 * LONG_BYTES)
+    resident.touch(spy, 0, 10, 10)
+    ranges = [(number * LONG_BYTES, LONG_BYTES) for number in range(1, 4)]
+    for start, size in ranges:
+        resident.touch(spy, start, start + size, size)
+    assert spy.forgotten == ranges[:2]
+
+
+def test_what_fitted_is_given_back_when_more_comes(spy: Spy, tmp_path: Path) -> None:
+    resident = Resident(mapped_bytes())
+    for start in (0, LONG_BYTES):
+        resident.touch(spy, start, start + LONG_BYTES, LONG_BYTES)
+    more = mapping_of(tmp_path / "more", MIB)
+    resident.touch(more, 0, MIB, MIB)
+    assert spy.forgotten == [(0, LONG_BYTES), (LONG_BYTES, LONG_BYTES)]
 
 
 def test_an_account_keeps_no_map_alive(tmp_path: Path) -> None:

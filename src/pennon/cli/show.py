@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -36,7 +36,7 @@ def print_table(
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
     lines.insert(1, ["─" * width for width in widths])
     right = set(numbers)
-    most = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    most = os.get_terminal_size().columns if sys.stdout.isatty() else None
     for line in lines:
         cells = [
             " " * (width - cell_len(text)) + text if number in right else set_cell_size(text, width)

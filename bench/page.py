@@ -156,8 +156,9 @@ def limit_table(limits: Limits, found: Sequence[Measure]) -> Iterator[str]:
     yield row("copy of memory", *speed_and_share(limits.copy, limits) * len(VERSIONS))
     yield row("read of a cached file", *speed_and_share(limits.read, limits) * len(VERSIONS))
     for what in ("scan", "scan, bytes touched"):
-        for group in dict.fromkeys(each.group for each in found):
-            mine = [each for each in found if (each.what, each.group) == (what, group)]
+        scans = [each for each in found if each.what == what]
+        for group in dict.fromkeys(each.group for each in scans):
+            mine = [each for each in scans if each.group == group]
             speeds = {each.version: each.arrow_bytes / each.median(OURS) * 1e3 for each in mine}
             cells = [speed_and_share(speeds.get(version, 0), limits) for version in VERSIONS]
             yield row(f"{what}: {group}", *(text for pair in cells for text in pair))

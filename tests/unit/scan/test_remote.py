@@ -68,6 +68,14 @@ def test_fragments_do_not_wait_for_each_other(many: Path, way: str) -> None:
     assert rows.equals(table(FRAGMENTS * 50))
 
 
+def test_conditions_are_tested_in_many_fragments_at_once(many: Path) -> None:
+    dataset = opened(Meeting(far_away(many), LIMITS.concurrency))
+    assert dataset.count_rows("a % 2 = 0") == FRAGMENTS * 25
+    dataset = opened(Meeting(far_away(many), LIMITS.concurrency))
+    found = dataset.to_table(columns=["b"], filter="a % 50 = 7")
+    assert found["b"].to_pylist() == [f"number {50 * n + 7}" for n in range(FRAGMENTS)]
+
+
 def test_units_of_one_fragment_open_it_once(large: Path) -> None:
     dataset, store = open_counted(large)
     assert dataset.to_table(columns=["a", "b", "c", "d"]).num_rows == 1_000_000

@@ -15,6 +15,7 @@ import pennon
 from pennon.errors import FormatError
 from pennon.file.v2_1 import across
 from pennon.io import resident
+from pennon.scan import take
 
 ROWS = 6_000
 FRAGMENTS = 6
@@ -96,6 +97,24 @@ def test_rows_of_many_fragments(uri: str, spy: dict[str, bool]) -> None:
     together = {name for name, done in spy.items() if done}
     assert {"number", "flag", "word", "list", "words", "point", "vector"} <= together
     assert "nothing" not in together
+
+
+@pytest.mark.parametrize("columns", [["number"], ["number", "image"]])
+def test_many_rows_of_many_bytes(uri: str, spy: dict[str, bool], columns: list[str]) -> None:
+    """More rows than a thread reads alone in any case."""
+    dataset = pennon.dataset(uri)
+    rows = np.random.default_rng(2).integers(0, ROWS, take.FEW_ROWS + 500)
+    expected = TABLE.select(columns).take(pa.array(rows))
+    assert dataset.take(rows, columns=columns).equals(expected)
+    assert not spy  # the file has too many bytes a row
+
+
+def test_many_rows_of_a_small_file(tmp_path: Path, spy: dict[str, bool]) -> None:
+    table = TABLE.select(["number", "flag"])
+    pennon.write_dataset(table, tmp_path / "t.lance", max_rows_per_file=ROWS // FRAGMENTS)
+    rows = np.random.default_rng(2).integers(0, ROWS, take.FEW_ROWS + 500)
+    assert pennon.dataset(tmp_path / "t.lance").take(rows).equals(table.take(pa.array(rows)))
+    assert spy == {"number": True, "flag": True}
 
 
 @pytest.mark.usefixtures("_account")

@@ -27,9 +27,12 @@ from pennon.scan.snapshot import Snapshot
 from pennon.scan.take_plan import FragmentColumns, TakePlan, fragment_numbers, live_ends
 from pennon.table.manifest import Fragment
 from pennon.threads import map_all
+from pennon.units import KIB
 
 FEW_ROWS: Final = 4096
-"""So many rows of mapped files are read sooner than other threads could begin."""
+MORE_ROWS: Final = 16 * 1024
+FEW_BYTES: Final = 256 * KIB
+"""So many rows of mapped files, or bytes of more rows, are read sooner than threads could share them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,7 +177,7 @@ def _gather(
     rows = sum(len(task.physical) for task in tasks) if order is None else len(order)
     if not plan.projection.columns:
         return plan.show(empty_batch(schema, rows))
-    if rows <= FEW_ROWS and all(task.source.columns.is_mapped for task in tasks):
+    if _are_few(tasks, rows):
         pieces = _read_mapped(snapshot, plan, tasks)
     else:
         pieces = map_all(lambda task: _read_task(snapshot, plan, task), tasks, snapshot.crew)
@@ -185,6 +188,19 @@ def _gather(
         whole = one_array(chunks) if chunks else pa.nulls(0, field.type)
         arrays.append(whole if indices is None else take(whole, indices))
     return plan.show(pa.RecordBatch.from_arrays(arrays, schema=schema))
+
+
+def _are_few(tasks: Sequence[TakeTask], rows: int) -> bool:
+    """Tell whether rows are better read by this thread alone: few of mapped files."""
+    if rows > MORE_ROWS or not all(task.source.columns.is_mapped for task in tasks):
+        return False
+    return rows <= FEW_ROWS or sum(map(_about_bytes, tasks)) <= FEW_BYTES
+
+
+def _about_bytes(task: TakeTask) -> int:
+    """Return how many bytes of the data files the rows have, all columns taken together."""
+    size = sum(ref.size_bytes or 0 for ref in task.source.fragment.files)
+    return size * len(task.physical) // max(task.source.live.physical_rows, 1)
 
 
 def _read_mapped(

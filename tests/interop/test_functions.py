@@ -77,6 +77,8 @@ def test_views_are_plain_strings(
         ("random(1)", "random does not take 1 arguments"),
         ("interval '1 year' is null", "months and years"),
         ("named_struct('a', i32)['b']", "no field 'b'; there are a"),
+        ("tsn - tz", "one has no zone"),
+        ("length(i32)", "length does not take .int32.: argument 1 cannot be int32"),
         ("array_sort(li, 'UP')", "sorted 'ASC' or 'DESC'"),
     ],
 )
@@ -129,3 +131,14 @@ def test_computed_columns_of_takes(newest: Oracle, tmp_path: Path) -> None:
     assert dataset.take([1, 1], columns={"x": "7"})["x"].to_pylist() == [7, 7]
     with pytest.raises(ArgumentError, match="no column 'nosuch'"):
         dataset.take([1], columns={"x": "nosuch + 1"})
+
+
+def test_zeros(newest: Oracle, tmp_path: Path) -> None:
+    """One zero equals another, beside a column as beside a literal."""
+    zeros = [[x, y] for x in (0.0, -0.0) for y in (0.0, -0.0)]
+    table = pa.table({"a": [x for x, _ in zeros], "b": [y for _, y in zeros]})
+    uri = tmp_path / "t"
+    dataset = pennon.write_dataset(table, uri)
+    for text, theirs in {"a = 0.0": 4, "a < 0.0": 0, "a = b": 2, "a < b": 1}.items():
+        assert newest.scan(uri, filter=text).num_rows == theirs
+        assert dataset.count_rows(text) == (0 if "<" in text else 4)

@@ -59,6 +59,12 @@ def as_instants(left: Expression, right: Expression) -> tuple[Expression, Expres
     if not all(t.is_timestamp(kind) or t.is_date(kind) for kind in kinds):
         return left, right
     units = [kind.unit if t.is_timestamp(kind) else "ns" for kind in kinds]
+    zoned = [t.is_timestamp(kind) and kind.tz is not None for kind in kinds]
+    if zoned[0] != zoned[1] and units[0] != units[1] and not any(map(t.is_date, kinds)):
+        message = (
+            f"{kinds[0]} and {kinds[1]}: one has no zone, and no distance to the other; cast it"
+        )
+        raise ArgumentError(message)
     unit = "ns" if any(map(t.is_date, kinds)) else min(units, key=UNITS.index)
     one, other = (_instant(node, unit) for node in (left, right))
     return one, other

@@ -16,11 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pennon.units import MIB
 
 _SMALL_BYTES: Final = 16 * 1024
 """Below this, the allocator of the C library does the same at less cost."""
-_LET_GO_BYTES: Final = 128 * MIB
+_LET_GO_BYTES: Final = 128 * 1024 * 1024
 """Less would cost more: what was given back has to be faulted in again."""
 
 

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-
 _SMALL_BYTES: Final = 16 * 1024
 """Below this, the allocator of the C library does the same at less cost."""
 _LET_GO_BYTES: Final = 128 * 1024 * 1024

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as t
 
-from pennon.expr.cast import Datum
+from pennon.expr.cast import Datum, cast
 from pennon.expr.rowwise import Run, by_row
 
 Entry = tuple[Run, int, int | None]
@@ -25,7 +25,7 @@ def floating(run: Run) -> Entry:
 
 def as_floats(values: Datum) -> Datum:
     """Return numbers as floats."""
-    return values if t.is_floating(values.type) else pc.cast(values, pa.float64())
+    return values if t.is_floating(values.type) else cast(values, pa.float64())
 
 
 def _by_value(run: Callable[[float], float]) -> Entry:
@@ -47,7 +47,7 @@ def _cotangent(value: float) -> float:
 
 def _log(*arguments: Datum) -> Datum:
     """Return the logarithm to the base 10, or to the base that goes first."""
-    floats = [pc.cast(each, pa.float64()) for each in arguments]
+    floats = [cast(each, pa.float64()) for each in arguments]
     return pc.log10(floats[0]) if len(floats) == 1 else pc.logb(floats[1], floats[0])
 
 
@@ -62,12 +62,14 @@ def _round(values: Datum, digits: pa.Scalar | None = None) -> Datum:
 
 
 def _truncate(values: Datum, digits: pa.Scalar | None = None) -> Datum:
+    if digits is not None and t.is_integer(values.type):
+        values = cast(values, pa.float32())  # as in the reference
     count = 0 if digits is None else digits.as_py()
     return pc.round(as_floats(values), count, round_mode="towards_zero")
 
 
 def _power(base: Datum, exponent: Datum) -> Datum:
-    return pc.power(pc.cast(base, pa.float64()), pc.cast(exponent, pa.float64()))
+    return pc.power(cast(base, pa.float64()), cast(exponent, pa.float64()))
 
 
 def _factorial(number: int) -> int:

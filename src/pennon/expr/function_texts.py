@@ -79,8 +79,9 @@ def join(*values: Datum) -> Datum:
 
 
 def _as_texts(values: tuple[Datum, ...]) -> tuple[pa.DataType, list[Datum]]:
-    if any(t.is_nested(each.type) or is_bytes(each.type) for each in values):
-        message = "lists, structs and bytes are no texts"
+    kinds = [each.type for each in values]
+    if any(t.is_nested(kind) or is_bytes(kind) or t.is_duration(kind) for kind in kinds):
+        message = "lists, structs, bytes and spans of time are no texts"
         raise pa.ArrowInvalid(message)
     large = any(t.is_large_string(each.type) for each in values)
     kind = pa.large_string() if large else pa.string()

@@ -10,7 +10,7 @@ the same, the system ends the process that touches the lost bytes; that is the p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -70,6 +70,15 @@ def check_gather(request: Gather, size_bytes: int, path: str) -> int:
     return total
 
 
+NEAR_BYTES: Final = 64 * MIB
+"""A gather over no more than this is reckoned as if all of it were touched.
+
+The system maps up to 2 MiB around each byte, so scattered rows may bring in nearly all; scans read
+them stretch by stretch.  Rows all over a large file are reckoned at less, or a take of them would
+push out what the takes before it left.
+"""
+
+
 class MappedReader:
     """An `ObjectReader` over one buffer that holds the whole object."""
 
@@ -121,8 +130,8 @@ class MappedReader:
         starts, ends = as_ranges(request)
         if self._mapping is not None and total and keeps_account():
             first, last = int(starts.min()), int(ends.max())
-            cost = min(last - first, total + TOUCH_BYTES * len(starts))
-            touch(self._mapping, first, last, cost)
+            cost = total + TOUCH_BYTES * len(starts) if last - first > NEAR_BYTES else last - first
+            touch(self._mapping, first, last, min(cost, last - first))
         if isinstance(request, Peek):
             hull = request.hull
             return self._buffer.slice(hull.position, hull.size_bytes)

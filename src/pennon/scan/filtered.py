@@ -19,6 +19,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Final
 
@@ -37,12 +38,26 @@ from pennon.scan.plan import LEAST_UNIT_BYTES, Unit
 from pennon.scan.unit_filter import Columns, FilteredScan, Kept, UnitFilter
 from pennon.units import MIB
 
-TESTED_BYTES: Final = 4 * MIB
-"""Bytes that a unit has of the columns that the condition needs."""
-PIECE_BYTES: Final = 4 * MIB
-"""Bytes that a piece has of the columns behind them."""
-MOST_ROWS: Final = 1 << 20
-"""Rows of a unit: where they lie takes 8 bytes each, if the condition keeps them all."""
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much is worked on at once.
+
+    A unit has at most ``rows``, and ``tested_bytes`` of the columns that the condition needs; a piece
+    has at most ``piece_bytes`` of the columns behind them.
+    """
+
+    tested_bytes: int
+    piece_bytes: int
+    rows: int
+
+
+STREAMED: Final = Sizes(1 * MIB, 2 * MIB, 1 << 18)
+"""Where batches go by, they are small, and so is what is held of them."""
+WHOLE: Final = Sizes(4 * MIB, 8 * MIB, 1 << 20)
+"""Where all is held anyway, or nothing, as for a count."""
+SPAN_BYTES: Final = 16 * MIB
+"""Bytes from the first to the last row of a piece: about so much of a map becomes resident."""
 FIRST_ROWS: Final = 1 << 14
 """Rows of the first unit of a scan that ends when it has found enough."""
 
@@ -51,7 +66,7 @@ def read_filtered_table(query: FilteredScan) -> pa.Table:
     """Return all rows, each column chunked as it was decoded."""
     columns: list[Chunks] = [[] for _ in query.schema]
     rows = 0
-    for count, read in _Run(query, READ_AHEAD_BYTES).read():
+    for count, read in _Run(query, READ_AHEAD_BYTES, WHOLE).read():
         rows += count
         for column, chunks in zip(columns, read, strict=True):
             column.extend(chunks)
@@ -66,21 +81,22 @@ def read_filtered_batches(
     query: FilteredScan, batch_rows: int, read_ahead_bytes: int = READ_AHEAD_BYTES
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows in batches of ``batch_rows``, fewer where what was read together ends."""
-    with closing(_Run(query, read_ahead_bytes).read()) as pieces:
+    with closing(_Run(query, read_ahead_bytes, STREAMED).read()) as pieces:
         for rows, columns in pieces:
             yield from cut_batches(columns, rows, batch_rows, query.schema)
 
 
 def count_filtered(query: FilteredScan) -> int:
     """Return how many rows pass; of a query that shows no columns just what it tests is read."""
-    return _Run(query, READ_AHEAD_BYTES).count()
+    return _Run(query, READ_AHEAD_BYTES, WHOLE).count()
 
 
 class _Run:
     """One run of a scan."""
 
-    def __init__(self, query: FilteredScan, read_ahead_bytes: int) -> None:
+    def __init__(self, query: FilteredScan, read_ahead_bytes: int, sizes: Sizes) -> None:
         self._query = query
+        self._sizes = sizes
         self._filter = UnitFilter(query)
         self._budget = read_ahead_bytes
         if not query.scan.is_remote:
@@ -125,10 +141,10 @@ class _Run:
         found: list[Columns | Kept] = []
         for unit in job:
             kept = self._filter.test(unit)
-            if len(kept.physical) > self._piece_rows(kept):
-                found.append(kept)
-            elif len(kept.physical):
+            if self._is_piece(kept):
                 found.append(self._filter.read(kept))
+            elif len(kept.physical):
+                found.append(kept)
         return found
 
     def _jobs(self) -> Iterator[list[Unit]]:
@@ -165,7 +181,8 @@ class _Run:
         row_bytes = self._filter.row_bytes(number)
         if rows * row_bytes <= LEAST_UNIT_BYTES:
             return rows
-        most = min(TESTED_BYTES // max(self._filter.tested_bytes(number), 1), MOST_ROWS)
+        most = self._sizes.tested_bytes // max(self._filter.tested_bytes(number), 1)
+        most = min(most, self._sizes.rows)
         return max(min(most, max(fair, LEAST_UNIT_BYTES // row_bytes)), 1)
 
     def _cost(self, job: list[Unit]) -> int:
@@ -173,9 +190,9 @@ class _Run:
         cost = 0
         for unit in job:
             whole = unit.rows * self._filter.row_bytes(unit.task)
-            if whole > PIECE_BYTES:
+            if whole > self._sizes.piece_bytes:
                 tested = unit.rows * self._filter.tested_bytes(unit.task)
-                whole = min(whole, tested + PIECE_BYTES)
+                whole = min(whole, tested + self._sizes.piece_bytes)
             cost += whole
         return cost
 
@@ -185,7 +202,8 @@ class _Run:
         if not isinstance(found, Kept):
             yield found
             return
-        pieces = found.cut(self._piece_rows(found))
+        width = max(found.fields.rest_width, 1)
+        pieces = found.cut(max(self._sizes.piece_bytes // width, 1), max(SPAN_BYTES // width, 1))
 
         def cost(piece: Kept) -> int:
             return len(piece.physical) * piece.fields.rest_width
@@ -194,7 +212,14 @@ class _Run:
         with closing(scan.map_in_order(read, pieces, cost, self._budget)) as results:
             yield from results
 
-    def _piece_rows(self, kept: Kept) -> int:
-        if len(kept.physical) * self._filter.row_bytes(kept.unit.task) <= PIECE_BYTES:
-            return len(kept.physical)
-        return max(PIECE_BYTES // max(kept.fields.rest_width, 1), 1)
+    def _is_piece(self, kept: Kept) -> bool:
+        """Tell whether the columns behind the filter fit for all rows of a unit that are kept."""
+        rows = kept.physical
+        if (
+            len(rows)
+            and kept.unit.rows * self._filter.row_bytes(kept.unit.task) > self._sizes.piece_bytes
+        ):
+            width = kept.fields.rest_width
+            span = int(rows[-1] - rows[0]) * width
+            return len(rows) * width <= self._sizes.piece_bytes and span <= SPAN_BYTES
+        return len(rows) > 0

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from pennon.ranges import Int64Array
@@ -66,12 +67,15 @@ class Kept:
     physical: Int64Array
     early: list[Chunks]
 
-    def cut(self, rows: int) -> Iterator[Kept]:
-        """Yield the rows in pieces of so many."""
-        for start in range(0, len(self.physical), rows):
-            physical = self.physical[start : start + rows]
+    def cut(self, rows: int, span: int) -> Iterator[Kept]:
+        """Yield the rows in pieces of at most ``rows``, no two of them ``span`` or more apart."""
+        start = 0
+        while start < len(self.physical):
+            end = int(np.searchsorted(self.physical, self.physical[start] + span))
+            physical = self.physical[start : min(end, start + rows)]
             early = [slice_chunks(chunks, start, len(physical)) for chunks in self.early]
             yield replace(self, physical=physical, early=early)
+            start += len(physical)
 
 
 def plan_fields(query: FilteredScan) -> FieldPlan:

@@ -31,6 +31,10 @@ setup: ## make .venv (locked), compile the kernels, find or install Java and a C
 oracle: setup
 	@scripts/setup.sh oracle
 
+.PHONY: old-oracles
+old-oracles: oracle
+	@scripts/setup.sh old-oracles
+
 .PHONY: demo
 demo: setup ## real flights through Spark into Lance tables, queried, appended, travelled in
 	@$(PY) demo/flights.py
@@ -40,8 +44,8 @@ test: oracle ## run the tests (ARGS="-k name" to choose)
 	@$(PYTEST) -m "not slow" $(ARGS)
 
 .PHONY: test-all
-test-all: oracle ## run the slow tests as well
-	@$(PYTEST) --timeout 3600 $(ARGS)
+test-all: old-oracles ## run the slow tests as well
+	@PENNON_OLD_ORACLES=1 $(PYTEST) --timeout 3600 $(ARGS)
 
 .PHONY: asan
 asan: setup ## kernels compiled with sanitizers, run over unit tests and mutants (ARGS chooses)

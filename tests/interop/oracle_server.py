@@ -12,12 +12,15 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
 import lance
-import lance.file
 import pyarrow as pa
+
+with suppress(ImportError):  # releases that know file version 0.1 only have none
+    import lance.file
 
 MOST_PAGE_BYTES = "LANCE_FILE_WRITER_MAX_PAGE_BYTES"
 """Old releases have no option for it; all take what the environment says when they open a file."""

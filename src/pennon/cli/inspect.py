@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def inspect(
     file: str, pages: bool, ranges: bool, chunks: bool, storage_option: Sequence[str]
 ) -> None:
-    """Explain a data file of version 2.0 to 2.2.
+    """Explain a data file of version 0.1 to 2.2.
 
     Its pages (layout, encodings, levels, sizes), and what each of its bytes is for.
     """

@@ -31,7 +31,10 @@ from pennon.errors import LanceError
 from pennon.file.explain import PageReport, buffer_roles, explain_page
 from pennon.file.footer import FOOTER_BYTES
 from pennon.file.node import encoding_bytes
+from pennon.file.opening import open_data_file
 from pennon.file.reader import DataFile
+from pennon.file.v0_1.inspect import other_parts, page_reports
+from pennon.file.v0_1.reader import RowGroupFile
 from pennon.file.wire import Column, Indirect, column_encoding_or_values
 from pennon.io.store import ObjectReader
 from pennon.ranges import ByteRequest, Extent
@@ -81,6 +84,9 @@ def inspect_pages(source: ObjectReader, *, chunks: bool = True) -> Inspection:
 
     Raises FormatError, UnsupportedError as `DataFile.open` does.
     """
+    opened = open_data_file(source)
+    if isinstance(opened, RowGroupFile):
+        return _inspect_groups(opened)
     file = DataFile.open(source)
     columns = [_InspectedColumn.of(file, index, name, chunks) for index, name in _columns(file)]
     claimed = sorted([*_file_claims(file), *(each for c in columns for each in c.claims())])
@@ -88,6 +94,18 @@ def inspect_pages(source: ObjectReader, *, chunks: bool = True) -> Inspection:
     ranges = sorted(claimed + _name_gaps(file, gaps, [each for each in columns if each.is_blob]))
     pages = [page for column in columns for page in column.pages]
     return Inspection(str(file.version), file.num_rows, pages, ranges)
+
+
+def _inspect_groups(file: RowGroupFile) -> Inspection:
+    """Return the pages and ranges of a file of version 0.1."""
+    pages = list(page_reports(file))
+    claimed = [_named(part.extent, part.kind, part.detail) for part in other_parts(file)]
+    for page in pages:
+        of = f"{page.column}, row group {page.number}"
+        claimed += [_named(part.extent, part.kind, of) for part in page.parts]
+    claimed = sorted(each for each in claimed if each.size_bytes)
+    gaps = [_named(gap, "unclaimed", "") for gap in _gaps(claimed, file.source.size_bytes)]
+    return Inspection(str(file.version), file.num_rows, pages, sorted(claimed + gaps))
 
 
 # --- what the file claims -------------------------------------------------------------------------

@@ -121,6 +121,11 @@ class PlainNode:
         return retype(assemble_as(block, self.stored), self.shown)
 
     @property
+    def row_bits(self) -> int:
+        """Return how many bits a row has."""
+        return self.bits * self._items
+
+    @property
     def _items(self) -> int:
         items = 1
         for dimension in self.dimensions:
@@ -129,7 +134,7 @@ class PlainNode:
 
     def extents(self, pages: Int64Array) -> Iterator[tuple[int, int]]:
         """See `Node.extents`."""
-        return extents_of(self.pages, pages, self.bits * self._items)
+        return extents_of(self.pages, pages, self.row_bits)
 
     def row_counts(self) -> Int64Array | None:
         """See `Node.row_counts`."""

@@ -125,6 +125,11 @@ for found in pennon.dataset(sys.argv[1]).to_batches():
 report(rows=rows, size=size)
 """
 
+SCAN_SOME = """
+kept = sum(b.num_rows for b in pennon.dataset(sys.argv[1]).to_batches(filter=sys.argv[2]))
+report(rows=kept)
+"""
+
 SCAN_LIMIT_BYTES = 400 * MIB
 
 
@@ -145,3 +150,8 @@ def test_scans_stay_below_400_mib_whatever_the_width_of_rows(
     assert scanned["rows"] == written["rows"]
     assert scanned["size"] >= TABLE_BYTES
     assert scanned["peak"] < SCAN_LIMIT_BYTES
+    for text, share in (("_rowid % 2 = 0", 2), ("_rowid % 100 = 0", 100)):
+        some = run(SCAN_SOME, uri, text)
+        print(f"{kind} {version}: a {share}th {some['peak'] / MIB:.0f} MiB")
+        assert abs(some["rows"] - written["rows"] / share) < 1000
+        assert some["peak"] < SCAN_LIMIT_BYTES

@@ -142,3 +142,13 @@ def test_zeros(newest: Oracle, tmp_path: Path) -> None:
     for text, theirs in {"a = 0.0": 4, "a < 0.0": 0, "a = b": 2, "a < b": 1}.items():
         assert newest.scan(uri, filter=text).num_rows == theirs
         assert dataset.count_rows(text) == (0 if "<" in text else 4)
+
+
+def test_letters_of_which_another_case_is_longer(newest: Oracle, tmp_path: Path) -> None:
+    """And those whose other case depends on where they are."""
+    texts = ["ß", "ŉa", "İ", "ΑΣ ΑΣΑ", "a1b c_d-é", None, "ǆ", "plain Text"]
+    table = pa.table({"s": texts, "l": pa.array(texts, pa.large_string())})
+    dataset = pennon.write_dataset(table, tmp_path / "t")
+    columns = {"u": "upper(s)", "d": "lower(s)", "i": "initcap(s)", "b": "upper(l)"}
+    theirs = newest.scan(tmp_path / "t", columns=columns)
+    assert difference(dataset.to_table(columns=columns), theirs) is None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as t
@@ -57,6 +58,8 @@ def _is_text_or_bytes(kind: pa.DataType) -> bool:
 
 def _like(*, ignores_case: bool) -> Entry:
     def match(values: Datum, pattern: str | bytes) -> Datum:
+        if ignores_case and isinstance(pattern, str) and pattern.isascii() and _is_ascii(values):
+            return pc.match_like(pc.ascii_lower(values), pattern.lower())
         return pc.match_like(values, pattern, ignore_case=ignores_case)
 
     return _test(match, lambda text, pattern: bool(match(pa.scalar(text), pattern).as_py()))
@@ -157,7 +160,8 @@ def _trimmed(run: Callable[..., Datum], slow: Callable[..., str]) -> Entry:
 
 def _length(values: Datum) -> Datum:
     check_types([values], [_is_text_or_bytes])
-    found = pc.utf8_length(values) if is_text(values.type) else pc.binary_length(values)
+    is_wide = is_text(values.type) and not _is_ascii(values)
+    found = pc.utf8_length(values) if is_wide else pc.binary_length(values)
     return pc.cast(found, size_type(values.type))
 
 
@@ -172,12 +176,45 @@ def _place(text: str, part: str) -> int:
     return text.find(part) + 1
 
 
-def _of_text(run: Callable[..., Any]) -> Entry:
+def _is_ascii(values: Datum) -> bool:
+    """Tell whether strings have no other characters: a look at their bytes is soon done."""
+    if not isinstance(values, (pa.StringArray, pa.LargeStringArray)) or not len(values):
+        return False
+    _, offsets, data = values.buffers()
+    if data is None:
+        return True
+    width = np.dtype(np.int64 if t.is_large_string(values.type) else np.int32)
+    ends = np.frombuffer(offsets, width, len(values) + 1, values.offset * width.itemsize)
+    return bool(np.frombuffer(data, np.int8)[ends[0] : ends[-1]].min(initial=0) >= 0)
+
+
+def _reversed(values: Datum) -> Datum:
+    check_types([values], [is_text])
+    return pc.ascii_reverse(values) if _is_ascii(values) else pc.utf8_reverse(values)
+
+
+def _cased(run: Callable[[Datum], Datum], slow: Callable[[str], str]) -> Entry:
+    """Return a function of letters: Arrow's knows one letter for each, which suffices for ASCII."""
+    by_python = by_row(slow, first_type, is_text)
+
     def compute(values: Datum) -> Datum:
-        check_types([values], [is_text])
-        return run(values)
+        if not isinstance(values, (pa.StringArray, pa.LargeStringArray)):
+            return by_python(values)
+        if _is_ascii(values):
+            return run(values)
+        is_odd = pc.invert(pc.fill_null(pc.string_is_ascii(values), True))  # noqa: FBT003
+        return pc.replace_with_mask(run(values), is_odd, by_python(values.filter(is_odd)))
 
     return compute, 1, 1
+
+
+def _capitals(text: str) -> str:
+    """Begin each word, of letters and digits, with a capital."""
+    found, starts_word = [], True
+    for letter in text:
+        found.append(letter.upper() if starts_word else letter.lower())
+        starts_word = not letter.isalnum()
+    return "".join(found)
 
 
 _LENGTH: Entry = (_length, 1, 1)
@@ -191,10 +228,10 @@ TEXTS: Final[Mapping[str, Entry]] = {
     "starts_with": _test(pc.starts_with, str.startswith),
     "ends_with": _test(pc.ends_with, str.endswith),
     "contains": _test(pc.match_substring, str.__contains__),
-    "lower": _of_text(pc.utf8_lower),
-    "upper": _of_text(pc.utf8_upper),
-    "initcap": _of_text(pc.utf8_title),
-    "reverse": _of_text(pc.utf8_reverse),
+    "lower": _cased(pc.ascii_lower, str.lower),
+    "upper": _cased(pc.ascii_upper, str.upper),
+    "initcap": (by_row(_capitals, first_type, is_text), 1, 1),
+    "reverse": (_reversed, 1, 1),
     "length": _LENGTH,
     "char_length": _LENGTH,
     "character_length": _LENGTH,

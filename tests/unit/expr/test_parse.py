@@ -149,3 +149,23 @@ def test_chains_are_evaluated_for_what_is_left(text: str, expected: list[int] | 
 def rows_of(condition: Expression, batch: pa.RecordBatch) -> list[int]:
     found = evaluate(condition, batch)
     return [row for row, kept in enumerate(found.to_pylist()) if kept]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+@pytest.mark.parametrize("odd", ["x", "É", "ß☃"])
+def test_texts_of_one_byte_a_character_and_others(kind: pa.DataType, odd: str) -> None:
+    """Slices as well: characters outside of them do not matter, those inside do."""
+    texts = ["☃", "Ab", None, odd, "", "bA c", "☃☃"]
+    whole = pa.record_batch({"s": pa.array(texts, kind)})
+    for start in range(len(texts)):
+        for end in range(start, len(texts) + 1):
+            batch = whole.slice(start, end - start)
+            inside = texts[start:end]
+            for text, expected in {
+                "upper(s)": [None if x is None else x.upper() for x in inside],
+                "reverse(s)": [None if x is None else x[::-1] for x in inside],
+                "length(s)": [None if x is None else len(x) for x in inside],
+                "s ilike '%B'": [None if x is None else x.lower().endswith("b") for x in inside],
+            }.items():
+                found = evaluate(parse_column(text, batch.schema), batch).to_pylist()
+                assert found == expected, (text, inside)

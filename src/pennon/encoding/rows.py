@@ -120,7 +120,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileRows:
-    """Rows of several files: ``starts[cuts[f]:cuts[f + 1]]`` and ``ends`` are ranges of file f."""
+    """Single rows of several files: those of file f are ``starts[cuts[f]:cuts[f + 1]]``, each range one."""
 
     cuts: Int64Array
     starts: Int64Array
@@ -142,4 +142,4 @@ class FileRows:
     def each(self) -> Iterator[Rows]:
         """Yield the rows of each file."""
         for low, high in pairwise(self.cuts.tolist()):
-            yield Rows.ranges(self.starts[low:high], self.ends[low:high])
+            yield Rows(self.starts[low:high], self.ends[low:high], high - low)

@@ -60,7 +60,8 @@ def read_mini_block(
         positions = known.index.offsets[chunks]
         return _decode(_Touched(layout, known.index, chunks, data, positions), rows, codecs)
     if known.recipe is not None and _are_few(known.index, chunks, rows):
-        return (yield from found.pick())
+        (answer,) = yield [found.request()]
+        return found.pick(answer)
     (answer,) = yield [found.packed()]
     touched = _Touched(layout, known.index, chunks, as_bytes(answer), found.pieces[2])
     return _decode(touched, rows, codecs)

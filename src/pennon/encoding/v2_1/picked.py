@@ -16,7 +16,6 @@ import pyarrow as pa
 from pennon.encoding.kernels.picks import pick_pieces
 from pennon.encoding.kernels.touched import ChunkTable, cut_rows, find_pieces
 from pennon.encoding.rows import FileRows, Rows
-from pennon.encoding.steps import Steps
 from pennon.encoding.v2_1.chunk_index import ChunkIndex
 from pennon.encoding.v2_1.chunks import Bytes, as_bytes
 from pennon.encoding.v2_1.page import Levels, PageValues
@@ -111,10 +110,13 @@ class Found:
             return Extent(start, int(self.ends[0]) - start)
         return Gather(self.starts, self.ends)
 
-    def pick(self) -> Steps[PageValues]:
-        """Return the steps that read and pick rows of one file; all pages have alike recipes."""
-        few = len(self.starts) > 1 and self.rise
-        (answer,) = yield [Peek(self.starts, self.ends) if few else self.packed()]
+    def request(self) -> ByteRequest:
+        """Return the request for what `pick` looks at, in the one file."""
+        is_scattered = len(self.starts) > 1 and self.rise
+        return Peek(self.starts, self.ends) if is_scattered else self.packed()
+
+    def pick(self, answer: pa.Buffer) -> PageValues:
+        """Return the rows, from the answer to `request`; the pages have recipes that are alike."""
         _, _, packed, positions = self.pieces
         if answer.size == self.size_bytes:
             return self.pick_from([as_bytes(answer)], [0], packed)

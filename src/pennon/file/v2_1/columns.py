@@ -68,7 +68,7 @@ class FieldReader:
             message = f"rows up to {rows.end} of a file that has {file.num_rows} rows"
             raise ArgumentError(message, where=Breadcrumb(file=file.source.path))
         try:
-            plan = yield from self.plan()
+            plan = self._plan or (yield from self.plan())
             return (yield from plan.read(rows))
         except LanceError as error:
             place = Breadcrumb(file=file.source.path, column=self._field.name)
@@ -168,7 +168,9 @@ def _pick(leaf: Leaf, wanted: Rows) -> Steps[pa.Array | None]:
     if len(pages) < len(known) or not are_alike(pages):
         return None
     try:
-        values = yield from Found.of(pages, rows).pick()
+        found = Found.of(pages, rows)
+        (answer,) = yield [found.request()]
+        values = found.pick(answer)
         return _nested(leaf, values, numbers[0], wanted.count)
     except FormatError:
         return None

@@ -13,7 +13,6 @@ import pytest
 from pennon.encoding.kernels.picks import PickCode, pick_pieces
 from pennon.encoding.kernels.touched import ChunkTable, cut_rows, find_pieces
 from pennon.encoding.rows import FileRows, Rows
-from pennon.encoding.steps import run
 from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.chunk_index import ChunkIndex, parse_chunk_index
 from pennon.encoding.v2_1.chunks import Bytes, as_bytes
@@ -249,17 +248,14 @@ def levels_of(page: PageValues) -> int:
 
 def run_on(found: Found, data: Bytes, *, peek: bool) -> PageValues:
     """Answer the one request of a pick; ``peek``: with all from the first range to the last."""
-
-    def read(requests: list[ByteRequest]) -> list[pa.Buffer]:
-        (request,) = requests
-        if isinstance(request, Extent):
-            return [pa.py_buffer(data[request.position : request.end].copy())]
-        if peek and isinstance(request, Peek):
-            return [pa.py_buffer(data[request.hull.position : request.hull.end].copy())]
-        pairs = zip(request.starts, request.ends, strict=True)
-        return [pa.py_buffer(np.concatenate([data[:0], *(data[low:high] for low, high in pairs)]))]
-
-    return run(found.pick(), read)
+    request: ByteRequest = found.request()
+    if peek and isinstance(request, Peek):
+        request = request.hull
+    if isinstance(request, Extent):
+        return found.pick(pa.py_buffer(data[request.position : request.end].copy()))
+    pairs = zip(request.starts, request.ends, strict=True)
+    packed = np.concatenate([data[:0], *(data[low:high] for low, high in pairs)])
+    return found.pick(pa.py_buffer(packed))
 
 
 def test_chunks_are_found() -> None:

@@ -44,20 +44,20 @@ class Sizes:
     """How much is worked on at once.
 
     A unit has at most ``rows``, and ``tested_bytes`` of the columns that the condition needs; a piece
-    has at most ``piece_bytes`` of the columns behind them.
+    has at most ``piece_bytes`` of the columns behind them, and ``span_bytes`` from its first to its
+    last row: about so much of a map becomes resident.
     """
 
     tested_bytes: int
     piece_bytes: int
     rows: int
+    span_bytes: int
 
 
-STREAMED: Final = Sizes(1 * MIB, 2 * MIB, 1 << 18)
+STREAMED: Final = Sizes(1 * MIB, 2 * MIB, 1 << 18, 16 * MIB)
 """Where batches go by, they are small, and so is what is held of them."""
-WHOLE: Final = Sizes(4 * MIB, 8 * MIB, 1 << 20)
+WHOLE: Final = Sizes(4 * MIB, 8 * MIB, 1 << 20, 1 << 62)
 """Where all is held anyway, or nothing, as for a count."""
-SPAN_BYTES: Final = 16 * MIB
-"""Bytes from the first to the last row of a piece: about so much of a map becomes resident."""
 FIRST_ROWS: Final = 1 << 14
 """Rows of the first unit of a scan that ends when it has found enough."""
 
@@ -181,9 +181,11 @@ class _Run:
         row_bytes = self._filter.row_bytes(number)
         if rows * row_bytes <= LEAST_UNIT_BYTES:
             return rows
-        most = self._sizes.tested_bytes // max(self._filter.tested_bytes(number), 1)
-        most = min(most, self._sizes.rows)
-        return max(min(most, max(fair, LEAST_UNIT_BYTES // row_bytes)), 1)
+        tested = max(self._filter.tested_bytes(number), 1)
+        most = max(min(self._sizes.tested_bytes // tested, self._sizes.rows), 1)
+        if rows * tested <= SMALL_JOB_BYTES:  # the threads share what is kept
+            return min(rows, most)
+        return min(most, max(fair, LEAST_UNIT_BYTES // row_bytes, 1))
 
     def _cost(self, job: list[Unit]) -> int:
         """Return about how many bytes a job has in memory when it is done."""
@@ -202,8 +204,9 @@ class _Run:
         if not isinstance(found, Kept):
             yield found
             return
-        width = max(found.fields.rest_width, 1)
-        pieces = found.cut(max(self._sizes.piece_bytes // width, 1), max(SPAN_BYTES // width, 1))
+        width, kept = max(found.fields.rest_width, 1), len(found.physical)
+        count = -(-kept * width // self._piece_bytes(found))
+        pieces = found.cut(-(-kept // count), max(self._sizes.span_bytes // width, 1))
 
         def cost(piece: Kept) -> int:
             return len(piece.physical) * piece.fields.rest_width
@@ -215,11 +218,14 @@ class _Run:
     def _is_piece(self, kept: Kept) -> bool:
         """Tell whether the columns behind the filter fit for all rows of a unit that are kept."""
         rows = kept.physical
-        if (
-            len(rows)
-            and kept.unit.rows * self._filter.row_bytes(kept.unit.task) > self._sizes.piece_bytes
-        ):
+        if len(rows) and kept.unit.rows * self._filter.row_bytes(kept.unit.task) > LEAST_UNIT_BYTES:
             width = kept.fields.rest_width
             span = int(rows[-1] - rows[0]) * width
-            return len(rows) * width <= self._sizes.piece_bytes and span <= SPAN_BYTES
+            return len(rows) * width <= self._piece_bytes(kept) and span <= self._sizes.span_bytes
         return len(rows) > 0
+
+    def _piece_bytes(self, kept: Kept) -> int:
+        """Return how large a piece is; if there is but one unit, its pieces occupy the threads."""
+        if kept.unit.rows < self._query.scan.rows or self._query.scan.is_remote:
+            return self._sizes.piece_bytes
+        return min(LEAST_UNIT_BYTES, self._sizes.piece_bytes)

@@ -1,0 +1,27 @@
+"""Which columns the fields of a data file lie in, where the manifest does not say it."""
+
+from __future__ import annotations
+
+import pytest
+
+from pennon.scan.fragment_reader import FileColumns
+from pennon.table.manifest import DataFileRef
+from pennon.units import FieldId
+
+
+@pytest.mark.parametrize(
+    ("ids", "numbers", "columns"),
+    [
+        ((0, 1, 2), (0, 0), {0: 0, 1: 1, 2: 2}),
+        ((4, 6), (0, 2), {4: 0, 6: 2}),
+        ((-2, 5, 6), (0, 1), {5: 1, 6: 2}),
+        ((-2,), (0, 1), {}),
+        ((4, 6), (0, 3), {4: 0, 6: 1}),
+        ((4, -2, 6), (2, 0), {4: 0, 6: 2}),
+    ],
+)
+def test_columns_that_the_manifest_does_not_name(
+    ids: tuple[int, ...], numbers: tuple[int, int], columns: dict[int, int]
+) -> None:
+    ref = DataFileRef("a.lance", tuple(map(FieldId, ids)), (), *numbers, None)
+    assert FileColumns.of(ref).column_of == columns

@@ -214,7 +214,23 @@ _TEXTS = """
     i32 is null and s is not null; (i32 is null) is true; b is not distinct from true
     f64 is not distinct from f32; s is distinct from 'a'; li is not distinct from [1]; st is null
     Cap + `odd name`; cap = 5 and CAP < 9; cast(ts as datetime(3)); cast(ts as datetime)
-    cast(i32 as integer)
+    cast(i32 as integer); radians(f32); degrees(f32); radians(f64); degrees(f64); radians(i8 / f32)
+    degrees(f32 * 3.7); to_char(to_timestamp_micros(i64), '%H:%M:%S %6f'); to_char(tsn, '%H:%M:%S')
+    to_char(tz, '%H:%M:%S'); date_part('second', to_timestamp_micros(i64))
+    date_part('microsecond', to_timestamp_micros(i64))
+    date_part('epoch', to_timestamp_millis(i64)); to_unixtime(to_timestamp_millis(i64))
+    cast(to_timestamp_micros(i64) as timestamp(0)); cast(to_timestamp_micros(i64) as date)
+    date_bin('1 day', to_timestamp_micros(i64)); date_trunc('second', to_timestamp_micros(i64))
+    date_part('week', to_timestamp_seconds(i64 * 100000000))
+    date_part('isoyear', to_timestamp_seconds(i64 * 100000000))
+    to_char(to_timestamp_seconds(i64 * 100000000), '%Y %G %V %j %C %y')
+    cast(to_timestamp_micros(i64) as string); cast(to_timestamp_nanos(i64) as string)
+    cast(to_timestamp_millis(i64 * 10) as string)
+    cast(to_timestamp_nanos(i64 * 1000000) as string); cast(ts as string); cast(tsn as string)
+    cast(tz as string); cast(cast(ts as timestamp(0)) as string)
+    concat(to_timestamp_micros(i64 * 1000), 'x')
+    cast(arrow_cast(tz, 'Timestamp(Millisecond, Some("UTC"))') as string)
+    to_char(to_timestamp_millis(i64), '%.3f %9f'); to_char(date '2020-01-01', '%Y')
 """
 
 

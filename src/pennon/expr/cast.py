@@ -138,10 +138,10 @@ def _in_zone(local: Datum, kind: pa.DataType) -> Datum:
 
 
 def _timestamp_to_text(values: Datum, kind: pa.DataType) -> Datum:
-    """Write times as ``2020-01-31T23:59:58.5``, with no zero at the end of a fraction."""
+    """Write times as ``2020-01-31T23:59:58.500``: 3, 6 or 9 digits of a fraction, if there is one."""
     text = pc.replace_substring(pc.cast(values, kind), " ", "T", max_replacements=1)
-    short = pc.replace_substring_regex(text, r"(\.\d*?)0+(Z|[+-]\d\d:?\d\d)?$", r"\1\2")
-    whole = pc.replace_substring_regex(short, r"\.(Z|[+-]\d\d:?\d\d)?$", r"\1")
+    short = pc.replace_substring_regex(text, r"\.((?:\d{3})*?)(?:000)+(Z|[+-].*)?$", r".\1\2")
+    whole = pc.replace_substring_regex(short, r"\.(Z|[+-].*)?$", r"\1")
     return pc.replace_substring_regex(whole, r"([+-]\d\d)(\d\d)$", r"\1:\2")
 
 

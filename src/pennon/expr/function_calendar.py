@@ -16,9 +16,6 @@ from pennon.expr.intervals import nanoseconds_of
 from pennon.expr.rowwise import as_arrays, by_row, check_types, count_of, is_null, nulls_like
 from pennon.expr.types import is_text
 
-_NANOS: Final = 10**9
-
-
 # --- text -----------------------------------------------------------------------------------------
 
 
@@ -30,15 +27,20 @@ def to_char(values: Datum, pattern: Datum) -> Datum:
     if isinstance(pattern, pa.Array):
         message = "the pattern must be a literal"
         raise pa.ArrowInvalid(message)
-    zone = values.type.tz if t.is_timestamp(values.type) else None
-    nanos = pc.cast(cast(values, pa.timestamp("ns", zone)), pa.int64())
-    whole = pc.cast(cast(values, pa.timestamp("s", zone)), pa.timestamp("s", zone))
+    times = cast(values, pa.timestamp("s")) if t.is_date(values.type) else values
+    whole = cast(pc.floor_temporal(times, unit="second"), pa.timestamp("s", times.type.tz))
     parts = _parts(pattern.as_py())
 
-    def write(moment: datetime, count: int) -> str:
-        return "".join(_shown(part, moment, count % _NANOS) for part in parts)
+    def write(moment: datetime, nanos: int) -> str:
+        return "".join(_shown(part, moment, nanos) for part in parts)
 
-    return by_row(write, pa.string())(whole, nanos)
+    return by_row(write, pa.string())(whole, _nanos_of_second(times))
+
+
+def _nanos_of_second(times: Datum) -> Datum:
+    millis, micros = pc.millisecond(times), pc.microsecond(times)
+    fine = pc.add(pc.multiply(micros, 1_000), pc.nanosecond(times))
+    return pc.add(pc.multiply(millis, 1_000_000), fine)
 
 
 def _parts(pattern: str) -> list[str]:

@@ -108,6 +108,10 @@ def _nan_else(values: Datum, other: Datum) -> Datum:
     return pc.if_else(pc.is_nan(values), other, values)
 
 
+def _scaled(values: Datum, factor: float) -> Datum:
+    return pc.multiply(values, pa.scalar(factor, values.type))
+
+
 def _cube_root(value: float) -> float:
     return float(np.cbrt(np.longdouble(value)))  # the C library's is off by one bit
 
@@ -142,8 +146,8 @@ NUMBERS: Final[Mapping[str, Entry]] = {
     "asinh": floating(pc.asinh),
     "acosh": floating(pc.acosh),
     "atanh": floating(pc.atanh),
-    "degrees": _by_value(math.degrees),
-    "radians": _by_value(math.radians),
+    "degrees": floating(lambda values: _scaled(values, 180 / math.pi)),
+    "radians": floating(lambda values: _scaled(values, math.pi / 180)),
     "pi": (lambda: pa.scalar(math.pi), 0, 0),
     "power": _POWER,
     "pow": _POWER,

@@ -95,7 +95,7 @@ def plain_lists_of(
 @pytest.mark.parametrize("seed", range(60))
 def test_lists_of_random_levels(seed: int) -> None:
     chance = random.Random(seed)
-    count = chance.choice([1, 7, 8, 9, 63, 200, 5000])
+    count = chance.choice([1, 7, 8, 9, 63, 64, 65, 128, 200, 5000])
     valid_to = chance.randint(0, 2)
     empty_level = chance.choice([-1, valid_to + 1])
     highest = valid_to + chance.randint(0, 3)

@@ -25,6 +25,7 @@ from pennon.scan.projection import MetaColumn
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.unit_filter import FilteredScan
 from pennon.scanner_explain import analyze, explain
+from pennon.scanner_metered import metered
 from pennon.scanner_plan import ScanOptions as ScanOptions
 from pennon.scanner_plan import batch_rows, plan_query, plan_rows, table_schema
 from pennon.schema.blob import is_blob_v2
@@ -82,7 +83,9 @@ class LanceScanner(ArrowScanner):
         """Read all rows."""
         if self._bytes_of_blobs is not None:
             return pa.Table.from_batches(self.to_batches(), self.projected_schema)
-        return self._read(plan_rows(self._query, self._options))
+        query, told = metered(plan_rows(self._query, self._options), self._options.report)
+        with told:
+            return self._read(query)
 
     def _read(self, query: FilteredScan) -> pa.Table:
         options = self._options
@@ -102,8 +105,10 @@ class LanceScanner(ArrowScanner):
             return self._bytes_of_blobs.convert(described.to_batches())
         query = plan_rows(self._query, options)
         rows = batch_rows(query, options)
+        query, told = metered(query, options.report)
         batches = self._batches(query, rows)
-        return rebatch(batches, rows) if options.strict_batch_size else batches
+        found = rebatch(batches, rows) if options.strict_batch_size else batches
+        return found if options.report is None else told.after(found)
 
     def _batches(self, query: FilteredScan, rows: int) -> Iterator[pa.RecordBatch]:
         options = self._options
@@ -152,7 +157,9 @@ class LanceScanner(ArrowScanner):
     def count_rows(self) -> int:
         """Return how many rows come out; without a condition no column is read."""
         options = replace(self._options, orderings=())
-        return self._count(plan_rows(self._query, options), options)
+        query, told = metered(plan_rows(self._query, options), options.report)
+        with told:
+            return self._count(query, options)
 
     def _count(self, query: FilteredScan, options: ScanOptions) -> int:
         if not options.is_filtered:

@@ -210,6 +210,13 @@ class ScannerBuilder:
         sort_keys(self.ds.snapshot.manifest.schema, chosen)
         return self._set(orderings=tuple(chosen))
 
+    def scan_stats_callback(self, callback: Any) -> ScannerBuilder:
+        """Have ``callback`` called with the `ScanStatistics` of each scan that is complete."""
+        if not callable(callback):
+            message = f"scan_stats_callback is a function, got {type(callback).__name__}"
+            raise TypeError(message)
+        return self._set(report=callback)
+
     def to_scanner(self) -> LanceScanner:
         """Return the scanner."""
         return LanceScanner(self.ds, self.ds.snapshot, self._options)
@@ -226,7 +233,6 @@ class ScannerBuilder:
     minhash_search = _refuse("minhash_search")
     row_addr_prefilter = _refuse("row_addr_prefilter")
     with_index_segments = _refuse("with_index_segments")
-    scan_stats_callback = _refuse("scan_stats_callback")
     substrait_aggregate = _refuse("substrait_aggregate")
 
 

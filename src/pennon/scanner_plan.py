@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -13,6 +13,7 @@ from pennon.scan.compute import Computation, Computed, Condition
 from pennon.scan.execute import Scan
 from pennon.scan.fields import Late
 from pennon.scan.filter import Predicate, SqlPredicate
+from pennon.scan.meter import ScanStatistics
 from pennon.scan.order import ColumnOrdering
 from pennon.scan.plan import bytes_per_row, check_batch_rows, default_batch_rows, plan_tasks
 from pennon.scan.projection import MetaColumn, Projection, plan_scan_projection
@@ -44,6 +45,7 @@ class ScanOptions:
     io_buffer_size: int | None = None
     late: Late = None
     blobs_as_bytes: bool = False
+    report: Callable[[ScanStatistics], object] | None = None
 
     @property
     def is_filtered(self) -> bool:

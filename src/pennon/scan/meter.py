@@ -81,6 +81,28 @@ class Meter:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class ScanStatistics:
+    """What a scan read, for who asked to be told; pylance's names.  There are no indices yet."""
+
+    iops: int
+    requests: int
+    bytes_read: int
+    indices_loaded: int = 0
+    parts_loaded: int = 0
+    index_comparisons: int = 0
+    index_cache_hits: int = 0
+    index_cache_misses: int = 0
+    all_counts: dict[str, int] = field(default_factory=dict)
+    all_times: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, meter: Meter) -> ScanStatistics:
+        """Return what a meter counted."""
+        counts = {"files_read": meter.files, "pages_read": meter.pages}
+        return cls(meter.rounds, meter.requests, meter.read_bytes, all_counts=counts)
+
+
 class _MeteredReader:
     """An `ObjectReader` that tells a meter of every round."""
 

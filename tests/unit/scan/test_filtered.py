@@ -187,6 +187,24 @@ def test_meters_count_what_stores_count(table: LanceDataset) -> None:
     assert meter.pages >= 9
 
 
+def test_a_callback_is_told(table: LanceDataset, caplog: pytest.LogCaptureFixture) -> None:
+    told: list[Any] = []
+    scanner = table.scanner(columns=["n"], filter="few = 7", scan_stats_callback=told.append)
+    assert scanner.to_table().num_rows == scanner.count_rows() == 60
+    assert sum(batch.num_rows for batch in scanner.to_batches()) == 60
+    assert len(told) == 3
+    assert all(stats.bytes_read > 0 < stats.requests for stats in told)
+    assert told[0].all_counts["files_read"] == 3
+
+    def fail(_: Any) -> None:
+        raise RuntimeError
+
+    assert table.scanner(limit=5, scan_stats_callback=fail).to_table().num_rows == 5
+    assert "scan_stats_callback failed" in caplog.text
+    with pytest.raises(TypeError, match="function"):
+        table.scanner(scan_stats_callback=3)
+
+
 # --- covers ---------------------------------------------------------------------------------------
 
 

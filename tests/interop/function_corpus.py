@@ -231,6 +231,11 @@ _TEXTS = """
     concat(to_timestamp_micros(i64 * 1000), 'x')
     cast(arrow_cast(tz, 'Timestamp(Millisecond, Some("UTC"))') as string)
     to_char(to_timestamp_millis(i64), '%.3f %9f'); to_char(date '2020-01-01', '%Y')
+    list_has(['a', null], ls); array_has(['a', 'Bob'], s); array_has([1, 2, null], i32)
+    array_to_string(make_array(to_timestamp_nanos(i64)), ',')
+    array_to_string(make_array(ts, ts), ',', '?'); array_to_string(make_array(tz), ',')
+    array_to_string(make_array(d, d), '-'); array_to_string(li, ',', 'x')
+    array_to_string(make_array(f64, 1.5), ',')
 """
 
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from pyarrow import types as t
 
 from pennon.expr.cast import Datum, cast
-from pennon.expr.function_items import in_order, is_list, item_type_of, items_of
+from pennon.expr.function_items import Items, in_order, is_list, item_type_of, items_of
 from pennon.expr.rowwise import Run, as_arrays, by_row, check_types, count_of, is_null, nulls_like
 from pennon.ranges import Int64Array
 
@@ -58,7 +58,10 @@ def _has(lists: Datum, item: Datum) -> Datum:
         return nulls_like([lists, item], pa.bool_())
     if isinstance(lists, pa.Array) and isinstance(item, pa.Scalar):
         return _has_literal(lists, item)
-    return _by_codes([lists, item], lambda row: row[1] <= row[0], needs_item=True)
+    found = _by_codes([lists, item], lambda row: row[1] <= row[0], needs_item=True)
+    if isinstance(lists, pa.Scalar) and lists.values.null_count:  # as IN, which the reference makes
+        return pc.if_else(found, found, pa.scalar(None, pa.bool_()))
+    return found
 
 
 def _has_literal(lists: pa.Array, item: pa.Scalar) -> pa.Array:
@@ -213,6 +216,15 @@ def _first(lists: Datum, order: Callable[[pa.Array], Int64Array]) -> Datum:
     return found if isinstance(lists, pa.Array) else found[0]
 
 
+def _texts(lists: Datum) -> Datum:
+    if not t.is_timestamp(lists.type.value_type):
+        return pc.cast(lists, pa.list_(pa.string()))
+    held = items_of([lists], lists.type.value_type)
+    written = Items(cast(held.values, pa.string()), held.rows)
+    found = written.pick(row for (row,) in held.rows)
+    return found if isinstance(lists, pa.Array) else found[0]
+
+
 _NAN: Final = {"nan": "NaN", "-nan": "NaN"}
 
 
@@ -221,7 +233,7 @@ def _to_string(lists: Datum, separator: Datum, null_text: Datum | None = None) -
     check_types([lists, separator], [is_list, t.is_string])
     if is_null(separator):
         return nulls_like([lists], pa.string())
-    texts = pc.cast(lists, pa.list_(pa.string()))
+    texts = _texts(lists)
     shown = None if null_text is None else null_text.as_py()
 
     def join(items: list[str | None], mark: str) -> str:

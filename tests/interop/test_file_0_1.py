@@ -20,7 +20,7 @@ from tests.interop.random_types import FLOATS, has_dictionary
 from tests.interop.reads import differences, reads_of
 
 SEEDS = 160
-BLOCK = 16
+BLOCK = 8
 BLOCKS = [
     pytest.param(range(start, start + BLOCK), marks=[pytest.mark.slow] if start else [])
     for start in range(0, SEEDS, BLOCK)

@@ -173,9 +173,11 @@ class LanceDataset(DatasetBlobs, DatasetFacts):
     ) -> LanceScanner:
         """Describe a scan.
 
-        ``columns``: names (``st.x`` reaches into structs), or a dict from new name to column.
-        ``filter``: a pyarrow expression.  ``limit`` and ``offset`` count rows.  Batches have
-        ``batch_size`` rows (8192), fewer at the end of a fragment unless ``strict_batch_size``.
+        ``columns``: names (``st.x`` reaches into structs), or a dict from new name to column or SQL.
+        ``filter``: SQL or a pyarrow expression; its columns are read first, and the others for the
+        rows that remain (``late_materialization`` chooses which).  ``limit`` and ``offset`` count
+        rows.  ``order_by``: names or `ColumnOrdering`.  Batches have ``batch_size`` rows (8192, fewer
+        of wide rows), fewer where what is read together ends unless ``strict_batch_size``.
         ``fragments``: only these, in that order.  ``io_buffer_size``: bytes read ahead.
 
         Raises ArgumentError for a column that is not there, UnsupportedError for what is not done

@@ -63,6 +63,9 @@ def parse_column(text: str, schema: pa.Schema) -> Expression:
     except ArgumentError as error:
         message = f"in the expression {_shown(text)}: {error.message}"
         raise ArgumentError(message) from error
+    except (pa.ArrowException, OverflowError) as error:  # of a literal that takes another type
+        message = f"in the expression {_shown(text)}: {error}"
+        raise ArgumentError(message) from error
     except RecursionError:
         message = f"the expression {_shown(text)} is nested too deeply"
         raise ArgumentError(message) from None

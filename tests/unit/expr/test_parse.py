@@ -84,6 +84,7 @@ def test_beyond_the_oracle(text: str, expected: list[int]) -> None:
         ("d = '2020-13-01'", "no date32"),
         ("cast(s as nonsense) = 1", "is not supported|no type|not SQL"),
         ("__import__('os')", "no function"),
+        ("timestamp '2020-01-01' - date '0001-01-01' is null", "out of bounds"),
     ],
 )
 def test_refused(text: str, error: str) -> None:

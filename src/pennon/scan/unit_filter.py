@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.ranges import Int64Array
+from pennon.room import decoded
 from pennon.scan.columns import Place, show_columns
 from pennon.scan.compute import Computed, Condition
 from pennon.scan.execute import Scan
@@ -154,6 +155,7 @@ class UnitFilter:
     def read(self, kept: Kept) -> Columns:
         """Return the columns of the result for the rows that are kept."""
         read = [*kept.early, *kept.fields.read_rest(kept.physical)]
+        decoded(sum(chunk.nbytes for chunks in read for chunk in chunks))
         place = self._place(kept.unit, kept.physical)
         rows = len(kept.physical)
         shown = self._show(self._scan.projection, read, place)

@@ -131,8 +131,8 @@ report(rows=kept)
 """
 
 SCAN_LIMIT_BYTES = 400_000_000
-FILTERED_LIMIT_BYTES = 480_000_000
-"""Rows here and there of a map: up to 2 MiB come along with each, for each thread (300 to 430 MB)."""
+FILTERED_LIMIT_BYTES = LIMIT_BYTES
+"""Rows here and there of a map: up to 2 MiB come along with each, for each thread (300 to 480 MB)."""
 
 
 @pytest.mark.slow

@@ -45,7 +45,7 @@ test: oracle ## run the tests (ARGS="-k name" to choose)
 
 .PHONY: test-all
 test-all: old-oracles ## run the slow tests as well
-	@PENNON_OLD_ORACLES=1 $(PYTEST) --timeout 3600 $(ARGS)
+	@$(PYTEST) --timeout 3600 $(ARGS)
 
 .PHONY: asan
 asan: setup ## kernels compiled with sanitizers, run over unit tests and mutants (ARGS chooses)

@@ -1,12 +1,10 @@
 """Tables of version 0.1 both ways with the releases that know nothing newer.
 
-``make test-all`` installs them, each in an environment of its own, and says so by
-``PENNON_OLD_ORACLES``; elsewhere those are compared that are there.
+``make test-all`` installs them, each in an environment of its own.
 """
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -96,11 +94,9 @@ def check(oracle: Oracle, uri: Path, rows: int, rng: np.random.Generator) -> Non
 @pytest.mark.filterwarnings("ignore::pennon.errors.DataLossWarning")
 @pytest.mark.parametrize("release", RELEASES)
 def test_both_ways(release: str, tmp_path: Path) -> None:
-    is_there = Path(interpreter(release)).exists()
-    assert is_there or not os.environ.get("PENNON_OLD_ORACLES")
-    if is_there:
-        with Oracle.start(release, tmp_path) as oracle:
-            _both_ways(oracle, tmp_path)
+    assert Path(interpreter(release)).exists(), "`make test-all` installs the old releases"
+    with Oracle.start(release, tmp_path) as oracle:
+        _both_ways(oracle, tmp_path)
 
 
 def _both_ways(oracle: Oracle, folder: Path) -> None:

@@ -7,7 +7,7 @@ r"""Writing a data file of version 2.0 or 2.1, front to back, in memory bounded 
 
 Batches go to the column writers (`pennon.file.pages`), which hold back what is not yet a page.  Pages
 are encoded on threads and written in the order in which they were cut, so the same batches make the
-same bytes.  A writer that fails gives its file up: nothing appears under the name.
+same bytes.
 
 Source: seed 001, "File Structure"; the order of the parts at the end is the oracle's.
 """
@@ -15,10 +15,9 @@ Source: seed 001, "File Structure"; the order of the parts at the end is the ora
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import pyarrow as pa
 
@@ -41,46 +40,28 @@ from pennon.file.serialize import (
     serialize_table,
 )
 from pennon.file.v2_1.leaf_column import plan_leaves
+from pennon.file.writing import FileWriter, WrittenFile
 from pennon.io.store import ObjectWriter
 from pennon.proto import file2_pb2
 from pennon.ranges import Extent
 from pennon.schema.check import check_writable
 from pennon.schema.field import Schema
 from pennon.schema.version import V2_0, V2_1, FileVersion
-from pennon.threads import WorkAhead
 from pennon.units import MIB
 
 OWN_AFTER_BYTES: Final = 64 * MIB
 """After so many bytes of batches, pages under way are awaited and what is held back is copied, to let
 go of the batches."""
 
-AHEAD_BYTES: Final = 32 * MIB
-"""Bytes of rows that may be under way as pages, beyond the page that must be written next."""
-
 _PADDING: Final = bytes(BUFFER_ALIGNMENT)
 _PLANNERS: Final = {V2_0: plan_columns, V2_1: plan_leaves}
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenFile:
-    """A data file that was written, with all that a manifest says of it.
-
-    ``field_ids`` are those of the fields that have a column, depth first, and ``column_indices``
-    their columns.  The fields of packed structs have none.
-    """
-
-    num_rows: int
-    size_bytes: int
-    field_ids: tuple[int, ...]
-    column_indices: tuple[int, ...]
-    version: FileVersion
-
-
-class DataFileWriter:
-    """Writes record batches to one data file.
+class DataFileWriter(FileWriter[Sequence[EncodedPage]]):
+    """Writes record batches to one data file of version 2.0 or 2.1.
 
     ``data_cache_bytes`` of a column gather before a page is cut; a page has at most about
-    ``max_page_bytes``.  Leaving a ``with`` block finishes the file, or gives it up on an exception.
+    ``max_page_bytes``.
 
     Raises UnsupportedError for a version that is not written, and for types that it cannot hold.
     """
@@ -94,17 +75,10 @@ class DataFileWriter:
         data_cache_bytes: int = DEFAULT_CACHE_BYTES,
         max_page_bytes: int = DEFAULT_MAX_PAGE_BYTES,
     ) -> None:
-        self._sink = sink
-        self._written: WrittenFile | None = None
-        self._failed = False
-        self._ahead: WorkAhead[Sequence[EncodedPage]] = WorkAhead(AHEAD_BYTES)
-        try:
+        super().__init__(sink, schema)
+        with self._whole_or_nothing():
             _check_options(version, data_cache_bytes, max_page_bytes)
             check_writable(schema, version)
-        except BaseException:
-            self.abort()
-            raise
-        self._schema = schema
         self._version = version
         limits = PageLimits(data_cache_bytes, max_page_bytes)
         self._tree = _PLANNERS[version](schema, limits, self._write_value)
@@ -112,33 +86,9 @@ class DataFileWriter:
         self._pages: list[list[file2_pb2.ColumnMetadata.Page]] = [[] for _ in self._columns]
         self._global_buffers: list[Extent] = []
         self._metadata: dict[str, bytes] = dict(schema.metadata)
-        self._num_rows = 0
         self._held_bytes = 0
 
-    @property
-    def num_rows(self) -> int:
-        """Return the number of rows that were taken so far."""
-        return self._num_rows
-
-    @property
-    def size_bytes(self) -> int:
-        """Return how many bytes of the file are written so far; held-back pages are not."""
-        return self._sink.tell()
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Take a batch; its columns are found by name.
-
-        Raises ArgumentError if a column is missing or of another type, UnsupportedError if a value
-        cannot be held (NULL structs); then the file is given up.
-        """
-        self._check_open()
-        try:
-            self._write(batch)
-        except BaseException:
-            self.abort()
-            raise
-
-    def _write(self, batch: pa.RecordBatch) -> None:
+    def _take(self, batch: pa.RecordBatch) -> None:
         columns = [batch_column(batch, top.name) for top in self._schema.fields]
         if batch.num_rows == 0:
             return
@@ -165,59 +115,17 @@ class DataFileWriter:
         for key, value in metadata.items():
             self._metadata[key] = value.encode() if isinstance(value, str) else value
 
-    def finish(self) -> WrittenFile:
-        """Write all that is held back and the end of the file, and make it visible."""
-        if self._written is not None:
-            return self._written
-        self._check_open()
-        try:
-            for writer in self._tree.writers:
-                self._encode(writer.flush())
-            for writer in self._tree.writers:
-                self._encode(writer.finish())
-            self._write_pages(self._ahead.rest())
-            self._write_end()
-            size_bytes = self._sink.tell()
-            self._sink.close()
-        except BaseException:
-            self.abort()
-            raise
-        self._written = WrittenFile(
-            self._num_rows,
-            size_bytes,
-            self._tree.field_ids,
-            self._tree.column_indices,
-            self._version,
-        )
-        return self._written
+    def _write_rest(self) -> None:
+        for writer in self._tree.writers:
+            self._encode(writer.flush())
+        for writer in self._tree.writers:
+            self._encode(writer.finish())
+        self._write_pages(self._ahead.rest())
+        self._write_end()
 
-    def abort(self) -> None:
-        """Give the file up; nothing appears under its name.  Does nothing after `finish`."""
-        if self._written is None and not self._failed:
-            self._failed = True
-            self._ahead.give_up()
-            self._sink.abort()
-
-    def __enter__(self) -> Self:
-        """Return the writer."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Finish the file, or give it up when an exception is on its way."""
-        if kind is not None:
-            self.abort()
-        elif not self._failed:
-            self.finish()
-
-    def _check_open(self) -> None:
-        if self._failed or self._written is not None:
-            message = f"the file was {'given up' if self._failed else 'finished'} already"
-            raise ArgumentError(message)
+    def _described(self, size_bytes: int) -> WrittenFile:
+        ids, columns = self._tree.field_ids, self._tree.column_indices
+        return WrittenFile(self._num_rows, size_bytes, ids, columns, self._version)
 
     def _encode(self, work: Iterable[PageWork]) -> None:
         """Start to encode pages; write older ones if too many are under way."""

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from types import TracebackType
-from typing import Final, Self, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -25,29 +24,28 @@ from pennon.file.v0_1.end import PageTable, serialize_end
 from pennon.file.v0_1.losses import Losses
 from pennon.file.v0_1.pages import Pages
 from pennon.file.v0_1.statistics import Measured, Statistics
-from pennon.file.writer import WrittenFile
+from pennon.file.writing import FileWriter, WrittenFile
 from pennon.io.store import ObjectWriter
 from pennon.ranges import Int64Array
 from pennon.schema.check import check_writable
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1
-from pennon.threads import WorkAhead
 from pennon.units import MIB
 
 MAX_ROWS_PER_GROUP: Final = 1024
 SLAB_BYTES: Final = 8 * MIB
 """About so much is laid out at once."""
-AHEAD_BYTES: Final = 32 * MIB
-"""Bytes of rows that may be under way, beyond those that must be written next."""
 
-_Slab: TypeAlias = "tuple[pa.Buffer, list[Measured]]"
+_Slab: TypeAlias = tuple[pa.Buffer, list[Measured]]
 
 
-class RowGroupWriter:
-    """Writes record batches to one data file; see `pennon.file.writer.DataFileWriter`.
+class RowGroupWriter(FileWriter[_Slab]):
+    """Writes record batches to one data file of version 0.1.
 
-    ``dictionaries`` and ``losses`` may be those of several files of one write.  Raises UnsupportedError for types that
-    this version cannot hold.
+    ``dictionaries`` and ``losses`` may be those of several files of one write; unless ``losses`` are
+    given, `finish` warns (DataLossWarning) of what the file does not hold.
+
+    Raises UnsupportedError for types that this version cannot hold.
     """
 
     def __init__(
@@ -59,17 +57,10 @@ class RowGroupWriter:
         dictionaries: Dictionaries | None = None,
         losses: Losses | None = None,
     ) -> None:
-        self._sink = sink
-        self._written: WrittenFile | None = None
-        self._failed = False
-        self._ahead: WorkAhead[_Slab] = WorkAhead(AHEAD_BYTES)
-        try:
+        super().__init__(sink, schema)
+        with self._whole_or_nothing():
             _check_group(max_rows_per_group)
             check_writable(schema, V0_1)
-        except BaseException:
-            self.abort()
-            raise
-        self._schema = schema
         self._group = max_rows_per_group
         self._dictionaries = Dictionaries() if dictionaries is None else dictionaries
         self._losses = Losses() if losses is None else losses
@@ -78,83 +69,29 @@ class RowGroupWriter:
         self._table = PageTable()
         self._borders = [np.zeros(1, np.int64)]
         self._waiting: list[pa.RecordBatch] = []
-        self._num_rows = 0
         self._position = 0
 
-    @property
-    def num_rows(self) -> int:
-        """Return the number of rows that were taken so far."""
-        return self._num_rows
-
-    @property
-    def size_bytes(self) -> int:
-        """Return how many bytes of the file are written so far."""
-        return self._sink.tell()
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Take a batch; its columns are found by name.
-
-        Raises ArgumentError if a column is missing or of another type; then the file is given up.
-        """
-        self._check_open()
-        try:
-            for slab in self._slabs(batch):
-                self._write_groups(slab)
-        except BaseException:
-            self.abort()
-            raise
-
     def finish(self) -> WrittenFile:
-        """Write the rows that are left and the end of the file, and make it visible.
-
-        Warns (DataLossWarning) of what the file does not hold, unless ``losses`` were given.
-        """
-        if self._written is not None:
-            return self._written
-        self._check_open()
-        try:
-            if self._waiting:
-                self._write_groups(self._take_waiting())
-            self._write_slabs(self._ahead.rest())
-            self._write_end()
-            size_bytes = self._sink.tell()
-            self._sink.close()
-        except BaseException:
-            self.abort()
-            raise
-        ids = tuple(each.id for each in self._schema.walk())
-        self._written = WrittenFile(self._num_rows, size_bytes, ids, (), V0_1)
-        if self._warns:
+        """Finish the file, and warn of what it does not hold."""
+        is_new = self._written is None
+        written = super().finish()
+        if is_new and self._warns:
             self._losses.warn()
-        return self._written
+        return written
 
-    def abort(self) -> None:
-        """Give the file up; nothing appears under its name.  Does nothing after `finish`."""
-        if self._written is None and not self._failed:
-            self._failed = True
-            self._ahead.give_up()
-            self._sink.abort()
+    def _take(self, batch: pa.RecordBatch) -> None:
+        for slab in self._slabs(batch):
+            self._write_groups(slab)
 
-    def __enter__(self) -> Self:
-        """Return the writer."""
-        return self
+    def _write_rest(self) -> None:
+        if self._waiting:
+            self._write_groups(self._take_waiting())
+        self._write_slabs(self._ahead.rest())
+        self._write_end()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Finish the file, or give it up when an exception is on its way."""
-        if kind is not None:
-            self.abort()
-        elif not self._failed:
-            self.finish()
-
-    def _check_open(self) -> None:
-        if self._failed or self._written is not None:
-            message = f"the file was {'given up' if self._failed else 'finished'} already"
-            raise ArgumentError(message)
+    def _described(self, size_bytes: int) -> WrittenFile:
+        ids = tuple(each.id for each in self._schema.walk())
+        return WrittenFile(self._num_rows, size_bytes, ids, (), V0_1)
 
     # Row groups
 

@@ -25,6 +25,7 @@ from pennon.expr.rowwise import (
     rows_of,
     size_type,
 )
+from pennon.expr.search import contained, contains
 from pennon.expr.types import is_bytes, is_text
 
 Entry = tuple[Run, int, int | None]
@@ -59,8 +60,11 @@ def _is_text_or_bytes(kind: pa.DataType) -> bool:
 def _like(*, ignores_case: bool) -> Entry:
     def match(values: Datum, pattern: str | bytes) -> Datum:
         if ignores_case and isinstance(pattern, str) and pattern.isascii() and _is_ascii(values):
-            return pc.match_like(pc.ascii_lower(values), pattern.lower())
-        return pc.match_like(values, pattern, ignore_case=ignores_case)
+            values, pattern = pc.ascii_lower(values), pattern.lower()
+        elif ignores_case:
+            return pc.match_like(values, pattern, ignore_case=True)
+        inside = contained(pattern)
+        return pc.match_like(values, pattern) if inside is None else contains(values, inside)
 
     return _test(match, lambda text, pattern: bool(match(pa.scalar(text), pattern).as_py()))
 
@@ -227,7 +231,7 @@ TEXTS: Final[Mapping[str, Entry]] = {
     "ilike": _like(ignores_case=True),
     "starts_with": _test(pc.starts_with, str.startswith),
     "ends_with": _test(pc.ends_with, str.endswith),
-    "contains": _test(pc.match_substring, str.__contains__),
+    "contains": _test(contains, str.__contains__),
     "lower": _cased(pc.ascii_lower, str.lower),
     "upper": _cased(pc.ascii_upper, str.upper),
     "initcap": (by_row(_capitals, first_type, is_text), 1, 1),

@@ -1,0 +1,72 @@
+"""Which strings have a text in them: all of them are searched at once, as one stretch of bytes."""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.string cimport memcmp
+
+import numpy as np
+
+ctypedef fused Offset:
+    int32_t
+    int64_t
+
+DEF BLOCK = 64
+
+
+cdef bint _may_start(
+    const uint8_t *first, const uint8_t *last, uint8_t a, uint8_t b,
+) noexcept nogil:
+    """Tell whether a text may start at any place of a block; the compiler makes vectors of this."""
+    cdef int i
+    cdef uint8_t found = 0
+    for i in range(BLOCK):
+        found |= (first[i] == a) & (last[i] == b)
+    return found
+
+
+cdef void _search(
+    const uint8_t *data, const Offset *offsets, int64_t rows,
+    const uint8_t *wanted, int64_t size, uint8_t *bits,
+) noexcept nogil:
+    cdef int64_t place = offsets[0], row = 0, stop
+    cdef int64_t end = offsets[rows] - size + 1
+    cdef uint8_t a = wanted[0], b = wanted[size - 1]
+    while place < end:
+        stop = place + BLOCK
+        if stop > end:
+            stop = end
+        elif not _may_start(data + place, data + place + size - 1, a, b):
+            place = stop
+        while place < stop:
+            if data[place] == a and data[place + size - 1] == b \
+                    and memcmp(data + place, wanted, size) == 0:
+                while offsets[row + 1] <= place:
+                    row += 1
+                if place + size <= offsets[row + 1]:
+                    bits[row >> 3] |= 1 << (row & 7)
+                    place = offsets[row + 1]
+                    continue
+            place += 1
+
+
+def find_in_strings(
+    const uint8_t[::1] data, const Offset[::1] offsets, const uint8_t[::1] wanted,
+):
+    """See search.pyi."""
+    cdef Py_ssize_t rows = offsets.shape[0] - 1, row
+    cdef uint8_t nothing = 0
+    cdef const uint8_t *source = &data[0] if data.shape[0] else &nothing
+    if rows < 0:
+        raise ValueError("there are no offsets")
+    if wanted.shape[0] == 0:
+        raise ValueError("the text is empty")
+    if offsets[0] < 0 or offsets[rows] > data.shape[0]:
+        raise ValueError("the offsets leave the data")
+    for row in range(rows):
+        if offsets[row] > offsets[row + 1]:
+            raise ValueError("offsets fall")
+    found = np.zeros((rows + 7) // 8, np.uint8)
+    cdef uint8_t[::1] bits = found
+    if rows:
+        with nogil:
+            _search(source, &offsets[0], rows, &wanted[0], wanted.shape[0], &bits[0])
+    return found

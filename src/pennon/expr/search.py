@@ -1,0 +1,55 @@
+"""Searching strings for a text, as LIKE '%text%' and contains() do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as t
+
+from pennon.encoding.kernels.search import find_in_strings
+from pennon.expr.cast import Datum
+
+_WILD = frozenset("%_\\")
+
+
+def contains(values: Datum, wanted: str | bytes) -> Datum:
+    """Tell which strings have a text in them.
+
+    Arrow searches string after string, byte after byte; only for one byte is that quick.
+    """
+    text = wanted.encode() if isinstance(wanted, str) else wanted
+    if not isinstance(values, pa.Array) or len(text) < 2 or not len(values):
+        return pc.match_substring(values, wanted)
+    kind = _offset_type(values.type)
+    if kind is None:
+        return pc.match_substring(values, wanted)
+    _, offsets, data = values.buffers()
+    ends: npt.NDArray[Any] = np.frombuffer(offsets, kind)[
+        values.offset : values.offset + len(values) + 1
+    ]
+    bits = find_in_strings(_bytes(data), ends, _bytes(pa.py_buffer(text)))
+    found: Datum = pa.BooleanArray.from_buffers(pa.bool_(), len(values), [None, pa.py_buffer(bits)])
+    if values.null_count == 0:
+        return found
+    return pc.if_else(values.is_valid(), found, pa.scalar(None, pa.bool_()))
+
+
+def contained(pattern: str | bytes) -> str | bytes | None:
+    """Return the text that strings have in them where they are LIKE a pattern, if that is all."""
+    text = pattern.decode("latin-1") if isinstance(pattern, bytes) else pattern
+    is_search = len(text) > 2 and text[0] == text[-1] == "%"
+    return pattern[1:-1] if is_search and not _WILD & set(text[1:-1]) else None
+
+
+def _offset_type(kind: pa.DataType) -> type[np.int32 | np.int64] | None:
+    if t.is_string(kind) or t.is_binary(kind):
+        return np.int32
+    return np.int64 if t.is_large_string(kind) or t.is_large_binary(kind) else None
+
+
+def _bytes(buffer: Any) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(b"" if buffer is None else buffer, np.uint8)

@@ -1,0 +1,42 @@
+"""LIKE '%text%' and contains(): as Arrow's own, for every layout of strings."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from pennon.expr.search import contained, contains
+
+TEXTS = ["", "ab", None, "xaby", "a", "bxa", "ba" * 70 + "ab", "日本ab", None, "AB"]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+@pytest.mark.parametrize("wanted", ["ab", "本a", "a", "", "nowhere"])
+def test_texts(kind: pa.DataType, wanted: str) -> None:
+    values = pa.array(TEXTS, kind)
+    for part in (values, values[3:], values[2:9], values[:0]):
+        assert contains(part, wanted).equals(
+            pc.match_substring(pa.array(part, pa.string()), wanted)
+        )
+
+
+def test_bytes_and_scalars() -> None:
+    values = pa.array([b"\x00\xff", None, b"\xff\x00"], pa.binary())
+    assert contains(values, b"\x00\xff").to_pylist() == [True, None, False]
+    assert contains(pa.scalar("cab"), "ab").as_py() is True
+
+
+@pytest.mark.parametrize(
+    ("pattern", "inside"),
+    [
+        ("%ab%", "ab"),
+        ("%a%b%", None),
+        ("ab%", None),
+        (r"%a\%%", None),
+        ("%%", None),
+        ("%a_%", None),
+    ],
+)
+def test_patterns(pattern: str, inside: str | None) -> None:
+    assert contained(pattern) == inside

@@ -15,7 +15,7 @@ tree=build/sanitized
 
 mkdir -p "$tree"
 git ls-files -z --cached --others --exclude-standard src tests/__init__.py tests/conftest.py \
-    tests/unit tests/faults setup.py pyproject.toml README.md LICENSE |
+    tests/unit tests/faults tests/limits setup.py pyproject.toml README.md LICENSE |
     xargs -0 sh -c 'for f in "$@"; do [ ! -f "$f" ] || printf "%s\0" "$f"; done' sh |
     tar --null -T - -cf - | tar -xf - -C "$tree"
 cd "$tree"

@@ -1,0 +1,63 @@
+"""Running the tasks of a plan on this machine's threads.
+
+Every operation on a table is a plan, tasks that pickle, and one commit.  A task knows the pieces of
+its work by their numbers, so that threads run it here, and Spark's executors elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from typing import Final, Protocol, TypeVar
+
+from pennon.threads import Crew, map_in_order
+
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+QUIET_SECONDS: Final = 2.0
+"""What is done sooner shows no bar."""
+
+
+class Task(Protocol[R_co]):
+    """Work in numbered pieces, which touch nothing of one another."""
+
+    def run(self, number: int) -> R_co:
+        """Do the piece of that number."""
+        ...
+
+
+def run_tasks(task: Task[R], count: int, *, what: str, threads: int | None = None) -> list[R]:
+    """Return ``[task.run(number) for number in range(count)]``, worked on side by side.
+
+    As many pieces as there are ``threads`` (by default, processors) are under way at once, and no
+    more begin when one fails.  On a terminal a bar says ``what`` is done, if it takes a while.
+    """
+    crew = Crew("jobs", threads or os.cpu_count() or 1)
+    numbers = range(count)
+    with closing(map_in_order(task.run, numbers, lambda _: 1, crew.threads, crew)) as results:
+        return list(_with_bar(results, count, what))
+
+
+def _with_bar(results: Iterable[R], count: int, what: str) -> Iterator[R]:
+    """Pass results on; show how many there are, on a terminal."""
+    if not sys.stderr.isatty():
+        yield from results
+        return
+    from rich.console import Console  # noqa: PLC0415 - not needed off a terminal
+    from rich.progress import Progress  # noqa: PLC0415 - as above
+
+    bar = Progress(console=Console(stderr=True), transient=True)
+    shown = bar.add_task(what, total=count)
+    started = time.monotonic()
+    try:
+        for result in results:
+            bar.advance(shown)
+            if not bar.live.is_started and time.monotonic() - started > QUIET_SECONDS:
+                bar.start()
+            yield result
+    finally:
+        bar.stop()

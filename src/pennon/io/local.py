@@ -28,23 +28,22 @@ from pennon.io.durable import (
 )
 from pennon.io.mapped import MappedReader
 from pennon.io.oserrors import os_errors
-from pennon.io.paths import check_prefix, resolve_below, safe_join
+from pennon.io.paths import check_prefix, real_path, resolve_below, safe_join
 from pennon.io.store import ObjectInfo
-from pennon.ranges import Extent
 
 _NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV}
 
 
 @dataclass(frozen=True, slots=True)
 class LocalStore:
-    """A `Store` below the folder ``root``, which may be a symbolic link and need not exist yet."""
+    """A `Store` below the absolute folder ``root``: a symbolic link, too, and it need not exist yet."""
 
     root: str
     uri: str
     _real_root: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_real_root", os.path.realpath(self.root))
+        object.__setattr__(self, "_real_root", real_path(self.root))
 
     @property
     def limits(self) -> None:
@@ -60,10 +59,14 @@ class LocalStore:
         return MappedReader(self, path, pa.py_buffer(mapping), mapping)
 
     def read_whole(self, path: str) -> pa.Buffer:
-        """Return the bytes of an object."""
-        reader = self.open(path)
-        (data,) = reader.read([Extent(0, reader.size_bytes)])
-        return data
+        """Return the bytes of an object.  What is read whole, and once, is not worth a map."""
+        real = resolve_below(self._real_root, path)
+        with os_errors("open", path):
+            fd, size_bytes = _open_file(real, path)
+            try:
+                return pa.py_buffer(_read_all(fd, size_bytes))
+            finally:
+                os.close(fd)
 
     def identity(self, path: str, size_bytes: int | None = None) -> Hashable:  # noqa: ARG002
         """Return the path and what the system says of the file: which it is, and when it changed."""
@@ -129,17 +132,33 @@ class LocalStore:
 
 def _map_file(real: str, path: str) -> Mapping | None:
     """Map a file; one without bytes cannot be mapped, and gives None."""
-    fd = os.open(real, os.O_RDONLY | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0))
+    fd, size_bytes = _open_file(real, path)
     try:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode):
-            message = "this is a folder or a device, not a file"
-            raise NotFoundError(message, where=Breadcrumb(path))
-        if status.st_size == 0:
-            return None
-        return Mapping(fd, status.st_size)
+        return Mapping(fd, size_bytes) if size_bytes else None
     finally:
         os.close(fd)
+
+
+def _open_file(real: str, path: str) -> tuple[int, int]:
+    """Open a file; returns its descriptor and its size.  Raises NotFoundError if it is no file."""
+    fd = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    status = os.fstat(fd)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(fd)
+        message = "this is a folder or a device, not a file"
+        raise NotFoundError(message, where=Breadcrumb(path))
+    return fd, status.st_size
+
+
+def _read_all(fd: int, size_bytes: int) -> bytes:
+    """Return ``size_bytes`` bytes of a file, fewer if it was cut short meanwhile."""
+    data = os.read(fd, size_bytes)
+    while len(data) < size_bytes:
+        more = os.read(fd, size_bytes - len(data))
+        if not more:
+            break
+        data += more
+    return data
 
 
 def _walk(folder: str, prefix: str) -> Iterator[ObjectInfo]:

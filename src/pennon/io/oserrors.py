@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from types import TracebackType
 
 from pennon.errors import (
     AlreadyExistsError,
@@ -15,15 +14,27 @@ from pennon.errors import (
 )
 
 
-@contextmanager
-def os_errors(verb: str, path: str) -> Iterator[None]:
+class os_errors:  # noqa: N801 - reads like what contextlib makes, and costs less
     """Turn every OSError inside into one of Pennon's; ``path`` is what the reader will see."""
-    try:
-        yield
-    except OSError as error:
-        if isinstance(error, LanceError):
-            raise
-        raise translate(error, verb, path) from error
+
+    __slots__ = ("_path", "_verb")
+
+    def __init__(self, verb: str, path: str) -> None:
+        self._verb = verb
+        self._path = path
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Raise Pennon's error in place of the system's."""
+        if isinstance(error, OSError) and not isinstance(error, LanceError):
+            raise translate(error, self._verb, self._path) from error
 
 
 def translate(error: OSError, verb: str, path: str) -> LanceError:

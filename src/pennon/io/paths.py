@@ -18,6 +18,8 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(?=/)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _DECODE_ROUNDS = 4
+_SIMPLE = re.compile(r"[A-Za-z0-9_=-][A-Za-z0-9_.=-]*(?:/[A-Za-z0-9_=-][A-Za-z0-9_.=-]*)*")
+"""What nearly all paths are, and nothing hides in: no segment begins with a dot."""
 
 
 def check_path(path: str) -> str:
@@ -27,7 +29,7 @@ def check_path(path: str) -> str:
     however often they are wrapped (``%252e%252e``), because some store decodes them, but are kept.
     Raises FormatError.
     """
-    if _escapes(path):
+    if not _SIMPLE.fullmatch(path) and _escapes(path):
         message = f"path {path[:200]!r} is not a plain path below the root of its table"
         raise FormatError(message)
     return path
@@ -60,6 +62,11 @@ def check_prefix(prefix: str) -> str:
     """Return a folder to list, without its last slash; the empty string is the root itself."""
     prefix = prefix.removesuffix("/")
     return check_path(prefix) if prefix else ""
+
+
+def real_path(path: str) -> str:
+    """Return an absolute path with all symbolic links followed; it need not exist."""
+    return os.path.realpath(path) if _has_link("", path.lstrip("/")) else path
 
 
 def resolve_below(real_root: str, path: str) -> str:

@@ -68,9 +68,9 @@ class Resident:
     def touch(self, mapping: Mapping, position: int, end: int, cost_bytes: int) -> None:
         """Note that ``[position, end)`` is about to occupy ``cost_bytes``; give back the oldest."""
         fits = mapped_bytes() <= self.budget_bytes
-        span = _Span(ref(mapping), position, end, max(cost_bytes, TOUCH_BYTES))
-        if fits and not span.is_long:
+        if fits and not LONG_BYTES <= end - position <= cost_bytes:
             return
+        span = _Span(ref(mapping), position, end, max(cost_bytes, TOUCH_BYTES))
         for old in self._push(span, fits=fits):
             behind = None if fits else old.mapping()
             if behind is not None:

@@ -106,7 +106,8 @@ def from_table_transaction(transaction: table.Transaction) -> Transaction:
             [FragmentMetadata.from_fragment(fragment) for fragment in operation.fragments],
         )
     else:
-        shown = LanceOperation.Other(operation.name, operation.message)
+        body = operation.message if isinstance(operation, table.Other) else b""
+        shown = LanceOperation.Other(table.operation_name(operation), body)
     return Transaction(
         transaction.read_version, shown, transaction.uuid, dict(transaction.properties)
     )

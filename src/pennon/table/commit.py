@@ -24,6 +24,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -42,9 +43,10 @@ from pennon.table.flags import check_writable
 from pennon.table.landing import CommitStore, keep_latest, land
 from pennon.table.manifest import Manifest
 from pennon.table.naming import Naming, transaction_path
-from pennon.table.rebase import check_compatible
+from pennon.table.operations import Overwrite, Restore
+from pennon.table.rebase import Affected, check_compatible, rebase_deletions, same_intent
+from pennon.table.rowids import read_sequence
 from pennon.table.transaction import (
-    Overwrite,
     Transaction,
     check_uuid,
     read_transaction,
@@ -54,9 +56,10 @@ from pennon.table.versions import (
     ManifestLocation,
     latest_location,
     list_locations,
+    read_manifest,
     read_manifest_at,
 )
-from pennon.units import DatasetVersion, FieldId
+from pennon.units import DatasetVersion, FieldId, FragmentId
 
 _SLOTS = 4
 _LONGEST_PAUSE = 5.0
@@ -71,7 +74,8 @@ class CommitOptions:
     one.  ``max_retries`` is how often the race for a version may be lost; an overwrite with 0
     retries is strict: nobody may have committed since its read version.  ``complete`` gives the row
     counts of fragments that a writer before 0.8.15 left out, ``dictionaries`` the values of those of
-    an overwrite with files of version 0.1.  The rest is for tests.
+    an overwrite with files of version 0.1, ``past`` the version that a clone names.  The rest is for
+    tests.
     """
 
     max_retries: int = 20
@@ -80,12 +84,13 @@ class CommitOptions:
     file_version: FileVersion | None = None
     complete: Complete | None = None
     dictionaries: Mapping[FieldId, pa.Array[Any]] = field(default_factory=dict)
+    past: Manifest | None = None
     now_ns: Callable[[], int] = time.time_ns
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     pick: Callable[[int], int] = field(default=random.randrange)
 
-    def surroundings(self) -> Surroundings:
+    def surroundings(self, store: CommitStore) -> Surroundings:
         """Return what the manifest of an attempt takes from here."""
         return Surroundings(
             self.now_ns(),
@@ -93,15 +98,21 @@ class CommitOptions:
             self.file_version,
             self.complete,
             self.dictionaries,
+            self.past,
+            partial(read_sequence, store),
         )
 
 
 def commit(
-    store: CommitStore, transaction: Transaction, options: CommitOptions | None = None
+    store: CommitStore,
+    transaction: Transaction,
+    options: CommitOptions | None = None,
+    affected: Affected | None = None,
 ) -> Manifest:
     """Commit a transaction, and return the manifest of the version that it made.
 
-    ``read_version`` 0 makes a new table.
+    ``read_version`` 0 makes a new table.  ``affected`` are the rows that a delete or an update took
+    away, by fragment: with them it can follow another that took other rows of the same fragments.
 
     Raises AlreadyExistsError if there is a table already, RetryableConflict or
     IncompatibleConflict if another writer stands in the way, CommitStateUnknown if the store did
@@ -109,17 +120,25 @@ def commit(
     StoreError if the store failed before anything was committed.
     """
     check_uuid(transaction.uuid)
-    mine = _Mine(transaction, serialize_transaction(transaction))
+    mine = _Mine(transaction, serialize_transaction(transaction), affected or {})
     way = _create if transaction.read_version == 0 else _commit
     return way(store, mine, options or CommitOptions())
 
 
 @dataclass(frozen=True, slots=True)
 class _Mine:
-    """The transaction to commit, and its bytes."""
+    """The transaction to commit, its bytes, and the rows that it takes away."""
 
     transaction: Transaction
     wire: bytes
+    affected: Affected
+
+    def on(self, store: CommitStore, head: Manifest, shared: frozenset[FragmentId]) -> _Mine:
+        """Return what is to be committed on top of ``head``."""
+        rebased = rebase_deletions(store, head, self.transaction, self.affected, shared)
+        if rebased is self.transaction:
+            return self
+        return _Mine(rebased, serialize_transaction(rebased), self.affected)
 
     def put_file(self, store: CommitStore) -> None:
         store.put(transaction_path(self.transaction.file_name), self.wire)
@@ -128,7 +147,7 @@ class _Mine:
 def _create(store: CommitStore, mine: _Mine, options: CommitOptions) -> Manifest:
     for location in list_locations(store):
         return _already_created(store, location, mine.wire)
-    manifest = replace(create(mine.transaction, options.surroundings()), transaction=mine.wire)
+    manifest = replace(create(mine.transaction, options.surroundings(store)), transaction=mine.wire)
     mine.put_file(store)
     if land(store, options.naming, manifest, options.sleep):
         keep_latest(store, options.naming, manifest)
@@ -148,19 +167,21 @@ def _already_created(store: CommitStore, location: ManifestLocation, ours: bytes
 
 def _commit(store: CommitStore, mine: _Mine, options: CommitOptions) -> Manifest:
     judged = mine.transaction.read_version
-    is_written = False
+    shared: frozenset[FragmentId] = frozenset()
+    written = b""
     for started in _attempts(options):
         location = latest_location(store)
         head = read_manifest_at(store, location)
-        done = _judge_newer(store, mine, judged, location, head)
-        if done is not None:
-            return done
+        found = _judge_newer(store, mine, judged, location, head)
+        if isinstance(found, Manifest):
+            return found
         _check_strict(mine.transaction, head, options)
-        judged = head.version
-        manifest = _next_manifest(head, mine, options)
-        if manifest.transaction_file is not None and not is_written:
-            mine.put_file(store)
-            is_written = True
+        judged, shared = head.version, shared | found
+        rebased = mine.on(store, head, shared)
+        manifest = _next_manifest(store, head, rebased, options)
+        if manifest.transaction_file is not None and written != rebased.wire:
+            rebased.put_file(store)
+            written = rebased.wire
         if options.clock() - started > _LIST_TO_PUT_SECONDS:
             continue
         if land(store, location.naming, manifest, options.sleep):
@@ -188,19 +209,23 @@ def _attempts(options: CommitOptions) -> Iterator[float]:
 
 def _judge_newer(
     store: CommitStore, mine: _Mine, judged: int, location: ManifestLocation, head: Manifest
-) -> Manifest | None:
-    """Judge the versions after ``judged``; return the one that is our own commit, if any is."""
+) -> Manifest | frozenset[FragmentId]:
+    """Judge the versions after ``judged``; return the one that is our own commit, if any is.
+
+    Else return the fragments of which others deleted rows, too.
+    """
     if head.version < judged:
         message = f"version {judged} was read, but {head.version} is the newest: another table?"
         raise NotFoundError(message)
+    shared: frozenset[FragmentId] = frozenset()
     for version in map(DatasetVersion, range(judged + 1, head.version + 1)):
         manifest = head if version == head.version else _read_newer(store, location, version)
         other = read_transaction(store, manifest)
-        if other == mine.wire:
+        if other is not None and (other == mine.wire or same_intent(mine.transaction, other)):
             return manifest
         check_writable(manifest)
-        check_compatible(mine.transaction, other, version)
-    return None
+        shared |= check_compatible(mine.transaction, other, version, mine.affected)
+    return shared
 
 
 def _read_newer(store: CommitStore, head: ManifestLocation, version: DatasetVersion) -> Manifest:
@@ -223,9 +248,15 @@ def _check_strict(transaction: Transaction, head: Manifest, options: CommitOptio
         raise RetryableConflict(message)
 
 
-def _next_manifest(head: Manifest, mine: _Mine, options: CommitOptions) -> Manifest:
+def _next_manifest(
+    store: CommitStore, head: Manifest, mine: _Mine, options: CommitOptions
+) -> Manifest:
+    around = options.surroundings(store)
+    operation = mine.transaction.operation
+    if isinstance(operation, Restore):
+        around = replace(around, past=read_manifest(store, operation.version))
     try:
-        manifest = apply(head, mine.transaction, options.surroundings())
+        manifest = apply(head, mine.transaction, around)
     except SchemaMismatchError as error:
         if head.version == mine.transaction.read_version:
             raise

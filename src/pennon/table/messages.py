@@ -113,7 +113,7 @@ def serialize_fragment(fragment: Fragment) -> table_pb2.DataFragment:
     """Return the message of a fragment."""
     message = parse_message(table_pb2.DataFragment, fragment.unknown)
     message.id = fragment.id
-    message.files.extend(_serialize_file(file) for file in fragment.files)
+    message.files.extend(serialize_file(file) for file in fragment.files)
     message.physical_rows = fragment.physical_rows or 0
     if fragment.deletion_file is not None:
         message.deletion_file.CopyFrom(_serialize_deletion(fragment.deletion_file))
@@ -136,6 +136,11 @@ def serialize_base_path(base: BasePath) -> table_pb2.BasePath:
     )
 
 
+def parse_file(message: table_pb2.DataFile) -> DataFileRef:
+    """Return the data file that a message stands for; raises FormatError."""
+    return _parse_file(message, {}, may_hold_unknown=True)
+
+
 def _parse_file(message: table_pb2.DataFile, known: _Tuples, may_hold_unknown: bool) -> DataFileRef:
     columns, fields = tuple(message.column_indices), tuple(message.fields)
     if columns and len(columns) != len(fields):
@@ -153,7 +158,8 @@ def _parse_file(message: table_pb2.DataFile, known: _Tuples, may_hold_unknown: b
     )
 
 
-def _serialize_file(file: DataFileRef) -> table_pb2.DataFile:
+def serialize_file(file: DataFileRef) -> table_pb2.DataFile:
+    """Return the message of a data file."""
     message = parse_message(table_pb2.DataFile, file.unknown)
     message.path = file.path
     message.fields.extend(file.field_ids)

@@ -1,92 +1,37 @@
-"""Whether a transaction may be committed on top of one that it did not know of.
+"""Putting a transaction on top of what others committed since it was planned.
 
-The rules are a table: a row for each operation that Pennon makes, a column for each that another
-writer may have committed since this one read the table.
-
-====  ==========================================================================================
-.     compatible: both make sense, one after the other
-r     retryable: to do the whole operation again on the newest version can succeed
-X     incompatible: the operation makes no sense any more
-k     X where both change the same key of the table's config, else the second letter
-====  ==========================================================================================
-
-An operation that is not in the table, on either side, is incompatible, and so is one whose
-transaction nobody kept: never guess.
-
-Source: `protos/transaction.proto`; conflict matrix measured against pylance 14.0.2 (ledger F-48,
-F-53).  Two overwrites are retryable there, though late-2025 sources let the second pass.
+`pennon.table.conflicts` says whether that makes sense at all.
 """
 
 from __future__ import annotations
 
-from enum import Enum
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
 
 from pennon.errors import ConflictError, FormatError, IncompatibleConflict, RetryableConflict
-from pennon.table.transaction import (
-    Transaction,
-    config_keys,
-    operation_name,
-    parse_transaction,
-)
+from pennon.table.conflicts import Verdict, judge, touched
+from pennon.table.deletion import read_deletions, write_deletions
+from pennon.table.landing import CommitStore
+from pennon.table.manifest import Fragment, Manifest
+from pennon.table.operations import Delete, Update, operation_name
+from pennon.table.roaring import Offsets
+from pennon.table.transaction import Transaction, parse_transaction, serialize_transaction
+from pennon.units import FragmentId
+
+Affected: TypeAlias = Mapping[FragmentId, Offsets]
+"""The rows of each fragment that a delete or an update took away, by their offsets."""
 
 
-class Verdict(Enum):
-    """What stands between two transactions."""
-
-    COMPATIBLE = "."
-    RETRYABLE = "r"
-    INCOMPATIBLE = "X"
-
-
-_RULES = """
-                      append  overwrite
-append                .       .
-delete                .       .
-overwrite             X       kr
-create_index          .       .
-rewrite               .       .
-merge                 .       .
-restore               X       .
-reserve_fragments     .       .
-update                .       .
-project               .       .
-update_config         .       k.
-data_replacement      .       .
-update_mem_wal_state  X       X
-clone                 .       .
-update_bases          .       .
-"""
-"""A line for each operation of the other writer, a column for each of ours."""
-
-
-def _read_rules(text: str) -> dict[tuple[str, str], str]:
-    header, *lines = (line.split() for line in text.strip().splitlines())
-    return {
-        (mine, other): rule
-        for other, *rules in lines
-        for mine, rule in zip(header, rules, strict=True)
-    }
-
-
-RULES = _read_rules(_RULES)
-"""(our operation, the other's) → the letters of the rule."""
-
-
-def judge(mine: Transaction, other: Transaction) -> Verdict:
-    """Say whether ``mine`` can follow ``other``, which was committed after our read version."""
-    names = (operation_name(mine.operation), operation_name(other.operation))
-    rule = RULES.get(names, "X")
-    if rule.startswith("k"):
-        if config_keys(mine.operation) & config_keys(other.operation):
-            return Verdict.INCOMPATIBLE
-        rule = rule[1:]
-    return Verdict(rule)
-
-
-def check_compatible(mine: Transaction, other: bytes | None, version: int) -> None:
+def check_compatible(
+    mine: Transaction, other: bytes | None, version: int, affected: Affected | None = None
+) -> frozenset[FragmentId]:
     """Raise the conflict, if there is one, with the transaction that made ``version``.
 
-    ``other`` is that transaction serialized, None if it is lost.
+    ``other`` is that transaction serialized, None if it is lost.  Returns the fragments whose
+    deletions must be united.
     """
     name = operation_name(mine.operation)
     if other is None:
@@ -94,12 +39,18 @@ def check_compatible(mine: Transaction, other: bytes | None, version: int) -> No
         raise IncompatibleConflict(message)
     try:
         theirs = parse_transaction(other)
-        verdict = judge(mine, theirs)
+        verdict = judge(mine.operation, theirs.operation)
     except FormatError as error:
         message = f"the transaction of version {version} cannot be read: {error}"
         raise IncompatibleConflict(message, other=other) from error
+    if verdict is Verdict.REBASE:
+        shared = touched(mine.operation) & touched(theirs.operation)
+        known = affected is not None and shared <= affected.keys()
+        if known:
+            return shared
+        verdict = Verdict.RETRYABLE
     if verdict is Verdict.COMPATIBLE:
-        return
+        return frozenset()
     found = operation_name(theirs.operation) or "an operation that Pennon does not know"
     message = f"Commit conflict for version {version}: this {name} conflicts with {found}"
     conflict: type[ConflictError] = IncompatibleConflict
@@ -107,3 +58,91 @@ def check_compatible(mine: Transaction, other: bytes | None, version: int) -> No
         message += "; try again on the newest version"
         conflict = RetryableConflict
     raise conflict(message, other=other)
+
+
+def rebase_deletions(
+    store: CommitStore,
+    head: Manifest,
+    transaction: Transaction,
+    affected: Affected,
+    shared: frozenset[FragmentId],
+) -> Transaction:
+    """Return the transaction as it is on top of ``head``, for fragments that others changed, too.
+
+    Their deletion files are written anew: what is deleted now, and the rows of this transaction.
+    Raises RetryableConflict where a row is gone already, or the fragment is another.
+    """
+    operation = transaction.operation
+    if not shared or not isinstance(operation, (Delete, Update)):
+        return transaction
+    current = {fragment.id: fragment for fragment in head.fragments if fragment.id in shared}
+    updated, gone = [], []
+    for fragment in operation.updated:
+        if fragment.id not in shared:
+            updated.append(fragment)
+            continue
+        now = _unchanged(fragment, current.get(fragment.id))
+        united = _united(store, now, affected[fragment.id])
+        if len(united) == now.physical_rows:
+            gone.append(fragment.id)
+            continue
+        deletion = write_deletions(store, now.id, head.version, united)
+        updated.append(replace(now, deletion_file=deletion))
+    rebased = _with_changes(operation, tuple(updated), tuple(gone))
+    return replace(transaction, operation=rebased, read_version=head.version)
+
+
+def _with_changes(
+    operation: Delete | Update, updated: tuple[Fragment, ...], gone: tuple[FragmentId, ...]
+) -> Delete | Update:
+    if isinstance(operation, Delete):
+        return replace(operation, updated=updated, deleted_ids=(*operation.deleted_ids, *gone))
+    return replace(operation, updated=updated, removed_ids=(*operation.removed_ids, *gone))
+
+
+def _unchanged(mine: Fragment, now: Fragment | None) -> Fragment:
+    """Return the fragment as it is now; raises RetryableConflict if its data is another."""
+    if now is None or now.files != mine.files:
+        what = "is gone" if now is None else "has other data files"
+        message = f"fragment {mine.id} {what}; try again on the newest version"
+        raise RetryableConflict(message)
+    return now
+
+
+def _united(store: CommitStore, fragment: Fragment, rows: Offsets) -> Offsets:
+    dead = read_deletions(store, fragment)
+    both = np.intersect1d(dead, rows)
+    if len(both):
+        message = (
+            f"row {both[0]} of fragment {fragment.id} was deleted or updated meanwhile; "
+            "try again on the newest version"
+        )
+        raise RetryableConflict(message)
+    return np.union1d(dead, rows).astype(np.uint32)
+
+
+def same_intent(mine: Transaction, other: bytes) -> bool:
+    """Tell whether a transaction that was committed is ours, rebased or not.
+
+    Its uuid alone would not do, because a caller may use one twice.
+    """
+    try:
+        theirs = parse_transaction(other)
+    except FormatError:
+        return False
+    return theirs.uuid == mine.uuid and _intent(theirs) == _intent(mine)
+
+
+def _intent(transaction: Transaction) -> bytes:
+    """Return what of a transaction no rebase changes."""
+    operation = transaction.operation
+    if isinstance(operation, (Delete, Update)):
+        rows = tuple(sorted(touched(operation)))
+        operation = _with_changes(_without_changes(operation), (), rows)
+    return serialize_transaction(replace(transaction, operation=operation, read_version=0))
+
+
+def _without_changes(operation: Delete | Update) -> Delete | Update:
+    if isinstance(operation, Delete):
+        return replace(operation, deleted_ids=())
+    return replace(operation, removed_ids=())

@@ -1,0 +1,60 @@
+"""What new fragments must be to fit a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pennon.errors import ArgumentError
+from pennon.schema.field import Field, Schema
+from pennon.schema.version import V0_1, FileVersion
+from pennon.table.file_versions import file_versions
+from pennon.table.manifest import Fragment
+
+
+def missing_field(schema: Schema, fragments: Iterable[Fragment]) -> Field | None:
+    """Return a field that must not be null, but that some fragment has no data for."""
+    required = [field for top in schema.fields for field in _required(top)]
+    for fragment in fragments if required else ():
+        present = {field_id for file in fragment.files for field_id in file.field_ids}
+        for each in required:
+            if not any(below.id in present for below in each.walk()):
+                return each
+    return None
+
+
+def check_mixture(new: Iterable[Fragment], version: FileVersion) -> None:
+    """Refuse files of 0.1 in a table of 2.x, and the other way round; 2.x may be mixed.
+
+    Source: ledger F-111.
+    """
+    for other in sorted(file_versions(new)):
+        if (other == V0_1) != (version == V0_1):
+            message = f"files of version {other} cannot be added to a table of version {version}"
+            raise ArgumentError(message)
+
+
+def check_one_version(fragments: Iterable[Fragment], version: FileVersion) -> None:
+    """Raise ArgumentError if there are files of another version."""
+    others = file_versions(fragments) - {version}
+    if others:
+        found = ", ".join(str(other) for other in sorted(others))
+        message = f"the overwrite is of file version {version}, but there are files of {found}"
+        raise ArgumentError(message)
+
+
+def check_no_deletions(fragments: Iterable[Fragment]) -> None:
+    """Raise ArgumentError if a fragment that gets its id now has a deletion file already."""
+    if any(fragment.deletion_file is not None for fragment in fragments):
+        message = "a fragment with a deletion file cannot be appended: the file's name holds its id"
+        raise ArgumentError(message)
+
+
+def _required(field: Field) -> Iterable[Field]:
+    """Yield the fields, this one or below it, that hold a value in every row; no structs."""
+    if field.nullable:
+        return
+    if field.logical_type != "struct":
+        yield field
+        return
+    for child in field.children:
+        yield from _required(child)

@@ -1,0 +1,77 @@
+"""Which indices a new version still has, and which fragments they may be believed for.
+
+Source: `Transaction::build_manifest` in rust/lance/src/dataset/transaction.rs, Lance repository.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from pennon.errors import ArgumentError
+from pennon.schema.field import Schema
+from pennon.table.indices import FRAGMENT_REUSE, SYSTEM, Index, covering
+from pennon.table.manifest import Fragment
+from pennon.table.operations import RewriteGroup
+from pennon.units import FieldId, FragmentId
+
+
+def relevant_indices(
+    indices: Sequence[Index], schema: Schema, fragments: Iterable[Fragment]
+) -> tuple[Index, ...]:
+    """Leave out indices on fields that are gone, and segments that cover no fragment any more.
+
+    Of an index whose every segment covers nothing one segment stays, the oldest, so that its
+    definition is not lost; but no vector index, which is nothing without rows.
+    """
+    if not indices:
+        return ()
+    known = {field.id for field in schema.walk()}
+    alive = frozenset(fragment.id for fragment in fragments)
+    usable = [i for i in indices if i.name in SYSTEM or known.issuperset(i.field_ids)]
+    named: dict[str, list[Index]] = defaultdict(list)
+    for index in usable:
+        named[index.name].append(index)
+    kept = {index.uuid for group in named.values() for index in _kept(group, alive)}
+    return tuple(i for i in usable if i.name == FRAGMENT_REUSE or i.uuid in kept)
+
+
+def _kept(segments: list[Index], alive: frozenset[FragmentId]) -> list[Index]:
+    full = [index for index in segments if index.fragment_ids and index.fragment_ids & alive]
+    if full:
+        return full
+    oldest = min(segments, key=lambda index: index.dataset_version)
+    return [] if oldest.is_vector else [oldest]
+
+
+def prune_fields(
+    indices: Iterable[Index], fragment_ids: Iterable[FragmentId], fields: Iterable[FieldId]
+) -> tuple[Index, ...]:
+    """Take fragments out of the indices on any of the fields that changed in them."""
+    changed, away = set(fields), frozenset(fragment_ids)
+    return tuple(
+        covering(index, index.fragment_ids - away)
+        if index.fragment_ids is not None and changed.intersection(index.field_ids)
+        else index
+        for index in indices
+    )
+
+
+def moved_fragments(
+    covered: frozenset[FragmentId], groups: Iterable[RewriteGroup]
+) -> frozenset[FragmentId]:
+    """Return what an index covers after fragments were rewritten.
+
+    Raises ArgumentError for a group of which it covers some fragments and others not.
+    """
+    result = set(covered)
+    for group in groups:
+        old = {fragment.id for fragment in group.old}
+        if covered.isdisjoint(old):
+            continue
+        if not covered.issuperset(old):
+            message = "fragments with and without an index cannot be rewritten into one"
+            raise ArgumentError(message)
+        result -= old
+        result |= {fragment.id for fragment in group.new}
+    return frozenset(result)

@@ -1,0 +1,101 @@
+"""The manifest that a transaction makes of the newest one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache
+from importlib.metadata import version as installed_version
+from typing import Any
+
+from pennon.errors import ArgumentError, UnsupportedError
+from pennon.table.apply import columns, rewrite, rows, settings, whole
+from pennon.table.apply.around import Surroundings
+from pennon.table.flags import NO_TRANSACTION_FILE, check_writable, with_flags
+from pennon.table.manifest import Manifest, WriterVersion
+from pennon.table.operations import (
+    Append,
+    Clone,
+    CreateIndex,
+    DataReplacement,
+    Delete,
+    Merge,
+    Overwrite,
+    Project,
+    ReserveFragments,
+    Restore,
+    Rewrite,
+    Update,
+    UpdateBases,
+    UpdateConfig,
+    operation_name,
+)
+from pennon.table.transaction import Transaction
+from pennon.units import DatasetVersion
+
+_APPLY: Mapping[type, Callable[[Manifest, Any, Surroundings], Manifest]] = {
+    Append: rows.append,
+    Delete: rows.delete,
+    Update: rows.update,
+    Overwrite: whole.overwrite,
+    Restore: whole.restore,
+    Merge: columns.merge,
+    Project: columns.project,
+    DataReplacement: columns.replace_data,
+    Rewrite: rewrite.rewrite,
+    ReserveFragments: rewrite.reserve,
+    UpdateConfig: settings.update_config,
+    UpdateBases: settings.update_bases,
+    CreateIndex: settings.create_index,
+}
+
+
+def create(transaction: Transaction, around: Surroundings) -> Manifest:
+    """Return the first manifest of a new table."""
+    operation = transaction.operation
+    if isinstance(operation, Clone):
+        made = whole.clone(operation, around)
+        before = replace(made, version=DatasetVersion(made.version - 1))
+        return _finish(before, made, transaction, around)
+    if not isinstance(operation, Overwrite):
+        message = f"a new table is made by an overwrite, not by {operation_name(operation)!r}"
+        raise ArgumentError(message)
+    blank = Manifest(operation.schema, DatasetVersion(0))
+    return _finish(blank, whole.overwrite(blank, operation, around), transaction, around)
+
+
+def apply(head: Manifest, transaction: Transaction, around: Surroundings) -> Manifest:
+    """Return the manifest that follows ``head`` when the transaction is committed on top of it."""
+    check_writable(head)
+    make = _APPLY.get(type(transaction.operation))
+    if make is None:
+        name = operation_name(transaction.operation)
+        message = f"Pennon cannot commit the operation {name!r} to a table"
+        raise UnsupportedError(message)
+    return _finish(head, make(head, transaction.operation, around), transaction, around)
+
+
+def _finish(
+    head: Manifest, manifest: Manifest, transaction: Transaction, around: Surroundings
+) -> Manifest:
+    """Sign and date the manifest, and compute what follows from its contents."""
+    last = max(head.last_fragment_id, manifest.last_fragment_id)
+    keeps_file = not head.writer_flags & NO_TRANSACTION_FILE
+    signed = replace(
+        manifest,
+        version=DatasetVersion(head.version + 1),
+        timestamp_ns=around.now_ns,
+        writer=_signature(),
+        tag=transaction.tag,
+        max_fragment_id=last if last >= 0 else None,
+        transaction_file=transaction.file_name if keeps_file else None,
+        transaction=None,
+    )
+    return with_flags(
+        signed, stable_row_ids=manifest.has_stable_row_ids, transaction_file=keeps_file
+    )
+
+
+@cache
+def _signature() -> WriterVersion:
+    return WriterVersion("pennon", installed_version("pennon"))

@@ -1,0 +1,91 @@
+"""Rewrites: the same rows in other fragments, whose ids were reserved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from pennon.errors import ArgumentError
+from pennon.table.apply.around import Surroundings
+from pennon.table.apply.checks import check_mixture, check_no_deletions
+from pennon.table.apply.ids import check_last_id, with_fresh_ids
+from pennon.table.apply.index_rules import moved_fragments
+from pennon.table.apply.rows import by_id, known
+from pennon.table.indices import Index, covering, parse_indices, renamed, serialize_indices
+from pennon.table.manifest import Fragment, Manifest
+from pennon.table.operations import ReserveFragments, Rewrite, RewriteGroup
+from pennon.table.storage_version import storage_version
+from pennon.units import FragmentId
+
+
+def reserve(head: Manifest, operation: ReserveFragments, around: Surroundings) -> Manifest:
+    """Take fragment ids out of use."""
+    last = head.last_fragment_id + operation.count
+    check_last_id(last)
+    return replace(head, fragments=around.completed(head), max_fragment_id=last)
+
+
+def rewrite(head: Manifest, operation: Rewrite, around: Surroundings) -> Manifest:
+    """Put the new fragments of each group in place of its old ones."""
+    groups = _with_ids(head, operation.groups)
+    fragments = by_id(around.completed(head))
+    for group in groups:
+        check_no_deletions(group.new)
+        check_mixture(group.new, storage_version(head))
+        for fragment in group.old:
+            del fragments[known(fragments, fragment.id).id]
+    new = [fragment for group in groups for fragment in group.new]
+    taken = fragments.keys() & {fragment.id for fragment in new}
+    if taken:
+        message = f"fragments {sorted(taken)[:20]} are there already"
+        raise ArgumentError(message)
+    ordered = sorted((*fragments.values(), *new), key=lambda fragment: fragment.id)
+    indices = _rewritten_indices(head, operation, groups)
+    return replace(head, fragments=tuple(ordered), indices=serialize_indices(indices))
+
+
+def _with_ids(head: Manifest, groups: Iterable[RewriteGroup]) -> tuple[RewriteGroup, ...]:
+    """Give ids to new fragments that have none, which is id 0; others have reserved ones."""
+    last = head.last_fragment_id
+    done = []
+    for group in groups:
+        new: list[Fragment] = []
+        for fragment in group.new:
+            if fragment.id == 0:
+                (fragment,) = with_fresh_ids([fragment], last)  # noqa: PLW2901
+                last = fragment.id
+            elif fragment.id > head.last_fragment_id:
+                message = f"fragment id {fragment.id} was not reserved"
+                raise ArgumentError(message)
+            new.append(fragment)
+        done.append(replace(group, new=tuple(new)))
+    return tuple(done)
+
+
+def _rewritten_indices(
+    head: Manifest, operation: Rewrite, groups: tuple[RewriteGroup, ...]
+) -> tuple[Index, ...]:
+    indices = parse_indices(head.indices)
+    if head.has_stable_row_ids:
+        return tuple(_moved(index, groups) for index in indices)
+    remapped = {each.old_id: each for each in operation.rewritten_indices}
+    unknown = remapped.keys() - {index.uuid for index in indices}
+    if unknown or len(remapped) != len(operation.rewritten_indices):
+        message = f"the rewrite changes indices that are not there, or twice: {sorted(unknown)}"
+        raise ArgumentError(message)
+    return tuple(
+        renamed(_moved(index, groups), remapped[index.uuid]) if index.uuid in remapped else index
+        for index in indices
+    )
+
+
+def _moved(index: Index, groups: tuple[RewriteGroup, ...]) -> Index:
+    if index.fragment_ids is None:
+        return index
+    return covering(index, moved_fragments(index.fragment_ids, groups))
+
+
+def reserved_ids(before: Manifest, count: int) -> tuple[FragmentId, ...]:
+    """Return the ids that a reservation on top of ``before`` takes."""
+    first = before.last_fragment_id + 1
+    return tuple(map(FragmentId, range(first, first + count)))

@@ -1,0 +1,98 @@
+"""Operations on rows: append, delete, update."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from pennon.errors import ArgumentError, SchemaMismatchError
+from pennon.table.apply.around import Surroundings
+from pennon.table.apply.checks import check_mixture, check_no_deletions, missing_field
+from pennon.table.apply.ids import with_fresh_ids, with_new_row_ids, without_row_ids
+from pennon.table.apply.index_rules import prune_fields, relevant_indices
+from pennon.table.apply.moved_rows import extend_indices, with_moved_row_ids
+from pennon.table.indices import parse_indices, serialize_indices
+from pennon.table.manifest import DataFormat, Fragment, Manifest
+from pennon.table.operations import Append, Delete, Update
+from pennon.table.storage_version import storage_version
+from pennon.units import FragmentId
+
+
+def append(head: Manifest, operation: Append, around: Surroundings) -> Manifest:
+    """Add fragments at the end."""
+    check_no_deletions(operation.fragments)
+    missing = missing_field(head.schema, operation.fragments)
+    if missing is not None:
+        message = f"field {missing.name!r} must not be null, but appended files do not have it"
+        raise SchemaMismatchError(message)
+    version = storage_version(head)
+    check_mixture(operation.fragments, version)
+    fresh = with_fresh_ids(without_row_ids(operation.fragments), head.last_fragment_id)
+    new, next_row_id = with_new_row_ids(fresh, head, stable=head.has_stable_row_ids)
+    return replace(
+        head,
+        fragments=around.completed(head) + new,
+        data_format=DataFormat("lance", str(version)),
+        next_row_id=next_row_id,
+    )
+
+
+def delete(head: Manifest, operation: Delete, around: Surroundings) -> Manifest:
+    """Give fragments their new deletion files, and leave out those of which nothing is left."""
+    old = by_id(around.completed(head))
+    updated = {
+        fragment.id: replace(
+            known(old, fragment.id),
+            deletion_file=fragment.deletion_file,
+            physical_rows=known(old, fragment.id).physical_rows or fragment.physical_rows,
+        )
+        for fragment in operation.updated
+    }
+    fragments = _without(old, operation.deleted_ids, updated)
+    indices = relevant_indices(parse_indices(head.indices), head.schema, fragments)
+    return replace(head, fragments=fragments, indices=serialize_indices(indices))
+
+
+def update(head: Manifest, operation: Update, around: Surroundings) -> Manifest:
+    """Change fragments, take some away, and add those that hold rows that moved or are new."""
+    check_no_deletions(operation.new)
+    check_mixture(operation.new, storage_version(head))
+    old = by_id(around.completed(head))
+    updated = {f.id: replace(f, unknown=known(old, f.id).unknown) for f in operation.updated}
+    kept = _without(old, operation.removed_ids, updated)
+    fresh = with_fresh_ids(operation.new, head.last_fragment_id)
+    new, next_row_id = with_moved_row_ids(fresh, head, operation, around)
+    indices = prune_fields(parse_indices(head.indices), updated, operation.fields_modified)
+    indices = extend_indices(indices, new, operation, stable=head.has_stable_row_ids)
+    fragments = (*kept, *new)
+    return replace(
+        head,
+        fragments=fragments,
+        next_row_id=next_row_id,
+        indices=serialize_indices(relevant_indices(indices, head.schema, fragments)),
+    )
+
+
+def by_id(fragments: Iterable[Fragment]) -> dict[FragmentId, Fragment]:
+    """Return fragments by their ids, in their order."""
+    return {fragment.id: fragment for fragment in fragments}
+
+
+def known(old: Mapping[FragmentId, Fragment], number: FragmentId) -> Fragment:
+    """Return the fragment of that id; raises ArgumentError if there is none."""
+    found = old.get(number)
+    if found is None:
+        message = f"the table has no fragment {number}"
+        raise ArgumentError(message)
+    return found
+
+
+def _without(
+    old: Mapping[FragmentId, Fragment],
+    gone: Iterable[FragmentId],
+    updated: Mapping[FragmentId, Fragment],
+) -> tuple[Fragment, ...]:
+    away = {known(old, number).id for number in gone}
+    return tuple(
+        updated.get(number, fragment) for number, fragment in old.items() if number not in away
+    )

@@ -1,0 +1,115 @@
+"""Operations that touch no row: config and metadata, base paths, indices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pennon.errors import ArgumentError
+from pennon.proto import file_pb2
+from pennon.schema.field import Field, Schema
+from pennon.schema.wire import serialize_fields
+from pennon.table.apply.around import Surroundings
+from pennon.table.indices import parse_indices, serialize_indices
+from pennon.table.manifest import BasePath, Manifest
+from pennon.table.messages import parse_message, serialize_message
+from pennon.table.operations import CreateIndex, MapUpdate, UpdateBases, UpdateConfig
+from pennon.units import FieldId
+
+
+def update_config(head: Manifest, operation: UpdateConfig, around: Surroundings) -> Manifest:
+    """Change config, and metadata of the table, the schema and of fields.
+
+    Raises ArgumentError for a field that is not there.
+    """
+    known = {field.id for field in head.schema.walk()}
+    missing = sorted(set(operation.fields) - known)
+    if missing:
+        message = f"the schema has no field with id {missing[0]}"
+        raise ArgumentError(message)
+    metadata = _updated_bytes(head.schema.metadata, operation.schema_metadata)
+    fields = tuple(_with_metadata(field, operation.fields) for field in head.schema.fields)
+    return replace(
+        head,
+        schema=Schema(fields, metadata),
+        fields_wire=_updated_wire(head, operation) if operation.fields else head.fields_wire,
+        fragments=around.completed(head),
+        config=updated(head.config, operation.config),
+        table_metadata=updated(head.table_metadata, operation.table_metadata),
+    )
+
+
+def updated(old: Mapping[str, str], update: MapUpdate | None) -> Mapping[str, str]:
+    """Return a map with changes made."""
+    if update is None:
+        return old
+    merged = {**({} if update.replace else old), **update.entries}
+    return {key: value for key, value in merged.items() if value is not None}
+
+
+def _updated_bytes(old: Mapping[str, bytes], update: MapUpdate | None) -> Mapping[str, bytes]:
+    if update is None:
+        return old
+    kept = {} if update.replace else {k: v for k, v in old.items() if k not in update.entries}
+    new = {k: v.encode() for k, v in update.entries.items() if v is not None}
+    return {**kept, **new}
+
+
+def _with_metadata(field: Field, updates: Mapping[FieldId, MapUpdate]) -> Field:
+    children = tuple(_with_metadata(child, updates) for child in field.children)
+    metadata = _updated_bytes(field.metadata, updates.get(field.id))
+    return replace(field, children=children, metadata=metadata)
+
+
+def _updated_wire(head: Manifest, operation: UpdateConfig) -> tuple[bytes, ...]:
+    """Return the messages of the fields, which may hold what Pennon does not know, changed."""
+    wire = head.fields_wire
+    if wire is None:
+        wire = tuple(map(serialize_message, serialize_fields(head.schema)))
+    return tuple(_with_wire_metadata(each, operation.fields) for each in wire)
+
+
+def _with_wire_metadata(wire: bytes, updates: Mapping[FieldId, MapUpdate]) -> bytes:
+    message = parse_message(file_pb2.Field, wire)
+    update = updates.get(FieldId(message.id))
+    if update is None:
+        return wire
+    metadata = _updated_bytes(dict(message.metadata), update)
+    message.ClearField("metadata")
+    message.metadata.update(metadata)
+    return serialize_message(message)
+
+
+def create_index(head: Manifest, operation: CreateIndex, around: Surroundings) -> Manifest:
+    """Take indices away, and add others, which replace those of the same name."""
+    names = {index.name for index in operation.new}
+    gone = {index.uuid for index in operation.removed}
+    kept = [
+        index
+        for index in parse_indices(head.indices)
+        if index.name not in names and index.uuid not in gone
+    ]
+    indices = serialize_indices([*kept, *operation.new])
+    return replace(head, fragments=around.completed(head), indices=indices)
+
+
+def update_bases(head: Manifest, operation: UpdateBases, around: Surroundings) -> Manifest:
+    """Add roots for files; those with id 0 get the next one.
+
+    Raises ArgumentError if an id, a name or a path is there already.
+    """
+    bases = list(head.base_paths)
+    for new in operation.new_bases:
+        last = max((base.id for base in bases), default=0)
+        base = replace(new, id=last + 1) if new.id == 0 else new
+        _check_new_base(base, bases)
+        bases.append(base)
+    return replace(head, fragments=around.completed(head), base_paths=tuple(bases))
+
+
+def _check_new_base(new: BasePath, bases: list[BasePath]) -> None:
+    for base in bases:
+        same_name = new.name is not None and new.name == base.name
+        if same_name or new.path == base.path or new.id == base.id:
+            message = f"base path {new} clashes with {base}"
+            raise ArgumentError(message)

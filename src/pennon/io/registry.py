@@ -3,13 +3,35 @@
 from __future__ import annotations
 
 import os
+import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import TypeAlias
 
 from pennon.io.local import LocalStore
 from pennon.io.memory import MemoryStore
 from pennon.io.paths import parse_uri
 from pennon.io.store import Store
+
+Opener: TypeAlias = Callable[[str, Mapping[str, str]], Store]
+"""From a URI and storage options to a store."""
+
+_KIND = re.compile(r"[A-Za-z0-9.\-]+\+([A-Za-z0-9.\-]+):/")
+_OPENERS: dict[str, Opener | str] = {
+    "ddb": "pennon.table.external.uris:open_dynamodb",
+    "sqlite": "pennon.table.external.uris:open_sqlite",
+}
+"""Who opens ``scheme+kind://``, by kind; a name stands for what is imported when it is needed."""
+
+
+def register(kind: str, opener: Opener) -> None:
+    """Let ``opener`` open all URIs of the form ``scheme+kind://``, in this process.
+
+    So a further manifest store becomes known, for which ``opener`` returns a
+    `pennon.table.external.ExternalStore`.
+    """
+    _OPENERS[kind.lower()] = opener
 
 
 def open_store(
@@ -19,10 +41,14 @@ def open_store(
 
     Plain paths, ``file://`` and ``memory://`` (without a name: a new store every time, as with
     pylance; its ``uri`` names it); ``s3://``, ``gs://``, ``az://``, ``abfss://`` and
-    ``http(s)://`` through obstore, with the ``storage_options`` that pylance takes.
+    ``http(s)://`` through obstore, with the ``storage_options`` that pylance takes; and
+    ``s3+ddb://``, ``…+sqlite://`` (`pennon.table.external.uris`).
 
     Raises ArgumentError for an unknown scheme.  An unknown option gives a warning on first use.
     """
+    opener = _opener_of(os.fspath(uri))
+    if opener is not None:
+        return opener(os.fspath(uri), storage_options or {})
     location = parse_uri(uri)
     if location.scheme == "file":
         return LocalStore(location.path, os.fspath(uri))
@@ -31,3 +57,14 @@ def open_store(
     from pennon.io.remote import open_remote  # noqa: PLC0415 - obstore is loaded when it is needed
 
     return open_remote(location, os.fspath(uri), storage_options or {})
+
+
+def _opener_of(uri: str) -> Opener | None:
+    """Return who opens a URI whose scheme has a plus; None if it has none, or nobody does."""
+    found = _KIND.match(uri)
+    opener = _OPENERS.get(found.group(1).lower()) if found else None
+    if isinstance(opener, str):
+        module, _, name = opener.partition(":")
+        made: Opener = getattr(import_module(module), name)
+        return made
+    return opener

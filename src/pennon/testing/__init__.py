@@ -6,7 +6,8 @@ Each wraps any other store, and they stack:
     ...
     assert store.counts.rounds <= 2
 
-`MemoryStore` is here too, because a test wants it beside them.
+`MemoryStore` is here too, because a test wants it beside them; and `ManifestStoreContract`, the suite
+that an external manifest store must pass.
 """
 
 from pennon.io.memory import MemoryStore as MemoryStore
@@ -18,4 +19,7 @@ from pennon.testing.latency import Clock as Clock
 from pennon.testing.latency import LatencyStore as LatencyStore
 from pennon.testing.latency import RealClock as RealClock
 from pennon.testing.latency import VirtualClock as VirtualClock
+from pennon.testing.manifest_contract import ManifestStoreContract as ManifestStoreContract
+from pennon.testing.manifests import MemoryManifests as MemoryManifests
+from pennon.testing.manifests import WrappedManifests as WrappedManifests
 from pennon.testing.wrapped import WrappedStore as WrappedStore

@@ -18,14 +18,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, overload
 
-import numpy as np
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError, Message
 
+from pennon.encoding.kernels.column_metadata import find_pages
 from pennon.errors import FormatError, UnsupportedError
-from pennon.proto import file2_pb2, file_pb2
+from pennon.proto import file_pb2
 from pennon.ranges import Extent, Int64Array
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 MAX_ROWS: Final = 1 << 62
 """Far more than any file has; keeps row arithmetic within 64 bits."""
+_U64: Final = 1 << 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +71,46 @@ class Page:
         return min(b.position for b in self.buffers), max(b.end for b in self.buffers)
 
 
+class Pages(Sequence[Page]):
+    """The pages of a column, each made of its numbers when it is first looked at."""
+
+    __slots__ = ("_data", "_extents", "_made", "_numbers")
+
+    def __init__(self, data: bytes, numbers: Int64Array, extents: Int64Array) -> None:
+        """Take what `find_pages` gives for the message ``data``."""
+        self._data = data
+        self._numbers = numbers
+        self._extents = extents
+        self._made: dict[int, Page] = {}
+
+    def __len__(self) -> int:
+        """Return the number of pages."""
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, index: int) -> Page: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Page]: ...
+    def __getitem__(self, index: int | slice) -> Page | list[Page]:
+        """Return one page, or some."""
+        if isinstance(index, slice):
+            return [self[number] for number in range(len(self))[index]]
+        found = self._made.get(index)
+        return found or self._made.setdefault(index, self._make(index))
+
+    def _make(self, index: int) -> Page:
+        rows, priority, kind, start, end, first, count = self._numbers[index].tolist()
+        encoding = _encoding(self._data, kind, start, end)
+        return Page(rows, priority % _U64, encoding, _extents(self._extents, first, count))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
     """One column: ``first_rows`` has the number of each page's first row, and the total at last."""
 
     index: int
     encoding: EncodingBytes
-    pages: tuple[Page, ...]
+    pages: Sequence[Page]
     buffers: tuple[Extent, ...]
     first_rows: Int64Array
 
@@ -91,17 +125,14 @@ def parse_column(index: int, data: bytes, size_bytes: int) -> Column:
 
     Raises FormatError if the bytes are no such message or point outside the file.
     """
-    message = file2_pb2.ColumnMetadata()
-    _parse(message, data)
-    pages = tuple(_page(page, size_bytes) for page in message.pages)
-    lengths = [page.rows for page in pages]
-    if sum(lengths) > MAX_ROWS:
-        text = f"pages of {sum(lengths)} rows"
-        raise FormatError(text)
-    first_rows = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-    buffers = _extents(message.buffer_offsets, message.buffer_sizes, size_bytes)
-    encoding = _encoding(message.encoding, size_bytes)
-    return Column(index, encoding, pages, buffers, first_rows.astype(np.int64))
+    try:
+        pages, extents, first_rows, own = find_pages(data, size_bytes, MAX_ROWS)
+    except ValueError as error:
+        raise FormatError(str(error)) from None
+    kind, start, end, first, count = own
+    buffers = _extents(extents, first, count)
+    encoding = _encoding(data, kind, start, end)
+    return Column(index, encoding, Pages(data, pages, extents), buffers, first_rows)
 
 
 def parse_file_descriptor(data: bytes) -> file_pb2.FileDescriptor:
@@ -189,34 +220,14 @@ def _unwrap(data: bytes, name: str) -> bytes:
     return message.value
 
 
-def _page(message: file2_pb2.ColumnMetadata.Page, size_bytes: int) -> Page:
-    buffers = _extents(message.buffer_offsets, message.buffer_sizes, size_bytes)
-    encoding = _encoding(message.encoding, size_bytes)
-    return Page(message.length, message.priority, encoding, buffers)
+def _extents(extents: Int64Array, first: int, count: int) -> tuple[Extent, ...]:
+    if not count:
+        return ()
+    return tuple([Extent(*both) for both in extents[first : first + count].tolist()])
 
 
-def _extents(positions: Sequence[int], sizes: Sequence[int], size_bytes: int) -> tuple[Extent, ...]:
-    if len(positions) != len(sizes):
-        text = f"{len(positions)} buffer positions but {len(sizes)} buffer sizes"
-        raise FormatError(text)
-    extents = tuple(Extent(*both) for both in zip(positions, sizes, strict=True))
-    for extent in extents:
-        if extent.end > size_bytes:
-            text = (
-                f"buffer at bytes {extent.position}..{extent.end} of a file of {size_bytes} bytes"
-            )
-            raise FormatError(text)
-    return extents
-
-
-def _encoding(message: file2_pb2.Encoding, size_bytes: int) -> EncodingBytes:
-    arm = message.WhichOneof("location")
-    if arm == "direct":
-        return Direct(message.direct.encoding)
-    if arm == "indirect":
-        extent = Extent(message.indirect.buffer_location, message.indirect.buffer_length)
-        if extent.end > size_bytes:
-            text = f"encoding at bytes {extent.position}..{extent.end} of a file of {size_bytes}"
-            raise FormatError(text)
-        return Indirect(extent)
-    return None
+def _encoding(data: bytes, kind: int, start: int, end: int) -> EncodingBytes:
+    """Return an encoding by its three numbers; see `find_pages`."""
+    if kind == 1:
+        return Direct(data[start:end])
+    return Indirect(Extent(start, end)) if kind == 2 else None

@@ -280,6 +280,9 @@ class Transaction(google.protobuf.message.Message):
         FRAGMENTS_FIELD_NUMBER: builtins.int
         SCHEMA_FIELD_NUMBER: builtins.int
         SCHEMA_METADATA_FIELD_NUMBER: builtins.int
+        PRESERVES_NULLABILITY_FIELD_NUMBER: builtins.int
+        preserves_nullability: builtins.bool
+        """The new schema has no field that rows written for the old one must not lack."""
         @property
         def fragments(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[pennon.proto.table_pb2.DataFragment]: ...
         @property
@@ -292,8 +295,9 @@ class Transaction(google.protobuf.message.Message):
             fragments: collections.abc.Iterable[pennon.proto.table_pb2.DataFragment] | None = ...,
             schema: collections.abc.Iterable[pennon.proto.file_pb2.Field] | None = ...,
             schema_metadata: collections.abc.Mapping[builtins.str, builtins.bytes] | None = ...,
+            preserves_nullability: builtins.bool = ...,
         ) -> None: ...
-        def ClearField(self, field_name: typing.Literal["fragments", b"fragments", "schema", b"schema", "schema_metadata", b"schema_metadata"]) -> None: ...
+        def ClearField(self, field_name: typing.Literal["fragments", b"fragments", "preserves_nullability", b"preserves_nullability", "schema", b"schema", "schema_metadata", b"schema_metadata"]) -> None: ...
 
     @typing.final
     class Project(google.protobuf.message.Message):
@@ -302,14 +306,17 @@ class Transaction(google.protobuf.message.Message):
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
         SCHEMA_FIELD_NUMBER: builtins.int
+        PRESERVES_NULLABILITY_FIELD_NUMBER: builtins.int
+        preserves_nullability: builtins.bool
         @property
         def schema(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[pennon.proto.file_pb2.Field]: ...
         def __init__(
             self,
             *,
             schema: collections.abc.Iterable[pennon.proto.file_pb2.Field] | None = ...,
+            preserves_nullability: builtins.bool = ...,
         ) -> None: ...
-        def ClearField(self, field_name: typing.Literal["schema", b"schema"]) -> None: ...
+        def ClearField(self, field_name: typing.Literal["preserves_nullability", b"preserves_nullability", "schema", b"schema"]) -> None: ...
 
     @typing.final
     class Restore(google.protobuf.message.Message):
@@ -379,6 +386,22 @@ class Transaction(google.protobuf.message.Message):
 
         DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
+        @typing.final
+        class UpdatedFragmentOffsetsEntry(google.protobuf.message.Message):
+            DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+            KEY_FIELD_NUMBER: builtins.int
+            VALUE_FIELD_NUMBER: builtins.int
+            key: builtins.int
+            value: builtins.bytes
+            def __init__(
+                self,
+                *,
+                key: builtins.int = ...,
+                value: builtins.bytes = ...,
+            ) -> None: ...
+            def ClearField(self, field_name: typing.Literal["key", b"key", "value", b"value"]) -> None: ...
+
         REMOVED_FRAGMENT_IDS_FIELD_NUMBER: builtins.int
         UPDATED_FRAGMENTS_FIELD_NUMBER: builtins.int
         NEW_FRAGMENTS_FIELD_NUMBER: builtins.int
@@ -386,6 +409,7 @@ class Transaction(google.protobuf.message.Message):
         MEM_WAL_TO_MERGE_FIELD_NUMBER: builtins.int
         FIELDS_FOR_PRESERVING_FRAG_BITMAP_FIELD_NUMBER: builtins.int
         UPDATE_MODE_FIELD_NUMBER: builtins.int
+        UPDATED_FRAGMENT_OFFSETS_FIELD_NUMBER: builtins.int
         update_mode: global___Transaction.UpdateMode.ValueType
         @property
         def removed_fragment_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]: ...
@@ -399,6 +423,10 @@ class Transaction(google.protobuf.message.Message):
         def mem_wal_to_merge(self) -> pennon.proto.table_pb2.MemWalIndexDetails.MemWal: ...
         @property
         def fields_for_preserving_frag_bitmap(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]: ...
+        @property
+        def updated_fragment_offsets(self) -> google.protobuf.internal.containers.ScalarMap[builtins.int, builtins.bytes]:
+            """Of columns written anew: the rows that changed, a roaring bitmap for each fragment."""
+
         def __init__(
             self,
             *,
@@ -409,9 +437,10 @@ class Transaction(google.protobuf.message.Message):
             mem_wal_to_merge: pennon.proto.table_pb2.MemWalIndexDetails.MemWal | None = ...,
             fields_for_preserving_frag_bitmap: collections.abc.Iterable[builtins.int] | None = ...,
             update_mode: global___Transaction.UpdateMode.ValueType = ...,
+            updated_fragment_offsets: collections.abc.Mapping[builtins.int, builtins.bytes] | None = ...,
         ) -> None: ...
         def HasField(self, field_name: typing.Literal["mem_wal_to_merge", b"mem_wal_to_merge"]) -> builtins.bool: ...
-        def ClearField(self, field_name: typing.Literal["fields_for_preserving_frag_bitmap", b"fields_for_preserving_frag_bitmap", "fields_modified", b"fields_modified", "mem_wal_to_merge", b"mem_wal_to_merge", "new_fragments", b"new_fragments", "removed_fragment_ids", b"removed_fragment_ids", "update_mode", b"update_mode", "updated_fragments", b"updated_fragments"]) -> None: ...
+        def ClearField(self, field_name: typing.Literal["fields_for_preserving_frag_bitmap", b"fields_for_preserving_frag_bitmap", "fields_modified", b"fields_modified", "mem_wal_to_merge", b"mem_wal_to_merge", "new_fragments", b"new_fragments", "removed_fragment_ids", b"removed_fragment_ids", "update_mode", b"update_mode", "updated_fragment_offsets", b"updated_fragment_offsets", "updated_fragments", b"updated_fragments"]) -> None: ...
 
     @typing.final
     class UpdateMapEntry(google.protobuf.message.Message):

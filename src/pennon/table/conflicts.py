@@ -22,6 +22,7 @@ from enum import Enum
 
 from pennon.table.indices import FRAGMENT_REUSE
 from pennon.table.operations import (
+    Append,
     CreateIndex,
     DataReplacement,
     Delete,
@@ -51,7 +52,7 @@ class Verdict(Enum):
 
 MATRIX = """
                    App  Del  Ovw  Idx  Rew  Mrg  Rst  Rsv  Upd  Prj  Cfg  DRp  Bas  Cln  Mem
-append              .    .    X    .    .    .    X    .    .    .    .    .    .    .    X
+append              .    .    X    .    .    p    X    .    .    p    .    .    .    .    X
 delete              .    d    X    .    o    r    X    .    d    .    .    o    .    .    X
 overwrite           .    .    kr   .    .    .    .    .    .    .    k    .    .    .    X
 create_index        .    .    X    n    o1   g    X    .    u    g    .    o2   .    .    X
@@ -59,10 +60,10 @@ rewrite             .    o    X    o1   o    r    X    .    o    .    .    o    
 merge               r    r    X    .    r    r    X    .    r    X    m    r    .    .    X
 restore             .    .    .    .    .    .    .    .    .    .    .    .    .    .    X
 reserve_fragments   .    .    X    .    .    .    X    .    .    .    .    .    .    .    X
-update              .    d    X    .    o    r    X    .    d    .    .    o    .    .    X
-project             .    .    X    .    .    r    X    .    .    r    m    .    .    .    X
-update_config       .    .    k2   .    .    .    .    .    .    .    k2   .    .    .    X
-data_replacement    .    o    X    o2   o    r    X    .    o    .    .    o3   .    .    X
+update              .    d    X    .    o    r    X    .    d    p    .    o    .    .    X
+project             p    .    X    .    .    r    X    .    p    r    m    p    .    .    X
+update_config       .    .    k2   .    .    .    k2   .    .    .    k2   .    .    .    X
+data_replacement    .    o    X    o2   o    r    X    .    o    p    .    o3   .    .    X
 update_bases        .    .    .    .    .    .    .    .    .    .    .    .    b    .    X
 """
 """A line for each operation of ours, a column for each of the other writer."""
@@ -223,6 +224,27 @@ def _schema_meets_metadata(mine: Operation, other: Operation) -> Verdict:
     return _when(schema or bool(other.fields), Verdict.RETRYABLE)
 
 
+def _schema_meets_rows(mine: Operation, other: Operation) -> Verdict:
+    """Rows were written for one schema, and another came, or comes, meanwhile."""
+    schema, rows = (mine, other) if isinstance(mine, (Merge, Project)) else (other, mine)
+    if not isinstance(schema, (Merge, Project)):
+        return Verdict.INCOMPATIBLE
+    fields = list(schema.schema.walk())
+    never_null = not schema.preserves_nullability and any(not field.nullable for field in fields)
+    lost = _written(rows) - {field.id for field in fields} if isinstance(schema, Merge) else ()
+    return _when(never_null or bool(lost), Verdict.RETRYABLE)
+
+
+def _written(operation: Operation) -> frozenset[FieldId]:
+    """Return the fields of which an operation brings new values."""
+    match operation:
+        case Append(fragments=fragments) | Update(new=fragments):
+            files = (file for fragment in fragments for file in fragment.files)
+            return frozenset(number for file in files for number in file.field_ids)
+        case _:
+            return _replaced(operation)
+
+
 def _same_base(mine: Operation, other: Operation) -> Verdict:
     if not isinstance(mine, UpdateBases) or not isinstance(other, UpdateBases):
         return Verdict.INCOMPATIBLE
@@ -296,10 +318,17 @@ LETTERS: Mapping[str, tuple[str, Callable[[Operation, Operation], Verdict]]] = {
     "k2": (
         (
             "incompatible where both change the same key of the config or of the table's metadata, or "
-            "both the schema's metadata, or that of one field; against an overwrite, where the "
+            "both the schema's metadata, or that of one field; against an overwrite or a restore, where the "
             "metadata of the schema or of a field is changed at all"
         ),
         _same_metadata,
+    ),
+    "p": (
+        (
+            "retryable where the new schema has a field that is never NULL, unless it promises to "
+            "change nothing in that, and, of a merge, where it lacks a field of the new rows"
+        ),
+        _schema_meets_rows,
     ),
     "m": (
         (

@@ -133,6 +133,7 @@ def _parse_update(message: _Proto.Update) -> Update:
         _field_ids(message.fields_modified),
         _field_ids(message.fields_for_preserving_frag_bitmap),
         UpdateMode(mode),
+        {FragmentId(k): v for k, v in message.updated_fragment_offsets.items()},
         _with_mem_wal(message),
     )
 
@@ -153,11 +154,14 @@ def _serialize_update(it: Update, message: _Proto.Update) -> None:
     message.fields_for_preserving_frag_bitmap.extend(it.fields_preserved)
     if it.mode is UpdateMode.REWRITE_COLUMNS:
         message.update_mode = _Proto.REWRITE_COLUMNS
+    for number, offsets in it.updated_offsets.items():
+        message.updated_fragment_offsets[number] = offsets
 
 
 def _parse_merge(message: _Proto.Merge) -> Merge:
     schema, wire = _parse_schema(message.schema, message.schema_metadata)
-    return Merge(_fragments(message.fragments), schema, wire, unknown_fields(message))
+    keeps = message.preserves_nullability
+    return Merge(_fragments(message.fragments), schema, wire, keeps, unknown_fields(message))
 
 
 def _serialize_merge(it: Merge, message: _Proto.Merge) -> None:
@@ -167,7 +171,7 @@ def _serialize_merge(it: Merge, message: _Proto.Merge) -> None:
 
 def _parse_project(message: _Proto.Project) -> Project:
     schema, wire = _parse_schema(message.schema, {})
-    return Project(schema, wire, unknown_fields(message))
+    return Project(schema, wire, message.preserves_nullability, unknown_fields(message))
 
 
 def _serialize_project(it: Project, message: _Proto.Project) -> None:
@@ -321,6 +325,8 @@ def _put_schema(it: Overwrite | Merge | Project, message: Any) -> None:
         message.schema.extend(serialize_fields(it.schema))
     for wire in it.fields_wire or ():
         message.schema.add().MergeFromString(wire)
+    if not isinstance(it, Overwrite) and it.preserves_nullability:
+        message.preserves_nullability = True
     if not isinstance(it, Project):
         for key, value in it.schema.metadata.items():
             message.schema_metadata[key] = value

@@ -65,7 +65,8 @@ class Update:
 
     ``fields_modified`` are the fields that changed in ``updated``, so that no index on them is
     believed there.  ``fields_preserved`` are fields whose indices may go on to cover ``new``: their
-    values are those of the rows that went.
+    values are those of the rows that went.  ``updated_offsets`` says which rows of fragments had
+    columns written anew, each a roaring bitmap; without it their versions stay as they are.
     """
 
     removed_ids: tuple[FragmentId, ...]
@@ -74,16 +75,22 @@ class Update:
     fields_modified: tuple[FieldId, ...] = ()
     fields_preserved: tuple[FieldId, ...] = ()
     mode: UpdateMode | None = None
+    updated_offsets: Mapping[FragmentId, bytes] = field(default_factory=dict)
     unknown: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """A new schema, and all fragments with the files of its new columns."""
+    """A new schema, and all fragments with the files of its new columns.
+
+    ``preserves_nullability`` promises other writers, pylance's, that rows written for the old schema
+    fit the new one.
+    """
 
     fragments: tuple[Fragment, ...]
     schema: Schema
     fields_wire: tuple[bytes, ...] | None = field(default=None, repr=False, compare=False)
+    preserves_nullability: bool = False
     unknown: bytes = field(default=b"", repr=False)
 
 
@@ -93,6 +100,7 @@ class Project:
 
     schema: Schema
     fields_wire: tuple[bytes, ...] | None = field(default=None, repr=False, compare=False)
+    preserves_nullability: bool = False
     unknown: bytes = field(default=b"", repr=False)
 
 

@@ -14,6 +14,7 @@ from tests.unit.table.tables import append, overwrite
 OPERATIONS = [f.name for f in transaction_pb2.Transaction.DESCRIPTOR.oneofs[0].fields]
 X, R = IncompatibleConflict, RetryableConflict
 AGAINST_APPEND: dict[str, type[ConflictError]] = {
+    "merge": R,  # of no column at all: the appended ones would be lost
     "overwrite": X,
     "restore": X,
     "update_mem_wal_state": X,

@@ -11,6 +11,7 @@ from pennon.table.apply.around import Surroundings
 from pennon.table.apply.checks import check_mixture
 from pennon.table.apply.ids import with_fresh_ids, with_new_row_ids, without_row_ids
 from pennon.table.apply.index_rules import prune_fields, relevant_indices
+from pennon.table.apply.row_versions import all_updated
 from pennon.table.apply.rows import by_id, known
 from pennon.table.indices import parse_indices, serialize_indices
 from pennon.table.manifest import TOMBSTONE, DataFileRef, Fragment, Manifest
@@ -28,7 +29,8 @@ def merge(head: Manifest, operation: Merge, around: Surroundings) -> Manifest:
     given = by_id(operation.fragments)
     _check_merged(old, given, operation.fragments)
     check_mixture(operation.fragments, storage_version(head))
-    merged = tuple(replace(given[number], unknown=f.unknown) for number, f in old.items())
+    version = head.version + 1
+    merged = (_merged(fragment, given[number], version) for number, fragment in old.items())
     added = [f for f in operation.fragments if f.id not in old]
     fresh = with_fresh_ids(without_row_ids(added), head.last_fragment_id)
     new, next_row_id = with_new_row_ids(fresh, head, stable=head.has_stable_row_ids)
@@ -41,6 +43,13 @@ def merge(head: Manifest, operation: Merge, around: Surroundings) -> Manifest:
         next_row_id=next_row_id,
         indices=_indices(head, operation.schema, fragments),
     )
+
+
+def _merged(old: Fragment, given: Fragment, version: int) -> Fragment:
+    """Return a fragment with its new files, all rows of which count as updated then."""
+    if old.files == given.files:
+        return old
+    return all_updated(replace(old, files=given.files), version)
 
 
 def _check_merged(

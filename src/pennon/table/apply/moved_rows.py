@@ -9,6 +9,7 @@ import numpy as np
 
 from pennon.table.apply.around import Surroundings
 from pennon.table.apply.ids import filled_row_ids
+from pennon.table.apply.row_versions import created_versions
 from pennon.table.indices import Index, covering
 from pennon.table.manifest import Fragment, Manifest
 from pennon.table.operations import Update
@@ -16,7 +17,6 @@ from pennon.table.rowids import (
     RowIds,
     count_row_ids,
     decode_row_ids,
-    decode_row_versions,
     encode_one_version,
     encode_row_ids,
     encode_row_versions,
@@ -62,17 +62,10 @@ def _creations(head: Manifest, operation: Update, around: Surroundings) -> tuple
         rows = fragment.physical_rows or 0
         if fragment.id in touched and fragment.row_ids is not None:
             ids.append(decode_row_ids(around.read_sequence(fragment.row_ids), rows))
-            created.append(created_versions(fragment, rows, around))
+            created.append(created_versions(fragment, around))
     flat = np.concatenate(ids)
     order = np.argsort(flat, kind="stable")
     return flat[order], np.concatenate(created)[order]
-
-
-def created_versions(fragment: Fragment, rows: int, around: Surroundings) -> RowIds:
-    """Return the version that each row of a fragment was created in; 1 where nobody says."""
-    if fragment.created_at_versions is None:
-        return np.ones(rows, np.uint64)
-    return decode_row_versions(around.read_sequence(fragment.created_at_versions), rows)
 
 
 def _looked_up(wanted: RowIds, ids: RowIds, values: RowIds, otherwise: int) -> RowIds:

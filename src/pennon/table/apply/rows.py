@@ -11,6 +11,7 @@ from pennon.table.apply.checks import check_mixture, check_no_deletions, missing
 from pennon.table.apply.ids import with_fresh_ids, with_new_row_ids, without_row_ids
 from pennon.table.apply.index_rules import prune_fields, relevant_indices
 from pennon.table.apply.moved_rows import extend_indices, with_moved_row_ids
+from pennon.table.apply.row_versions import some_updated
 from pennon.table.indices import parse_indices, serialize_indices
 from pennon.table.manifest import DataFormat, Fragment, Manifest
 from pennon.table.operations import Append, Delete, Update
@@ -41,11 +42,7 @@ def delete(head: Manifest, operation: Delete, around: Surroundings) -> Manifest:
     """Give fragments their new deletion files, and leave out those of which nothing is left."""
     old = by_id(around.completed(head))
     updated = {
-        fragment.id: replace(
-            known(old, fragment.id),
-            deletion_file=fragment.deletion_file,
-            physical_rows=known(old, fragment.id).physical_rows or fragment.physical_rows,
-        )
+        fragment.id: replace(known(old, fragment.id), deletion_file=fragment.deletion_file)
         for fragment in operation.updated
     }
     fragments = _without(old, operation.deleted_ids, updated)
@@ -58,7 +55,15 @@ def update(head: Manifest, operation: Update, around: Surroundings) -> Manifest:
     check_no_deletions(operation.new)
     check_mixture(operation.new, storage_version(head))
     old = by_id(around.completed(head))
-    updated = {f.id: replace(f, unknown=known(old, f.id).unknown) for f in operation.updated}
+    updated = {
+        fragment.id: some_updated(
+            _changed(known(old, fragment.id), fragment),
+            operation.updated_offsets.get(fragment.id),
+            head.version + 1,
+            around,
+        )
+        for fragment in operation.updated
+    }
     kept = _without(old, operation.removed_ids, updated)
     fresh = with_fresh_ids(operation.new, head.last_fragment_id)
     new, next_row_id = with_moved_row_ids(fresh, head, operation, around)
@@ -71,6 +76,11 @@ def update(head: Manifest, operation: Update, around: Surroundings) -> Manifest:
         next_row_id=next_row_id,
         indices=serialize_indices(relevant_indices(indices, head.schema, fragments)),
     )
+
+
+def _changed(old: Fragment, new: Fragment) -> Fragment:
+    """Return a fragment with its new files; rows keep what they are called."""
+    return replace(old, files=new.files, deletion_file=new.deletion_file)
 
 
 def by_id(fragments: Iterable[Fragment]) -> dict[FragmentId, Fragment]:

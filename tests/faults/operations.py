@@ -1,0 +1,134 @@
+"""Every operation on a table, on one small table, and what must hold whatever became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+import pennon
+from pennon.errors import LanceError
+from pennon.io.memory import _STORES, MemoryStore
+from pennon.io.store import Store
+from pennon.lance_dataset import LanceDataset
+from pennon.ops.convert import convert, plan_convert
+from pennon.scan.session import Session
+from pennon.scan.snapshot import Snapshot
+from pennon.schema.version import FileVersion
+from pennon.table.manifest import ExternalFile, Manifest
+from pennon.table.naming import transaction_path
+from pennon.table.versions import list_locations, read_manifest, read_manifest_at
+
+Rows: TypeAlias = tuple[str, ...]
+ROWS = pa.table({"a": list(range(12)), "s": [f"row {n}" for n in range(12)]})
+MORE = pa.table({"a": [100, 101], "s": ["more", "rows"]})
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation on a dataset."""
+
+    run: Callable[[LanceDataset], object]
+
+    def __call__(self, store: Store) -> None:
+        """Do it on the newest version."""
+        self.run(dataset_of(store))
+
+
+def dataset_of(store: Store, version: int | None = None) -> LanceDataset:
+    """Return a handle that sees ``store``, and asks no other."""
+    snapshot = Snapshot(store, read_manifest(store, version), Session())
+    return LanceDataset.of_snapshot(store.uri, snapshot)
+
+
+def _convert(dataset: LanceDataset) -> None:
+    convert(plan_convert(dataset.snapshot.store, FileVersion(2, 0)))
+
+
+OPERATIONS: dict[str, Operation] = {
+    "append": Operation(lambda ds: pennon.write_dataset(MORE, ds, mode="append")),
+    "overwrite": Operation(lambda ds: pennon.write_dataset(MORE, ds, mode="overwrite")),
+    "convert": Operation(_convert),
+}
+
+
+def make_table(store: Store) -> None:
+    """Make the table that the operations work on: three versions, three fragments."""
+    for number in range(3):
+        part = ROWS.slice(number * 4, 4)
+        mode = "append" if number else "create"
+        pennon.write_dataset(part, store.uri, mode=mode, data_storage_version="2.1")
+
+
+def copy_memory(store: MemoryStore, name: str) -> MemoryStore:
+    """Return another store in memory with the same objects."""
+    _STORES[name] = dict(_STORES.get(store.name, {}))
+    return MemoryStore(name)
+
+
+def rows_of(store: Store, version: int | None = None) -> Rows:
+    """Return the rows of a version, in any order of theirs, as text with the names of columns."""
+    table = dataset_of(store, version).to_table()
+    return tuple(sorted(repr(sorted(row.items())) for row in table.to_pylist()))
+
+
+def outcomes(operation: Operation, store: Store) -> set[Rows]:
+    """Run an operation where nothing fails; return the rows before and after."""
+    before = rows_of(store)
+    operation(store)
+    return {before, rows_of(store)}
+
+
+def named_files(manifest: Manifest) -> Iterator[str]:
+    """Yield the paths of all files that a manifest names."""
+    if manifest.transaction_file is not None:
+        yield transaction_path(manifest.transaction_file)
+    for fragment in manifest.fragments:
+        yield from (file.store_path for file in fragment.files)
+        if fragment.deletion_file is not None:
+            yield fragment.deletion_file.store_path(fragment.id)
+        sequences = (
+            fragment.row_ids,
+            fragment.created_at_versions,
+            fragment.last_updated_at_versions,
+        )
+        yield from (each.path for each in sequences if isinstance(each, ExternalFile))
+
+
+def check(store: Store, allowed: set[Rows], *, versions: set[int] | None = None) -> None:
+    """Assert that the table is at one of the ``allowed`` states, and that nothing is missing."""
+    locations = list_locations(store)
+    numbers = [location.version for location in locations]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert versions is None or numbers[-1] in versions
+    there = {path for path, _ in store.list_names("")}
+    for location in locations:
+        missing = set(named_files(read_manifest_at(store, location))) - there
+        assert not missing, f"version {location.version} names {missing}"
+        rows_of(store, location.version)
+    assert rows_of(store) in allowed
+
+
+def check_that_work_goes_on(operation: Operation, store: Store, before: Rows) -> None:
+    """Assert that, with no repair, the operation succeeds if it did not; and another one does."""
+    if rows_of(store) == before:
+        operation(store)
+    count = len(rows_of(store))
+    newest = dataset_of(store)
+    part: Any = newest.to_table().slice(0, 1)
+    pennon.write_dataset(part, newest, mode="append")
+    assert len(rows_of(store)) == count + 1
+
+
+def attempt(operation: Operation, store: Store) -> bool:
+    """Run an operation on a store in trouble; return whether it succeeded.
+
+    Only errors of our own may come of it.
+    """
+    try:
+        operation(store)
+    except LanceError:
+        return False
+    return True

@@ -1,0 +1,114 @@
+"""A store that fails its n-th call, for every n of every operation."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from pennon.io.memory import _STORES, MemoryStore
+from pennon.io.store import Store
+from pennon.table.external import ExternalStore
+from pennon.testing import Fault, FaultyStore, MemoryManifests, WrappedManifests, WrappedStore
+from tests.faults.operations import (
+    OPERATIONS,
+    Operation,
+    Rows,
+    attempt,
+    check,
+    check_that_work_goes_on,
+    copy_memory,
+    make_table,
+    outcomes,
+    rows_of,
+)
+
+KINDS = ("before", "after", "torn")
+_NAMES = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def base() -> Iterator[MemoryStore]:
+    store = MemoryStore("faulty-base")
+    make_table(store)
+    yield store
+    for name in [name for name in _STORES if name.startswith("faulty")]:
+        del _STORES[name]
+
+
+class ByManifests:
+    """The table once more, in a store whose manifests are granted by another."""
+
+    def __init__(self, inner: MemoryStore) -> None:
+        self.inner, self.manifests = inner, MemoryManifests()
+        self.store = ExternalStore(inner, self.manifests, inner.uri)
+
+    def watched(self, watcher: WrappedStore) -> ExternalStore:
+        return ExternalStore(watcher, WrappedManifests(watcher, self.manifests), self.inner.uri)
+
+
+def new_copy(base: MemoryStore) -> MemoryStore:
+    return copy_memory(base, f"faulty-{next(_NAMES)}")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """An operation, the table before it, and the rows before and after."""
+
+    operation: Operation
+    base: MemoryStore
+    before: Rows
+    allowed: set[Rows]
+
+    @classmethod
+    def of(cls, name: str, base: MemoryStore) -> Trial:
+        operation = OPERATIONS[name]
+        return cls(operation, base, rows_of(base), outcomes(operation, new_copy(base)))
+
+    def run(self, fault: Fault, *, external: bool) -> bool:
+        """Let one call fail; return whether there was one to fail."""
+        copy = new_copy(self.base)
+        faulty = FaultyStore(copy, fault)
+        clean: Store = copy
+        troubled: Store = faulty
+        if external:
+            table = ByManifests(copy)
+            clean, troubled = table.store, table.watched(faulty)
+        succeeded = attempt(self.operation, troubled)
+        is_done = succeeded and len(self.allowed) > 1
+        check(clean, self.allowed - {self.before} if is_done else self.allowed)
+        check_that_work_goes_on(self.operation, clean, self.before)
+        check(clean, {rows_of(clean)})
+        del _STORES[copy.name]
+        return faulty.fired > 0
+
+
+def try_all(name: str, base: MemoryStore, kind: str, *, external: bool = False) -> None:
+    trial = Trial.of(name, base)
+    for nth in range(1, 1000):
+        if not trial.run(Fault(nth, kind), external=external):
+            assert nth > 5
+            return
+    pytest.fail("the faults never ended")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_call_of_an_append_fails_once(base: MemoryStore, kind: str) -> None:
+    try_all("append", base, kind)
+
+
+@pytest.mark.parametrize("kind", ["before", "after"])
+def test_any_call_fails_once_with_a_manifest_store(base: MemoryStore, kind: str) -> None:
+    try_all("append", base, kind, external=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("external", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_any_call_of_any_operation_fails_once(
+    base: MemoryStore, name: str, kind: str, external: bool
+) -> None:
+    try_all(name, base, kind, external=external)

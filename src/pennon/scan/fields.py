@@ -22,7 +22,7 @@ from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Field
 from pennon.schema.width import has_width, row_bytes
 from pennon.table.manifest import Fragment
-from pennon.units import KIB
+from pennon.units import KIB, FieldId
 
 ROW_COST_BYTES: Final = 400
 """To read a row by itself costs as much as to read so many bytes in sequence.
@@ -84,20 +84,41 @@ def _distinct(fields: Sequence[Field]) -> list[Field]:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Fields of the rest that are read together, and what that costs; see `Cover.of`."""
+    """Fields of the rest that are read together; with ``cost_bytes`` see `Cover.of`."""
 
     numbers: tuple[int, ...]
     columns: PreparedRead
-    row_bytes: int
     cost_bytes: int
+
+
+class Growth:
+    """How many times as large as in the files the fields of a table become; learned by reading them.
+
+    What is to be decoded decides what a row costs, and the files do not tell it.
+    """
+
+    def __init__(self) -> None:
+        self._learned: dict[FieldId, float] = {}
+
+    def of(self, field: Field) -> float:
+        """Return what is known of a field; 1 before anything was read."""
+        return self._learned.get(field.id, 1.0)
+
+    def learn(self, field: Field, stored_width: int, chunks: Chunks, rows: int) -> None:
+        """Take note of what rows of a field became; threads may do so at once."""
+        decoded = sum(chunk.nbytes for chunk in chunks)
+        self._learned[field.id] = max(decoded / max(rows * stored_width, 1), 1.0)
 
 
 class FragmentFields:
     """The fields of a plan in one fragment, ready to be read."""
 
-    def __init__(self, plan: FieldPlan, tested: FragmentReader, behind: FragmentReader) -> None:
+    def __init__(
+        self, plan: FieldPlan, growth: Growth, tested: FragmentReader, behind: FragmentReader
+    ) -> None:
         """Open what the condition needs.  Both readers are of one fragment."""
         self._plan = plan
+        self._growth = growth
         self._tested = tested
         self._behind = behind
         self.fragment = tested.fragment
@@ -108,33 +129,30 @@ class FragmentFields:
         """Return about how many bytes a row of the early fields takes."""
         return sum(width_of(self._tested, field) for field in self._plan.early)
 
-    @lazy
+    @property
     def rest_width(self) -> int:
         """Return about how many bytes a row of the rest takes."""
-        return sum(self._widths)
+        return sum(map(self._width, range(len(self._stored))))
 
     @lazy
-    def _widths(self) -> list[int]:
+    def _stored(self) -> list[int]:
+        """Return the width of each field of the rest in the file, or in memory if that is known."""
         return [width_of(self._behind, field) for field in self._plan.rest]
+
+    def _width(self, number: int) -> int:
+        return int(self._stored[number] * self._growth.of(self._plan.rest[number]))
 
     @lazy
     def _groups(self) -> list[_Group]:
         """Return how the rest is read: each field by itself, or all in lockstep."""
-        fields, widths = self._plan.rest, self._widths
+        fields = self._plan.rest
         together = self._behind.prepare(fields)
         if not together.is_mapped:
             cost = 0 if any(self._plan.exact) else REMOTE_ROW_COST_BYTES
-            return [_Group(tuple(range(len(fields))), together, max(sum(widths), 1), cost)]
+            return [_Group(tuple(range(len(fields))), together, cost)]
         return [
-            _Group(
-                (number,),
-                self._behind.prepare([field]),
-                _round_up(max(width, LEAST_WIDTH)),
-                0 if exact else ROW_COST_BYTES,
-            )
-            for number, (field, width, exact) in enumerate(
-                zip(fields, widths, self._plan.exact, strict=True)
-            )
+            _Group((number,), self._behind.prepare([field]), 0 if exact else ROW_COST_BYTES)
+            for number, (field, exact) in enumerate(zip(fields, self._plan.exact, strict=True))
         ]
 
     def read_rest(self, physical: Int64Array) -> list[Chunks]:
@@ -142,17 +160,22 @@ class FragmentFields:
         covers: dict[tuple[int, int], Cover] = {}
         found: dict[int, Chunks] = {}
         for group in self._groups if self._plan.rest else ():
-            costs = group.row_bytes, group.cost_bytes
+            width = sum(map(self._width, group.numbers))
+            costs = _round_up(max(width, LEAST_WIDTH)), group.cost_bytes
             cover = covers.get(costs) or Cover.of(physical, *costs)
             covers[costs] = cover
-            read = map(cover.wanted.pick, group.columns.read(cover.rows))
-            found.update(zip(group.numbers, read, strict=True))
+            read = group.columns.read(cover.rows)
+            for number, chunks in zip(group.numbers, read, strict=True):
+                field, width = self._plan.rest[number], self._stored[number]
+                self._growth.learn(field, width, chunks, cover.rows.count)
+                found[number] = cover.wanted.pick(chunks)
         return [found[number] for number in range(len(self._plan.rest))]
 
 
 def _round_up(width: int) -> int:
-    """Return a power of two, so that columns of about one width share what is worked out for it."""
-    return 1 << (width - 1).bit_length()
+    """Return a width of two bits and zeros; columns of about one width share what is found for it."""
+    step = 1 << max(width.bit_length() - 2, 0)
+    return -(-width // step) * step
 
 
 def width_of(reader: FragmentReader, field: Field) -> int:

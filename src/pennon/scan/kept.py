@@ -2,7 +2,8 @@
 
 To read a row by itself costs as much as to read some hundred bytes in sequence.  So where the rows
 that are kept lie closer than that, in bytes of a column, all rows from the first to the last are
-read, and those in between dropped afterwards; elsewhere each is read by itself.  With that one rule a
+read, and those in between dropped afterwards; elsewhere each is read by itself.  To drop rows is to
+copy the others once more, so of rows as wide as that none in between are read.  With that one rule a
 column of wide values is read row by row, and a narrow one only where few rows of many are kept::
 
     kept        *    * *  *                                *
@@ -87,10 +88,11 @@ class Cover:
         if not len(physical):
             return cls(Rows.between(0, 0), Choice(physical, 0))
         first, end = int(physical[0]), int(physical[-1]) + 1
-        least = row_bytes / (row_bytes + cost_bytes)
+        least = row_bytes / cost_bytes if row_bytes < cost_bytes else 1
         if len(physical) >= max(least, DENSE_ENOUGH) * (end - first):
             return cls(Rows.between(first, end), Choice(physical - first, end - first))
-        is_first = _is_first(physical, FAR * cost_bytes // row_bytes + 1, least)
+        far = FAR * cost_bytes // row_bytes + 1 if least < 1 else 1
+        is_first = _is_first(physical, far, least)
         firsts = np.flatnonzero(is_first)
         starts = physical[firsts]
         ends = physical[np.concatenate([firsts[1:] - 1, [len(physical) - 1]])] + 1

@@ -14,7 +14,7 @@ from pennon.room import decoded
 from pennon.scan.columns import Place, show_columns
 from pennon.scan.compute import Computed, Condition
 from pennon.scan.execute import Scan
-from pennon.scan.fields import FieldPlan, FragmentFields, Late, WidthGuess
+from pennon.scan.fields import FieldPlan, FragmentFields, Growth, Late, WidthGuess
 from pennon.scan.fragment_reader import Chunks
 from pennon.scan.kept import Choice, read_live, slice_chunks, true_rows
 from pennon.scan.live_rows import LiveSlice
@@ -98,6 +98,7 @@ class UnitFilter:
         self._query = query
         self._scan = query.scan
         self._plan = plan_fields(query)
+        self._growth = query.scan.snapshot.remember("growth", Growth)
         all_fields = len(query.scan.snapshot.manifest.schema.fields)
         self._tested = WidthGuess.of(self._plan.early, all_fields)
         self._whole = WidthGuess.of((*self._plan.early, *self._plan.rest), all_fields)
@@ -192,7 +193,7 @@ class UnitFilter:
         if found is None:
             reader = self._scan.reader_of(task)
             tested = replace(reader, snapshot=self._query.tested or reader.snapshot)
-            found = FragmentFields(self._plan, tested, reader)
+            found = FragmentFields(self._plan, self._growth, tested, reader)
             while len(self._fragments) >= PREPARED:
                 self._fragments.pop(next(iter(self._fragments)), None)
             self._fragments[task] = found

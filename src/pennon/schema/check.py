@@ -46,7 +46,7 @@ def check_writable(schema: Schema, version: FileVersion) -> None:
     Raises UnsupportedError for types, InvalidSchemaError for names.
     NULL structs depend on the rows: the writer finds them, see `null_struct_error`.
     """
-    _check_names(schema)
+    check_names(schema)
     for top in schema.fields:
         for path, field, in_list in _walk(top):
             _check_field(path, field, version)
@@ -75,7 +75,7 @@ def null_struct_error(path: str, null_count: int, version: FileVersion) -> Unsup
     return UnsupportedError(message, where=Breadcrumb(column=path))
 
 
-def _check_names(schema: Schema) -> None:
+def check_names(schema: Schema) -> None:
     """Raise InvalidSchemaError for top-level names that are reserved, dotted or given twice."""
     for name, times in Counter(f.name for f in schema.fields).items():
         if times > 1:

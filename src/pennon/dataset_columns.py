@@ -1,0 +1,208 @@
+"""Changing the columns of a table, and what is said about them: schema, metadata, config."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import pyarrow as pa
+
+from pennon.dataset_facts import DatasetFacts
+from pennon.errors import ArgumentError, UnsupportedError
+from pennon.scan.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from pennon.ops.evolve.alterations import Alteration
+    from pennon.table.manifest import Manifest
+    from pennon.table.operations import Operation
+
+_ALTERATIONS = ("name", "nullable", "data_type")
+
+
+class DatasetColumns(DatasetFacts):
+    """The methods of `LanceDataset` that change columns; each turns the handle to the version made."""
+
+    def add_columns(
+        self,
+        transforms: Any,
+        read_columns: list[str] | None = None,
+        reader_schema: pa.Schema | None = None,
+        batch_size: int | None = None,
+    ) -> None:
+        """Add columns, in new data files beside the old ones, which stay as they are.
+
+        ``transforms`` is one of these:
+
+        * a dict from new names to SQL expressions over the table's columns;
+        * a function from a record batch to one of the new columns, or a `pennon.batch_udf`; it gets
+          ``batch_size`` rows (1024) of ``read_columns``, ``_rowid`` and ``_rowaddr`` if named there;
+        * data (`pennon.ops.source.as_reader`) with a row for each row of the table, in order;
+          ``reader_schema`` is for an iterable of batches;
+        * a pyarrow field, a list of them, or a schema: columns of NULLs, for which no file is written.
+
+        Raises InvalidSchemaError for a name that is taken, SchemaMismatchError for wrong rows or
+        columns, ArgumentError for wrong SQL, UnsupportedError for types.
+        """
+        from pennon.new_columns import plan_fields, plan_new_columns  # noqa: PLC0415 - as below
+        from pennon.ops.evolve.add import commit_add  # noqa: PLC0415 - who only reads needs none
+
+        planned = plan_fields(self._snapshot, transforms) or plan_new_columns(
+            self._snapshot, transforms, read_columns, reader_schema, batch_size
+        )
+        self._turn_to(commit_add(planned.plan, planned.run()))
+        if planned.checkpoint is not None:
+            planned.checkpoint.clear()
+
+    def drop_columns(self, columns: Sequence[str]) -> None:
+        """Drop columns, or fields inside them (``a.b``); their bytes stay until a compaction.
+
+        Raises NotFoundError for a column that is not there, InvalidSchemaError if none is left.
+        """
+        from pennon.ops.evolve.drop import drop_columns  # noqa: PLC0415 - as above
+
+        if isinstance(columns, str):
+            message = f"columns must be a list of names, got {columns!r}"
+            raise TypeError(message)
+        self._turn_to(drop_columns(self._snapshot, columns))
+
+    def alter_columns(self, *alterations: Mapping[str, Any]) -> None:
+        """Change names, nullability or types of columns.
+
+        Each alteration is a dict with ``path`` and some of ``name``, ``nullable``, ``data_type``.
+        Another type writes the column anew, in a new file beside the old ones; whole numbers become
+        whole numbers, text becomes text, and so on.
+
+        Raises NotFoundError for a column that is not there, InvalidSchemaError for names, and for a
+        column that is to be never NULL but has NULLs, ArgumentError for values that do not fit.
+        """
+        from pennon.ops.evolve.alter import alter_columns, plan_alter  # noqa: PLC0415 - as above
+
+        plan = plan_alter(self._snapshot, [_parse_alteration(each) for each in alterations])
+        self._turn_to(alter_columns(plan))
+
+    def merge(
+        self, data_obj: Any, left_on: str, right_on: str | None = None, schema: Any = None
+    ) -> None:
+        """Add the columns of other data, joined by a key; NULL where that has no such key.
+
+        ``left_on`` names a column of the table, ``_rowid`` or ``_rowaddr``; ``right_on`` one of the
+        data, by default of the same name.  The data is held in memory; of two rows with one key the
+        later counts.
+
+        Raises NotFoundError for a key that is not there, InvalidSchemaError for a name that is
+        taken, SchemaMismatchError for keys of different types.
+        """
+        from pennon.new_columns import NewColumns  # noqa: PLC0415 - as above
+        from pennon.ops.evolve.add import commit_add  # noqa: PLC0415 - as above
+        from pennon.ops.evolve.merge import plan_merge  # noqa: PLC0415 - as above
+        from pennon.ops.source import as_reader  # noqa: PLC0415 - as above
+
+        key = left_on if right_on is None else right_on
+        plan = plan_merge(self._snapshot, as_reader(data_obj, schema), left_on, key)
+        self._turn_to(commit_add(plan, NewColumns(plan).run()))
+
+    def replace_schema(self, schema: Any) -> NoReturn:
+        """Refuse: a schema is changed column by column."""
+        del schema
+        message = (
+            "the schema of a table cannot be replaced as a whole; see add_columns, drop_columns, "
+            "alter_columns and update_schema_metadata"
+        )
+        raise UnsupportedError(message)
+
+    def truncate_table(self) -> None:
+        """Delete all rows; schema, metadata and older versions stay."""
+        from pennon.table.operations import Delete  # noqa: PLC0415 - as above
+
+        ids = tuple(fragment.id for fragment in self._snapshot.manifest.fragments)
+        self._commit_settings(Delete((), ids, "true"))
+
+    # Metadata
+
+    def update_metadata(
+        self, values: Mapping[str, str | None], *, replace: bool = False
+    ) -> dict[str, str]:
+        """Change the table's own metadata, and return it; None takes a key away.
+
+        ``replace``: nothing else stays.
+        """
+        from pennon.ops.evolve.settings import map_update  # noqa: PLC0415 - as above
+        from pennon.table.operations import UpdateConfig  # noqa: PLC0415 - as above
+
+        self._commit_settings(UpdateConfig(table_metadata=map_update(values, replace=replace)))
+        return self.metadata
+
+    def update_config(
+        self, values: Mapping[str, str | None], *, replace: bool = False
+    ) -> dict[str, str]:
+        """Change the table's config, and return it; see `update_metadata`."""
+        from pennon.ops.evolve.settings import map_update  # noqa: PLC0415 - as above
+        from pennon.table.operations import UpdateConfig  # noqa: PLC0415 - as above
+
+        self._commit_settings(UpdateConfig(config=map_update(values, replace=replace)))
+        return self.config()
+
+    def delete_config_keys(self, keys: Sequence[str]) -> None:
+        """Take keys out of the table's config; those that are not there do not matter."""
+        self.update_config(dict.fromkeys(keys))
+
+    def update_schema_metadata(
+        self, values: Mapping[str, str | None], *, replace: bool = False
+    ) -> dict[str, str]:
+        """Change the schema's metadata, and return it; see `update_metadata`."""
+        from pennon.ops.evolve.settings import map_update  # noqa: PLC0415 - as above
+        from pennon.table.operations import UpdateConfig  # noqa: PLC0415 - as above
+
+        self._commit_settings(UpdateConfig(schema_metadata=map_update(values, replace=replace)))
+        return self.schema_metadata
+
+    def update_field_metadata(
+        self, field_updates: Mapping[str, Mapping[str, str | None]], *, replace: bool = False
+    ) -> None:
+        """Change the metadata of fields, named by their paths; see `update_metadata`.
+
+        Raises NotFoundError for a field that is not there.
+        """
+        from pennon.ops.evolve.settings import field_updates as parse  # noqa: PLC0415 - as above
+
+        schema = self._snapshot.manifest.schema
+        self._commit_settings(parse(schema, field_updates, replace=replace))
+
+    def replace_schema_metadata(self, new_metadata: Mapping[str, str]) -> None:
+        """Replace the schema's metadata (pylance's old name)."""
+        message = "use update_schema_metadata(metadata, replace=True)"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        self.update_schema_metadata(new_metadata, replace=True)
+
+    def replace_field_metadata(self, field_name: str, new_metadata: Mapping[str, str]) -> None:
+        """Replace a field's metadata (pylance's old name)."""
+        message = "use update_field_metadata({path: metadata}, replace=True)"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        self.update_field_metadata({field_name: new_metadata}, replace=True)
+
+    def _commit_settings(self, operation: Operation) -> None:
+        from pennon.ops.evolve.commits import commit_operation  # noqa: PLC0415 - as above
+
+        self._turn_to(commit_operation(self._snapshot, operation))
+
+    def _turn_to(self, manifest: Manifest) -> None:
+        self._snapshot = Snapshot(self._snapshot.store, manifest, self._snapshot.session)
+
+
+def _parse_alteration(given: Mapping[str, Any]) -> Alteration:
+    """Return an alteration; raises ArgumentError for keys that are missing or not known."""
+    from pennon.ops.evolve.alterations import Alteration  # noqa: PLC0415 - who only reads needs none
+
+    if "path" not in given:
+        message = "path is required"
+        raise ArgumentError(message)
+    changes = {key: value for key, value in given.items() if key != "path"}
+    for key in changes:
+        if key not in _ALTERATIONS:
+            message = f"Unknown key: {key}. Valid keys are name, nullable, and data_type."
+            raise ArgumentError(message)
+    if not changes:
+        message = "At least one of name, nullable, or data_type must be specified"
+        raise ArgumentError(message)
+    return Alteration(given["path"], **changes)

@@ -1,0 +1,77 @@
+"""Whether an expression may be NULL, told from its columns alone.
+
+The field of a column that is computed and stored says so, and a field that is never NULL must then
+be in all rows that are appended.  So "may be NULL" is the answer wherever it is not sure.
+
+Source: measured on pylance 14.0.2.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+
+from pennon.errors import ArgumentError
+from pennon.expr.evaluate import evaluate
+from pennon.expr.functions import FUNCTIONS
+from pennon.expr.operators import OPERATORS
+from pennon.expr.tree import Call, Case, Cast, Column, Expression, Literal, paths_of
+
+_NEVER: Final = frozenset(
+    (
+        *("IS NULL", "IS TRUE", "IS FALSE", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"),
+        "is_valid",
+    )
+)
+_FIRST_OF: Final = frozenset(("coalesce", "nvl", "ifnull"))
+
+
+def may_be_null(node: Expression, schema: pa.Schema) -> bool:
+    """Tell whether a value of an expression over rows of ``schema`` may be NULL."""
+    if isinstance(node, Literal):
+        return not node.value.is_valid
+    if isinstance(node, Column):
+        return _column(node, schema)
+    if isinstance(node, Cast):
+        return node.gives_null or may_be_null(node.operand, schema)
+    if isinstance(node, Case):
+        values = [node.otherwise, *(value for _, value in node.branches)]
+        return any(may_be_null(value, schema) for value in values)
+    return _call(node, schema)
+
+
+def _column(node: Column, schema: pa.Schema) -> bool:
+    field = schema.field(node.path[0])
+    for name in node.path[1:]:
+        if field.nullable or not pa.types.is_struct(field.type):
+            return True
+        field = field.type.field(name)
+    return bool(field.nullable)
+
+
+def _call(node: Call, schema: pa.Schema) -> bool:
+    name = node.function
+    if name in _NEVER:
+        return False
+    if name in _FIRST_OF:
+        return all(may_be_null(each, schema) for each in node.arguments)
+    if name in OPERATORS or name == "round":
+        return any(may_be_null(each, schema) for each in node.arguments)
+    return bool(paths_of(node)) or _is_random(node) or _is_null(node)
+
+
+def _is_random(node: Expression) -> bool:
+    if not isinstance(node, Call):
+        return False
+    known = FUNCTIONS.get(node.function)
+    return (known is not None and known.takes_rows) or any(map(_is_random, node.arguments))
+
+
+def _is_null(node: Expression) -> bool:
+    """Tell whether an expression without columns is NULL."""
+    one_row = pa.RecordBatch.from_struct_array(pa.array([{}], pa.struct([])))
+    try:
+        return bool(evaluate(node, one_row).null_count)
+    except ArgumentError:
+        return True

@@ -1,0 +1,1 @@
+"""Changing the columns of a table: plan, tasks, one commit."""

@@ -1,0 +1,110 @@
+"""The task of all operations that write new columns: fragment by fragment, batch by batch.
+
+What the columns are made of differs: expressions, a function, a join, a cast, rows that the caller
+has.  Each of these is a `Maker`, which says what it needs of the table and turns batches of that
+into batches of the new columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import pyarrow as pa
+
+from pennon.errors import SchemaMismatchError
+from pennon.ops.evolve.column_file import ColumnFiles
+from pennon.ops.jobs import run_tasks
+from pennon.scan.execute import Scan, read_batches
+from pennon.scan.fragment_reader import FragmentReader
+from pennon.scan.plan import plan_tasks
+from pennon.scan.projection import Projection
+from pennon.scan.snapshot import Snapshot
+from pennon.schema.field import Schema
+from pennon.table.manifest import Fragment
+from pennon.units import FragmentId
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which batch of a fragment this is; batches are counted from 0."""
+
+    fragment: FragmentId
+    batch: int
+
+
+class Maker(Protocol):
+    """Makes new columns for rows of the table."""
+
+    @property
+    def inputs(self) -> Projection:
+        """Return what it needs of the table."""
+        ...
+
+    @property
+    def in_order(self) -> bool:
+        """Tell whether it must be given all batches one after the other."""
+        ...
+
+    def make(self, batch: pa.RecordBatch, place: Place) -> pa.RecordBatch:
+        """Return the new columns of the rows of a batch."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnsTask:
+    """Writes new columns for each fragment of a version; it pickles if its maker does."""
+
+    snapshot: Snapshot
+    files: ColumnFiles
+    maker: Maker
+    batch_rows: int
+
+    @property
+    def count(self) -> int:
+        """Return how many fragments there are."""
+        return len(self.snapshot.manifest.fragments)
+
+    def run(self, number: int) -> Fragment:
+        """Write the columns of the fragment of that number; return it with one file more."""
+        fragment = self.snapshot.manifest.fragments[number]
+        reader = FragmentReader(self.snapshot, fragment)
+        ref = self.files.write(reader, self._made(fragment))
+        return replace(fragment, files=(*fragment.files, ref), physical_rows=reader.physical_rows())
+
+    def _made(self, fragment: Fragment) -> Iterator[pa.RecordBatch]:
+        tasks = tuple(plan_tasks(self.snapshot, [fragment]))
+        scan = Scan(self.snapshot, self.maker.inputs, tasks)
+        for number, batch in enumerate(read_batches(scan, self.batch_rows)):
+            made = self.maker.make(batch, Place(fragment.id, number))
+            check_made(made, self.files.schema, batch.num_rows)
+            yield made
+
+
+def check_made(made: pa.RecordBatch, schema: Schema, rows: int) -> None:
+    """Raise SchemaMismatchError unless new columns are those announced, with so many rows."""
+    if made.num_rows != rows:
+        message = f"new columns need a row for each of {rows} rows, but they have {made.num_rows}"
+        raise SchemaMismatchError(message)
+    if set(made.schema.names) != set(schema.names):
+        message = f"columns {schema.names} were announced, but there are {made.schema.names}"
+        raise SchemaMismatchError(message)
+
+
+class FragmentTask(Protocol):
+    """Work that gives a fragment for each fragment of a version."""
+
+    @property
+    def count(self) -> int:
+        """Return how many fragments there are."""
+        ...
+
+    def run(self, number: int) -> Fragment:
+        """Return the fragment of that number with its new files."""
+        ...
+
+
+def run_columns(task: FragmentTask, what: str, *, in_order: bool = False) -> list[Fragment]:
+    """Write the columns of all fragments; return the fragments."""
+    return run_tasks(task, task.count, what=what, threads=1 if in_order else None)

@@ -5,7 +5,8 @@ the bytes'              `FormatError` (they break the format), `TooLargeError` (
                         more than a reader may hold)
 ours                    `UnsupportedError` (valid, but not read or not written by Pennon)
 the caller's            `ArgumentError`, `SchemaMismatchError`, `InvalidSchemaError`,
-                        `NoDataError`, `OutOfRangeError`, `NotFoundError`, `AlreadyExistsError`
+                        `NoDataError`, `OutOfRangeError`, `MatchError`, `NotFoundError`,
+                        `AlreadyExistsError`
 the store's             `StoreError`
 another writer's        `CommitError` and the classes below it
 ======================  =====================================================================
@@ -100,12 +101,28 @@ class OutOfRangeError(ArgumentError, OSError):
     """A row that the table does not have was asked for (pylance raises OSError here)."""
 
 
+class MatchError(ArgumentError, OSError):
+    """Rows of a merge match that must not, or in more than one way (pylance raises OSError here)."""
+
+
 class NotFoundError(LanceError, FileNotFoundError, ValueError):
     """A table, version, fragment or file is not there (pylance raises ValueError for tables)."""
 
 
 class AlreadyExistsError(LanceError, FileExistsError):
     """Create-if-absent found something under the name."""
+
+
+class UntrustedPathError(ArgumentError, OSError):
+    """A table names files outside of its root, in a place that the caller did not say to trust."""
+
+
+class InvalidRefError(ArgumentError, OSError):
+    """A name that no tag or branch can have (pylance raises OSError here)."""
+
+
+class RefExistsError(AlreadyExistsError, ValueError):
+    """There is a tag or branch of that name (pylance raises ValueError here)."""
 
 
 class StoreError(LanceError, OSError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ import pyarrow as pa
 from pennon.arguments import check_columns, row_numbers
 from pennon.arrow_bases import ArrowFragment
 from pennon.errors import NotFoundError, UnsupportedError
+from pennon.fragment_columns import FragmentColumns
 from pennon.later import Unfinished, missing
 from pennon.metadata import DataFile as DataFile
 from pennon.metadata import DeletionFile as DeletionFile
@@ -34,7 +35,7 @@ DEFAULT_MAX_BYTES_PER_FILE = 90 * 1024 * 1024 * 1024
 _NO_LIMIT = 2**63 - 1
 
 
-class LanceFragment(ArrowFragment, metaclass=Unfinished):
+class LanceFragment(FragmentColumns, ArrowFragment, metaclass=Unfinished):
     """Some of a table's rows: those of one fragment, deleted ones left out."""
 
     def __init__(
@@ -238,6 +239,33 @@ class LanceFragment(ArrowFragment, metaclass=Unfinished):
             unsupported=unsupported,
         )
         return request.write_one(progress, fragment_id or 0)
+
+    def delete(self, predicate: Any) -> FragmentMetadata | None:
+        """Write a deletion file for the rows for which SQL, or a pyarrow expression, is true.
+
+        Returns the fragment as `LanceOperation.Delete` takes it, None if no row is left.
+        """
+        from pennon.ops.change.find import bind, find_rows  # noqa: PLC0415 - readers need none
+        from pennon.ops.change.removal import remove_rows  # noqa: PLC0415 - as above
+
+        snapshot = self._ds.snapshot
+        for rows in find_rows(snapshot, [self._fragment], bind(snapshot, predicate)):
+            return self._metadata_of(remove_rows(snapshot, rows).left)
+        return self.metadata
+
+    def delete_rows(self, offsets: Iterable[int]) -> FragmentMetadata | None:
+        """Write a deletion file for rows by their physical offsets; those deleted before stay so.
+
+        Returns as `delete` does.  Raises OutOfRangeError for a row that the fragment does not have.
+        """
+        from pennon.ops.change.removal import remove_rows, rows_at  # noqa: PLC0415 - as above
+
+        snapshot = self._ds.snapshot
+        rows = rows_at(snapshot, self._fragment, row_numbers(offsets))
+        return self._metadata_of(remove_rows(snapshot, rows).left) if len(rows) else self.metadata
+
+    def _metadata_of(self, left: Fragment | None) -> FragmentMetadata | None:
+        return None if left is None else LanceFragment(self._ds, None, fragment=left).metadata
 
     def __getattr__(self, name: str) -> Any:
         """Say of an absent attribute whether pylance has it."""

@@ -51,11 +51,11 @@ class ConvertTask:
         scan = Scan(snapshot, projection, tuple(plan_tasks(snapshot, [fragment])))
         batches = read_batches(scan, DEFAULT_BATCH_ROWS)
         if self.write.version == V0_1:
-            batches = map(_without_hidden_values, batches)
+            batches = map(without_hidden_values, batches)
         return write_fragments(self.write, batches)
 
 
-def _without_hidden_values(batch: pa.RecordBatch) -> pa.RecordBatch:
+def without_hidden_values(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return the same rows with zeros under NULLs, for version 0.1 shows what lies there.
 
     Other versions leave anything under a NULL when they are read.

@@ -22,13 +22,15 @@ from pennon.errors import Breadcrumb, SchemaMismatchError
 from pennon.schema.field import Field, Schema
 
 
-def fit_schema(table: Schema, data: Schema) -> Schema:
+def fit_schema(table: Schema, data: Schema, *, may_lack: bool = False) -> Schema:
     """Return the schema of a data file that holds ``data`` in ``table``: with the table's ids.
 
     Top-level fields stay in the order of the data.  Raises SchemaMismatchError, which names every
-    difference.
+    difference; ``may_lack``: that top-level columns are missing is none.
     """
-    wrong = list(_differences(table.fields, data.fields, ""))
+    names = {field.name for field in data.fields}
+    wanted = [field for field in table.fields if not may_lack or field.name in names]
+    wrong = list(_differences(tuple(wanted), data.fields, ""))
     if wrong:
         listed = "; ".join(wrong)
         known = ", ".join(f"{f.name}: {f.logical_type}" for f in table.fields)

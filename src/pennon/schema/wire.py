@@ -141,7 +141,7 @@ def _messages(f: Field, parent_id: int) -> Iterator[file_pb2.Field]:
         metadata=dict(f.metadata),
         encoding=_encoding(f.logical_type),
         extension_name=f.metadata.get(EXTENSION_NAME, b"").decode(errors="replace"),
-        unenforced_primary_key=_is_primary_key(f),
+        unenforced_primary_key=is_primary_key(f),
         dictionary=_dictionary(f.logical_type),
     )
     for child in f.children:
@@ -160,6 +160,6 @@ def _dictionary(logical: str) -> file_pb2.Dictionary | None:
     return file_pb2.Dictionary() if logical.startswith("dict:") else None
 
 
-def _is_primary_key(f: Field) -> bool:
+def is_primary_key(f: Field) -> bool:
     """Say whether the field's metadata marks it as part of an unenforced primary key."""
     return f.metadata.get(PRIMARY_KEY, b"").lower() in (b"true", b"1", b"yes")

@@ -43,8 +43,14 @@ from pennon.table.flags import check_writable
 from pennon.table.landing import CommitStore, keep_latest, land
 from pennon.table.manifest import Manifest
 from pennon.table.naming import Naming, transaction_path
-from pennon.table.operations import Overwrite, Restore
-from pennon.table.rebase import Affected, check_compatible, rebase_deletions, same_intent
+from pennon.table.operations import Clone, Overwrite, Restore
+from pennon.table.rebase import (
+    Affected,
+    check_adds_no_rows,
+    check_compatible,
+    rebase_deletions,
+    same_intent,
+)
 from pennon.table.rowids import read_sequence
 from pennon.table.transaction import (
     Transaction,
@@ -74,7 +80,8 @@ class CommitOptions:
     one.  ``max_retries`` is how often the race for a version may be lost; an overwrite with 0
     retries is strict: nobody may have committed since its read version.  ``complete`` gives the row
     counts of fragments that a writer before 0.8.15 left out, ``dictionaries`` the values of those of
-    an overwrite with files of version 0.1, ``past`` the version that a clone names.  The rest is for
+    an overwrite with files of version 0.1, ``past`` the version that a clone names.  ``adds_keys``: rows
+    are added because no row had their keys, so nobody else may have added any since.  The rest is for
     tests.
     """
 
@@ -85,6 +92,7 @@ class CommitOptions:
     complete: Complete | None = None
     dictionaries: Mapping[FieldId, pa.Array[Any]] = field(default_factory=dict)
     past: Manifest | None = None
+    adds_keys: bool = False
     now_ns: Callable[[], int] = time.time_ns
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
@@ -120,9 +128,12 @@ def commit(
     StoreError if the store failed before anything was committed.
     """
     check_uuid(transaction.uuid)
-    mine = _Mine(transaction, serialize_transaction(transaction), affected or {})
-    way = _create if transaction.read_version == 0 else _commit
-    return way(store, mine, options or CommitOptions())
+    options = options or CommitOptions()
+    wire = serialize_transaction(transaction)
+    mine = _Mine(transaction, wire, affected or {}, options.adds_keys)
+    is_new = transaction.read_version == 0 or isinstance(transaction.operation, Clone)
+    way = _create if is_new else _commit
+    return way(store, mine, options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +143,7 @@ class _Mine:
     transaction: Transaction
     wire: bytes
     affected: Affected
+    adds_keys: bool = False
 
     def on(self, store: CommitStore, head: Manifest, shared: frozenset[FragmentId]) -> _Mine:
         """Return what is to be committed on top of ``head``."""
@@ -225,6 +237,8 @@ def _judge_newer(
             return manifest
         check_writable(manifest)
         shared |= check_compatible(mine.transaction, other, version, mine.affected)
+        if mine.adds_keys and other is not None:
+            check_adds_no_rows(other, version)
     return shared
 
 

@@ -16,7 +16,18 @@ from pennon.table.conflicts import Verdict, judge, touched
 from pennon.table.deletion import read_deletions, write_deletions
 from pennon.table.landing import CommitStore
 from pennon.table.manifest import Fragment, Manifest
-from pennon.table.operations import Delete, Update, operation_name
+from pennon.table.operations import (
+    Clone,
+    CreateIndex,
+    Delete,
+    Project,
+    ReserveFragments,
+    Rewrite,
+    Update,
+    UpdateBases,
+    UpdateConfig,
+    operation_name,
+)
 from pennon.table.roaring import Offsets
 from pennon.table.transaction import Transaction, parse_transaction, serialize_transaction
 from pennon.units import FragmentId
@@ -58,6 +69,33 @@ def check_compatible(
         message += "; try again on the newest version"
         conflict = RetryableConflict
     raise conflict(message, other=other)
+
+
+_ADD_NO_ROWS = (
+    Delete,
+    CreateIndex,
+    Rewrite,
+    ReserveFragments,
+    Project,
+    UpdateConfig,
+    UpdateBases,
+    Clone,
+)
+
+
+def check_adds_no_rows(other: bytes, version: int) -> None:
+    """Raise RetryableConflict if the transaction that made ``version`` may have added rows.
+
+    Or if it may have changed keys: whoever adds rows because nobody had their keys must look again.
+    """
+    operation = parse_transaction(other).operation
+    is_deletion = isinstance(operation, Update) and not (operation.new or operation.fields_modified)
+    if not is_deletion and not isinstance(operation, _ADD_NO_ROWS):
+        message = (
+            f"Commit conflict for version {version}: this update adds rows by their keys, and others "
+            "were added or changed; try again on the newest version"
+        )
+        raise RetryableConflict(message, other=other)
 
 
 def rebase_deletions(

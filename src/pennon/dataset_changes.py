@@ -1,0 +1,105 @@
+"""Changing the rows of a table: delete, update, merge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from pennon.dataset_facts import DatasetFacts
+from pennon.scan.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from pennon.merge_insert import MergeInsertBuilder
+    from pennon.table.manifest import Manifest
+
+CONFLICT_RETRIES = 10
+RETRY_TIMEOUT = timedelta(seconds=30)
+
+
+class DeleteResult(TypedDict):
+    """What a delete did."""
+
+    num_deleted_rows: int
+
+
+class UpdateResult(TypedDict):
+    """What an update did."""
+
+    num_rows_updated: int
+
+
+class DatasetChanges(DatasetFacts):
+    """The methods of `LanceDataset` that change rows; each turns the handle to the version made."""
+
+    def delete(
+        self,
+        predicate: Any,
+        *,
+        conflict_retries: int = CONFLICT_RETRIES,
+        retry_timeout: timedelta = RETRY_TIMEOUT,
+    ) -> DeleteResult:
+        """Delete the rows for which SQL text, or a pyarrow expression, is true.
+
+        Their bytes stay in the data files until the table is compacted, and in older versions.  Where
+        another writer changed the same rows, they are found again on the newest version, up to
+        ``conflict_retries`` times, until ``retry_timeout`` has passed.
+
+        Raises ArgumentError if the condition is none, RetryableConflict if retries did not help.
+        """
+        from pennon.ops.change.delete import delete  # noqa: PLC0415 - who only reads needs none
+
+        rows = self._change(
+            lambda snapshot: delete(snapshot, predicate), conflict_retries, retry_timeout
+        )
+        return {"num_deleted_rows": rows}
+
+    def update(
+        self,
+        updates: Mapping[str, str],
+        where: Any = None,
+        conflict_retries: int = CONFLICT_RETRIES,
+        retry_timeout: timedelta = RETRY_TIMEOUT,
+        data_storage_version: str | None = None,
+    ) -> UpdateResult:
+        """Give columns new values: ``{column: SQL}``, in the rows for which ``where`` is true.
+
+        Each expression sees the row as it was, and its value is cast to the column's type.  Updated
+        rows move to the end of the table; stable row ids stay.  Conflicts are handled as in `delete`.
+
+        Raises ArgumentError for what the table does not have, and for values that a column cannot
+        take (the message names it).
+        """
+        from pennon.ops.change.update import update  # noqa: PLC0415 - who only reads needs none
+
+        rows = self._change(
+            lambda snapshot: update(snapshot, updates, where, data_storage_version),
+            conflict_retries,
+            retry_timeout,
+        )
+        return {"num_rows_updated": rows}
+
+    def merge_insert(self, on: str | Iterable[str] | None = None) -> MergeInsertBuilder:
+        """Return what merges data into the table, by the columns ``on`` of a key.
+
+        Choose what becomes of rows that match, that are new, and that the data lacks; then
+        ``execute``.  Without ``on`` the key is the schema's primary key.
+
+        Raises ArgumentError for a column that is not there.
+        """
+        from pennon.merge_insert import MergeInsertBuilder  # noqa: PLC0415 - as above
+
+        return MergeInsertBuilder(self, on)
+
+    def _change(
+        self,
+        execute: Callable[[Snapshot], tuple[Manifest, Any]],
+        conflict_retries: int,
+        retry_timeout: timedelta,
+    ) -> Any:
+        """Change the table, again after conflicts, and turn to the version made."""
+        from pennon.ops.again import with_retries  # noqa: PLC0415 - as above
+
+        manifest, result = with_retries(execute, self._snapshot, conflict_retries, retry_timeout)
+        self._snapshot = Snapshot(self._snapshot.store, manifest, self._snapshot.session)
+        return result

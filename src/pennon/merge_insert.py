@@ -1,0 +1,213 @@
+"""Merging data into a table: pylance's ``MergeInsertBuilder``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import pyarrow as pa
+
+from pennon.errors import ArgumentError, UnsupportedError
+from pennon.ops.again import CONFLICT_RETRIES, RETRY_TIMEOUT
+from pennon.ops.change.clauses import Clauses, Matched, WriteMode
+from pennon.ops.change.merge import MergeCounts, Merged, commit_merge, plan_merge, run_merge
+from pennon.ops.change.source import Source, key_columns
+from pennon.ops.source import as_reader
+from pennon.scan.snapshot import Snapshot
+from pennon.schema.arrow import schema_to_arrow
+from pennon.schema.field import Schema
+from pennon.schema.version import FileVersion
+from pennon.schema.wire import is_primary_key
+from pennon.table.manifest import Manifest
+
+if TYPE_CHECKING:
+    from pennon.dataset_changes import DatasetChanges
+    from pennon.operation import Transaction
+
+
+class MergeResult(TypedDict):
+    """What a merge did."""
+
+    num_inserted_rows: int
+    num_updated_rows: int
+    num_deleted_rows: int
+
+
+class MergeInsertBuilder:
+    """Says what a merge does, one call for each kind of rows, and does it.
+
+    Rows of the data and of the table match if all columns of the key are equal; a NULL equals
+    nothing.  Kinds of rows that are not mentioned stay as they are.
+    """
+
+    def __init__(self, dataset: DatasetChanges, on: str | Iterable[str] | None) -> None:
+        """Choose the key; without ``on`` it is the schema's primary key."""
+        self._ds = dataset
+        schema = dataset.snapshot.manifest.schema
+        named = [on] if isinstance(on, str) else list(on or _primary_key(schema))
+        if not named:
+            message = "a merge needs a key: name its columns, or mark them in the schema"
+            raise ArgumentError(message)
+        self._on = key_columns(schema, named)
+        self._clauses = Clauses()
+        self._mode = WriteMode.AUTO
+        self._version: FileVersion | None = None
+        self._retries = CONFLICT_RETRIES
+        self._timeout = RETRY_TIMEOUT
+
+    # --- clauses ----------------------------------------------------------------------------------
+
+    def when_matched_update_all(self, condition: str | None = None) -> MergeInsertBuilder:
+        """Update rows that match with the data's columns, if a condition is true or absent.
+
+        It is SQL over ``source.column`` and ``target.column``.  Several rows of the data for one row
+        of the table are an error.
+        """
+        return self._with(matched=Matched.UPDATE, condition=condition)
+
+    def when_matched_fail(self) -> MergeInsertBuilder:
+        """Fail if any row matches."""
+        return self._with(matched=Matched.FAIL, condition=None)
+
+    def when_matched_delete(self) -> MergeInsertBuilder:
+        """Delete rows of the table that match."""
+        return self._with(matched=Matched.DELETE, condition=None)
+
+    def when_not_matched_insert_all(self) -> MergeInsertBuilder:
+        """Add the rows of the data whose key the table does not have."""
+        return self._with(inserts=True)
+
+    def when_not_matched_by_source_delete(self, expr: str | None = None) -> MergeInsertBuilder:
+        """Delete rows of the table whose key the data does not have, if SQL is true or absent."""
+        return self._with(deletes=True, delete_if=expr)
+
+    def _with(self, **changes: Any) -> MergeInsertBuilder:
+        self._clauses = replace(self._clauses, **changes)
+        return self
+
+    # --- options ----------------------------------------------------------------------------------
+
+    def conflict_retries(self, max_retries: int) -> MergeInsertBuilder:
+        """Set how often the merge is done again after a conflict with another writer."""
+        self._retries = max_retries
+        return self
+
+    def retry_timeout(self, timeout: timedelta) -> MergeInsertBuilder:
+        """Set for how long it may be begun again."""
+        self._timeout = timeout
+        return self
+
+    def use_index(self, use_index: bool) -> MergeInsertBuilder:  # noqa: ARG002 - pylance's name
+        """Accept and ignore: keys are found by a scan of their columns."""
+        return self
+
+    def write_mode(self, mode: str) -> MergeInsertBuilder:
+        """Choose how updated rows are written, where the data has but some of the columns.
+
+        ``rewrite_rows`` (and ``auto``): the rows, whole, into new fragments.  ``rewrite_columns``: the
+        data's columns, for all rows of the fragments touched; rows stay in their places.
+        """
+        try:
+            self._mode = WriteMode(mode)
+        except ValueError:
+            known = ", ".join(repr(each.value) for each in WriteMode)
+            message = f"there is no write_mode {mode!r}; there are {known}"
+            raise ArgumentError(message) from None
+        return self
+
+    def data_storage_version(self, version: str) -> MergeInsertBuilder:
+        """Choose the version of new data files; by default the table's."""
+        self._version = FileVersion.parse(version)
+        return self
+
+    def target_bases(self, bases: Sequence[str]) -> MergeInsertBuilder:
+        """Refuse: files are written below the table's own root only."""
+        message = f"other base paths are not written yet ({', '.join(map(str, bases))})"
+        raise UnsupportedError(message)
+
+    def target_all_bases(self, include_primary: bool = True) -> MergeInsertBuilder:
+        """Refuse: files are written below the table's own root only."""
+        message = f"other base paths are not written yet (include_primary={include_primary})"
+        raise UnsupportedError(message)
+
+    # --- doing it ---------------------------------------------------------------------------------
+
+    def execute(self, data_obj: Any, *, schema: pa.Schema | None = None) -> MergeResult:
+        """Merge data, commit, and turn the dataset to the version made.
+
+        All of the data is held in memory.  ``schema``: of an iterable of batches.
+
+        Raises SchemaMismatchError for data that does not fit the table, MatchError for rows that
+        match and must not, RetryableConflict if other writers were faster every time.
+        """
+        data = as_reader(data_obj, schema).read_all()
+
+        def execute(snapshot: Snapshot) -> tuple[Manifest, MergeCounts]:
+            merged = self._run(snapshot, data)
+            return commit_merge(merged), merged.counts
+
+        counts = self._ds._change(execute, self._retries, self._timeout)  # noqa: SLF001 - its half
+        return _result(counts)
+
+    def execute_uncommitted(
+        self, data_obj: Any, *, schema: pa.Schema | None = None
+    ) -> tuple[Transaction, dict[str, Any]]:
+        """Write what a merge writes, and return the transaction for `LanceDataset.commit`."""
+        from pennon.operation_values import from_table_transaction  # noqa: PLC0415 - seldom needed
+        from pennon.table.transaction import Transaction  # noqa: PLC0415 - as above
+
+        data = as_reader(data_obj, schema).read_all()
+        merged = self._run(self._ds.snapshot, data)
+        transaction = Transaction(merged.snapshot.manifest.version, merged.operation)
+        return from_table_transaction(transaction), dict(_result(merged.counts))
+
+    def _run(self, snapshot: Snapshot, data: pa.Table) -> Merged:
+        source = Source.of(data, snapshot.manifest.schema, self._on)
+        return run_merge(plan_merge(snapshot, source, self._clauses, self._mode, self._version))
+
+    def explain_plan(self, schema: pa.Schema | None = None, verbose: bool = False) -> str:
+        """Return what a merge of data with a schema (by default, the table's) would do, as text."""
+        snapshot = self._ds.snapshot
+        arrow = schema or schema_to_arrow(snapshot.manifest.schema)
+        source = Source.of(arrow.empty_table(), snapshot.manifest.schema, self._on)
+        plan = plan_merge(snapshot, source, self._clauses, self._mode, self._version)
+        return "\n".join(self._lines(source, plan.task.count, verbose=verbose))
+
+    def _lines(self, source: Source, groups: int, *, verbose: bool) -> Iterable[str]:
+        """Yield the lines of a plan."""
+        keys = ", ".join(self._on)
+        yield f"MergeInsert: on=[{keys}], {self._clauses}, write_mode={self._mode.value}"
+        yield f"  HashJoin: keys of the data in memory, {groups} groups of fragments"
+        yield f"    LanceRead: uri={self._ds.uri}, projection=[{keys}], groups={groups}"
+        columns = ", ".join(source.table.column_names)
+        yield f"    Data: columns=[{columns}]" + (f", {source.table.schema}" if verbose else "")
+
+    def analyze_plan(self, new_data: Any, *, schema: pa.Schema | None = None) -> str:
+        """Do a merge but for its commit, and return the plan with what was done and written."""
+        data = as_reader(new_data, schema).read_all()
+        snapshot, started = self._ds.snapshot, time.perf_counter()
+        counts = self._run(snapshot, data).counts
+        seconds = time.perf_counter() - started
+        source = Source.of(data, snapshot.manifest.schema, self._on)
+        first, *rest = self._lines(source, len(snapshot.manifest.fragments), verbose=False)
+        metrics = (
+            f", metrics=[num_inserted_rows={counts.inserted}, num_updated_rows={counts.updated}, "
+            f"num_deleted_rows={counts.deleted}, bytes_written={counts.size_bytes}, "
+            f"num_files_written={counts.files}, elapsed={seconds * 1000:.1f}ms]"
+        )
+        return "\n".join([first + metrics, *rest])
+
+
+def _primary_key(schema: Schema) -> list[str]:
+    return [field.name for field in schema.fields if is_primary_key(field)]
+
+
+def _result(counts: MergeCounts) -> MergeResult:
+    return {
+        "num_inserted_rows": counts.inserted,
+        "num_updated_rows": counts.updated,
+        "num_deleted_rows": counts.deleted,
+    }

@@ -1,0 +1,1 @@
+"""Changing rows: delete, update, merge."""

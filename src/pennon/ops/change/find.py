@@ -1,0 +1,142 @@
+"""Finding the rows that a condition is true for.
+
+Fragments are searched in groups, so that many small ones make one task; a large one is a group by
+itself.  Only the columns that the condition names are read, and of those just the pages in which a
+row may pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pennon.expr.tree import Literal
+from pennon.ranges import Int64Array
+from pennon.scan.compute import Condition
+from pennon.scan.execute import Scan
+from pennon.scan.filter import Predicate, SqlPredicate, arrow_predicate
+from pennon.scan.filtered import read_filtered_batches
+from pennon.scan.fragment_reader import FragmentReader
+from pennon.scan.plan import live_row_counts, plan_tasks
+from pennon.scan.projection import MetaColumn, plan_scan_projection
+from pennon.scan.prune import prune_tasks
+from pennon.scan.snapshot import Snapshot
+from pennon.scan.unit_filter import FilteredScan
+from pennon.schema.blob import describe_blobs
+from pennon.table.manifest import Fragment
+
+GROUP_ROWS: Final = 1 << 20
+GROUP_FRAGMENTS: Final = 256
+_ADDRESSES_AT_ONCE: Final = 1 << 17
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Living rows of a fragment, by their physical offsets: sorted, distinct."""
+
+    fragment: Fragment
+    offsets: Int64Array
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+
+def plan_groups(snapshot: Snapshot) -> tuple[range, ...]:
+    """Return the numbers of the fragments of each group; together they are all, in order."""
+    groups, first, rows = [], 0, 0
+    counts = live_row_counts(snapshot)
+    for number, count in enumerate(counts):
+        is_full = rows + count > GROUP_ROWS or number - first >= GROUP_FRAGMENTS
+        if is_full and number > first:
+            groups.append(range(first, number))
+            first, rows = number, 0
+        rows += count
+    if first < len(counts):
+        groups.append(range(first, len(counts)))
+    return tuple(groups)
+
+
+def bind(snapshot: Snapshot, predicate: str | pc.Expression) -> Condition:
+    """Return the condition that SQL text or a pyarrow expression is for a version's rows.
+
+    Raises ArgumentError if it is none, or names what the table does not have.
+    """
+    schema = describe_blobs(snapshot.manifest.schema)
+    every = plan_scan_projection(schema, None, list(MetaColumn)).arrow
+    if isinstance(predicate, str):
+        bound: Predicate = SqlPredicate.parse(predicate, every)
+    elif isinstance(predicate, pc.Expression):
+        bound = arrow_predicate(predicate, every)
+    else:
+        message = f"a condition is SQL text or a pyarrow expression, not {predicate!r}"
+        raise TypeError(message)
+    return Condition.of(bound, schema, every)
+
+
+def is_always_true(condition: Condition | None) -> bool:
+    """Tell whether nothing has to be read to know that every row passes."""
+    if condition is None:
+        return True
+    found = condition.predicate
+    return (
+        isinstance(found, SqlPredicate)
+        and isinstance(found.condition, Literal)
+        and found.condition.value.as_py() is True
+    )
+
+
+def find_rows(
+    snapshot: Snapshot, fragments: Sequence[Fragment], condition: Condition | None
+) -> Iterator[Rows]:
+    """Yield the living rows of fragments for which a condition is true, where there are any."""
+    if is_always_true(condition) or condition is None:
+        yield from filter(len, (all_rows(snapshot, fragment) for fragment in fragments))
+        return
+    by_id: dict[int, Fragment] = {fragment.id: fragment for fragment in fragments}
+    for fragment_id, offsets in _by_fragment(_addresses(snapshot, fragments, condition)):
+        yield Rows(by_id[fragment_id], offsets)
+
+
+def all_rows(snapshot: Snapshot, fragment: Fragment) -> Rows:
+    """Return all living rows of a fragment."""
+    live = FragmentReader(snapshot, fragment).live_rows()
+    return Rows(
+        fragment, live.between(0, live.count).physical() if live.count else live.deleted[:0]
+    )
+
+
+def _addresses(
+    snapshot: Snapshot, fragments: Sequence[Fragment], condition: Condition
+) -> Iterator[pa.Array]:
+    schema = describe_blobs(snapshot.manifest.schema)
+    shown = plan_scan_projection(schema, [MetaColumn.ROW_ADDRESS.value])
+    tasks = plan_tasks(snapshot, fragments)
+    if isinstance(condition.predicate, SqlPredicate):
+        tasks = prune_tasks(snapshot, tasks, condition.predicate.condition)
+    query = FilteredScan(Scan(snapshot, shown, tuple(tasks)), shown.arrow, condition)
+    for batch in read_filtered_batches(query, _ADDRESSES_AT_ONCE):
+        yield batch.column(0)
+
+
+def _by_fragment(batches: Iterable[pa.Array]) -> Iterator[tuple[int, Int64Array]]:
+    """Yield the offsets of each fragment; addresses of one follow one another."""
+    parts: list[Int64Array] = []
+    current = -1
+    for batch in batches:
+        addresses = batch.to_numpy().astype(np.int64)
+        owners = addresses >> 32
+        borders = np.flatnonzero(np.diff(owners)) + 1
+        for piece in np.split(addresses, borders):
+            owner = int(piece[0] >> 32)
+            if owner != current and parts:
+                yield current, np.concatenate(parts)
+                parts = []
+            current = owner
+            parts.append(piece & 0xFFFFFFFF)
+    if parts:
+        yield current, np.concatenate(parts)

@@ -1,0 +1,140 @@
+"""The data of a merge: all of it in memory, with its keys numbered.
+
+Memory holds the source, the numbers of its keys (about 40 bytes a row) and, for each thread, the key
+columns of up to a million rows of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from pennon.errors import ArgumentError, SchemaMismatchError, UnsupportedError
+from pennon.ops.change.keys import Keys, check_key
+from pennon.ops.change.move import Moved
+from pennon.ops.fit import fit_batch, fit_schema
+from pennon.ranges import Int64Array
+from pennon.scan.projection import Projection, plan_take_projection
+from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
+from pennon.schema.field import Field, Schema
+from pennon.schema.project import resolve
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """Rows that are merged into a table; it pickles, and makes merged rows of old ones.
+
+    ``table`` has columns of the table, all or some, with the table's types.
+    """
+
+    table: pa.Table
+    on: tuple[str, ...]
+    keys: Keys
+    schema: Schema
+    """That of the table which is merged into."""
+
+    @classmethod
+    def of(cls, data: pa.Table, schema: Schema, on: Sequence[str]) -> Source:
+        """Fit data to a table.
+
+        Raises SchemaMismatchError if it does not fit or lacks a key, UnsupportedError for keys that
+        are no plain values.
+        """
+        fitted = fit_schema(schema, schema_from_arrow(data.schema), may_lack=True)
+        whole = {field.id: field for field in schema.fields}
+        for part in fitted.fields:
+            if part.children and part != whole[part.id]:
+                message = f"column {part.name!r} lacks fields; a merge takes whole structs"
+                raise UnsupportedError(message)
+        target = schema_to_arrow(fitted)
+        batches = [fit_batch(batch, target) for batch in data.to_batches()]
+        table = pa.Table.from_batches(batches, target)
+        for name in on:
+            if name not in table.column_names:
+                names = ", ".join(table.column_names)
+                message = f"the data lacks {name!r}, by which rows are matched; it has {names}"
+                raise SchemaMismatchError(message)
+            check_key(name, table.schema.field(name).type)
+        return cls(table, tuple(on), Keys.of([table.column(name) for name in on]), schema)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """Return the table's fields that the data has, in the table's order."""
+        return tuple(f for f in self.schema.fields if f.name in self.table.column_names)
+
+    @property
+    def is_whole(self) -> bool:
+        """Tell whether the data has all columns of the table."""
+        return len(self.fields) == len(self.schema.fields)
+
+    @property
+    def needs(self) -> Projection:
+        """Return the columns of old rows that the data does not have."""
+        given = set(self.table.column_names)
+        return plan_take_projection(
+            self.schema, [quoted(f.name) for f in self.schema.fields if f.name not in given]
+        )
+
+    def make(self, old: pa.RecordBatch, moved: Moved) -> pa.RecordBatch:
+        """Return rows of the data; columns that it lacks are those of the old rows, else NULL."""
+        rows = self.take(moved.source, self.table.column_names)
+        arrays = []
+        for field in schema_to_arrow(self.schema):
+            if field.name in rows.schema.names:
+                arrays.append(rows.column(field.name))
+            elif moved.old is not None:
+                arrays.append(old.column(field.name))
+            else:
+                arrays.append(pa.nulls(rows.num_rows, field.type))
+        return pa.RecordBatch.from_arrays(arrays, self.schema.names)
+
+    def take(self, rows: Int64Array | None, names: Sequence[str]) -> pa.RecordBatch:
+        """Return some columns of rows of the data."""
+        chosen = self.table.select(list(names)).take(pa.array(rows, pa.int64()))
+        return one_batch(chosen)
+
+    def describe_key(self, row: int) -> str:
+        """Return the key of a row as people read it, e.g. ``a = 2, b = 'x'``."""
+        values = ((name, self.table.column(name)[row].as_py()) for name in self.on)
+        return ", ".join(f"{name} = {value!r}" for name, value in values)
+
+
+def key_columns(schema: Schema, on: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the columns of a key as the table has them.
+
+    Raises ArgumentError for a column that is not there, or inside a struct.
+    """
+    return tuple(dict.fromkeys(_column(schema, given) for given in on))
+
+
+def _column(schema: Schema, given: str) -> str:
+    """Return the one column of that name, or of that name in another case."""
+    alike = [name for name in schema.names if name.lower() == given.lower()]
+    if given not in alike and len(alike) == 1:
+        return alike[0]
+    path = resolve(schema, given)
+    if len(path) > 1:
+        message = f"rows are matched by columns, not by a field inside one ({given!r})"
+        raise ArgumentError(message)
+    return path[0].name
+
+
+def quoted(name: str) -> str:
+    """Return the name of a top-level column as a path to it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def one_batch(table: pa.Table) -> pa.RecordBatch:
+    """Return a table as one batch."""
+    arrays = [_one_array(column) for column in table.columns]
+    return pa.RecordBatch.from_arrays(arrays, schema=table.schema)
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    if not column.num_chunks:
+        return pa.array([], column.type)
+    return pa.concat_arrays(column.chunks)

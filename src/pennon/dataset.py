@@ -118,6 +118,7 @@ def write_dataset(
     max_bytes_per_file: int = 90 * 1024 * 1024 * 1024,
     data_cache_bytes: int | None = None,
     max_page_bytes: int | None = None,
+    rows_per_zone: int | None = None,
     commit_lock: Any = None,
     progress: Any = None,
     storage_options: dict[str, str] | None = None,
@@ -137,6 +138,10 @@ def write_dataset(
     ``0.1`` (in row groups of ``max_rows_per_group``), ``2.0`` or ``2.1``; where it is not given, the
     table's version, and 2.1 for a new table.
     ``schema`` is used where the data has none.
+
+    ``rows_per_zone``: files of version 2.0 get a zone map of each column of plain values, the bounds
+    of so many rows each, by which filters of Pennon skip rows.  Off by default: no release of pylance
+    reads such a column.
 
     Raises AlreadyExistsError, SchemaMismatchError, UnsupportedError for types or file versions that
     cannot be written, and `CommitError` if another writer was faster and cannot be reconciled.
@@ -161,6 +166,7 @@ def write_dataset(
         max_bytes_per_file=max_bytes_per_file,
         data_cache_bytes=data_cache_bytes,
         max_page_bytes=max_page_bytes,
+        rows_per_zone=rows_per_zone,
         data_storage_version=data_storage_version,
         use_legacy_format=use_legacy_format,
         storage_options=storage_options,

@@ -76,6 +76,7 @@ class WriteRequest:
         max_bytes_per_file: int,
         data_cache_bytes: int | None,
         max_page_bytes: int | None,
+        rows_per_zone: int | None = None,
         data_storage_version: str | None,
         use_legacy_format: bool | None,
         storage_options: Mapping[str, str] | None,
@@ -88,7 +89,12 @@ class WriteRequest:
         store, base = as_store(target, storage_options)
         group = MAX_ROWS_PER_GROUP if max_rows_per_group is None else max_rows_per_group
         limits = FileLimits(
-            max_rows_per_file, max_bytes_per_file, data_cache_bytes, max_page_bytes, group
+            max_rows_per_file,
+            max_bytes_per_file,
+            data_cache_bytes,
+            max_page_bytes,
+            group,
+            rows_per_zone,
         )
         version = file_version(data_storage_version, use_legacy_format)
         parsed = WriteMode.parse(mode)

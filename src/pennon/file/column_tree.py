@@ -17,6 +17,7 @@ from pennon.file.pages import (
     StructColumn,
     ValueColumn,
 )
+from pennon.file.zones import ZonedColumn, has_zones
 from pennon.schema.check import is_blob, is_packed
 from pennon.schema.field import Field, Schema
 
@@ -52,17 +53,23 @@ class _Planner:
     write_value: Callable[[pa.Buffer], int]
     numbers: Iterator[int]
 
-    def plan(self, field: Field, path: str) -> ColumnWriter:
+    def plan(self, field: Field, path: str, *, in_list: bool = False) -> ColumnWriter:
         """Return the writer of a field and of all below it; numbers go out depth first."""
         column = next(self.numbers)
         if is_blob(field):
             descriptions = ValueColumn(column, self.limits, field, path)
             return BlobColumn(column, field, path, descriptions, self.write_value)
         if field.logical_type == "struct" and not is_packed(field):
-            children = [self.plan(below, f"{path}.{below.name}") for below in field.children]
+            children = [
+                self.plan(below, f"{path}.{below.name}", in_list=in_list)
+                for below in field.children
+            ]
             return StructColumn(column, field, path, children)
         if field.logical_type.split(".")[0] in ("list", "large_list"):
             (item,) = field.children
-            items = self.plan(item, f"{path}.{item.name}")
+            items = self.plan(item, f"{path}.{item.name}", in_list=True)
             return ListColumn(column, field, path, self.limits, items)
-        return ValueColumn(column, self.limits, field, path)
+        values = ValueColumn(column, self.limits, field, path)
+        if self.limits.rows_per_zone is None or in_list or not has_zones(field):
+            return values
+        return ZonedColumn.of(values, self.limits.rows_per_zone)

@@ -177,6 +177,7 @@ class LanceFileWriter:
         version: str | None = None,
         storage_options: Mapping[str, str] | None = None,
         max_page_bytes: int | None = None,
+        rows_per_zone: int | None = None,
         **unsupported: Any,
     ) -> None:
         _refuse(unsupported)
@@ -185,6 +186,7 @@ class LanceFileWriter:
         self._version = DEFAULT_VERSION if version is None else FileVersion.parse(version)
         self._cache_bytes = data_cache_bytes
         self._page_bytes = max_page_bytes or DEFAULT_MAX_PAGE_BYTES
+        self._rows_per_zone = rows_per_zone
         self._metadata: dict[str, str] = {}
         self._writer: DataFileWriter | None = None
         self._lock = threading.RLock()
@@ -250,6 +252,7 @@ class LanceFileWriter:
             version=self._version,
             data_cache_bytes=cache_bytes,
             max_page_bytes=self._page_bytes,
+            rows_per_zone=self._rows_per_zone,
         )
         self._writer.add_schema_metadata(self._metadata)
         return self._writer

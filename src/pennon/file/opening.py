@@ -52,8 +52,13 @@ class OpenedFile(Protocol):
         """Return the column of each field of the file's own schema."""
         ...
 
-    def read_bounds(self, fields: Sequence[Field]) -> Steps[list[FieldBounds | None]]:
-        """Return the steps that read the bounds of fields, None for those that have none."""
+    def read_bounds(
+        self, fields: Sequence[Field], column_of: Mapping[FieldId, int]
+    ) -> Steps[list[FieldBounds | None]]:
+        """Return the steps that read the bounds of fields, None for those that have none.
+
+        ``column_of`` says which column a field is stored in.  Raises FormatError.
+        """
         ...
 
     def read_rows(

@@ -54,6 +54,8 @@ class PageLimits:
 
     cache_bytes: int = DEFAULT_CACHE_BYTES
     max_page_bytes: int = DEFAULT_MAX_PAGE_BYTES
+    rows_per_zone: int | None = None
+    """Columns of values get a zone map of so many rows a zone (version 2.0)."""
 
 
 @dataclass(frozen=True, slots=True)

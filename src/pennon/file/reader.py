@@ -30,7 +30,7 @@ from pennon.io.store import ObjectReader
 from pennon.lazy import lazy
 from pennon.ranges import Extent
 from pennon.schema.field import Field, Schema
-from pennon.schema.version import FileVersion
+from pennon.schema.version import V2_0, FileVersion
 from pennon.schema.wire import parse_fields
 from pennon.units import ColumnIndex, FieldId
 
@@ -164,10 +164,15 @@ class DataFile:
         """Return the steps that read ``rows`` of a field; see `field_reader`."""
         return self.field_reader(field, column_of)(rows)
 
-    def read_bounds(self, fields: Sequence[Field]) -> Steps[list[FieldBounds | None]]:
-        """Return the steps that read the bounds of fields: no field has any."""
-        yield from ()
-        return [None] * len(fields)
+    def read_bounds(
+        self, fields: Sequence[Field], column_of: Mapping[FieldId, int]
+    ) -> Steps[list[FieldBounds | None]]:
+        """Return the steps that read the bounds of fields, None for those that have none."""
+        if self.version != V2_0:
+            return [None] * len(fields)
+        from pennon.file.zones import read_bounds  # noqa: PLC0415 - zone maps are data files
+
+        return (yield from read_bounds(self, fields, column_of))
 
     def read_rows(
         self, fields: Sequence[Field], column_of: Mapping[FieldId, int], rows: Rows

@@ -47,10 +47,16 @@ def page_message(
 
 
 def serialize_column(
-    encoding: ColumnEncoding, pages: Sequence[file2_pb2.ColumnMetadata.Page]
+    encoding: ColumnEncoding,
+    pages: Sequence[file2_pb2.ColumnMetadata.Page],
+    buffers: Sequence[Extent] = (),
 ) -> bytes:
-    """Return the metadata of one column."""
-    message = file2_pb2.ColumnMetadata(pages=pages)
+    """Return the metadata of one column; ``buffers`` are where its own buffers lie."""
+    message = file2_pb2.ColumnMetadata(
+        pages=pages,
+        buffer_offsets=[buffer.position for buffer in buffers],
+        buffer_sizes=[buffer.size_bytes for buffer in buffers],
+    )
     data = wire.serialize_column_encoding(encoding)
     message.encoding.direct.encoding = _any("encodings.ColumnEncoding", data)
     return message.SerializeToString(deterministic=True)

@@ -28,6 +28,7 @@ from pennon.file.column_tree import plan_columns
 from pennon.file.pages import (
     DEFAULT_CACHE_BYTES,
     DEFAULT_MAX_PAGE_BYTES,
+    ColumnWriter,
     EncodedPage,
     PageLimits,
     PageWork,
@@ -41,6 +42,7 @@ from pennon.file.serialize import (
 )
 from pennon.file.v2_1.leaf_column import plan_leaves
 from pennon.file.writing import FileWriter, WrittenFile
+from pennon.file.zones import ZonedColumn, check_rows_per_zone
 from pennon.io.store import ObjectWriter
 from pennon.proto import file2_pb2
 from pennon.ranges import Extent
@@ -61,7 +63,8 @@ class DataFileWriter(FileWriter[Sequence[EncodedPage]]):
     """Writes record batches to one data file of version 2.0 or 2.1.
 
     ``data_cache_bytes`` of a column gather before a page is cut; a page has at most about
-    ``max_page_bytes``.
+    ``max_page_bytes``.  With ``rows_per_zone`` a file of version 2.0 has zone maps of its columns
+    (`pennon.file.zones`), by which Pennon skips rows; no release of pylance reads such a file.
 
     Raises UnsupportedError for a version that is not written, and for types that it cannot hold.
     """
@@ -74,13 +77,15 @@ class DataFileWriter(FileWriter[Sequence[EncodedPage]]):
         version: FileVersion,
         data_cache_bytes: int = DEFAULT_CACHE_BYTES,
         max_page_bytes: int = DEFAULT_MAX_PAGE_BYTES,
+        rows_per_zone: int | None = None,
     ) -> None:
         super().__init__(sink, schema)
         with self._whole_or_nothing():
             _check_options(version, data_cache_bytes, max_page_bytes)
+            _check_zones(version, rows_per_zone)
             check_writable(schema, version)
         self._version = version
-        limits = PageLimits(data_cache_bytes, max_page_bytes)
+        limits = PageLimits(data_cache_bytes, max_page_bytes, rows_per_zone)
         self._tree = _PLANNERS[version](schema, limits, self._write_value)
         self._columns = [column for top in self._tree.writers for column in top.tree()]
         self._pages: list[list[file2_pb2.ColumnMetadata.Page]] = [[] for _ in self._columns]
@@ -160,14 +165,30 @@ class DataFileWriter(FileWriter[Sequence[EncodedPage]]):
     def _write_end(self) -> None:
         schema = replace(self._schema, metadata=self._metadata)
         descriptor = self._write_part(serialize_file_descriptor(schema, self._num_rows))
+        buffers = [self._write_column_buffers(column) for column in self._columns]
         first_column = self._sink.tell()
         columns = [
-            self._write_part(serialize_column(column.encoding, pages))
-            for column, pages in zip(self._columns, self._pages, strict=True)
+            self._write_part(serialize_column(column.encoding, pages, own))
+            for column, pages, own in zip(self._columns, self._pages, buffers, strict=True)
         ]
         column_table = self._write_part(serialize_table(columns))
         buffer_table = self._write_part(serialize_table([descriptor, *self._global_buffers]))
         self._write_part(serialize_footer(first_column, column_table, buffer_table, self._version))
+
+    def _write_column_buffers(self, column: ColumnWriter) -> list[Extent]:
+        """Write the buffers that belong to a column as a whole."""
+        if not isinstance(column, ZonedColumn):
+            return []
+        return [self._write_buffer(pa.py_buffer(column.zone_map()))]
+
+
+def _check_zones(version: FileVersion, rows_per_zone: int | None) -> None:
+    if rows_per_zone is None:
+        return
+    if version != V2_0:
+        message = f"zone maps belong to files of version 2.0, and this is to be one of {version}"
+        raise ArgumentError(message)
+    check_rows_per_zone(rows_per_zone)
 
 
 def _check_options(version: FileVersion, data_cache_bytes: int, max_page_bytes: int) -> None:

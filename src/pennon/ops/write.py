@@ -36,7 +36,14 @@ from pennon.ops.fit import fit_batch, fit_schema
 from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
 from pennon.schema.check import check_writable
 from pennon.schema.field import Schema
-from pennon.schema.version import DEFAULT_VERSION, V0_1, WRITABLE, FileVersion, check_is_written
+from pennon.schema.version import (
+    DEFAULT_VERSION,
+    V0_1,
+    V2_0,
+    WRITABLE,
+    FileVersion,
+    check_is_written,
+)
 from pennon.table.commit import CommitOptions, commit
 from pennon.table.manifest import DataFileRef, Fragment, Manifest
 from pennon.table.storage_version import storage_version
@@ -83,6 +90,8 @@ class FileLimits:
     data_cache_bytes: int | None = None
     max_page_bytes: int | None = None
     max_rows_per_group: int = MAX_ROWS_PER_GROUP
+    rows_per_zone: int | None = None
+    """Files of version 2.0 get zone maps of so many rows a zone."""
 
     def __post_init__(self) -> None:
         """Refuse limits that no file could keep."""
@@ -179,7 +188,13 @@ def plan_write(
 
 
 def limits_for(version: FileVersion, limits: FileLimits) -> FileLimits:
-    """Return the limits as files of a version can keep them."""
+    """Return the limits as files of a version can keep them.
+
+    Raises ArgumentError for zone maps, which only version 2.0 has.
+    """
+    if limits.rows_per_zone is not None and version != V2_0:
+        message = f"rows_per_zone is for files of version 2.0, and these are of version {version}"
+        raise ArgumentError(message)
     return limits.of_whole_groups() if version == V0_1 else limits
 
 
@@ -344,6 +359,8 @@ def _writer_options(task: WriteTask) -> dict[str, int]:
         options["data_cache_bytes"] = max(task.limits.data_cache_bytes // columns, 1)
     if task.limits.max_page_bytes is not None:
         options["max_page_bytes"] = task.limits.max_page_bytes
+    if task.limits.rows_per_zone is not None:
+        options["rows_per_zone"] = task.limits.rows_per_zone
     return options
 
 

@@ -1,4 +1,4 @@
-"""Rows that bounds of pages rule out: statistics of data files, whatever they are called there.
+"""Rows that bounds of pages rule out: statistics of data files, zone maps, whatever they are called.
 
 The bounds of each column come in units of their own.  Where the units of several columns overlap in
 different ways, the rows are cut at the borders of all of them.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -21,39 +22,82 @@ from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.plan import ScanTask
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field, Schema
-from pennon.schema.version import V0_1, FileVersion
-from pennon.table.manifest import DataFileRef
+from pennon.schema.version import V0_1, V2_0, FileVersion
+from pennon.table.manifest import Fragment
+from pennon.threads import map_all
 
 NEAR_ROWS = 64
 """So few rows that are ruled out between others are read with them."""
 
 
 def prune_pages(
-    snapshot: Snapshot, task: ScanTask, pruner: Pruner, paths: Iterable[Path]
-) -> Iterator[ScanTask]:
-    """Yield the parts of a task in which a row may pass, in order.
+    snapshot: Snapshot, tasks: Sequence[ScanTask], pruner: Pruner, paths: Iterable[Path]
+) -> list[ScanTask]:
+    """Return the parts of tasks in which a row may pass, in order.
 
     ``paths`` are the columns that the condition needs.
     """
-    if not any(map(_may_have_bounds, task.fragment.files)):
-        yield task
-        return
-    reader = FragmentReader(snapshot, task.fragment)
     fields = {path: field for path in paths if (field := _find(snapshot.manifest.schema, path))}
-    found = dict(_read_bounds(reader, fields))
+    asked = _versions_asked(snapshot, tasks, fields)
+    if not asked:
+        return list(tasks)
+    work = partial(_prune, snapshot, pruner, fields, asked)
+    parts = map_all(work, tasks, snapshot.crew) if snapshot.is_remote else map(work, tasks)
+    return [part for found in parts for part in found]
+
+
+def _versions_asked(
+    snapshot: Snapshot, tasks: Sequence[ScanTask], fields: Mapping[Path, Field]
+) -> frozenset[FileVersion]:
+    """Return the versions of the data files that are asked for bounds.
+
+    All files of version 0.1 have some.  Few of 2.0 do, and to open all of them just to see that is
+    too much: if neither the first nor the last fragment has any, none is asked.
+    """
+    if not fields:
+        return frozenset()
+    zoned = [task for task in tasks if V2_0 in _versions_of(task.fragment)]
+    ends = [zoned[0], zoned[-1]] if zoned else []
+    of_2_0 = frozenset({V2_0})
+    asked = of_2_0 if any(_bounds_of(snapshot, each, fields, of_2_0) for each in ends) else ()
+    is_old = any(V0_1 in _versions_of(task.fragment) for task in tasks)
+    return frozenset(asked) | (frozenset({V0_1}) if is_old else frozenset())
+
+
+def _versions_of(fragment: Fragment) -> set[FileVersion]:
+    return {FileVersion.from_numbers(each.major, each.minor) for each in fragment.files}
+
+
+def _prune(
+    snapshot: Snapshot,
+    pruner: Pruner,
+    fields: Mapping[Path, Field],
+    asked: frozenset[FileVersion],
+    task: ScanTask,
+) -> list[ScanTask]:
+    """Return the parts of a task in which a row may pass."""
+    found = _bounds_of(snapshot, task, fields, asked)
     if not found:
-        yield task
-        return
-    live = reader.live_rows()
+        return [task]
+    live = FragmentReader(snapshot, task.fragment).live_rows()
     kept = np.array(list(_kept(pruner, found)), np.int64).reshape(-1, 2)
-    for start, end in live.to_live(kept.ravel()).reshape(-1, 2).tolist():
-        part = replace(task, start=max(start, task.start), end=min(end, task.end))
-        if part.end > part.start:
-            yield part
+    ranges = live.to_live(kept.ravel()).reshape(-1, 2).tolist()
+    parts = [
+        replace(task, start=max(start, task.start), end=min(end, task.end)) for start, end in ranges
+    ]
+    return [part for part in parts if part.end > part.start]
 
 
-def _may_have_bounds(ref: DataFileRef) -> bool:
-    return FileVersion.from_numbers(ref.major, ref.minor) == V0_1
+def _bounds_of(
+    snapshot: Snapshot,
+    task: ScanTask,
+    fields: Mapping[Path, Field],
+    asked: frozenset[FileVersion],
+) -> dict[Path, FieldBounds]:
+    """Return the bounds of those fields that have any in the task's fragment."""
+    if asked.isdisjoint(_versions_of(task.fragment)):
+        return {}
+    return dict(_read_bounds(FragmentReader(snapshot, task.fragment), fields, asked))
 
 
 def _find(schema: Schema, path: Path) -> Field | None:
@@ -71,15 +115,17 @@ def _find(schema: Schema, path: Path) -> Field | None:
 
 
 def _read_bounds(
-    reader: FragmentReader, fields: Mapping[Path, Field]
+    reader: FragmentReader, fields: Mapping[Path, Field], asked: frozenset[FileVersion]
 ) -> Iterator[tuple[Path, FieldBounds]]:
     """Yield the bounds of the fields that have any."""
     for columns in reader.files:
         mine = {path: each for path, each in fields.items() if each.id in columns.column_of}
-        if not mine or not _may_have_bounds(columns.ref):
+        version = FileVersion.from_numbers(columns.ref.major, columns.ref.minor)
+        if not mine or version not in asked:
             continue
         opened = reader.snapshot.open_file(columns.ref)
-        bounds = run(opened.data.read_bounds(list(mine.values())), opened.source.read)
+        steps = opened.data.read_bounds(list(mine.values()), columns.column_of)
+        bounds = run(steps, opened.source.read)
         yield from ((path, each) for path, each in zip(mine, bounds, strict=True) if each)
 
 

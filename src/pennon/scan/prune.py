@@ -46,7 +46,7 @@ def prune_tasks(
         return []
     paths = paths_of(condition)
     left = _prune_rows(snapshot, tasks, condition, pruner, {_ADDRESS, _ID} & set(paths))
-    return [part for task in left for part in prune_pages(snapshot, task, pruner, paths)]
+    return prune_pages(snapshot, left, pruner, paths)
 
 
 def _prune_rows(

@@ -1,12 +1,16 @@
-"""Statistics of version 0.1: what they rule out is not read, and what is read is the same."""
+"""Statistics of version 0.1, zone maps of 2.0: what they rule out is not read, the rest is the same."""
 
 from __future__ import annotations
 
 import math
 import random
+import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date, timedelta
 from decimal import Decimal
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +18,13 @@ import pyarrow as pa
 import pytest
 
 import pennon
+from pennon.errors import DataLossWarning
+from pennon.file.inspect import inspect_pages
 from pennon.io import open_store
+from pennon.io.fetch import plan_fetch
+from pennon.io.limits import FetchLimits
 from pennon.lance_dataset import LanceDataset
+from pennon.ranges import Extent
 from pennon.scan import prune
 from pennon.scan.plan import ScanTask
 from pennon.scan.snapshot import Snapshot
@@ -104,17 +113,20 @@ def random_filter(rng: random.Random, depth: int = 0) -> str:
     return rng.choice(shapes)
 
 
-@pytest.fixture(scope="module")
-def dataset(tmp_path_factory: pytest.TempPathFactory) -> LanceDataset:
+@pytest.fixture(scope="module", params=["0.1", "2.0"])
+def dataset(tmp_path_factory: pytest.TempPathFactory, request: Any) -> LanceDataset:
+    """Return a table whose units have 100 rows: row groups, or zones that are pages, too."""
     folder = tmp_path_factory.mktemp("bounds") / "t"
     table = table_of(random.Random(SEED))
-    with pytest.warns(pennon.errors.DataLossWarning):
+    batches = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(GROUP))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataLossWarning)
         pennon.write_dataset(
-            table,
+            batches,
             folder,
-            data_storage_version="legacy",
-            max_rows_per_group=GROUP,
+            data_storage_version=request.param,
             max_rows_per_file=ROWS // 2,
+            **UNITS[request.param],
         )
     store = CountingStore(open_store(folder))
     return LanceDataset.of_snapshot(str(folder), Snapshot(store, _some_deleted(store)))
@@ -131,8 +143,8 @@ def _some_deleted(store: Any) -> Manifest:
     return Manifest(manifest.schema, manifest.version, tuple(fragments))
 
 
-def _everything(_snapshot: Any, task: ScanTask, *_: Any) -> Iterator[ScanTask]:
-    yield task
+def _everything(_snapshot: Any, tasks: list[ScanTask], *_: Any) -> list[ScanTask]:
+    return tasks
 
 
 def _compare(dataset: LanceDataset, monkeypatch: pytest.MonkeyPatch, seeds: range) -> int:
@@ -164,24 +176,84 @@ def test_many_filters(dataset: LanceDataset, monkeypatch: pytest.MonkeyPatch) ->
     [
         ("sorted >= 700 AND sorted < 730", 30),
         ("s.x = 3", 100),
-        ("t = '00123' AND sorted < 1501", 1),
+        ("t = '00123' AND sorted < 1400", 1),
         ("d = date '2020-01-05'", 30),
         ("m < 5", 20),
         ("smooth < 5", 15),
-        ("never = '00123' AND sorted < 1501", 1),
+        ("never = '00123' AND sorted < 1400", 1),
     ],
 )
 def test_few_pages_are_read(dataset: LanceDataset, condition: str, rows: int) -> None:
-    store: Any = dataset.snapshot.store
-    dataset.to_table()
-    store.reset()
     columns = ["sorted", "smooth", "d", "m"]
-    dataset.to_table(columns=columns)
-    whole = store.counts.asked_bytes
-    store.reset()
-    assert dataset.to_table(columns=columns, filter=condition).num_rows == rows
-    pages = ROWS // GROUP
-    assert store.counts.asked_bytes <= whole * 3 / pages + 2000
+    dataset.to_table()
+    with pages_read(dataset) as whole:
+        dataset.to_table(columns=columns)
+    assert len(whole) == ROWS // GROUP * len(columns)
+    with pages_read(dataset) as read:
+        assert dataset.to_table(columns=columns, filter=condition).num_rows == rows
+    tested = {name for name in LITERALS if f"{name} " in condition}
+    assert 0 < len(read) <= len(tested | set(columns))
+
+
+UNITS: dict[str, dict[str, Any]] = {
+    "0.1": {"max_rows_per_group": GROUP},
+    "2.0": {"rows_per_zone": GROUP, "data_cache_bytes": 1},
+}
+
+
+@pytest.mark.parametrize("version", UNITS)
+def test_one_row_of_a_hundred_reads_three_pages_of_a_hundred(version: str, tmp_path: Path) -> None:
+    """At most that, counted, of whatever hundredth of a sorted column."""
+    rows = 200 * GROUP
+    table = pa.table(
+        {
+            "n": range(rows),
+            "t": [f"row {n:06d}" for n in range(rows)],
+            "x": [n % 7 for n in range(rows)],
+        }
+    )
+    batches = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(GROUP))
+    pennon.write_dataset(batches, tmp_path, data_storage_version=version, **UNITS[version])
+    store = CountingStore(open_store(tmp_path))
+    counted = LanceDataset.of_snapshot(str(tmp_path), Snapshot(store, read_manifest(store)))
+    with pages_read(counted) as whole:
+        counted.to_table()
+    assert len(whole) == 3 * 200
+    for start in range(0, rows, rows // 13):
+        for low, column in ((start, "n"), (f"'row {start:06d}'", "t")):
+            high = start + rows // 100 if column == "n" else f"'row {start + rows // 100:06d}'"
+            with pages_read(counted) as read:
+                found = counted.to_table(filter=f"{column} >= {low} AND {column} < {high}")
+            assert found == table.slice(start, rows // 100)
+            assert len(read) <= 0.03 * len(whole)
+
+
+@contextmanager
+def pages_read(dataset: LanceDataset) -> Iterator[set[tuple[str, str, int]]]:
+    """Count the pages of which a byte is asked for, by file, column and number."""
+    found: set[tuple[str, str, int]] = set()
+    with pytest.MonkeyPatch.context() as patched:
+        asked: list[tuple[str, Extent]] = []
+        patched.setattr(dataset.snapshot.store, "around_read", partial(_note, asked))
+        yield found
+    for path, number, extent in _pages(dataset):
+        if any(
+            file == path[0] and each.position < extent.end and extent.position < each.end
+            for file, each in asked
+        ):
+            found.add((*path, number))
+
+
+def _note(asked: list[tuple[str, Extent]], path: str, requests: Any) -> None:
+    asked += [(path, group) for group in plan_fetch(requests, FetchLimits(0, 1 << 62)).groups]
+
+
+def _pages(dataset: LanceDataset) -> Iterator[tuple[tuple[str, str], int, Extent]]:
+    for fragment in dataset.snapshot.manifest.fragments:
+        path = fragment.files[0].store_path
+        for page in inspect_pages(dataset.snapshot.store.open(path)).pages:
+            for part in page.parts:
+                yield (path, page.column), page.number, part.extent
 
 
 def test_bounds_hold_what_is_read(dataset: LanceDataset) -> None:
@@ -194,7 +266,7 @@ def test_bounds_hold_what_is_read(dataset: LanceDataset) -> None:
         file = opened.data
         fields = [each for each in file.schema.walk() if each.logical_type != "struct"]
         for field, bounds in zip(
-            fields, run(file.read_bounds(fields), opened.source.read), strict=True
+            fields, run(file.read_bounds(fields, file.column_of), opened.source.read), strict=True
         ):
             assert bounds is not None
             for unit, (start, end) in enumerate(

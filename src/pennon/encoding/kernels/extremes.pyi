@@ -21,8 +21,9 @@ def string_extremes(
     """Return the numbers of the least and the greatest string of each group, -1 if it has none.
 
     Group g has the strings ``[borders[g], borders[g + 1])``, except those whose bit of ``validity``,
-    counted from ``bit_offset``, is 0.  Only the first ``most`` bytes of a string count, those of
-    whole characters if it ``is_text``; the third result tells whether a group has longer ones.
+    counted from ``bit_offset``, is 0.  For the least, only the first ``most`` bytes of a string
+    count, those of whole characters if it ``is_text``; the third result tells whether a group has
+    longer ones.
 
     Raises ValueError if groups leave the strings, offsets fall or leave the data, or the bitmap is
     too short.

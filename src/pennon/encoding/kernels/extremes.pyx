@@ -33,7 +33,7 @@ cdef void _extremes(
     int64_t start, int64_t end, int64_t most, bint is_text,
     int64_t *least, int64_t *greatest, uint8_t *is_long,
 ) noexcept nogil:
-    cdef int64_t row, bit, size, low = -1, high = -1, low_size = 0, high_size = 0
+    cdef int64_t row, bit, size, cut, low = -1, high = -1, low_size = 0, high_size = 0
     cdef bint long_one = 0
     cdef const uint8_t *value
     for row in range(start, end):
@@ -43,15 +43,17 @@ cdef void _extremes(
                 continue
         value = data + offsets[row]
         size = offsets[row + 1] - offsets[row]
+        cut = size
         if size > most:
             long_one = 1
-            size = _cut(value, size, most, is_text)
+            cut = _cut(value, size, most, is_text)
         if low < 0:
             low = high = row
-            low_size = high_size = size
-        elif _compare(value, size, data + offsets[low], low_size) < 0:
-            low, low_size = row, size
-        elif _compare(value, size, data + offsets[high], high_size) > 0:
+            low_size, high_size = cut, size
+            continue
+        if _compare(value, cut, data + offsets[low], low_size) < 0:
+            low, low_size = row, cut
+        if _compare(value, size, data + offsets[high], high_size) > 0:
             high, high_size = row, size
     least[0] = low
     greatest[0] = high

@@ -2,7 +2,8 @@
 
 The statistics are of what was written, and that is not all held: where a page of numbers had NULLs,
 anything may stand under them, so its bounds are of no use.  NULL text is held, but empty text is NULL
-then, which its bounds count as a value.
+then, which its bounds count as a value.  And pylance takes for the greatest text that whose first 64
+bytes are, of whole characters, which is not the greatest where the 64th byte is within one.
 
 Only the columns asked for are read.  Fields that have no statistics, or statistics of another kind
 than `pennon.file.v0_1.statistics` names, have no bounds.
@@ -11,6 +12,7 @@ than `pennon.file.v0_1.statistics` names, have no bounds.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +27,7 @@ from pennon.file.bounds import FieldBounds
 from pennon.file.v0_1.columns import node_of
 from pennon.file.v0_1.metadata import ENTRY_BYTES, parse_pages
 from pennon.file.v0_1.statistics import GREATEST, LEAST, NULL_COUNT
+from pennon.file.v0_1.text_bounds import LEAST_CUT, cut_text, next_text
 from pennon.ranges import Extent
 from pennon.schema.arrow import storage_field
 from pennon.schema.field import Field
@@ -84,10 +87,23 @@ def _entry(table: int, number: int, file_bytes: int) -> Extent:
 
 
 def _read_part(file: RowGroupFile, part: Field, pages: Pages) -> Steps[pa.Array[Any]]:
-    node = yield from node_of(file, part, {part.id: pages})
+    is_decimal = part.logical_type.startswith("decimal:128")
+    words = replace(part, logical_type="fixed_size_binary:16") if is_decimal else part
+    node = yield from node_of(file, words, {part.id: pages})
     zero = np.zeros(1, np.int64)
     picks = Picks.between(zero, zero, np.array([file.metadata.num_groups]))
-    return (yield from node.read(picks))
+    array = yield from node.read(picks)
+    return _decimals(array, storage_field(part).type) if is_decimal else array
+
+
+def _decimals(words: pa.Array[Any], data_type: pa.Decimal128Type) -> pa.Array[Any]:
+    """Return decimals; bounds of no values are beyond any precision, and become NULL."""
+    most = 10**data_type.precision
+    numbers = (int.from_bytes(word, "little", signed=True) for word in words.to_pylist())
+    within = np.array([-most < number < most for number in numbers], np.bool_)
+    validity = pa.py_buffer(np.packbits(within, bitorder="little"))
+    values = words.buffers()[1].slice(words.offset * 16)
+    return pa.Array.from_buffers(data_type, len(words), [validity, values])
 
 
 def _bounds(
@@ -99,11 +115,30 @@ def _bounds(
 ) -> FieldBounds:
     borders = file.metadata.borders
     if of.logical_type in _TEXT:
+        high = _above_cuts(high) if of.logical_type in ("string", "large_string") else high
         return FieldBounds(borders, low, high, _text_nulls(of, counts, low, np.diff(borders)))
     is_held = pc.equal(counts, 0)
-    low, high = (pc.if_else(is_held, each, pa.scalar(None, each.type)) for each in (low, high))
+    low, high = _where(is_held, low), _where(is_held, high)
     kept = None if pa.types.is_floating(storage_field(of).type) else high
     return FieldBounds(borders, low, kept, pa.array(np.zeros(len(counts), np.int64)))
+
+
+def _above_cuts(high: pa.Array[Any]) -> pa.Array[Any]:
+    """Return bounds that stand above all texts that may have been cut to less than 64 bytes."""
+    if not pc.any(pc.greater_equal(pc.binary_length(high), LEAST_CUT)).as_py():
+        return high
+    values = (None if value is None else value.encode() for value in high.to_pylist())
+    return pa.array(
+        [
+            v if v is None or len(v) < LEAST_CUT else next_text(cut_text(v, LEAST_CUT))
+            for v in values
+        ],
+        high.type,
+    )
+
+
+def _where(is_known: pa.Array[Any], bounds: pa.Array[Any]) -> pa.Array[Any]:
+    return pc.if_else(is_known, bounds, pa.scalar(None, bounds.type))
 
 
 def _text_nulls(
@@ -116,4 +151,4 @@ def _text_nulls(
     if not of.nullable:
         return pa.array(np.zeros(len(counts), np.int64))
     is_known = pc.or_(low.is_valid(), pc.equal(counts, pa.array(rows)))
-    return pc.if_else(is_known, counts, pa.scalar(None, counts.type))
+    return _where(is_known, counts)

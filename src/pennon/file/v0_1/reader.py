@@ -152,7 +152,11 @@ class RowGroupFile:
         behind = Extent(self.tail.first, int(self.tail.data.size))
         return answered(reader, behind, self.tail.data)
 
-    def read_bounds(self, fields: Sequence[Field]) -> Steps[list[FieldBounds | None]]:
+    def read_bounds(
+        self,
+        fields: Sequence[Field],
+        column_of: Mapping[FieldId, int],  # noqa: ARG002 - statistics go by the ids of fields
+    ) -> Steps[list[FieldBounds | None]]:
         """Return the steps that read the bounds of fields, None for those that have none."""
         from pennon.file.v0_1.page_bounds import read_bounds  # noqa: PLC0415 - it knows this class
 

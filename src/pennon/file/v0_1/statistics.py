@@ -54,8 +54,8 @@ class Collected:
         """Return the field and the array of the statistics, named by the field's id."""
         fields = [
             pa.field(NULL_COUNT, pa.int64(), nullable=False),
-            pa.field(LEAST, self.data_type, nullable=self.of.nullable),
-            pa.field(GREATEST, self.data_type, nullable=self.of.nullable),
+            pa.field(LEAST, self.data_type),
+            pa.field(GREATEST, self.data_type),
         ]
         counts = pa.array(np.concatenate(self.null_counts))
         parts = [pa.concat_arrays(each) for each in zip(*self.bounds, strict=True)]

@@ -1,7 +1,8 @@
 """Bounds of text and bytes, at most 64 bytes long (`pennon.file.v0_1.statistics`).
 
 If any value of a page is longer, all such are cut, and the greatest is made greater by one, so that
-it stands above everything that it may be the begin of.  Text is cut between characters.
+it stands above everything that it may be the begin of.  Text is cut between characters, after the
+greatest was chosen: pylance cuts first, and may miss it (ledger F-206).
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from pennon.encoding.v2_0.binary import arrow_offsets
 from pennon.ranges import Int64Array
 
 MOST_BYTES: Final = 64
+LEAST_CUT: Final = MOST_BYTES - 3
+"""A text that is cut keeps so many bytes at least: characters have up to four."""
 
 
 def text_bounds(array: pa.Array[Any], borders: Int64Array) -> tuple[pa.Array[Any], pa.Array[Any]]:
@@ -49,11 +52,11 @@ def _above(value: str | bytes | None, is_cut: bool) -> bytes | None:
     return next_text(cut) if isinstance(value, str) else next_bytes(cut)
 
 
-def cut_text(value: bytes) -> bytes:
-    """Return the longest begin of a text that has at most 64 bytes of whole characters."""
-    if len(value) <= MOST_BYTES:
+def cut_text(value: bytes, most: int = MOST_BYTES) -> bytes:
+    """Return the longest begin of a text that has at most so many bytes of whole characters."""
+    if len(value) <= most:
         return value
-    end = MOST_BYTES
+    end = most
     while value[end] & 0xC0 == 0x80:
         end -= 1
     return value[:end]

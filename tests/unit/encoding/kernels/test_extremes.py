@@ -58,7 +58,7 @@ def test_as_the_slow_twin(
             assert (least[number], greatest[number]) == (-1, -1)
             continue
         assert dict(short)[int(least[number])] == min(each for _, each in short)
-        assert dict(short)[int(greatest[number])] == max(each for _, each in short)
+        assert dict(held)[int(greatest[number])] == max(each for _, each in held)
 
 
 @pytest.mark.parametrize(

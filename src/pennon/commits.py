@@ -8,7 +8,8 @@ from typing import Any
 
 from pennon.errors import ArgumentError
 from pennon.io.store import Store
-from pennon.operation import LanceOperation, Transaction, merge_message, to_table_operation
+from pennon.operation import LanceOperation, Transaction, merge_message
+from pennon.operation_values import to_table_operation
 from pennon.ops.counts import counted_by
 from pennon.ops.dictionaries import with_dictionaries
 from pennon.scan.snapshot import Snapshot
@@ -74,7 +75,7 @@ def _from_operation(
 ) -> table.Transaction:
     """Return the transaction; an overwrite without a read version is of the newest version."""
     if read_version is None:
-        if not isinstance(operation, LanceOperation.Overwrite):
+        if not isinstance(operation, (LanceOperation.Overwrite, LanceOperation.Restore)):
             text = f"{type(operation).__name__} needs read_version, the version it was planned on"
             raise ArgumentError(text)
         read_version = newest_version(store)

@@ -28,7 +28,7 @@ from pennon.history import Version, VersionRef, describe, read_history
 from pennon.io import open_store
 from pennon.operation import LanceOperation as LanceOperation
 from pennon.operation import Transaction as Transaction
-from pennon.operation import from_table_transaction
+from pennon.operation_values import from_table_transaction
 from pennon.scan.plan import live_row_counts
 from pennon.scan.session import Session, session_of
 from pennon.scan.snapshot import Snapshot

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
 
-from pennon.errors import UnsupportedError
 from pennon.later import Unfinished
-from pennon.metadata import FragmentMetadata
-from pennon.schema.arrow import schema_from_arrow
+from pennon.metadata import DataFile, FragmentMetadata
 from pennon.schema.lance_schema import LanceSchema
-from pennon.table import transaction as table
 
 LANCE_COMMIT_MESSAGE_KEY = "__lance_commit_message"
 
@@ -31,11 +30,32 @@ def _check_fragments(fragments: Any) -> None:
             raise TypeError(message)
 
 
+@dataclass
+class Index:
+    """An index of the table, or one segment of it; Pennon keeps them, but uses none.
+
+    ``wire`` is its message as it was read, so that what Pennon does not show is not lost.
+    """
+
+    uuid: str
+    name: str
+    fields: list[int]
+    dataset_version: int
+    fragment_ids: Iterable[int]
+    index_version: int
+    created_at: datetime | None = None
+    base_id: int | None = None
+    files: list[Any] | None = None
+    index_details: tuple[str, bytes] | None = None
+    covering_fields: list[int] = field(default_factory=list)
+    wire: bytes = field(default=b"", repr=False, compare=False)
+
+
 class LanceOperation(metaclass=Unfinished):
     """The operations that a transaction may hold."""
 
     class BaseOperation:
-        """What all operations are."""
+        """What all operations are; by itself, one that users do not make."""
 
     @dataclass
     class Append(BaseOperation):
@@ -60,8 +80,146 @@ class LanceOperation(metaclass=Unfinished):
             _check_fragments(self.fragments)
 
     @dataclass
+    class Delete(BaseOperation):
+        """Delete rows: fragments with new deletion files, and fragments that are gone."""
+
+        updated_fragments: list[FragmentMetadata]
+        deleted_fragment_ids: list[int]
+        predicate: str
+
+        def __post_init__(self) -> None:
+            """Check the fragments."""
+            _check_fragments(self.updated_fragments)
+
+    @dataclass
+    class Update(BaseOperation):
+        """Change rows: away from old fragments and into new ones, or columns written anew.
+
+        ``update_mode``: ``rewrite_rows``, ``rewrite_columns`` or nothing.
+        ``updated_fragment_offsets``: the rows of fragments whose columns were written anew, each a
+        serialized roaring bitmap.
+        """
+
+        removed_fragment_ids: list[int] = field(default_factory=list)
+        updated_fragments: list[FragmentMetadata] = field(default_factory=list)
+        new_fragments: list[FragmentMetadata] = field(default_factory=list)
+        fields_modified: list[int] = field(default_factory=list)
+        fields_for_preserving_frag_bitmap: list[int] = field(default_factory=list)
+        update_mode: str = ""
+        updated_fragment_offsets: dict[int, bytes] | None = None
+
+        def __post_init__(self) -> None:
+            """Check the fragments."""
+            _check_fragments(self.updated_fragments)
+            _check_fragments(self.new_fragments)
+
+    @dataclass
+    class Merge(BaseOperation):
+        """Add columns: all fragments with their further files, and the new schema."""
+
+        fragments: list[FragmentMetadata]
+        schema: LanceSchema | pa.Schema
+        preserves_nullability: bool = False
+
+        def __post_init__(self) -> None:
+            """Check the fragments."""
+            if isinstance(self.schema, pa.Schema):
+                message = "give Merge a LanceSchema: a pyarrow.Schema has no field ids"
+                warnings.warn(message, DeprecationWarning, stacklevel=2)
+            _check_fragments(self.fragments)
+
+    @dataclass
+    class Project(BaseOperation):
+        """Drop, rename or reorder columns: a new schema over the same files."""
+
+        schema: LanceSchema
+        preserves_nullability: bool = False
+
+    @dataclass
+    class Restore(BaseOperation):
+        """Make an old version the newest again."""
+
+        version: int
+
+    @dataclass
+    class Clone(BaseOperation):
+        """Begin a table as a version of another."""
+
+        is_shallow: bool
+        ref_name: str | None
+        ref_version: int
+        ref_path: str
+        branch_name: str | None
+
+    @dataclass
+    class RewriteGroup:
+        """Fragments, and those that hold their rows now."""
+
+        old_fragments: list[FragmentMetadata]
+        new_fragments: list[FragmentMetadata]
+
+    @dataclass
+    class RewrittenIndex:
+        """An index that was made anew for rewritten fragments."""
+
+        old_id: str
+        new_id: str
+        new_details_type_url: str
+        new_details_value: bytes
+        new_index_version: int
+
+    @dataclass
+    class Rewrite(BaseOperation):
+        """Put the same rows into other fragments."""
+
+        groups: Iterable[LanceOperation.RewriteGroup]
+        rewritten_indices: Iterable[LanceOperation.RewrittenIndex]
+
+        def __post_init__(self) -> None:
+            """Check the fragments."""
+            for group in self.groups:
+                _check_fragments(group.old_fragments)
+                _check_fragments(group.new_fragments)
+
+    @dataclass
+    class CreateIndex(BaseOperation):
+        """Add indices and take others away."""
+
+        new_indices: list[Index]
+        removed_indices: list[Index]
+
+    @dataclass
+    class DataReplacementGroup:
+        """A file for columns of a fragment."""
+
+        fragment_id: int
+        new_file: DataFile
+
+    @dataclass
+    class DataReplacement(BaseOperation):
+        """Put other files in place of those with the same columns."""
+
+        replacements: list[LanceOperation.DataReplacementGroup]
+
+    @dataclass
+    class UpdateMap:
+        """Changes of a map; None takes a key away, ``replace`` all that is not named."""
+
+        updates: dict[str, str | None]
+        replace: bool = False
+
+    @dataclass
+    class UpdateConfig(BaseOperation):
+        """Change config, and metadata of the table, the schema or of fields, by field id."""
+
+        config_updates: LanceOperation.UpdateMap | None = None
+        table_metadata_updates: LanceOperation.UpdateMap | None = None
+        schema_metadata_updates: LanceOperation.UpdateMap | None = None
+        field_metadata_updates: dict[int, LanceOperation.UpdateMap] | None = None
+
+    @dataclass
     class Other(BaseOperation):
-        """An operation that Pennon reads the name of, but does not make."""
+        """An operation that users do not make, by its name in transaction.proto."""
 
         name: str
         message: bytes = field(default=b"", repr=False)
@@ -75,42 +233,6 @@ class Transaction:
     operation: LanceOperation.BaseOperation
     uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
     transaction_properties: dict[str, str] | None = field(default_factory=dict)
-
-
-def to_table_operation(operation: LanceOperation.BaseOperation) -> table.Operation:
-    """Return the operation as the table layer has it; raises UnsupportedError for the others."""
-    if isinstance(operation, LanceOperation.Append):
-        return table.Append(tuple(meta.to_fragment() for meta in operation.fragments))
-    if isinstance(operation, LanceOperation.Overwrite):
-        if operation.initial_bases:
-            message = "base paths are not written yet"
-            raise UnsupportedError(message)
-        schema = operation.new_schema
-        fields = schema.schema if isinstance(schema, LanceSchema) else schema_from_arrow(schema)
-        return table.Overwrite(tuple(meta.to_fragment() for meta in operation.fragments), fields)
-    message = f"a commit of {type(operation).__name__} is not supported; Append and Overwrite are"
-    raise UnsupportedError(message)
-
-
-def from_table_transaction(transaction: table.Transaction) -> Transaction:
-    """Return a transaction as users see it."""
-    operation = transaction.operation
-    shown: LanceOperation.BaseOperation
-    if isinstance(operation, table.Append):
-        shown = LanceOperation.Append(
-            [FragmentMetadata.from_fragment(fragment) for fragment in operation.fragments]
-        )
-    elif isinstance(operation, table.Overwrite):
-        shown = LanceOperation.Overwrite(
-            LanceSchema(operation.schema),
-            [FragmentMetadata.from_fragment(fragment) for fragment in operation.fragments],
-        )
-    else:
-        body = operation.message if isinstance(operation, table.Other) else b""
-        shown = LanceOperation.Other(table.operation_name(operation), body)
-    return Transaction(
-        transaction.read_version, shown, transaction.uuid, dict(transaction.properties)
-    )
 
 
 def merge_message(

@@ -14,7 +14,7 @@ from pennon.errors import NoDataError, NotFoundError
 from pennon.io import open_store
 from pennon.io.store import Store
 from pennon.metadata import DataFile, FragmentMetadata
-from pennon.operation import from_table_transaction
+from pennon.operation_values import from_table_transaction
 from pennon.ops.source import as_reader, check_metadata
 from pennon.ops.write import (
     MAX_ROWS_PER_GROUP,

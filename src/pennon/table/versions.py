@@ -26,6 +26,7 @@ from pennon.errors import (
 from pennon.io.limits import FetchLimits
 from pennon.io.store import Lists, Opens
 from pennon.ranges import Extent
+from pennon.table.field_ids import with_distinct_ids
 from pennon.table.manifest import Manifest, Summary
 from pennon.table.naming import LATEST, VERSIONS, Naming, parse_manifest_name
 from pennon.table.probing import find_newest, naming_of
@@ -137,8 +138,8 @@ def read_manifest(store: Reads, version: int | None = None) -> Manifest:
 
 
 def read_manifest_at(store: Opens, location: ManifestLocation) -> Manifest:
-    """Read the manifest at a known place, in one request."""
-    return _read_at(store, location, parse_manifest_file)
+    """Read the manifest at a known place, in one request; ids that stand twice are told apart."""
+    return with_distinct_ids(_read_at(store, location, parse_manifest_file))
 
 
 def _read_at(store: Opens, location: ManifestLocation, parse: Callable[[pa.Buffer], V]) -> V:

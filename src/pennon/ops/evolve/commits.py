@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 from pennon.ops.counts import counted_by
 from pennon.scan.snapshot import Snapshot
@@ -12,14 +11,6 @@ from pennon.table.commit import CommitOptions, commit
 from pennon.table.manifest import Fragment, Manifest
 from pennon.table.operations import Merge, Operation, Project
 from pennon.table.transaction import Transaction
-
-_MERGE_KEEPS_NULLABILITY: Final = b"\x20\x01"
-_PROJECT_KEEPS_NULLABILITY: Final = b"\x10\x01"
-"""``preserves_nullability``, field 4 of a merge and 2 of a projection: rows that others wrote for the
-schema before fit the one after.  Writers before pylance 14 do not know it.
-
-Source: measured on pylance 14.0.2.
-"""
 
 
 def commit_operation(snapshot: Snapshot, operation: Operation) -> Manifest:
@@ -31,14 +22,15 @@ def commit_operation(snapshot: Snapshot, operation: Operation) -> Manifest:
 
 def commit_columns(snapshot: Snapshot, fragments: Iterable[Fragment], schema: Schema) -> Manifest:
     """Give the table a new schema, and its fragments the data files of that."""
-    keeps = _MERGE_KEEPS_NULLABILITY if _keeps_nullability(snapshot, schema) else b""
-    return commit_operation(snapshot, Merge(tuple(fragments), schema, unknown=keeps))
+    keeps = _keeps_nullability(snapshot, schema)
+    merge = Merge(tuple(fragments), schema, preserves_nullability=keeps)
+    return commit_operation(snapshot, merge)
 
 
 def commit_schema(snapshot: Snapshot, schema: Schema) -> Manifest:
     """Give the table a new schema over the data files that it has."""
-    keeps = _PROJECT_KEEPS_NULLABILITY if _keeps_nullability(snapshot, schema) else b""
-    return commit_operation(snapshot, Project(schema, unknown=keeps))
+    keeps = _keeps_nullability(snapshot, schema)
+    return commit_operation(snapshot, Project(schema, preserves_nullability=keeps))
 
 
 def _keeps_nullability(snapshot: Snapshot, schema: Schema) -> bool:

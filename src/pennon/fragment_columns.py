@@ -1,0 +1,120 @@
+"""Changing the columns of one fragment, for a commit that follows (``lance.fragment``)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.errors import ArgumentError
+from pennon.metadata import FragmentMetadata
+from pennon.schema.lance_schema import LanceSchema
+from pennon.units import FragmentId
+
+if TYPE_CHECKING:
+    from pennon.lance_dataset import LanceDataset
+    from pennon.new_columns import NewColumns
+    from pennon.table.manifest import Fragment
+
+
+class FragmentColumns:
+    """The methods of `LanceFragment` that write columns; none commits."""
+
+    _ds: LanceDataset
+    _fragment: Fragment
+
+    def merge_columns(
+        self,
+        value_func: Any,
+        columns: list[str] | None = None,
+        batch_size: int | None = None,
+        reader_schema: pa.Schema | None = None,
+    ) -> tuple[FragmentMetadata, LanceSchema]:
+        """Write new columns of this fragment; see `LanceDataset.add_columns`.
+
+        Returns the fragment with its new file, and the schema of the table with the new columns, for
+        a `LanceOperation.Merge` of all fragments.
+        """
+        from pennon.new_columns import plan_new_columns  # noqa: PLC0415 - who only reads needs none
+
+        planned = plan_new_columns(
+            self._ds.snapshot, value_func, columns, reader_schema, batch_size, [self._fragment]
+        )
+        if planned.checkpoint is not None:
+            message = (
+                "A checkpoint file cannot be used for one fragment: nothing is committed here, so "
+                "nobody knows when it has done its duty"
+            )
+            raise ArgumentError(message)
+        return self._run(planned)
+
+    def merge(
+        self, data_obj: Any, left_on: str, right_on: str | None = None, schema: Any = None
+    ) -> tuple[FragmentMetadata, LanceSchema]:
+        """Write the columns of other data, joined by a key; see `LanceDataset.merge`.
+
+        Returns what `merge_columns` does.
+        """
+        from pennon.new_columns import NewColumns  # noqa: PLC0415 - as above
+        from pennon.ops.evolve.merge import plan_merge  # noqa: PLC0415 - as above
+        from pennon.ops.source import as_reader  # noqa: PLC0415 - as above
+
+        key = left_on if right_on is None else right_on
+        reader = as_reader(data_obj, schema)
+        return self._run(NewColumns(plan_merge(self._ds.snapshot, reader, left_on, key)))
+
+    def update_columns(
+        self,
+        data_obj: Any,
+        left_on: str = "_rowid",
+        right_on: str | None = None,
+        schema: Any = None,
+        *,
+        with_offsets: bool = False,
+    ) -> tuple[FragmentMetadata, list[int]] | tuple[FragmentMetadata, list[int], bytes]:
+        """Write columns anew, with the values of other data where that has a row's key.
+
+        Returns the fragment and the ids of the fields that were written, for a
+        `LanceOperation.Update`; ``with_offsets``: also the physical offsets of the rows found, as a
+        Roaring bitmap.
+
+        Raises NotFoundError for a key or column that is not there, SchemaMismatchError for types.
+        """
+        from pennon.ops.evolve.update import update_columns  # noqa: PLC0415 - as above
+        from pennon.ops.source import as_reader  # noqa: PLC0415 - as above
+        from pennon.table.roaring import serialize_roaring  # noqa: PLC0415 - as above
+
+        key = left_on if right_on is None else right_on
+        reader = as_reader(data_obj, schema)
+        updated = update_columns(self._ds.snapshot, self._number(), reader, left_on, key)
+        shown = self._shown(updated.fragment), [int(each) for each in updated.fields_modified]
+        if not with_offsets:
+            return shown
+        return (*shown, serialize_roaring(updated.offsets.astype(np.uint32)))
+
+    @staticmethod
+    def create_from_file(
+        filename: str, dataset: LanceDataset, fragment_id: int
+    ) -> FragmentMetadata:
+        """Return the fragment that a data file in the table's ``data/`` makes.
+
+        Raises NotFoundError if it is not there, SchemaMismatchError if it does not fit the table.
+        """
+        from pennon.ops.evolve.adopt import adopt_file  # noqa: PLC0415 - as above
+
+        fragment = adopt_file(dataset.snapshot, filename, FragmentId(fragment_id))
+        return FragmentMetadata.from_fragment(fragment)
+
+    def _run(self, planned: NewColumns) -> tuple[FragmentMetadata, LanceSchema]:
+        fragment = planned.run_one(self._number())
+        return self._shown(fragment), LanceSchema(planned.plan.schema)
+
+    def _shown(self, fragment: Fragment) -> FragmentMetadata:
+        deleted = len(self._ds.snapshot.deleted(self._fragment))
+        return FragmentMetadata.from_fragment(fragment, num_deleted_rows=deleted)
+
+    def _number(self) -> int:
+        """Return the number of the fragment among those of its table."""
+        fragments = self._ds.snapshot.manifest.fragments
+        return [fragment.id for fragment in fragments].index(self._fragment.id)

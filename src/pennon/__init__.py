@@ -14,39 +14,48 @@ from pennon.dataset import write_dataset as write_dataset
 from pennon.later import missing as _missing
 
 if TYPE_CHECKING:
+    from pennon.base_paths import DatasetBasePath as DatasetBasePath
     from pennon.blob import BlobColumn as BlobColumn
     from pennon.blob import BlobFile as BlobFile
     from pennon.fragment import LanceFragment as LanceFragment
     from pennon.lance_dataset import LanceDataset as LanceDataset
+    from pennon.merge_insert import MergeInsertBuilder as MergeInsertBuilder
     from pennon.metadata import FragmentMetadata as FragmentMetadata
     from pennon.operation import LanceOperation as LanceOperation
     from pennon.operation import Transaction as Transaction
     from pennon.scanner import LanceScanner as LanceScanner
+    from pennon.udf import batch_udf as batch_udf
 
 _LATER = {
     "BlobColumn": "pennon.blob",
     "BlobFile": "pennon.blob",
+    "DatasetBasePath": "pennon.base_paths",
     "FragmentMetadata": "pennon.metadata",
     "LanceDataset": "pennon.lance_dataset",
     "LanceFragment": "pennon.fragment",
     "LanceOperation": "pennon.operation",
     "LanceScanner": "pennon.scanner",
+    "MergeInsertBuilder": "pennon.merge_insert",
     "Transaction": "pennon.operation",
+    "batch_udf": "pennon.udf",
 }
 __all__ = [
     "BlobColumn",
     "BlobFile",
+    "DatasetBasePath",
     "FragmentMetadata",
     "LanceDataset",
     "LanceFragment",
     "LanceOperation",
     "LanceScanner",
+    "MergeInsertBuilder",
     "Session",
     "Transaction",
+    "batch_udf",
     "dataset",
     "write_dataset",
 ]
-_MODULES = ("blob", "file", "fragment", "io", "progress", "schema", "spark")
+_MODULES = ("blob", "file", "fragment", "io", "progress", "schema", "spark", "udf")
 
 
 def __getattr__(name: str) -> _Any:

@@ -93,21 +93,9 @@ def refuse(options: Mapping[str, Any]) -> None:
 _HARMLESS = {"external_blob_mode": "reference"}
 
 
-def version_number(version: int | str | None) -> int | None:
-    """Return the number of a version; raises UnsupportedError for a tag."""
+def version_number(version: int | None) -> int | None:
+    """Return the number of a version; raises TypeError for what is none."""
     if version is None or (isinstance(version, int) and not isinstance(version, bool)):
         return version
-    if isinstance(version, str):
-        message = f"version {version!r} is a tag; tags are not supported yet, version numbers are"
-        raise UnsupportedError(message)
     message = f"a version is a number, got {type(version).__name__}"
     raise TypeError(message)
-
-
-def version_on_main(reference: tuple[str | None, int | None]) -> int | None:
-    """Return the version of a (branch, version) pair; raises UnsupportedError for branches."""
-    branch, version = reference
-    if branch not in {None, "main"}:
-        message = f"branch {branch!r}: branches are not supported yet"
-        raise UnsupportedError(message)
-    return version

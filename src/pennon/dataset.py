@@ -16,6 +16,8 @@ from pennon.table.naming import Naming
 from pennon.table.versions import version_as_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pennon.history import Version as Version
     from pennon.lance_dataset import LanceDataset as LanceDataset
     from pennon.operation import LANCE_COMMIT_MESSAGE_KEY as LANCE_COMMIT_MESSAGE_KEY
@@ -59,15 +61,17 @@ def dataset(
     index_cache_size_bytes: int | None = None,
     read_params: dict[str, Any] | None = None,
     session: Session | None = None,
+    trusted_bases: Sequence[str | os.PathLike[str]] | None = None,
     **unsupported: Any,
 ) -> LanceDataset:
     """Open a table.
 
-    ``uri``: a path or URI.  ``version``: a version's number, the newest by default.  ``asof``: a
+    ``uri``: a path or URI.  ``version``: a version's number, or a tag's name; the newest by default.  ``asof``: a
     time (naive: local), to open the newest version made at or before it.  ``storage_options``:
     credentials, endpoints and the like.  ``default_scan_options``: arguments of `scanner` that
     apply where a call gives none.  ``session``: the memory of other datasets, to be shared; the
-    ``*_cache_size_bytes`` bound that of a new one.  Block sizes and counts of index pages are
+    ``*_cache_size_bytes`` bound that of a new one.  ``trusted_bases``: places outside of the table
+    that it may name files in, as a shallow clone does (`pennon.table.bases`).  Block sizes and counts of index pages are
     accepted and change nothing.
 
     Raises NotFoundError if there is no such table or version, UnsupportedError if the table needs
@@ -89,6 +93,7 @@ def dataset(
         metadata_cache_size_bytes=metadata_cache_size_bytes,
         index_cache_size_bytes=index_cache_size_bytes,
         session=session,
+        trusted_bases=trusted_bases,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from inspect import signature
 from typing import Any
@@ -18,10 +18,12 @@ from pennon.arguments import (
     row_ids,
     row_numbers,
     version_number,
-    version_on_main,
 )
 from pennon.dataset_blobs import DatasetBlobs
-from pennon.dataset_facts import DatasetFacts
+from pennon.dataset_changes import DatasetChanges
+from pennon.dataset_columns import DatasetColumns
+from pennon.dataset_refs import DatasetRefs
+from pennon.dataset_upkeep import DatasetUpkeep
 from pennon.errors import ArgumentError
 from pennon.fragment import LanceFragment
 from pennon.history import Version, VersionRef, describe, read_history
@@ -42,7 +44,7 @@ from pennon.table.transaction import parse_transaction, read_transaction
 from pennon.table.versions import list_locations, read_manifest
 
 
-class LanceDataset(DatasetBlobs, DatasetFacts):
+class LanceDataset(DatasetBlobs, DatasetChanges, DatasetColumns, DatasetRefs, DatasetUpkeep):
     """One version of a table.  It pickles, and may be shared by threads."""
 
     def __init__(
@@ -60,6 +62,7 @@ class LanceDataset(DatasetBlobs, DatasetFacts):
         index_cache_size_bytes: int | None = None,
         read_params: dict[str, Any] | None = None,
         session: Session | None = None,
+        trusted_bases: Sequence[str | os.PathLike[str]] | None = None,
         **unsupported: Any,
     ) -> None:
         """Open a version, the newest by default; see `pennon.dataset`."""
@@ -67,7 +70,17 @@ class LanceDataset(DatasetBlobs, DatasetFacts):
         refuse(unsupported)
         session = session_of(session, index_cache_size_bytes, metadata_cache_size_bytes)
         store = open_store(uri, storage_options)
-        snapshot = Snapshot(store, read_manifest(store, version_number(version)), session)
+        number = None if isinstance(version, str) else version_number(version)
+        manifest = read_manifest(store, number)
+        if manifest.base_paths or manifest.branch is not None:
+            from pennon.table.bases import Trust, place_store  # noqa: PLC0415 - few tables need it
+
+            store = place_store(store, manifest, Trust.given(trusted_bases, storage_options))
+        snapshot = Snapshot(store, manifest, session)
+        if isinstance(version, str):
+            from pennon.ops.refs import open_point, resolve  # noqa: PLC0415 - few programs use tags
+
+            snapshot = open_point(snapshot, resolve(snapshot, version))
         self._take_over(os.fspath(uri), snapshot, storage_options, default_scan_options)
 
     def _take_over(
@@ -336,14 +349,6 @@ class LanceDataset(DatasetBlobs, DatasetFacts):
     def get_version(self) -> Version:
         """Return this version's number, time and summary."""
         return describe(self._snapshot.manifest.summary)
-
-    def checkout_version(self, version: int | str | tuple[str | None, int | None]) -> LanceDataset:
-        """Return the table at another version; caches are shared."""
-        number = version_on_main(version) if isinstance(version, tuple) else version
-        number = version_number(number)
-        if number == self.version:
-            return self.__copy__()
-        return self._at(number)
 
     def checkout_latest(self) -> None:
         """Turn this handle to the newest version."""

@@ -12,33 +12,29 @@ from typing import Any, NoReturn
 from pennon.errors import UnsupportedError
 
 MODULE = """
-    batch_udf Blob blob_array blob_field BlobArray BlobDescriptor BlobDescriptorArrayBuilder
+    Blob blob_array blob_field BlobArray BlobDescriptor BlobDescriptorArrayBuilder
     bytes_read_counter CleanupCandidateFile CleanupExplanation CleanupReferencedBranch CleanupStats
-    CompactedSsTable DatasetBasePath DataStatistics DedicatedBlobWriter evaluate_sharding_spec
-    ExecutionPlan FFILanceTableProvider FieldStatistics FtsToken Index IndexFile IndexProgress
+    CompactedSsTable DataStatistics DedicatedBlobWriter evaluate_sharding_spec
+    ExecutionPlan FFILanceTableProvider FieldStatistics FtsToken IndexFile IndexProgress
     iops_counter json_to_schema LsmPointLookupPlanner LsmScanner LsmVectorSearchPlanner
-    MergeInsertBuilder PackedBlobWriter ScanStatistics schema_to_json set_logger ShardingField
-    ShardingSpec ShardSnapshot ShardWriter simd_info tokenize
+    PackedBlobWriter ScanStatistics schema_to_json set_logger ShardingField ShardingSpec
+    ShardSnapshot ShardWriter simd_info tokenize
 """
 DATASET = """
-    add_bases add_columns all_files alter_columns base_paths branches centroids cleanup_old_versions
-    commit_batch commit_existing_index_segments create_branch create_index create_index_uncommitted
-    create_scalar_index deep_clone delete delete_config_keys delta describe_indices drop
-    drop_columns drop_index explain_cleanup_old_versions from_pydantic_model get_ivf_model
-    get_transactions index_statistics initialize_mem_wal io_stats_incremental io_stats_snapshot
-    list_indices mem_wal_index_details mem_wal_writer merge merge_existing_index_segments
-    merge_index_metadata merge_insert migrate_manifest_paths_v2 new_file_session optimize
-    prewarm_index remap_row_addrs replace_field_metadata replace_schema_metadata restore
-    shallow_clone sql stats storage_options_accessor tags tracked_files truncate_table update
-    update_config update_field_metadata update_metadata update_schema_metadata
+    all_files centroids cleanup_old_versions commit_batch
+    commit_existing_index_segments create_index create_index_uncommitted
+    create_scalar_index describe_indices drop drop_index
+    explain_cleanup_old_versions from_pydantic_model get_ivf_model get_transactions index_statistics
+    initialize_mem_wal io_stats_incremental io_stats_snapshot list_indices mem_wal_index_details
+    mem_wal_writer merge_existing_index_segments merge_index_metadata migrate_manifest_paths_v2
+    new_file_session prewarm_index remap_row_addrs sql stats
+    storage_options_accessor tracked_files
 """
 FRAGMENT = """
-    create_from_file delete delete_rows merge merge_columns open_session update_columns
+    open_session
 """
 OPERATION = """
-    Clone CreateIndex DataOverlay DataOverlayFile DataOverlayGroup DataReplacement
-    DataReplacementGroup Delete Merge Project Restore Rewrite RewriteGroup RewrittenIndex Update
-    UpdateConfig UpdateMap
+    DataOverlay DataOverlayFile DataOverlayGroup
 """
 
 LATER: dict[str, frozenset[str]] = {

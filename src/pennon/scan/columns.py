@@ -7,6 +7,9 @@ Fields inside structs are pulled out, and the computed columns are made:
 ``_rowid``      its name: the same number, or, in a table with stable row ids, one that stays
 ``_rowoffset``  its place among the live rows of the table
 ==============  ==================================================================================
+
+``_row_created_at_version`` and ``_row_last_updated_at_version`` are kept for tables with stable row
+ids; in all others they are 1.
 """
 
 from __future__ import annotations
@@ -85,6 +88,8 @@ def _values(meta: MetaColumn, place: Place) -> UInt64Array:
     if meta is MetaColumn.ROW_OFFSET:
         live = place.live if place.dead is None else replace(place.live, deleted=place.dead)
         return (live.to_live(place.physical) + _live_rows_before(place)).astype(np.uint64)
+    if meta in {MetaColumn.CREATED_AT, MetaColumn.UPDATED_AT}:
+        return _versions(meta, place)
     if meta is MetaColumn.ROW_ID and place.snapshot.manifest.has_stable_row_ids:
         return _stable_ids(place)[place.physical]
     return row_addresses(place.fragment.id, place.physical)
@@ -93,6 +98,17 @@ def _values(meta: MetaColumn, place: Place) -> UInt64Array:
 def _stable_ids(place: Place) -> UInt64Array:
     rows = FragmentReader(place.snapshot, place.fragment).physical_rows()
     return place.snapshot.row_ids(place.fragment, rows)
+
+
+def _versions(meta: MetaColumn, place: Place) -> UInt64Array:
+    """Return the version of each row; where nobody noted any, it is the first."""
+    fragment = place.fragment
+    created, updated = fragment.created_at_versions, fragment.last_updated_at_versions
+    sequence = created if meta is MetaColumn.CREATED_AT else updated
+    if sequence is None:
+        return np.ones(len(place.physical), np.uint64)
+    rows = FragmentReader(place.snapshot, fragment).physical_rows()
+    return place.snapshot.row_versions(sequence, rows)[place.physical]
 
 
 def row_addresses(fragment: FragmentId, physical: Int64Array) -> UInt64Array:

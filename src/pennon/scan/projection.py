@@ -1,7 +1,7 @@
 """From the columns that a caller names to what is read and what is shown.
 
 Names are those of top-level fields, of fields inside structs (``st.y.z``), or of columns that lie
-in no file: ``_rowid``, ``_rowaddr``, ``_rowoffset``.
+in no file: ``_rowid``, ``_rowaddr``, ``_rowoffset``, and the versions that made or last changed a row.
 
 A scan *flattens*: ``st.y.z`` becomes a column of that name.  A take *nests*: it becomes a struct
 ``st`` that holds only what was asked for.  (That is how pylance does it, measured on 14.0.2.)
@@ -28,6 +28,8 @@ class MetaColumn(Enum):
     ROW_ID = "_rowid"
     ROW_ADDRESS = "_rowaddr"
     ROW_OFFSET = "_rowoffset"
+    CREATED_AT = "_row_created_at_version"
+    UPDATED_AT = "_row_last_updated_at_version"
 
 
 _META_NAMES = {meta.value: meta for meta in MetaColumn}

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
-from pennon.errors import Breadcrumb, FormatError, LanceError, StoreError, UnsupportedError
+from pennon.errors import Breadcrumb, FormatError, LanceError, StoreError
 from pennon.io.store import ObjectReader, Store
 from pennon.ranges import Int64Array
 from pennon.scan.live_rows import NONE_DELETED
 from pennon.scan.session import OpenFile as OpenFile
 from pennon.scan.session import Session as Session
 from pennon.table.deletion import read_deletions
-from pennon.table.manifest import DataFileRef, ExternalFile, Fragment, Manifest
-from pennon.table.rowids import RowIds, decode_row_ids, read_sequence
+from pennon.table.manifest import DataFileRef, ExternalFile, Fragment, Manifest, Sequence
+from pennon.table.rowids import RowIds, decode_row_ids, decode_row_versions, read_sequence
 from pennon.threads import WORK, Crew
 
 if TYPE_CHECKING:
@@ -48,6 +48,14 @@ class Snapshot:
     """What `remember` was asked for lately."""
     meter: Meter | None = field(default=None, compare=False)
     """Counts what is read of data files."""
+
+    def __post_init__(self) -> None:
+        """Find the base paths of versions that have some (`pennon.table.bases`)."""
+        manifest = self.manifest
+        if manifest.base_paths or manifest.branch is not None:
+            from pennon.table.bases import place_store  # noqa: PLC0415 - few tables need it
+
+            object.__setattr__(self, "store", place_store(self.store, manifest))
 
     def __reduce__(self) -> tuple[type[Snapshot], tuple[Store, Manifest, Session]]:
         """Pickle without the identities: the other side may see other files."""
@@ -89,9 +97,6 @@ class Snapshot:
         """
         path = ref.store_path
         try:
-            if ref.base_id is not None:
-                message = "the data file lies under another base path, which is not read yet"
-                raise UnsupportedError(message)
             size = ref.size_bytes or None
             identity = self._identify(path, size)
             found = self.session.open_file(identity, lambda: self._open(path, size, identity))
@@ -104,8 +109,6 @@ class Snapshot:
         deletion = fragment.deletion_file
         if deletion is None:
             return NONE_DELETED
-        if deletion.base_id is not None:
-            return self._read_deletions(fragment)
         file = self._identify(deletion.store_path(fragment.id))
         key = (file, fragment.physical_rows, deletion.num_deleted_rows)
         return self.session.deletions(key, lambda: self._read_deletions(fragment))
@@ -120,6 +123,14 @@ class Snapshot:
         return self.session.row_ids(
             (sequence, file, physical_rows),
             lambda: decode_row_ids(read_sequence(self.store, sequence), physical_rows),
+        )
+
+    def row_versions(self, sequence: Sequence, physical_rows: int) -> RowIds:
+        """Return the table's version that a sequence gives each physical row of a fragment."""
+        file = self._identify(sequence.path) if isinstance(sequence, ExternalFile) else None
+        return self.session.row_ids(
+            ("versions", sequence, file, physical_rows),
+            lambda: decode_row_versions(read_sequence(self.store, sequence), physical_rows),
         )
 
     def _open(self, path: str, size_bytes: int | None, identity: Hashable) -> ObjectReader:

@@ -7,6 +7,7 @@
     write _transactions/{…}.txn                (nobody reads it until the manifest names it)
     build the next manifest
     create _versions/{head + 1} if absent      ← the commit point
+    look whether it is the newest              (nearly always; else see `pennon.table.landing.settle`)
     lost the race?  → from the top, after a pause
 
 A write that failed may still have landed; `pennon.table.landing` finds out, or raises
@@ -31,33 +32,22 @@ import pyarrow as pa
 
 from pennon.errors import (
     AlreadyExistsError,
-    FormatError,
-    IncompatibleConflict,
-    NotFoundError,
+    CommitError,
     RetryableConflict,
     SchemaMismatchError,
 )
 from pennon.schema.version import FileVersion
 from pennon.table.apply import Complete, Surroundings, apply, create
-from pennon.table.flags import check_writable
-from pennon.table.landing import CommitStore, keep_latest, land
+from pennon.table.judging import Mine, check_same_table, judge_newer
+from pennon.table.landing import CommitStore, keep_latest, land, settle
 from pennon.table.manifest import Manifest
-from pennon.table.naming import Naming, transaction_path
+from pennon.table.migration import copy_newest
+from pennon.table.naming import Naming
+from pennon.table.new_files import check_new_files
 from pennon.table.operations import Clone, Overwrite, Restore
-from pennon.table.rebase import (
-    Affected,
-    check_adds_no_rows,
-    check_compatible,
-    rebase_deletions,
-    same_intent,
-)
+from pennon.table.rebase import Affected
 from pennon.table.rowids import read_sequence
-from pennon.table.transaction import (
-    Transaction,
-    check_uuid,
-    read_transaction,
-    serialize_transaction,
-)
+from pennon.table.transaction import Transaction, check_uuid, serialize_transaction
 from pennon.table.versions import (
     ManifestLocation,
     latest_location,
@@ -65,11 +55,13 @@ from pennon.table.versions import (
     read_manifest,
     read_manifest_at,
 )
-from pennon.units import DatasetVersion, FieldId, FragmentId
+from pennon.units import FieldId, FragmentId
 
 _SLOTS = 4
 _LONGEST_PAUSE = 5.0
 _LIST_TO_PUT_SECONDS = 600.0
+_SAFE_AGE_NS = 3600 * 10**9
+"""A file that is younger than an hour is not taken for an orphan by any clean-up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +73,11 @@ class CommitOptions:
     retries is strict: nobody may have committed since its read version.  ``complete`` gives the row
     counts of fragments that a writer before 0.8.15 left out, ``dictionaries`` the values of those of
     an overwrite with files of version 0.1, ``past`` the version that a clone names.  ``adds_keys``: rows
-    are added because no row had their keys, so nobody else may have added any since.  The rest is for
-    tests.
+    are added because no row had their keys, so nobody else may have added any since.  ``base`` is the
+    version that was planned on: if the table has another of its number, it is another table.
+    ``planned_ns`` is when the job began (nanoseconds since 1970; 0: long ago): the files of an old one
+    are looked for.  ``timeout_s`` is after how many seconds no further attempt is made.  The rest is
+    for tests.
     """
 
     max_retries: int = 20
@@ -93,6 +88,9 @@ class CommitOptions:
     dictionaries: Mapping[FieldId, pa.Array[Any]] = field(default_factory=dict)
     past: Manifest | None = None
     adds_keys: bool = False
+    base: Manifest | None = None
+    planned_ns: int | None = None
+    timeout_s: float | None = None
     now_ns: Callable[[], int] = time.time_ns
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
@@ -130,35 +128,16 @@ def commit(
     check_uuid(transaction.uuid)
     options = options or CommitOptions()
     wire = serialize_transaction(transaction)
-    mine = _Mine(transaction, wire, affected or {}, options.adds_keys)
+    mine = Mine(transaction, wire, affected or {}, options.adds_keys)
     is_new = transaction.read_version == 0 or isinstance(transaction.operation, Clone)
     way = _create if is_new else _commit
     return way(store, mine, options)
 
 
-@dataclass(frozen=True, slots=True)
-class _Mine:
-    """The transaction to commit, its bytes, and the rows that it takes away."""
-
-    transaction: Transaction
-    wire: bytes
-    affected: Affected
-    adds_keys: bool = False
-
-    def on(self, store: CommitStore, head: Manifest, shared: frozenset[FragmentId]) -> _Mine:
-        """Return what is to be committed on top of ``head``."""
-        rebased = rebase_deletions(store, head, self.transaction, self.affected, shared)
-        if rebased is self.transaction:
-            return self
-        return _Mine(rebased, serialize_transaction(rebased), self.affected)
-
-    def put_file(self, store: CommitStore) -> None:
-        store.put(transaction_path(self.transaction.file_name), self.wire)
-
-
-def _create(store: CommitStore, mine: _Mine, options: CommitOptions) -> Manifest:
+def _create(store: CommitStore, mine: Mine, options: CommitOptions) -> Manifest:
     for location in list_locations(store):
         return _already_created(store, location, mine.wire)
+    check_job(store, mine.transaction, None, options)
     manifest = replace(create(mine.transaction, options.surroundings(store)), transaction=mine.wire)
     mine.put_file(store)
     if land(store, options.naming, manifest, options.sleep):
@@ -177,30 +156,45 @@ def _already_created(store: CommitStore, location: ManifestLocation, ours: bytes
     raise AlreadyExistsError(message)
 
 
-def _commit(store: CommitStore, mine: _Mine, options: CommitOptions) -> Manifest:
+def _commit(store: CommitStore, mine: Mine, options: CommitOptions) -> Manifest:
     judged = mine.transaction.read_version
     shared: frozenset[FragmentId] = frozenset()
     written = b""
-    for started in _attempts(options):
-        location = latest_location(store)
+    for attempt, started in enumerate(_attempts(options)):
+        location = copy_newest(store, latest_location(store))
         head = read_manifest_at(store, location)
-        found = _judge_newer(store, mine, judged, location, head)
+        if options.base is not None and not attempt:
+            check_same_table(store, options.base, location, head)
+        found = judge_newer(store, mine, judged, location, head)
         if isinstance(found, Manifest):
             return found
         _check_strict(mine.transaction, head, options)
+        if not attempt:
+            check_job(store, mine.transaction, head, options)
         judged, shared = head.version, shared | found
         rebased = mine.on(store, head, shared)
-        manifest = _next_manifest(store, head, rebased, options)
+        manifest = next_manifest(store, head, rebased, options)
         if manifest.transaction_file is not None and written != rebased.wire:
             rebased.put_file(store)
             written = rebased.wire
         if options.clock() - started > _LIST_TO_PUT_SECONDS:
             continue
-        if land(store, location.naming, manifest, options.sleep):
+        if land(store, location.naming, manifest, options.sleep) and settle(
+            store, location.naming, manifest, options.sleep
+        ):
             keep_latest(store, location.naming, manifest)
             return manifest
     message = f"lost the race for the next version {max(options.max_retries, 1)} times"
     raise RetryableConflict(message)
+
+
+def check_job(
+    store: CommitStore, transaction: Transaction, head: Manifest | None, options: CommitOptions
+) -> None:
+    """Look for the files of a job that began long ago: clean-up may have taken them for orphans."""
+    if options.planned_ns is None or options.now_ns() - options.planned_ns < _SAFE_AGE_NS:
+        return
+    check_new_files(store, transaction.operation, head)
 
 
 def _attempts(options: CommitOptions) -> Iterator[float]:
@@ -208,48 +202,21 @@ def _attempts(options: CommitOptions) -> Iterator[float]:
 
     The pause is a random number of slots, of which there are twice as many each time; a slot is
     a bit more than what the first attempt took, so writers that start together drift apart.
+    Raises CommitError when the time is over; the first attempt is always made.
     """
     slot = 0.0
+    begun = options.clock()
     for attempt in range(max(options.max_retries, 1)):
         started = options.clock()
         if attempt:
-            options.sleep(min(slot * options.pick(_SLOTS << min(attempt, 16)), _LONGEST_PAUSE))
+            pause = min(slot * options.pick(_SLOTS << min(attempt, 16)), _LONGEST_PAUSE)
+            if options.timeout_s is not None and started + pause - begun > options.timeout_s:
+                message = f"not committed within {options.timeout_s} s, in {attempt} attempts"
+                raise CommitError(message)
+            options.sleep(pause)
             started = options.clock()
         yield started
         slot = slot or 1.1 * (options.clock() - started)
-
-
-def _judge_newer(
-    store: CommitStore, mine: _Mine, judged: int, location: ManifestLocation, head: Manifest
-) -> Manifest | frozenset[FragmentId]:
-    """Judge the versions after ``judged``; return the one that is our own commit, if any is.
-
-    Else return the fragments of which others deleted rows, too.
-    """
-    if head.version < judged:
-        message = f"version {judged} was read, but {head.version} is the newest: another table?"
-        raise NotFoundError(message)
-    shared: frozenset[FragmentId] = frozenset()
-    for version in map(DatasetVersion, range(judged + 1, head.version + 1)):
-        manifest = head if version == head.version else _read_newer(store, location, version)
-        other = read_transaction(store, manifest)
-        if other is not None and (other == mine.wire or same_intent(mine.transaction, other)):
-            return manifest
-        check_writable(manifest)
-        shared |= check_compatible(mine.transaction, other, version, mine.affected)
-        if mine.adds_keys and other is not None:
-            check_adds_no_rows(other, version)
-    return shared
-
-
-def _read_newer(store: CommitStore, head: ManifestLocation, version: DatasetVersion) -> Manifest:
-    """Read a version below the head; one that was cleaned up cannot be judged any more."""
-    path = head.naming.manifest_path(version)
-    try:
-        return read_manifest_at(store, replace(head, version=version, path=path, size_bytes=None))
-    except (NotFoundError, FormatError) as error:
-        message = f"version {version}, before the newest {head.version}, cannot be judged: {error}"
-        raise IncompatibleConflict(message) from error
 
 
 def _check_strict(transaction: Transaction, head: Manifest, options: CommitOptions) -> None:
@@ -262,9 +229,10 @@ def _check_strict(transaction: Transaction, head: Manifest, options: CommitOptio
         raise RetryableConflict(message)
 
 
-def _next_manifest(
-    store: CommitStore, head: Manifest, mine: _Mine, options: CommitOptions
+def next_manifest(
+    store: CommitStore, head: Manifest, mine: Mine, options: CommitOptions
 ) -> Manifest:
+    """Return what the transaction makes of ``head``."""
     around = options.surroundings(store)
     operation = mine.transaction.operation
     if isinstance(operation, Restore):

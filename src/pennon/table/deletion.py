@@ -14,7 +14,7 @@ import os
 import numpy as np
 import pyarrow as pa
 
-from pennon.errors import Breadcrumb, FormatError, LanceError, TooLargeError, UnsupportedError
+from pennon.errors import Breadcrumb, FormatError, LanceError, TooLargeError
 from pennon.io.store import Opens, Writes
 from pennon.table.manifest import DeletionFileRef, DeletionKind, Fragment
 from pennon.table.messages import MAX_ROWS
@@ -36,9 +36,6 @@ def read_deletions(store: Opens, fragment: Fragment) -> Offsets:
     deletion = fragment.deletion_file
     if deletion is None:
         return np.empty(0, np.uint32)
-    if deletion.base_id is not None:
-        message = f"the deletion file of fragment {fragment.id} lies in another base path"
-        raise UnsupportedError(message)
     path = deletion.store_path(fragment.id)
     data = store.read_whole(path)
     try:

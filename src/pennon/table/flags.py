@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.table.file_versions import file_versions
+from pennon.table.fragments import Fragments
 from pennon.table.manifest import Manifest
 
 DELETION_FILES = 1
@@ -45,6 +46,7 @@ _READABLE = (
     | STABLE_ROW_IDS
     | V2_FORMAT
     | TABLE_CONFIG
+    | BASE_PATHS
     | NO_TRANSACTION_FILE
     | MIXED_FILE_VERSIONS
 )
@@ -73,23 +75,22 @@ def check_writable(manifest: Manifest) -> None:
 
 def with_flags(manifest: Manifest, *, stable_row_ids: bool, transaction_file: bool) -> Manifest:
     """Return the manifest with the flags that its contents ask for."""
-    both = 0
-    if any(fragment.deletion_file is not None for fragment in manifest.fragments):
-        both |= DELETION_FILES
-    with_ids = [fragment.row_ids is not None for fragment in manifest.fragments]
-    if stable_row_ids or any(with_ids):
-        if not all(with_ids):
+    fragments = Fragments.of(manifest.fragments)
+    both = DELETION_FILES if fragments.deletion_files() else 0
+    if stable_row_ids or fragments.with_row_ids():
+        if fragments.with_row_ids() < len(fragments):
             message = "all fragments of a table have stable row ids, or none has"
             raise ArgumentError(message)
         both |= STABLE_ROW_IDS
     if manifest.base_paths:
         both |= BASE_PATHS
-    if len(file_versions(manifest.fragments)) > 1:
+    if len(file_versions(fragments)) > 1:
         both |= MIXED_FILE_VERSIONS
     writer_only = (TABLE_CONFIG if manifest.config else 0) | (
         0 if transaction_file else NO_TRANSACTION_FILE
     )
-    return replace(manifest, reader_flags=both, writer_flags=both | writer_only)
+    flags = both | writer_only
+    return replace(manifest, fragments=fragments, reader_flags=both, writer_flags=flags)
 
 
 def _describe(flags: int) -> str:

@@ -20,7 +20,6 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from pennon.errors import UnsupportedError
 from pennon.schema.field import Schema
 from pennon.units import DatasetVersion, FieldId, FragmentId
 
@@ -31,6 +30,10 @@ NO_COLUMN = -1
 """Stands in ``DataFileRef.column_indices`` for a field without a column of its own."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _in_base(base_id: int | None, path: str) -> str:
+    return path if base_id is None else f"@{base_id}/{path}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +56,8 @@ class DataFileRef:
 
     @property
     def store_path(self) -> str:
-        """Return the path relative to the table's root; UnsupportedError for another base path."""
-        if self.base_id is not None:
-            message = f"data file {self.path!r} lies in another base path ({self.base_id})"
-            raise UnsupportedError(message)
-        return f"data/{self.path}"
+        """Return the path relative to the table's root, or to a base's (`pennon.table.bases`)."""
+        return _in_base(self.base_id, f"data/{self.path}")
 
 
 class DeletionKind(IntEnum):
@@ -82,9 +82,10 @@ class DeletionFileRef:
     unknown: bytes = field(default=b"", repr=False)
 
     def store_path(self, fragment: FragmentId) -> str:
-        """Return the path relative to the table's root; it is made of numbers only."""
+        """Return the path relative to the root, or to a base's; it is made of numbers only."""
         suffix = "arrow" if self.kind is DeletionKind.ARROW else "bin"
-        return f"_deletions/{fragment}-{self.read_version}-{self.id}.{suffix}"
+        name = f"_deletions/{fragment}-{self.read_version}-{self.id}.{suffix}"
+        return _in_base(self.base_id, name)
 
 
 @dataclass(frozen=True, slots=True)

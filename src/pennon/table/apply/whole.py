@@ -11,6 +11,7 @@ from pennon.table.apply.checks import check_one_version
 from pennon.table.apply.ids import with_fresh_ids, with_new_row_ids, without_row_ids
 from pennon.table.file_versions import file_versions
 from pennon.table.flags import STABLE_ROW_IDS
+from pennon.table.indices import based, parse_indices, serialize_indices
 from pennon.table.manifest import BasePath, DataFormat, Fragment, Manifest
 from pennon.table.operations import Clone, Overwrite, Restore
 from pennon.table.storage_version import storage_version
@@ -64,14 +65,17 @@ def restore(head: Manifest, operation: Restore, around: Surroundings) -> Manifes
 
 
 def clone(operation: Clone, around: Surroundings) -> Manifest:
-    """Return the version of another table as one of this one, whose files stay where they are."""
+    """Return the version of another table as one of this one.
+
+    The files of a shallow clone stay where they are; those of a deep one have been copied, and
+    ``around.past`` names the copies.
+    """
     past = around.past
     if past is None or past.version != operation.ref_version:
         message = f"version {operation.ref_version} of {operation.ref_path!r} is needed to clone it"
         raise ArgumentError(message)
     if not operation.is_shallow:
-        message = "a deep clone is no commit: its files must be copied"
-        raise UnsupportedError(message)
+        return replace(past, fragments=around.completed(past), branch=None, tag="")
     number = max((base.id for base in past.base_paths), default=-1) + 1
     origin = BasePath(number, operation.ref_path, operation.ref_name, is_dataset_root=True)
     return replace(
@@ -80,6 +84,7 @@ def clone(operation: Clone, around: Surroundings) -> Manifest:
         base_paths=(*past.base_paths, origin),
         branch=operation.branch_name,
         tag="",
+        indices=serialize_indices(based(index, number) for index in parse_indices(past.indices)),
     )
 
 

@@ -1,0 +1,108 @@
+"""What changed between two versions: pylance's ``DatasetDelta``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.errors import ArgumentError, NotFoundError
+from pennon.operation import Transaction
+from pennon.table.rowids import RowIds
+
+if TYPE_CHECKING:
+    from pennon.dataset_refs import DatasetRefs
+
+CREATED: Final = "_row_created_at_version"
+UPDATED: Final = "_row_last_updated_at_version"
+_IDS: Final = pa.schema([pa.field("_rowid", pa.uint64())])
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetDelta:
+    """The changes after version ``begin`` up to and with version ``end``.
+
+    Rows are told apart by the versions that made and last changed them, which only tables with
+    stable row ids note.
+    """
+
+    dataset: DatasetRefs
+    begin: int
+    end: int
+
+    @classmethod
+    def between(
+        cls,
+        dataset: DatasetRefs,
+        compared_against: int | None,
+        begin_version: int | None,
+        end_version: int | None,
+    ) -> DatasetDelta:
+        """Return the changes between this version and another, or between any two.
+
+        Raises ArgumentError unless exactly one of the two ways is chosen.
+        """
+        if compared_against is not None:
+            if begin_version is not None or end_version is not None:
+                message = "give compared_against, or begin_version and end_version, not both"
+                raise ArgumentError(message)
+            here = dataset.version
+            return cls(dataset, min(here, compared_against), max(here, compared_against))
+        if begin_version is None or end_version is None:
+            message = "Must specify compared_against, or both begin_version and end_version"
+            raise ArgumentError(message)
+        return cls(dataset, begin_version, end_version)
+
+    def list_transactions(self) -> list[Transaction]:
+        """Return the transactions of the versions, oldest first, of all that kept theirs.
+
+        Raises NotFoundError for a version that was cleaned up, or was never made.
+        """
+        found = []
+        for version in range(self.begin + 1, self.end + 1):
+            try:
+                transaction = self.dataset.read_transaction(version)
+            except NotFoundError:
+                message = f"version {version} does not exist; was it cleaned up?"
+                raise NotFoundError(message) from None
+            if transaction is not None:
+                found.append(transaction)
+        return found
+
+    def get_inserted_rows(self) -> pa.RecordBatchReader:
+        """Return the rows that were made in between and still live, with their ids and versions."""
+        return self._rows(f"{CREATED} > {self.begin} AND {CREATED} <= {self.end}")
+
+    def get_updated_rows(self) -> pa.RecordBatchReader:
+        """Return the rows that were there before, and were changed in between, as they are now."""
+        return self._rows(
+            f"{CREATED} <= {self.begin} AND {UPDATED} > {self.begin} AND {UPDATED} <= {self.end}"
+        )
+
+    def get_deleted_row_ids(self) -> pa.RecordBatchReader:
+        """Return the ids of the rows that lived at the first version and do not at the last.
+
+        Raises ArgumentError for a table without stable row ids, or if the first version is newer.
+        """
+        if self.begin > self.end:
+            message = f"begin version {self.begin} is newer than end version {self.end}"
+            raise ArgumentError(message)
+        before, after = (self._row_ids(version) for version in (self.begin, self.end))
+        gone = np.setdiff1d(before, after, assume_unique=True)
+        batch = pa.record_batch([pa.array(gone, pa.uint64())], schema=_IDS)
+        return pa.RecordBatchReader.from_batches(_IDS, [batch])
+
+    def _rows(self, condition: str) -> pa.RecordBatchReader:
+        names = [*self.dataset.schema.names, "_rowid", CREATED, UPDATED]
+        return self.dataset.scanner(columns=names, filter=condition).to_reader()
+
+    def _row_ids(self, version: int) -> RowIds:
+        dataset = self.dataset.checkout_version(version)
+        if not dataset.has_stable_row_ids:
+            message = f"deleted row ids need stable row ids, which version {version} does not have"
+            raise ArgumentError(message)
+        table = dataset.scanner(columns=["_rowid"]).to_table()
+        ids: RowIds = table.column("_rowid").to_numpy()
+        return ids

@@ -1,0 +1,138 @@
+"""Versions by reference: a number, a tag, or a place on a branch; and what names them.
+
+A number means the branch that the handle stands on.  ``(branch, version)`` names both: None or
+``"main"`` is the main line, and no version its newest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TypeAlias
+
+from pennon.errors import NotFoundError
+from pennon.io.store import Store
+from pennon.scan.snapshot import Snapshot
+from pennon.table.bases import branch_store, place_store, root_of, trust_of
+from pennon.table.ref_files import Tag
+from pennon.table.refs import MAIN, create_tag, read_branch, read_tag, replace_tag, tag_path
+from pennon.table.versions import find_location, latest_location, read_manifest
+
+Reference: TypeAlias = int | str | tuple[str | None, int | None] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A version of a branch; None stands for the main line, and for the newest version."""
+
+    branch: str | None
+    version: int | None
+
+    def __str__(self) -> str:
+        """Return e.g. ``main:3``."""
+        return f"{self.branch or MAIN}:{'latest' if self.version is None else self.version}"
+
+
+def resolve(snapshot: Snapshot, reference: Reference) -> Point:
+    """Return the version that is meant; None is the snapshot's own.
+
+    Raises NotFoundError for a tag that does not exist, TypeError for what is no reference.
+    """
+    here = snapshot.manifest
+    if reference is None:
+        return Point(here.branch, here.version)
+    if isinstance(reference, str):
+        tag = read_tag(root_of(snapshot.store), reference)
+        return Point(_branch(tag.branch), tag.version)
+    if isinstance(reference, int) and not isinstance(reference, bool):
+        return Point(here.branch, int(reference))
+    if isinstance(reference, tuple) and len(reference) == 2:
+        branch, version = reference
+        return Point(_branch(branch), None if version is None else int(version))
+    message = (
+        "a version is a number, a tag's name or a pair of branch and number,"
+        f" got {type(reference).__name__}"
+    )
+    raise TypeError(message)
+
+
+def _branch(name: str | None) -> str | None:
+    return None if name == MAIN else name
+
+
+def open_point(snapshot: Snapshot, point: Point) -> Snapshot:
+    """Open a version of the same table; memory is shared.  Raises NotFoundError."""
+    here = snapshot.manifest
+    if point == Point(here.branch, here.version):
+        return snapshot
+    store: Store = snapshot.store
+    if point.branch != here.branch:
+        store = _store_of(store, point.branch)
+    manifest = read_manifest(store, point.version)
+    trust = trust_of(snapshot.store)
+    return Snapshot(place_store(store, manifest, trust), manifest, snapshot.session)
+
+
+def _store_of(store: Store, branch: str | None) -> Store:
+    """Return the store of a branch that exists."""
+    root = root_of(store)
+    if branch is not None:
+        read_branch(root, branch)
+    return branch_store(root, branch)
+
+
+# Tags
+
+
+def tag_version(snapshot: Snapshot, name: str, reference: Reference) -> None:
+    """Give a version a name.  Raises RefExistsError, NotFoundError, InvalidRefError."""
+    tag_path(name)
+    now = datetime.now(UTC)
+    tag = replace(_tag(snapshot, reference), created_at=now, updated_at=now)
+    create_tag(root_of(snapshot.store), name, tag)
+
+
+def move_tag(snapshot: Snapshot, name: str, reference: Reference) -> None:
+    """Give a tag that exists to another version; when it was made and its metadata stay."""
+    root = root_of(snapshot.store)
+    old = read_tag(root, name)
+    new = _tag(snapshot, reference)
+    now = datetime.now(UTC)
+    kept = replace(new, created_at=old.created_at or now, updated_at=now, metadata=old.metadata)
+    replace_tag(root, name, kept)
+
+
+def describe_tag(snapshot: Snapshot, name: str, metadata: Mapping[str, str]) -> None:
+    """Replace the metadata of a tag."""
+    root = root_of(snapshot.store)
+    replace_tag(root, name, replace(read_tag(root, name), metadata=dict(metadata)))
+
+
+def drop_tag(snapshot: Snapshot, name: str) -> None:
+    """Take a name from a version.  Raises NotFoundError."""
+    root = root_of(snapshot.store)
+    read_tag(root, name)
+    root.delete(tag_path(name))
+
+
+def _tag(snapshot: Snapshot, reference: Reference) -> Tag:
+    point = resolve(snapshot, reference)
+    version, size_bytes = measure(snapshot, point)
+    return Tag(point.branch, version, manifest_size=size_bytes)
+
+
+def measure(snapshot: Snapshot, point: Point) -> tuple[int, int]:
+    """Return the number of a version of the table, and the size of its manifest in bytes.
+
+    Raises NotFoundError if there is no such version.
+    """
+    store = branch_store(root_of(snapshot.store), point.branch)
+    try:
+        number = point.version
+        at = latest_location(store) if number is None else find_location(store, number)
+    except NotFoundError:
+        message = f"version {point} does not exist"
+        raise NotFoundError(message) from None
+    size_bytes = at.size_bytes
+    return at.version, store.open(at.path).size_bytes if size_bytes is None else size_bytes

@@ -1,0 +1,23 @@
+"""Restoring: an old version becomes the newest again."""
+
+from __future__ import annotations
+
+from pennon.ops.counts import counted_by
+from pennon.scan.snapshot import Snapshot
+from pennon.table.commit import CommitOptions, commit
+from pennon.table.manifest import Manifest
+from pennon.table.operations import Restore
+from pennon.table.transaction import Transaction
+from pennon.table.versions import latest_version
+
+
+def restore(snapshot: Snapshot) -> Manifest:
+    """Commit that the snapshot's version is the newest again, and return the version made.
+
+    What was committed since is no part of it, also what comes in while this runs: a restore conflicts
+    with nothing.  No file is written but the manifest.
+    """
+    store = snapshot.store
+    operation = Restore(snapshot.manifest.version)
+    transaction = Transaction(latest_version(store), operation)
+    return commit(store, transaction, CommitOptions(complete=counted_by(store)))

@@ -6,7 +6,7 @@ types; a row with a NULL among its arguments gives NULL.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Any, Final, TypeAlias
 
@@ -19,6 +19,8 @@ Run: TypeAlias = Callable[..., Datum]
 Kind: TypeAlias = pa.DataType | Callable[..., pa.DataType]
 MOST_BYTES: Final = 256 * MIB
 """What a function may make of one batch; ``repeat(s, 1000000000)`` is more."""
+ROWS_AT_ONCE: Final = 4096
+"""Values of so many rows are Python's own at once, which take several times the memory of Arrow's."""
 
 
 def by_row(run: Callable[..., Any], kind: Kind, *takes: Callable[[pa.DataType], bool]) -> Run:
@@ -35,10 +37,22 @@ def by_row(run: Callable[..., Any], kind: Kind, *takes: Callable[[pa.DataType], 
             return nulls_like(arguments, result)
         if all(isinstance(each, pa.Scalar) for each in arguments):
             return pa.scalar(run(*(each.as_py() for each in arguments)), result)
-        found = (None if None in row else run(*row) for row in rows_of(arguments))
-        return pa.array(list(found), result)
+        parts = [
+            pa.array([None if None in row else run(*row) for row in rows_of(part)], result)
+            for part in _parts_of(arguments)
+        ]
+        return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
 
     return compute
+
+
+def _parts_of(arguments: Sequence[Datum]) -> Iterator[list[Datum]]:
+    """Yield arguments of which one is an array for a few rows at a time; for no rows, once."""
+    for start in range(0, count_of(arguments) or 1, ROWS_AT_ONCE):
+        yield [
+            each.slice(start, ROWS_AT_ONCE) if isinstance(each, pa.Array) else each
+            for each in arguments
+        ]
 
 
 def or_by_row(fast: Run, slow: Run) -> Run:

@@ -112,7 +112,7 @@ def test_errors_are_the_oracles(uri: str) -> None:
     ):
         for module in BOTH:
             dataset = module.dataset(uri)
-            with pytest.raises(ValueError):  # noqa: PT011 - each library has its own words
+            with pytest.raises(ValueError):
                 call(dataset)
     with pytest.raises(RefExistsError, match="branch b already exists"):
         dataset.create_branch("b")

@@ -211,6 +211,7 @@ ACCESS: dict[str, Group] = {
 """What the paper about Lance's random access reads rows of; only takes are measured of these."""
 
 NOT_IN_2_0 = frozenset({"NULL struct"})
+"""Nor are they in 0.1."""
 KEY = "key"
 KEYS = 1_000_000
 """Each table has a last column of random numbers below this, for filters that keep a share of it.

@@ -21,6 +21,8 @@ OURS, THEIRS, PARQUET = "pennon", "pylance", "parquet"
 SIDES = (OURS, THEIRS, PARQUET)
 COUNTED = "counted"
 VERSIONS = ("2.0", "2.1")
+OLD = "0.1"
+"""The first version: measured beside pylance alone, and little of it."""
 Task: TypeAlias = dict[str, Any]
 
 TAKES: dict[str, Task] = {
@@ -45,6 +47,7 @@ READS: dict[str, Task] = {
     **TAKES,
 }
 OPERATIONS = ("write", "file size", *READS, "peak memory")
+OLD_OPERATIONS = ("write", "scan", "take 100")
 UNITS = {"file size": "MB", "peak memory": "MB"}
 """Of what is not measured in milliseconds."""
 
@@ -61,6 +64,9 @@ class Effort:
 
 FULL = Effort(4, 21, 0.6, quick=False)
 QUICK = Effort(3, 7, 0.1, quick=True)
+SHORT = Effort(3, 5, 0.2, quick=False)
+SHORT_SHARE = 4
+"""Of the rows of a group, version 0.1 has one in so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +160,9 @@ class Bench:
         data = folder / f"{group}.arrow"
         if not data.exists():
             self._make(group, data)
+        if version == OLD:
+            yield from self._run_old(group, data, folder)
+            return
         columns, rows = describe(data)
         uris = {side: str(folder / f"{group}-{version}-{side}") for side in SIDES}
         task = {"group": group, "version": version, "data": str(data), "columns": columns}
@@ -173,11 +182,31 @@ class Bench:
             peaks = {side: [peak_of(side, task, uris[side])] for side in SIDES}
             yield Measure(version, group, "peak memory", peaks)
 
+    def _run_old(self, group: str, whole: Path, folder: Path) -> Iterator[Measure]:
+        """Measure a share of a group in version 0.1.  Both sides read what pylance wrote."""
+        table = arrow_table(whole)
+        data = folder / f"{group}-{OLD}.arrow"
+        _save(table.slice(0, table.num_rows // SHORT_SHARE), data)
+        columns, rows = describe(data)
+        sides = (OURS, THEIRS)
+        uris = {side: str(folder / f"{group}-{OLD}-{side}") for side in sides}
+        task = {"group": group, "version": OLD, "data": str(data), "columns": columns}
+        mine = [what for what in OLD_OPERATIONS if what in self.operations]
+        for what in mine:
+            if what == "write":
+                times = self._repeat({**task, "do": "write"}, uris, sides, SHORT)
+                yield Measure(OLD, group, what, times)
+        self.workers[THEIRS].run({**task, "do": "write", "uri": uris[THEIRS]})
+        uris[OURS] = uris[THEIRS]
+        for what in mine:
+            if what in READS:
+                plan = {**task, **READS[what], "rows": rows}
+                times = self._repeat(plan, uris, sides, SHORT)
+                yield Measure(OLD, group, what, times, None, arrow_bytes(data, columns))
+
     def _make(self, group: str, data: Path) -> None:
         """Make the table of a group and leave it where all sides find it."""
-        table = make_table(group, quick=self.effort.quick)
-        with pa.ipc.new_file(data, table.schema) as writer:
-            writer.write_table(table)
+        _save(make_table(group, quick=self.effort.quick), data)
 
     def _writes(
         self, task: Task, uris: Mapping[str, str], group: str, version: str
@@ -189,15 +218,22 @@ class Bench:
             sizes = {side: [data_bytes(Path(uris[side])) / 1e6] for side in SIDES}
             yield Measure(version, group, "file size", sizes)
 
-    def _repeat(self, task: Task, uris: Mapping[str, str]) -> dict[str, list[float]]:
+    def _repeat(
+        self,
+        task: Task,
+        uris: Mapping[str, str],
+        sides: Sequence[str] = SIDES,
+        effort: Effort | None = None,
+    ) -> dict[str, list[float]]:
         """Run a task on all sides in turn; return milliseconds.  The first round is not counted."""
-        times: dict[str, list[float]] = {side: [] for side in SIDES}
+        effort = effort or self.effort
+        times: dict[str, list[float]] = {side: [] for side in sides}
         started = time.monotonic()
-        for number in range(self.effort.most + 1):
-            if number > self.effort.least and time.monotonic() - started > self.effort.seconds:
+        for number in range(effort.most + 1):
+            if number > effort.least and time.monotonic() - started > effort.seconds:
                 break
             found = set()
-            for side in SIDES if number % 2 else SIDES[::-1]:
+            for side in sides if number % 2 else sides[::-1]:
                 answer = self.workers[side].run({**task, "round": number, "uri": uris[side]})
                 found.add(answer["found"])
                 if number:
@@ -214,6 +250,11 @@ class Bench:
         answer = self.workers[COUNTED].run({**once, "round": 1})
         counts = answer["reads"]
         return Reads(counts["rounds"], counts["requests"], counts["read_bytes"], answer["found"])
+
+
+def _save(table: pa.Table, data: Path) -> None:
+    with pa.ipc.new_file(data, table.schema) as writer:
+        writer.write_table(table)
 
 
 def describe(data: Path) -> tuple[list[str], int]:
@@ -244,5 +285,7 @@ def peak_of(side: str, task: Task, uri: str) -> float:
 
 
 def is_written(group: str, version: str) -> bool:
-    """Tell whether a version of the data files can hold a group."""
-    return version != "2.0" or group not in NOT_IN_2_0
+    """Tell whether a version of the data files can hold a group, and is measured with it."""
+    if version == OLD and group in ACCESS:
+        return False
+    return version not in (OLD, "2.0") or group not in NOT_IN_2_0

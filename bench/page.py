@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from groups import ACCESS, GROUPS
 from machine import Limits
-from measure import OPERATIONS, OURS, PARQUET, THEIRS, VERSIONS, Measure
-from report import GOALS, mean, ratios_by_group
+from measure import OLD, OLD_OPERATIONS, OPERATIONS, OURS, PARQUET, THEIRS, VERSIONS, Measure
+from report import GOALS, OLD_GOALS, mean, ratios_by_group
 from startup import ratios_of
 
 HEAD = """\
@@ -31,6 +31,8 @@ A ratio is the other's median over Pennon's: **above 1 Pennon is faster** (or sm
   are read, each once, and the rows taken from those.
 - *open + first row* opens the table with nothing remembered. *peak memory* is how far a scan, batch
   by batch, raises the memory of a fresh process.
+- Version 0.1 has a quarter of the rows, and no NULL structs; what stands beside a ratio are the
+  milliseconds of Pennon and pylance.
 - *reads*: requests of Pennon in how many rounds, and bytes per row that came of it, had the table
   lain in an object store; the second time, when what was learned of the files is remembered.
 """
@@ -42,11 +44,13 @@ def write_page(
     """Return the whole page."""
     lines = [HEAD.format(machine=machine)]
     lines += section("In short", summary(found))
-    types = [each for each in found if each.group in GROUPS]
+    old = [each for each in found if each.version == OLD]
+    types = [each for each in found if each.group in GROUPS and each.version != OLD]
     for side in (THEIRS, PARQUET):
         for version in VERSIONS:
             mine = [each for each in types if each.version == version]
             lines += section(f"Ratios to {side}, version {version}", ratio_table(mine, side))
+    lines += section("Version 0.1, the same bytes: ratios to pylance", old_table(old))
     access = [each for each in found if each.group in ACCESS]
     lines += section("Random access, milliseconds", access_table(access))
     lines += section("Scans and the machine's limits", limit_table(limits, types))
@@ -83,7 +87,7 @@ def operations_of(found: Sequence[Measure]) -> list[str]:
 
 def summary(found: Sequence[Measure]) -> Iterator[str]:
     """Yield the geometric means over the groups of types, the least ratio, and how many are below 1."""
-    types = [each for each in found if each.group in GROUPS]
+    types = [each for each in found if each.group in GROUPS and each.version != OLD]
     yield from heads("", "goal", *(f"{side} {v}" for side in (THEIRS, PARQUET) for v in VERSIONS))
     for what in operations_of(types):
         mine = [each for each in types if each.what == what]
@@ -109,6 +113,29 @@ def ratio_table(found: Sequence[Measure], side: str) -> Iterator[str]:
     yield from heads("", *names)
     for group, ratios in ratios_by_group(found, side).items():
         yield row(group, *(f"{ratios[what]:.2f}" if what in ratios else "" for what in names))
+
+
+def old_table(found: Sequence[Measure]) -> Iterator[str]:
+    """Yield the ratios of version 0.1, and the times behind them."""
+    yield from heads("", *(head for what in OLD_OPERATIONS for head in (what, "ms")))
+    if not found:
+        return
+    by_place = {(each.group, each.what): each for each in found}
+    for group in dict.fromkeys(each.group for each in found):
+        mine = [by_place.get((group, what)) for what in OLD_OPERATIONS]
+        yield row(group, *(text for each in mine for text in ratio_and_times(each)))
+    ratios = [[e.ratio() for e in found if e.what == what] for what in OLD_OPERATIONS]
+    means = (mean_and_least(its) for its in ratios)
+    yield row("mean", *(text for each in means for text in (each, "")))
+    yield row("goal", *(text for what in OLD_OPERATIONS for text in (OLD_GOALS[what], "")))
+
+
+def ratio_and_times(measure: Measure | None) -> tuple[str, str]:
+    """Return a ratio, and the medians that it is of."""
+    if measure is None:
+        return "", ""
+    times = f"{number(measure.median(OURS))}, {number(measure.median(THEIRS))}"
+    return f"{measure.ratio():.2f}", times
 
 
 def access_table(found: Sequence[Measure]) -> Iterator[str]:

@@ -24,6 +24,7 @@ from measure import (
     COUNTED,
     FULL,
     HERE,
+    OLD,
     OPERATIONS,
     PARQUET,
     QUICK,
@@ -81,10 +82,11 @@ def measure_all(options: argparse.Namespace, console: Console) -> Results:
         bench = Bench(workers, effort, options.operation or default_operations(options))
         for group in options.group or [*GROUPS, *ACCESS]:
             with tempfile.TemporaryDirectory(prefix="pennon-bench-") as folder:
-                for version in options.file_version or VERSIONS:
+                for version in options.file_version or (*VERSIONS, OLD):
                     if is_written(group, version):
                         its = list(bench.run_group(group, version, Path(folder)))
-                        print_group(console, f"{group}, version {version}", its)
+                        if version != OLD:
+                            print_group(console, f"{group}, version {version}", its)
                         found += its
     return Results(describe_machine(), limits, startup, found)
 
@@ -102,6 +104,7 @@ def report(console: Console, found: list[Measure]) -> None:
             if len({each.group for each in mine}) > 1:
                 print_ratios(console, version, THEIRS, mine)
                 print_ratios(console, version, PARQUET, mine)
+    print_ratios(console, OLD, THEIRS, [each for each in found if each.version == OLD])
 
 
 def choices() -> argparse.Namespace:
@@ -110,7 +113,9 @@ def choices() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows, few repetitions")
     parser.add_argument("--group", action="append", choices=[*GROUPS, *ACCESS], help="only this")
     parser.add_argument("--operation", action="append", choices=OPERATIONS, help="only this")
-    parser.add_argument("--file-version", action="append", choices=VERSIONS, help="only this")
+    parser.add_argument(
+        "--file-version", action="append", choices=(*VERSIONS, OLD), help="only this"
+    )
     parser.add_argument("--no-spark", action="store_true")
     parser.add_argument("--markdown", type=Path, help="write what was found as a page")
     parser.add_argument("--last", action="store_true", help="of the last run; measure nothing")

@@ -76,7 +76,15 @@ def lay_out(parts: Sequence[Part], begin: int) -> Int64Array:
 
 
 def write_parts(parts: Sequence[Part], positions: Int64Array) -> pa.Buffer:
-    """Return the bytes of all pieces, at the places that `lay_out` gave them."""
+    """Return the bytes of all pieces, at the places that `lay_out` gave them.
+
+    Those of one part that follow one another in memory, too, are not copied.
+    """
+    alone = parts[0]
+    if len(parts) == 1 and isinstance(alone, Slices):
+        ends = alone.starts + alone.sizes
+        if (alone.starts[1:] == ends[:-1]).all():
+            return pa.py_buffer(alone.source[alone.starts[0] : ends[-1]])
     begin = int(positions[0, 0])
     total = int(positions[-1, -1] + parts[-1].sizes[-1]) - begin
     target = pa.allocate_buffer(total)

@@ -20,7 +20,7 @@ from pennon.encoding.block import FixedWidthBlock
 from pennon.encoding.kernels.bits import pick_bits
 from pennon.encoding.steps import Steps
 from pennon.encoding.v0_1.pages import Pages, read_ranges
-from pennon.encoding.v0_1.parts import Slices, byte_view
+from pennon.encoding.v0_1.parts import Bytes, Slices, byte_view
 from pennon.encoding.v0_1.picks import Picks
 from pennon.ranges import Int64Array
 
@@ -69,6 +69,14 @@ def encode_fixed_width(array: pa.Array, borders: Int64Array) -> Slices:
     return Slices(source, places[:-1] * bool(source.size), np.diff(places))
 
 
+def _packed(held: pa.Array) -> Bytes:
+    """Return booleans of which none is NULL, the first of them in bit 0; behind the last are zeros."""
+    packed = np.empty(bytes_for_bits(len(held)), np.uint8)
+    start, end = np.array([[held.offset], [held.offset + len(held)]], np.int64)
+    pick_bits(byte_view(held.buffers()[1]), start, end, packed)
+    return packed
+
+
 def encode_bits(array: pa.Array, borders: Int64Array) -> Slices:
     """Encode booleans: each row group begins with a whole byte, a NULL is false."""
     rows = np.diff(borders)
@@ -76,6 +84,8 @@ def encode_bits(array: pa.Array, borders: Int64Array) -> Slices:
     ends = np.cumsum(sizes)
     first = int(borders[0])
     held = pc.fill_null(array.slice(first, int(borders[-1]) - first), False)  # noqa: FBT003
+    if not (rows[:-1] & 7).any():
+        return Slices(_packed(held), ends - sizes, sizes)
     values = np.asarray(held.cast(pa.uint8()))
     apart = np.zeros(int(ends[-1]) * 8 if len(ends) else 0, np.uint8)
     shift = (ends - sizes) * 8 - (borders[:-1] - first)

@@ -3,9 +3,9 @@
 Names and nullability are the schema's alone.  A column of another type is written anew, as a field
 with a new id; the old data files stay.
 
-A cast inside a struct or list writes the whole top-level column again, for its parts are not put
-together from several files by all readers.  The fields that keep their ids are then dead in the
-older files, where -2 stands for them.
+A cast inside a struct or list writes the whole top-level column again, for not all readers put its
+parts together from several files.  The fields that keep their ids are then dead in the older files,
+where -2 stands for them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pennon.errors import InvalidSchemaError
-from pennon.ops.evolve.alterations import Alteration, alter_schema
+from pennon.ops.evolve.alterations import Alteration, alter_schema, with_ascending_ids
 from pennon.ops.evolve.casts import cast_column
 from pennon.ops.evolve.column_file import ColumnFiles
 from pennon.ops.evolve.commits import commit_columns, commit_schema
@@ -30,6 +30,7 @@ from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.check import check_writable
 from pennon.schema.field import Field, Schema
+from pennon.schema.version import V0_1
 from pennon.schema.width import row_bytes
 from pennon.table.field_ids import highest_field_id, without_unused_files
 from pennon.table.manifest import TOMBSTONE, DataFileRef, Fragment, Manifest
@@ -95,7 +96,10 @@ def plan_alter(snapshot: Snapshot, alterations: Sequence[Alteration]) -> AlterPl
     never NULL but has a NULL, ArgumentError or UnsupportedError for types.
     """
     manifest = snapshot.manifest
-    altered = alter_schema(manifest.schema, alterations, highest_field_id(manifest))
+    last_id = highest_field_id(manifest)
+    altered = alter_schema(manifest.schema, alterations, last_id)
+    if storage_version(manifest) == V0_1:
+        altered = with_ascending_ids(manifest.schema, altered, last_id)
     for path in altered.tightened:
         _check_no_nulls(snapshot, path)
     task = _plan_casts(snapshot, altered.schema, altered.cast) if altered.cast else None
@@ -106,7 +110,7 @@ def _plan_casts(
     snapshot: Snapshot, schema: Schema, casts: Iterable[tuple[Field, Field]]
 ) -> AlterTask:
     version = storage_version(snapshot.manifest)
-    pairs = sorted(casts, key=lambda pair: pair[1].id)  # files of version 0.1 begin with the least
+    pairs = list(casts)
     inputs = plan_scan_projection(Schema(tuple(old for old, _ in pairs)), None)
     new = Schema(tuple(new for _, new in pairs))
     check_written(new, version)

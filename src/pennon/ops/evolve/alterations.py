@@ -67,9 +67,29 @@ def alter_schema(
         check_names(altered)
     for top in altered.fields:
         _check_distinct(top)
-    pairs = zip(schema.fields, altered.fields, strict=True)
-    cast = tuple((old, new) for old, new in pairs if _shape(old) != _shape(new))
-    return AlteredSchema(altered, cast, tuple(tightened))
+    return AlteredSchema(altered, _cast_fields(schema, altered), tuple(tightened))
+
+
+def with_ascending_ids(schema: Schema, altered: AlteredSchema, last_id: FieldId) -> AlteredSchema:
+    """Return the altered schema with the columns that were cast in the order of their ids.
+
+    Files of version 0.1 have their fields in that order.  Where a field between old ones has a new
+    id, all fields of these columns get new ones.
+    """
+    cast = sorted(altered.cast, key=lambda pair: pair[1].id)
+    found = [field.id for _, new in cast for field in new.walk()]
+    if found == sorted(found):
+        return replace(altered, cast=tuple(cast))
+    ids = map(FieldId, count(last_id + 1))
+    tops = frozenset(new.id for _, new in cast)
+    fields = tuple(renumber(f, ids) if f.id in tops else f for f in altered.schema.fields)
+    fresh = replace(altered.schema, fields=fields)
+    return replace(altered, schema=fresh, cast=_cast_fields(schema, fresh))
+
+
+def _cast_fields(old: Schema, new: Schema) -> tuple[tuple[Field, Field], ...]:
+    pairs = zip(old.fields, new.fields, strict=True)
+    return tuple((before, after) for before, after in pairs if _shape(before) != _shape(after))
 
 
 def _change(field: Field, wanted: FieldId, how: Alteration, ids: Iterator[FieldId]) -> Field:

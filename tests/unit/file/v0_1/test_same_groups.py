@@ -1,0 +1,30 @@
+"""Files of version 0.1 with given row groups."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pennon.file.opening import open_data_file
+from pennon.file.v0_1.reader import RowGroupFile
+from pennon.file.v0_1.same_groups import SameGroupsWriter
+from pennon.io.memory import MemoryStore
+from pennon.schema.arrow import schema_from_arrow
+
+ARROW = pa.schema([("n", pa.int64())])
+
+
+@pytest.mark.parametrize("batch_rows", [1, 3, 4, 100])
+@pytest.mark.parametrize(
+    "borders", [[0, 4, 8, 10], [0, 2, 3, 10], [0, 1, 2, 9, 10], [0, 10], [0, 5, 10]]
+)
+def test_groups_are_those_asked_for(borders: list[int], batch_rows: int) -> None:
+    store = MemoryStore("same-groups")
+    wanted = np.array(borders, np.int64)
+    with SameGroupsWriter(store.open_writer("f"), schema_from_arrow(ARROW), wanted) as writer:
+        for batch in pa.table({"n": range(10)}, ARROW).to_batches(max_chunksize=batch_rows):
+            writer.write(batch)
+    opened = open_data_file(store.open("f"))
+    assert isinstance(opened, RowGroupFile)
+    assert opened.metadata.borders.tolist() == borders

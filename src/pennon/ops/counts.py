@@ -23,12 +23,20 @@ def counted_by(store: Store) -> Callable[[Fragment], Fragment]:
     def count(fragment: Fragment) -> Fragment:
         if not snapshots:
             snapshots.append(Snapshot(store, read_manifest(store)))
-        (snapshot,) = snapshots
-        rows = FragmentReader(snapshot, fragment).physical_rows()
-        deletion = fragment.deletion_file
-        if deletion is not None:
-            deleted = len(snapshot.deleted(fragment))
-            deletion = replace(deletion, num_deleted_rows=deleted)
-        return replace(fragment, physical_rows=rows, deletion_file=deletion)
+        return counted(snapshots[0], fragment)
 
     return count
+
+
+def counted(snapshot: Snapshot, fragment: Fragment) -> Fragment:
+    """Return a fragment with the counts that its files give."""
+    rows = FragmentReader(snapshot, fragment).physical_rows()
+    deletion = fragment.deletion_file
+    if deletion is not None:
+        deletion = replace(deletion, num_deleted_rows=len(snapshot.deleted(fragment)))
+    return replace(fragment, physical_rows=rows, deletion_file=deletion)
+
+
+def completed(snapshot: Snapshot, fragment: Fragment) -> Fragment:
+    """Return a fragment with all its counts; files are asked only where the manifest is silent."""
+    return fragment if fragment.num_rows is not None else counted(snapshot, fragment)

@@ -32,7 +32,7 @@ _BY_ROW_IDS = frozenset(
 )
 """Kinds of indices that name rows by their stable ids, in tables that have them.
 
-The others hold addresses there, too.  Source: ledger F-209 (measured on pylance 14.0.2).
+The others hold addresses there, too.  Source: ledger F-152 (measured on pylance 14.0.2).
 """
 
 

@@ -65,18 +65,33 @@ def _with_ids(head: Manifest, groups: Iterable[RewriteGroup]) -> tuple[RewriteGr
 def _rewritten_indices(
     head: Manifest, operation: Rewrite, groups: tuple[RewriteGroup, ...]
 ) -> tuple[Index, ...]:
+    """Return the indices as they may be believed after the rewrite.
+
+    An index that was made anew covers the new fragments, and so does one that goes by stable row
+    ids.  Any other points at rows where they no longer are, so it covers neither old nor new.
+    """
     indices = parse_indices(head.indices)
-    if head.has_stable_row_ids:
-        return tuple(_moved(index, groups) for index in indices)
     remapped = {each.old_id: each for each in operation.rewritten_indices}
     unknown = remapped.keys() - {index.uuid for index in indices}
     if unknown or len(remapped) != len(operation.rewritten_indices):
         message = f"the rewrite changes indices that are not there, or twice: {sorted(unknown)}"
         raise ArgumentError(message)
-    return tuple(
-        renamed(_moved(index, groups), remapped[index.uuid]) if index.uuid in remapped else index
-        for index in indices
-    )
+    done = []
+    for index in indices:
+        if index.uuid in remapped:
+            done.append(renamed(_moved(index, groups), remapped[index.uuid]))
+        elif head.has_stable_row_ids and index.goes_by_row_ids:
+            done.append(_moved(index, groups))
+        else:
+            done.append(_without_old(index, groups))
+    return tuple(done)
+
+
+def _without_old(index: Index, groups: tuple[RewriteGroup, ...]) -> Index:
+    if index.fragment_ids is None:
+        return index
+    old = {fragment.id for group in groups for fragment in group.old}
+    return covering(index, index.fragment_ids - old)
 
 
 def _moved(index: Index, groups: tuple[RewriteGroup, ...]) -> Index:

@@ -1,0 +1,1 @@
+"""Compaction: the same rows in fewer, fuller fragments."""

@@ -1,0 +1,122 @@
+"""Which fragments a compaction rewrites, and which of them together.  Pure.
+
+Fragments that follow one another in the table and want to be rewritten make a *bin*; a fragment that
+does not, or that other indices cover than its neighbour, ends it.  A bin is cut as soon as it has
+enough rows for a fragment, if what is left has, too.  A bin of one fragment is worth nothing unless
+that fragment has deleted rows to lose.
+
+Source: `plan_compaction` in rust/lance/src/dataset/optimize.rs, Lance repository; measured on
+pylance 14.0.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pennon.ops.compact.options import CompactOptions
+from pennon.table.indices import Index
+from pennon.table.manifest import Fragment
+from pennon.units import FragmentId
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A fragment that may be rewritten; ``alone`` if it is worth it without neighbours."""
+
+    fragment: Fragment
+    live_rows: int
+    alone: bool
+    indices: frozenset[str]
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the size of its data files, as far as the manifest says it."""
+        return sum(file.size_bytes or 0 for file in self.fragment.files)
+
+
+def choose(
+    fragments: Iterable[tuple[Fragment, int, int]],
+    indices: Sequence[Index],
+    options: CompactOptions,
+) -> list[list[Candidate]]:
+    """Return the bins to rewrite, in the order of the table.
+
+    ``fragments``: each with its physical rows and its live rows.
+    """
+    covered = {index.uuid: index.fragment_ids for index in indices}
+    bins = [
+        piece
+        for each in _bins(fragments, covered, options)
+        if len(each) > 1 or each[0].alone
+        for piece in _cut(each, options.target_rows_per_fragment)
+    ]
+    return list(_bounded(bins, options))
+
+
+def _bins(
+    fragments: Iterable[tuple[Fragment, int, int]],
+    covered: Mapping[str, frozenset[FragmentId] | None],
+    options: CompactOptions,
+) -> Iterator[list[Candidate]]:
+    excluded = frozenset(options.excluded_fragment_ids)
+    current: list[Candidate] = []
+    for fragment, physical, live in fragments:
+        alone = options.materializes and _is_sparse(physical, live, options)
+        wanted = alone or physical < options.target_rows_per_fragment
+        known = frozenset(u for u, ids in covered.items() if ids is None or fragment.id in ids)
+        wanted = wanted and fragment.id not in excluded
+        if current and (not wanted or current[-1].indices != known):
+            yield current
+            current = []
+        if wanted:
+            current.append(Candidate(fragment, live, alone, known))
+    if current:
+        yield current
+
+
+def _is_sparse(physical: int, live: int, options: CompactOptions) -> bool:
+    share = (physical - live) / physical if physical else 0.0
+    return share > options.materialize_deletions_threshold
+
+
+def _cut(candidates: list[Candidate], target_rows: int) -> Iterator[list[Candidate]]:
+    """Cut a bin so that each piece has rows for a fragment."""
+    left = sum(candidate.live_rows for candidate in candidates)
+    piece: list[Candidate] = []
+    rows = 0
+    for candidate in candidates:
+        piece.append(candidate)
+        rows += candidate.live_rows
+        if rows >= target_rows and left - rows >= target_rows:
+            yield piece
+            left -= rows
+            piece, rows = [], 0
+    if piece:
+        yield piece
+
+
+def _bounded(bins: Iterable[list[Candidate]], options: CompactOptions) -> Iterator[list[Candidate]]:
+    """Yield bins until the next one would be more than one compaction may take on."""
+    fragments = rows = size_bytes = 0
+    for each in bins:
+        fragments += len(each)
+        rows += sum(candidate.live_rows for candidate in each)
+        size_bytes += sum(candidate.size_bytes for candidate in each)
+        if (
+            fragments > (options.max_source_fragments or fragments)
+            or rows > (options.max_source_rows or rows)
+            or size_bytes > (options.max_source_bytes or size_bytes)
+        ):
+            return
+        yield each
+
+
+def even_shares(rows: int, target_rows: int) -> list[int]:
+    """Return how many rows each new file gets: all about as many, and none fewer than the target.
+
+    A remainder would make a small file that the next compaction takes up again.
+    """
+    files = max(rows // target_rows, 1)
+    least, more = divmod(rows, files)
+    return [least + 1] * more + [least] * (files - more) if rows else []

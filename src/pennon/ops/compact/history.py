@@ -1,0 +1,67 @@
+"""What rows of tables with stable row ids take along when they move: ids, and two versions each.
+
+A row's version of creation is 1 where its fragment does not say it, and its version of last change
+is then that of its creation.
+
+Source: `rechunk_stable_row_ids` and `recalc_versions_for_rewritten_fragments` in
+rust/lance/src/dataset/optimize.rs, Lance repository.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from pennon.scan.fragment_reader import FragmentReader
+from pennon.scan.snapshot import Snapshot
+from pennon.table.manifest import Fragment
+from pennon.table.manifest import Sequence as Stored
+from pennon.table.rowids import (
+    RowIds,
+    decode_row_versions,
+    encode_row_ids,
+    encode_row_versions,
+    read_sequence,
+)
+
+
+def with_history(
+    snapshot: Snapshot, old: Sequence[Fragment], new: Sequence[Fragment]
+) -> list[Fragment]:
+    """Return the new fragments with the ids and versions of the live rows of the old ones."""
+    if not snapshot.manifest.has_stable_row_ids or not new:
+        return list(new)
+    each = [_history(snapshot, fragment) for fragment in old]
+    ids, created, updated = (np.concatenate(parts) for parts in zip(*each, strict=True))
+    done, start = [], 0
+    for fragment in new:
+        mine = slice(start, start + (fragment.physical_rows or 0))
+        start = mine.stop
+        moved = replace(
+            fragment,
+            row_ids=encode_row_ids(ids[mine]),
+            created_at_versions=encode_row_versions(created[mine]),
+            last_updated_at_versions=encode_row_versions(updated[mine]),
+        )
+        done.append(moved)
+    return done
+
+
+def _history(snapshot: Snapshot, fragment: Fragment) -> tuple[RowIds, RowIds, RowIds]:
+    """Return id, version of creation and version of last change of each live row."""
+    reader = FragmentReader(snapshot, fragment)
+    rows = reader.physical_rows()
+    live = reader.live_rows()
+    kept = live.between(0, live.count).physical()
+    ids = snapshot.row_ids(fragment, rows)
+    created = _versions(snapshot, fragment.created_at_versions, rows, np.ones(rows, np.uint64))
+    updated = _versions(snapshot, fragment.last_updated_at_versions, rows, created)
+    return ids[kept], created[kept], updated[kept]
+
+
+def _versions(snapshot: Snapshot, stored: Stored | None, rows: int, missing: RowIds) -> RowIds:
+    if stored is None:
+        return missing
+    return decode_row_versions(read_sequence(snapshot.store, stored), rows)

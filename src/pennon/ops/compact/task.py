@@ -1,0 +1,126 @@
+"""Rewriting the rows of a bin of fragments into new ones; the task pickles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from pennon.errors import FormatError, UnsupportedError
+from pennon.ops.compact.choose import choose, even_shares
+from pennon.ops.compact.history import with_history
+from pennon.ops.compact.options import CompactOptions
+from pennon.ops.convert import without_hidden_values
+from pennon.ops.counts import completed
+from pennon.ops.write import WriteMode, WriteTask, plan_write, write_fragments
+from pennon.scan.execute import READ_AHEAD_BYTES, Scan, read_batches
+from pennon.scan.plan import default_batch_rows, live_row_count, plan_tasks
+from pennon.scan.projection import plan_scan_projection
+from pennon.scan.snapshot import Snapshot
+from pennon.schema.arrow import schema_to_arrow
+from pennon.schema.version import V0_1, FileVersion
+from pennon.schema.width import row_bytes
+from pennon.table.indices import SYSTEM, parse_indices
+from pennon.table.manifest import Fragment
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """What became of the fragments of one bin; ``read_version`` is the version they were read of."""
+
+    read_version: int
+    old: tuple[Fragment, ...]
+    new: tuple[Fragment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CompactTask:
+    """What it takes to rewrite bins of fragments of one version; it pickles."""
+
+    snapshot: Snapshot
+    options: CompactOptions
+    write: WriteTask
+    bins: tuple[tuple[Fragment, ...], ...]
+
+    @property
+    def count(self) -> int:
+        """Return how many bins there are."""
+        return len(self.bins)
+
+    def run(self, number: int) -> Rewritten:
+        """Rewrite the bin of that number, and return the new fragments, without ids yet.
+
+        Rows keep their order, their stable ids and their versions.
+        """
+        old = self.bins[number]
+        rows = sum(live_row_count(self.snapshot, fragment) for fragment in old)
+        new: list[Fragment] = []
+        first = 0
+        for share in even_shares(rows, self.options.target_rows_per_fragment):
+            new += write_fragments(self.write, self._batches(old, first, share))
+            first += share
+        written = sum(fragment.physical_rows or 0 for fragment in new)
+        if written != rows:
+            message = f"fragments of {rows} live rows have {written}"
+            raise FormatError(message)
+        read_version = self.snapshot.manifest.version
+        return Rewritten(read_version, old, tuple(with_history(self.snapshot, old, new)))
+
+    def _batches(
+        self, fragments: Sequence[Fragment], first: int, rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        projection = plan_scan_projection(self.snapshot.manifest.schema, None)
+        tasks = plan_tasks(self.snapshot, fragments, first, rows)
+        batch_rows = self.options.batch_size or default_batch_rows(row_bytes(projection.arrow))
+        batches = read_batches(
+            Scan(self.snapshot, projection, tuple(tasks)),
+            batch_rows,
+            self.options.io_buffer_size or READ_AHEAD_BYTES,
+            may_cut=self.options.batch_size is None,
+        )
+        if self.write.version == V0_1:
+            return map(without_hidden_values, batches)
+        return batches
+
+
+def plan_compact(snapshot: Snapshot, options: CompactOptions) -> CompactTask:
+    """Plan to compact a version of a table; no bins where there is nothing to gain.
+
+    Raises UnsupportedError for a file version that is not written, and for an index whose remapping
+    is to be put off.
+    """
+    indices = parse_indices(snapshot.manifest.indices)
+    users = [index for index in indices if index.name not in SYSTEM]
+    if options.defer_index_remap and users:
+        message = "defer_index_remap is not supported: it needs a fragment reuse index"
+        raise UnsupportedError(message)
+    bins = choose(_counted(snapshot), users, options)
+    fragments = [tuple(candidate.fragment for candidate in each) for each in bins]
+    return task_of(snapshot, options, fragments)
+
+
+def task_of(
+    snapshot: Snapshot, options: CompactOptions, bins: Iterable[Sequence[Fragment]]
+) -> CompactTask:
+    """Return the task that rewrites bins that were chosen before."""
+    manifest = snapshot.manifest
+    asked = options.data_storage_version
+    plan = plan_write(
+        snapshot.store,
+        schema_to_arrow(manifest.schema),
+        WriteMode.APPEND,
+        base=manifest,
+        version=None if asked is None else FileVersion.parse(asked),
+        limits=options.limits(),
+    )
+    write = replace(plan.task, schema=manifest.schema)
+    return CompactTask(snapshot, options, write, tuple(map(tuple, bins)))
+
+
+def _counted(snapshot: Snapshot) -> Iterator[tuple[Fragment, int, int]]:
+    """Yield each fragment with its physical and its live rows."""
+    for fragment in snapshot.manifest.fragments:
+        whole = completed(snapshot, fragment)
+        physical = whole.physical_rows or 0
+        yield whole, physical, physical - (whole.num_deleted_rows or 0)

@@ -72,7 +72,8 @@ class CommitOptions:
     one.  ``max_retries`` is how often the race for a version may be lost; an overwrite with 0
     retries is strict: nobody may have committed since its read version.  ``complete`` gives the row
     counts of fragments that a writer before 0.8.15 left out, ``dictionaries`` the values of those of
-    an overwrite with files of version 0.1, ``past`` the version that a clone names.  ``adds_keys``: rows
+    an overwrite with files of version 0.1, ``past`` the version that a clone names.  ``keeps_rows``: an
+    overwrite brings ids and versions of the table's own rows along.  ``adds_keys``: rows
     are added because no row had their keys, so nobody else may have added any since.  ``base`` is the
     version that was planned on: if the table has another of its number, it is another table.
     ``planned_ns`` is when the job began (nanoseconds since 1970; 0: long ago): the files of an old one
@@ -87,6 +88,7 @@ class CommitOptions:
     complete: Complete | None = None
     dictionaries: Mapping[FieldId, pa.Array[Any]] = field(default_factory=dict)
     past: Manifest | None = None
+    keeps_rows: bool = False
     adds_keys: bool = False
     base: Manifest | None = None
     planned_ns: int | None = None
@@ -106,6 +108,7 @@ class CommitOptions:
             self.dictionaries,
             self.past,
             partial(read_sequence, store),
+            self.keeps_rows,
         )
 
 

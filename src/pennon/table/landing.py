@@ -28,15 +28,17 @@ from pennon.errors import (
     CommitStateUnknown,
     FormatError,
     NotFoundError,
+    RetryableConflict,
     StoreError,
     UnsupportedError,
 )
 from pennon.io.store import CreatesIfAbsent, Writes
 from pennon.schema.version import V0_1
 from pennon.table.manifest import Manifest
-from pennon.table.naming import LATEST, Naming
+from pennon.table.naming import LATEST, VERSIONS, Naming, parse_manifest_name
 from pennon.table.versions import ManifestLocation, Reads, latest_location, read_manifest_at
 from pennon.table.wire import serialize_manifest_file
+from pennon.units import DatasetVersion
 
 _RESENDS = 5
 _READ_BACKS = 3
@@ -82,6 +84,44 @@ def land(
             break
     message = f"whether version {manifest.version} was committed is not known: {problem}"
     raise CommitStateUnknown(message) from problem
+
+
+def settle(
+    store: CommitStore, naming: Naming, manifest: Manifest, sleep: Callable[[float], None]
+) -> bool:
+    """Look again after a version has landed; return False if it does not count after all.
+
+    Two things can have happened since the newest version was listed.  The table may have gone over
+    to naming scheme V2, where another may have made the same version (`pennon.table.migration`).  Or
+    this writer slept so long that others went far beyond, and the version under whose name it has
+    landed was cleaned up: that is a `RetryableConflict`, for nobody will ever see the rows.
+
+    A store that does not answer any more changes nothing: the version has landed.
+    """
+    try:
+        newest = latest_location(store)
+    except (StoreError, FormatError, NotFoundError):
+        return True
+    if newest.is_mixed and naming is Naming.V1:
+        return land(store, Naming.V2, manifest, sleep)
+    if newest.version > manifest.version and _is_buried(store, manifest.version):
+        message = (
+            f"version {manifest.version} was made long after others had gone on to {newest.version}, "
+            "which does not descend from it; try again on the newest version"
+        )
+        raise RetryableConflict(message)
+    return True
+
+
+def _is_buried(store: CommitStore, version: int) -> bool:
+    """Tell whether the versions after one are older than it, or were there and are gone."""
+    times = {}
+    for item in store.list(VERSIONS):
+        parsed = parse_manifest_name(item.path) if item.path.count("/") == 1 else None
+        if parsed is not None:
+            times[parsed[1]] = item.modified
+    next_one, mine = times.get(DatasetVersion(version + 1)), times.get(DatasetVersion(version))
+    return next_one is None or (mine is not None and next_one < mine)
 
 
 def keep_latest(store: CommitStore, naming: Naming, manifest: Manifest) -> None:

@@ -47,6 +47,19 @@ class Naming(Enum):
         return f"{VERSIONS}/{number}.manifest"
 
 
+def detached_path(version: int) -> str:
+    """Return the path of the manifest of a detached version, relative to the table's root."""
+    if not MAX_VERSION < version <= _U64_MAX:
+        message = f"{version} is no detached version: they begin at {MAX_VERSION + 1}"
+        raise FormatError(message)
+    return f"{VERSIONS}/d{version}.manifest"
+
+
+def is_detached(version: int) -> bool:
+    """Tell whether a number is that of a detached version, in no line of versions."""
+    return MAX_VERSION < version <= _U64_MAX
+
+
 def parse_manifest_name(path: str) -> tuple[Naming, DatasetVersion] | None:
     """Return the scheme and the version that a path stands for; None if it is no manifest.
 

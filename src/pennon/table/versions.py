@@ -2,14 +2,15 @@
 
 The newest version is found by listing ``_versions/``; the hint file is not asked, so a wrong or
 missing one changes nothing.  In naming scheme V2 the first manifest of a sorted listing is the
-newest, and the rest of the listing is not waited for.  Only a store that lists nothing, a plain web
+newest, and the rest of the listing is not waited for.  While a table goes over from one scheme to the
+other, names of both lie there, some versions under both; the names of scheme V2 count.  Only a store that lists nothing, a plain web
 server, is probed (`pennon.table.probing`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from typing import Protocol, TypeVar
@@ -35,7 +36,7 @@ from pennon.threads import WORK, Crew, map_all
 from pennon.units import DatasetVersion
 
 _FIRST_PAGE = 1000
-"""How many names are checked for a mix of schemes: what object stores send at once."""
+"""How many names are looked at for a mix of schemes: what object stores send at once."""
 
 V = TypeVar("V", Manifest, Summary)
 
@@ -56,12 +57,17 @@ class Reads(Opens, Lists, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ManifestLocation:
-    """Where the manifest of one version lies."""
+    """Where the manifest of one version lies.
+
+    ``is_mixed`` tells that names of both schemes were seen beside it: a migration goes on, or broke
+    off (`pennon.table.migration`).
+    """
 
     version: DatasetVersion
     path: str
     naming: Naming
     size_bytes: int | None
+    is_mixed: bool = False
 
 
 def latest_location(store: Reads) -> ManifestLocation:
@@ -97,9 +103,7 @@ def _copy_of_latest(store: Reads) -> ManifestLocation | None:
 
 def list_locations(store: Reads) -> list[ManifestLocation]:
     """Return where all versions lie, oldest first; empty if there is no table."""
-    found = list(_list_manifests(store))
-    _check_one_naming(found)
-    return sorted(found, key=lambda location: location.version)
+    return sorted(_merged(_list_manifests(store)), key=lambda location: location.version)
 
 
 def find_location(store: Reads, version: int) -> ManifestLocation:
@@ -203,17 +207,17 @@ def _unlisted(naming: Naming, version: int) -> ManifestLocation:
 
 
 def _newest(locations: list[ManifestLocation]) -> ManifestLocation:
-    _check_one_naming(locations)
-    return max(locations, key=lambda location: location.version)
+    return max(_merged(locations), key=lambda location: location.version)
 
 
-def _check_one_naming(locations: list[ManifestLocation]) -> None:
-    if len({location.naming for location in locations}) > 1:
-        message = (
-            "manifests of both naming schemes (V1 and V2) lie in one table; "
-            "migrate_manifest_paths_v2 of pylance repairs that"
-        )
-        raise FormatError(message, where=Breadcrumb(file=VERSIONS))
+def _merged(locations: Iterable[ManifestLocation]) -> list[ManifestLocation]:
+    """Return one location of each version; of two names the one of scheme V2 counts."""
+    found = list(locations)
+    schemes = {location.naming for location in found}
+    if len(schemes) < 2:
+        return found
+    found.sort(key=lambda location: location.naming is Naming.V2)
+    return [replace(at, is_mixed=True) for at in {at.version: at for at in found}.values()]
 
 
 def _check_version(version: int, location: ManifestLocation) -> None:

@@ -16,6 +16,7 @@ from pennon.ranges import Extent
 from pennon.table.commit import CommitOptions, commit
 from pennon.table.naming import Naming
 from pennon.table.versions import (
+    latest_location,
     latest_version,
     list_locations,
     list_versions,
@@ -68,15 +69,15 @@ def test_opening_costs_a_listing_and_one_read(naming: Naming) -> None:
     assert store.counts.rounds == 1
 
 
-def test_mixed_naming_is_refused() -> None:
+def test_of_mixed_names_the_new_ones_count() -> None:
     store = table("mixed", Naming.V2, 2)
-    for number in (1, 3):
-        store.put(Naming.V1.manifest_path(number), b"x")
-        with pytest.raises(FormatError, match="both naming schemes"):
-            latest_version(store)
-        with pytest.raises(FormatError, match="both naming schemes"):
-            list_versions(store)
-        store.delete(Naming.V1.manifest_path(number))
+    store.put(Naming.V1.manifest_path(1), b"x")
+    assert latest_version(store) == 2
+    assert [each.version for each in list_versions(store)] == [1, 2]
+    body = store.read_whole(Naming.V2.manifest_path(2)).to_pybytes()
+    store.put(Naming.V1.manifest_path(3), body)
+    newest = latest_location(store)
+    assert (newest.version, newest.naming, newest.is_mixed) == (3, Naming.V1, True)
 
 
 @pytest.mark.parametrize("find", [latest_version, read_manifest, list_versions])

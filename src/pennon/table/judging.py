@@ -1,0 +1,103 @@
+"""Judging a transaction by what was committed since it was planned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pennon.errors import FormatError, IncompatibleConflict, NotFoundError
+from pennon.table.flags import check_writable
+from pennon.table.landing import CommitStore
+from pennon.table.manifest import Manifest
+from pennon.table.naming import transaction_path
+from pennon.table.rebase import (
+    Affected,
+    check_adds_no_rows,
+    check_compatible,
+    rebase_deletions,
+    same_intent,
+)
+from pennon.table.transaction import Transaction, read_transaction, serialize_transaction
+from pennon.table.versions import ManifestLocation, read_manifest_at
+from pennon.units import DatasetVersion, FragmentId
+
+
+@dataclass(frozen=True, slots=True)
+class Mine:
+    """The transaction to commit, its bytes, and the rows that it takes away."""
+
+    transaction: Transaction
+    wire: bytes
+    affected: Affected
+    adds_keys: bool = False
+
+    def on(self, store: CommitStore, head: Manifest, shared: frozenset[FragmentId]) -> Mine:
+        """Return what is to be committed on top of ``head``."""
+        rebased = rebase_deletions(store, head, self.transaction, self.affected, shared)
+        if rebased is self.transaction:
+            return self
+        return replace(self, transaction=rebased, wire=serialize_transaction(rebased))
+
+    def put_file(self, store: CommitStore) -> None:
+        """Write the transaction's file, which nobody reads until a manifest names it."""
+        store.put(transaction_path(self.transaction.file_name), self.wire)
+
+
+def judge_newer(
+    store: CommitStore, mine: Mine, judged: int, location: ManifestLocation, head: Manifest
+) -> Manifest | frozenset[FragmentId]:
+    """Judge the versions after ``judged``; return the one that is our own commit, if any is.
+
+    Else return the fragments of which others deleted rows, too.
+    """
+    if head.version < judged:
+        message = f"version {judged} was read, but {head.version} is the newest: another table?"
+        raise NotFoundError(message)
+    shared: frozenset[FragmentId] = frozenset()
+    for version in map(DatasetVersion, range(judged + 1, head.version + 1)):
+        manifest = head if version == head.version else _read_newer(store, location, version)
+        other = read_transaction(store, manifest)
+        if other is not None and (other == mine.wire or same_intent(mine.transaction, other)):
+            return manifest
+        check_writable(manifest)
+        shared |= check_compatible(mine.transaction, other, version, mine.affected)
+        if mine.adds_keys and other is not None:
+            check_adds_no_rows(other, version)
+    return shared
+
+
+def _read_newer(store: CommitStore, head: ManifestLocation, version: DatasetVersion) -> Manifest:
+    """Read a version below the head; one that was cleaned up cannot be judged any more."""
+    path = head.naming.manifest_path(version)
+    try:
+        return read_manifest_at(store, replace(head, version=version, path=path, size_bytes=None))
+    except (NotFoundError, FormatError) as error:
+        message = f"version {version}, before the newest {head.version}, cannot be judged: {error}"
+        raise IncompatibleConflict(message) from error
+
+
+def check_same_table(
+    store: CommitStore, base: Manifest, location: ManifestLocation, head: Manifest
+) -> None:
+    """Raise IncompatibleConflict if the table is not the one of which ``base`` was read.
+
+    A table that was dropped and made anew under the same name has versions of the same numbers.
+    """
+    if base.version > head.version:
+        message = (
+            f"version {base.version} was read, but {head.version} is the newest: another table?"
+        )
+        raise NotFoundError(message)
+    try:
+        now = head if base.version == head.version else _read_newer(store, location, base.version)
+    except IncompatibleConflict:
+        return  # cleaned up
+    if _signs(now) != _signs(base):
+        message = (
+            f"version {base.version} is not the one that was read: the table was dropped and made "
+            "anew; open it again"
+        )
+        raise IncompatibleConflict(message)
+
+
+def _signs(manifest: Manifest) -> tuple[object, ...]:
+    return manifest.timestamp_ns, manifest.transaction_file, manifest.transaction

@@ -19,7 +19,9 @@ from pennon.schema.types import arrow_type
 from pennon.units import FieldId
 
 
-def parse_dictionaries(proto: table_pb2.Manifest, whole: bytes) -> dict[FieldId, pa.Array[Any]]:
+def parse_dictionaries(
+    proto: table_pb2.Manifest, whole: pa.Buffer | bytes
+) -> dict[FieldId, pa.Array[Any]]:
     """Return the values of each dictionary that a manifest file holds.  Raises FormatError."""
     found = {}
     for field in proto.fields:
@@ -33,12 +35,14 @@ def parse_dictionaries(proto: table_pb2.Manifest, whole: bytes) -> dict[FieldId,
     return found
 
 
-def _read(whole: bytes, position: int, length: int, value_type: pa.DataType) -> pa.Array[Any]:
+def _read(
+    whole: pa.Buffer | bytes, position: int, length: int, value_type: pa.DataType
+) -> pa.Array[Any]:
     # Only tables of version 0.1 with dictionaries need these: who opens another does not wait.
     from pennon.encoding.steps import run  # noqa: PLC0415
     from pennon.encoding.v0_1.values import DictionaryPlace, read_values  # noqa: PLC0415
 
-    data = pa.py_buffer(whole)
+    data = whole if isinstance(whole, pa.Buffer) else pa.py_buffer(whole)
 
     def read(requests: list[ByteRequest]) -> list[pa.Buffer]:
         parts = []

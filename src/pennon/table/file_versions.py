@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pennon.schema.version import FileVersion
+from pennon.table.fragments import Fragments
 from pennon.table.manifest import Fragment
 
 
 def file_versions(fragments: Iterable[Fragment]) -> frozenset[FileVersion]:
     """Return the versions of all data files.  Raises FormatError for numbers that never were."""
-    numbers = {(file.major, file.minor) for fragment in fragments for file in fragment.files}
+    if isinstance(fragments, Fragments):
+        numbers = fragments.file_numbers()
+    else:
+        numbers = {(file.major, file.minor) for fragment in fragments for file in fragment.files}
     return frozenset(FileVersion.from_numbers(*each) for each in numbers)

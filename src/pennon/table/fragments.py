@@ -1,115 +1,194 @@
 """The fragments of a manifest, of which a table may have very many.
 
-Opening a table, or taking a row of it, needs few of them or none.  So what a manifest holds stays a
-message until somebody looks at it.  What all fragments need is checked before: their ids and rows.
+Opening a table, taking a row of it, or appending to it needs few of them or none.  So what a manifest
+holds stays bytes until somebody looks at it, and a new manifest takes the bytes over.  What is asked
+of all fragments is known without making one; their ids and rows are checked at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias, overload
+from collections.abc import Iterable, Iterator, Sequence
+from typing import overload
 
+import numpy as np
+import numpy.typing as npt
+
+from pennon.encoding.kernels.manifest_fragments import find_fragments
 from pennon.errors import FormatError
 from pennon.proto import table_pb2
 from pennon.table.manifest import Fragment
-from pennon.table.messages import MAX_FRAGMENT_ID, MAX_ROWS, parse_fragment, parse_fragments
+from pennon.table.messages import (
+    MAX_FRAGMENT_ID,
+    MAX_ROWS,
+    Tuples,
+    out_of_bounds,
+    parse_known_fragment,
+    parse_message,
+    serialize_fragment,
+    serialize_message,
+)
 
-_Messages: TypeAlias = "Sequence[table_pb2.DataFragment]"
+_START, _END, _ID, _ROWS, _FLAGS, _DELETED, _FILES, _VERSION, _SIZE = range(1, 10)
+_HAS_DELETION, _HAS_ROW_IDS, _HAS_UNKNOWN, _IS_MIXED = 1, 2, 4, 8
 
 
 class Fragments(Sequence[Fragment]):
-    """Fragments in scan order, each made of its message when it is first asked for.
+    """Fragments in scan order, each made of its bytes when it is first asked for.
 
-    It is equal to a tuple of the same fragments, and pickles as one.
+    It is equal to a tuple of the same fragments.
     """
 
-    __slots__ = ("_holds_unknown", "_messages", "_parsed")
+    __slots__ = ("_body", "_made", "_numbers", "_runs", "_tuples", "_wrong")
 
-    def __init__(self, messages: _Messages, holds_unknown: Callable[[], bool]) -> None:
-        """Take messages; raises FormatError for an id or a number of rows out of bounds.
+    def __init__(self, body: bytes) -> None:
+        """Take a manifest message, whole or with nothing but fragments; FormatError if it is none."""
+        try:
+            found = find_fragments(body, MAX_FRAGMENT_ID, MAX_ROWS)
+        except ValueError as error:
+            raise FormatError(str(error)) from None
+        self._numbers, self._runs, self._wrong = found
+        self._body = body
+        self._made: dict[int, Fragment] = {}
+        self._tuples: Tuples = {}
 
-        ``holds_unknown`` tells whether any of them has fields that Pennon does not know.
-        """
-        for message in messages:
-            if message.id > MAX_FRAGMENT_ID or message.physical_rows > MAX_ROWS:
-                text = (
-                    f"fragment {message.id} of {message.physical_rows} rows does not fit a row"
-                    " address"
-                )
-                raise FormatError(text)
-        self._messages = messages
-        self._holds_unknown = holds_unknown
-        self._parsed: dict[int, Fragment] | tuple[Fragment, ...] = {}
+    @classmethod
+    def of(cls, fragments: Iterable[Fragment]) -> Fragments:
+        """Return fragments as their bytes."""
+        return fragments if isinstance(fragments, Fragments) else cls(_serialize(fragments))
 
-    def all(self) -> tuple[Fragment, ...]:
-        """Return all fragments; raises FormatError if one of them is damaged."""
-        if isinstance(self._parsed, dict):
-            known = self._parsed
-            made = parse_fragments(self._messages, may_hold_unknown=self._holds_unknown())
-            self._parsed = tuple(known.get(n, fragment) for n, fragment in enumerate(made))
-        return self._parsed
+    def check_bounds(self) -> None:
+        """Raise FormatError for an id or a number of rows that does not fit a row address."""
+        if self._wrong >= 0:
+            number, rows = self._numbers[self._wrong, [_ID, _ROWS]].tolist()
+            raise out_of_bounds(number, rows)
+
+    # What is asked of all
 
     def ids(self) -> list[int]:
         """Return the id of each fragment; none is made for that."""
-        return [message.id for message in self._messages]
+        found: list[int] = self._numbers[:, _ID].tolist()
+        return found
 
     def live_rows(self) -> list[int | None]:
         """Return the number of live rows of each fragment, None where its files must be asked."""
-        return [_live_rows(message) for message in self._messages]
+        rows = self._numbers[:, _ROWS]
+        deleted = np.minimum(self._numbers[:, _DELETED], rows)
+        is_known = (rows > 0) & (~self._have(_HAS_DELETION) | (deleted > 0))
+        pairs = zip((rows - deleted).tolist(), is_known.tolist(), strict=True)
+        return [live if known else None for live, known in pairs]
+
+    def total_rows(self) -> tuple[int, int]:
+        """Return the numbers of rows and of deleted rows, as far as the manifest tells them."""
+        return self._sum(_ROWS), self._sum(_DELETED)
+
+    def total_files(self) -> tuple[int, int]:
+        """Return the number of data files, and of their bytes as far as the manifest tells them."""
+        return self._sum(_FILES), self._sum(_SIZE)
+
+    def deletion_files(self) -> int:
+        """Return how many fragments have a deletion file."""
+        return int(np.count_nonzero(self._have(_HAS_DELETION)))
+
+    def with_row_ids(self) -> int:
+        """Return how many fragments have stable row ids."""
+        return int(np.count_nonzero(self._have(_HAS_ROW_IDS)))
+
+    def file_numbers(self) -> set[tuple[int, int]]:
+        """Return the version numbers of all data files, as they stand in the manifest."""
+        is_mixed = self._have(_IS_MIXED)
+        has_one = ~is_mixed & (self._numbers[:, _FILES] > 0)
+        found = {
+            divmod(code, 1 << 32) for code in np.unique(self._numbers[has_one, _VERSION]).tolist()
+        }
+        for number in np.flatnonzero(is_mixed).tolist():
+            found |= {(file.major, file.minor) for file in self[number].files}
+        return found
+
+    # The message
+
+    def wire(self) -> bytes:
+        """Return the fragments as they stand in a manifest message."""
+        return b"".join([self._body[start:end] for start, end in self._runs])
+
+    def rest(self) -> bytes:
+        """Return the manifest message without its fragments."""
+        parts, done = [], 0
+        for start, end in self._runs:
+            parts.append(self._body[done:start])
+            done = end
+        return b"".join([*parts, self._body[done:]])
+
+    def _have(self, flag: int) -> npt.NDArray[np.bool_]:
+        found: npt.NDArray[np.bool_] = self._numbers[:, _FLAGS] & flag != 0
+        return found
+
+    def _sum(self, column: int) -> int:
+        return sum(self._numbers[:, column].tolist())
+
+    # What a tuple has
 
     def __len__(self) -> int:
         """Return the number of fragments."""
-        return len(self._messages)
+        return len(self._numbers)
 
     @overload
     def __getitem__(self, index: int) -> Fragment: ...
     @overload
     def __getitem__(self, index: slice) -> tuple[Fragment, ...]: ...
     def __getitem__(self, index: int | slice) -> Fragment | tuple[Fragment, ...]:
-        """Return one fragment, or some."""
-        parsed = self._parsed
-        if isinstance(parsed, tuple):
-            return parsed[index]
+        """Return one fragment, or some; raises FormatError if it is damaged."""
         if isinstance(index, slice):
-            return self.all()[index]
-        number = range(len(self))[index]
-        found = parsed.get(number)
+            return tuple(map(self.__getitem__, range(len(self))[index]))
+        found = self._made.get(index)
         if found is None:
-            found = parsed.setdefault(number, parse_fragment(self._messages[number]))
+            number = range(len(self))[index]
+            found = self._made.setdefault(number, self._make(number))
         return found
+
+    def _make(self, number: int) -> Fragment:
+        record: list[int] = self._numbers[number].tolist()
+        message = parse_message(table_pb2.DataFragment, self._body[record[_START] : record[_END]])
+        has_unknown = bool(record[_FLAGS] & _HAS_UNKNOWN)
+        return parse_known_fragment(message, self._tuples, may_hold_unknown=has_unknown)
 
     def __iter__(self) -> Iterator[Fragment]:
         """Yield all fragments."""
-        return iter(self.all())
+        return map(self.__getitem__, range(len(self)))
 
-    def __add__(self, others: tuple[Fragment, ...]) -> tuple[Fragment, ...]:
+    def __add__(self, others: Iterable[Fragment]) -> Fragments:
         """Return these fragments, then others."""
-        return self.all() + others
+        more = Fragments(self.wire() + _serialize(others))
+        more._made.update(self._made)
+        return more
 
     def __eq__(self, other: object) -> bool:
         """Compare fragment by fragment."""
-        if isinstance(other, Fragments):
-            return self is other or self.all() == other.all()
-        return self.all() == other if isinstance(other, tuple) else NotImplemented
+        if self is other:
+            return True
+        return (
+            tuple(self) == tuple(other) if isinstance(other, Fragments | tuple) else NotImplemented
+        )
 
     def __hash__(self) -> int:
         """Hash the fragments, as a tuple does."""
-        return hash(self.all())
+        return hash(tuple(self))
 
     def __repr__(self) -> str:
         """Return the fragments, as a tuple shows them."""
-        return repr(self.all())
+        return repr(tuple(self))
 
-    def __reduce__(self) -> tuple[type[tuple[Fragment, ...]], tuple[tuple[Fragment, ...]]]:
-        """Pickle as a tuple."""
-        return tuple, (self.all(),)
+    def __reduce__(self) -> tuple[type[Fragments], tuple[bytes]]:
+        """Pickle the bytes."""
+        return Fragments, (self.wire(),)
 
 
-def _live_rows(message: table_pb2.DataFragment) -> int | None:
-    rows = message.physical_rows
-    if not rows:
-        return None
-    if not message.HasField("deletion_file"):
-        return rows
-    deleted = message.deletion_file.num_deleted_rows
-    return max(rows - deleted, 0) if deleted else None
+def _serialize(fragments: Iterable[Fragment]) -> bytes:
+    """Return fragments as they stand in a manifest message."""
+    return serialize_message(table_pb2.Manifest(fragments=map(serialize_fragment, fragments)))
+
+
+def fragment_ids(fragments: Iterable[Fragment]) -> list[int]:
+    """Return the id of each fragment."""
+    if isinstance(fragments, Fragments):
+        return fragments.ids()
+    return [fragment.id for fragment in fragments]

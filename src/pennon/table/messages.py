@@ -6,7 +6,6 @@ put back first when the message is made anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TypeAlias, TypeVar, cast
 
 from google.protobuf.message import DecodeError, EncodeError, Message
@@ -26,7 +25,8 @@ from pennon.table.manifest import (
 from pennon.units import FieldId, FragmentId
 
 M = TypeVar("M", bound=Message)
-_Tuples: TypeAlias = dict[tuple[int, ...], tuple[int, ...]]
+Tuples: TypeAlias = dict[tuple[int, ...], tuple[int, ...]]
+"""What the files of many fragments have in common: one object for each."""
 
 MAX_ROWS = 1 << 32
 """A fragment has no more rows than a row address can tell apart."""
@@ -63,40 +63,18 @@ def unknown_fields(message: Message) -> bytes:
     return rest.SerializeToString()
 
 
-def holds_unknown(message: Message) -> bool:
-    """Tell whether a message, or one inside it, has fields that Pennon does not know."""
-    known = type(message)()
-    known.CopyFrom(message)
-    known.DiscardUnknownFields()
-    return known.ByteSize() != message.ByteSize()
-
-
-def parse_fragments(
-    messages: Iterable[table_pb2.DataFragment], *, may_hold_unknown: bool
-) -> tuple[Fragment, ...]:
-    """Return the fragments that messages stand for; raises FormatError.
-
-    A table may have very many: what their files have in common is one object, and messages in which
-    nothing is unknown are not asked for it one by one.
-    """
-    known: _Tuples = {}
-    return tuple(
-        _parse_fragment(message, known, may_hold_unknown=may_hold_unknown) for message in messages
-    )
-
-
 def parse_fragment(message: table_pb2.DataFragment) -> Fragment:
     """Return the fragment that a message stands for; raises FormatError."""
-    return _parse_fragment(message, {}, may_hold_unknown=True)
+    return parse_known_fragment(message, {}, may_hold_unknown=True)
 
 
-def _parse_fragment(
-    message: table_pb2.DataFragment, known: _Tuples, *, may_hold_unknown: bool
+def parse_known_fragment(
+    message: table_pb2.DataFragment, known: Tuples, *, may_hold_unknown: bool
 ) -> Fragment:
+    """Return one fragment of many: messages in which nothing is unknown are not asked for it."""
     number, rows, which = message.id, message.physical_rows, message.WhichOneof
     if number > MAX_FRAGMENT_ID or rows > MAX_ROWS:
-        text = f"fragment {number} of {rows} rows does not fit a row address"
-        raise FormatError(text)
+        raise out_of_bounds(number, rows)
     return Fragment(  # by position: there may be very many
         FragmentId(number),
         tuple([_parse_file(file, known, may_hold_unknown) for file in message.files]),
@@ -107,6 +85,11 @@ def _parse_fragment(
         _parse_sequence(message, which("created_at_version_sequence")),
         unknown_fields(message) if may_hold_unknown else b"",
     )
+
+
+def out_of_bounds(number: int, rows: int) -> FormatError:
+    """Return the error for a fragment whose id or number of rows no writer gave it."""
+    return FormatError(f"fragment {number} of {rows} rows does not fit a row address")
 
 
 def serialize_fragment(fragment: Fragment) -> table_pb2.DataFragment:
@@ -141,7 +124,7 @@ def parse_file(message: table_pb2.DataFile) -> DataFileRef:
     return _parse_file(message, {}, may_hold_unknown=True)
 
 
-def _parse_file(message: table_pb2.DataFile, known: _Tuples, may_hold_unknown: bool) -> DataFileRef:
+def _parse_file(message: table_pb2.DataFile, known: Tuples, may_hold_unknown: bool) -> DataFileRef:
     columns, fields = tuple(message.column_indices), tuple(message.fields)
     if columns and len(columns) != len(fields):
         text = f"data file {message.path!r}: {len(fields)} fields, {len(columns)} columns"

@@ -21,7 +21,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import replace
-from weakref import WeakValueDictionary
 
 import pyarrow as pa
 
@@ -34,11 +33,9 @@ from pennon.table.flags import check_readable
 from pennon.table.fragments import Fragments
 from pennon.table.manifest import DataFormat, Fragment, Manifest, Summary, WriterVersion
 from pennon.table.messages import (
-    holds_unknown,
     parse_base_path,
     parse_message,
     serialize_base_path,
-    serialize_fragment,
     serialize_message,
     unknown_fields,
 )
@@ -50,8 +47,6 @@ _MAGIC = b"LANC"
 _FILE_VERSION = (0, 2)
 _NANOSECONDS = 1_000_000_000
 _LAST_SECOND = 253_402_300_799  # 9999-12-31T23:59:59Z
-_ALIVE: WeakValueDictionary[bytes, Manifest] = WeakValueDictionary()
-"""Manifests that somebody holds, by their bytes: whoever appends reads the newest more than once."""
 
 
 def parse_manifest_file(data: pa.Buffer | bytes) -> Manifest:
@@ -60,20 +55,31 @@ def parse_manifest_file(data: pa.Buffer | bytes) -> Manifest:
     Raises FormatError if the bytes are damaged, UnsupportedError if the table needs a feature that
     Pennon cannot read.
     """
-    whole = data if isinstance(data, bytes) else data.to_pybytes()
-    known = _ALIVE.get(whole)
-    if known is not None:
-        return known
-    view = memoryview(whole)
-    proto, position = _parse_message(view)
-    manifest = replace(
-        parse_manifest(proto),
+    view = memoryview(data)
+    fragments, proto, position = _parse_message(view)
+    return Manifest(
+        schema=parse_fields(proto.fields, proto.schema_metadata),
+        fields_wire=tuple([f.SerializeToString(deterministic=True) for f in proto.fields]),
+        version=DatasetVersion(proto.version),
+        fragments=_checked(fragments, proto),
+        timestamp_ns=_parse_timestamp(proto),
+        writer=_parse_writer(proto),
+        reader_flags=proto.reader_feature_flags,
+        writer_flags=proto.writer_feature_flags,
+        max_fragment_id=proto.max_fragment_id if proto.HasField("max_fragment_id") else None,
+        transaction_file=proto.transaction_file or None,
+        next_row_id=proto.next_row_id,
+        data_format=_parse_format(proto),
+        config=dict(proto.config),
+        table_metadata=dict(proto.table_metadata),
+        base_paths=tuple([parse_base_path(base) for base in proto.base_paths]),
+        branch=proto.branch if proto.HasField("branch") else None,
+        tag=proto.tag,
         indices=_indices(proto, view, position),
         transaction=_transaction(proto, view, position),
-        dictionaries=parse_dictionaries(proto, whole),
+        dictionaries=parse_dictionaries(proto, data),
+        unknown=unknown_fields(proto),
     )
-    _ALIVE[whole] = manifest
-    return manifest
 
 
 def summarize_manifest_file(data: pa.Buffer | bytes) -> Summary:
@@ -82,31 +88,24 @@ def summarize_manifest_file(data: pa.Buffer | bytes) -> Summary:
     A table of thousands of versions and fragments has millions of entries in all its manifests, so
     no object is made for any of them.
     """
-    proto, _ = _parse_message(memoryview(data))
+    fragments, proto, _ = _parse_message(memoryview(data))
     counts_are_known = proto.HasField("writer_version")
-    rows = files = size_bytes = deleted = deletions = 0
-    for fragment in proto.fragments:
-        rows += fragment.physical_rows
-        for file in fragment.files:
-            files += 1
-            size_bytes += file.file_size_bytes
-        if fragment.HasField("deletion_file"):
-            deletions += 1
-            deleted += fragment.deletion_file.num_deleted_rows
+    files, size_bytes = fragments.total_files()
+    rows, deleted = fragments.total_rows()
     return Summary(
         version=DatasetVersion(proto.version),
         timestamp_ns=_parse_timestamp(proto),
-        fragments=len(proto.fragments),
+        fragments=len(fragments),
         files=files,
         size_bytes=size_bytes,
-        deletion_files=deletions,
+        deletion_files=fragments.deletion_files(),
         physical_rows=rows if counts_are_known else 0,
         deleted_rows=deleted if counts_are_known else 0,
     )
 
 
-def _parse_message(view: memoryview) -> tuple[table_pb2.Manifest, int]:
-    """Return the manifest message, checked for features, and its position in the file."""
+def _parse_message(view: memoryview) -> tuple[Fragments, table_pb2.Manifest, int]:
+    """Return the fragments, the message of all else, checked for features, and its position."""
     if len(view) < _FOOTER.size + _LENGTH.size:
         message = f"a manifest file of {len(view)} bytes is cut off"
         raise FormatError(message)
@@ -118,15 +117,16 @@ def _parse_message(view: memoryview) -> tuple[table_pb2.Manifest, int]:
     if position + _LENGTH.size + len(body) + _FOOTER.size != len(view):
         message = f"{len(body)} bytes of manifest do not end at the footer"
         raise FormatError(message)
-    proto = parse_message(table_pb2.Manifest, body)
+    fragments = Fragments(body)
+    proto = parse_message(table_pb2.Manifest, fragments.rest())
     check_readable(proto.reader_feature_flags)
-    return proto, position
+    return fragments, proto, position
 
 
 def serialize_manifest_file(manifest: Manifest) -> bytes:
     """Return the manifest file of a manifest, its indices and its transaction."""
-    proto = serialize_manifest(manifest)
-    parts = [serialize_dictionaries(proto, manifest.dictionaries)]
+    proto, fields = _serialize_rest(manifest), _serialize_fields(manifest)
+    parts = [serialize_dictionaries(fields, manifest.dictionaries)]
     if manifest.indices:
         proto.index_section = len(parts[0])
         parts += [_LENGTH.pack(len(manifest.indices)), manifest.indices]
@@ -134,53 +134,38 @@ def serialize_manifest_file(manifest: Manifest) -> bytes:
         proto.inline_transaction = sum(map(len, parts))
         parts += [_LENGTH.pack(len(manifest.transaction)), manifest.transaction]
     position = sum(map(len, parts))
-    body = serialize_message(proto)
+    messages = [serialize_message(fields), Fragments.of(manifest.fragments).wire()]
+    body = b"".join([*messages, serialize_message(proto)])
     footer = _FOOTER.pack(position, *_FILE_VERSION, _MAGIC)
     return b"".join([*parts, _LENGTH.pack(len(body)), body, footer])
 
 
-def parse_manifest(proto: table_pb2.Manifest) -> Manifest:
-    """Return the value of a manifest message, without its sections."""
-    writer = _parse_writer(proto)
-    fragments: Sequence[Fragment] = Fragments(proto.fragments, lambda: holds_unknown(proto))
-    if writer is None:
-        fragments = tuple(map(_without_counts, fragments))
-    if proto.reader_feature_flags & 2 and any(f.row_ids is None for f in fragments):
+def _checked(fragments: Fragments, proto: table_pb2.Manifest) -> Sequence[Fragment]:
+    """Return the fragments of a manifest, without what its writer is known to say wrong."""
+    fragments.check_bounds()
+    if proto.reader_feature_flags & 2 and fragments.with_row_ids() < len(fragments):
         message = "the table has stable row ids, but not all its fragments have them"
         raise FormatError(message)
-    return Manifest(
-        schema=parse_fields(list(proto.fields), dict(proto.schema_metadata)),
-        fields_wire=tuple(f.SerializeToString(deterministic=True) for f in proto.fields),
-        version=DatasetVersion(proto.version),
-        fragments=fragments,
-        timestamp_ns=_parse_timestamp(proto),
-        writer=writer,
-        reader_flags=proto.reader_feature_flags,
-        writer_flags=proto.writer_feature_flags,
-        max_fragment_id=proto.max_fragment_id if proto.HasField("max_fragment_id") else None,
-        transaction_file=proto.transaction_file or None,
-        next_row_id=proto.next_row_id,
-        data_format=_parse_format(proto),
-        config=dict(proto.config),
-        table_metadata=dict(proto.table_metadata),
-        base_paths=tuple(parse_base_path(base) for base in proto.base_paths),
-        branch=proto.branch if proto.HasField("branch") else None,
-        tag=proto.tag,
-        unknown=unknown_fields(proto),
-    )
+    if proto.HasField("writer_version"):
+        return fragments
+    return tuple(map(_without_counts, fragments))
 
 
-def serialize_manifest(manifest: Manifest) -> table_pb2.Manifest:
-    """Return the message of a manifest; the positions of its sections are left out."""
-    proto = parse_message(table_pb2.Manifest, manifest.unknown)
+def _serialize_fields(manifest: Manifest) -> table_pb2.Manifest:
+    """Return the message with nothing but the fields, which come first; then the fragments do."""
     if manifest.fields_wire is None:
-        proto.fields.extend(serialize_fields(manifest.schema))
-    else:
-        for field in manifest.fields_wire:
-            proto.fields.add().MergeFromString(field)
+        return table_pb2.Manifest(fields=serialize_fields(manifest.schema))
+    proto = table_pb2.Manifest()
+    for field in manifest.fields_wire:
+        proto.fields.add().MergeFromString(field)
+    return proto
+
+
+def _serialize_rest(manifest: Manifest) -> table_pb2.Manifest:
+    """Return the message without fields and fragments, and without the positions of sections."""
+    proto = parse_message(table_pb2.Manifest, manifest.unknown)
     for key, value in manifest.schema.metadata.items():
         proto.schema_metadata[key] = value
-    proto.fragments.extend(serialize_fragment(f) for f in manifest.fragments)
     proto.version = manifest.version
     proto.timestamp.seconds, proto.timestamp.nanos = divmod(manifest.timestamp_ns, _NANOSECONDS)
     proto.reader_feature_flags = manifest.reader_flags

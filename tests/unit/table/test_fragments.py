@@ -1,4 +1,4 @@
-"""Fragments are made of their messages when they are looked at, and are then what they always were."""
+"""Fragments are made of their bytes when they are looked at, and are then what they always were."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pennon.proto import table_pb2
 from pennon.schema.field import Schema
 from pennon.table.fragments import Fragments
 from pennon.table.manifest import Manifest, WriterVersion
-from pennon.table.messages import holds_unknown, parse_fragment
+from pennon.table.messages import parse_fragment
 from pennon.table.wire import parse_manifest_file, serialize_manifest_file
 from pennon.units import DatasetVersion
 
@@ -20,13 +20,15 @@ from pennon.units import DatasetVersion
 def message(number: int, rows: int = 5, deleted: int | None = None) -> table_pb2.DataFragment:
     made = table_pb2.DataFragment(id=number, physical_rows=rows)
     made.files.add(path=f"{number}.lance", fields=[0, 1], column_indices=[0, 1])
+    made.files[0].file_major_version = 2
+    made.files[0].file_size_bytes = 100
     if deleted is not None:
         made.deletion_file.num_deleted_rows = deleted
     return made
 
 
 def lazy(*messages: table_pb2.DataFragment) -> Fragments:
-    return Fragments(messages, lambda: any(map(holds_unknown, messages)))
+    return Fragments(table_pb2.Manifest(fragments=messages).SerializeToString())
 
 
 MESSAGES = [message(3), message(1, deleted=2), message(7, rows=0), message(8, 6, 0)]
@@ -46,25 +48,56 @@ def test_they_are_those_of_the_messages() -> None:
     assert fragments + ALL[:1] == (*ALL, ALL[0])
     assert pickle.loads(pickle.dumps(fragments)) == ALL
     assert repr(fragments) == repr(ALL)
+    assert Fragments.of(ALL) == ALL
     assert len(lazy()) == 0
     with pytest.raises(IndexError):
         lazy(*MESSAGES)[4]
 
 
 def test_numbers_without_fragments() -> None:
-    assert lazy(*MESSAGES).ids() == [3, 1, 7, 8]
-    assert lazy(*MESSAGES).live_rows() == [5, 3, None, None]
+    fragments = lazy(*MESSAGES)
+    assert fragments.ids() == [3, 1, 7, 8]
+    assert fragments.live_rows() == [5, 3, None, None]
+    assert fragments.total_rows() == (16, 2)
+    assert fragments.total_files() == (4, 400)
+    assert fragments.deletion_files() == 2
+    assert fragments.file_numbers() == {(2, 0)}
+    assert not fragments.with_row_ids()
+    assert Fragments.of([replace(ALL[0], row_ids=b"ids"), ALL[1]]).with_row_ids() == 1
+
+
+def test_versions_of_data_files_of_all_kinds() -> None:
+    mixed, odd, empty = message(0), message(1), table_pb2.DataFragment(id=2)
+    mixed.files.add(path="b", file_major_version=2, file_minor_version=1)
+    odd.files[0].file_major_version = (1 << 32) - 1
+    found = lazy(mixed, message(3), empty, odd).file_numbers()
+    assert found == {(2, 0), (2, 1), ((1 << 32) - 1, 0)}
+    assert lazy(empty).file_numbers() == set()
+
+
+def test_the_rest_of_a_message_is_all_that_is_no_fragment() -> None:
+    whole = table_pb2.Manifest(version=3, fragments=MESSAGES, tag="t")
+    body = whole.SerializeToString()
+    split = table_pb2.Manifest(fragments=MESSAGES[:1]).SerializeToString() + body + b"\x7a\x00"
+    for data, count in ((body, 4), (split, 5)):
+        fragments = Fragments(data)
+        assert len(fragments) == count
+        rest = table_pb2.Manifest.FromString(fragments.rest())
+        assert (rest.version, rest.tag, len(rest.fragments)) == (3, "t", 0)
+        alone = table_pb2.Manifest.FromString(fragments.wire())
+        assert alone == table_pb2.Manifest(fragments=alone.fragments)
+        assert list(alone.fragments)[-4:] == MESSAGES
 
 
 def test_files_share_what_they_have_in_common() -> None:
-    first, second = lazy(*MESSAGES).all()[:2]
+    first, second = lazy(*MESSAGES)[:2]
     assert first.files[0].field_ids is second.files[0].field_ids
 
 
 def test_bounds_are_checked_at_once_and_files_when_they_are_looked_at() -> None:
-    for wrong in (message(1 << 32), message(0, rows=(1 << 32) + 1)):
+    for wrong in (message(1 << 32), message((1 << 64) - 1), message(0, rows=(1 << 32) + 1)):
         with pytest.raises(FormatError, match="does not fit"):
-            lazy(wrong)
+            lazy(message(0), wrong).check_bounds()
     damaged = message(0)
     damaged.files[0].column_indices.append(4)
     fragments = lazy(message(1), damaged)
@@ -72,21 +105,40 @@ def test_bounds_are_checked_at_once_and_files_when_they_are_looked_at() -> None:
     for look in (list, hash, repr):
         with pytest.raises(FormatError, match="columns"):
             look(fragments)
+    text = lazy(message(1)).wire().replace(b"1.lance", b"\xff.lance")
+    with pytest.raises(FormatError, match="DataFragment"):
+        Fragments(text)[0]
+
+
+def test_a_message_that_is_cut_off_is_refused() -> None:
+    data = lazy(MESSAGES[1]).wire()
+    for size in range(1, len(data)):
+        with pytest.raises(FormatError, match="not a valid Manifest"):
+            Fragments(data[:size])
 
 
 def test_unknown_fields_are_seen_in_one_and_in_all() -> None:
     strange = table_pb2.DataFragment.FromString(message(2).SerializeToString() + b"\xc8\x3e\x07")
     assert lazy(message(1), strange)[1].unknown == b"\xc8\x3e\x07"
     assert [bool(each.unknown) for each in lazy(message(1), strange)] == [False, True]
+    inner = message(4)
+    file = table_pb2.DataFile.FromString(inner.files[0].SerializeToString() + b"\xc8\x3e\x07")
+    inner.files[0].CopyFrom(file)
+    assert lazy(inner)[0].files[0].unknown == b"\xc8\x3e\x07"
+    assert lazy(strange, inner).wire() == lazy(strange).wire() + lazy(inner).wire()
 
 
-def test_the_same_bytes_are_one_manifest_while_somebody_holds_it() -> None:
+def test_a_manifest_keeps_the_bytes_of_its_fragments() -> None:
+    strange = table_pb2.DataFragment.FromString(message(2).SerializeToString() + b"\xc8\x3e\x07")
     manifest = Manifest(
-        Schema(()), DatasetVersion(1), fragments=ALL, writer=WriterVersion("pennon", "1")
+        Schema(()),
+        DatasetVersion(1),
+        fragments=lazy(message(1), strange),
+        writer=WriterVersion("pennon", "1"),
     )
     data = serialize_manifest_file(manifest)
-    first = parse_manifest_file(data)
-    assert parse_manifest_file(data) is first
-    assert first.fragments == ALL
-    other = serialize_manifest_file(replace(manifest, version=DatasetVersion(2)))
-    assert parse_manifest_file(other).version == 2
+    assert lazy(message(1), strange).wire() in data
+    again = parse_manifest_file(data)
+    assert again == manifest
+    assert serialize_manifest_file(again) == data
+    assert serialize_manifest_file(replace(manifest, fragments=ALL)) != data

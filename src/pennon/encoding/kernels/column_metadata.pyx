@@ -4,17 +4,10 @@ from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint64_t
 
 import numpy as np
 
-cdef enum:
-    VARINT = 0
-    FIXED64 = 1
-    BYTES = 2
-    FIXED32 = 5
-    COLUMNS = 7
+from pennon.encoding.kernels.protobuf cimport BYTES, VARINT, Message, read_bytes, read_varint, skip
 
-cdef struct Message:
-    const uint8_t *at
-    const uint8_t *end
-    bint is_bad
+cdef enum:
+    COLUMNS = 7
 
 cdef struct Buffers:
     int64_t *out     # pairs of position and size; NULL: they are only counted
@@ -22,56 +15,6 @@ cdef struct Buffers:
     int64_t sizes
     uint64_t limit
     bint is_outside
-
-
-cdef uint64_t read_varint(Message *message) noexcept nogil:
-    cdef uint64_t value = 0
-    cdef int shift = 0
-    cdef uint8_t byte
-    while message.at < message.end and shift < 70:
-        byte = message.at[0]
-        message.at += 1
-        if shift < 64:
-            value |= <uint64_t> (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value
-        shift += 7
-    message.is_bad = True
-    message.at = message.end
-    return 0
-
-
-cdef Message read_bytes(Message *message) noexcept nogil:
-    """Return what a length stands in front of, and go behind it."""
-    cdef uint64_t size = read_varint(message)
-    cdef Message inner
-    if size > <uint64_t> (message.end - message.at):
-        message.is_bad = True
-        message.at = message.end
-        size = 0
-    inner.at = message.at
-    inner.end = message.at + size
-    inner.is_bad = message.is_bad
-    message.at = inner.end
-    return inner
-
-
-cdef void skip(Message *message, int wire) noexcept nogil:
-    cdef int64_t size = 0
-    if wire == VARINT:
-        read_varint(message)
-    elif wire == BYTES:
-        read_bytes(message)
-    elif wire == FIXED64 or wire == FIXED32:
-        size = 8 if wire == FIXED64 else 4
-        if message.end - message.at < size:
-            message.is_bad = True
-            message.at = message.end
-        else:
-            message.at += size
-    else:
-        message.is_bad = True
-        message.at = message.end
 
 
 cdef void put_number(Buffers *buffers, uint64_t value, bint is_size) noexcept nogil:

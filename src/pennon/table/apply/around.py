@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from pennon.errors import UnsupportedError
 from pennon.schema.version import FileVersion
+from pennon.table.fragments import Fragments
 from pennon.table.manifest import Fragment, Manifest, Sequence
 from pennon.units import FieldId
 
@@ -31,7 +32,8 @@ class Surroundings:
     that get no data files.  ``complete`` fills in the row counts of a fragment whose writer left
     them out or wrong (Lance before 0.8.15).  ``dictionaries`` are those of an overwrite with files of
     version 0.1.  ``past`` is the version that a restore or a clone names.  ``read_sequence`` returns
-    the bytes of row ids or row versions that lie in a file.
+    the bytes of row ids or row versions that lie in a file.  ``keeps_rows``: the new files of an
+    overwrite hold rows of this table, and bring their ids and versions along.
     """
 
     now_ns: int
@@ -41,12 +43,13 @@ class Surroundings:
     dictionaries: Mapping[FieldId, pa.Array[Any]] = field(default_factory=dict)
     past: Manifest | None = None
     read_sequence: Callable[[Sequence], bytes] = _read_inline
+    keeps_rows: bool = False
 
-    def completed(self, head: Manifest) -> tuple[Fragment, ...]:
+    def completed(self, head: Manifest) -> Fragments:
         """Return the head's fragments, with row counts that the new manifest can vouch for."""
         if head.writer is not None or not head.fragments:
-            return tuple(head.fragments)
+            return Fragments.of(head.fragments)
         if self.complete is None:
             message = "this table was written by Lance before 0.8.15; its row counts must be redone"
             raise UnsupportedError(message)
-        return tuple(self.complete(fragment) for fragment in head.fragments)
+        return Fragments.of(map(self.complete, head.fragments))

@@ -23,3 +23,19 @@ def test_convert(spark: SparkSession, tmp_path: Path) -> None:
     assert converted.to_table().equals(rows)
     assert [f.count_rows() for f in converted.get_fragments()] == [30, 30, 30, 10]
     assert pennon.spark.read(spark, uri).count() == 100
+
+
+def test_stable_row_ids_stay(spark: SparkSession, tmp_path: Path) -> None:
+    uri = str(tmp_path / "t.lance")
+    table = pennon.write_dataset(
+        pa.table({"id": range(100)}),
+        uri,
+        data_storage_version="2.0",
+        max_rows_per_file=30,
+        enable_stable_row_ids=True,
+    )
+    table.delete("id % 3 = 1")
+    columns = ["id", "_rowid", "_row_created_at_version", "_row_last_updated_at_version"]
+    before = pennon.dataset(uri).to_table(columns=columns)
+    pennon.spark.convert(spark, uri, "2.1")
+    assert pennon.dataset(uri).to_table(columns=columns) == before

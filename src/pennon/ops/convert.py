@@ -1,7 +1,8 @@
 """Rewriting a table's data files in another file version.
 
 Each fragment becomes one or more new fragments with the same live rows in the same order, so deleted
-rows are gone.  Field ids, metadata and configuration stay, and so do older versions of the table.
+rows are gone.  Field ids, metadata and configuration stay, and so do older versions of the table, the
+stable ids of rows, and the versions that these were made and changed in.
 The plan and the task inside it pickle; one commit makes all of it a version.
 
 The commit is strict: if anybody committed meanwhile, it fails, for rows that came since would be lost.
@@ -15,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from pennon.errors import UnsupportedError
 from pennon.io.store import Store
+from pennon.ops.compact.history import with_history
 from pennon.ops.dictionaries import with_dictionaries
 from pennon.ops.write import FileLimits, WriteTask, limits_for, write_fragments
 from pennon.scan.execute import Scan, read_batches
@@ -70,14 +71,10 @@ def plan_convert(
 ) -> ConvertTask:
     """Plan to rewrite the newest version of a table as files of another version.
 
-    Raises UnsupportedError for a file version that is not written, types that it cannot hold, and
-    tables with stable row ids, which a rewrite would have to keep.
+    Raises UnsupportedError for a file version that is not written, and types that it cannot hold.
     """
     check_is_written(version)
     manifest = read_manifest(store)
-    if manifest.has_stable_row_ids:
-        message = "a table with stable row ids cannot be converted yet"
-        raise UnsupportedError(message)
     check_writable(manifest.schema, version)
     limits = limits_for(version, limits or FileLimits())
     return ConvertTask(
@@ -91,9 +88,12 @@ def commit_convert(task: ConvertTask, fragments: Iterable[Iterable[Fragment]]) -
     Raises RetryableConflict if the table has a newer version than was planned on.
     """
     manifest, store = task.snapshot.manifest, task.write.store
-    new = tuple(each for several in fragments for each in several)
+    pairs = zip(manifest.fragments, fragments, strict=True)
+    new = tuple(
+        each for old, several in pairs for each in with_history(task.snapshot, [old], list(several))
+    )
     transaction = Transaction(manifest.version, Overwrite(new, manifest.schema))
-    options = CommitOptions(max_retries=0, file_version=task.write.version)
+    options = CommitOptions(max_retries=0, file_version=task.write.version, keeps_rows=True)
     return commit(store, transaction, with_dictionaries(store, transaction, options))
 
 

@@ -117,6 +117,27 @@ def test_refusals(tmp_path: Path) -> None:
         plan_convert(store, V2_2)
     with pytest.raises(UnsupportedError, match="column 'a'"):
         plan_convert(store, V0_1)
-    pennon.write_dataset(TABLE, tmp_path / "ids", enable_stable_row_ids=True)
-    with pytest.raises(UnsupportedError, match="stable row ids"):
-        plan_convert(open_store(tmp_path / "ids"), V2_0)
+
+
+IDS = ["_rowid", "_row_created_at_version", "_row_last_updated_at_version"]
+
+
+@pytest.mark.parametrize("to", [V2_0, V2_1])
+def test_stable_row_ids_and_versions_of_rows_stay(to: FileVersion, tmp_path: Path) -> None:
+    old = _written(tmp_path, "2.0", enable_stable_row_ids=True)
+    old.delete("n % 7 = 3")
+    old.update({"t": "'changed'"}, where="n BETWEEN 250 AND 420")
+    old = pennon.write_dataset(TABLE.slice(0, 50), tmp_path, mode="append")
+    before = old.to_table(columns=["n", "t", *IDS])
+    assert before["_rowid"].to_pylist() != list(range(len(before)))
+    assert len({*before["_row_last_updated_at_version"].to_pylist()}) == 3
+    head = read_manifest(open_store(tmp_path))
+    manifest = convert(plan_convert(open_store(tmp_path), to))
+    new = pennon.dataset(tmp_path)
+    assert new.data_storage_version == str(to)
+    assert new.to_table(columns=["n", "t", *IDS]) == before
+    assert (manifest.next_row_id, manifest.has_stable_row_ids) == (head.next_row_id, True)
+    taken = new._take_rows(before["_rowid"].to_pylist()[::-40], columns=["n"])
+    assert taken["n"].to_pylist() == before["n"].to_pylist()[::-40]
+    appended = pennon.write_dataset(TABLE.slice(0, 1), tmp_path, mode="append")
+    assert appended.to_table(columns=["_rowid"])["_rowid"][-1].as_py() == head.next_row_id

@@ -27,7 +27,7 @@ def overwrite(head: Manifest, operation: Overwrite, around: Surroundings) -> Man
     if around.stable_row_ids and not stable:
         message = "stable row ids can be chosen for a new table only"
         raise UnsupportedError(message)
-    fragments = _with_ids(head, operation.fragments)
+    fragments = _with_ids(head, operation.fragments, keeps_rows=around.keeps_rows)
     new, next_row_id = with_new_row_ids(fragments, head, stable=stable)
     return replace(
         head,
@@ -99,10 +99,12 @@ def _based(fragment: Fragment, number: int) -> Fragment:
     return replace(fragment, files=files, deletion_file=deletion)
 
 
-def _with_ids(head: Manifest, fragments: tuple[Fragment, ...]) -> tuple[Fragment, ...]:
+def _with_ids(
+    head: Manifest, fragments: tuple[Fragment, ...], *, keeps_rows: bool
+) -> tuple[Fragment, ...]:
     """Give fresh ids, except to fragments of the head that stay, or whose deletion file names them.
 
-    Fresh fragments lose row ids that they bring from elsewhere.
+    Fresh fragments lose row ids that they bring from elsewhere, unless these are those of the rows.
     """
     known = {(f.id, f.files) for f in head.fragments}
     stays = [(f.id, f.files) in known or f.deletion_file is not None for f in fragments]
@@ -110,7 +112,8 @@ def _with_ids(head: Manifest, fragments: tuple[Fragment, ...]) -> tuple[Fragment
     if len(set(kept)) != len(kept):
         message = f"two fragments have one id: {sorted(kept)[:20]}"
         raise ArgumentError(message)
-    others = without_row_ids(f for f, keep in zip(fragments, stays, strict=True) if not keep)
+    others = tuple(f for f, keep in zip(fragments, stays, strict=True) if not keep)
+    others = others if keeps_rows else without_row_ids(others)
     fresh = iter(with_fresh_ids(others, max([head.last_fragment_id, *kept])))
     return tuple(f if keep else next(fresh) for f, keep in zip(fragments, stays, strict=True))
 

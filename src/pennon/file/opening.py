@@ -89,3 +89,12 @@ def open_data_file(
         return DataFile.open_behind(source, tail, memory, identity)
     except LanceError as error:
         raise error.located(Breadcrumb(file=source.path)) from error.__cause__
+
+
+def lend_values(file: OpenedFile, values: Mapping[FieldId, pa.Array]) -> None:
+    """Let a file of version 0.1 that holds no values of its dictionaries have the table's."""
+    if file.version == V0_1:
+        from pennon.file.v0_1.reader import RowGroupFile  # noqa: PLC0415 - it is read already
+
+        if isinstance(file, RowGroupFile):
+            file.spare_values = values

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 
 from pennon.errors import Breadcrumb, FormatError, LanceError, StoreError
+from pennon.file.opening import lend_values
 from pennon.io.store import ObjectReader, Store
 from pennon.ranges import Int64Array
 from pennon.scan.live_rows import NONE_DELETED
@@ -100,6 +101,8 @@ class Snapshot:
             size = ref.size_bytes or None
             identity = self._identify(path, size)
             found = self.session.open_file(identity, lambda: self._open(path, size, identity))
+            if self.manifest.dictionaries:
+                lend_values(found.data, self.manifest.dictionaries)
             return found if self.meter is None else self.meter.around(found)
         except LanceError as error:
             raise error.located(Breadcrumb(path)) from None

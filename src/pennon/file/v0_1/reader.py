@@ -16,7 +16,7 @@ from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps, run, together
 from pennon.encoding.v0_1.pages import Pages
 from pennon.encoding.v0_1.values import DictionaryPlace, read_values
-from pennon.errors import Breadcrumb, FormatError, LanceError, UnsupportedError
+from pennon.errors import Breadcrumb, FormatError, LanceError
 from pennon.file.bounds import FieldBounds
 from pennon.file.footer import parse_version
 from pennon.file.generations import ReadRows
@@ -56,6 +56,8 @@ class RowGroupFile:
         self.numbers = parse_version(tail.last(FOOTER_BYTES))[1]
         """Major and minor version as they stand in the file."""
         self.tail = tail
+        self.spare_values: Mapping[FieldId, pa.Array] = {}
+        """Values of dictionaries as the table's manifest has them, for a file that has none."""
         self._pages: dict[int, Pages] = {}
         self._values: dict[tuple[int, pa.DataType], Values] = {}
 
@@ -130,7 +132,7 @@ class RowGroupFile:
     def read_dictionary(self, field: Field, data_type: pa.DictionaryType) -> Steps[Values]:
         """Return the steps that read the values of a dictionary; none if they are known already.
 
-        Raises UnsupportedError if the file does not hold them, FormatError if they are damaged.
+        Raises FormatError if they are damaged, or neither the file nor the table holds them.
         """
         known = self._values.get((field.id, data_type))
         if known is None:
@@ -142,8 +144,13 @@ class RowGroupFile:
         """Return the steps that read the values of a dictionary as they are stored."""
         place = self.dictionaries.get(field.id)
         if place is None:
-            message = "the file does not hold the values of this dictionary"
-            raise UnsupportedError(message)
+            spare = self.spare_values.get(field.id)
+            if spare is not None and spare.type == value_type:
+                return spare
+            message = (
+                "neither the file nor the table's manifest holds the values of this dictionary"
+            )
+            raise FormatError(message)
         reader = read_values(place, value_type, self.source.size_bytes)
         return (yield from self.answered(reader))
 

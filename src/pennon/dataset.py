@@ -61,6 +61,7 @@ def dataset(
     index_cache_size_bytes: int | None = None,
     read_params: dict[str, Any] | None = None,
     session: Session | None = None,
+    *,
     trusted_bases: Sequence[str | os.PathLike[str]] | None = None,
     **unsupported: Any,
 ) -> LanceDataset:

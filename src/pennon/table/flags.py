@@ -64,7 +64,7 @@ def check_readable(reader_flags: int) -> None:
 def check_writable(manifest: Manifest) -> None:
     """Raise UnsupportedError unless Pennon can write to the table of this manifest."""
     used = manifest.reader_flags | manifest.writer_flags
-    unknown = (used | (BASE_PATHS if manifest.base_paths else 0)) & ~_WRITABLE
+    unknown = used & ~_WRITABLE
     if unknown:
         message = (
             f"Pennon can read this table, but not write to it: it uses {_describe(unknown)} "

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pennon.errors import FormatError, NotFoundError, UnsupportedError
+from pennon.errors import FormatError, NotFoundError
 from pennon.io import MemoryStore, open_store
 from pennon.table.deletion import (
     parse_deletions,
@@ -134,5 +134,6 @@ def test_a_lost_file_and_another_base() -> None:
         read_deletions(MemoryStore("lost"), fragment)
     assert caught.value.where.file == f"_deletions/0-1-{2**64 - 1}.bin"
     elsewhere = replace(fragment, deletion_file=replace(deletion, base_id=3))
-    with pytest.raises(UnsupportedError):
+    with pytest.raises(NotFoundError) as caught:
         read_deletions(MemoryStore("lost"), elsewhere)
+    assert caught.value.where.file == f"@3/_deletions/0-1-{2**64 - 1}.bin"

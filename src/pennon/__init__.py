@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pennon.lance_dataset import LanceDataset as LanceDataset
     from pennon.merge_insert import MergeInsertBuilder as MergeInsertBuilder
     from pennon.metadata import FragmentMetadata as FragmentMetadata
+    from pennon.operation import Index as Index
     from pennon.operation import LanceOperation as LanceOperation
     from pennon.operation import Transaction as Transaction
     from pennon.scanner import LanceScanner as LanceScanner
@@ -31,6 +32,7 @@ _LATER = {
     "BlobFile": "pennon.blob",
     "DatasetBasePath": "pennon.base_paths",
     "FragmentMetadata": "pennon.metadata",
+    "Index": "pennon.operation",
     "LanceDataset": "pennon.lance_dataset",
     "LanceFragment": "pennon.fragment",
     "LanceOperation": "pennon.operation",
@@ -44,6 +46,7 @@ __all__ = [
     "BlobFile",
     "DatasetBasePath",
     "FragmentMetadata",
+    "Index",
     "LanceDataset",
     "LanceFragment",
     "LanceOperation",

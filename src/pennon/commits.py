@@ -3,56 +3,121 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Self
 
 from pennon.errors import ArgumentError
 from pennon.io.store import Store
 from pennon.operation import LanceOperation, Transaction, merge_message
 from pennon.operation_values import to_table_operation
-from pennon.ops.counts import counted_by
+from pennon.ops.counts import check_replacements, counted_by
 from pennon.ops.dictionaries import with_dictionaries
+from pennon.scan.session import Session
 from pennon.scan.snapshot import Snapshot
 from pennon.table import transaction as table
+from pennon.table.bases import place_store
 from pennon.table.commit import CommitOptions, commit
+from pennon.table.detached import commit_detached
+from pennon.table.manifest import Manifest
 from pennon.table.naming import Naming
 from pennon.writing import as_store, newest_version
 
+_LONG_AGO = 0
+"""Nobody knows when files were written that a caller commits by hand: look whether they are there."""
 
-def commit_operation(
-    target: Any,
-    operation: Any,
-    read_version: int | None,
-    storage_options: Mapping[str, str] | None,
-    *,
-    v2_paths: bool,
-    max_retries: int,
-    message: str | None,
-    stable_row_ids: bool,
-) -> tuple[str, Snapshot]:
-    """Commit, and return the table's place and the version made.
 
-    Raises ArgumentError if an operation that needs a read version has none.
+@dataclass(frozen=True, slots=True)
+class CommitRequest:
+    """A table to commit to, and how; ``base`` is the version that the caller's dataset is at."""
+
+    uri: str
+    store: Store
+    options: CommitOptions
+    detached: bool
+    storage_options: Mapping[str, str] | None
+    base: Manifest | None
+    session: Session | None
+
+    @classmethod
+    def of(
+        cls,
+        target: Any,
+        storage_options: Mapping[str, str] | None,
+        *,
+        v2_paths: bool,
+        detached: bool,
+        max_retries: int,
+        timeout: timedelta | None,
+        stable_row_ids: bool = False,
+    ) -> Self:
+        """Check the arguments; nothing is read.  Raises TypeError, ArgumentError."""
+        store, base = as_store(target, storage_options)
+        if timeout is not None and timeout <= timedelta(0):
+            message = f"commit_timeout must be longer than nothing, got {timeout}"
+            raise ArgumentError(message)
+        options = CommitOptions(
+            max_retries,
+            Naming.V2 if v2_paths else Naming.V1,
+            stable_row_ids=stable_row_ids,
+            complete=counted_by(store),
+            planned_ns=_LONG_AGO,
+            timeout_s=None if timeout is None else timeout.total_seconds(),
+        )
+        snapshot = getattr(target, "snapshot", None)
+        uri = os.fspath(target) if snapshot is None else target.uri
+        session = None if snapshot is None else snapshot.session
+        return cls(uri, store, options, detached, storage_options, base, session)
+
+    def commit(
+        self, operation: Any, read_version: int | None = None, message: str | None = None
+    ) -> Manifest:
+        """Commit an operation or a Transaction, and return the manifest of the version made.
+
+        Raises ArgumentError if an operation that needs a read version has none.
+        """
+        if isinstance(operation, Transaction):
+            transaction = _from_transaction(operation, message)
+        elif isinstance(operation, LanceOperation.BaseOperation):
+            transaction = _from_operation(self.store, operation, read_version, message)
+        else:
+            wrong = type(operation).__name__
+            text = f"operation must be a LanceOperation or a Transaction, got {wrong}"
+            raise TypeError(text)
+        check_replacements(self.store, transaction)
+        options = with_dictionaries(self.store, transaction, self.options)
+        if self.detached:
+            return commit_detached(self.store, transaction, options)
+        is_planned_here = self.base is not None and self.base.version == transaction.read_version
+        options = replace(options, base=self.base if is_planned_here else None)
+        return commit(self.store, transaction, options)
+
+    def snapshot(self, manifest: Manifest) -> Snapshot:
+        """Return the version made, with the caches of the caller's dataset."""
+        store = place_store(self.store, manifest)
+        return Snapshot(store, manifest, self.session or Session())
+
+
+def merged_appends(transactions: Sequence[Transaction]) -> Transaction:
+    """Return one append of all that the transactions append, planned on the oldest of their versions.
+
+    Raises ArgumentError if there is none, or one that does something else.
     """
-    store, _ = as_store(target, storage_options)
-    if isinstance(operation, Transaction):
-        transaction = _from_transaction(operation, message)
-    elif isinstance(operation, LanceOperation.BaseOperation):
-        transaction = _from_operation(store, operation, read_version, message)
-    else:
-        wrong = type(operation).__name__
-        text = f"operation must be a LanceOperation or a Transaction, got {wrong}"
-        raise TypeError(text)
-    options = CommitOptions(
-        max_retries,
-        Naming.V2 if v2_paths else Naming.V1,
-        stable_row_ids=stable_row_ids,
-        complete=counted_by(store),
-    )
-    manifest = commit(store, transaction, with_dictionaries(store, transaction, options))
-    if hasattr(target, "snapshot"):
-        return target.uri, Snapshot(store, manifest, target.snapshot.session)
-    return os.fspath(target), Snapshot(store, manifest)
+    if not transactions:
+        message = "there are no transactions to commit"
+        raise ArgumentError(message)
+    fragments, properties = [], {}
+    for transaction in transactions:
+        if not isinstance(transaction.operation, LanceOperation.Append):
+            name = type(transaction.operation).__name__
+            message = f"a batch holds appends only, not {name}"
+            raise ArgumentError(message)
+        fragments += transaction.operation.fragments
+        properties.update(transaction.transaction_properties or {})
+    oldest = min(transaction.read_version for transaction in transactions)
+    operation = LanceOperation.Append(fragments)
+    return Transaction(oldest, operation, transaction_properties=properties)
 
 
 def _from_transaction(transaction: Transaction, message: str | None) -> table.Transaction:

@@ -23,6 +23,7 @@ from pennon.dataset_blobs import DatasetBlobs
 from pennon.dataset_changes import DatasetChanges
 from pennon.dataset_columns import DatasetColumns
 from pennon.dataset_refs import DatasetRefs
+from pennon.dataset_transactions import DatasetTransactions
 from pennon.dataset_upkeep import DatasetUpkeep
 from pennon.errors import ArgumentError
 from pennon.fragment import LanceFragment
@@ -30,7 +31,6 @@ from pennon.history import Version, VersionRef, describe, read_history
 from pennon.io import open_store
 from pennon.operation import LanceOperation as LanceOperation
 from pennon.operation import Transaction as Transaction
-from pennon.operation_values import from_table_transaction
 from pennon.scan.plan import live_row_counts
 from pennon.scan.session import Session, session_of
 from pennon.scan.snapshot import Snapshot
@@ -40,11 +40,17 @@ from pennon.scan.validate import validate
 from pennon.scanner import LanceScanner as LanceScanner
 from pennon.scanner_builder import ScannerBuilder as ScannerBuilder
 from pennon.schema.arrow import schema_to_arrow
-from pennon.table.transaction import parse_transaction, read_transaction
 from pennon.table.versions import list_locations, read_manifest
 
 
-class LanceDataset(DatasetBlobs, DatasetChanges, DatasetColumns, DatasetRefs, DatasetUpkeep):
+class LanceDataset(
+    DatasetBlobs,
+    DatasetChanges,
+    DatasetColumns,
+    DatasetRefs,
+    DatasetTransactions,
+    DatasetUpkeep,
+):
     """One version of a table.  It pickles, and may be shared by threads."""
 
     def __init__(
@@ -62,6 +68,7 @@ class LanceDataset(DatasetBlobs, DatasetChanges, DatasetColumns, DatasetRefs, Da
         index_cache_size_bytes: int | None = None,
         read_params: dict[str, Any] | None = None,
         session: Session | None = None,
+        *,
         trusted_bases: Sequence[str | os.PathLike[str]] | None = None,
         **unsupported: Any,
     ) -> None:
@@ -361,12 +368,6 @@ class LanceDataset(DatasetBlobs, DatasetChanges, DatasetColumns, DatasetRefs, Da
             self._uri, snapshot, self._storage_options, self._default_scan_options
         )
 
-    def read_transaction(self, version: int) -> Transaction | None:
-        """Return the transaction that made a version, None if nobody kept it."""
-        manifest = read_manifest(self._snapshot.store, version)
-        data = read_transaction(self._snapshot.store, manifest)
-        return None if data is None else from_table_transaction(parse_transaction(data))
-
     # Writes
 
     def insert(self, data: Any, *, mode: str = "append", **kwargs: Any) -> None:
@@ -374,37 +375,5 @@ class LanceDataset(DatasetBlobs, DatasetChanges, DatasetColumns, DatasetRefs, Da
         from pennon.dataset import write_dataset  # noqa: PLC0415 - dataset imports us
 
         self._snapshot = write_dataset(data, self, mode=mode, **kwargs).snapshot
-
-    @staticmethod
-    def commit(
-        base_uri: str | os.PathLike[str] | LanceDataset,
-        operation: LanceOperation.BaseOperation | Transaction,
-        read_version: int | None = None,
-        commit_lock: Any = None,
-        storage_options: dict[str, str] | None = None,
-        enable_v2_manifest_paths: bool | None = None,
-        detached: bool | None = False,
-        max_retries: int = 20,
-        *,
-        commit_message: str | None = None,
-        enable_stable_row_ids: bool | None = None,
-        **unsupported: Any,
-    ) -> LanceDataset:
-        """Commit fragments that were written before, and return the version made."""
-        unsupported.pop("commit_timeout", None)
-        refuse({"commit_lock": commit_lock, "detached": detached, **unsupported})
-        from pennon.commits import commit_operation  # noqa: PLC0415 - who only reads needs none
-
-        uri, snapshot = commit_operation(
-            base_uri,
-            operation,
-            read_version,
-            storage_options,
-            v2_paths=enable_v2_manifest_paths is not False,
-            max_retries=max_retries,
-            message=commit_message,
-            stable_row_ids=bool(enable_stable_row_ids),
-        )
-        return LanceDataset.of_snapshot(uri, snapshot, storage_options)
 
     _get_fragments = get_fragments

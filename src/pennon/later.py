@@ -21,12 +21,12 @@ MODULE = """
     ShardSnapshot ShardWriter simd_info tokenize
 """
 DATASET = """
-    all_files centroids cleanup_old_versions commit_batch
+    all_files centroids cleanup_old_versions
     commit_existing_index_segments create_index create_index_uncommitted
     create_scalar_index describe_indices drop drop_index
-    explain_cleanup_old_versions from_pydantic_model get_ivf_model get_transactions index_statistics
+    explain_cleanup_old_versions from_pydantic_model get_ivf_model index_statistics
     initialize_mem_wal io_stats_incremental io_stats_snapshot list_indices mem_wal_index_details
-    mem_wal_writer merge_existing_index_segments merge_index_metadata migrate_manifest_paths_v2
+    mem_wal_writer merge_existing_index_segments merge_index_metadata
     new_file_session prewarm_index remap_row_addrs sql stats
     storage_options_accessor tracked_files
 """

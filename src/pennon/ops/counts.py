@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from pennon.errors import ArgumentError
 from pennon.io.store import Store
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.snapshot import Snapshot
 from pennon.table.manifest import Fragment
+from pennon.table.operations import DataReplacement
+from pennon.table.transaction import Transaction
 from pennon.table.versions import read_manifest
 
 
@@ -35,6 +38,26 @@ def counted(snapshot: Snapshot, fragment: Fragment) -> Fragment:
     if deletion is not None:
         deletion = replace(deletion, num_deleted_rows=len(snapshot.deleted(fragment)))
     return replace(fragment, physical_rows=rows, deletion_file=deletion)
+
+
+def check_replacements(store: Store, transaction: Transaction) -> None:
+    """Raise ArgumentError if a file would replace columns of another number of rows."""
+    operation = transaction.operation
+    if not isinstance(operation, DataReplacement):
+        return
+    snapshot = Snapshot(store, read_manifest(store, transaction.read_version))
+    for each in operation.replacements:
+        fragment = snapshot.manifest.fragment(each.fragment_id)
+        if fragment is None or each.file.base_id is not None:
+            continue
+        rows = FragmentReader(snapshot, fragment).physical_rows()
+        found = snapshot.open_file(each.file).data.num_rows
+        if found != rows:
+            message = (
+                f"{each.file.path} has {found} rows, but fragment {fragment.id}, whose columns it "
+                f"would replace, has {rows}"
+            )
+            raise ArgumentError(message)
 
 
 def completed(snapshot: Snapshot, fragment: Fragment) -> Fragment:

@@ -32,6 +32,7 @@ import pyarrow as pa
 
 from pennon.errors import (
     AlreadyExistsError,
+    ArgumentError,
     CommitError,
     RetryableConflict,
     SchemaMismatchError,
@@ -42,7 +43,7 @@ from pennon.table.judging import Mine, check_same_table, judge_newer
 from pennon.table.landing import CommitStore, keep_latest, land, settle
 from pennon.table.manifest import Manifest
 from pennon.table.migration import copy_newest
-from pennon.table.naming import Naming
+from pennon.table.naming import Naming, is_detached
 from pennon.table.new_files import check_new_files
 from pennon.table.operations import Clone, Overwrite, Restore
 from pennon.table.rebase import Affected
@@ -129,6 +130,9 @@ def commit(
     StoreError if the store failed before anything was committed.
     """
     check_uuid(transaction.uuid)
+    if is_detached(transaction.read_version):
+        message = f"version {transaction.read_version} is detached: only a detached one can follow"
+        raise ArgumentError(message)
     options = options or CommitOptions()
     wire = serialize_transaction(transaction)
     mine = Mine(transaction, wire, affected or {}, options.adds_keys)

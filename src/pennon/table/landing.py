@@ -65,7 +65,17 @@ def land(
     Raises CommitStateUnknown if nobody can tell.
     """
     path = naming.manifest_path(manifest.version)
-    location = ManifestLocation(manifest.version, path, naming, None)
+    return land_at(store, ManifestLocation(manifest.version, path, naming, None), manifest, sleep)
+
+
+def land_at(
+    store: CommitStore,
+    location: ManifestLocation,
+    manifest: Manifest,
+    sleep: Callable[[float], None],
+) -> bool:
+    """Create a manifest at a place; the same as `land` otherwise."""
+    path = location.path
     body = serialize_manifest_file(manifest)
     problem: OSError | None = None
     for resend in range(_RESENDS):

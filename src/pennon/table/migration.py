@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
+from typing import Protocol
 
 from pennon.errors import AlreadyExistsError, Breadcrumb, FormatError, NotFoundError
 from pennon.io.store import Deletes, Lists
@@ -24,7 +25,7 @@ from pennon.table.naming import VERSIONS, Naming, parse_manifest_name
 from pennon.table.versions import ManifestLocation
 
 
-class MigrateStore(CommitStore, Deletes):
+class MigrateStore(CommitStore, Deletes, Protocol):
     """What a migration asks of a store."""
 
 

@@ -29,7 +29,14 @@ from pennon.io.store import Lists, Opens
 from pennon.ranges import Extent
 from pennon.table.field_ids import with_distinct_ids
 from pennon.table.manifest import Manifest, Summary
-from pennon.table.naming import LATEST, VERSIONS, Naming, parse_manifest_name
+from pennon.table.naming import (
+    LATEST,
+    VERSIONS,
+    Naming,
+    detached_path,
+    is_detached,
+    parse_manifest_name,
+)
 from pennon.table.probing import find_newest, naming_of
 from pennon.table.wire import parse_manifest_file, summarize_manifest_file
 from pennon.threads import WORK, Crew, map_all
@@ -107,7 +114,12 @@ def list_locations(store: Reads) -> list[ManifestLocation]:
 
 
 def find_location(store: Reads, version: int) -> ManifestLocation:
-    """Return where a version lies; raises NotFoundError, which says what versions there are."""
+    """Return where a version lies; raises NotFoundError, which says what versions there are.
+
+    A detached version is not looked for, but taken to be there.
+    """
+    if is_detached(version):
+        return ManifestLocation(DatasetVersion(version), detached_path(version), Naming.V2, None)
     try:
         found = list_locations(store)
     except CannotListError:

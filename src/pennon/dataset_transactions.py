@@ -1,0 +1,142 @@
+"""Commits of a dataset as such: made by hand, and looked at afterwards."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from pennon.arguments import refuse
+from pennon.dataset_facts import DatasetFacts
+from pennon.operation import LanceOperation, Transaction
+from pennon.scan.snapshot import Snapshot
+from pennon.table.versions import list_locations, read_manifest
+
+if TYPE_CHECKING:
+    from pennon.commits import CommitRequest
+    from pennon.lance_dataset import LanceDataset
+    from pennon.table.manifest import Manifest
+
+COMMIT_TIMEOUT = timedelta(minutes=30)
+
+
+class BulkCommitResult(TypedDict):
+    """What `LanceDataset.commit_batch` returns."""
+
+    dataset: LanceDataset
+    merged: Transaction
+
+
+class DatasetTransactions(DatasetFacts):
+    """The transactions of a table."""
+
+    @staticmethod
+    def commit(
+        base_uri: str | os.PathLike[str] | LanceDataset,
+        operation: LanceOperation.BaseOperation | Transaction,
+        read_version: int | None = None,
+        commit_lock: Any = None,
+        storage_options: dict[str, str] | None = None,
+        enable_v2_manifest_paths: bool | None = None,
+        detached: bool | None = False,
+        max_retries: int = 20,
+        *,
+        commit_message: str | None = None,
+        enable_stable_row_ids: bool | None = None,
+        commit_timeout: timedelta | None = COMMIT_TIMEOUT,
+        **unsupported: Any,
+    ) -> LanceDataset:
+        """Commit what was written before, and return the version made.
+
+        ``read_version`` is the version that the operation was planned on; an Overwrite and a Restore
+        need none.  A ``detached`` version is in no line of versions: only its number leads to it.
+        ``max_retries`` is how often the race for a version may be lost, ``commit_timeout`` after what
+        time no further attempt is made.
+
+        Raises RetryableConflict, IncompatibleConflict, CommitStateUnknown (see `pennon.errors`), and
+        NotFoundError if a file of the operation is not there.
+        """
+        refuse({"commit_lock": commit_lock, **unsupported})
+        from pennon.commits import CommitRequest  # noqa: PLC0415 - who only reads needs none
+
+        request = CommitRequest.of(
+            base_uri,
+            storage_options,
+            v2_paths=enable_v2_manifest_paths is not False,
+            stable_row_ids=bool(enable_stable_row_ids),
+            detached=bool(detached),
+            max_retries=max_retries,
+            timeout=commit_timeout,
+        )
+        return _dataset(request, request.commit(operation, read_version, commit_message))
+
+    @staticmethod
+    def commit_batch(
+        dest: str | os.PathLike[str] | LanceDataset,
+        transactions: Sequence[Transaction],
+        commit_lock: Any = None,
+        storage_options: dict[str, str] | None = None,
+        enable_v2_manifest_paths: bool | None = None,
+        detached: bool | None = False,
+        max_retries: int = 20,
+        commit_timeout: timedelta | None = COMMIT_TIMEOUT,
+        **unsupported: Any,
+    ) -> BulkCommitResult:
+        """Commit several appends as one, and return the version made and the one transaction."""
+        refuse({"commit_lock": commit_lock, **unsupported})
+        from pennon.commits import CommitRequest, merged_appends  # noqa: PLC0415 - as above
+
+        request = CommitRequest.of(
+            dest,
+            storage_options,
+            v2_paths=enable_v2_manifest_paths is not False,
+            detached=bool(detached),
+            max_retries=max_retries,
+            timeout=commit_timeout,
+        )
+        merged = merged_appends(transactions)
+        made = _dataset(request, request.commit(merged))
+        return BulkCommitResult(dataset=made, merged=merged)
+
+    def read_transaction(self, version: int) -> Transaction | None:
+        """Return the transaction that made a version, None if nobody kept it."""
+        return self._transaction_of(read_manifest(self._snapshot.store, version))
+
+    def get_transactions(self, recent_transactions: int = 10) -> list[Transaction | None]:
+        """Return the transactions that made this version and those before it, newest first."""
+        found = [self._transaction_of(self._snapshot.manifest)]
+        known = {at.version for at in list_locations(self._snapshot.store)}
+        for version in range(self.version - 1, 0, -1):
+            if len(found) >= recent_transactions or version not in known:
+                break
+            found.append(self.read_transaction(version))
+        return found[: max(recent_transactions, 0)]
+
+    def _transaction_of(self, manifest: Manifest) -> Transaction | None:
+        from pennon.operation_values import from_table_transaction  # noqa: PLC0415 - seldom needed
+        from pennon.table.transaction import (  # noqa: PLC0415 - as above
+            parse_transaction,
+            read_transaction,
+        )
+
+        data = read_transaction(self._snapshot.store, manifest)
+        return None if data is None else from_table_transaction(parse_transaction(data))
+
+    def migrate_manifest_paths_v2(self) -> None:
+        """Rename the manifests of all versions to naming scheme V2, which is faster to list.
+
+        It can be called again at any time.  Pennon's own writers may work meanwhile; others must not.
+        """
+        from pennon.table.migration import migrate_to_v2  # noqa: PLC0415 - seldom needed
+
+        migrate_to_v2(self._snapshot.store)
+        manifest = read_manifest(self._snapshot.store, self.version)
+        self._snapshot = Snapshot(self._snapshot.store, manifest, self._snapshot.session)
+
+
+def _dataset(request: CommitRequest, manifest: Manifest) -> LanceDataset:
+    from pennon.lance_dataset import LanceDataset  # noqa: PLC0415 - it is made of this class
+
+    snapshot = request.snapshot(manifest)
+    return LanceDataset.of_snapshot(request.uri, snapshot, request.storage_options)

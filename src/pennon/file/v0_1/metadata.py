@@ -78,6 +78,10 @@ def read_metadata(tail: Tail) -> Steps[Metadata]:
         raise FormatError(message)
     position = _FOOTER.unpack(footer)[0]
     parsed = yield from read_message(tail, position, file_pb2.Metadata)
+    groups = len(parsed.batch_offsets) - 1
+    if groups * ENTRY_BYTES > tail.file_bytes:
+        message = f"{groups} row groups, whose page table does not fit the file"
+        raise FormatError(message)
     has_statistics = parsed.HasField("statistics")
     return Metadata(
         _borders(parsed.batch_offsets),

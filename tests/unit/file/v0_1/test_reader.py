@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+import tracemalloc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import pyarrow as pa
@@ -200,3 +202,71 @@ def test_types_are_checked_against_pages() -> None:
         .read_rows(opened(FILE).schema.fields[:1], opened(FILE).column_of, Rows.between(0, 1))[0][0]
         .type
     )
+
+
+MOST = 2**31 - 1
+
+
+def dictionary(values: str) -> file_pb2.Field:
+    made = field(0, "a", f"dict:{values}:int32:false")
+    made.dictionary.offset, made.dictionary.length = 0, MOST
+    return made
+
+
+CLAIMING = [
+    [field(0, "a", "int64")],
+    [field(0, "a", "bool")],
+    [field(0, "a", "string")],
+    [field(0, "a", "large_list"), field(1, "item", "string", 0)],
+    [field(0, "a", "list.struct"), field(1, "item", "struct", 0), field(2, "x", "int8", 1)],
+    [field(0, "a", "fixed_size_list:float:1000")],
+    [field(0, "a", "fixed_size_binary:2147483647")],
+    [dictionary("string")],
+    [dictionary("int64")],
+]
+
+
+@pytest.mark.parametrize("fields", CLAIMING, ids=lambda fields: fields[0].logical_type)
+@pytest.mark.parametrize("borders", [[0, MOST], [0, 1, MOST], [MOST * (n > 0) for n in range(99)]])
+def test_rows_that_are_not_there_cost_no_memory(
+    fields: list[file_pb2.Field], borders: list[int]
+) -> None:
+    """Row groups and pages of 2**31 rows in a file of some hundred bytes."""
+    groups = len(borders) - 1
+    table = [0, MOST] * groups * len(fields)
+    data = build(PAGES, table, borders, fields)
+    with pytest.raises(FormatError), no_memory():
+        read(data)
+    with pytest.raises(FormatError), no_memory():
+        read(data, Rows.between(MOST - 1, MOST))
+
+
+@contextmanager
+def no_memory() -> Iterator[None]:
+    """Fail if more than a megabyte is taken at any moment, by Python or by Arrow."""
+    pool = pa.default_memory_pool()
+    before, most = pool.bytes_allocated(), pool.max_memory()
+    tracemalloc.start()
+    try:
+        yield
+    finally:
+        taken = tracemalloc.get_traced_memory()[1] + pool.bytes_allocated() - before
+        tracemalloc.stop()
+        assert taken < 1_000_000
+        assert pool.max_memory() <= max(most, before + 1_000_000)
+
+
+@pytest.mark.parametrize("groups", [2**16, 2**22])
+def test_row_groups_without_a_page_table_cost_no_memory(groups: int) -> None:
+    """A row group takes a byte of the metadata if it is empty, and 16 bytes of the page table."""
+    data = build(PAGES, [0, 3], bytes(groups + 1), [field(0, "a", "int32")])
+    with pytest.raises(FormatError, match=f"{groups} row groups, whose page table does not fit"):
+        opened(data)
+
+
+def test_many_nulls_are_no_bytes() -> None:
+    data = build(PAGES, [0, MOST], [0, MOST], [field(0, "a", "null")])
+    with no_memory():
+        file = opened(data)
+        ((chunk,),) = file.read_rows(file.schema.fields, file.column_of, Rows.between(0, MOST))
+        assert (len(chunk), chunk.null_count) == (MOST, MOST)

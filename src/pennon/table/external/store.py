@@ -28,15 +28,23 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from pennon.errors import AlreadyExistsError, Breadcrumb, LanceError, NotFoundError, StoreError
+from pennon.errors import (
+    AlreadyExistsError,
+    Breadcrumb,
+    LanceError,
+    NotFoundError,
+    StoreError,
+    UnsupportedError,
+)
 from pennon.io.limits import FetchLimits
 from pennon.io.store import ObjectInfo, ObjectReader, ObjectWriter, Store
 from pennon.table.external.finish import finish, finish_with, read_if_there
 from pennon.table.external.manifests import Entry, ManifestStore
-from pennon.table.external.staging import is_staged, new_staging_path, version_of
-from pennon.table.naming import VERSIONS
+from pennon.table.external.staging import final_path, is_staged, new_staging_path, version_of
+from pennon.table.naming import VERSIONS, Naming
 
 T = TypeVar("T")
+_DETACHED = f"{VERSIONS}/d"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,20 +98,44 @@ class ExternalStore:
         """
         version = version_of(path)
         if version is None:
-            self.inner.put_if_absent(path, data)
+            self._put_other(path, data)
             return
         if read_if_there(self.inner, path) is not None:
             message = "the version was committed, though the manifest store does not say so"
             raise AlreadyExistsError(message, where=Breadcrumb(file=path))
         entry = Entry(version, new_staging_path(path), len(data))
         self.inner.put(entry.path, data)
-        self.manifests.put_if_not_exists(entry)
+        try:
+            self.manifests.put_if_not_exists(entry)
+        except AlreadyExistsError:
+            if not self._gets_another_name(entry, data):
+                raise
         with suppress(StoreError, NotFoundError):  # committed all the same; the next one goes on
             finish_with(self.inner, self.manifests, entry, data)
 
     def delete(self, path: str) -> None:
         """Delete an object; what the manifest store knows of it stays, and does no harm."""
         self.inner.delete(path)
+
+    def _put_other(self, path: str, data: bytes) -> None:
+        """Create what is no version's manifest: tags, branches, detached versions."""
+        try:
+            self.inner.put_if_absent(path, data)
+        except UnsupportedError:
+            if not path.startswith(_DETACHED):
+                raise
+            self.inner.put(path, data)  # its name is a random number
+
+    def _gets_another_name(self, entry: Entry, data: bytes) -> bool:
+        """Tell whether a version has the same bytes under the name of the other naming scheme.
+
+        Then a table is going over from one scheme to the other (`pennon.table.migration`).
+        """
+        taken = self.manifests.get(entry.version)
+        if taken is None or final_path(taken) == final_path(entry):
+            return False
+        body = self.inner.read_whole(self._finish(taken).path)
+        return bytes(body) == data
 
     def _finished(self, path: str, read: Callable[[], T]) -> T:
         try:
@@ -140,22 +172,26 @@ class ExternalStore:
         self, prefix: str, names: Callable[[], Iterator[T]], path_of: Callable[[T], str]
     ) -> Iterator[T]:
         """Yield what is listed; of a sorted listing of manifests the newest entry must be a part."""
-        is_manifests = prefix.rstrip("/") == VERSIONS
-        newest = self._finish_newest() if is_manifests or not prefix else None
-        missing = newest if is_manifests else None
+        if prefix and prefix.rstrip("/") != VERSIONS:
+            yield from names()
+            return
+        newest = self._finish_newest()
+        possible = _paths_of(newest) if newest is not None and prefix else set()
         for name in names():
-            if missing is not None and path_of(name) >= missing.path:
-                _check_there(path_of(name), missing)
-                missing = None
+            path = path_of(name)
+            if path in possible:
+                possible = set()
+            elif possible and path > max(possible):
+                break
             yield name
-        if missing is not None:
-            _check_there("", missing)
+        if possible and newest is not None:
+            message = (
+                f"the manifest store knows version {newest.version} of this table, but its manifest"
+                " is gone: the table was removed and its entries were not, or two tables share one key"
+            )
+            raise StoreError(message, where=Breadcrumb(file=newest.path))
 
 
-def _check_there(path: str, newest: Entry) -> None:
-    if path != newest.path:
-        message = (
-            f"the manifest store knows version {newest.version} of this table, but its manifest is"
-            " gone: the table was removed and its entries were not, or two tables share one key"
-        )
-        raise StoreError(message, where=Breadcrumb(file=newest.path))
+def _paths_of(newest: Entry) -> set[str]:
+    """Return where a finished manifest may lie; a table may have changed its naming scheme."""
+    return {naming.manifest_path(newest.version) for naming in Naming}

@@ -1,0 +1,375 @@
+"""Commits through a manifest store: each step fails, loses its answer, or meets another finisher."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pytest
+
+from pennon.errors import (
+    AlreadyExistsError,
+    FormatError,
+    NotFoundError,
+    StoreError,
+    UnsupportedError,
+)
+from pennon.io import MemoryStore
+from pennon.io.store import Store
+from pennon.table.commit import commit
+from pennon.table.external import Entry, ExternalStore
+from pennon.table.migration import migrate_to_v2
+from pennon.table.naming import Naming
+from pennon.table.versions import latest_version, list_versions, read_manifest
+from pennon.testing import Fault, FaultyStore, MemoryManifests, WrappedManifests, WrappedStore
+from tests.unit.table.tables import FakeTime, append, create_table, new_fragment
+
+_NAMES = itertools.count()
+SECOND = Naming.V2.manifest_path(2)
+COMMIT = "put_if_not_exists"
+FLIP = "put_if_exists"
+_ENOUGH = 1000
+
+
+class Table:
+    """A table of one version, whose second one is about to be made."""
+
+    def __init__(self, naming: Naming = Naming.V2) -> None:
+        self.objects = MemoryStore(f"external commit {next(_NAMES)}")
+        self.manifests = MemoryManifests()
+        self.store = self.seen_through(WrappedStore(self.objects))
+        create_table(self.store, naming=naming)
+
+    def seen_through(self, watcher: WrappedStore) -> ExternalStore:
+        return ExternalStore(watcher, WrappedManifests(watcher, self.manifests), self.objects.uri)
+
+    def faulty(self, fault: Fault) -> ExternalStore:
+        return self.seen_through(FaultyStore(self.objects, fault))
+
+    def leave_half_done(self, steps: int) -> Entry:
+        """Make version 2, as a writer does that dies after so many steps of five."""
+        done = commit(self.store, append(1, new_fragment(name="mine.lance")))
+        assert done.version == 2
+        body = self.objects.read_whole(SECOND).to_pybytes()
+        staged = Entry(2, f"{SECOND}-0000", len(body))
+        if steps < 5:
+            self.objects.put(staged.path, body)
+        if steps < 4:
+            self.manifests.entries[2] = staged
+        if steps < 3:
+            self.objects.delete(SECOND)
+        if steps < 2:
+            del self.manifests.entries[2]
+        return staged
+
+    def files(self) -> list[str]:
+        return [path for path, _ in self.objects.list_names("_versions")]
+
+
+class Recorder(WrappedStore):
+    """Remembers what was asked of both stores."""
+
+    def __init__(self, inner: Store) -> None:
+        super().__init__(inner)
+        self.verbs: list[str] = []
+
+    def before(self, verb: str, path: str) -> None:
+        kind = "staged" if ".manifest-" in path else "final" if "_versions/" in path else ""
+        self.verbs.append(f"{verb} {kind}".strip())
+
+
+@pytest.mark.parametrize("naming", Naming)
+def test_the_steps_of_a_commit(naming: Naming) -> None:
+    table = Table(naming)
+    recorder = Recorder(table.objects)
+    commit(table.seen_through(recorder), append(1))
+    assert recorder.verbs == [
+        "get_latest",  # nothing is half done
+        "list",
+        "open final",
+        "read final",
+        "put",  # the transaction
+        "read final",  # nobody made it without the manifest store
+        "put staged",
+        f"{COMMIT} staged",
+        "read final",
+        "put_if_absent final",
+        f"{FLIP} final",
+        "delete staged",
+        "get_latest",  # whether the version counts
+        "list",
+    ]
+    path = naming.manifest_path(2)
+    assert table.manifests.entries[2] == Entry(2, path, table.objects.open(path).size_bytes)
+    assert sorted(table.files()) == sorted([naming.manifest_path(1), path])
+
+
+@pytest.mark.parametrize("steps", range(1, 6))
+def test_what_a_dead_writer_left_is_finished_by_readers(steps: int) -> None:
+    table = Table()
+    staged = table.leave_half_done(steps)
+    is_committed = steps >= 2
+    assert latest_version(table.store) == 1 + is_committed
+    assert [summary.version for summary in list_versions(table.store)] == [1, 2][: 1 + is_committed]
+    if is_committed:
+        assert table.manifests.entries[2] == Entry(2, SECOND, staged.size_bytes)
+        assert read_manifest(table.objects, 2).fragments[-1].files[0].path == "mine.lance"
+    assert (staged.path in table.files()) == (steps in {1, 4})
+
+
+@pytest.mark.parametrize("steps", range(1, 6))
+def test_and_by_writers(steps: int) -> None:
+    table = Table()
+    table.leave_half_done(steps)
+    done = commit(table.store, append(1, new_fragment(name="next.lance")))
+    assert done.version == (3 if steps >= 2 else 2)
+    names = [fragment.files[0].path for fragment in done.fragments][1:]
+    assert names == (["mine.lance", "next.lance"] if steps >= 2 else ["next.lance"])
+
+
+@pytest.mark.parametrize("steps", [2, 3])
+def test_and_by_who_opens_a_version_by_its_path(steps: int) -> None:
+    table = Table()
+    table.leave_half_done(steps)
+    assert table.store.open(SECOND).size_bytes == table.store.read_whole(SECOND).size
+    with pytest.raises(NotFoundError):
+        table.store.open(Naming.V2.manifest_path(3))
+
+
+def test_several_versions_that_are_half_done_are_finished_oldest_first() -> None:
+    table = Table()
+    commit(table.store, append(1))
+    commit(table.store, append(2))
+    for version in (2, 3):
+        path = Naming.V2.manifest_path(version)
+        table.objects.put(f"{path}-x", table.objects.read_whole(path).to_pybytes())
+        table.objects.delete(path)
+        table.manifests.entries[version] = Entry(version, f"{path}-x")
+    recorder = Recorder(table.objects)
+    seen = table.seen_through(recorder)
+    assert [summary.version for summary in list_versions(seen)] == [1, 2, 3]
+    assert {entry.path for entry in table.manifests.entries.values()} == set(table.files())
+
+
+@pytest.mark.parametrize("verb", ["read", "put", COMMIT, "put_if_absent", FLIP, "delete"])
+@pytest.mark.parametrize("kind", ["before", "after"])
+def test_a_step_that_fails_once(verb: str, kind: str) -> None:
+    """What was committed is acknowledged, whatever failed later; what was not is done again."""
+    table = Table()
+    faulty = table.faulty(Fault(1, kind, frozenset({verb})))
+    transaction = append(1, new_fragment(name="mine.lance"))
+    try:
+        done = commit(faulty, transaction, FakeTime().options())
+    except StoreError:
+        assert verb in {"read", "put"}
+    else:
+        assert done.version == 2
+    assert commit(table.store, transaction).version == latest_version(table.store) == 2
+    assert table.manifests.entries[2].path == SECOND
+
+
+@pytest.mark.parametrize("verb", [FLIP, "delete", "put_if_absent"])
+def test_a_step_after_the_commit_that_never_succeeds(verb: str) -> None:
+    """The commit is done all the same; readers refuse until they can finish it."""
+    table = Table()
+    fault = Fault(1, "before", frozenset({verb}), repeat=True)
+    assert commit(table.faulty(fault), append(1)).version == 2
+    if verb == "delete":
+        assert latest_version(table.faulty(fault)) == 2
+    else:
+        with pytest.raises(StoreError, match="version 2 is committed by half"):
+            latest_version(table.faulty(fault))
+    assert latest_version(table.store) == 2
+
+
+def test_a_lost_answer_to_the_commit_and_another_who_finishes() -> None:
+    table = Table()
+
+    class Lost(WrappedStore):
+        def after(self, verb: str, path: str) -> None:
+            if verb == COMMIT:
+                assert latest_version(table.store) == 2
+                raise StoreError("the answer was lost")
+
+    assert commit(table.seen_through(Lost(table.objects)), append(1)).version == 2
+    assert table.files() == [SECOND, Naming.V2.manifest_path(1)]
+
+
+def test_the_race_for_a_version_is_lost() -> None:
+    table = Table()
+
+    class Late(WrappedStore):
+        def before(self, verb: str, path: str) -> None:
+            if verb == COMMIT and len(table.manifests.entries) == 1:
+                commit(table.store, append(1, new_fragment(name="other.lance")))
+
+    late = table.seen_through(Late(table.objects))
+    done = commit(late, append(1, new_fragment(name="mine.lance")), FakeTime().options())
+    assert done.version == 3
+    assert [f.files[0].path for f in done.fragments][1:] == ["other.lance", "mine.lance"]
+
+
+class Turns(WrappedStore):
+    """Lets one thread take one step at a time, when it is told to."""
+
+    def __init__(self, inner: Store) -> None:
+        super().__init__(inner)
+        self.may_go, self.stands = threading.Semaphore(0), threading.Semaphore(0)
+
+    def before(self, verb: str, path: str) -> None:
+        self.stands.release()
+        assert self.may_go.acquire(timeout=60)
+
+    def start(self, pool: ThreadPoolExecutor, table: Table) -> Future[int]:
+        job: Future[int] = pool.submit(latest_version, table.seen_through(self))
+        job.add_done_callback(lambda _: self.stands.release(_ENOUGH))
+        return job
+
+    def go(self, steps: int) -> None:
+        """Let it take so many steps, or to its end; it stands before the next one then."""
+        for _ in range(steps):
+            assert self.stands.acquire(timeout=60)
+            self.may_go.release()
+        assert self.stands.acquire(timeout=60)
+        self.stands.release()
+
+
+@pytest.mark.parametrize("first_steps", range(1, 9))
+@pytest.mark.parametrize("second_steps", range(1, 9))
+def test_two_who_finish_at_once(first_steps: int, second_steps: int) -> None:
+    """One takes some steps, then the other, then the first goes to its end, then the other."""
+    table = Table()
+    staged = table.leave_half_done(2)
+    turns = [Turns(table.objects), Turns(table.objects)]
+    with ThreadPoolExecutor(2) as pool:
+        jobs = [each.start(pool, table) for each in turns]
+        for each, steps in zip(turns, (first_steps, second_steps), strict=True):
+            each.go(steps)
+        for each in turns:
+            each.may_go.release(_ENOUGH)
+        assert [job.result(60) for job in jobs] == [2, 2]
+    assert table.manifests.entries[2] == Entry(2, SECOND, staged.size_bytes)
+    assert table.files() == [SECOND, Naming.V2.manifest_path(1)]
+
+
+@pytest.mark.parametrize("steps", range(1, 9))
+def test_one_finishes_while_another_stands_at_a_step(steps: int) -> None:
+    table = Table()
+    table.leave_half_done(2)
+    slow = Turns(table.objects)
+    with ThreadPoolExecutor(1) as pool:
+        job = slow.start(pool, table)
+        slow.go(steps)
+        assert latest_version(table.store) == 2
+        assert commit(table.store, append(2)).version == 3
+        slow.may_go.release(_ENOUGH)
+        assert job.result(60) in {2, 3}
+    assert sorted(table.files()) == sorted(map(Naming.V2.manifest_path, (1, 2, 3)))
+
+
+def test_another_manifest_under_the_final_name_is_never_overwritten() -> None:
+    """As when a writer that knows nothing of the manifest store commits at the same time."""
+    table = Table()
+    table.leave_half_done(2)
+    unaware = commit(table.objects, append(1, new_fragment(name="unaware.lance")))
+    there = table.objects.read_whole(SECOND)
+    for act in (latest_version, lambda store: commit(store, append(1))):
+        with pytest.raises((StoreError, FormatError), match="granted this version to one"):
+            act(table.store)
+    assert table.objects.read_whole(SECOND).equals(there)
+    assert read_manifest(table.objects) == unaware
+
+
+def test_a_version_made_without_the_manifest_store_is_followed() -> None:
+    table = Table()
+    commit(table.objects, append(1))
+    assert latest_version(table.store) == 2
+    with pytest.raises(AlreadyExistsError):
+        table.store.put_if_absent(SECOND, b"mine")
+    assert commit(table.store, append(1)).version == 3
+    assert sorted(table.manifests.entries) == [1, 3]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "_versions/../../etc/passwd",
+        f"{Naming.V2.manifest_path(3)}-x",
+        Naming.V2.manifest_path(3),
+        "_versions/2.txt",
+        "data/2.manifest-x",
+        f"{SECOND}-../../x",
+        "",
+    ],
+)
+def test_entries_that_name_anything_else_are_refused(path: str) -> None:
+    table = Table()
+    table.manifests.entries[2] = Entry(2, path)
+    with pytest.raises(FormatError, match="manifest store says"):
+        latest_version(table.store)
+
+
+def test_a_staged_manifest_of_another_size_is_refused() -> None:
+    table = Table()
+    staged = table.leave_half_done(2)
+    table.manifests.entries[2] = Entry(2, staged.path, 5)
+    with pytest.raises(StoreError, match="5 bytes was committed"):
+        latest_version(table.store)
+    assert SECOND not in table.files()
+
+
+def test_other_objects_are_created_as_ever() -> None:
+    table = Table()
+    table.store.put_if_absent("_refs/tags/x.json", b"{}")
+    with pytest.raises(AlreadyExistsError):
+        table.store.put_if_absent("_refs/tags/x.json", b"{}")
+    assert sorted(table.manifests.entries) == [1]
+    assert "_refs/tags/x.json" in [found.path for found in table.store.list("")]
+
+
+@pytest.mark.parametrize("steps", [2, 3, 4, 5])
+def test_a_table_goes_over_to_the_other_names(steps: int) -> None:
+    table = Table(Naming.V1)
+    commit(table.store, append(1))
+    old = Naming.V1.manifest_path(2)
+    staged = Entry(2, f"{old}-0000")
+    if steps < 5:
+        table.objects.put(staged.path, table.objects.read_whole(old).to_pybytes())
+        table.manifests.entries[2] = staged
+    if steps < 4:
+        table.objects.delete(old)
+    assert migrate_to_v2(table.store) == 2
+    assert commit(table.store, append(2)).version == latest_version(table.store) == 3
+    paths = [Naming.V2.manifest_path(version) for version in (3, 2, 1)]
+    assert [path for path in table.files() if path.endswith(".manifest")] == paths
+    assert [table.manifests.entries[version].path for version in (3, 2, 1)] == paths
+    assert [summary.version for summary in list_versions(table.store)] == [1, 2, 3]
+
+
+def test_and_by_who_knows_nothing_of_the_manifest_store() -> None:
+    table = Table(Naming.V1)
+    migrate_to_v2(table.objects)
+    assert latest_version(table.store) == 1
+    assert commit(table.store, append(1)).version == 2
+    assert table.manifests.entries[2].path == SECOND
+
+
+class Unconditional(WrappedStore):
+    """A store that cannot create what is absent, for which manifest stores are made."""
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        raise UnsupportedError("no such verb here")
+
+
+def test_a_store_without_conditional_puts() -> None:
+    table = Table()
+    store = table.seen_through(Unconditional(table.objects))
+    table.leave_half_done(2)
+    assert commit(store, append(1)).version == 3
+    assert [table.manifests.entries[n].path for n in (2, 3)] == [SECOND, Naming.V2.manifest_path(3)]
+    store.put_if_absent("_versions/d9223372036854775809.manifest", b"detached")
+    with pytest.raises(UnsupportedError):
+        store.put_if_absent("_refs/tags/x.json", b"{}")
+    with pytest.raises(UnsupportedError):
+        commit(store.inner, append(1))

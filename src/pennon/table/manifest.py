@@ -226,23 +226,27 @@ class Manifest:
     @property
     def summary(self) -> Summary:
         """Return the line of this version in the table's history."""
-        files = [file for fragment in self.fragments for file in fragment.files]
+        from pennon.table.fragments import Fragments  # noqa: PLC0415 - fragments imports us
+
+        fragments = Fragments.of(self.fragments)
+        files, size_bytes = fragments.total_files()
+        rows, deleted = fragments.total_rows()
         return Summary(
             version=self.version,
             timestamp_ns=self.timestamp_ns,
-            fragments=len(self.fragments),
-            files=len(files),
-            size_bytes=sum(file.size_bytes or 0 for file in files),
-            deletion_files=sum(f.deletion_file is not None for f in self.fragments),
-            physical_rows=sum(fragment.physical_rows or 0 for fragment in self.fragments),
-            deleted_rows=sum(fragment.num_deleted_rows or 0 for fragment in self.fragments),
+            fragments=len(fragments),
+            files=files,
+            size_bytes=size_bytes,
+            deletion_files=fragments.deletion_files(),
+            physical_rows=rows,
+            deleted_rows=deleted,
         )
 
     @property
     def last_fragment_id(self) -> int:
         """Return the highest fragment id ever used as far as is known, or -1."""
         stated = -1 if self.max_fragment_id is None else self.max_fragment_id
-        return max([stated, *(fragment.id for fragment in self.fragments)])
+        return max([stated, *self._fragment_ids()])
 
     @property
     def has_stable_row_ids(self) -> bool:
@@ -251,4 +255,10 @@ class Manifest:
 
     def fragment(self, fragment_id: int) -> Fragment | None:
         """Return the fragment of that id, or None."""
-        return next((f for f in self.fragments if f.id == fragment_id), None)
+        ids = self._fragment_ids()
+        return self.fragments[ids.index(fragment_id)] if fragment_id in ids else None
+
+    def _fragment_ids(self) -> list[int]:
+        from pennon.table.fragments import fragment_ids  # noqa: PLC0415 - fragments imports us
+
+        return fragment_ids(self.fragments)

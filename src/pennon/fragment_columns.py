@@ -37,16 +37,17 @@ class FragmentColumns:
         a `LanceOperation.Merge` of all fragments.
         """
         from pennon.new_columns import plan_new_columns  # noqa: PLC0415 - who only reads needs none
+        from pennon.udf import BatchUDF  # noqa: PLC0415 - as above
 
-        planned = plan_new_columns(
-            self._ds.snapshot, value_func, columns, reader_schema, batch_size, [self._fragment]
-        )
-        if planned.checkpoint is not None:
+        if isinstance(value_func, BatchUDF) and value_func.cache is not None:
             message = (
                 "A checkpoint file cannot be used for one fragment: nothing is committed here, so "
                 "nobody knows when it has done its duty"
             )
             raise ArgumentError(message)
+        planned = plan_new_columns(
+            self._ds.snapshot, value_func, columns, reader_schema, batch_size, [self._fragment]
+        )
         return self._run(planned)
 
     def merge(

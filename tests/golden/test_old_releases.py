@@ -33,9 +33,8 @@ READABLE = [
     ("v0.27.1/pq_in_schema", 2, 512),
     ("0.36.0/btree_in_index_pkg.lance", 2, 1000),
 ]
-# They read, but they are not whole: a field lies in two files, two fragments have one id.
+# They read, but they are not whole: two fragments have one id.
 NOT_WHOLE = {
-    "v0.10.5/corrupt_schema": "field 2 is held twice",
     "v0.16.0/wrong_data_version_no_fix.lance": "two fragments have the id 1",
 }
 

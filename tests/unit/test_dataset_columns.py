@@ -1,0 +1,447 @@
+"""Columns through the public API: what is written, what stays, what is refused."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import pennon
+from pennon.errors import (
+    ArgumentError,
+    DataLossWarning,
+    IncompatibleConflict,
+    InvalidSchemaError,
+    NotFoundError,
+    RetryableConflict,
+    SchemaMismatchError,
+    UnsupportedError,
+)
+from pennon.file.v0_1.reader import RowGroupFile
+from pennon.file.v0_1.same_groups import SameGroupsWriter
+from pennon.io import open_store
+from pennon.metadata import DataFile, FragmentMetadata
+from pennon.new_columns import plan_new_columns
+from pennon.ops.evolve.add import commit_add, plan_sql_columns
+from pennon.ops.evolve.alter import alter_columns, plan_alter
+from pennon.ops.evolve.alterations import Alteration
+from pennon.scan.snapshot import Snapshot
+from pennon.schema.arrow import schema_from_arrow
+from pennon.table.versions import read_manifest
+from pennon.testing import CountingStore
+from pennon.udf import BatchUDF
+
+DATASETS = Path(__file__).parents[1] / "golden" / "datasets"
+TABLE = pa.table({"a": list(range(20)), "b": [f"row {n}" for n in range(20)]})
+VERSIONS = ["0.1", "2.0", "2.1"]
+
+
+def made(folder: Path, version: str = "2.1", rows: int = 8, **options: Any) -> Any:
+    """Return a table of three fragments, of which one has a deleted row."""
+    dataset = pennon.write_dataset(
+        TABLE, folder, data_storage_version=version, max_rows_per_file=rows, **options
+    )
+    dataset.delete("a = 9")
+    return dataset
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    """Return the contents of all data files."""
+    return {path.name: path.read_bytes() for path in (folder / "data").iterdir()}
+
+
+def files_of(dataset: Any) -> list[list[list[int]]]:
+    """Return the field ids of each file of each fragment."""
+    return [[list(file.fields) for file in each.data_files()] for each in dataset.get_fragments()]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_new_columns_are_new_files(tmp_path: Path, version: str) -> None:
+    dataset = made(tmp_path, version)
+    before, old = bytes_of(tmp_path), dataset.checkout_version(2)
+    dataset.add_columns({"c": "a + 1", "d": "b"})
+    after = bytes_of(tmp_path)
+    assert {name: after[name] for name in before} == before
+    assert len(after) == 6
+    assert files_of(dataset) == [[[0, 1], [2, 3]]] * 3
+    expected = [row | {"c": row["a"] + 1, "d": row["b"]} for row in old.to_table().to_pylist()]
+    assert dataset.to_table().to_pylist() == expected
+    assert old.to_table().num_columns == 2
+    dataset.validate()
+
+
+def test_a_thousand_fragments(tmp_path: Path) -> None:
+    """No file that is there is written, and each fragment gets one more."""
+    pennon.write_dataset(pa.table({"a": range(2000)}), tmp_path, max_rows_per_file=2)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "data").iterdir()}
+    dataset = pennon.dataset(tmp_path)
+    dataset.add_columns({"b": "a * 2"})
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert len(list((tmp_path / "data").iterdir())) == 2 * len(before) == 2000
+    assert dataset.to_table(columns=["b"])["b"].to_pylist() == list(range(0, 4000, 2))
+    assert dataset.version == 2
+
+
+def test_only_what_a_new_column_needs_is_read(tmp_path: Path) -> None:
+    wide = pa.table({"a": range(100), "wide": [bytes([n]) * 10_000 for n in range(100)]})
+    store = CountingStore(pennon.write_dataset(wide, tmp_path).snapshot.store)
+    plan = plan_sql_columns(Snapshot(store, read_manifest(store)), {"b": "a * 2"})
+    store.reset()
+    assert plan.task is not None
+    plan.task.run(0)
+    assert store.counts.asked_bytes < 100_000
+    assert store.counts.written_bytes < 2_000
+
+
+def test_columns_of_nulls_write_no_file(tmp_path: Path) -> None:
+    dataset = made(tmp_path)
+    before = bytes_of(tmp_path)
+    dataset.add_columns(pa.field("n", pa.list_(pa.float32(), 3)))
+    dataset.add_columns({"m": "cast(null as string)"})
+    assert bytes_of(tmp_path) == before
+    assert dataset.to_table(columns=["n", "m"]).to_pylist() == [{"n": None, "m": None}] * 19
+    pennon.write_dataset(TABLE, dataset, mode="append")
+    assert dataset.checkout_version(5).to_table(columns=["m"]).num_rows == 39
+
+
+def test_a_dropped_id_is_not_given_again_while_a_file_has_it(tmp_path: Path) -> None:
+    dataset = made(tmp_path)
+    dataset.add_columns({"c": "a", "d": "b"})
+    dataset.drop_columns(["d"])
+    dataset.add_columns({"d": "a * 10"})
+    assert dataset.lance_schema.field("d").id() == 4
+    assert dataset.to_table(columns=["d"])["d"].to_pylist()[:3] == [0, 10, 20]
+
+
+@pytest.mark.parametrize("groups", [[5, 3], [1, 1, 6], [8]])
+def test_row_groups_of_old_files(tmp_path: Path, groups: list[int]) -> None:
+    """A column beside files of version 0.1 has their row groups, however they are."""
+    data = TABLE.slice(0, 8)
+    store = open_store(tmp_path)
+    pennon.write_dataset(data.slice(0, 0), tmp_path, data_storage_version="0.1")
+    borders = np.cumsum([0, *groups])
+    schema = schema_from_arrow(data.schema)
+    with SameGroupsWriter(store.open_writer("data/f.lance"), schema, borders) as writer:
+        writer.write(data.to_batches()[0])
+    fragment = FragmentMetadata(0, [DataFile("f.lance", [0, 1], [], 0, 2)], 8)
+    append = pennon.LanceOperation.Append([fragment])
+    dataset = pennon.LanceDataset.commit(tmp_path, append, read_version=1)
+    dataset.delete("a in (0, 4, 7)")
+    dataset.add_columns({"c": "a * 2"})
+    assert dataset.to_table(columns=["a", "c"]).to_pydict() == {
+        "a": [1, 2, 3, 5, 6],
+        "c": [2, 4, 6, 10, 12],
+    }
+    (found,) = dataset.get_fragments()
+    reader = dataset.snapshot.open_file(found.fragment.files[1]).data
+    assert isinstance(reader, RowGroupFile)
+    assert reader.metadata.borders.tolist() == borders.tolist()
+
+
+def test_functions(tmp_path: Path) -> None:
+    dataset = made(tmp_path)
+    seen: list[tuple[int, list[str]]] = []
+
+    @pennon.batch_udf(output_schema=pa.schema([("c", pa.int64())]))
+    def double(batch: pa.RecordBatch) -> pa.RecordBatch:
+        seen.append((batch.num_rows, batch.schema.names))
+        return pa.record_batch([pc.multiply(batch["a"], 2)], ["c"])
+
+    dataset.add_columns(double, read_columns=["a", "_rowid"], batch_size=5)
+    assert seen == [(n, ["a", "_rowid"]) for n in (5, 3, 5, 2, 4)]
+    assert dataset.to_table()["c"].to_pylist() == [2 * n for n in range(20) if n != 9]
+
+
+def test_frames_of_pandas(tmp_path: Path) -> None:
+    dataset = made(tmp_path)
+    dataset.add_columns(lambda batch: batch.to_pandas()[["a"]].rename(columns={"a": "c"}))
+    assert dataset.to_table()["c"] == dataset.to_table()["a"]
+
+
+def test_functions_that_go_wrong(tmp_path: Path) -> None:
+    dataset = made(tmp_path)
+    schema = pa.schema([("c", pa.int64())])
+
+    def wrong(func: Any) -> BatchUDF:
+        return BatchUDF(func, schema)
+
+    with pytest.raises(SchemaMismatchError, match="does not match the expected schema"):
+        dataset.add_columns(wrong(lambda batch: batch))
+    with pytest.raises(SchemaMismatchError, match="8 rows, but they have 7"):
+        dataset.add_columns(wrong(lambda batch: pa.record_batch([batch["a"][1:]], schema=schema)))
+    with pytest.raises(SchemaMismatchError, match="returned int"):
+        dataset.add_columns(wrong(lambda _: 3))
+    with pytest.raises(ZeroDivisionError):
+        dataset.add_columns(wrong(lambda _: 1 / 0))
+    with pytest.raises(TypeError, match="division by zero"):
+        dataset.add_columns(lambda _: 1 / 0)
+    with pytest.raises(ArgumentError, match="at least 1"):
+        dataset.add_columns(lambda batch: batch, batch_size=0)
+    assert dataset.latest_version == 2
+    empty = pennon.write_dataset(TABLE.slice(0, 0), tmp_path / "empty")
+    with pytest.raises(ArgumentError, match="no row"):
+        empty.add_columns(lambda batch: batch)
+
+
+def test_a_checkpoint_saves_what_was_done(tmp_path: Path) -> None:
+    dataset = made(tmp_path / "t")
+    kept = tmp_path / "kept.sqlite"
+    calls: list[int] = []
+
+    def udf(fails_at: int) -> BatchUDF:
+        def run(batch: pa.RecordBatch) -> pa.RecordBatch:
+            first = batch["a"][0].as_py()
+            if first >= fails_at:
+                message = "crash"
+                raise RuntimeError(message)
+            calls.append(first)
+            return pa.record_batch([pc.multiply(batch["a"], 2)], ["c"])
+
+        return BatchUDF(run, pa.schema([("c", pa.int64())]), kept)
+
+    with pytest.raises(RuntimeError):
+        dataset.add_columns(udf(13), batch_size=4)
+    assert calls == [0, 4, 8]
+    files = bytes_of(tmp_path / "t")
+    dataset.add_columns(udf(99), batch_size=4)
+    assert calls == [0, 4, 8, 13, 16]
+    assert not kept.exists()
+    assert files.keys() < bytes_of(tmp_path / "t").keys()
+    assert dataset.to_table()["c"].to_pylist() == [2 * n for n in range(20) if n != 9]
+
+
+def test_a_checkpoint_of_another_table_or_plan_is_not_believed(tmp_path: Path) -> None:
+    kept = tmp_path / "kept.sqlite"
+    schema = pa.schema([("c", pa.int64())])
+    dataset = made(tmp_path / "t")
+
+    def stopped(batch: pa.RecordBatch) -> pa.RecordBatch:
+        if batch["a"][0].as_py() >= 16:
+            message = "crash"
+            raise RuntimeError(message)
+        return pa.record_batch([pc.multiply(batch["a"], 1000)], ["c"])
+
+    with pytest.raises(RuntimeError):
+        dataset.add_columns(BatchUDF(stopped, schema, kept))
+    dataset.delete("a in (0, 1)")  # fragment 0 is another one now; the others are as they were
+    udf = BatchUDF(lambda batch: pa.record_batch([batch["a"]], ["c"]), schema, kept)
+    dataset.add_columns(udf)
+    found = dataset.to_table(columns=["a", "c"]).to_pylist()
+    assert all(row["c"] in (row["a"], 1000 * row["a"]) for row in found)
+    assert [row["c"] for row in found[:6]] == [2, 3, 4, 5, 6, 7]
+    assert [row["c"] for row in found[6:8]] == [8000, 10000]
+
+
+def test_what_another_library_pickled_is_never_loaded(tmp_path: Path) -> None:
+    dataset = made(tmp_path / "t")
+    kept = tmp_path / "kept.sqlite"
+    udf = BatchUDF(
+        lambda batch: pa.record_batch([batch["a"]], ["c"]), pa.schema([("c", pa.int64())]), kept
+    )
+    with sqlite3.connect(kept) as connection:
+        for number in range(3):
+            row = (number, 0, pickle.dumps(_Bomb()))
+            connection.execute("INSERT INTO batches VALUES (?, ?, ?)", row)
+            connection.execute("INSERT INTO fragments VALUES (?, ?)", (number, b"\x80garbage"))
+    connection.close()
+    dataset.add_columns(udf)
+    assert dataset.to_table()["c"] == dataset.to_table()["a"]
+    (tmp_path / "text.sqlite").write_text("this is no database " * 100)
+    with pytest.raises(ArgumentError, match=r"text\.sqlite"):
+        BatchUDF(lambda batch: batch, None, tmp_path / "text.sqlite")
+
+
+class _Bomb:
+    def __reduce__(self) -> Any:
+        return pytest.fail, ("a pickle was loaded",)
+
+
+def test_tasks_pickle_and_do_the_same(tmp_path: Path) -> None:
+    dataset = made(tmp_path)
+    plans = [
+        plan_sql_columns(dataset.snapshot, {"c": "a + 1"}),
+        plan_new_columns(dataset.snapshot, {"c": "a + 1"}).plan,
+    ]
+    for plan in plans:
+        task = pickle.loads(pickle.dumps(plan.task))
+        fragment = task.run(1)
+        assert [list(file.field_ids) for file in fragment.files] == [[0, 1], [2]]
+        assert fragment.physical_rows == 8
+    altering = plan_alter(dataset.snapshot, [Alteration("a", data_type=pa.int32())])
+    task = pickle.loads(pickle.dumps(altering.task))
+    assert [list(file.field_ids) for file in task.run(0).files] == [[0, 1], [2]]
+
+
+def test_altered_columns_leave_old_files_alone(tmp_path: Path) -> None:
+    dataset = made(tmp_path)
+    before = bytes_of(tmp_path)
+    dataset.alter_columns({"path": "a", "data_type": pa.int16(), "name": "A", "nullable": True})
+    assert bytes_of(tmp_path).items() > before.items()
+    assert dataset.schema == pa.schema([("A", pa.int16()), ("b", pa.string())])
+    dataset.alter_columns({"path": "b", "data_type": pa.large_string()})
+    assert files_of(dataset) == [[[2], [3]]] * 3  # nothing lies in the first files any more
+    assert dataset.to_table().to_pylist()[-1] == {"A": 19, "b": "row 19"}
+    dataset.alter_columns()
+    assert dataset.version == 5
+
+
+def test_a_cast_that_fails_changes_nothing(tmp_path: Path) -> None:
+    dataset = made(tmp_path)
+    dataset.add_columns({"big": "a * 100"})
+    with pytest.raises(ArgumentError, match="Can't cast"):
+        dataset.alter_columns({"path": "big", "data_type": pa.int8()})
+    assert dataset.latest_version == 3
+    assert dataset.to_table()["big"].type == pa.int64()
+
+
+def test_columns_that_may_not_be_null_any_more(tmp_path: Path) -> None:
+    dataset = made(tmp_path)
+    dataset.add_columns({"half": "nullif(a, 0)", "gone": "nullif(a, 9)"})
+    with pytest.raises(InvalidSchemaError, match="contains NULL"):
+        dataset.alter_columns({"path": "half", "nullable": False})
+    dataset.alter_columns({"path": "gone", "nullable": False})  # 9 is deleted
+    assert not dataset.schema.field("gone").nullable
+    with pytest.raises(SchemaMismatchError):
+        pennon.write_dataset(TABLE, dataset, mode="append")
+
+
+def test_a_new_column_that_is_never_null_meets_an_append(tmp_path: Path) -> None:
+    dataset = made(tmp_path)
+    stale = pennon.dataset(tmp_path)
+    fragments = pennon.fragment.write_fragments(TABLE, tmp_path, mode="append")
+    dataset.add_columns({"c": "1"})
+    assert not dataset.schema.field("c").nullable
+    append = pennon.LanceOperation.Append(fragments)
+    with pytest.raises(RetryableConflict):
+        pennon.LanceDataset.commit(stale, append, read_version=2)
+
+
+def test_rows_that_come_meanwhile_are_not_lost(tmp_path: Path) -> None:
+    dataset = made(tmp_path)
+    plan = plan_sql_columns(dataset.snapshot, {"c": "a"})
+    altering = plan_alter(dataset.snapshot, [Alteration("a", data_type=pa.int32())])
+    tightening = plan_alter(dataset.snapshot, [Alteration("b", nullable=False)])
+    pennon.write_dataset(pa.table({"a": [1], "b": [None]}, TABLE.schema), dataset, mode="append")
+    assert plan.task is not None
+    with pytest.raises(RetryableConflict):
+        commit_add(plan, [plan.task.run(number) for number in range(3)])
+    with pytest.raises(RetryableConflict):
+        alter_columns(altering)
+    with pytest.raises(RetryableConflict):
+        alter_columns(tightening)
+
+
+def test_merge(tmp_path: Path) -> None:
+    dataset = made(tmp_path)
+    other = pa.table({"key": [19, 3, 3, 9], "c": ["x", "y", "z", "gone"]})
+    dataset.merge(other, "a", "key")
+    found = {row["a"]: row["c"] for row in dataset.to_table().to_pylist()}
+    assert found == {n: {3: "z", 19: "x"}.get(n) for n in range(20) if n != 9}
+    dataset.merge(pa.table({"_rowid": pa.array([1], pa.uint64()), "d": [5]}), "_rowid")
+    assert dataset.to_table(filter="d = 5")["a"].to_pylist() == [1]
+
+
+def test_merge_at_version_0_1_has_no_nulls_but_of_text(tmp_path: Path) -> None:
+    dataset = made(tmp_path, "0.1")
+    with pytest.raises(UnsupportedError, match=r"NULL.*column 'c'"):
+        dataset.merge(pa.table({"a": [1], "c": [1]}), "a")
+    dataset.merge(pa.table({"a": [1], "c": ["x"]}), "a")
+    assert dataset.to_table()["c"].null_count == 18
+
+
+@pytest.mark.filterwarnings("ignore::pennon.errors.DataLossWarning")
+def test_what_version_0_1_does_not_hold(tmp_path: Path) -> None:
+    dataset = made(tmp_path, "0.1")
+    with pytest.raises(UnsupportedError, match="NULLs"):
+        dataset.add_columns(pa.field("n", pa.int8()))
+    words = pa.array(["x"] * 19).dictionary_encode()
+    with pytest.raises(UnsupportedError, match="dictionary"):
+        dataset.add_columns(pa.table({"d": words}))
+    with pytest.warns(DataLossWarning):
+        dataset.add_columns({"n": "nullif(a, 3)"})
+
+
+def test_struct_fields_cannot_be_added(tmp_path: Path) -> None:
+    data = pa.table({"s": [{"x": 1}]})
+    dataset = pennon.write_dataset(data, tmp_path)
+    with pytest.raises(UnsupportedError, match="struct"):
+        dataset.add_columns(pa.field("s", pa.struct([("y", pa.int8())])))
+    with pytest.raises(InvalidSchemaError, match="already exists"):
+        dataset.add_columns({"s": "1"})
+
+
+@pytest.mark.parametrize(
+    "alteration", [{"name": "x"}, {"path": "a"}, {"path": "a", "type": "string"}]
+)
+def test_alterations_are_complete(tmp_path: Path, alteration: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError):
+        made(tmp_path).alter_columns(alteration)
+
+
+def test_wrong_descriptions(tmp_path: Path) -> None:
+    dataset = made(tmp_path)
+    with pytest.raises(TypeError):
+        dataset.add_columns(3)
+    with pytest.raises(TypeError):
+        dataset.add_columns({"c": 3})
+    with pytest.raises(ArgumentError, match="column 'c'"):
+        dataset.add_columns({"c": "nope + 1"})
+    with pytest.raises(TypeError):
+        dataset.drop_columns("a")
+    with pytest.raises(NotFoundError, match="nope"):
+        dataset.add_columns(lambda batch: batch, read_columns=["nope"])
+    with pytest.raises(UnsupportedError):
+        dataset.replace_schema(dataset.schema)
+    assert dataset.latest_version == 2
+
+
+def test_truncate(tmp_path: Path) -> None:
+    dataset = made(tmp_path)
+    dataset.truncate_table()
+    assert (dataset.count_rows(), dataset.schema) == (0, TABLE.schema)
+    assert dataset.checkout_version(2).count_rows() == 19
+    grown = pennon.write_dataset(TABLE, dataset, mode="append")
+    assert [f.fragment_id for f in grown.get_fragments()] == [3]
+
+
+def test_metadata(tmp_path: Path) -> None:
+    dataset = made(tmp_path)
+    assert dataset.update_metadata({"x": "1", "y": None}) == {"x": "1"}
+    assert dataset.update_config({"k": "v"}) == dataset.config() == {"k": "v"}
+    dataset.delete_config_keys(["k", "absent"])
+    assert dataset.config() == {}
+    assert dataset.update_schema_metadata({"s": "1"}) == {"s": "1"}
+    dataset.update_field_metadata({"a": {"unit": "m"}})
+    assert dataset.schema.field("a").metadata == {b"unit": b"m"}
+    with pytest.warns(DeprecationWarning, match="update_field_metadata"):
+        dataset.replace_field_metadata("a", {"z": "1"})
+    with pytest.warns(DeprecationWarning, match="update_schema_metadata"):
+        dataset.replace_schema_metadata({})
+    assert (dataset.schema.field("a").metadata, dataset.schema_metadata) == ({b"z": b"1"}, {})
+    with pytest.raises(NotFoundError):
+        dataset.update_field_metadata({"nope": {"a": "b"}})
+    with pytest.raises(TypeError):
+        dataset.update_config({"a": 1})
+    other = pennon.dataset(tmp_path, version=2)
+    with pytest.raises(IncompatibleConflict):
+        other.update_field_metadata({"a": {"unit": "km"}})
+
+
+def test_ids_that_stand_twice(tmp_path: Path) -> None:
+    """A table of Lance 0.10.5: read right, and whole after any commit."""
+    shutil.copytree(DATASETS / "v0.10.5" / "corrupt_schema", tmp_path / "t")
+    old = pennon.dataset(tmp_path / "t")
+    expected = {"b": [0, 4, 8, 12], "c": [0, 5, 10, 15]}
+    assert old.to_table(columns=["b", "c"]).to_pydict() == expected
+    old.add_columns({"d": "c + 1"})
+    assert old.to_table(columns=["b", "c"]).to_pydict() == expected
+    assert old.lance_schema.field("d").id() == 6
+    assert files_of(old) == [[[0], [1, 2], [4, 5], [6]], [[0, 1, 2, 3], [4, 5], [6]]]
+    old.validate()

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import conflicts
+
 LEDGER = Path("docs/format.md")
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 FACT = re.compile(r"^\| F-(\d+) \|", re.MULTILINE)
@@ -55,10 +57,18 @@ def ledger_faults() -> list[str]:
     return found
 
 
+def stale_pages() -> list[str]:
+    """Return the pages that are made from code and are not up to date."""
+    text = conflicts.PAGE.read_text(encoding="utf-8")
+    if text == conflicts.page(text):
+        return []
+    return ["docs/conflicts.md: run scripts/conflicts.py"]
+
+
 def main() -> int:
     """Print the faults; return the exit code."""
     found = [fault for document in documents() for fault in broken_links(document)]
-    found += missing_tests() + ledger_faults()
+    found += missing_tests() + ledger_faults() + stale_pages()
     print("\n".join(found) if found else "docs: links, ledger and tests agree")
     return 1 if found else 0
 

@@ -40,7 +40,7 @@ TYPES = [
 ]
 
 
-@pytest.mark.parametrize("group", [1024, 8000])
+@pytest.mark.parametrize("group", [1024, 8000, 20_000])
 def test_one_row_costs_two_requests(newest: Oracle, tmp_path: Path, group: int) -> None:
     """All types in one run: a table of one column each."""
     rng = np.random.default_rng(1)

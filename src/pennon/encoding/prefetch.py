@@ -23,13 +23,13 @@ T = TypeVar("T")
 LONGEST_PREFETCH: Final = 3 * MIB // 2
 
 
-def hull(ranges: Iterable[tuple[int, int]]) -> Extent | None:
+def hull(ranges: Iterable[tuple[int, int]], longest: int = LONGEST_PREFETCH) -> Extent | None:
     """Return the extent that covers all ranges (start, end); None if it is too long, or empty."""
     low, high = -1, -1
     for start, end in ranges:
         low = start if low < 0 else min(low, start)
         high = max(high, end)
-        if high - low > LONGEST_PREFETCH:
+        if high - low > longest:
             return None
     return Extent(low, high - low) if high > low else None
 

@@ -27,9 +27,13 @@ from pennon.encoding.v0_1.plain import decode_plain
 from pennon.errors import FormatError
 from pennon.file.v0_1.dictionary import Values
 from pennon.ranges import Int64Array
+from pennon.units import MIB
 
 T = TypeVar("T")
 
+LONGEST_HULL: Final = 4 * MIB
+"""Longer than elsewhere: nested columns of few thousand rows, a row group, cost two requests a row so,
+and three or more otherwise, which takes about as long."""
 UNBOUNDED: Final = 1 << 62
 """How many items a list may reach for where its items have no pages that would say it."""
 
@@ -285,5 +289,5 @@ def at_once(
     if not 0 < picks.count <= FEW_ROWS:
         return reader
     extents = [*((start, start) for start in starts or ()), *node.extents(picks.pages)]
-    extent = hull(extents)
+    extent = hull(extents, LONGEST_HULL)
     return frugal(reader, 1) if extent is None else prefetched(reader, extent)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import pennon
 from pennon.errors import LanceError
@@ -28,13 +29,20 @@ MORE = pa.table({"a": [100, 101], "s": ["more", "rows"]})
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation on a dataset."""
+    """An operation on a dataset, and how to see that it is done; by default, by the rows."""
 
     run: Callable[[LanceDataset], object]
+    is_done: Callable[[LanceDataset], bool] | None = None
 
     def __call__(self, store: Store) -> None:
         """Do it on the newest version."""
         self.run(dataset_of(store))
+
+    def done(self, store: Store, before: Rows) -> bool:
+        """Tell whether it is done."""
+        if self.is_done is not None:
+            return self.is_done(dataset_of(store))
+        return rows_of(store) != before
 
 
 def dataset_of(store: Store, version: int | None = None) -> LanceDataset:
@@ -43,23 +51,70 @@ def dataset_of(store: Store, version: int | None = None) -> LanceDataset:
     return LanceDataset.of_snapshot(store.uri, snapshot)
 
 
-def _convert(dataset: LanceDataset) -> None:
-    convert(plan_convert(dataset.snapshot.store, FileVersion(2, 0)))
+def _merge_insert(dataset: LanceDataset) -> None:
+    builder = dataset.merge_insert("a").when_matched_update_all().when_not_matched_insert_all()
+    builder.execute(pa.table({"a": [2, 100], "s": ["updated", "new"]}))
+
+
+def _is_compact(dataset: LanceDataset) -> bool:
+    return len(dataset.get_fragments()) == 1
+
+
+def _is_2_0(dataset: LanceDataset) -> bool:
+    return dataset.data_storage_version == "2.0"
+
+
+def _add_by_function(dataset: LanceDataset) -> None:
+    dataset.add_columns(lambda batch: pa.record_batch({"c": pc.multiply(batch["a"], 2)}))
 
 
 OPERATIONS: dict[str, Operation] = {
     "append": Operation(lambda ds: pennon.write_dataset(MORE, ds, mode="append")),
     "overwrite": Operation(lambda ds: pennon.write_dataset(MORE, ds, mode="overwrite")),
-    "convert": Operation(_convert),
+    "convert": Operation(
+        lambda ds: convert(plan_convert(ds.snapshot.store, FileVersion(2, 0))), _is_2_0
+    ),
+    "delete": Operation(lambda ds: ds.delete("a % 3 = 0")),
+    "delete fragments": Operation(lambda ds: ds.delete("a < 5")),
+    "update": Operation(lambda ds: ds.update({"s": "'new'"}, "a % 3 = 0")),
+    "merge_insert": Operation(_merge_insert),
+    "add_columns": Operation(lambda ds: ds.add_columns({"b": "a + 1"})),
+    "add_columns by a function": Operation(_add_by_function),
+    "drop_columns": Operation(lambda ds: ds.drop_columns(["s"])),
+    "alter_columns": Operation(lambda ds: ds.alter_columns({"path": "s", "name": "t"})),
+    "cast a column": Operation(
+        lambda ds: ds.alter_columns({"path": "a", "data_type": pa.int32()}),
+        lambda ds: ds.schema.field("a").type == pa.int32(),
+    ),
+    "merge": Operation(lambda ds: ds.merge(pa.table({"a": [2, 3], "m": ["x", "y"]}), "a")),
+    "compact": Operation(lambda ds: ds.optimize.compact_files(), _is_compact),
+    "restore": Operation(lambda ds: ds.checkout_version(2).restore()),
+    "update_config": Operation(
+        lambda ds: ds.update_config({"key": "value"}), lambda ds: "key" in ds.config()
+    ),
+    "create a tag": Operation(
+        lambda ds: ds.tags.create("new", 2), lambda ds: "new" in ds.tags.list()
+    ),
+    "move a tag": Operation(
+        lambda ds: ds.tags.update("old", 3), lambda ds: ds.tags.get_version("old") == 3
+    ),
+    "delete a tag": Operation(
+        lambda ds: ds.tags.delete("old"), lambda ds: "old" not in ds.tags.list()
+    ),
+    "create a branch": Operation(
+        lambda ds: ds.create_branch("new", 2), lambda ds: "new" in ds.branches.list()
+    ),
 }
 
 
 def make_table(store: Store) -> None:
-    """Make the table that the operations work on: three versions, three fragments."""
+    """Make the table that the operations work on: four versions, three fragments, a tag."""
     for number in range(3):
         part = ROWS.slice(number * 4, 4)
         mode = "append" if number else "create"
         pennon.write_dataset(part, store.uri, mode=mode, data_storage_version="2.1")
+    dataset_of(store).delete("a = 1")
+    dataset_of(store).tags.create("old", 1)
 
 
 def copy_memory(store: MemoryStore, name: str) -> MemoryStore:
@@ -109,12 +164,18 @@ def check(store: Store, allowed: set[Rows], *, versions: set[int] | None = None)
         assert not missing, f"version {location.version} names {missing}"
         rows_of(store, location.version)
     assert rows_of(store) in allowed
+    newest = dataset_of(store)
+    for name in newest.tags.list():
+        assert newest.checkout_version(name).version in numbers
+    for name in newest.branches.list():
+        assert newest.checkout_version((name, None)).to_table().num_rows > 0
 
 
 def check_that_work_goes_on(operation: Operation, store: Store, before: Rows) -> None:
     """Assert that, with no repair, the operation succeeds if it did not; and another one does."""
-    if rows_of(store) == before:
+    if not operation.done(store, before):
         operation(store)
+    assert operation.done(store, before)
     count = len(rows_of(store))
     newest = dataset_of(store)
     part: Any = newest.to_table().slice(0, 1)

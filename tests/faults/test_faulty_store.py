@@ -77,8 +77,9 @@ class Trial:
             table = ByManifests(copy)
             clean, troubled = table.store, table.watched(faulty)
         succeeded = attempt(self.operation, troubled)
-        is_done = succeeded and len(self.allowed) > 1
-        check(clean, self.allowed - {self.before} if is_done else self.allowed)
+        check(clean, self.allowed)
+        if succeeded:
+            assert self.operation.done(clean, self.before)
         check_that_work_goes_on(self.operation, clean, self.before)
         check(clean, {rows_of(clean)})
         del _STORES[copy.name]

@@ -1,0 +1,121 @@
+"""Eight processes append to one table at once: each row that was promised is there once."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import pennon
+from pennon.table.external import ExternalStore
+from pennon.table.external.staging import is_staged
+from pennon.table.transaction import read_transaction
+from pennon.table.versions import list_locations, read_manifest_at
+from tests.faults.killing import Place
+from tests.unit.io import dynamodb_tables
+from tests.unit.io.s3_server import BUCKET, S3Server, serving_s3
+
+WRITER = """
+import json, sys
+import pyarrow as pa
+import pennon
+
+uri, options, number, appends = json.loads(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+for turn in range(appends):
+    mine = number * 1000 + turn
+    pennon.write_dataset(pa.table({"id": [mine]}), uri, mode="append", storage_options=options)
+    print(mine, flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[S3Server]:
+    with serving_s3() as server:
+        dynamodb_tables.create_table(server)
+        yield server
+
+
+def start(place: Place, number: int, appends: int) -> subprocess.Popen[str]:
+    arguments = json.dumps([place.uri, place.options, number, appends])
+    return subprocess.Popen(
+        [sys.executable, "-c", WRITER, arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def race(place: Place, writers: int, appends: int) -> list[int]:
+    """Let processes begin together; return the ids that were acknowledged."""
+    empty = pa.table({"id": pa.array([], pa.int64())})
+    pennon.write_dataset(empty, place.uri, storage_options=place.options)
+    running = [start(place, number, appends) for number in range(writers)]
+    for each in running:
+        assert each.stdout.readline() == "ready\n"
+    for each in running:
+        each.stdin.write("go\n")
+        each.stdin.flush()
+    acknowledged: list[int] = []
+    for each in running:
+        output, _ = each.communicate(timeout=280)
+        assert each.returncode == 0
+        acknowledged += map(int, output.split())
+    return acknowledged
+
+
+def judge(place: Place, acknowledged: list[int]) -> None:
+    dataset = pennon.dataset(place.uri, storage_options=place.options)
+    found = Counter(dataset.to_table()["id"].to_pylist())
+    assert found == Counter(acknowledged)
+    assert set(found.values()) == {1}
+    store = place.store
+    locations = list_locations(store)
+    assert [location.version for location in locations] == list(range(1, len(acknowledged) + 2))
+    manifests = [read_manifest_at(store, location) for location in locations]
+    assert len({read_transaction(store, manifest) for manifest in manifests}) == len(manifests)
+    for number, manifest in enumerate(manifests):
+        assert len(manifest.fragments) == number
+    if isinstance(store, ExternalStore):
+        entries = [store.manifests.get(location.version) for location in locations]
+        assert [entry.path for entry in entries if entry] == [it.path for it in locations]
+        assert not any(is_staged(entry) for entry in entries if entry)
+
+
+@pytest.fixture
+def places(s3: S3Server, tmp_path: Path) -> Callable[[str], Place]:
+    external = f"ddbTableName={dynamodb_tables.TABLE}"
+    known = {
+        "local": Place(str(tmp_path / "t.lance")),
+        "local, sqlite": Place(f"file+sqlite://{tmp_path}/t.lance?sqliteFile={tmp_path}/m.db"),
+        "s3": Place(f"s3://{BUCKET}/{tmp_path.name}/t.lance", s3.options),
+        "s3, dynamodb": Place(
+            f"s3+ddb://{BUCKET}/{tmp_path.name}/t.lance?{external}", dynamodb_tables.options(s3)
+        ),
+    }
+    return known.__getitem__
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("where", ["local", "local, sqlite", "s3", "s3, dynamodb"])
+def test_eight_processes_append_fifty_times(places: Callable[[str], Place], where: str) -> None:
+    place = places(where)
+    acknowledged = race(place, 8, 50)
+    assert len(acknowledged) == 400
+    judge(place, acknowledged)
+
+
+@pytest.mark.parametrize("where", ["local, sqlite", "s3, dynamodb"])
+def test_three_processes_append(places: Callable[[str], Place], where: str) -> None:
+    place = places(where)
+    acknowledged = race(place, 3, 3)
+    assert len(acknowledged) == 9
+    judge(place, acknowledged)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +58,8 @@ class ScannerBuilder:
     def __init__(self, ds: LanceDataset) -> None:
         """Start with the defaults."""
         self.ds = ds
-        self._options = ScanOptions()
+        self._given: dict[str, Any] = {}
+        self._computed: dict[str, Any] = {}
 
     def apply_defaults(self, default_opts: Mapping[str, Any]) -> ScannerBuilder:
         """Set options by their names."""
@@ -72,14 +72,19 @@ class ScannerBuilder:
         return self
 
     def _set(self, **changes: Any) -> ScannerBuilder:
-        self._options = replace(self._options, **changes)
+        self._given.update(changes)
+        return self
+
+    def _compute(self, **changes: Any) -> ScannerBuilder:
+        self._computed.update(changes)
         return self
 
     def columns(self, cols: Any = None) -> ScannerBuilder:
         """Choose columns by name, or by a mapping from a new name to a column or SQL expression."""
         chosen = check_columns(cols)
         if not isinstance(chosen, Mapping):
-            return self._set(columns=chosen, computation=self._computation(expressions={}))
+            self._compute(expressions={})
+            return self._set(columns=chosen)
         schema, every = self.ds.snapshot.manifest.schema, self._every_column()
         plain = {name: source for name, source in chosen.items() if is_column(schema, source)}
         computed = {
@@ -88,11 +93,8 @@ class ScannerBuilder:
             if name not in plain
         }
         order = tuple(chosen) if computed else ()
-        computation = self._computation(expressions=computed, order=order)
-        return self._set(columns=plain, computation=computation)
-
-    def _computation(self, **changes: Any) -> Computation:
-        return replace(self._options.computation, **changes)
+        self._compute(expressions=computed, order=order)
+        return self._set(columns=plain)
 
     def _every_column(self) -> pa.Schema:
         """Return what an expression may name: the table's columns, and those of row ids."""
@@ -103,10 +105,10 @@ class ScannerBuilder:
         if isinstance(filter, str):
             parse = partial(SqlPredicate.parse, filter, self._every_column())
             predicate: Predicate = self.ds.snapshot.remember(("predicate", filter), parse)
-            return self._set(computation=self._computation(predicate=predicate))
+            return self._compute(predicate=predicate)
         if isinstance(filter, pc.Expression):
             predicate = arrow_predicate(filter, self._every_column())
-            return self._set(computation=self._computation(predicate=predicate))
+            return self._compute(predicate=predicate)
         message = (
             "filters are SQL text or pyarrow.compute expressions; searches are not supported yet "
             f"(got {type(filter).__name__})"
@@ -219,7 +221,8 @@ class ScannerBuilder:
 
     def to_scanner(self) -> LanceScanner:
         """Return the scanner."""
-        return LanceScanner(self.ds, self.ds.snapshot, self._options)
+        options = ScanOptions(computation=Computation(**self._computed), **self._given)
+        return LanceScanner(self.ds, self.ds.snapshot, options)
 
     prefilter = _accept("prefilter")
     use_stats = _accept("use_stats")

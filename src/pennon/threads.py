@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain, islice
 from typing import Generic, TypeVar
 
@@ -56,6 +57,13 @@ class Crew:
 
 WORK = Crew("work")
 
+
+@cache
+def processors() -> int:
+    """Return how many processors there are; the system reads a file to tell it."""
+    return os.cpu_count() or 1
+
+
 _pools: dict[tuple[int, Crew], ThreadPoolExecutor] = {}
 _lock = threading.Lock()
 
@@ -76,7 +84,7 @@ def pool(crew: Crew = WORK) -> ThreadPoolExecutor:
     with _lock:
         mine = _pools.get(key)
         if mine is None:
-            threads = crew.threads or max(os.cpu_count() or 1, MIN_THREADS)
+            threads = crew.threads or max(processors(), MIN_THREADS)
             mine = ThreadPoolExecutor(threads, f"pennon-{crew.work}")
             _pools[key] = mine
         return mine

@@ -7,7 +7,6 @@ units are decoded a bounded number of bytes ahead of the caller, and cut into ba
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -29,7 +28,7 @@ from pennon.scan.projection import Projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field
 from pennon.schema.width import row_bytes
-from pennon.threads import Crew, map_all, map_in_order
+from pennon.threads import Crew, map_all, map_in_order, processors
 from pennon.units import KIB, MIB
 
 T = TypeVar("T")
@@ -105,12 +104,11 @@ def read_table(scan: Scan) -> pa.Table:
     schema = scan.projection.arrow
     if not scan.projection.columns:
         return pa.Table.from_batches([empty_batch(schema, scan.rows)])
-    units = _table_units(scan)
-    jobs = list(_jobs(scan, units))
+    units, jobs = _plan_table(scan)
     read: list[list[Chunks]] = [[] for _ in units]
     run = partial(_run, scan, units)
-    is_slight = scan.is_slight and not scan.is_remote
-    found = map(run, jobs) if is_slight else map_all(run, jobs, scan.crew)
+    stays_here = len(jobs) == 1 or (scan.is_slight and not scan.is_remote)
+    found = map(run, jobs) if stays_here else map_all(run, jobs, scan.crew)
     for job, results in zip(jobs, found, strict=True):
         for number, chunks in zip(job.units, results, strict=True):
             read[number] += chunks
@@ -137,7 +135,7 @@ def read_batches(
     schema = scan.projection.arrow
     pace = Pace(schema, _share(scan), is_remote=scan.is_remote)
     if not scan.is_remote:
-        read_ahead_bytes = min(read_ahead_bytes, (os.cpu_count() or 1) * MAPPED_UNIT_BYTES)
+        read_ahead_bytes = min(read_ahead_bytes, processors() * MAPPED_UNIT_BYTES)
 
     def work(planned: tuple[Unit, int]) -> tuple[int, list[Chunks]]:
         unit, _ = planned
@@ -160,12 +158,24 @@ class _Job:
     fields: Sequence[Field]
 
 
-def _table_units(scan: Scan) -> list[Unit]:
-    """Return the units of a scan whose columns are read one by one."""
+def _plan_table(scan: Scan) -> tuple[list[Unit], list[_Job]]:
+    """Return the units of a scan, and who reads them.  For one that is small there is no more to plan."""
+    least = row_bytes(scan.projection.arrow)
+    if len(scan.tasks) == 1 and not scan.is_remote:
+        (task,) = scan.tasks
+        if task.rows * max(bytes_per_row(task.fragment), least) <= SMALL_JOB_BYTES:
+            job = _Job(range(1), scan.projection.read.fields)
+            return [Unit(0, task.start, task.end)], [job]
+    units = _table_units(scan, least)
+    return units, list(_jobs(scan, units, least))
+
+
+def _table_units(scan: Scan, least: int) -> list[Unit]:
+    """Return the units of a scan whose columns are read one by one; a row has ``least`` bytes."""
     columns = len(_column_groups(scan))
     units = plan_units(
         scan.tasks,
-        row_bytes=row_bytes(scan.projection.arrow) // columns,
+        row_bytes=least // columns,
         multiple_of=WHOLE_CHUNKS,
         share=_share(scan) / columns,
         least_units=-(-_useful_units(scan) // columns),
@@ -173,7 +183,7 @@ def _table_units(scan: Scan) -> list[Unit]:
     return list(units)
 
 
-def _jobs(scan: Scan, units: Sequence[Unit]) -> Iterator[_Job]:
+def _jobs(scan: Scan, units: Sequence[Unit], least: int) -> Iterator[_Job]:
     """Yield the jobs of a scan: many small units together, a large one column by column.
 
     Units of a remote store go alone, however small: each waits for its own fragment.
@@ -182,7 +192,7 @@ def _jobs(scan: Scan, units: Sequence[Unit]) -> Iterator[_Job]:
         yield from (_Job(range(n, n + 1), scan.projection.read.fields) for n in range(len(units)))
         return
     groups = _column_groups(scan)
-    first, size, least = 0, 0, row_bytes(scan.projection.arrow)
+    first, size = 0, 0
     for number, unit in enumerate(units):
         cost = unit.rows * max(bytes_per_row(scan.tasks[unit.task].fragment), least)
         if first < number and (size + cost > SMALL_JOB_BYTES or number - first >= SMALL_JOB_UNITS):
@@ -219,7 +229,7 @@ def _share(scan: Scan) -> float:
 
 def _useful_units(scan: Scan) -> int:
     """Return how many units keep all threads at work; where a request is a round trip, fewer is more."""
-    return 1 if scan.is_remote else (os.cpu_count() or 1)
+    return 1 if scan.is_remote else processors()
 
 
 def _read_unit(scan: Scan, unit: Unit, fields: Sequence[Field]) -> list[Chunks]:

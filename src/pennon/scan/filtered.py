@@ -16,7 +16,6 @@ after the other, some ahead of the caller.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -36,6 +35,7 @@ from pennon.scan.fragment_reader import Chunks
 from pennon.scan.kept import slice_chunks
 from pennon.scan.plan import LEAST_UNIT_BYTES, Unit
 from pennon.scan.unit_filter import Columns, FilteredScan, Kept, UnitFilter
+from pennon.threads import processors
 from pennon.units import MIB
 
 
@@ -100,7 +100,7 @@ class _Run:
         self._filter = UnitFilter(query)
         self._budget = read_ahead_bytes
         if not query.scan.is_remote:
-            self._budget = min(read_ahead_bytes, (os.cpu_count() or 1) * MAPPED_UNIT_BYTES)
+            self._budget = min(read_ahead_bytes, processors() * MAPPED_UNIT_BYTES)
 
     def read(self) -> Generator[Columns, None, None]:
         """Yield what is found, in order, until it is enough."""
@@ -164,7 +164,7 @@ class _Run:
 
     def _units(self) -> Iterator[Unit]:
         scan = self._query.scan
-        threads = 1 if scan.is_remote else (os.cpu_count() or 1)
+        threads = 1 if scan.is_remote else processors()
         fair = -(-scan.rows // threads)
         is_first = self._query.most is not None
         for number, task in enumerate(scan.tasks):

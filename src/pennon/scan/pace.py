@@ -15,7 +15,6 @@ Rows of fragments differ; what is learned is how many times as large as in the f
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -25,6 +24,7 @@ from pennon.room import decoded
 from pennon.scan.plan import DEFAULT_BATCH_BYTES, LEAST_UNIT_BYTES, ScanTask, Unit, bytes_per_row
 from pennon.schema.width import has_width, row_bytes
 from pennon.table.manifest import Fragment
+from pennon.threads import processors
 from pennon.units import MIB
 
 UNIT_BYTES: Final = 8 * MIB
@@ -77,7 +77,7 @@ class Pace:
         larger than `DEFAULT_BATCH_BYTES`, parts of one.  There are enough for all processors, unless
         they would be very small.
         """
-        workers = 1 if self._is_remote else os.cpu_count() or 1
+        workers = 1 if self._is_remote else processors()
         fair = -(-sum(task.rows for task in tasks) // workers)
         for number, task in enumerate(tasks):
             start = task.start

@@ -10,14 +10,14 @@ A scan *flattens*: ``st.y.z`` becomes a column of that name.  A take *nests*: it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from pennon.errors import ArgumentError, UnsupportedError
-from pennon.schema.arrow import field_to_arrow, schema_to_arrow
+from pennon.schema.arrow import arrow_metadata, field_to_arrow
 from pennon.schema.field import Field, Schema
 from pennon.schema.project import project, resolve
 
@@ -56,12 +56,14 @@ class Projection:
 
     read: Schema
     columns: tuple[OutputColumn, ...]
+    arrow: pa.Schema = field(init=False, repr=False, compare=False)
+    """The schema of the result."""
 
-    @property
-    def arrow(self) -> pa.Schema:
-        """Return the schema of the result."""
-        metadata = schema_to_arrow(Schema((), self.read.metadata)).metadata
-        return pa.schema([column.arrow for column in self.columns], metadata)
+    def __post_init__(self) -> None:
+        """Make the schema."""
+        fields = [column.arrow for column in self.columns]
+        arrow = pa.schema(fields, arrow_metadata(self.read.metadata))
+        object.__setattr__(self, "arrow", arrow)
 
     @property
     def names(self) -> list[str]:

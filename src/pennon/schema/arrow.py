@@ -72,42 +72,52 @@ def child_fields(t: pa.DataType) -> list[pa.Field[Any]]:
 
 def schema_to_arrow(s: Schema) -> pa.Schema:
     """Return the Arrow schema that users see; raises FormatError for an unknown logical type."""
-    return pa.schema([field_to_arrow(f) for f in s.fields], metadata=_arrow_metadata(s.metadata))
+    return pa.schema([field_to_arrow(f) for f in s.fields], metadata=arrow_metadata(s.metadata))
 
 
 def field_to_arrow(f: Field) -> pa.Field[Any]:
     """Return the Arrow field that users see: extension types restored where registered."""
-    stored = _to_arrow(f, json=pa.string())
-    return restore_extension(stored) if _has_extension(f) else stored
+    stored = storage_field(f)
+    return stored if f.arrow is not None else restore_extension(_shown(f))
 
 
 def storage_field(f: Field) -> pa.Field[Any]:
-    """Return the field as it is stored: storage types with metadata, JSON as large binary."""
-    return _to_arrow(f, json=pa.large_binary())
+    """Return the field as it is stored: storage types with metadata, JSON as large binary.
+
+    Where nothing in it is of an extension type, it is made once.
+    """
+    if f.arrow is not None:
+        return f.arrow
+    children = [storage_field(child) for child in f.children]
+    made = _to_arrow(f, children, pa.large_binary())
+    if not _is_extension(f) and all(child.arrow is not None for child in f.children):
+        object.__setattr__(f, "arrow", made)
+    return made
 
 
-def _to_arrow(f: Field, json: pa.DataType) -> pa.Field[Any]:
-    """Return one Arrow field; ``json`` is the type that stands for JSON."""
-    children = [_to_arrow(child, json) for child in f.children]
+def _shown(f: Field) -> pa.Field[Any]:
+    """Return the field with JSON as text, and the metadata that tell of extension types."""
+    return _to_arrow(f, [_shown(child) for child in f.children], pa.string())
+
+
+def _to_arrow(f: Field, children: list[pa.Field[Any]], json: pa.DataType) -> pa.Field[Any]:
+    """Return one Arrow field of its children; ``json`` is the type that stands for JSON."""
     try:
         t = json if f.logical_type == "json" else arrow_type(f.logical_type, children)
     except LanceError as error:
         raise error.located(Breadcrumb(column=f.name)) from None
-    metadata = dict(f.metadata)
+    metadata = f.metadata
     if f.logical_type == "json" and json == pa.string():
-        metadata |= {EXTENSION_NAME: b"arrow.json", EXTENSION_METADATA: b""}
+        metadata = {**metadata, EXTENSION_NAME: b"arrow.json", EXTENSION_METADATA: b""}
     nullable = f.nullable or f.logical_type == "null"
-    return pa.field(f.name, t, nullable=nullable, metadata=_arrow_metadata(metadata))
+    return pa.field(f.name, t, nullable=nullable, metadata=arrow_metadata(metadata))
 
 
-def _has_extension(f: Field) -> bool:
-    """Say whether a field or one below it is of an extension type."""
-    return any(
-        EXTENSION_NAME in below.metadata
-        or below.logical_type == "json"
-        or below.logical_type.startswith("fixed_size_list:lance.")
-        for below in f.walk()
-    )
+def _is_extension(f: Field) -> bool:
+    """Say whether a field is of an extension type itself."""
+    logical = f.logical_type
+    is_named = EXTENSION_NAME in f.metadata
+    return is_named or logical == "json" or logical.startswith("fixed_size_list:lance.")
 
 
 def _text_keys(metadata: Mapping[bytes, bytes] | None) -> dict[str, bytes]:
@@ -115,6 +125,6 @@ def _text_keys(metadata: Mapping[bytes, bytes] | None) -> dict[str, bytes]:
     return {key.decode(errors="replace"): value for key, value in (metadata or {}).items()}
 
 
-def _arrow_metadata(metadata: Mapping[str, bytes]) -> dict[bytes | str, bytes | str] | None:
+def arrow_metadata(metadata: Mapping[str, bytes]) -> dict[bytes | str, bytes | str] | None:
     """Return the metadata as pyarrow takes it; Arrow knows no empty metadata, only none."""
-    return {key.encode(): value for key, value in metadata.items()} or None
+    return {key.encode(): value for key, value in metadata.items()} if metadata else None

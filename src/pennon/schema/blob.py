@@ -45,7 +45,13 @@ def is_description(field: Field) -> bool:
 
 def has_blobs(schema: Schema) -> bool:
     """Tell whether a table's schema has a blob column, at any depth."""
-    return any(is_blob(field) or is_blob_v2(field) for field in schema.walk())
+    return any(map(_has_blobs, schema.fields))
+
+
+def _has_blobs(field: Field) -> bool:
+    if field.metadata and (is_blob(field) or is_blob_v2(field)):
+        return True
+    return bool(field.children) and any(map(_has_blobs, field.children))
 
 
 def describe_blobs(schema: Schema) -> Schema:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
 
 from pennon.errors import ArgumentError
 from pennon.units import FieldId
@@ -27,6 +30,13 @@ class Field:
     nullable: bool = True
     metadata: Mapping[str, bytes] = field(default_factory=dict)
     children: tuple[Field, ...] = ()
+    arrow: pa.Field[Any] | None = field(default=None, init=False, repr=False, compare=False)
+    """The Arrow field, once it was asked for, unless extension types are in it (`schema.arrow`)."""
+
+    def __reduce__(self) -> tuple[type[Field], tuple[Any, ...]]:
+        """Pickle without the Arrow field."""
+        values = self.name, self.id, self.logical_type, self.nullable, self.metadata, self.children
+        return Field, values
 
     def walk(self) -> Iterator[Field]:
         """Yield this field and all below it, depth first: the order of ids and of columns."""

@@ -63,7 +63,7 @@ def parse_fields(fields: Iterable[file_pb2.Field], metadata: Mapping[str, bytes]
             text = f"a schema has more than {MAX_FIELDS} fields"
             raise FormatError(text)
         seen[message.id] = _place(message, tops, seen)
-    schema = Schema(tuple(_field(node) for node in tops), dict(metadata))
+    schema = Schema(tuple(map(_field, tops)), dict(metadata) if metadata else {})
     for top in schema.fields:
         _check_type(top)
     return schema
@@ -91,7 +91,7 @@ def _place(message: file_pb2.Field, tops: list[_Node], seen: Mapping[int, _Node]
 def _field(node: _Node) -> Field:
     """Return the field of a node whose subtree is complete."""
     message = node.message
-    metadata = dict(message.metadata)
+    metadata = dict(message.metadata) if message.metadata else {}
     if message.extension_name:
         metadata.setdefault(EXTENSION_NAME, message.extension_name.encode())
     return Field(
@@ -100,7 +100,7 @@ def _field(node: _Node) -> Field:
         message.logical_type,
         message.nullable,
         metadata,
-        tuple(_field(child) for child in node.children),
+        tuple(map(_field, node.children)),
     )
 
 

@@ -70,8 +70,8 @@ def parse_manifest_file(data: pa.Buffer | bytes) -> Manifest:
         transaction_file=proto.transaction_file or None,
         next_row_id=proto.next_row_id,
         data_format=_parse_format(proto),
-        config=dict(proto.config),
-        table_metadata=dict(proto.table_metadata),
+        config=dict(proto.config) if proto.config else {},
+        table_metadata=dict(proto.table_metadata) if proto.table_metadata else {},
         base_paths=tuple([parse_base_path(base) for base in proto.base_paths]),
         branch=proto.branch if proto.HasField("branch") else None,
         tag=proto.tag,
@@ -121,6 +121,18 @@ def _parse_message(view: memoryview) -> tuple[Fragments, table_pb2.Manifest, int
     proto = parse_message(table_pb2.Manifest, fragments.rest())
     check_readable(proto.reader_feature_flags)
     return fragments, proto, position
+
+
+def parse_messages(data: pa.Buffer | bytes) -> tuple[table_pb2.Manifest, table_pb2.IndexSection]:
+    """Return the messages of a manifest file whole, for whoever looks at all that they name.
+
+    Raises FormatError, and UnsupportedError for a table with features that Pennon does not know.
+    """
+    view = memoryview(data)
+    _, rest, position = _parse_message(view)
+    body = _section(view, position, len(view) - _FOOTER.size)
+    section = parse_message(table_pb2.IndexSection, _indices(rest, view, position))
+    return parse_message(table_pb2.Manifest, body), section
 
 
 def serialize_manifest_file(manifest: Manifest) -> bytes:

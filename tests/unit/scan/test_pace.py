@@ -21,7 +21,7 @@ BATCH = 8192
 
 @pytest.fixture(autouse=True)
 def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    monkeypatch.setattr("pennon.scan.pace.processors", lambda: 2)
 
 
 def task(stored: int, rows: int = ROWS) -> ScanTask:

@@ -40,8 +40,8 @@ from pennon.units import FieldId
 Indices: TypeAlias = Callable[[Field, pa.DictionaryArray, str], pa.Array]
 """Returns the indices of a dictionary array in the dictionary that the file has."""
 
-Look: TypeAlias = Callable[[Field, str, pa.Array, Int64Array, bool], None]
-"""Is shown each field's path and rows, with their borders, and whether they are items of a list."""
+Look: TypeAlias = Callable[[Field, pa.Array, Int64Array, bool], None]
+"""Is shown each field's rows, with their borders, and whether they are items of a list."""
 
 _LISTS = frozenset(("list", "list.struct", "large_list", "large_list.struct"))
 
@@ -69,7 +69,7 @@ class Pages:
     ) -> None:
         """Collect the pages of a field; row group g has the rows ``[borders[g], borders[g + 1])``."""
         array = check_array(array, of, path)
-        self.look(of, path, array, borders, in_list)
+        self.look(of, array, borders, in_list)
         if of.logical_type == "struct":
             for child in of.children:
                 below = child_array(array, child.name, path)

@@ -130,6 +130,7 @@ class RowGroupWriter(FileWriter[_Slab]):
         pages = Pages(self._dictionaries.indices, self._look)
         for top, array in zip(self._schema.fields, batch.columns, strict=True):
             pages.add(array, top, borders, top.name)
+            self._losses.look(top, top.name, array)
         positions = lay_out(pages.parts, self._position)
         self._position = int(positions[-1, -1] + pages.parts[-1].sizes[-1])
         self._table.add(pages.entries, positions, len(borders) - 1)
@@ -144,15 +145,7 @@ class RowGroupWriter(FileWriter[_Slab]):
             self._sink.write(data)
             self._statistics.add(measured)
 
-    def _look(
-        self,
-        of: Field,
-        path: str,
-        array: pa.Array,
-        borders: Int64Array,
-        in_list: bool,
-    ) -> None:
-        self._losses.look(of, path, array, borders)
+    def _look(self, of: Field, array: pa.Array, borders: Int64Array, in_list: bool) -> None:
         if not in_list:
             self._statistics.look(of, array, borders)
 

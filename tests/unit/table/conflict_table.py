@@ -24,9 +24,9 @@ update_bases       ..     ..     ..        ..           ..      ..    ..      ..
 """
 
 
-def cells() -> dict[tuple[str, str], tuple[str, str]]:
+def cells(text: str = EXPECTED) -> dict[tuple[str, str], tuple[str, str]]:
     """Return (mine, other) → (if they meet, if not)."""
-    header, *lines = (line.split() for line in EXPECTED.strip().splitlines())
+    header, *lines = (line.split() for line in text.strip().splitlines())
     return {
         (mine, other): (cell[0], cell[1])
         for mine, *row in lines

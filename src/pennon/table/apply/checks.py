@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from pennon.errors import ArgumentError
 from pennon.schema.field import Field, Schema
@@ -20,6 +21,13 @@ def missing_field(schema: Schema, fragments: Iterable[Fragment]) -> Field | None
             if not any(below.id in present for below in each.walk()):
                 return each
     return None
+
+
+def with_known_files(fragment: Fragment, schema: Schema) -> Fragment:
+    """Leave out files without a field of the schema: no reader knows what to do with them."""
+    known = {field.id for field in schema.walk()}
+    files = tuple(file for file in fragment.files if not known.isdisjoint(file.field_ids))
+    return fragment if files == fragment.files else replace(fragment, files=files)
 
 
 def check_mixture(new: Iterable[Fragment], version: FileVersion) -> None:

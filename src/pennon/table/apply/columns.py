@@ -8,7 +8,7 @@ from dataclasses import replace
 from pennon.errors import ArgumentError
 from pennon.schema.field import Schema
 from pennon.table.apply.around import Surroundings
-from pennon.table.apply.checks import check_mixture
+from pennon.table.apply.checks import check_mixture, with_known_files
 from pennon.table.apply.ids import with_fresh_ids, with_new_row_ids, without_row_ids
 from pennon.table.apply.index_rules import prune_fields, relevant_indices
 from pennon.table.apply.row_versions import all_updated
@@ -79,11 +79,7 @@ def project(head: Manifest, operation: Project, around: Surroundings) -> Manifes
     The message has no metadata of the schema, so it stays what it is.
     """
     schema = replace(operation.schema, metadata=head.schema.metadata)
-    kept = {field.id for field in schema.walk()}
-    fragments = tuple(
-        _with_files(fragment, [f for f in fragment.files if not kept.isdisjoint(f.field_ids)])
-        for fragment in around.completed(head)
-    )
+    fragments = tuple(with_known_files(each, schema) for each in around.completed(head))
     return replace(
         head,
         schema=schema,
@@ -104,7 +100,8 @@ def replace_data(head: Manifest, operation: DataReplacement, around: Surrounding
         raise ArgumentError(message)
     fragments = by_id(around.completed(head))
     for each in operation.replacements:
-        fragments[each.fragment_id] = _replaced(known(fragments, each.fragment_id), each)
+        new = _replaced(known(fragments, each.fragment_id), each)
+        fragments[each.fragment_id] = with_known_files(new, head.schema)
     changed = [each.fragment_id for each in operation.replacements]
     indices = prune_fields(parse_indices(head.indices), changed, (n for ids in fields for n in ids))
     return replace(head, fragments=tuple(fragments.values()), indices=serialize_indices(indices))

@@ -6,8 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from pennon.errors import ArgumentError, SchemaMismatchError
+from pennon.schema.field import Schema
 from pennon.table.apply.around import Surroundings
-from pennon.table.apply.checks import check_mixture, check_no_deletions, missing_field
+from pennon.table.apply.checks import (
+    check_mixture,
+    check_no_deletions,
+    missing_field,
+    with_known_files,
+)
 from pennon.table.apply.ids import with_fresh_ids, with_new_row_ids, without_row_ids
 from pennon.table.apply.index_rules import prune_fields, relevant_indices
 from pennon.table.apply.moved_rows import extend_indices, with_moved_row_ids
@@ -57,7 +63,7 @@ def update(head: Manifest, operation: Update, around: Surroundings) -> Manifest:
     old = by_id(around.completed(head))
     updated = {
         fragment.id: some_updated(
-            _changed(known(old, fragment.id), fragment),
+            _changed(known(old, fragment.id), fragment, head.schema),
             operation.updated_offsets.get(fragment.id),
             head.version + 1,
             around,
@@ -78,9 +84,10 @@ def update(head: Manifest, operation: Update, around: Surroundings) -> Manifest:
     )
 
 
-def _changed(old: Fragment, new: Fragment) -> Fragment:
+def _changed(old: Fragment, new: Fragment, schema: Schema) -> Fragment:
     """Return a fragment with its new files; rows keep what they are called."""
-    return replace(old, files=new.files, deletion_file=new.deletion_file)
+    changed = replace(old, files=new.files, deletion_file=new.deletion_file)
+    return with_known_files(changed, schema)
 
 
 def by_id(fragments: Iterable[Fragment]) -> dict[FragmentId, Fragment]:

@@ -1,0 +1,161 @@
+"""Conflicts with pylance on one table: what happens is what the table says, and what is read is right.
+
+Both plan on one version; one commits, then the other.  `tests/unit/table/conflict_table.py` says what
+Pennon does as the second; what pylance 14.0.2 does as the second was measured.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import lance
+import pyarrow as pa
+import pytest
+
+import pennon
+from pennon.errors import RetryableConflict
+from pennon.ops.change.delete import commit_delete, plan_delete
+from tests.interop.phase_locked import VERSION, Model, Writer, make_base, outcome
+from tests.unit.table.conflict_table import cells
+
+OURS = list(dict.fromkeys(mine for mine, _ in cells()))
+THEIRS = [name for name in OURS if name != "reserve_fragments"]
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("conflicts")
+    make_base(str(folder / "base"))
+    return folder
+
+
+@pytest.fixture
+def uri(base: Path, tmp_path: Path) -> Iterator[str]:
+    place = tmp_path / "t"
+    shutil.copytree(base / "base", place)
+    yield str(place)
+    shutil.rmtree(tmp_path)
+
+
+def check(uri: str, model: Model) -> None:
+    """Check that both libraries read what the model holds, and find nothing wrong."""
+    for lib in (pennon, lance):
+        dataset = lib.dataset(uri)
+        dataset.validate()
+        rows = dataset.to_table().to_pylist()
+        assert sorted(rows, key=lambda row: row["a"]) == model.shown()
+
+
+OTHERWISE = {
+    ("overwrite", "overwrite"): "rr",
+    ("overwrite", "update_config"): "..",
+    ("create_index", "rewrite"): "rr",
+    ("rewrite", "create_index"): "rr",
+    ("create_index", "merge"): "..",
+    ("create_index", "update"): "..",
+    ("create_index", "project"): "..",
+    ("create_index", "data_replacement"): "..",
+    ("data_replacement", "create_index"): "..",
+    ("merge", "update_config"): "..",
+    ("project", "update_config"): "..",
+    ("update_config", "overwrite"): "..",
+    ("update_config", "restore"): "..",
+}
+"""Pairs that meet otherwise here: an overwrite sets no config, and the index is on column a of all
+fragments, which only a rewrite touches."""
+
+PYLANCE = """
+                   append delete overwrite create_index rewrite merge restore reserve_fragments update project update_config data_replacement update_bases
+append             ..     ..     XX        ..           ..      rr    XX      ..                ..     rr      ..            ..               ..
+delete             ..     r.     XX        ..           r.      rr    XX      ..                r.     ..      ..            r.               ..
+overwrite          ..     ..     rr        ..           ..      ..    ..      ..                ..     ..      ..            ..               ..
+create_index       ..     ..     XX        r.           rr      ..    XX      ..                ..     ..      ..            ..               ..
+rewrite            ..     r.     XX        rr           r.      rr    XX      ..                r.     ..      ..            r.               ..
+merge              rr     rr     XX        ..           rr      rr    XX      ..                rr     XX      ..            rr               ..
+restore            ..     ..     ..        ..           ..      ..    ..      ..                ..     ..      ..            ..               ..
+update             ..     r.     XX        ..           r.      rr    XX      ..                r.     rr      ..            r.               ..
+project            rr     ..     XX        ..           ..      rr    XX      ..                rr     rr      ..            rr               ..
+update_config      ..     ..     ..        ..           ..      ..    ..      ..                ..     ..      X.            ..               ..
+data_replacement   ..     ..     XX        ..           r.      rr    XX      ..                r.     rr      ..            r.               ..
+update_bases       ..     ..     ..        ..           ..      ..    ..      ..                ..     ..      ..            ..               X.
+"""
+"""What pylance 14.0.2 does as the second, measured."""
+
+
+def expected(mine: str, other: str, *, meet: bool) -> str:
+    cell = OTHERWISE.get((mine, other), "".join(cells()[mine, other]))
+    letter = cell[0 if meet else 1]
+    return "r" if letter == "d" else letter  # who commits fragments by hand does not say which rows
+
+
+PAIRS = [
+    pytest.param(mine, other, meet, marks=[] if meet else pytest.mark.slow)
+    for meet in (True, False)
+    for mine in OURS
+    for other in THEIRS
+    if not (meet and mine == other == "append")  # they have nothing to meet in
+]
+MEASURED = cells(PYLANCE)
+
+
+@pytest.mark.parametrize(("mine", "other", "meet"), PAIRS)
+def test_ours_after_theirs(uri: str, mine: str, other: str, meet: bool) -> None:
+    commit_mine = Writer(pennon, uri).plan(mine, 0)
+    commit_theirs = Writer(lance, uri).plan(other, 0 if meet else 1)
+    model = Model()
+    commit_theirs()
+    model.apply(other, 0 if meet else 1)
+    found = outcome(commit_mine)
+    assert found == expected(mine, other, meet=meet)
+    if found == ".":
+        model.apply(mine, 0)
+    check(uri, model)
+
+
+@pytest.mark.parametrize(("mine", "other", "meet"), PAIRS)
+def test_theirs_after_ours(uri: str, mine: str, other: str, meet: bool) -> None:
+    commit_theirs = Writer(lance, uri).plan(other, 0)
+    commit_mine = Writer(pennon, uri).plan(mine, 0 if meet else 1)
+    model = Model()
+    commit_mine()
+    model.apply(mine, 0 if meet else 1)
+    found = outcome(commit_theirs)
+    assert found == MEASURED[other, mine][0 if meet else 1]
+    if found == ".":
+        model.apply(other, 0)
+    check(uri, model)
+
+
+@pytest.mark.parametrize("other", ["delete", "update", "update columns", "rewrite"])
+@pytest.mark.parametrize("same_row", [True, False])
+def test_our_deletion_of_known_rows(uri: str, other: str, same_row: bool) -> None:
+    """It is united with what pylance did to other rows of the fragment, but not of the same."""
+    key = {"delete": 3, "update": 5, "update columns": 7, "rewrite": 3}[other]
+    gone = key if same_row else 9
+    task = plan_delete(pennon.dataset(uri).snapshot, f"a = {gone}")
+    removals = [task.run(number) for number in range(task.count)]
+    model = Model()
+    Writer(lance, uri).plan(other, 0)()
+    model.apply(other, 0)
+    if other in {"delete", "update"} and not same_row:
+        manifest, _ = commit_delete(task, removals)
+        assert manifest.version == VERSION + 2
+        del model.rows[gone]
+    else:
+        with pytest.raises(RetryableConflict):
+            commit_delete(task, removals)
+    check(uri, model)
+
+
+def test_rows_of_a_cast_column_are_not_lost(uri: str) -> None:
+    """pylance 14.0.2 lets an append follow a cast, and the values appended are lost; Pennon does not."""
+    ours, theirs = (Writer(lib, uri).plan("append", 0) for lib in (pennon, lance))
+    cast: Any = {"path": "b", "data_type": pa.large_string()}
+    lance.dataset(uri).alter_columns(cast)
+    assert outcome(ours) == "r"
+    theirs()
+    found = lance.dataset(uri).to_table(filter="a >= 100")
+    assert found["b"].to_pylist() == [None, None, None]

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from pennon.base_paths import DatasetBasePath as DatasetBasePath
     from pennon.blob import BlobColumn as BlobColumn
     from pennon.blob import BlobFile as BlobFile
+    from pennon.cleanup import CleanupCandidateFile as CleanupCandidateFile
+    from pennon.cleanup import CleanupExplanation as CleanupExplanation
+    from pennon.cleanup import CleanupReferencedBranch as CleanupReferencedBranch
+    from pennon.cleanup import CleanupStats as CleanupStats
     from pennon.fragment import LanceFragment as LanceFragment
     from pennon.lance_dataset import LanceDataset as LanceDataset
     from pennon.merge_insert import MergeInsertBuilder as MergeInsertBuilder
@@ -30,6 +34,10 @@ if TYPE_CHECKING:
 _LATER = {
     "BlobColumn": "pennon.blob",
     "BlobFile": "pennon.blob",
+    "CleanupCandidateFile": "pennon.cleanup",
+    "CleanupExplanation": "pennon.cleanup",
+    "CleanupReferencedBranch": "pennon.cleanup",
+    "CleanupStats": "pennon.cleanup",
     "DatasetBasePath": "pennon.base_paths",
     "FragmentMetadata": "pennon.metadata",
     "Index": "pennon.operation",
@@ -44,6 +52,10 @@ _LATER = {
 __all__ = [
     "BlobColumn",
     "BlobFile",
+    "CleanupCandidateFile",
+    "CleanupExplanation",
+    "CleanupReferencedBranch",
+    "CleanupStats",
     "DatasetBasePath",
     "FragmentMetadata",
     "Index",
@@ -58,7 +70,7 @@ __all__ = [
     "dataset",
     "write_dataset",
 ]
-_MODULES = ("blob", "file", "fragment", "io", "progress", "schema", "spark", "udf")
+_MODULES = ("blob", "file", "fragment", "io", "optimize", "progress", "schema", "spark", "udf")
 
 
 def __getattr__(name: str) -> _Any:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from pennon.errors import UnsupportedError
+import pyarrow as pa
+
+from pennon.errors import ArgumentError, UnsupportedError
 from pennon.scan.snapshot import Snapshot
 
 if TYPE_CHECKING:
+    from pennon.cleanup import CleanupExplanation, CleanupStats
     from pennon.lance_dataset import LanceDataset
     from pennon.optimize import CompactionMetrics
 
@@ -23,11 +28,112 @@ class DatasetUpkeep:
     """The methods of `LanceDataset` that keep a table in shape."""
 
     _snapshot: Snapshot
+    _uri: str
 
     @property
     def optimize(self) -> DatasetOptimizer:
         """Return what compacts the table."""
         return DatasetOptimizer(self)  # type: ignore[arg-type] # a part of LanceDataset
+
+    def cleanup_old_versions(
+        self,
+        older_than: timedelta | None = None,
+        retain_versions: int | None = None,
+        *,
+        delete_unverified: bool = False,
+        error_if_tagged_old_versions: bool = True,
+        delete_rate_limit: int | None = None,
+        versions: Iterable[int] | None = None,
+        delete_concurrency: int | None = None,
+    ) -> CleanupStats:
+        """Take away old versions, the files that only they needed, and orphans.
+
+        Old are versions that were stored at least ``older_than`` ago (two weeks, if nothing is
+        said), are not among the last ``retain_versions``, and are among ``versions``.  What a tag
+        names, a branch left, or this handle stands on stays, and so do all newer versions; an old
+        version with a tag is an error unless ``error_if_tagged_old_versions`` is false.  Times are
+        the store's: writers' clocks do not matter.
+
+        Files that no version ever named are orphans, and go when they are 7 days old, for until then
+        they may belong to a writer that is about to commit; with ``delete_unverified`` at once, which
+        is safe only while nobody writes.  Tables that were cloned from old versions into other places
+        lose their files: give such versions a tag.
+
+        At most ``delete_rate_limit`` files are deleted in a second, ``delete_concurrency`` at once.
+        A run that is cut short leaves the table whole, and the next one finishes it.
+
+        Raises TaggedVersionsError; FormatError or UnsupportedError for a manifest that cannot be
+        read, in which case nothing is deleted.
+        """
+        from pennon.cleanup import stats_of  # noqa: PLC0415 - who only reads needs none
+        from pennon.ops.clean.policy import Policy  # noqa: PLC0415 - as above
+        from pennon.ops.clean.run import Pace, clean  # noqa: PLC0415 - as above
+
+        policy = Policy.of(
+            older_than,
+            retain_versions,
+            versions,
+            delete_unverified=delete_unverified,
+            error_if_tagged=error_if_tagged_old_versions,
+        )
+        pace = Pace(delete_rate_limit, delete_concurrency)
+        return stats_of(clean(self._snapshot, policy, pace))
+
+    def explain_cleanup_old_versions(
+        self,
+        older_than: timedelta | None = None,
+        retain_versions: int | None = None,
+        *,
+        delete_unverified: bool = False,
+        error_if_tagged_old_versions: bool = True,
+        delete_rate_limit: int | None = None,  # noqa: ARG002 - pylance's signature
+        versions: Iterable[int] | None = None,
+        include_files: bool = False,
+        max_files: int = 1000,
+    ) -> CleanupExplanation:
+        """Tell what `cleanup_old_versions` would take away; nothing is written or deleted.
+
+        With ``include_files`` up to ``max_files`` files are listed; the numbers count all.  Ages are
+        reckoned by this computer's clock here.
+        """
+        from pennon.cleanup import explain  # noqa: PLC0415 - who only reads needs none
+        from pennon.ops.clean.policy import Policy  # noqa: PLC0415 - as above
+
+        if max_files < 1:
+            message = f"max_files must be positive, got {max_files}"
+            raise ArgumentError(message)
+        policy = Policy.of(
+            older_than,
+            retain_versions,
+            versions,
+            delete_unverified=delete_unverified,
+            error_if_tagged=error_if_tagged_old_versions,
+        )
+        return explain(self._snapshot, policy, max_files, include_files=include_files)
+
+    def all_files(self) -> pa.RecordBatchReader:
+        """Return all files below the table's folder: base_uri, path, size_bytes, last_modified."""
+        from pennon.ops.clean.inventory import all_files  # noqa: PLC0415 - as above
+        from pennon.ops.clean.run import survey_of  # noqa: PLC0415 - as above
+
+        return all_files(survey_of(self._snapshot), self._uri)
+
+    def tracked_files(
+        self,
+        *,
+        min_version: int | None = None,
+        progress: Callable[[int, int | None], object] | None = None,
+    ) -> pa.RecordBatchReader:
+        """Return the files that each version names, from ``min_version`` on.
+
+        The columns are version, base_uri, path, and type (manifest, data file, deletion file,
+        transaction file, index file).  ``progress`` is called after each version with the number of
+        versions done and that of all.
+        """
+        from pennon.ops.clean.inventory import tracked_files  # noqa: PLC0415 - as above
+        from pennon.ops.clean.run import survey_of  # noqa: PLC0415 - as above
+
+        return tracked_files(survey_of(self._snapshot), self._uri, min_version, progress)
 
 
 class DatasetOptimizer:

@@ -125,6 +125,10 @@ class RefExistsError(AlreadyExistsError, ValueError):
     """There is a tag or branch of that name (pylance raises ValueError here)."""
 
 
+class TaggedVersionsError(ArgumentError, OSError):
+    """Clean-up would take away versions that have tags."""
+
+
 class StoreError(LanceError, OSError):
     """The object store or file system failed."""
 

@@ -13,7 +13,7 @@ from pennon.errors import UnsupportedError
 
 MODULE = """
     Blob blob_array blob_field BlobArray BlobDescriptor BlobDescriptorArrayBuilder
-    bytes_read_counter CleanupCandidateFile CleanupExplanation CleanupReferencedBranch CleanupStats
+    bytes_read_counter
     CompactedSsTable DataStatistics DedicatedBlobWriter evaluate_sharding_spec
     ExecutionPlan FFILanceTableProvider FieldStatistics FtsToken IndexFile IndexProgress
     iops_counter json_to_schema LsmPointLookupPlanner LsmScanner LsmVectorSearchPlanner
@@ -21,14 +21,14 @@ MODULE = """
     ShardSnapshot ShardWriter simd_info tokenize
 """
 DATASET = """
-    all_files centroids cleanup_old_versions
+    centroids
     commit_existing_index_segments create_index create_index_uncommitted
     create_scalar_index describe_indices drop drop_index
-    explain_cleanup_old_versions from_pydantic_model get_ivf_model index_statistics
+    from_pydantic_model get_ivf_model index_statistics
     initialize_mem_wal io_stats_incremental io_stats_snapshot list_indices mem_wal_index_details
     mem_wal_writer merge_existing_index_segments merge_index_metadata
     new_file_session prewarm_index remap_row_addrs sql stats
-    storage_options_accessor tracked_files
+    storage_options_accessor
 """
 FRAGMENT = """
     open_session

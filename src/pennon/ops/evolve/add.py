@@ -17,12 +17,10 @@ from pennon.ops.evolve.column_file import ColumnFiles
 from pennon.ops.evolve.commits import commit_columns
 from pennon.ops.evolve.makers import SqlColumns
 from pennon.ops.evolve.names import check_written, number_new_columns
-from pennon.ops.evolve.task import ColumnsTask, Maker
-from pennon.scan.plan import default_batch_rows
+from pennon.ops.evolve.task import ColumnsTask, Maker, rows_at_once
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Schema
 from pennon.schema.version import V0_1
-from pennon.schema.width import row_bytes
 from pennon.table.manifest import Fragment, Manifest
 from pennon.table.storage_version import storage_version
 
@@ -53,7 +51,7 @@ def plan_columns(
     """
     new, version = number_new_columns(snapshot.manifest, arrow), storage_version(snapshot.manifest)
     check_written(new, version)
-    rows = batch_rows or default_batch_rows(row_bytes(maker.inputs.arrow))
+    rows = batch_rows or rows_at_once(maker.inputs.arrow)
     files = ColumnFiles(snapshot.store, new, version)
     task = ColumnsTask(snapshot, files, maker, rows) if new.fields else None
     return AddPlan(snapshot, _longer(snapshot, new), task)

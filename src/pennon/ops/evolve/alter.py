@@ -22,16 +22,15 @@ from pennon.ops.evolve.casts import cast_column
 from pennon.ops.evolve.column_file import ColumnFiles
 from pennon.ops.evolve.commits import commit_columns, commit_schema
 from pennon.ops.evolve.names import check_written
-from pennon.ops.evolve.task import ColumnsTask, Place, run_columns
+from pennon.ops.evolve.task import ColumnsTask, Place, rows_at_once, run_columns
 from pennon.scan.execute import Scan, read_batches
-from pennon.scan.plan import default_batch_rows, plan_tasks
+from pennon.scan.plan import plan_tasks
 from pennon.scan.projection import Projection, plan_scan_projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.check import check_writable
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1
-from pennon.schema.width import row_bytes
 from pennon.table.field_ids import highest_field_id, without_unused_files
 from pennon.table.manifest import TOMBSTONE, DataFileRef, Fragment, Manifest
 from pennon.table.storage_version import storage_version
@@ -115,16 +114,18 @@ def _plan_casts(
     new = Schema(tuple(new for _, new in pairs))
     check_written(new, version)
     check_writable(new, version)
-    rows = default_batch_rows(row_bytes(inputs.arrow))
     files = ColumnFiles(snapshot.store, new, version)
-    return AlterTask(ColumnsTask(snapshot, files, CastColumns(inputs, new.fields), rows), schema)
+    return AlterTask(
+        ColumnsTask(snapshot, files, CastColumns(inputs, new.fields), rows_at_once(inputs.arrow)),
+        schema,
+    )
 
 
 def _check_no_nulls(snapshot: Snapshot, path: str) -> None:
     """Raise InvalidSchemaError if a live row has a NULL there."""
     projection = plan_scan_projection(snapshot.manifest.schema, [path])
     scan = Scan(snapshot, projection, tuple(plan_tasks(snapshot)))
-    for batch in read_batches(scan, default_batch_rows(row_bytes(projection.arrow))):
+    for batch in read_batches(scan, rows_at_once(projection.arrow)):
         if pc.count(batch.column(0), mode="only_null").as_py():
             message = f'Column "{path}" contains NULL values and cannot be made non-nullable'
             raise InvalidSchemaError(message)

@@ -17,7 +17,8 @@ def commit_operation(snapshot: Snapshot, operation: Operation) -> Manifest:
     """Commit an operation that was planned on a version; return the manifest of the new one."""
     store = snapshot.store
     transaction = Transaction(snapshot.manifest.version, operation)
-    return commit(store, transaction, CommitOptions(complete=counted_by(store)))
+    options = CommitOptions(complete=counted_by(store), base=snapshot.manifest)
+    return commit(store, transaction, options)
 
 
 def commit_columns(snapshot: Snapshot, fragments: Iterable[Fragment], schema: Schema) -> Manifest:

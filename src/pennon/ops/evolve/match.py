@@ -16,9 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pennon.errors import Breadcrumb, NoDataError, SchemaMismatchError, UnsupportedError
+from pennon.units import MIB
 
-KEYS_AT_ONCE: Final = 1 << 17
-"""Keys that are looked up together: each time the other side is hashed anew."""
+MOST_KEYS: Final = 1 << 20
+LEAST_KEYS: Final = 1 << 14
+FOUND_BYTES: Final = 32 * MIB
+"""About so much is found at once.  Each time the other side is hashed anew, so it should not be little."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +40,12 @@ class RightSide:
             message = f"HashJoiner: No data to merge beside the keys {on!r}"
             raise NoDataError(message)
         return cls(table.column(on), columns)
+
+    @property
+    def keys_at_once(self) -> int:
+        """Return how many keys are to be looked up together."""
+        row_bytes = int(self.keys.nbytes + self.columns.nbytes) // len(self.keys)
+        return max(min(FOUND_BYTES // max(row_bytes, 1), MOST_KEYS), LEAST_KEYS)
 
     def check_keys(self, kind: pa.DataType, name: str) -> None:
         """Raise SchemaMismatchError unless the table's keys are of the same type."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from pennon.errors import Breadcrumb, InvalidSchemaError, NotFoundError, UnsupportedError
 from pennon.ops.evolve.add import AddPlan, plan_columns
-from pennon.ops.evolve.match import KEYS_AT_ONCE, RightSide
+from pennon.ops.evolve.match import RightSide
 from pennon.ops.evolve.names import find_column
 from pennon.ops.evolve.task import Place
 from pennon.scan.projection import MetaColumn, Projection, plan_scan_projection
@@ -86,4 +86,4 @@ def plan_merge(
     right.check_keys(key_type, left_on)
     inputs = plan_scan_projection(snapshot.manifest.schema, [left_on])
     maker = JoinedColumns(inputs, right, storage_version(snapshot.manifest))
-    return plan_columns(snapshot, arrow.remove_metadata(), maker, KEYS_AT_ONCE)
+    return plan_columns(snapshot, arrow.remove_metadata(), maker, right.keys_at_once)

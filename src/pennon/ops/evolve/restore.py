@@ -15,14 +15,15 @@ Source: measured on pylance 14.0.2, which fills with some value, or with NULL in
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from pennon.ranges import Int64Array
 from pennon.scan.live_rows import LiveRows
 
+Mask: TypeAlias = npt.NDArray[np.bool_]
 ROWS_AT_ONCE: Final = 1 << 16
 """Rows of an output batch: a stretch of deleted rows may be long."""
 
@@ -37,33 +38,29 @@ def with_deleted_rows(
     if not len(live.deleted):
         yield from batches
         return
-    done = 0
+    is_live = np.ones(live.physical_rows, np.bool_)
+    is_live[live.deleted] = False
+    places = np.flatnonzero(is_live)
+    done = start = 0
     for batch in batches:
-        if not batch.num_rows:
-            continue
-        physical = live.to_physical(np.arange(done, done + batch.num_rows))
         done += batch.num_rows
-        end = live.physical_rows
-        if done < live.count:
-            end = int(live.to_physical(np.array([done], np.int64))[0])
-        start = 0 if done == batch.num_rows else int(physical[0])
-        yield from _spread(batch, physical - start, end - start, may_be_null=may_be_null)
+        end = int(places[done]) if done < len(places) else live.physical_rows
+        if batch.num_rows:
+            yield from _spread(batch, is_live[start:end], may_be_null=may_be_null)
+            start = end
 
 
-def _spread(
-    batch: pa.RecordBatch, places: Int64Array, rows: int, *, may_be_null: bool
-) -> Iterator[pa.RecordBatch]:
-    """Yield ``rows`` rows, those of the batch at the given places."""
+def _spread(batch: pa.RecordBatch, is_live: Mask, *, may_be_null: bool) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of the batch where the mask is true, and others where it is not."""
+    rows = len(is_live)
     if rows == batch.num_rows:
         yield batch
         return
-    sources = np.maximum(np.searchsorted(places, np.arange(rows), side="right") - 1, 0)
-    is_filled = np.ones(rows, np.bool_)
-    is_filled[places] = False
+    sources = np.maximum(np.cumsum(is_live, dtype=np.int64) - 1, 0)
     for start in range(0, rows, ROWS_AT_ONCE):
         piece = slice(start, start + ROWS_AT_ONCE)
         repeated = pa.array(sources[piece])
-        blank = pa.array(sources[piece], mask=is_filled[piece])
+        blank = pa.array(sources[piece], mask=~is_live[piece])
         columns = [
             column.take(blank if may_be_null and _is_blank(field) else repeated)
             for field, column in zip(batch.schema, batch.columns, strict=True)

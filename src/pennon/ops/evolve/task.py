@@ -7,9 +7,9 @@ into batches of the new columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Final, Protocol
 
 import pyarrow as pa
 
@@ -18,12 +18,20 @@ from pennon.ops.evolve.column_file import ColumnFiles
 from pennon.ops.jobs import run_tasks
 from pennon.scan.execute import Scan, read_batches
 from pennon.scan.fragment_reader import FragmentReader
-from pennon.scan.plan import plan_tasks
+from pennon.scan.plan import DEFAULT_BATCH_BYTES, plan_tasks
 from pennon.scan.projection import Projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Schema
+from pennon.schema.width import row_bytes
 from pennon.table.manifest import Fragment
-from pennon.units import FragmentId
+from pennon.units import KIB, FragmentId
+
+MOST_ROWS_AT_ONCE: Final = 1 << 16
+"""Rows of which columns are made at once, unless the caller says so: what a batch costs is shared."""
+
+FEW_ROWS: Final = 8192
+SMALL_BYTES: Final = 256 * KIB
+"""Batches of fewer rows and bytes are put together: a batch costs, however small it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +78,32 @@ class ColumnsTask:
         """Write the columns of the fragment of that number; return it with one file more."""
         fragment = self.snapshot.manifest.fragments[number]
         reader = FragmentReader(self.snapshot, fragment)
-        ref = self.files.write(reader, self._made(fragment))
+        ref = self.files.write(reader, _gathered(self._made(fragment)))
         return replace(fragment, files=(*fragment.files, ref), physical_rows=reader.physical_rows())
 
     def _made(self, fragment: Fragment) -> Iterator[pa.RecordBatch]:
+        """Yield the new columns of the live rows."""
         tasks = tuple(plan_tasks(self.snapshot, [fragment]))
         scan = Scan(self.snapshot, self.maker.inputs, tasks)
         for number, batch in enumerate(read_batches(scan, self.batch_rows)):
             made = self.maker.make(batch, Place(fragment.id, number))
             check_made(made, self.files.schema, batch.num_rows)
             yield made
+
+
+def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the same rows in fewer batches where they are very small."""
+    waiting: list[pa.RecordBatch] = []
+    rows = size_bytes = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        size_bytes += batch.nbytes
+        if rows >= FEW_ROWS or size_bytes >= SMALL_BYTES:
+            yield pa.concat_batches(waiting) if len(waiting) > 1 else batch
+            waiting, rows, size_bytes = [], 0, 0
+    if waiting:
+        yield pa.concat_batches(waiting)
 
 
 def check_made(made: pa.RecordBatch, schema: Schema, rows: int) -> None:
@@ -90,6 +114,12 @@ def check_made(made: pa.RecordBatch, schema: Schema, rows: int) -> None:
     if set(made.schema.names) != set(schema.names):
         message = f"columns {schema.names} were announced, but there are {made.schema.names}"
         raise SchemaMismatchError(message)
+
+
+def rows_at_once(inputs: pa.Schema) -> int:
+    """Return how many rows with these columns columns are made of at once."""
+    by_width = DEFAULT_BATCH_BYTES // max(row_bytes(inputs), 1)
+    return max(min(by_width, MOST_ROWS_AT_ONCE), 1)
 
 
 class FragmentTask(Protocol):

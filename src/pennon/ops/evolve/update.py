@@ -16,20 +16,18 @@ import pyarrow.compute as pc
 from pennon.errors import ArgumentError, NotFoundError, SchemaMismatchError
 from pennon.ops.evolve.alter import AlterTask
 from pennon.ops.evolve.column_file import ColumnFiles
-from pennon.ops.evolve.match import KEYS_AT_ONCE, RightSide
+from pennon.ops.evolve.match import RightSide
 from pennon.ops.evolve.merge import ROW_NAMES, check_nulls, check_right_key, find_key
 from pennon.ops.evolve.names import check_written
-from pennon.ops.evolve.task import ColumnsTask, Place
+from pennon.ops.evolve.task import ColumnsTask, Place, rows_at_once
 from pennon.ops.fit import fit_schema
 from pennon.ranges import Int64Array
 from pennon.scan.fragment_reader import FragmentReader
-from pennon.scan.plan import default_batch_rows
 from pennon.scan.projection import Projection, plan_scan_projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.field import Schema
 from pennon.schema.version import FileVersion
-from pennon.schema.width import row_bytes
 from pennon.table.manifest import Fragment
 from pennon.table.storage_version import storage_version
 from pennon.units import FieldId
@@ -96,7 +94,7 @@ def update_columns(
     names = dict.fromkeys([*written.names, left_on])
     inputs = plan_scan_projection(schema, list(names))
     maker = _UpdatedColumns(inputs, left_on, right, version)
-    rows = min(default_batch_rows(row_bytes(inputs.arrow)) * 8, KEYS_AT_ONCE)
+    rows = rows_at_once(inputs.arrow)
     columns = ColumnsTask(snapshot, ColumnFiles(snapshot.store, written, version), maker, rows)
     made = AlterTask(columns, schema).run(number)
     live = FragmentReader(snapshot, snapshot.manifest.fragments[number]).live_rows()

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pennon.errors import NoDataError, SchemaMismatchError, UnsupportedError
-from pennon.ops.evolve.match import RightSide
+from pennon.ops.evolve.match import LEAST_KEYS, MOST_KEYS, RightSide
 
 
 def _right(keys: list[Any], values: list[Any]) -> RightSide:
@@ -39,3 +39,10 @@ def test_refusals() -> None:
         right.find(pa.array([[1]]))
     with pytest.raises(SchemaMismatchError, match="column 'a'"):
         right.check_keys(pa.int8(), "a")
+
+
+def test_wide_rows_are_found_in_small_numbers() -> None:
+    narrow = _right(list(range(100)), list(range(100)))
+    wide = _right(list(range(100)), [b"x" * 10_000] * 100)
+    assert narrow.keys_at_once == MOST_KEYS
+    assert wide.keys_at_once == LEAST_KEYS

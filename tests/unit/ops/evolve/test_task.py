@@ -1,0 +1,53 @@
+"""What the tasks that write columns have in common."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from pennon.errors import SchemaMismatchError
+from pennon.ops.evolve.task import (
+    FEW_ROWS,
+    MOST_ROWS_AT_ONCE,
+    SMALL_BYTES,
+    _gathered,
+    check_made,
+    rows_at_once,
+)
+from pennon.schema.arrow import schema_from_arrow
+
+
+def _batches(count: int, value: bytes) -> list[pa.RecordBatch]:
+    return [pa.record_batch({"b": [value + bytes([n % 256])]}) for n in range(count)]
+
+
+def test_small_batches_are_put_together() -> None:
+    made = list(_gathered(_batches(FEW_ROWS + 10, b"")))
+    assert [batch.num_rows for batch in made] == [FEW_ROWS, 10]
+    assert [row["b"][0] for batch in made for row in batch.slice(0, 3).to_pylist()] == [
+        *(0, 1, 2, FEW_ROWS % 256, FEW_ROWS % 256 + 1, FEW_ROWS % 256 + 2)
+    ]
+
+
+def test_no_more_than_a_little_waits() -> None:
+    made = list(_gathered(_batches(20, b"x" * (SMALL_BYTES // 4))))
+    assert max(batch.num_rows for batch in made) == 4
+    assert sum(batch.num_rows for batch in made) == 20
+    (large,) = _gathered(large_ones := _batches(1, b"x" * SMALL_BYTES))
+    assert large is large_ones[0]
+
+
+def test_wide_rows_come_in_small_numbers() -> None:
+    assert rows_at_once(pa.schema([("a", pa.int8())])) == MOST_ROWS_AT_ONCE
+    wide = rows_at_once(pa.schema([("v", pa.list_(pa.float64(), 10_000))]))
+    assert 100 < wide < 1000
+    assert rows_at_once(pa.schema([("v", pa.list_(pa.float64(), 10_000_000))])) == 1
+
+
+def test_what_was_made_is_what_was_announced() -> None:
+    schema = schema_from_arrow(pa.schema([("a", pa.int8()), ("b", pa.int8())]))
+    check_made(pa.record_batch({"b": [1], "a": [2]}), schema, 1)
+    with pytest.raises(SchemaMismatchError, match="2 rows, but they have 1"):
+        check_made(pa.record_batch({"b": [1], "a": [2]}), schema, 2)
+    with pytest.raises(SchemaMismatchError, match="announced"):
+        check_made(pa.record_batch({"b": [1]}), schema, 1)

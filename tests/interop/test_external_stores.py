@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import pennon
-from pennon.errors import AlreadyExistsError, StoreError
-from pennon.io import open_store
+from pennon.errors import AlreadyExistsError, StoreError, UnsupportedError
+from pennon.io import open_store, remote
 from pennon.table.external import Entry, ExternalStore
 from pennon.table.versions import latest_location
 from tests.unit.io import dynamodb_tables
@@ -191,3 +191,29 @@ def test_a_lost_item_costs_no_manifest(s3: S3Server, folder: str) -> None:
     pennon.write_dataset(rows(3), uri, mode="append", storage_options=options)
     assert sorted(items(s3, folder)) == [1, 2, 4]
     assert lance.dataset(uri, storage_options=options).to_table() == rows(0, 1, 2, 3)
+
+
+def test_a_server_without_conditional_puts(
+    s3: S3Server, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is refused for ``s3://``, and good enough beside a manifest store."""
+    monkeypatch.setattr(remote, "_PROVEN", set())
+    monkeypatch.setattr(remote, "_REFUSED", set())
+
+    def forget(environ: dict[str, Any], _: object) -> None:
+        environ.pop("HTTP_IF_NONE_MATCH", None)
+
+    s3.fault = forget
+    options = dynamodb_tables.options(s3)
+    with pytest.raises(UnsupportedError, match="manifest store"):
+        pennon.write_dataset(rows(0), f"s3://{BUCKET}/{folder}", storage_options=s3.options)
+    for number, writer in enumerate((pennon, lance, pennon, lance)):
+        writer.write_dataset(
+            rows(number),
+            uri_of(folder),
+            mode="append",
+            storage_options=options,
+            data_storage_version="2.1",
+        )
+    found = pennon.dataset(uri_of(folder), storage_options=options).to_table()
+    assert found == rows(0, 1, 2, 3)

@@ -18,7 +18,7 @@ import os
 import uuid
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -244,24 +244,34 @@ class RemoteStore:
     def _probe(self, path: str) -> None:
         """Raise UnsupportedError if the store lets two writers create one object."""
         key = (self.location.authority, self.options)
-        if key in _PROVEN:
-            return
-        folder = path.rpartition("/")[0]
+        if key not in _PROVEN | _REFUSED:
+            proven = self._creates_once(path.rpartition("/")[0])
+            (_PROVEN if proven else _REFUSED).add(key)
+        if key in _REFUSED:
+            message = (
+                "this store overwrites objects that it was asked to create, so two writers could both"
+                " win one version; commit through a manifest store (s3+ddb://, s3+sqlite://)"
+            )
+            raise UnsupportedError(message, where=Breadcrumb(path))
+
+    def _creates_once(self, folder: str) -> bool:
+        """Tell whether an object can be created only once."""
         probe = f"{folder}/" * bool(folder) + f".tmp_probe_{uuid.uuid4().hex}"
         self._put(probe, b"1", "create")
         try:
             self._put(probe, b"2", "create")
         except AlreadyExistsError:
-            _PROVEN.add(key)
-            return
+            return True
         finally:
             with contextlib.suppress(StoreError):
                 self.delete(probe)
-        message = "this store overwrites objects that it was asked to create; it cannot hold tables"
-        raise UnsupportedError(message, where=Breadcrumb(path))
+        return False
 
 
-_PROVEN: set[tuple[str, tuple[tuple[str, str], ...]]] = set()
+_Place: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
+_PROVEN: set[_Place] = set()
+_REFUSED: set[_Place] = set()
+"""Stores that were put to the test in this process, and what came of it."""
 
 
 class RemoteReader:

@@ -73,8 +73,11 @@ def test_a_server_that_ignores_the_condition_is_refused(
 
     s3.fault = forget
     monkeypatch.setattr(remote_module, "_PROVEN", set())
-    with pytest.raises(UnsupportedError, match="overwrites"):
-        bucket_store.put_if_absent("_versions/1.manifest", b"1")
+    monkeypatch.setattr(remote_module, "_REFUSED", set())
+    for _ in range(2):
+        with pytest.raises(UnsupportedError, match="overwrites"):
+            bucket_store.put_if_absent("_versions/1.manifest", b"1")
+    assert [method for method, _, _ in s3.requests] == ["PUT", "PUT", "POST"]
     assert list(bucket_store.list("")) == []
 
 

@@ -18,8 +18,8 @@ import pyarrow as pa
 
 _SMALL_BYTES: Final = 16 * 1024
 """Below this, the allocator of the C library does the same at less cost."""
-_LET_GO_BYTES: Final = 96 * 1024 * 1024
-"""Less would cost more: what was given back has to be faulted in again."""
+_LET_GO_BYTES: Final = 48 * 1024 * 1024
+"""Far less would cost more: what was given back has to be faulted in again."""
 
 
 class _Tally(threading.local):

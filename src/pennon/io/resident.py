@@ -19,8 +19,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import deque
+from collections import OrderedDict
 from dataclasses import dataclass
+from itertools import count
 from weakref import ReferenceType, ref
 
 from pennon.encoding.kernels.mapping import Mapping, mapped_bytes
@@ -62,15 +63,19 @@ class Resident:
     def __init__(self, budget_bytes: int = BUDGET_BYTES) -> None:
         self.budget_bytes = budget_bytes
         self._lock = threading.Lock()
-        self._spans: deque[_Span] = deque()
+        self._numbers = count()
+        self._spans: OrderedDict[int, _Span] = OrderedDict()
         self._total = 0
+        self._long: OrderedDict[int, _Span] = OrderedDict()
+        """Those of the ranges that are long."""
+        self._long_total = 0
 
     def touch(self, mapping: Mapping, position: int, end: int, cost_bytes: int) -> None:
         """Note that ``[position, end)`` is about to occupy ``cost_bytes``; give back the oldest."""
         fits = mapped_bytes() <= self.budget_bytes
-        if fits and not LONG_BYTES <= end - position <= cost_bytes:
-            return
         span = _Span(ref(mapping), position, end, max(cost_bytes, TOUCH_BYTES))
+        if fits and not span.is_long:
+            return
         for old in self._push(span, fits=fits):
             behind = None if fits else old.mapping()
             if behind is not None:
@@ -79,37 +84,44 @@ class Resident:
     def _push(self, span: _Span, *, fits: bool) -> list[_Span]:
         old = []
         with self._lock:
-            self._spans.append(span)
-            self._total += span.cost_bytes
+            newest = self._add(span)
             while self._total > self.budget_bytes and len(self._spans) > 1:
-                old.append(self._spans.popleft())
-                self._total -= old[-1].cost_bytes
+                old.append(self._remove(next(iter(self._spans))))
                 if old[-1].is_scattered:
-                    self._drop_within(old[-1])
+                    self._drop_within(old[-1], newest)
             if span.is_long and not fits:
                 old += self._drop_long()
         return old
 
+    def _add(self, span: _Span) -> int:
+        number = next(self._numbers)
+        self._spans[number] = span
+        self._total += span.cost_bytes
+        if span.is_long:
+            self._long[number] = span
+            self._long_total += span.cost_bytes
+        return number
+
+    def _remove(self, number: int) -> _Span:
+        span = self._spans.pop(number)
+        self._total -= span.cost_bytes
+        if self._long.pop(number, None) is not None:
+            self._long_total -= span.cost_bytes
+        return span
+
     def _drop_long(self) -> list[_Span]:
         """Take the oldest long ranges out of the account, until they are half of the budget."""
-        long = [span for span in self._spans if span.is_long]
-        total = sum(span.cost_bytes for span in long)
         gone = []
-        for span in long[:-1]:
-            if total <= self.budget_bytes // 2:
-                break
-            self._spans.remove(span)
-            self._total -= span.cost_bytes
-            total -= span.cost_bytes
-            gone.append(span)
+        while self._long_total > self.budget_bytes // 2 and len(self._long) > 1:
+            gone.append(self._remove(next(iter(self._long))))
         return gone
 
-    def _drop_within(self, gone: _Span) -> None:
+    def _drop_within(self, gone: _Span, newest: int) -> None:
         """Take out of the account what goes along with a range, but for the newest, still to come."""
-        newest = self._spans.pop()
-        self._spans = deque(span for span in self._spans if not gone.covers(span))
-        self._spans.append(newest)
-        self._total = sum(span.cost_bytes for span in self._spans)
+        covered = [number for number, span in self._spans.items() if gone.covers(span)]
+        for number in covered:
+            if number != newest:
+                self._remove(number)
 
 
 class _OfProcess:

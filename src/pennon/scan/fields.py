@@ -14,6 +14,7 @@ from pennon.encoding.steps import run
 from pennon.file.reader import DataFile
 from pennon.lazy import lazy
 from pennon.ranges import Int64Array
+from pennon.room import decoded
 from pennon.scan.fragment_reader import Chunks, FragmentReader, PreparedRead
 from pennon.scan.kept import Cover
 from pennon.scan.plan import bytes_per_row
@@ -106,8 +107,9 @@ class Growth:
 
     def learn(self, field: Field, stored_width: int, chunks: Chunks, rows: int) -> None:
         """Take note of what rows of a field became; threads may do so at once."""
-        decoded = sum(chunk.nbytes for chunk in chunks)
-        self._learned[field.id] = max(decoded / max(rows * stored_width, 1), 1.0)
+        size_bytes = sum(chunk.nbytes for chunk in chunks)
+        self._learned[field.id] = max(size_bytes / max(rows * stored_width, 1), 1.0)
+        decoded(size_bytes)
 
 
 class FragmentFields:

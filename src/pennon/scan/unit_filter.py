@@ -26,6 +26,8 @@ from pennon.schema.field import Schema
 Columns: TypeAlias = "tuple[int, list[Chunks]]"
 """A number of rows, and the columns of the result for them."""
 
+MASK_BYTES: int = 24
+"""What a row leaves behind, about, as a condition is worked out: columns of numbers, masks, places."""
 PREPARED: int = 64
 """Fragments that are kept ready; units come fragment by fragment."""
 
@@ -136,6 +138,7 @@ class UnitFilter:
         if self._query.condition is None:
             return Kept(unit, fields, wanted.physical(), early)
         mask = self._mask(unit, wanted, early)
+        decoded(sum(chunk.nbytes for chunks in early for chunk in chunks) + unit.rows * MASK_BYTES)
         chosen = Choice(true_rows(mask), unit.rows, mask)
         if self._query.most is not None and len(chosen.numbers) > self._query.most:
             chosen = Choice(chosen.numbers[: self._query.most], unit.rows)

@@ -16,6 +16,8 @@ from pennon.table.naming import Naming
 from pennon.table.versions import version_as_of
 
 if TYPE_CHECKING:
+    from pennon.dataset_upkeep import AutoCleanupConfig as AutoCleanupConfig
+    from pennon.dataset_upkeep import DatasetOptimizer as DatasetOptimizer
     from collections.abc import Sequence
 
     from pennon.history import Version as Version
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from pennon.scanner_builder import ScannerBuilder as ScannerBuilder
 
 _LATER = {
+    "AutoCleanupConfig": "pennon.dataset_upkeep",
+    "DatasetOptimizer": "pennon.dataset_upkeep",
     "LANCE_COMMIT_MESSAGE_KEY": "pennon.operation",
     "LanceDataset": "pennon.lance_dataset",
     "LanceOperation": "pennon.operation",

@@ -22,4 +22,5 @@ def add_bases(
     transaction = Transaction(
         snapshot.manifest.version, UpdateBases(bases), properties=dict(properties)
     )
-    return commit(snapshot.store, transaction, CommitOptions(complete=counted_by(snapshot.store)))
+    options = CommitOptions(complete=counted_by(snapshot.store), base=snapshot.manifest)
+    return commit(snapshot.store, transaction, options)

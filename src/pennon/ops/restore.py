@@ -20,4 +20,5 @@ def restore(snapshot: Snapshot) -> Manifest:
     store = snapshot.store
     operation = Restore(snapshot.manifest.version)
     transaction = Transaction(latest_version(store), operation)
-    return commit(store, transaction, CommitOptions(complete=counted_by(store)))
+    options = CommitOptions(complete=counted_by(store), base=snapshot.manifest)
+    return commit(store, transaction, options)

@@ -12,6 +12,7 @@ and a commit that seems to have failed may have landed.
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -144,13 +145,15 @@ class WritePlan:
     """One write: its task, and what its commit will be.
 
     ``table_schema`` is the schema of the version that will be made.  ``base`` is the version that
-    the plan was made against, None if there was no table.
+    the plan was made against, None if there was no table.  ``planned_ns`` is when it was made: the
+    files of a job that took long are looked for before they are committed.
     """
 
     task: WriteTask
     mode: WriteMode
     table_schema: Schema
     base: Manifest | None
+    planned_ns: int = field(default_factory=time.time_ns)
 
 
 def plan_write(
@@ -401,6 +404,10 @@ def commit_write(
     """
     store, transaction = plan.task.store, transaction_of(plan, fragments, properties)
     options = replace(
-        options or CommitOptions(), file_version=plan.task.version, complete=counted_by(store)
+        options or CommitOptions(),
+        file_version=plan.task.version,
+        complete=counted_by(store),
+        base=plan.base,
+        planned_ns=plan.planned_ns,
     )
     return commit(store, transaction, with_dictionaries(store, transaction, options))

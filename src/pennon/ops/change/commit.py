@@ -29,5 +29,5 @@ def land(
     """
     store = snapshot.store
     transaction = Transaction(snapshot.manifest.version, operation)
-    options = CommitOptions(complete=counted_by(store), adds_keys=adds_keys)
+    options = CommitOptions(complete=counted_by(store), adds_keys=adds_keys, base=snapshot.manifest)
     return commit(store, transaction, options, affected)

@@ -139,7 +139,7 @@ def check(uri: str, model: Model) -> None:
     model.history[ours.version] = [dict(row) for row in model.rows]
 
 
-def walk(history: list[tuple[str, bool, int]], version: str, *, stable: bool) -> None:
+def walk(history: list[tuple[str, bool, int]], version: Any, *, stable: bool) -> None:
     """Run a history."""
     folder = tempfile.mkdtemp()
     try:
@@ -163,7 +163,11 @@ def walk(history: list[tuple[str, bool, int]], version: str, *, stable: bool) ->
         shutil.rmtree(folder)
 
 
-SETTINGS: dict[str, Any] = {"deadline": None, "suppress_health_check": list(HealthCheck), "database": None}
+SETTINGS: dict[str, Any] = {
+    "deadline": None,
+    "suppress_health_check": list(HealthCheck),
+    "database": None,
+}
 
 
 @settings(max_examples=10, **SETTINGS)

@@ -320,6 +320,20 @@ def test_the_race_may_be_lost_so_often_and_pauses_grow() -> None:
     assert max(time.pauses) <= 5.0
 
 
+def test_a_writer_far_behind_catches_up_before_it_races() -> None:
+    """While it judges many versions others commit; it would lose each race to those who judge none."""
+    store = new_store("behind", 9)
+    puts: Counter[str] = Counter()
+
+    class Counting(WrappedStore):
+        def before(self, verb: str, path: str) -> None:
+            puts[verb] += 1
+
+    hooked = Hooked(Counting(store), "read", lambda: commit(store, append(9)), late=True)
+    assert commit(hooked, append(1), FakeTime().options()).version == 11
+    assert puts["put_if_absent"] == 1
+
+
 def test_a_writer_that_slept_looks_again_before_it_writes() -> None:
     """Else it could re-create a version that was committed and cleaned up while it slept."""
     store = new_store("slept")

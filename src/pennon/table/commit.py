@@ -61,6 +61,10 @@ from pennon.units import FieldId, FragmentId
 _SLOTS = 4
 _LONGEST_PAUSE = 5.0
 _LIST_TO_PUT_SECONDS = 600.0
+_CLOSE = 2
+"""After so many versions were judged, others had little time to commit.  Else one looks again, or a
+writer that paused for long would lose the race to those that did not, each time."""
+_LOOKS = 5
 _SAFE_AGE_NS = 3600 * 10**9
 """A file that is younger than an hour is not taken for an orphan by any clean-up."""
 
@@ -168,17 +172,14 @@ def _commit(store: CommitStore, mine: Mine, options: CommitOptions) -> Manifest:
     shared: frozenset[FragmentId] = frozenset()
     written = b""
     for attempt, started in enumerate(_attempts(options)):
-        location = copy_newest(store, latest_location(store))
-        head = read_manifest_at(store, location)
-        if options.base is not None and not attempt:
-            check_same_table(store, options.base, location, head)
-        found = judge_newer(store, mine, judged, location, head)
+        found = _catch_up(store, mine, judged, None if attempt else options.base)
         if isinstance(found, Manifest):
             return found
+        location, head, newly_shared = found
+        judged, shared = head.version, shared | newly_shared
         _check_strict(mine.transaction, head, options)
         if not attempt:
             check_job(store, mine.transaction, head, options)
-        judged, shared = head.version, shared | found
         rebased = mine.on(store, head, shared)
         manifest = next_manifest(store, head, rebased, options)
         if manifest.transaction_file is not None and written != rebased.wire:
@@ -195,6 +196,30 @@ def _commit(store: CommitStore, mine: Mine, options: CommitOptions) -> Manifest:
     raise RetryableConflict(message)
 
 
+def _catch_up(
+    store: CommitStore, mine: Mine, judged: int, base: Manifest | None
+) -> Manifest | tuple[ManifestLocation, Manifest, frozenset[FragmentId]]:
+    """Judge all versions after ``judged``, and those that came meanwhile.
+
+    Returns the version that is our own commit, if any is; else the newest version, and the fragments
+    of which others deleted rows, too.
+    """
+    shared: frozenset[FragmentId] = frozenset()
+    for look in range(_LOOKS):
+        location = copy_newest(store, latest_location(store))
+        head = read_manifest_at(store, location)
+        if base is not None and not look:
+            check_same_table(store, base, location, head)
+        found = judge_newer(store, mine, judged, location, head)
+        if isinstance(found, Manifest):
+            return found
+        shared |= found
+        if head.version - judged <= _CLOSE:
+            break
+        judged = head.version
+    return location, head, shared
+
+
 def check_job(
     store: CommitStore, transaction: Transaction, head: Manifest | None, options: CommitOptions
 ) -> None:
@@ -207,8 +232,9 @@ def check_job(
 def _attempts(options: CommitOptions) -> Iterator[float]:
     """Yield the start time of each attempt, and pause between them.
 
-    The pause is a random number of slots, of which there are twice as many each time; a slot is
-    a bit more than what the first attempt took, so writers that start together drift apart.
+    The pause is a random number of slots, of which there are twice as many each time, up to some
+    seconds; a slot is a bit more than what the first attempt took, so writers that start together
+    drift apart.
     Raises CommitError when the time is over; the first attempt is always made.
     """
     slot = 0.0
@@ -216,7 +242,8 @@ def _attempts(options: CommitOptions) -> Iterator[float]:
     for attempt in range(max(options.max_retries, 1)):
         started = options.clock()
         if attempt:
-            pause = min(slot * options.pick(_SLOTS << min(attempt, 16)), _LONGEST_PAUSE)
+            longest = max(int(_LONGEST_PAUSE / max(slot, 1e-6)), 1)
+            pause = slot * options.pick(min(_SLOTS << min(attempt, 16), longest))
             if options.timeout_s is not None and started + pause - begun > options.timeout_s:
                 message = f"not committed within {options.timeout_s} s, in {attempt} attempts"
                 raise CommitError(message)

@@ -261,3 +261,96 @@ def test_merges(twins: Twins, name: str) -> None:
     theirs, ours = twins.both(lambda dataset: build(dataset.merge_insert(on)).execute(data))
     assert ours == theirs
     twins.check()
+
+
+# --- columns of other kinds -----------------------------------------------------------------------
+
+KINDS = pa.table(
+    {
+        "k": [1, 2, 3, 4],
+        "uuid": pa.array([bytes([n] * 16) for n in range(4)], pa.uuid()),
+        "json": pa.array(['{"a":1}', "[]", None, "5"], pa.json_()),
+        "time": pa.array([1, 2, None, 3], pa.timestamp("us", "Europe/Berlin")),
+        "list": pa.array([[1, 2], [], None, [None]], pa.list_(pa.int32())),
+        "word": pa.array(["a", "b", None, "a"]).dictionary_encode(),
+        "code": pa.array([1.5, None, 1.5, 2.5], pa.float32()).dictionary_encode(),
+        "half": pa.array([1, 2, None, 3], pa.float16()),
+    }
+)
+BLOBS = pa.schema(
+    [
+        pa.field("k", pa.int64()),
+        pa.field("b", pa.large_binary(), metadata={"lance-encoding:blob": "true"}),
+    ]
+)
+
+
+@pytest.mark.parametrize("version", ["2.0", "2.1"])
+def test_columns_of_other_kinds(version: Any, tmp_path: Path) -> None:
+    seen = []
+    for module in (lance, pennon):
+        uri = str(tmp_path / module.__name__)
+        dataset: Any = module.write_dataset(KINDS, uri, data_storage_version=version)
+        dataset.update({"k": "k + 10"}, where="k > 1")
+        same = {name: name for name in KINDS.schema.names[1:]}
+        assert dataset.update(same, where="k > 11") == {"num_rows_updated": 3}
+        values = {"list": "[7, 8]", "json": "'{}'", "word": "'z'", "time": "'2020-01-01'"}
+        assert dataset.update(values, where="k = 1") == {"num_rows_updated": 1}
+        upsert(dataset.merge_insert("k")).execute(KINDS.slice(0, 2))
+        dataset.merge_insert("uuid").when_matched_delete().execute(KINDS.slice(2, 1))
+        found = lance.dataset(uri).to_table().to_pylist()
+        assert pennon.dataset(uri).to_table().to_pylist() == found
+        seen.append(sorted(found, key=lambda row: row["k"]))
+    assert seen[0] == seen[1]
+    assert [row["k"] for row in seen[0]] == [1, 2, 12, 14]
+
+
+def test_blobs_stay_blobs(tmp_path: Path) -> None:
+    data = pa.table({"k": [1, 2, 3], "b": [b"x" * 100, b"", None]}, BLOBS)
+    dataset = pennon.write_dataset(data, tmp_path / "t")
+    dataset.update({"k": "k + 10"}, where="k = 2")
+    dataset.update({"b": "X'0102'"}, where="k = 3")
+    upsert(dataset.merge_insert("k")).execute(pa.table({"k": [12, 5], "b": [b"q", b"w"]}, BLOBS))
+    theirs = lance.dataset(dataset.uri)
+    keys = theirs.to_table(["k"]).column("k").to_pylist()
+    blobs = [blob.readall() for blob in theirs.take_blobs("b", indices=range(4))]
+    assert dict(zip(keys, blobs, strict=True)) == {1: b"x" * 100, 3: b"\1\2", 12: b"q", 5: b"w"}
+
+
+# --- both libraries on one table ------------------------------------------------------------------
+
+CHANGES: dict[str, Callable[[Any], Any]] = {
+    "delete": lambda d: d.delete("a = 1"),
+    "update": lambda d: d.update({"b": "'u'"}, where="a = 2"),
+    "merge": lambda d: update(d.merge_insert("a")).execute(keyed(4)),
+}
+
+
+VALUES: dict[str, dict[int, str | None]] = {"update": {2: "u"}, "merge": {4: None}}
+
+
+@pytest.mark.parametrize("second", CHANGES)
+@pytest.mark.parametrize("first", CHANGES)
+@pytest.mark.parametrize("ours_first", [True, False])
+def test_changes_follow_each_other(
+    first: str, second: str, ours_first: bool, tmp_path: Path
+) -> None:
+    """Both read one version; the second commit unites its deletions with those of the first."""
+    uri = str(tmp_path / "t")
+    lance.write_dataset(rows(0, 6, "s"), uri, data_storage_version="2.1")
+    handles: list[Any] = [pennon.dataset(uri), lance.dataset(uri)]
+    if not ours_first:
+        handles.reverse()
+    one, other = CHANGES[first](handles[0]), CHANGES[second](handles[1])
+    dataset = lance.dataset(uri)
+    dataset.validate()
+    found = {row["a"]: row["b"] for row in dataset.to_table().to_pylist()}
+    expected = {n: f"s{n}" if n % 3 else None for n in range(6)}
+    for change in {first, second}:
+        expected |= VALUES.get(change, {})
+        if change == "delete":
+            expected.pop(1, None)
+    assert found == expected
+    assert pennon.dataset(uri).to_table().equals(dataset.to_table())
+    assert sum(one.values()) == 1
+    assert sum(other.values()) == (0 if first == second == "delete" else 1)

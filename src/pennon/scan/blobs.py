@@ -157,7 +157,10 @@ def blobs_by_addresses(snapshot: Snapshot, column: str, addresses: UInt64Array) 
     if len(found.addresses) != len(addresses):
         alive = np.isin(addresses, np.array(found.addresses, np.uint64))
         missing = int(addresses[~alive][0])
-        message = f"the row at address {missing} is deleted"
+        message = (
+            "A take operation that includes row addresses must not target deleted rows: the row at "
+            f"address {missing} is deleted"
+        )
         raise UnsupportedError(message)
     return found
 

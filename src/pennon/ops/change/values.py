@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
@@ -54,17 +55,25 @@ class Assignments:
 
         Raises ArgumentError, which names the column, where a value cannot be computed.
         """
-        arrays = []
-        for column in old.schema:
-            expression = self.by_column.get(column.name)
-            if expression is None:
-                arrays.append(old.column(column.name))
-                continue
-            try:
-                arrays.append(evaluate(expression, old))
-            except ArgumentError as error:
-                raise _unfit(column.name, error.message) from error
+        arrays = [self._values(column, old) for column in old.schema]
         return pa.RecordBatch.from_arrays(arrays, old.schema.names)
+
+    def _values(self, column: pa.Field[Any], old: pa.RecordBatch) -> pa.Array[Any]:
+        expression = self.by_column.get(column.name)
+        if expression is None:
+            return old.column(column.name)
+        try:
+            return _encoded(evaluate(expression, old), column.type)
+        except (ArgumentError, pa.ArrowInvalid) as error:
+            raise _unfit(column.name, str(error)) from error
+
+
+def _encoded(values: pa.Array[Any], kind: pa.DataType) -> pa.Array[Any]:
+    """Return values with a dictionary, if the column has one: Arrow casts but text to that."""
+    if not isinstance(kind, pa.DictionaryType):
+        return values
+    encoded = values.dictionary_encode()
+    return pa.DictionaryArray.from_arrays(encoded.indices.cast(kind.index_type), encoded.dictionary)
 
 
 def _check_column(name: str, text: object, columns: Mapping[str, Field]) -> None:

@@ -347,8 +347,25 @@ def test_a_writer_that_slept_looks_again_before_it_writes() -> None:
                 time.now += 700
 
     assert commit(Slow(store), append(2), time.options()).version == 3
-    # each attempt lists, and so does the look whether the version is the newest
-    assert (calls["list"], calls["put"], calls["put_if_absent"]) == (3, 1, 1)
+    assert (calls["list"], calls["put"], calls["put_if_absent"]) == (2, 1, 1)
+
+
+def test_a_writer_that_slept_while_its_version_came_and_went() -> None:
+    """Its version is free again, and below the newest one: nobody would ever see its rows."""
+    store = new_store("buried")
+    time = FakeTime()
+
+    def others() -> None:
+        for version in range(2, 8):
+            commit(store, append(version))
+        for version in range(1, 6):
+            store.delete(Naming.V2.manifest_path(version))
+        time.now += 400
+
+    hooked = Hooked(store, "put_if_absent", others)
+    with pytest.raises(RetryableConflict, match="made long after others"):
+        commit(hooked, append(2), time.options())
+    assert latest_version(store) == 8
 
 
 def test_another_table_at_the_same_place() -> None:

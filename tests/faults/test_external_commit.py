@@ -97,8 +97,7 @@ def test_the_steps_of_a_commit(naming: Naming) -> None:
         "put_if_absent final",
         f"{FLIP} final",
         "delete staged",
-        "get_latest",  # whether the version counts
-        "list",
+        *(["get_latest", "list"] if naming is Naming.V1 else []),  # whether names have changed
     ]
     path = naming.manifest_path(2)
     assert table.manifests.entries[2] == Entry(2, path, table.objects.open(path).size_bytes)

@@ -61,6 +61,9 @@ from pennon.units import FieldId, FragmentId
 _SLOTS = 4
 _LONGEST_PAUSE = 5.0
 _LIST_TO_PUT_SECONDS = 600.0
+_QUICK_SECONDS = 60.0
+"""Who lands so soon after it listed the versions needs not look whether others went far beyond: clean-up
+leaves new manifests alone for much longer."""
 _CLOSE = 2
 """After so many versions were judged, others had little time to commit.  Else one looks again, or a
 writer that paused for long would lose the race to those that did not, each time."""
@@ -187,10 +190,12 @@ def _commit(store: CommitStore, mine: Mine, options: CommitOptions) -> Manifest:
             written = rebased.wire
         if options.clock() - started > _LIST_TO_PUT_SECONDS:
             continue
-        if land(store, location.naming, manifest, options.sleep) and settle(
-            store, location.naming, manifest, options.sleep
-        ):
-            keep_latest(store, location.naming, manifest)
+        naming = location.naming
+        if not land(store, naming, manifest, options.sleep):
+            continue
+        is_quick = options.clock() - started < _QUICK_SECONDS
+        if (is_quick and naming is Naming.V2) or settle(store, naming, manifest, options.sleep):
+            keep_latest(store, naming, manifest)
             return manifest
     message = f"lost the race for the next version {max(options.max_retries, 1)} times"
     raise RetryableConflict(message)

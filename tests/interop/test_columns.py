@@ -70,6 +70,15 @@ CHANGES: dict[str, Change] = {
     ),
     "reader": lambda ds: ds.add_columns(_again("again", count=ds.count_rows())),
     "merge": lambda ds: ds.merge(_joined("m"), "a", "key"),
+    "merge by row id": lambda ds: ds.merge(
+        pa.table({"_rowid": pa.array([1, 9, 99], pa.uint64()), "m": ["1", "2", "3"]}), "_rowid"
+    ),
+    "merge by text, NULL is a key": lambda ds: (
+        ds.alter_columns({"path": "b", "data_type": pa.large_string()}),
+        ds.merge(
+            pa.table({"b": pa.array(["row 2", None], pa.large_string()), "m": ["x", "y"]}), "b"
+        ),
+    ),
     "drop": lambda ds: ds.drop_columns(["b"]),
     "drop in a struct": lambda ds: ds.drop_columns(["s.y"]),
     "drop all of a struct": lambda ds: ds.drop_columns(["s.x", "s.y"]),
@@ -302,6 +311,40 @@ def test_updated_columns_of_a_fragment(twins: Twins) -> None:
 
 def _json(fragment: Any) -> str:
     return json.dumps(fragment.to_json())
+
+
+def test_updated_columns_that_we_commit(twins: Twins) -> None:
+    """The same call and commit in both libraries give the same table."""
+    data = pa.table({"k": [1, 2, 7], "f": [0.5, None, 1.5], "s": [{"x": 9, "y": "z"}] * 3})
+    if twins.ours.data_storage_version == "0.1":
+        data = data.set_column(1, "f", pa.array([0.5, 2.5, 1.5]))
+    data = data.cast(pa.schema([("k", pa.int64()), ("f", pa.float64()), ("s", STRUCT)]))
+    done = []
+    for library, dataset in ((lance, twins.theirs), (pennon, twins.ours)):
+        fragment, fields, *_ = dataset.get_fragment(0).update_columns(data, "a", "k")
+        operation = library.LanceOperation.Update(
+            updated_fragments=[fragment], fields_modified=fields, update_mode="rewrite_columns"
+        )
+        done.append(library.LanceDataset.commit(dataset.uri, operation, read_version=2))
+    twins.theirs, twins.ours = done
+    twins.check()
+
+
+def test_replaced_data(twins: Twins) -> None:
+    """A file that we write for a column of NULLs, or instead of one, both libraries put in."""
+    if twins.ours.data_storage_version == "0.1":
+        return
+    for library, dataset in ((lance, twins.theirs), (pennon, twins.ours)):
+        dataset.add_columns(pa.field("n", pa.int32()))
+        made, _ = dataset.get_fragment(0).merge_columns({"tmp": "cast(a as int)"})
+        file = made.files[-1]
+        file.fields = [dataset.lance_schema.field("n").id()]
+        group = library.LanceOperation.DataReplacementGroup(0, file)
+        operation = library.LanceOperation.DataReplacement([group])
+        library.LanceDataset.commit(dataset.uri, operation, read_version=3)
+        dataset.checkout_latest()
+    assert twins.ours.to_table()["n"].to_pylist() == [1, 2, 5, 6, 7, None, None, None]
+    twins.check()
 
 
 def test_merged_fragments(twins: Twins) -> None:

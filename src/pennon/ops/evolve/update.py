@@ -27,7 +27,7 @@ from pennon.scan.projection import Projection, plan_scan_projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.field import Schema
-from pennon.schema.version import FileVersion
+from pennon.schema.version import V0_1, FileVersion
 from pennon.table.manifest import Fragment
 from pennon.table.storage_version import storage_version
 from pennon.units import FieldId
@@ -88,6 +88,8 @@ def update_columns(
     key_type = find_key(schema, left_on)
     check_right_key(reader.schema, right_on)
     written = _written(schema, reader.schema, right_on)
+    if version == V0_1:  # its files have their fields in the order of the ids
+        written = Schema(tuple(sorted(written.fields, key=lambda top: top.id)))
     check_written(written, version)
     right = RightSide.read(reader, right_on)
     right.check_keys(key_type, left_on)
@@ -115,7 +117,8 @@ def _written(schema: Schema, right: pa.Schema, right_on: str) -> Schema:
                 f"{schema.names}"
             )
             raise NotFoundError(message)
-    known = Schema(tuple(top for top in schema.fields if top.name in data.names))
+    by_name = {top.name: top for top in schema.fields}
+    known = Schema(tuple(by_name[name] for name in data.names))
     fitted = {top.name: top for top in fit_schema(known, schema_from_arrow(data)).fields}
     for top in known.fields:
         if fitted[top.name] != top:
@@ -123,4 +126,4 @@ def _written(schema: Schema, right: pa.Schema, right_on: str) -> Schema:
                 f"column {top.name!r} is updated as a whole, but some of its fields are missing"
             )
             raise SchemaMismatchError(message)
-    return Schema(tuple(sorted(known.fields, key=lambda top: top.id)))
+    return known

@@ -92,7 +92,7 @@ def project(head: Manifest, operation: Project, around: Surroundings) -> Manifes
 def replace_data(head: Manifest, operation: DataReplacement, around: Surroundings) -> Manifest:
     """Put files in place of those with the same fields, or beside files that lack these fields.
 
-    Raises ArgumentError for a fragment that is not there, and for a file that fits neither way.
+    All rows of these fragments count as updated then.  Raises ArgumentError for a fragment that is not there, and for a file that fits neither way.
     """
     fields = {each.file.field_ids for each in operation.replacements}
     if len(fields) > 1:
@@ -101,7 +101,8 @@ def replace_data(head: Manifest, operation: DataReplacement, around: Surrounding
     fragments = by_id(around.completed(head))
     for each in operation.replacements:
         new = _replaced(known(fragments, each.fragment_id), each)
-        fragments[each.fragment_id] = with_known_files(new, head.schema)
+        kept = with_known_files(new, head.schema)
+        fragments[each.fragment_id] = all_updated(kept, head.version + 1)
     changed = [each.fragment_id for each in operation.replacements]
     indices = prune_fields(parse_indices(head.indices), changed, (n for ids in fields for n in ids))
     return replace(head, fragments=tuple(fragments.values()), indices=serialize_indices(indices))

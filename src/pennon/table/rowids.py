@@ -95,7 +95,7 @@ def encode_row_ids(ids: RowIds) -> bytes:
     if len(cuts) > len(values) // _LEAST_PIECE:
         message.segments.add().array.CopyFrom(_encode_array(values))
         return serialize_message(message)
-    for piece in np.split(values, cuts):
+    for piece in np.split(values, cuts) if len(values) else ():
         message.segments.append(_encode_ascending(piece))
     return serialize_message(message)
 
@@ -114,9 +114,6 @@ def encode_row_versions(versions: RowIds) -> bytes:
 def _encode_ascending(values: RowIds) -> rowids_pb2.U64Segment:
     """Return the smallest segment of ids that ascend."""
     segment = rowids_pb2.U64Segment()
-    if not len(values):
-        segment.range.SetInParent()
-        return segment
     start, end = int(values[0]), int(values[-1]) + 1
     num_holes = end - start - len(values)
     sizes = (4 * num_holes, -(-(end - start) // 8), 2 * len(values))

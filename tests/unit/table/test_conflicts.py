@@ -47,7 +47,9 @@ def fragment(number: int) -> Fragment:
 
 
 def index(name: str, field: int, *fragments: int) -> Index:
+    """Return an index that names rows by their stable ids."""
     message = table_pb2.IndexMetadata(name=name, fields=[field])
+    message.index_details.type_url = "/lance.table.InvertedIndexDetails"
     message.uuid.uuid = f"{name:16.16}".encode()
     return covering(parse_index(message), frozenset(map(FragmentId, fragments)))
 

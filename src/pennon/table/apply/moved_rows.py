@@ -83,8 +83,8 @@ def extend_indices(
 ) -> tuple[Index, ...]:
     """Let indices cover the new fragments all of whose rows they know already by their ids.
 
-    Only an index that covers all the fragments that rows moved out of, and none of the fields
-    whose values changed, knows them.
+    Only an index that names rows by these ids, that covers all the fragments that rows moved out of,
+    and none of the fields whose values changed, knows them.
     """
     moved = _only_moved(new, operation) if stable else frozenset()
     if not moved:
@@ -93,7 +93,8 @@ def extend_indices(
     origins = {*operation.removed_ids, *(fragment.id for fragment in operation.updated)}
     return tuple(
         covering(index, index.fragment_ids | moved)
-        if index.fragment_ids is not None
+        if index.goes_by_row_ids
+        and index.fragment_ids is not None
         and index.field_ids
         and not changed.intersection(index.field_ids)
         and origins <= index.fragment_ids

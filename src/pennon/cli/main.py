@@ -1,4 +1,4 @@
-"""``pennon``: ingest, convert, info, head, versions and inspect.
+"""``pennon``: ingest, convert, compact, clean, info, head, versions and inspect.
 
 Each command imports what it needs when it runs, so that ``--help`` answers at once.  An error is
 one line on stderr and exit code 1; how the command line itself was wrong, exit code 2.
@@ -16,6 +16,7 @@ from pennon.cli.convert import convert
 from pennon.cli.ingest import ingest
 from pennon.cli.inspect import inspect
 from pennon.cli.table import head, info, versions
+from pennon.cli.upkeep import clean, compact
 from pennon.errors import LanceError
 
 
@@ -43,7 +44,7 @@ def app() -> None:
     """
 
 
-for command in (ingest, convert, info, head, versions, inspect):
+for command in (ingest, convert, compact, clean, info, head, versions, inspect):
     app.add_command(command)
 
 

@@ -34,8 +34,9 @@ from pennon.errors import UnsupportedError
 from pennon.proto import table_pb2
 from pennon.table.manifest import DeletionKind
 
-_HARMLESS = frozenset({("lance.table.IndexMetadata", 10)})
-"""Fields that newer writers fill in: the files inside of an index's folder."""
+_HARMLESS = frozenset({("lance.table.IndexMetadata", 10), ("lance.file.Field", 11)})
+"""Fields that writers fill in and Pennon does not read: the files inside of an index's folder, and how
+a column was stored once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import count
 
+import numpy as np
 import pyarrow as pa
 
+from pennon.proto import table_pb2
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.field import Schema
 from pennon.table.commit import CommitOptions, commit
 from pennon.table.landing import CommitStore
 from pennon.table.manifest import DataFileRef, Fragment, Manifest
+from pennon.table.roaring import serialize_roaring
 from pennon.table.transaction import Append, Overwrite, Transaction
 from pennon.units import FieldId, FragmentId
 
@@ -67,3 +70,14 @@ class FakeTime:
 
     def options(self, **more: object) -> CommitOptions:
         return CommitOptions(clock=self.clock, sleep=self.sleep, **more)  # type: ignore[arg-type]
+
+
+def index_section(*indices: tuple[str, tuple[int, ...] | None]) -> bytes:
+    """Return the IndexSection of indices: name, and fragments that the bitmap says are covered."""
+    section = table_pb2.IndexSection()
+    for number, (name, fragments) in enumerate(indices):
+        message = section.indices.add(name=name)
+        message.uuid.uuid = number.to_bytes(16, "big")
+        if fragments is not None:
+            message.fragment_bitmap = serialize_roaring(np.array(fragments, np.uint32))
+    return section.SerializeToString(deterministic=True)

@@ -24,7 +24,14 @@ from pennon.table.rowids import decode_row_ids, decode_row_versions
 from pennon.table.storage_version import storage_version
 from pennon.table.transaction import Append, Other, Overwrite, Transaction
 from pennon.units import DatasetVersion, FieldId, FragmentId
-from tests.unit.table.tables import SCHEMA, append, data_file, new_fragment, overwrite
+from tests.unit.table.tables import (
+    SCHEMA,
+    append,
+    data_file,
+    index_section,
+    new_fragment,
+    overwrite,
+)
 
 NOW = Surroundings(now_ns=123)
 DELETION = DeletionFileRef(DeletionKind.ARROW, 1, 5, 2)
@@ -60,7 +67,7 @@ def test_append_gives_fresh_ids_and_keeps_the_rest() -> None:
     head = replace(
         table(new_fragment(), new_fragment()),
         max_fragment_id=7,
-        indices=b"\x0a\x00",
+        indices=index_section(("i", (0,))),
         table_metadata={"owner": "me"},
         branch="b",
         unknown=b"\xa2\x1f\x03abc",

@@ -21,6 +21,7 @@ from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.version import V0_1, FileVersion
 from pennon.schema.width import row_bytes
+from pennon.table.apply.rows import by_id
 from pennon.table.indices import SYSTEM, parse_indices
 from pennon.table.manifest import Fragment
 
@@ -120,7 +121,7 @@ def task_of(
 
 def _counted(snapshot: Snapshot) -> Iterator[tuple[Fragment, int, int]]:
     """Yield each fragment with its physical and its live rows."""
-    for fragment in snapshot.manifest.fragments:
+    for fragment in by_id(snapshot.manifest.fragments).values():
         whole = completed(snapshot, fragment)
         physical = whole.physical_rows or 0
         yield whole, physical, physical - (whole.num_deleted_rows or 0)

@@ -5,15 +5,25 @@ Source: `Transaction::build_manifest` in rust/lance/src/dataset/transaction.rs, 
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from pennon.errors import ArgumentError
 from pennon.schema.field import Schema
-from pennon.table.indices import FRAGMENT_REUSE, SYSTEM, Index, covering
-from pennon.table.manifest import Fragment
+from pennon.table.indices import (
+    FRAGMENT_REUSE,
+    SYSTEM,
+    Index,
+    covering,
+    parse_indices,
+    serialize_indices,
+)
+from pennon.table.manifest import Fragment, WriterVersion
 from pennon.table.operations import RewriteGroup
 from pennon.units import FieldId, FragmentId
+
+_RIGHT_BITMAPS = (0, 8, 15)
 
 
 def relevant_indices(
@@ -42,6 +52,40 @@ def _kept(segments: list[Index], alive: frozenset[FragmentId]) -> list[Index]:
         return full
     oldest = min(segments, key=lambda index: index.dataset_version)
     return [] if oldest.is_vector else [oldest]
+
+
+def believable(section: bytes, writer: WriterVersion | None) -> bytes:
+    """Return the IndexSection of a manifest by ``writer`` so that readers may believe all it says.
+
+    Lance before 0.8.15 wrote wrong bitmaps, early ones none, and later releases some that overlap,
+    which no row can.  Who signs a manifest vouches for them, and to find out what such an index
+    covers takes the index itself; so it covers nothing, and readers scan.
+
+    Source: ``migrate_indices`` in rust/lance/src/io/commit.rs, Lance repository; golden v0.8.14
+    (corrupt_index), v0.21.0 (bad_index_fragment_bitmap).
+    """
+    indices = parse_indices(section) if section else ()
+    wrong = {index.name for index in indices if index.fragment_ids is None}
+    if writer is None or (writer.library == "lance" and _number(writer) < _RIGHT_BITMAPS):
+        wrong.update(index.name for index in indices)
+    seen: dict[str, set[FragmentId]] = defaultdict(set)
+    for index in indices:
+        ids = index.fragment_ids or frozenset()
+        if not seen[index.name].isdisjoint(ids):
+            wrong.add(index.name)
+        seen[index.name].update(ids)
+    wrong -= SYSTEM
+    if not wrong:
+        return section
+    return serialize_indices(
+        covering(index, frozenset()) if index.name in wrong else index for index in indices
+    )
+
+
+def _number(writer: WriterVersion) -> tuple[int, ...]:
+    """Return the numbers of a version; what is no version counts as the first one."""
+    found = re.match(r"(\d+)\.(\d+)\.(\d+)", writer.version)
+    return tuple(map(int, found.groups())) if found else (0,)
 
 
 def prune_fields(

@@ -11,6 +11,7 @@ from typing import Any
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.table.apply import columns, rewrite, rows, settings, whole
 from pennon.table.apply.around import Surroundings
+from pennon.table.apply.index_rules import believable
 from pennon.table.flags import NO_TRANSACTION_FILE, check_writable, with_flags
 from pennon.table.manifest import Manifest, WriterVersion
 from pennon.table.operations import (
@@ -86,6 +87,7 @@ def _finish(
         version=DatasetVersion(head.version + 1),
         timestamp_ns=around.now_ns,
         writer=_signature(),
+        indices=believable(manifest.indices, manifest.writer),
         tag=transaction.tag,
         max_fragment_id=last if last >= 0 else None,
         transaction_file=transaction.file_name if keeps_file else None,

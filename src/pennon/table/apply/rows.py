@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from pennon.errors import ArgumentError, SchemaMismatchError
+from pennon.errors import ArgumentError, FormatError, SchemaMismatchError
 from pennon.schema.field import Schema
 from pennon.table.apply.around import Surroundings
 from pennon.table.apply.checks import (
@@ -91,8 +91,16 @@ def _changed(old: Fragment, new: Fragment, schema: Schema) -> Fragment:
 
 
 def by_id(fragments: Iterable[Fragment]) -> dict[FragmentId, Fragment]:
-    """Return fragments by their ids, in their order."""
-    return {fragment.id: fragment for fragment in fragments}
+    """Return fragments by their ids, in their order.
+
+    Raises FormatError if two have one id, as Lance 0.16.0 could give it: nobody knows which is meant.
+    """
+    found: dict[FragmentId, Fragment] = {}
+    for fragment in fragments:
+        if found.setdefault(fragment.id, fragment) is not fragment:
+            message = f"two fragments have the id {fragment.id}; write the rows into a new table"
+            raise FormatError(message)
+    return found
 
 
 def known(old: Mapping[FragmentId, Fragment], number: FragmentId) -> Fragment:

@@ -11,7 +11,7 @@ writer may always be stricter.
 
 docs/conflicts.md is made from this table.
 
-Source: conflict matrix of commit-and-faults 1.5 and 1.6; measured against pylance 14.0.2 (ledger
+Source: conflict_resolver.rs of the Lance repository; measured against pylance 14.0.2 (ledger F-364,
 F-48, F-53).
 """
 

@@ -2,7 +2,7 @@
 
 Deleting a row changes neither, and moving it, by compaction, does not either.
 
-Source: measured on pylance 14.0.2.
+Source: ledger F-362 (measured on pylance 14.0.2).
 """
 
 from __future__ import annotations

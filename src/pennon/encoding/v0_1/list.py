@@ -42,8 +42,9 @@ def encode_lists(array: pa.Array, borders: Int64Array) -> tuple[Slices, Int64Arr
     Returns also which items of ``array.values`` belong to each row group, as borders.
     """
     offsets = arrow_offsets(array)
-    at = offsets[borders].astype(np.int64)
-    entries = with_ends(offsets, borders) - np.repeat(at[:-1], np.diff(borders) + 1)
+    at = offsets[borders]
+    entries = with_ends(offsets, borders)
+    entries -= np.repeat(at[:-1], np.diff(borders) + 1)
     sizes = (np.diff(borders) + 1) * offsets.itemsize
     ends = np.cumsum(sizes)
-    return Slices(entries.astype(offsets.dtype).view(np.uint8), ends - sizes, sizes), at
+    return Slices(entries.view(np.uint8), ends - sizes, sizes), at.astype(np.int64)

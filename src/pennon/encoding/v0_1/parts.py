@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pennon.encoding.kernels.gather import scatter
+from pennon.encoding.kernels.gather import gather, scatter
 from pennon.ranges import Int64Array
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
@@ -56,7 +56,8 @@ class Positions:
     def slices(self, data_positions: Int64Array) -> Slices:
         """Return the pieces, given where the bytes of each row group lie in the file."""
         shift = data_positions - self.offsets[self.borders[:-1]]
-        entries = with_ends(self.offsets, self.borders) + np.repeat(shift, self.sizes // 8)
+        entries = with_ends(self.offsets, self.borders)
+        entries += np.repeat(shift, self.sizes // 8)
         sizes = self.sizes
         return Slices(entries.view(np.uint8), np.cumsum(sizes) - sizes, sizes)
 
@@ -97,9 +98,10 @@ def write_parts(parts: Sequence[Part], positions: Int64Array) -> pa.Buffer:
 
 def with_ends(offsets: npt.NDArray[Any], borders: Int64Array) -> npt.NDArray[Any]:
     """Return the offsets of each row group, with the end of its last row behind them."""
-    groups = np.arange(len(borders) - 1)
-    rows = np.arange(borders[0], borders[-1] + len(groups), dtype=np.int64)
-    found: npt.NDArray[Any] = offsets[rows - np.repeat(groups, np.diff(borders) + 1)]
+    width = offsets.itemsize
+    starts, ends = borders[:-1] * width, (borders[1:] + 1) * width
+    found = np.empty(int(borders[-1] - borders[0]) + len(starts), offsets.dtype)
+    gather(offsets.view(np.uint8), starts, ends, found.view(np.uint8))
     return found
 
 

@@ -153,4 +153,4 @@ class Snapshot:
         return identity
 
     def _read_deletions(self, fragment: Fragment) -> Int64Array:
-        return np.unique(np.asarray(read_deletions(self.store, fragment), np.int64))
+        return np.asarray(read_deletions(self.store, fragment), np.int64)

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from pennon.errors import Breadcrumb, FormatError, LanceError, TooLargeError
 from pennon.io.store import Opens, Writes
+from pennon.ranges import ascending
 from pennon.table.manifest import DeletionFileRef, DeletionKind, Fragment
 from pennon.table.messages import MAX_ROWS
 from pennon.table.roaring import Offsets, parse_roaring, serialize_roaring
@@ -50,7 +51,7 @@ def parse_deletions(data: pa.Buffer, kind: DeletionKind) -> Offsets:
     """Return the row offsets in a deletion file, ascending, without repeats."""
     if kind is DeletionKind.BITMAP:
         return parse_roaring(data.to_pybytes())
-    return np.unique(_parse_arrow(data))
+    return ascending(_parse_arrow(data))
 
 
 def serialize_deletions(offsets: Offsets, kind: DeletionKind) -> bytes:
@@ -72,7 +73,7 @@ def write_deletions(
 
     The kind follows the number of rows, as Lance chooses it.
     """
-    dead = np.unique(offsets).astype(np.uint32)
+    dead = ascending(offsets).astype(np.uint32)
     if not len(dead):
         return None
     kind = DeletionKind.ARROW if len(dead) <= _ARROW_MAX_ROWS else DeletionKind.BITMAP

@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from pennon.errors import ConflictError, FormatError, IncompatibleConflict, RetryableConflict
+from pennon.ranges import ascending
 from pennon.table.conflicts import Verdict, judge, touched
 from pennon.table.deletion import read_deletions, write_deletions
 from pennon.table.landing import CommitStore
@@ -149,14 +150,14 @@ def _unchanged(mine: Fragment, now: Fragment | None) -> Fragment:
 
 def _united(store: CommitStore, fragment: Fragment, rows: Offsets) -> Offsets:
     dead = read_deletions(store, fragment)
-    both = np.intersect1d(dead, rows)
+    both = np.intersect1d(dead, rows, assume_unique=True)
     if len(both):
         message = (
             f"row {both[0]} of fragment {fragment.id} was deleted or updated meanwhile; "
             "try again on the newest version"
         )
         raise RetryableConflict(message)
-    return np.union1d(dead, rows).astype(np.uint32)
+    return ascending(np.concatenate([dead, rows])).astype(np.uint32)
 
 
 def same_intent(mine: Transaction, other: bytes) -> bool:

@@ -69,6 +69,18 @@ def test_nan_is_a_key_and_zeros_are_two() -> None:
     assert found.tolist() == [1, ABSENT, 0]
 
 
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint64(), pa.int64(), pa.int32()])
+def test_far_numbers_are_found(kind: pa.DataType) -> None:
+    bits, low = kind.bit_width, 0 if kind == pa.uint64() else -(1 << kind.bit_width - 1)
+    high = (1 << bits) - 1 + low
+    for known in ([5, 7, 6], [high, high - 5], [low, high], [low, low + 3]):
+        keys = Keys.of([pa.chunked_array([known], kind)])
+        wanted = [low, None, 5, 6, high, high - 5, low + 3, low + 1]
+        found = keys.find([pa.chunked_array([wanted], kind)])
+        expected = [known.index(n) if n in known else ABSENT for n in wanted]
+        assert found.tolist() == expected
+
+
 def test_dictionaries_are_their_values() -> None:
     keys = Keys.of([pa.chunked_array([pa.array(["b", "a"]).dictionary_encode()])])
     found = keys.find([pa.chunked_array([pa.array(["a", "c", "b"]).dictionary_encode()])])

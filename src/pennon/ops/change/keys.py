@@ -8,15 +8,14 @@ values of each column are numbered, and so are the combinations that occur::
     7            'y'           (0, 1) = 0 * 2 + 1    1
     9            'x'           (1, 0) = 1 * 2 + 0    2
 
-A row of the table is looked up column by column, with a hash table of the values of each; its
-combination by binary search.
+A row of the table is looked up column by column: first its value, then the combination.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -25,15 +24,53 @@ import pyarrow.compute as pc
 from pennon.errors import Breadcrumb, UnsupportedError
 from pennon.ranges import Int64Array
 
-ABSENT = -1
+ABSENT: Final = -1
+FAR: Final = 8
+NEAR: Final = 1 << 16
+"""Whole numbers lie close if they span no more than this, or so many times as many as they are."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Values:
+    """Distinct values and their numbers.
+
+    Those of whole numbers that lie close stand in ``table``, from ``least`` on: that is looked up
+    several times faster than a hash table.
+    """
+
+    values: pa.Array[Any]
+    least: int = 0
+    table: Int64Array | None = None
+
+    @classmethod
+    def of(cls, values: pa.Array[Any]) -> _Values:
+        if not len(values) or not _is_narrow(values.type):
+            return cls(values)
+        numbers = values.to_numpy().astype(np.int64)
+        least, most = int(numbers.min()), int(numbers.max())
+        if most - least >= max(FAR * len(values), NEAR) or max(-least, most) >= 1 << 62:
+            return cls(values)
+        table: Int64Array = np.full(most - least + 1, ABSENT, np.int64)
+        table[numbers - least] = np.arange(len(values))
+        return cls(values, least, table)
+
+    def find(self, column: pa.Array[Any]) -> Int64Array:
+        """Return the number of each value, `ABSENT` if it is not there, or NULL."""
+        if self.table is None:
+            return _codes(pc.index_in(column, self.values, skip_nulls=True))
+        places = column.fill_null(0).to_numpy().astype(np.int64) - self.least
+        is_near = (places >= 0) & (places < len(self.table))
+        if column.null_count:
+            is_near &= column.is_valid().to_numpy(zero_copy_only=False)
+        return np.where(is_near, self.table[np.where(is_near, places, 0)], ABSENT)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
-    """The values of one column, and the combinations with the columns before it, sorted."""
+    """The values of one column, and the combinations with the columns before it, if there are any."""
 
-    values: pa.Array[Any]
-    combinations: Int64Array
+    values: _Values
+    combinations: pa.Array[Any] | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,18 +88,21 @@ class Keys:
     @classmethod
     def of(cls, columns: Sequence[pa.ChunkedArray[Any]]) -> Keys:
         """Number the keys of rows; the columns are those of the key, and have no dictionaries."""
-        parts = []
+        parts: list[_Part] = []
         numbers: Int64Array = np.zeros(len(columns[0]), np.int64)
+        count = 0
         for column in columns:
             encoded = _one_array(column).dictionary_encode()
-            codes = _codes(encoded.indices)
-            combined = _combine(numbers, codes, len(encoded.dictionary))
-            combinations, inverse = np.unique(combined[combined >= 0], return_inverse=True)
-            numbers = np.full(len(combined), ABSENT, np.int64)
-            numbers[combined >= 0] = inverse
-            parts.append(_Part(encoded.dictionary, combinations))
+            codes, combinations = _codes(encoded.indices), None
+            if parts:
+                combined = pa.array(_combine(numbers, codes, len(encoded.dictionary)))
+                both = pc.if_else(pc.equal(combined, ABSENT), None, combined).dictionary_encode()
+                codes, combinations = _codes(both.indices), both.dictionary
+            numbers = codes
+            parts.append(_Part(_Values.of(encoded.dictionary), combinations))
+            count = len(encoded.dictionary if combinations is None else combinations)
         order = np.argsort(numbers, kind="stable")[int((numbers < 0).sum()) :]
-        counts = np.bincount(numbers[order], minlength=len(parts[-1].combinations))
+        counts = np.bincount(numbers[order], minlength=count)
         starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         return cls(tuple(parts), order, starts, numbers)
 
@@ -72,10 +112,13 @@ class Keys:
     def find(self, columns: Sequence[pa.ChunkedArray[Any]]) -> Int64Array:
         """Return the number of each row's key, `ABSENT` if the source does not have it."""
         numbers: Int64Array = np.zeros(len(columns[0]), np.int64)
+        before = numbers
         for part, column in zip(self.parts, columns, strict=True):
-            codes = _codes(pc.index_in(_one_array(column), part.values, skip_nulls=True))
-            combined = _combine(numbers, codes, len(part.values))
-            numbers = _search(part.combinations, combined)
+            numbers = codes = part.values.find(_one_array(column))
+            if part.combinations is not None:
+                combined = pa.array(_combine(before, codes, len(part.values.values)))
+                numbers = _codes(pc.index_in(combined, part.combinations))
+            before = numbers
         return numbers
 
     def pairs(self, numbers: Int64Array) -> tuple[Int64Array, Int64Array]:
@@ -88,6 +131,11 @@ class Keys:
         counts = self.starts[keys + 1] - self.starts[keys]
         firsts = np.repeat(self.starts[keys] - (np.cumsum(counts) - counts), counts)
         return np.repeat(rows, counts), self.order[firsts + np.arange(int(counts.sum()))]
+
+
+def _is_narrow(kind: pa.DataType) -> bool:
+    """Tell whether values are whole numbers of up to 63 bits and a sign."""
+    return bool(pa.types.is_integer(kind) and not pa.types.is_uint64(kind))
 
 
 def check_key(name: str, kind: pa.DataType) -> None:
@@ -118,11 +166,3 @@ def _codes(indices: pa.Array[Any]) -> Int64Array:
 def _combine(numbers: Int64Array, codes: Int64Array, distinct: int) -> Int64Array:
     """Return a number for each pair, `ABSENT` where one of the two is."""
     return np.where((numbers >= 0) & (codes >= 0), numbers * distinct + codes, ABSENT)
-
-
-def _search(sorted_values: Int64Array, wanted: Int64Array) -> Int64Array:
-    """Return where values are, `ABSENT` for those that are not there."""
-    if not len(sorted_values):
-        return np.full(len(wanted), ABSENT, np.int64)
-    at = np.minimum(np.searchsorted(sorted_values, wanted), len(sorted_values) - 1)
-    return np.where(sorted_values[at] == wanted, at, ABSENT)

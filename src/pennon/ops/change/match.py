@@ -119,9 +119,10 @@ class MatchTask:
         fragments = [self.snapshot.manifest.fragments[n] for n in self.groups[number]]
         inputs = self._inputs()
         decided = [self._decide(self._read(inputs, tasks)) for tasks in self._slices(fragments)]
-        keys = [each.keys for each in decided]
-        found = tuple(self._found(fragments, decided))
-        return GroupFound(found, np.unique(np.concatenate(keys)) if keys else _NONE)
+        is_there = np.zeros(len(self.source.keys), np.bool_)
+        for each in decided:
+            is_there[each.keys] = True
+        return GroupFound(tuple(self._found(fragments, decided)), np.flatnonzero(is_there))
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -163,8 +164,7 @@ class MatchTask:
         if self.clauses.deletes:
             goes[self._left_over(rows, np.flatnonzero(numbers == ABSENT))] = True
         addresses = rows.column(MetaColumn.ROW_ADDRESS.value).to_numpy().astype(np.int64)
-        keys = np.unique(numbers[numbers != ABSENT])
-        return _Decided(addresses[goes], source[goes], keys)
+        return _Decided(addresses[goes], source[goes], numbers[numbers != ABSENT])
 
     def _pairs(self, rows: pa.Table, numbers: Int64Array) -> tuple[Int64Array, Int64Array]:
         """Return the rows that match, each with its row of the data."""
@@ -243,7 +243,10 @@ class MatchTask:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Decided:
-    """The rows that go from their places, and the rows of the data that replace them, if any."""
+    """The rows that go from their places, and the rows of the data that replace them, if any.
+
+    ``keys``: those that occur, some more than once.
+    """
 
     addresses: Int64Array
     source: Int64Array

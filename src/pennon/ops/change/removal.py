@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pennon.ops.change.find import Rows
-from pennon.ranges import Int64Array
+from pennon.ranges import Int64Array, ascending
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.take import check_offsets
@@ -57,7 +57,7 @@ def rows_at(snapshot: Snapshot, fragment: Fragment, offsets: Int64Array) -> Rows
     Raises OutOfRangeError for a row that the fragment does not have.
     """
     live = FragmentReader(snapshot, fragment).live_rows()
-    distinct = np.unique(offsets)
+    distinct = ascending(offsets)
     check_offsets(distinct, live.physical_rows, f"fragment {fragment.id}")
     return Rows(fragment, distinct[~live.is_deleted(distinct)])
 
@@ -69,7 +69,7 @@ def remove_rows(snapshot: Snapshot, rows: Rows) -> Removal:
     """
     fragment = rows.fragment
     offsets = rows.offsets.astype(np.uint32)
-    dead = np.union1d(snapshot.deleted(fragment).astype(np.uint32), offsets)
+    dead = ascending(np.concatenate([snapshot.deleted(fragment).astype(np.uint32), offsets]))
     physical_rows = FragmentReader(snapshot, fragment).physical_rows()
     if len(dead) == physical_rows:
         return Removal(fragment.id, offsets, None)

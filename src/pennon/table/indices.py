@@ -27,6 +27,9 @@ SYSTEM = frozenset({FRAGMENT_REUSE, "__lance_mem_wal"})
 """The names of indices that no user made."""
 
 
+_MOST_FRAGMENTS = 1 << 21
+"""No index covers more; the bitmap of a damaged one could name billions."""
+
 _BY_ROW_IDS = frozenset(
     f"{kind}IndexDetails" for kind in ("Bitmap", "Inverted", "LabelList", "NGram", "Vector")
 )
@@ -157,4 +160,4 @@ def serialize_uuid(text: str) -> table_pb2.UUID:
 def _parse_fragments(bitmap: bytes) -> frozenset[FragmentId] | None:
     if not bitmap:
         return None
-    return frozenset(FragmentId(int(number)) for number in parse_roaring(bitmap))
+    return frozenset(map(FragmentId, parse_roaring(bitmap, _MOST_FRAGMENTS).tolist()))

@@ -22,7 +22,7 @@ import struct
 import numpy as np
 import numpy.typing as npt
 
-from pennon.errors import FormatError
+from pennon.errors import FormatError, TooLargeError
 
 Offsets = npt.NDArray[np.uint32]
 
@@ -34,8 +34,11 @@ _BITMAP_BYTES = 8192
 _PAIR = struct.Struct("<HH")
 
 
-def parse_roaring(data: bytes) -> Offsets:
-    """Return the values of a serialized bitmap, ascending; raises FormatError."""
+def parse_roaring(data: bytes, most: int = 1 << 32) -> Offsets:
+    """Return the values of a serialized bitmap, ascending; raises FormatError.
+
+    Raises TooLargeError for more than ``most`` values: a few bytes may stand for very many.
+    """
     count, run_flags, position = _parse_cookie(data)
     headers = _words(data, position, 2 * count).reshape(count, 2)
     position += 4 * count
@@ -44,6 +47,10 @@ def parse_roaring(data: bytes) -> Offsets:
     if np.any(np.diff(headers[:, 0].astype(np.int64)) <= 0):
         message = "the keys of a roaring bitmap do not ascend"
         raise FormatError(message)
+    stated = int(headers[:, 1].astype(np.int64).sum()) + count
+    if stated > most:
+        message = f"a roaring bitmap of {len(data)} bytes holds {stated} values, more than {most}"
+        raise TooLargeError(message)
     parts = []
     for number in range(count):
         key, size = int(headers[number, 0]), int(headers[number, 1]) + 1

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
-from pennon.errors import FormatError
+from pennon.errors import FormatError, TooLargeError
 from pennon.table.roaring import Offsets, parse_roaring, serialize_roaring
 
 SETS = {
@@ -77,3 +77,11 @@ def test_flipped_bits_give_a_typed_error_or_a_sorted_set() -> None:
             except FormatError:
                 continue
             assert np.all(np.diff(values) > 0)
+
+
+def test_a_few_bytes_may_stand_for_no_more_than_is_asked_for() -> None:
+    data = BitMap(range(1 << 20)).serialize()
+    assert len(data) < 300
+    assert len(parse_roaring(data, 1 << 20)) == 1 << 20
+    with pytest.raises(TooLargeError, match="1048576 values, more than 1000"):
+        parse_roaring(data, 1000)

@@ -53,8 +53,8 @@ def some_updated(
     """Return a fragment of which the rows in a roaring bitmap are updated in a version."""
     if bitmap is None or fragment.row_ids is None:
         return fragment
-    offsets = parse_roaring(bitmap)
     versions = updated_versions(fragment, around)
+    offsets = parse_roaring(bitmap, len(versions))
     if len(offsets) and int(offsets[-1]) >= len(versions):
         message = f"fragment {fragment.id} of {len(versions)} rows has no row {offsets[-1]}"
         raise ArgumentError(message)

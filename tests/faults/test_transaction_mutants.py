@@ -1,0 +1,56 @@
+"""Damaged transactions and indices: a typed error, or a value that can be judged and applied."""
+
+from __future__ import annotations
+
+import random
+from contextlib import suppress
+
+import pytest
+
+from pennon.errors import LanceError
+from pennon.table.apply import Surroundings, apply
+from pennon.table.conflicts import judge
+from pennon.table.indices import parse_indices, serialize_indices
+from pennon.table.transaction import Transaction, parse_transaction, serialize_transaction
+from tests.unit.table.conflict_table import cells
+from tests.unit.table.test_apply_operations import table
+from tests.unit.table.test_conflicts import index, sample
+
+NAMES = list(dict.fromkeys(other for _, other in cells()))
+MUTANTS = 60
+
+
+def mutated(data: bytes, draw: random.Random) -> bytes:
+    """Return bytes of which some were changed, taken away, or put in."""
+    changed = bytearray(data)
+    for _ in range(draw.randint(1, 3)):
+        place = draw.randrange(len(changed) + 1)
+        kind = draw.randrange(3)
+        if kind == 0 and place < len(changed):
+            changed[place] = draw.randrange(256)
+        elif kind == 1:
+            del changed[place : place + draw.randint(1, 8)]
+        else:
+            changed[place:place] = draw.randbytes(draw.randint(1, 4))
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_damaged_transactions(name: str) -> None:
+    draw = random.Random(name)
+    head = table(4, 4, stable=True)
+    data = serialize_transaction(Transaction(2, sample(name, 1)))
+    for _ in range(MUTANTS):
+        with suppress(LanceError):
+            found = parse_transaction(mutated(data, draw))
+            judge(sample("update", 1), found.operation)
+            judge(found.operation, sample("delete", 1))
+            apply(head, found, Surroundings(1))
+
+
+def test_damaged_indices() -> None:
+    draw = random.Random(1)
+    data = serialize_indices([index("i", 0, *range(40)), index("j", 1, 70000)])
+    for _ in range(10 * MUTANTS):
+        with suppress(LanceError):
+            parse_indices(mutated(data, draw))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import lance
@@ -101,10 +102,11 @@ PAIRS = [
 MEASURED = cells(PYLANCE)
 
 
+@pytest.mark.parametrize("lib", [lance, pennon])
 @pytest.mark.parametrize(("mine", "other", "meet"), PAIRS)
-def test_ours_after_theirs(uri: str, mine: str, other: str, meet: bool) -> None:
+def test_ours_after(uri: str, lib: ModuleType, mine: str, other: str, meet: bool) -> None:
     commit_mine = Writer(pennon, uri).plan(mine, 0)
-    commit_theirs = Writer(lance, uri).plan(other, 0 if meet else 1)
+    commit_theirs = Writer(lib, uri).plan(other, 0 if meet else 1)
     model = Model()
     commit_theirs()
     model.apply(other, 0 if meet else 1)

@@ -229,9 +229,16 @@ def test_unsigned_tables_need_their_rows_counted() -> None:
 def test_what_we_do_not_commit() -> None:
     with pytest.raises(UnsupportedError, match="'merge'"):
         apply(table(), Transaction(1, Other("merge")), NOW)
-    based = Overwrite((), SCHEMA, base_paths=(BasePath(1, "/x"),))
-    with pytest.raises(UnsupportedError, match="base paths"):
-        create(Transaction(0, based), NOW)
+
+
+def test_base_paths_come_with_a_new_table() -> None:
+    based = Overwrite((), SCHEMA, base_paths=(BasePath(1, "/x"), BasePath(0, "/y")))
+    made = create(Transaction(0, based), NOW)
+    assert [base.id for base in made.base_paths] == [1, 2]
+    assert (made.reader_flags, made.writer_flags) == (16, 16)
+    assert apply(made, overwrite(1), NOW).base_paths == made.base_paths
+    with pytest.raises(ArgumentError, match="base paths"):
+        apply(made, Transaction(1, based), NOW)
 
 
 def test_fragment_ids_end() -> None:

@@ -10,8 +10,9 @@ from pennon.proto import file_pb2
 from pennon.schema.field import Field, Schema
 from pennon.schema.wire import serialize_fields
 from pennon.table.apply.around import Surroundings
+from pennon.table.apply.bases import with_new_bases
 from pennon.table.indices import parse_indices, serialize_indices
-from pennon.table.manifest import BasePath, Manifest
+from pennon.table.manifest import Manifest
 from pennon.table.messages import parse_message, serialize_message
 from pennon.table.operations import CreateIndex, MapUpdate, UpdateBases, UpdateConfig
 from pennon.units import FieldId
@@ -94,22 +95,6 @@ def create_index(head: Manifest, operation: CreateIndex, around: Surroundings) -
 
 
 def update_bases(head: Manifest, operation: UpdateBases, around: Surroundings) -> Manifest:
-    """Add roots for files; those with id 0 get the next one.
-
-    Raises ArgumentError if an id, a name or a path is there already.
-    """
-    bases = list(head.base_paths)
-    for new in operation.new_bases:
-        last = max((base.id for base in bases), default=0)
-        base = replace(new, id=last + 1) if new.id == 0 else new
-        _check_new_base(base, bases)
-        bases.append(base)
-    return replace(head, fragments=around.completed(head), base_paths=tuple(bases))
-
-
-def _check_new_base(new: BasePath, bases: list[BasePath]) -> None:
-    for base in bases:
-        same_name = new.name is not None and new.name == base.name
-        if same_name or new.path == base.path or new.id == base.id:
-            message = f"base path {new} clashes with {base}"
-            raise ArgumentError(message)
+    """Add roots for files; raises ArgumentError if one is there already."""
+    bases = with_new_bases(head.base_paths, operation.new_bases)
+    return replace(head, fragments=around.completed(head), base_paths=bases)

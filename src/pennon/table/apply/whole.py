@@ -7,6 +7,7 @@ from dataclasses import replace
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.schema.version import DEFAULT_VERSION, FileVersion
 from pennon.table.apply.around import Surroundings
+from pennon.table.apply.bases import with_new_bases
 from pennon.table.apply.checks import check_one_version
 from pennon.table.apply.ids import with_fresh_ids, with_new_row_ids, without_row_ids
 from pennon.table.file_versions import file_versions
@@ -19,10 +20,10 @@ from pennon.table.storage_version import storage_version
 
 def overwrite(head: Manifest, operation: Overwrite, around: Surroundings) -> Manifest:
     """Replace schema and fragments; the blank head of version 0 stands for no table."""
-    if operation.base_paths:
-        message = "Pennon does not write tables with base paths yet"
-        raise UnsupportedError(message)
     is_new = head.version == 0
+    if operation.base_paths and not is_new:
+        message = "base paths come with a new table, or are added to one; an overwrite keeps them"
+        raise ArgumentError(message)
     stable = around.stable_row_ids if is_new else head.has_stable_row_ids
     if around.stable_row_ids and not stable:
         message = "stable row ids can be chosen for a new table only"
@@ -40,6 +41,7 @@ def overwrite(head: Manifest, operation: Overwrite, around: Surroundings) -> Man
         dictionaries=around.dictionaries,
         config={**head.config, **operation.config_upserts},
         indices=b"",
+        base_paths=with_new_bases(head.base_paths, operation.base_paths),
     )
 
 

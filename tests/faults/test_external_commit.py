@@ -16,6 +16,7 @@ from pennon.errors import (
     UnsupportedError,
 )
 from pennon.io import MemoryStore
+from pennon.io.below import BelowStore
 from pennon.io.store import Store
 from pennon.table.commit import commit
 from pennon.table.external import Entry, ExternalStore
@@ -93,7 +94,6 @@ def test_the_steps_of_a_commit(naming: Naming) -> None:
         "read final",  # nobody made it without the manifest store
         "put staged",
         f"{COMMIT} staged",
-        "read final",
         "put_if_absent final",
         f"{FLIP} final",
         "delete staged",
@@ -372,3 +372,28 @@ def test_a_store_without_conditional_puts() -> None:
         store.put_if_absent("_refs/tags/x.json", b"{}")
     with pytest.raises(UnsupportedError):
         commit(store.inner, append(1))
+
+
+def test_a_branch_is_a_table_of_its_own() -> None:
+    """Also for who goes there from the table's root; what is half done there is finished, too."""
+    table = Table()
+    branch = BelowStore(table.store, "tree/one")
+    create_table(branch)
+    assert commit(branch, append(1)).version == 2
+    manifests = table.manifests.branches["tree/one"]
+    assert [entry.path for entry in manifests.entries.values()][1] == SECOND
+    assert sorted(table.manifests.entries) == [1]
+    body = table.objects.read_whole(f"tree/one/{SECOND}").to_pybytes()
+    for path in (SECOND, "_versions"):
+        table.objects.delete(f"tree/one/{SECOND}")
+        table.objects.put(f"tree/one/{SECOND}-x", body)
+        manifests.entries[2] = Entry(2, f"{SECOND}-x", len(body))
+        if path == SECOND:
+            assert branch.read_whole(path).to_pybytes() == body
+        else:
+            assert latest_version(branch) == 2
+        assert manifests.entries[2] == Entry(2, SECOND, len(body))
+    table.objects.delete(f"tree/one/{SECOND}")
+    with pytest.raises(StoreError, match="knows version 2"):
+        latest_version(branch)
+    assert latest_version(table.store) == 1

@@ -145,13 +145,25 @@ def test_a_reader_refuses_what_it_cannot_finish(s3: S3Server, folder: str) -> No
         lance.dataset(uri, storage_options=options)
 
 
-def test_a_branch_is_a_table_of_its_own(s3: S3Server, folder: str) -> None:
+def test_branches_are_tables_of_their_own(s3: S3Server, folder: str) -> None:
+    """Whoever made one, the other reads it and adds to it, from the root and by its own URI."""
     uri, options = uri_of(folder), dynamodb_tables.options(s3)
-    pennon.write_dataset(rows(0), uri, storage_options=options)
-    branch = lance.dataset(uri, storage_options=options).create_branch("one")
-    assert branch.uri == uri_of(f"{folder}/tree/one")
-    assert latest_location(open_store(branch.uri, options)).version == branch.version
-    assert sorted(items(s3, f"{folder}/tree/one")) == [branch.version]
+    mine = pennon.write_dataset(rows(0), uri, storage_options=options)
+    theirs = lance.dataset(uri, storage_options=options)
+    branches: list[Any] = [mine.create_branch("mine"), theirs.create_branch("theirs")]
+    for name, branch in zip(("mine", "theirs"), branches, strict=True):
+        place = uri_of(f"{folder}/tree/{name}")
+        assert branch.uri == place
+        for number, module in enumerate((pennon, lance, pennon, lance), 1):
+            module.write_dataset(rows(number), place, mode="append", storage_options=options)
+        for module in (pennon, lance):
+            found = module.dataset(place, storage_options=options)
+            assert found.to_table()["a"].to_pylist() == [0, 1, 2, 3, 4]
+        at_root = pennon.dataset(uri, storage_options=options).checkout_version((name, None))
+        at_root.insert(rows(5))
+        assert lance.dataset(place, storage_options=options).count_rows() == 6
+        assert max(items(s3, f"{folder}/tree/{name}")) == at_root.version
+    assert pennon.dataset(uri, storage_options=options).count_rows() == 1
 
 
 def test_a_table_at_the_same_path_of_another_bucket(s3: S3Server, folder: str) -> None:

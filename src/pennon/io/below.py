@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from pennon.io.limits import FetchLimits
-from pennon.io.paths import check_path
+from pennon.io.paths import check_path, child_uri
 from pennon.io.store import ObjectInfo, ObjectReader, ObjectWriter, Store
 
 
@@ -25,7 +25,7 @@ class BelowStore:
     @property
     def uri(self) -> str:
         """Return the folder's URI."""
-        return f"{self.above.uri.rstrip('/')}/{self.folder}"
+        return child_uri(self.above.uri, self.folder)
 
     @property
     def limits(self) -> FetchLimits | None:

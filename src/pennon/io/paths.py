@@ -133,6 +133,12 @@ def parse_uri(uri: str | os.PathLike[str]) -> Location:
     return Location(scheme, parts.netloc, unquote(parts.path).strip("/"))
 
 
+def child_uri(uri: str, folder: str) -> str:
+    """Return the URI of a folder below another place; what follows a question mark stays the last."""
+    place, mark, query = uri.partition("?") if "://" in uri else (uri, "", "")
+    return f"{place.rstrip('/')}/{folder}{mark}{query}"
+
+
 def _file_path(uri: str) -> str:
     """Return the path of ``file:///a/b``, of ``file:/a/b`` (Hadoop) or ``file://localhost/a/b``."""
     rest = unquote(uri.partition(":")[2])

@@ -26,7 +26,7 @@ from pennon.errors import ArgumentError, FormatError, UntrustedPathError
 from pennon.io import open_store
 from pennon.io.below import BelowStore
 from pennon.io.limits import FetchLimits
-from pennon.io.paths import parse_uri
+from pennon.io.paths import Location, parse_uri
 from pennon.io.store import ObjectInfo, ObjectReader, ObjectWriter, Store
 from pennon.table.manifest import BasePath, Manifest
 from pennon.table.refs import branch_folder
@@ -202,7 +202,7 @@ def base_uri(base: BasePath, root: str) -> str:
     user's folder only; one that the table's root ends with is taken for that root.
     """
     try:
-        location = parse_uri(base.path)
+        location = _parsed(base.path)
     except ArgumentError as error:
         message = f"base path {base.id} is {base.path[:200]!r}, which is no place"
         raise FormatError(message) from error
@@ -228,15 +228,17 @@ def _rooted(store: Store, branch: str | None, trust: Trust) -> Store:
     if branch is None or isinstance(store, BelowStore):
         return store
     folder = f"/{branch_folder(branch)}"
-    uri = store.uri.rstrip("/")
+    uri, mark, query = store.uri.partition("?") if "://" in store.uri else (store.uri, "", "")
+    uri = uri.rstrip("/")
     if not uri.endswith(folder):
         return store
-    return branch_store(open_store(uri.removesuffix(folder), trust.options), branch)
+    root = f"{uri.removesuffix(folder)}{mark}{query}"
+    return branch_store(open_store(root, trust.options), branch)
 
 
 def _plain(uri: str) -> str:
     """Return a URI in one form, without what says how its manifests are kept."""
-    location = parse_uri(uri.partition("?")[0] if "://" in uri else uri)
+    location = _parsed(uri)
     if location.scheme == "file":
         return location.path.rstrip("/")
     scheme = location.scheme.partition("+")[0]
@@ -247,3 +249,8 @@ def _split_environment(value: str) -> list[str]:
     """Split like PATH, but not at the colon of ``scheme://``."""
     pieces = re.split(re.escape(os.pathsep) + r"(?!//)", value)
     return [piece for piece in pieces if piece]
+
+
+def _parsed(uri: str) -> Location:
+    """Take a URI apart, without what says how its manifests are kept."""
+    return parse_uri(uri.partition("?")[0] if "://" in uri else uri)

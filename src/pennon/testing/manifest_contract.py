@@ -98,6 +98,16 @@ class ManifestStoreContract:
         for number, each in enumerate(names, 1):
             assert self.manifests(each).get_latest() == entry_of(number)
 
+    def test_a_table_below_is_one_of_its_own(self) -> None:
+        """The same, however it was opened."""
+        name = f"table-{uuid.uuid4().hex}"
+        above, below = self.manifests(name), self.manifests(name).below("tree/branch")
+        above.put_if_not_exists(entry_of(5))
+        below.put_if_not_exists(entry_of(1))
+        assert above.get(1) is None
+        assert below.get_latest() == entry_of(1)
+        assert self.manifests(f"{name}/tree/branch").get_latest() == entry_of(1)
+
     def test_it_pickles(self) -> None:
         """The copy is of the same table."""
         one, other = self.new_table()

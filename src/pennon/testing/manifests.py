@@ -14,6 +14,7 @@ class MemoryManifests:
     """A `ManifestStore` in a dict; handles that are given one dict are of one table."""
 
     entries: dict[int, Entry] = field(default_factory=dict)
+    branches: dict[str, MemoryManifests] = field(default_factory=dict)
 
     def get(self, version: int) -> Entry | None:
         """Return what is known of a version."""
@@ -36,6 +37,10 @@ class MemoryManifests:
             message = f"the manifest store knows no version {entry.version}"
             raise NotFoundError(message, where=Breadcrumb(file=entry.path))
         self.entries[entry.version] = entry
+
+    def below(self, folder: str) -> MemoryManifests:
+        """Return the manifests of the table in a folder below this one."""
+        return self.branches.setdefault(folder, MemoryManifests())
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +78,7 @@ class WrappedManifests:
         self.watcher.before("put_if_exists", entry.path)
         self.inner.put_if_exists(entry)
         self.watcher.after("put_if_exists", entry.path)
+
+    def below(self, folder: str) -> WrappedManifests:
+        """Return the manifests of the table in a folder below this one."""
+        return WrappedManifests(self.watcher, self.inner.below(folder))

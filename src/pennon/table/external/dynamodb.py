@@ -20,7 +20,7 @@ Source: ledger F-331; rust/lance-table/src/io/commit/dynamodb.rs in the Lance re
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pennon.errors import (
@@ -85,6 +85,10 @@ class DynamoManifests:
         message = f"the manifest store knows no version {entry.version}"
         refused = NotFoundError(message, where=Breadcrumb(file=entry.path))
         self._put(entry, _PRESENT, refused)
+
+    def below(self, folder: str) -> DynamoManifests:
+        """Return the manifests of the table in a folder below this one."""
+        return replace(self, base_uri=f"{self._root}{folder}")
 
     def _put(self, entry: Entry, condition: str, refused: LanceError) -> None:
         item = {

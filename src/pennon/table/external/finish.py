@@ -93,15 +93,17 @@ def _create(store: Store, path: str, body: bytes) -> None:
     A store that can create only what is absent is asked to.  In one that cannot, all who come here
     put the same bytes, which the manifest store granted.
     """
-    found = read_if_there(store, path)
-    if found is None:
-        try:
-            store.put_if_absent(path, body)
-        except AlreadyExistsError:
-            found = store.read_whole(path)
-        except UnsupportedError:
+    try:
+        store.put_if_absent(path, body)
+    except AlreadyExistsError:
+        found = store.read_whole(path)
+    except UnsupportedError:
+        found = read_if_there(store, path)
+        if found is None:
             store.put(path, body)
-    if found is not None and found.to_pybytes() != body:
+    else:
+        return
+    if found is not None and bytes(found) != body:
         message = (
             "the manifest store granted this version to one manifest, and another lies here: the"
             " table was also written without the manifest store, or two tables share its key"

@@ -55,3 +55,10 @@ class ManifestStore(Protocol):
     def put_if_exists(self, entry: Entry) -> None:
         """Replace the entry of a version; raises NotFoundError if it has none."""
         ...
+
+    def below(self, folder: str) -> ManifestStore:
+        """Return the manifests of the table in a folder below this one: a branch is such a table.
+
+        They are the same as those of a store that is opened on that table.
+        """
+        ...

@@ -12,7 +12,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pennon.errors import AlreadyExistsError, Breadcrumb, FormatError, NotFoundError, StoreError
 from pennon.table.external.manifests import Entry
@@ -62,6 +62,10 @@ class SqliteManifests:
             if database.execute(_REPLACE, self._row(entry)).rowcount == 0:
                 message = f"the manifest store knows no version {entry.version}"
                 raise NotFoundError(message, where=Breadcrumb(file=entry.path))
+
+    def below(self, folder: str) -> SqliteManifests:
+        """Return the manifests of the table in a folder below this one."""
+        return replace(self, base_uri=f"{self.base_uri}/{folder}")
 
     def _row(self, entry: Entry) -> tuple[str, int | None, str, int]:
         return entry.path, entry.size_bytes, self.base_uri, entry.version

@@ -22,10 +22,13 @@ class SharedMemory(MemoryManifests):
 
     def __init__(self, name: str) -> None:
         super().__init__(_IN_MEMORY.setdefault(name, {}))
-        object.__setattr__(self, "_name", name)
+        object.__setattr__(self, "name", name)
 
     def __reduce__(self) -> tuple[type[SharedMemory], tuple[str]]:
-        return SharedMemory, (self._name,)  # type: ignore[attr-defined]
+        return SharedMemory, (self.name,)  # type: ignore[attr-defined]
+
+    def below(self, folder: str) -> SharedMemory:
+        return SharedMemory(f"{self.name}/{folder}")  # type: ignore[attr-defined]
 
 
 class TestMemoryManifests(ManifestStoreContract):

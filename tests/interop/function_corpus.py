@@ -33,6 +33,7 @@ _TEXTS = """
     arrow_cast(ts, 'Timestamp(Second, None)')
     arrow_cast(ts, 'Timestamp(Millisecond, Some("UTC"))'); arrow_cast(i32, 'Decimal128(10, 2)')
     arrow_cast(d, 'Date64'); arrow_cast(li, 'LargeList(Int64)'); struct(i32, s)
+    arrow_cast(NULL, 'FixedSizeList(3, Float32)')
     named_struct('a', i32, 'b', s); row(i32, s); named_struct('a', i32)['a']; struct(i32, s)['c0']
     get_field(st, 'y'); st; st['x']; coalesce(i32, i64); coalesce(s, ls); coalesce(null, null)
     coalesce(f32, i32); nullif(i32, i64); nullif(s, 'a'); nvl(s, 'zz'); nvl2(s, 'a', 'b')

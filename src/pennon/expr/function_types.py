@@ -14,6 +14,7 @@ from pennon.expr.cast import Datum, cast
 from pennon.expr.rowwise import Run, as_arrays, count_of
 
 Entry = tuple[Run, int, int | None]
+MOST_ITEMS: Final = 1 << 16
 _UNITS: Final = {"Second": "s", "Millisecond": "ms", "Microsecond": "us", "Nanosecond": "ns"}
 _SHORT_UNITS: Final = {"s": "s", "ms": "ms", "us": "µs", "ns": "ns"}
 _NAMED: Final[Mapping[str, pa.DataType]] = {
@@ -70,6 +71,15 @@ def _time(words: Sequence[str]) -> pa.DataType:
     return pa.time32(unit) if unit in ("s", "ms") else pa.time64(unit)
 
 
+def _fixed_size_list(words: Sequence[str]) -> pa.DataType:
+    """Return the type of lists of so many items, which come first; a NULL takes room for all."""
+    items = int(words[0])
+    if not 0 < items <= MOST_ITEMS:
+        message = f"lists have 1 to {MOST_ITEMS} items"
+        raise ValueError(message)
+    return pa.list_(parse_type(words[1]), items)
+
+
 _MADE: Final[Mapping[str, Callable[[list[str]], pa.DataType]]] = {
     "Timestamp": _timestamp,
     "Time32": _time,
@@ -80,6 +90,7 @@ _MADE: Final[Mapping[str, Callable[[list[str]], pa.DataType]]] = {
     "FixedSizeBinary": lambda words: pa.binary(int(words[0])),
     "List": lambda words: pa.list_(parse_type(",".join(words))),
     "LargeList": lambda words: pa.large_list(parse_type(",".join(words))),
+    "FixedSizeList": _fixed_size_list,
 }
 
 

@@ -19,6 +19,7 @@ from pennon.metadata import DeletionFile as DeletionFile
 from pennon.metadata import FragmentMetadata as FragmentMetadata
 from pennon.metadata import RowDatasetVersionMeta as RowDatasetVersionMeta
 from pennon.metadata import RowIdMeta as RowIdMeta
+from pennon.row_id_sequence import RowIdSequence as RowIdSequence
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.plan import live_row_count
 from pennon.scan.take import take_batches, take_fragment_offsets
@@ -349,5 +350,6 @@ __all__: Sequence[str] = [
     "LanceFragment",
     "RowDatasetVersionMeta",
     "RowIdMeta",
+    "RowIdSequence",
     "write_fragments",
 ]

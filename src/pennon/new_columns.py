@@ -53,8 +53,7 @@ class NewColumns:
         """Write the columns of all fragments; return the fragments."""
         if self.task is None or self.plan.task is None:
             return list(self.plan.fragments)
-        in_order = self.plan.task.maker.in_order
-        fragments = run_columns(self.task, "Adding columns", in_order=in_order)
+        fragments = run_columns(self.task, "Adding columns", self.plan.task.threads)
         self._check_end()
         return fragments
 

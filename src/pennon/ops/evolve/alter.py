@@ -135,5 +135,5 @@ def alter_columns(plan: AlterPlan) -> Manifest:
     """Write the columns whose types change, and commit."""
     if plan.task is None:
         return commit_schema(plan.snapshot, plan.schema)
-    fragments = run_columns(plan.task, "Casting columns")
+    fragments = run_columns(plan.task, "Casting columns", plan.task.columns.threads)
     return commit_columns(plan.snapshot, fragments, plan.schema)

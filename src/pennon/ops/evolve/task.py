@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, Protocol
 
 import pyarrow as pa
@@ -16,19 +17,24 @@ import pyarrow as pa
 from pennon.errors import SchemaMismatchError
 from pennon.ops.evolve.column_file import ColumnFiles
 from pennon.ops.jobs import run_tasks
-from pennon.scan.execute import Scan, read_batches
+from pennon.scan.execute import READ_AHEAD_BYTES, Scan, read_batches
 from pennon.scan.fragment_reader import FragmentReader
-from pennon.scan.plan import DEFAULT_BATCH_BYTES, plan_tasks
+from pennon.scan.plan import DEFAULT_BATCH_BYTES, bytes_per_row, plan_tasks
 from pennon.scan.projection import Projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Schema
 from pennon.schema.width import row_bytes
 from pennon.table.manifest import Fragment
-from pennon.units import KIB, FragmentId
+from pennon.threads import Crew, map_in_order
+from pennon.units import KIB, MIB, FragmentId
 
 MOST_ROWS_AT_ONCE: Final = 1 << 16
 """Rows of which columns are made at once, unless the caller says so: what a batch costs is shared."""
 
+LARGE_BYTES: Final = 16 * MIB
+"""Fragments of more bytes are worked on one after the other."""
+LOCAL_AHEAD_BYTES: Final = 8 * MIB
+MADE_AHEAD_BYTES: Final = 8 * MIB
 FEW_ROWS: Final = 8192
 SMALL_BYTES: Final = 256 * KIB
 """Batches of fewer rows and bytes are put together: a batch costs, however small it is."""
@@ -81,14 +87,42 @@ class ColumnsTask:
         ref = self.files.write(reader, _gathered(self._made(fragment)))
         return replace(fragment, files=(*fragment.files, ref), physical_rows=reader.physical_rows())
 
+    @property
+    def threads(self) -> int | None:
+        """Return how many fragments are worked on at once, None for as many as there are processors.
+
+        A large one is enough to do for all: its pages are decoded and encoded, and its columns made,
+        on threads; several would take more memory, and no less time.
+        """
+        return 1 if self.maker.in_order or self._is_large else None
+
+    @property
+    def _is_large(self) -> bool:
+        """Tell whether fragments have so many bytes, on a disk of this machine."""
+        fragments = self.snapshot.manifest.fragments
+        stored = sum(bytes_per_row(each) * (each.physical_rows or 0) for each in fragments)
+        return not self.snapshot.is_remote and stored > len(fragments) * LARGE_BYTES
+
     def _made(self, fragment: Fragment) -> Iterator[pa.RecordBatch]:
         """Yield the new columns of the live rows."""
         tasks = tuple(plan_tasks(self.snapshot, [fragment]))
         scan = Scan(self.snapshot, self.maker.inputs, tasks)
-        for number, batch in enumerate(read_batches(scan, self.batch_rows)):
-            made = self.maker.make(batch, Place(fragment.id, number))
-            check_made(made, self.files.schema, batch.num_rows)
-            yield made
+        work = partial(self._make, fragment)
+        ahead = READ_AHEAD_BYTES if scan.is_remote else LOCAL_AHEAD_BYTES
+        batches = enumerate(read_batches(scan, self.batch_rows, ahead))
+        if self.maker.in_order or not self._is_large:
+            return map(work, batches)
+        return map_in_order(work, batches, _bytes, MADE_AHEAD_BYTES, Crew("makers"))
+
+    def _make(self, fragment: Fragment, numbered: tuple[int, pa.RecordBatch]) -> pa.RecordBatch:
+        number, batch = numbered
+        made = self.maker.make(batch, Place(fragment.id, number))
+        check_made(made, self.files.schema, batch.num_rows)
+        return made
+
+
+def _bytes(numbered: tuple[int, pa.RecordBatch]) -> int:
+    return int(numbered[1].nbytes)
 
 
 def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -135,6 +169,6 @@ class FragmentTask(Protocol):
         ...
 
 
-def run_columns(task: FragmentTask, what: str, *, in_order: bool = False) -> list[Fragment]:
+def run_columns(task: FragmentTask, what: str, threads: int | None) -> list[Fragment]:
     """Write the columns of all fragments; return the fragments."""
-    return run_tasks(task, task.count, what=what, threads=1 if in_order else None)
+    return run_tasks(task, task.count, what=what, threads=threads)

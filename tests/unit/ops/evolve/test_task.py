@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
+import pennon
 from pennon.errors import SchemaMismatchError
+from pennon.ops.evolve.add import commit_add, plan_sql_columns
 from pennon.ops.evolve.task import (
     FEW_ROWS,
     MOST_ROWS_AT_ONCE,
@@ -51,3 +55,19 @@ def test_what_was_made_is_what_was_announced() -> None:
         check_made(pa.record_batch({"b": [1], "a": [2]}), schema, 2)
     with pytest.raises(SchemaMismatchError, match="announced"):
         check_made(pa.record_batch({"b": [1]}), schema, 1)
+
+
+@pytest.mark.parametrize("threads", [None, 1])
+def test_large_fragments_go_one_by_one(
+    tmp_path: Path, threads: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether their columns are made on threads or not, they are the same."""
+    data = pa.table({"a": pa.array(range(1000), pa.int64())})
+    dataset = pennon.write_dataset(data, tmp_path, max_rows_per_file=300)
+    plan = plan_sql_columns(dataset.snapshot, {"b": "a * 2"}, batch_rows=7)
+    assert plan.task is not None
+    monkeypatch.setattr("pennon.ops.evolve.task.LARGE_BYTES", 0 if threads else 1 << 40)
+    assert plan.task.threads == threads
+    commit_add(plan, [plan.task.run(number) for number in range(plan.task.count)])
+    found = pennon.dataset(tmp_path).to_table()["b"].to_pylist()
+    assert found == list(range(0, 2000, 2))

@@ -9,6 +9,7 @@ from pennon.later import Unfinished, missing
 from pennon.scan.session import Session
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.lance_schema import LanceSchema
+from pennon.table.field_ids import highest_field_id
 from pennon.table.storage_version import storage_version
 from pennon.table.versions import latest_version
 
@@ -66,9 +67,7 @@ class DatasetFacts(ArrowDataset, metaclass=Unfinished):
     @property
     def max_field_id(self) -> int:
         """Return the highest field id in the schema and the data files, -1 if there is none."""
-        manifest = self._snapshot.manifest
-        in_files = (i for f in manifest.fragments for file in f.files for i in file.field_ids)
-        return max([-1, *in_files, *(field.id for field in manifest.schema.walk())])
+        return highest_field_id(self._snapshot.manifest)
 
     @property
     def has_index(self) -> bool:

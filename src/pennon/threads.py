@@ -7,6 +7,8 @@ Most work keeps a processor busy, and `WORK` has as many threads as there are pr
 for a remote store does not, so it runs on many more.  What runs in a pool may wait for a pool further
 down, never for its own or one further up:
 
+    jobs            fragments that an operation works on
+    makers          batches of which new columns are made
     work, reads     pieces of a scan: decoded (local), or waited for and decoded (remote)
     objects         the objects that one piece reads side by side
     requests        the requests to one object

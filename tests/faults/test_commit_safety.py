@@ -188,6 +188,19 @@ def test_an_interrupted_migration(kind: str) -> None:
     pytest.fail("the faults never ended")
 
 
+def test_a_migration_deletes_nothing_that_it_has_not_copied() -> None:
+    """A store that keeps its manifests elsewhere, too, takes no second name for a version."""
+    store = old_names("keeps")
+
+    class Refuses(NoDeletes):
+        def put_if_absent(self, path: str, data: bytes) -> None:
+            raise AlreadyExistsError(path)
+
+    with pytest.raises(NotFoundError):
+        migrate_to_v2(Refuses(store))
+    assert latest_version(store) == 3
+
+
 def test_a_commit_during_a_migration_is_not_lost() -> None:
     """It saw old names only, and lands beside new ones."""
     store = old_names("meanwhile")

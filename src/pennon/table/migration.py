@@ -43,8 +43,8 @@ def migrate_to_v2(store: MigrateStore) -> int:
         for version in old:
             _copy(store, version)
         for version in reversed(old):
-            _check_same(store, version)
-            store.delete(Naming.V1.manifest_path(version))
+            if _is_copied(store, version):
+                store.delete(Naming.V1.manifest_path(version))
         moved += len(old)
 
 
@@ -63,16 +63,24 @@ def _copy(store: CommitStore, version: int) -> None:
         store.put_if_absent(Naming.V2.manifest_path(version), data)
 
 
-def _check_same(store: CommitStore, version: int) -> None:
+def _is_copied(store: CommitStore, version: int) -> bool:
+    """Tell whether the old name can go: not if another migration has taken it away already.
+
+    Raises NotFoundError if there is no copy, FormatError if it is another version.
+    """
     names = Naming.V1.manifest_path(version), Naming.V2.manifest_path(version)
-    with suppress(NotFoundError):
-        old = store.read_whole(names[0]).to_pybytes()
-        if store.read_whole(names[1]).to_pybytes() != old:
-            message = (
-                f"version {version} was committed twice, as {names[0]} and as {names[1]}, by writers"
-                " that did not know of each other; the second counts"
-            )
-            raise FormatError(message, where=Breadcrumb(file=names[0]))
+    copy = store.read_whole(names[1]).to_pybytes()
+    try:
+        same = store.read_whole(names[0]).to_pybytes() == copy
+    except NotFoundError:
+        return False
+    if not same:
+        message = (
+            f"version {version} was committed twice, as {names[0]} and as {names[1]}, by writers"
+            " that did not know of each other; the second counts"
+        )
+        raise FormatError(message, where=Breadcrumb(file=names[0]))
+    return True
 
 
 def _old_versions(store: Lists) -> Iterable[int]:

@@ -165,6 +165,8 @@ def same_intent(mine: Transaction, other: bytes) -> bool:
 
     Its uuid alone would not do, because a caller may use one twice.
     """
+    if mine.uuid.encode() not in other:
+        return False
     try:
         theirs = parse_transaction(other)
     except FormatError:

@@ -8,6 +8,7 @@ from pennon.ops.counts import counted_by
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Schema
 from pennon.table.commit import CommitOptions, commit
+from pennon.table.fields_wire import carry_over
 from pennon.table.manifest import Fragment, Manifest
 from pennon.table.operations import Merge, Operation, Project
 from pennon.table.transaction import Transaction
@@ -24,14 +25,16 @@ def commit_operation(snapshot: Snapshot, operation: Operation) -> Manifest:
 def commit_columns(snapshot: Snapshot, fragments: Iterable[Fragment], schema: Schema) -> Manifest:
     """Give the table a new schema, and its fragments the data files of that."""
     keeps = _keeps_nullability(snapshot, schema)
-    merge = Merge(tuple(fragments), schema, preserves_nullability=keeps)
+    wire = carry_over(snapshot.manifest.fields_wire, schema)
+    merge = Merge(tuple(fragments), schema, wire, preserves_nullability=keeps)
     return commit_operation(snapshot, merge)
 
 
 def commit_schema(snapshot: Snapshot, schema: Schema) -> Manifest:
     """Give the table a new schema over the data files that it has."""
     keeps = _keeps_nullability(snapshot, schema)
-    return commit_operation(snapshot, Project(schema, preserves_nullability=keeps))
+    wire = carry_over(snapshot.manifest.fields_wire, schema)
+    return commit_operation(snapshot, Project(schema, wire, preserves_nullability=keeps))
 
 
 def _keeps_nullability(snapshot: Snapshot, schema: Schema) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -54,36 +56,46 @@ def s3() -> Iterator[S3Server]:
         yield server
 
 
-def start(place: Place, number: int, appends: int) -> subprocess.Popen[str]:
+def start(script: str, place: Place, number: int, appends: int) -> subprocess.Popen[str]:
     arguments = json.dumps([place.uri, place.options, number, appends])
     return subprocess.Popen(
-        [sys.executable, "-c", WRITER, arguments],
+        [sys.executable, "-c", script, arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
 
 
-def race(place: Place, writers: int, appends: int) -> list[int]:
-    """Let processes begin together; return the ids that were acknowledged.
-
-    No more than one commit in twenty may give up; a caller tries that again, as here.
-    """
-    empty = pa.table({"id": pa.array([], pa.int64())})
-    pennon.write_dataset(empty, place.uri, storage_options=place.options)
-    running = [start(place, number, appends) for number in range(writers)]
+def run_writers(script: str, place: Place, writers: int, appends: int) -> list[tuple[int, int]]:
+    """Let processes begin together; return what they say: ids, and a number for each."""
+    running = [start(script, place, number, appends) for number in range(writers)]
     for each in running:
         assert each.stdout.readline() == "ready\n"
     for each in running:
         each.stdin.write("go\n")
         each.stdin.flush()
-    said: list[int] = []
+    said: list[tuple[int, int]] = []
     for each in running:
         output, _ = each.communicate(timeout=800)
         assert each.returncode == 0
-        said += map(int, output.split())
-    assert sum(said[1::2]) <= writers * appends / 20
-    return said[::2]
+        said += [(int(mine), int(more)) for mine, more in map(str.split, output.splitlines())]
+    return said
+
+
+def make_empty(place: Place) -> None:
+    empty = pa.table({"id": pa.array([], pa.int64())})
+    pennon.write_dataset(empty, place.uri, storage_options=place.options)
+
+
+def race(place: Place, writers: int, appends: int) -> list[int]:
+    """Let processes append; return the ids that were acknowledged.
+
+    No more than one commit in twenty may give up; a caller tries that again, as here.
+    """
+    make_empty(place)
+    said = run_writers(WRITER, place, writers, appends)
+    assert sum(lost for _, lost in said) <= writers * appends / 20
+    return [mine for mine, _ in said]
 
 
 def judge(place: Place, acknowledged: list[int]) -> None:
@@ -134,3 +146,64 @@ def test_three_processes_append(places: Callable[[str], Place], where: str) -> N
     acknowledged = race(place, 3, 3)
     assert len(acknowledged) == 9
     judge(place, acknowledged)
+
+
+UNLUCKY = """
+import json, sys
+import pyarrow as pa
+import pennon
+from pennon.errors import CommitStateUnknown, RetryableConflict, StoreError
+
+uri, options, number, appends = json.loads(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+for turn in range(appends):
+    mine = number * 1000 + turn
+    rows = pa.table({"id": [mine]})
+    try:
+        pennon.write_dataset(rows, uri, mode="append", storage_options=options)
+    except CommitStateUnknown:
+        print(mine, 2, flush=True)
+    except (RetryableConflict, StoreError):
+        print(mine, 1, flush=True)
+    else:
+        print(mine, 0, flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("seed", range(2))
+def test_s3_and_dynamodb_on_a_bad_day(
+    s3: S3Server, places: Callable[[str], Place], seed: int
+) -> None:
+    """One request in ten is refused, one in ten does its work and is answered by a failure.
+
+    What is acknowledged is there, what failed is not; of what is not known, there may be either.
+    """
+    place = places("s3, dynamodb")
+    make_empty(place)
+    dice = random.Random(seed)
+
+    def trouble(_: object, work: Callable[[], Any]) -> str | None:
+        roll = dice.random()  # the server asks for it under its lock
+        if roll < 0.1:
+            return dice.choice(["503 Slow Down", "429 Too Many Requests", "500 Internal Error"])
+        if roll < 0.2:
+            work()
+            return dice.choice(["500 Internal Error", "503 Slow Down"])
+        return None
+
+    s3.fault = trouble
+    try:
+        said = run_writers(UNLUCKY, place, 4, 8)
+    finally:
+        s3.fault = None
+    done = {mine for mine, outcome in said if outcome == 0}
+    unknown = {mine for mine, outcome in said if outcome == 2}
+    dataset = pennon.dataset(place.uri, storage_options=place.options)
+    found = dataset.to_table()["id"].to_pylist()
+    assert len(found) == len(set(found))
+    assert done <= set(found) <= done | unknown
+    assert len(done) > len(said) / 2
+    judge(place, found)

@@ -305,6 +305,28 @@ def test_columns_of_other_kinds(version: Any, tmp_path: Path) -> None:
     assert [row["k"] for row in seen[0]] == [1, 2, 12, 14]
 
 
+DEEP = pa.struct([("x", pa.int64()), ("y", pa.struct([("p", pa.int64()), ("q", pa.string())]))])
+PART_OF_IT = pa.struct([("y", pa.struct([("q", pa.string())]))])
+
+
+@pytest.mark.parametrize("build", [upsert, update, insert])
+def test_fields_of_structs_that_the_data_lacks_stay(
+    build: Callable[[Any], Any], tmp_path: Path
+) -> None:
+    old = [{"x": 1, "y": {"p": 2, "q": "a"}}, None, {"x": 5, "y": None}, {"x": 7, "y": {"p": 8}}]
+    new = [{"y": {"q": "n"}}, {"y": {"q": "m"}}, {"y": {"q": "l"}}, None, {"y": None}, None]
+    seen = []
+    for module in (lance, pennon):
+        uri = str(tmp_path / module.__name__)
+        data = pa.table({"k": [0, 1, 2, 3], "s": pa.array(old, DEEP)})
+        dataset: Any = module.write_dataset(data, uri, data_storage_version="2.1")
+        source = pa.table({"k": [0, 1, 2, 3, 4, 5], "s": pa.array(new, PART_OF_IT)})
+        counts = build(dataset.merge_insert("k")).execute(source)
+        found = lance.dataset(uri).to_table().to_pylist()
+        seen.append((counts, sorted(found, key=lambda row: row["k"])))
+    assert seen[0] == seen[1]
+
+
 def test_blobs_stay_blobs(tmp_path: Path) -> None:
     data = pa.table({"k": [1, 2, 3], "b": [b"x" * 100, b"", None]}, BLOBS)
     dataset = pennon.write_dataset(data, tmp_path / "t")

@@ -6,7 +6,7 @@
     move     rows in shares         rows of the data           ->  new fragments
     commit   one version
 
-Where the data has but some of the columns, updated rows keep the others: they are read and written
+Where the data has but some of the columns, or of a struct's fields, updated rows keep the others: they are read and written
 again with the row, or, if asked, the columns of the data are written anew beside the others
 (`pennon.ops.change.patch`).
 
@@ -136,6 +136,8 @@ def _check_in_place(source: Source, clauses: Clauses) -> None:
         why = "it updates rows that match, and nothing else"
     elif source.is_whole:
         why = "the data has all columns of the table"
+    elif source.partial:
+        why = f"column {min(source.partial)!r} of the data lacks fields"
     elif set(source.table.column_names) <= set(source.on):
         why = "the data has no column besides the key"
     if why is not None:

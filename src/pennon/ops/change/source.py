@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from pennon.errors import ArgumentError, SchemaMismatchError, UnsupportedError
+from pennon.errors import ArgumentError, SchemaMismatchError
 from pennon.ops.change.keys import Keys, check_key
 from pennon.ops.change.move import Moved
 from pennon.ops.fit import fit_batch, fit_schema
@@ -34,6 +36,8 @@ class Source:
     keys: Keys
     schema: Schema
     """That of the table which is merged into."""
+    partial: frozenset[str] = frozenset()
+    """Columns of structs that lack some fields: rows that match keep theirs."""
 
     @classmethod
     def of(cls, data: pa.Table, schema: Schema, on: Sequence[str]) -> Source:
@@ -44,10 +48,7 @@ class Source:
         """
         fitted = fit_schema(schema, schema_from_arrow(data.schema), may_lack=True)
         whole = {field.id: field for field in schema.fields}
-        for part in fitted.fields:
-            if part.children and part != whole[part.id]:
-                message = f"column {part.name!r} lacks fields; a merge takes whole structs"
-                raise UnsupportedError(message)
+        partial = frozenset(part.name for part in fitted.fields if part != whole[part.id])
         target = schema_to_arrow(fitted)
         batches = [fit_batch(batch, target) for batch in data.to_batches()]
         table = pa.Table.from_batches(batches, target)
@@ -57,7 +58,8 @@ class Source:
                 message = f"the data lacks {name!r}, by which rows are matched; it has {names}"
                 raise SchemaMismatchError(message)
             check_key(name, table.schema.field(name).type)
-        return cls(table, tuple(on), Keys.of([table.column(name) for name in on]), schema)
+        keys = Keys.of([table.column(name) for name in on])
+        return cls(table, tuple(on), keys, schema, partial)
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -67,27 +69,27 @@ class Source:
     @property
     def is_whole(self) -> bool:
         """Tell whether the data has all columns of the table."""
-        return len(self.fields) == len(self.schema.fields)
+        return len(self.fields) == len(self.schema.fields) and not self.partial
 
     @property
     def needs(self) -> Projection:
-        """Return the columns of old rows that the data does not have."""
-        given = set(self.table.column_names)
+        """Return the columns of old rows that the data does not have, or not as a whole."""
+        given = set(self.table.column_names) - self.partial
         return plan_take_projection(
             self.schema, [quoted(f.name) for f in self.schema.fields if f.name not in given]
         )
 
     def make(self, old: pa.RecordBatch, moved: Moved) -> pa.RecordBatch:
         """Return rows of the data; columns that it lacks are those of the old rows, else NULL."""
-        rows = self.take(moved.source, self.table.column_names)
+        new = self.take(moved.source, self.table.column_names)
         arrays = []
         for field in schema_to_arrow(self.schema):
-            if field.name in rows.schema.names:
-                arrays.append(rows.column(field.name))
-            elif moved.old is not None:
-                arrays.append(old.column(field.name))
-            else:
-                arrays.append(pa.nulls(rows.num_rows, field.type))
+            mine, theirs = _column_of(new, field.name), _column_of(old, field.name)
+            if mine is None:
+                mine = pa.nulls(new.num_rows, field.type) if theirs is None else theirs
+            elif field.name in self.partial:
+                mine = _filled(field, mine, theirs)
+            arrays.append(mine)
         return pa.RecordBatch.from_arrays(arrays, self.schema.names)
 
     def take(self, rows: Int64Array | None, names: Sequence[str]) -> pa.RecordBatch:
@@ -119,6 +121,34 @@ def _column(schema: Schema, given: str) -> str:
         message = f"rows are matched by columns, not by a field inside one ({given!r})"
         raise ArgumentError(message)
     return path[0].name
+
+
+def _column_of(batch: pa.RecordBatch, name: str) -> pa.Array[Any] | None:
+    return batch.column(name) if name in batch.schema.names else None
+
+
+def _filled(field: pa.Field[Any], new: pa.Array[Any], old: pa.Array[Any] | None) -> pa.StructArray:
+    """Return structs with the fields that the new ones have, and others of the old ones, else NULL.
+
+    A struct is NULL where the new one is, and the old one or there is none.
+    """
+    children = []
+    for child in field.type:
+        mine, theirs = _child_of(new, child.name), _child_of(old, child.name)
+        if mine is None:
+            mine = pa.nulls(len(new), child.type) if theirs is None else theirs
+        elif mine.type != child.type and pa.types.is_struct(child.type):
+            mine = _filled(child, mine, theirs)
+        children.append(mine)
+    is_null = new.is_null() if old is None else pc.and_(new.is_null(), old.is_null())
+    return pa.StructArray.from_arrays(children, fields=list(field.type), mask=is_null)
+
+
+def _child_of(structs: pa.Array[Any] | None, name: str) -> pa.Array[Any] | None:
+    """Return a field of structs, NULL where they are."""
+    if structs is None or structs.type.get_field_index(name) < 0:
+        return None
+    return pc.struct_field(structs, [name])
 
 
 def quoted(name: str) -> str:

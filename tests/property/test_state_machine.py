@@ -242,7 +242,9 @@ class Table(RuleBasedStateMachine):
         if in_place:
             matched, inserts, deletes = "update", False, None
             columns = ("id", "v")
-        if library == "lance" and len(columns) < 3:  # pylance fails to plan the others
+        wanted = {*columns, *self.versions[self.head].columns}
+        wanted |= {*self.versions[self.handles[handle].version].columns}
+        if library == "lance" and len(columns) < len(wanted):  # pylance fails to plan the others
             matched, deletes = "update", None
         if matched == "keep" and deletes is None:
             inserts = True

@@ -79,10 +79,13 @@ def survey_of(snapshot: Snapshot) -> Survey:
 
 
 def preview(snapshot: Snapshot, policy: Policy) -> tuple[Plan, View]:
-    """Return what a clean-up would take away now, by this computer's clock; nothing is written."""
+    """Return what a clean-up would take away now; nothing is written.
+
+    So it is not now by the store's clock, but by this computer's, or as late as the newest manifest.
+    """
     survey = survey_of(snapshot)
     view = survey.look()
-    now = datetime.now(UTC)
+    now = max(datetime.now(UTC), *(info.modified for info in view.files))
     return make_plan(survey, view, policy, snapshot.manifest.version, now), view
 
 

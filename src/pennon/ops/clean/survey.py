@@ -98,7 +98,9 @@ class Survey:
                 found[int(version)] = info
                 namings.add(naming)
         if len(namings) > 1:
-            message = "manifests of both naming schemes (V1 and V2) lie in one table"
+            message = (
+                "manifests of both naming schemes (V1 and V2) lie here: migrate the table first"
+            )
             raise FormatError(message, where=Breadcrumb(file=VERSIONS))
         if not found:
             message = f"there is no manifest under {VERSIONS}/ of {self.home.uri!r} to go by"

@@ -61,15 +61,16 @@ def test_by_age_and_by_number(store: ClockedStore) -> None:
     assert open_table(store, 3).count_rows() == 11
     stats = table.cleanup_old_versions(older_than=ALL)
     assert (stats.old_versions, stats.data_files_removed, stats.deletion_files_removed) == (1, 3, 1)
-    assert store.paths("data") == {f"data/{f.path}" for f in _files(store)}
+    assert store.paths("data") == {f"data/{path}" for path in _paths(store, 5)}
     assert not store.paths("_deletions")
     assert table.to_table()["n"].to_pylist() == [100, 101]
     with pytest.raises(ArgumentError, match="retain_versions"):
         table.cleanup_old_versions(retain_versions=0)
 
 
-def _files(store: ClockedStore) -> list[pennon.fragment.DataFile]:
-    return [file for each in open_table(store).get_fragments() for file in each.data_files()]
+def _paths(store: ClockedStore, version: int) -> set[str]:
+    fragments = open_table(store, version).get_fragments()
+    return {str(file.path) for each in fragments for file in each.data_files()}
 
 
 def test_an_old_handle_keeps_its_version_and_all_newer_ones(store: ClockedStore) -> None:
@@ -124,9 +125,25 @@ def test_a_branch_without_a_name_yet_keeps_its_files(store: ClockedStore) -> Non
     rows = table.create_branch("side", 2).to_table()
     name = store.inner.read_whole("_refs/branches/side.json").to_pybytes()
     store.inner.delete("_refs/branches/side.json")
+    needed = {f"data/{path}" for path in _paths(store, 2)}
+    explained = table.explain_cleanup_old_versions(older_than=ALL, include_files=True)
+    assert explained.stats.old_versions == 4
+    assert needed.isdisjoint(each.path for each in explained.candidate_files)
     table.cleanup_old_versions(older_than=ALL)
     store.inner.put("_refs/branches/side.json", name)
     assert table.checkout_version(("side", None)).to_table() == rows
+
+
+def test_detached_versions_keep_their_files(store: ClockedStore) -> None:
+    first = next(path for path in store.paths("_versions") if path.endswith("614.manifest"))
+    detached = f"_versions/d{2**63 + 7}.manifest"
+    store.put(detached, store.inner.read_whole(first).to_pybytes())
+    needed = {f"data/{path}" for path in _paths(store, 1)}
+    table = open_table(store)
+    explained = table.explain_cleanup_old_versions(older_than=ALL, include_files=True)
+    assert needed.isdisjoint(each.path for each in explained.candidate_files)
+    assert table.cleanup_old_versions(older_than=ALL).old_versions == 4
+    assert needed | {detached} <= store.paths()
 
 
 def test_orphans_go_when_they_are_old(store: ClockedStore) -> None:

@@ -1,0 +1,47 @@
+"""Which code deletes objects of a store: clean-up, and who drops a name.  Nobody else.
+
+A writer that deletes what it wrote when its commit seems to have failed destroys the table if the
+commit had landed after all (lance#7722, lance#8123).
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pennon
+
+SOURCE = Path(pennon.__file__).parent
+MAY_DELETE = {
+    "ops/branches.py": "a branch that is dropped",
+    "ops/clean/run.py": "clean-up",
+    "ops/refs.py": "a tag that is dropped",
+    "table/migration.py": "the old name of a manifest that has a new one",
+    "table/external/finish.py": "the staged copy of a manifest that has its final name",
+}
+PASS_ON = {"io/below.py", "io/remote.py", "table/bases.py", "table/external/store.py"}
+"""Stores, whose verb it is."""
+
+
+def deletes(path: Path) -> bool:
+    """Tell whether a module calls a ``delete`` of something that is a store by its name."""
+    called = (
+        node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)
+    )
+    return any(
+        isinstance(function, ast.Attribute)
+        and function.attr == "delete"
+        and ast.unparse(function.value) not in NO_STORES
+        for function in called
+    )
+
+
+NO_STORES = {"np", "self._dataset", "dataset"}
+
+
+def test_only_clean_up_deletes() -> None:
+    modules = {str(path.relative_to(SOURCE)): path for path in SOURCE.rglob("*.py")}
+    found = {
+        name for name, path in modules.items() if not name.startswith("testing/") and deletes(path)
+    }
+    assert found - PASS_ON == MAY_DELETE.keys()

@@ -29,6 +29,7 @@ OWNERS = [
     "LanceFragment",
     "LanceScanner",
     "ScannerBuilder",
+    "MergeInsertBuilder",
     "LanceOperation",
     "FragmentMetadata",
     "Transaction",

@@ -1,0 +1,186 @@
+"""Tables that pylance has indexed, changed by Pennon: pylance's queries must not miss the change.
+
+Pennon uses no index; all it can do is to say, for each, which fragments it still covers.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import lance
+import lance.file
+import pyarrow as pa
+import pytest
+
+import pennon
+from pennon.fragment import DataFile
+
+ROWS = 60
+COLUMNS: dict[str, Any] = {
+    "n": "BTREE",
+    "b": "BITMAP",
+    "l": "LABEL_LIST",
+    "t": "INVERTED",
+    "z": "ZONEMAP",
+}
+
+
+def rows(first: int, count: int) -> pa.Table:
+    numbers = range(first, first + count)
+    return pa.table(
+        {
+            "k": pa.array(numbers, pa.int64()),
+            "n": pa.array([7 * n % 100 for n in numbers], pa.int64()),
+            "b": [f"b{n % 5}" for n in numbers],
+            "l": [[f"x{n % 3}", f"y{n % 4}"] for n in numbers],
+            "t": [f"word{n % 7} common" for n in numbers],
+            "z": pa.array(numbers, pa.int64()),
+        }
+    )
+
+
+@pytest.fixture(params=[False, True], ids=["addresses", "stable row ids"])
+def uri(tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    place = str(tmp_path / "t")
+    for number in range(3):
+        lance.write_dataset(
+            rows(number * ROWS, ROWS),
+            place,
+            mode="append" if number else "create",
+            data_storage_version="2.1",
+            enable_stable_row_ids=request.param,
+        )
+    dataset = lance.dataset(place)
+    for column, kind in COLUMNS.items():
+        dataset.create_scalar_index(column, kind)
+    return place
+
+
+QUERIES = {
+    "n = 7": "n",
+    "n BETWEEN 20 AND 40": "n",
+    "n = -1": "n",
+    "b = 'b3'": "b",
+    "b IN ('b1', 'new')": "b",
+    "array_has_any(l, ['x1'])": "l",
+    "contains_tokens(t, 'word3')": "t",
+    "z > 100 AND z < 130": "z",
+    "z = 100000": "z",
+}
+"""SQL, and the column that it asks for."""
+
+
+def check(uri: str) -> None:
+    """Check that what pylance finds with its indices is what is there."""
+    dataset = lance.dataset(uri)
+    dataset.validate()
+    names = dataset.schema.names
+    for query in (query for query, column in QUERIES.items() if column in names):
+        found, expected = (
+            dataset.scanner(filter=query, columns=["k"], use_scalar_index=use).to_table()["k"]
+            for use in (True, False)
+        )
+        assert sorted(found.to_pylist()) == sorted(expected.to_pylist()), query
+
+
+def update(uri: str) -> None:
+    pennon.dataset(uri).update({"n": "-1", "b": "'new'", "z": "100000"}, where="k % 9 = 4")
+
+
+def update_one_column(uri: str) -> None:
+    """The rows move, and keep the values of all columns but one."""
+    pennon.dataset(uri).update({"b": "'b3'"}, where="k % 9 = 2")
+
+
+def delete(uri: str) -> None:
+    pennon.dataset(uri).delete("k % 4 = 1")
+
+
+def upsert(uri: str) -> None:
+    changed = rows(50, 20).set_column(1, "n", pa.array([-1] * 20, pa.int64()))
+    builder = pennon.dataset(uri).merge_insert("k")
+    builder.when_matched_update_all().when_not_matched_insert_all().execute(
+        pa.concat_tables([changed, rows(1000, 5)])
+    )
+
+
+def columns(uri: str) -> None:
+    data = pa.table(
+        {"k": pa.array(range(70, 90), pa.int64()), "n": pa.array([-1] * 20, pa.int64())}
+    )
+    builder = pennon.dataset(uri).merge_insert("k").when_matched_update_all()
+    builder.write_mode("rewrite_columns").execute(data)
+
+
+def compact(uri: str) -> None:
+    pennon.dataset(uri).optimize.compact_files(target_rows_per_fragment=1000)
+
+
+def append(uri: str) -> None:
+    pennon.write_dataset(rows(2000, 30), uri, mode="append")
+
+
+def drop(uri: str) -> None:
+    pennon.dataset(uri).drop_columns(["b"])
+
+
+def cast(uri: str) -> None:
+    change: Any = {"path": "n", "data_type": pa.int32()}
+    pennon.dataset(uri).alter_columns(change)
+
+
+def replace(uri: str) -> None:
+    """Give fragment 0 other values of z, which lies in a file of its own."""
+    dataset = pennon.dataset(uri)
+    field = dataset.lance_schema.field("z")
+    assert field is not None
+    fragment = dataset.get_fragments()[0]
+    if not any(file.fields == [field.id()] for file in fragment.data_files()):
+        return
+    name = f"{uuid.uuid4()}.lance"
+    values = pa.table({"z": pa.array([100000] * fragment.physical_rows, pa.int64())})
+    path = Path(uri) / "data" / name
+    with lance.file.LanceFileWriter(str(path), values.schema, version="2.1") as writer:
+        writer.write_batch(values)
+    file = DataFile(name, [field.id()], [0], 2, 1, path.stat().st_size)
+    group = pennon.LanceOperation.DataReplacementGroup(fragment.fragment_id, file)
+    operation = pennon.LanceOperation.DataReplacement([group])
+    pennon.LanceDataset.commit(dataset, operation, read_version=dataset.version)
+
+
+def restore(uri: str) -> None:
+    dataset = pennon.dataset(uri)
+    dataset.checkout_version(dataset.version - 1).restore()
+
+
+CHANGES: dict[str, list[Callable[[str], None]]] = {
+    "update": [update],
+    "update one column": [update_one_column, compact],
+    "delete": [delete],
+    "upsert": [upsert],
+    "columns": [columns],
+    "compact": [delete, compact],
+    "all": [update, columns, compact, append, upsert, compact, delete],
+    "drop and cast": [drop, cast, compact],
+    "restore": [update, restore, append],
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_queries_after(uri: str, name: str) -> None:
+    check(uri)
+    for change in CHANGES[name]:
+        change(uri)
+        check(uri)
+
+
+def test_queries_after_a_replacement(uri: str) -> None:
+    lance.dataset(uri).drop_columns(["z"])
+    lance.dataset(uri).add_columns({"z": "k"})
+    lance.dataset(uri).create_scalar_index("z", "BTREE")
+    replace(uri)
+    assert lance.dataset(uri).count_rows("z = 100000") == ROWS
+    check(uri)

@@ -1,7 +1,7 @@
 """Random nested tables of 2.1 that both libraries write to: appends, deletions, columns more and less.
 
-One library makes the table, the other appends to it, the oracle deletes rows of it; every other
-table has stable row ids.  Then both read the same, and what the source says.
+One library makes the table, the other appends to it, the oracle deletes rows of it, Pennon compacts
+it; every other table has stable row ids.  Then both read the same, and what the source says.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from tests.interop.reads import differences, reads_of
 from tests.interop.test_nested_2_1 import blocks
 
 IN_EVERY_RUN = 40
+COMPACTED_IN_EVERY_RUN = 20
 DELETED = "number % 7 < 3"
 
 
@@ -39,6 +40,25 @@ def test_appended_to_by_the_other_and_deleted_from(
         first(newest, case, uri, case.table[:half], enable_stable_row_ids=stable)
         second(newest, case, uri, case.table[half:], mode="append")
         newest.call("delete", uri=str(uri), predicate=DELETED)
+        left = _left(case)
+        found += differences(left, reads_of(left), as_lance_reads(left.table), newest, uri)
+        found += _by_row_id(newest, left, uri)
+        _check(uri, left.table.num_rows)
+    assert not found, "\n".join(found)
+
+
+@blocks(COMPACTED_IN_EVERY_RUN)
+def test_compacted(newest: Oracle, seeds: range, folder: Path) -> None:
+    found = []
+    for case, uri in _cases(seeds, folder):
+        half = case.table.num_rows // 2
+        stable = bool(case.seed % 2)
+        _ours(newest, case, uri, case.table[:half], enable_stable_row_ids=stable)
+        _theirs(newest, case, uri, case.table[half:], mode="append")
+        newest.call("delete", uri=str(uri), predicate=DELETED)
+        dataset = pennon.dataset(uri)
+        dataset.optimize.compact_files()
+        assert len(dataset.get_fragments()) <= 1
         left = _left(case)
         found += differences(left, reads_of(left), as_lance_reads(left.table), newest, uri)
         found += _by_row_id(newest, left, uri)

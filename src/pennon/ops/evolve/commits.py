@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pennon.ops.counts import counted_by
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Schema
-from pennon.table.commit import CommitOptions, commit
+from pennon.table.commit import LONG_AGO, CommitOptions, commit
 from pennon.table.fields_wire import carry_over
 from pennon.table.manifest import Fragment, Manifest
 from pennon.table.operations import Merge, Operation, Project
@@ -18,7 +18,7 @@ def commit_operation(snapshot: Snapshot, operation: Operation) -> Manifest:
     """Commit an operation that was planned on a version; return the manifest of the new one."""
     store = snapshot.store
     transaction = Transaction(snapshot.manifest.version, operation)
-    options = CommitOptions(complete=counted_by(store), base=snapshot.manifest)
+    options = CommitOptions(complete=counted_by(store), base=snapshot.manifest, planned_ns=LONG_AGO)
     return commit(store, transaction, options)
 
 

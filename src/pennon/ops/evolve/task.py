@@ -19,13 +19,13 @@ from pennon.ops.evolve.column_file import ColumnFiles
 from pennon.ops.jobs import run_tasks
 from pennon.scan.execute import READ_AHEAD_BYTES, Scan, read_batches
 from pennon.scan.fragment_reader import FragmentReader
-from pennon.scan.plan import DEFAULT_BATCH_BYTES, bytes_per_row, plan_tasks
+from pennon.scan.plan import DEFAULT_BATCH_BYTES, plan_tasks
 from pennon.scan.projection import Projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Schema
 from pennon.schema.width import row_bytes
 from pennon.table.manifest import Fragment
-from pennon.threads import Crew, map_in_order
+from pennon.threads import Crew, map_in_order, processors
 from pennon.units import KIB, MIB, FragmentId
 
 MOST_ROWS_AT_ONCE: Final = 1 << 16
@@ -34,6 +34,7 @@ MOST_ROWS_AT_ONCE: Final = 1 << 16
 LARGE_BYTES: Final = 16 * MIB
 """Fragments of more bytes are worked on one after the other."""
 LOCAL_AHEAD_BYTES: Final = 8 * MIB
+LEAST_THREADS: Final = 8
 MADE_AHEAD_BYTES: Final = 8 * MIB
 FEW_ROWS: Final = 8192
 SMALL_BYTES: Final = 256 * KIB
@@ -88,20 +89,21 @@ class ColumnsTask:
         return replace(fragment, files=(*fragment.files, ref), physical_rows=reader.physical_rows())
 
     @property
-    def threads(self) -> int | None:
-        """Return how many fragments are worked on at once, None for as many as there are processors.
+    def threads(self) -> int:
+        """Return how many fragments are worked on at once.
 
-        A large one is enough to do for all: its pages are decoded and encoded, and its columns made,
-        on threads; several would take more memory, and no less time.
+        A large one is enough to do for all processors: its pages are decoded and encoded, and its
+        columns made, on threads; several would take more memory, and no less time.  Of small ones
+        most of the time goes by until the disk, or the store, has the new file.
         """
-        return 1 if self.maker.in_order or self._is_large else None
-
-    @property
-    def _is_large(self) -> bool:
-        """Tell whether fragments have so many bytes, on a disk of this machine."""
         fragments = self.snapshot.manifest.fragments
-        stored = sum(bytes_per_row(each) * (each.physical_rows or 0) for each in fragments)
-        return not self.snapshot.is_remote and stored > len(fragments) * LARGE_BYTES
+        is_large = any(self._is_large(fragment) for fragment in fragments)
+        return 1 if self.maker.in_order or is_large else max(processors(), LEAST_THREADS)
+
+    def _is_large(self, fragment: Fragment) -> bool:
+        """Tell whether a fragment has many bytes, on a disk of this machine."""
+        stored = sum(file.size_bytes or 0 for file in fragment.files)
+        return stored > LARGE_BYTES and not self.snapshot.is_remote
 
     def _made(self, fragment: Fragment) -> Iterator[pa.RecordBatch]:
         """Yield the new columns of the live rows."""
@@ -110,7 +112,7 @@ class ColumnsTask:
         work = partial(self._make, fragment)
         ahead = READ_AHEAD_BYTES if scan.is_remote else LOCAL_AHEAD_BYTES
         batches = enumerate(read_batches(scan, self.batch_rows, ahead))
-        if self.maker.in_order or not self._is_large:
+        if self.maker.in_order or not self._is_large(fragment):
             return map(work, batches)
         return map_in_order(work, batches, _bytes, MADE_AHEAD_BYTES, Crew("makers"))
 
@@ -169,6 +171,6 @@ class FragmentTask(Protocol):
         ...
 
 
-def run_columns(task: FragmentTask, what: str, threads: int | None) -> list[Fragment]:
+def run_columns(task: FragmentTask, what: str, threads: int) -> list[Fragment]:
     """Write the columns of all fragments; return the fragments."""
     return run_tasks(task, task.count, what=what, threads=threads)

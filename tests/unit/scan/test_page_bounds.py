@@ -18,7 +18,9 @@ import pyarrow as pa
 import pytest
 
 import pennon
-from pennon.errors import DataLossWarning
+from pennon.errors import ArgumentError, DataLossWarning
+from pennon.expr.parse import parse_filter
+from pennon.expr.prune import Pruner
 from pennon.file.inspect import inspect_pages
 from pennon.io import open_store
 from pennon.io.fetch import plan_fetch
@@ -26,7 +28,8 @@ from pennon.io.limits import FetchLimits
 from pennon.lance_dataset import LanceDataset
 from pennon.ranges import Extent
 from pennon.scan import prune
-from pennon.scan.plan import ScanTask
+from pennon.scan.page_bounds import prune_pages
+from pennon.scan.plan import ScanTask, plan_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.table.deletion import write_deletions
 from pennon.table.manifest import Fragment, Manifest
@@ -36,7 +39,7 @@ from pennon.units import FragmentId
 
 ROWS, GROUP = 3000, 100
 SEED = 4
-FILTERS = 60
+FILTERS = 40
 MANY_FILTERS = 600
 
 
@@ -287,3 +290,43 @@ def _holds(bounds: Any, unit: int, values: list[Any], nulls: int) -> bool:
     assert low is None or not any(v < low for v in values)
     assert high is None or not any(v > high for v in values)
     return low is not None and high is not None
+
+
+def _appended(uri: Path, zones: list[int | None]) -> LanceDataset:
+    """Return a table of a fragment for each number of rows per zone, None for no zone map."""
+    for number, rows in enumerate(zones):
+        part = pa.table({"n": range(number * 1000, number * 1000 + 1000)})
+        mode = "append" if number else "create"
+        pennon.write_dataset(part, uri, mode=mode, data_storage_version="2.0", rows_per_zone=rows)
+    store = CountingStore(open_store(uri))
+    return LanceDataset.of_snapshot(str(uri), Snapshot(store, read_manifest(store)))
+
+
+@pytest.mark.parametrize(
+    ("zones", "opened"),
+    [([None] * 5, 2), ([None, None, 100], 3), ([100, None, None], 3), ([None], 1)],
+)
+def test_files_are_not_opened_to_see_that_they_have_no_zone_maps(
+    zones: list[int | None], opened: int, tmp_path: Path
+) -> None:
+    """Of version 2.0, the first and the last one tell whether the others are asked."""
+    table = _appended(tmp_path, zones)
+    condition = "n IN (5, 2500)"
+    found = table.to_table(filter=condition)["n"].to_pylist()
+    assert found == [n for n in (5, 2500) if n < 1000 * len(zones)]
+    store = CountingStore(open_store(tmp_path))
+    snapshot = Snapshot(store, table.snapshot.manifest)
+    pruner = Pruner(parse_filter(condition, table.schema))
+    parts = prune_pages(snapshot, plan_tasks(snapshot), pruner, [("n",)])
+    assert store.counts.verbs["open"] == opened
+    rows = sum(part.rows for part in parts)
+    zoned = [number for number, each in enumerate(zones) if each]
+    assert rows == sum(1000 - 900 * (number in zoned) for number in range(len(zones)))
+
+
+@pytest.mark.parametrize("version", ["0.1", "2.1"])
+def test_only_version_2_0_has_zone_maps(version: str, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"data_storage_version": version, "rows_per_zone": 10}
+    with pytest.raises(ArgumentError, match=r"rows_per_zone is for files of version 2\.0"):
+        pennon.write_dataset(pa.table({"n": [1]}), tmp_path / "t", **options)
+    assert not (tmp_path / "t").exists()

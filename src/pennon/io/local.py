@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from pennon.encoding.kernels.mapping import Mapping
 from pennon.errors import Breadcrumb, NotFoundError, UnsupportedError
+from pennon.io.behind import FileBehind
 from pennon.io.durable import (
     DurableWriter,
     discard,
@@ -53,10 +54,10 @@ class LocalStore:
         """Map a file; the system knows its size better than ``size_bytes``."""
         real = resolve_below(self._real_root, path)
         with os_errors("open", path):
-            mapping = _map_file(real, path)
-        if mapping is None:
+            mapped = _map_file(real, path)
+        if mapped is None:
             return MappedReader(self, path, pa.py_buffer(b""))
-        return MappedReader(self, path, pa.py_buffer(mapping), mapping)
+        return MappedReader(self, path, pa.py_buffer(mapped[0]), *mapped)
 
     def read_whole(self, path: str) -> pa.Buffer:
         """Return the bytes of an object.  What is read whole, and once, is not worth a map."""
@@ -130,11 +131,11 @@ class LocalStore:
         return os.path.join(real, name)
 
 
-def _map_file(real: str, path: str) -> Mapping | None:
-    """Map a file; one without bytes cannot be mapped, and gives None."""
+def _map_file(real: str, path: str) -> tuple[Mapping, FileBehind] | None:
+    """Map a file, and tell which it is; one without bytes cannot be mapped, and gives None."""
     fd, size_bytes = _open_file(real, path)
     try:
-        return Mapping(fd, size_bytes) if size_bytes else None
+        return (Mapping(fd, size_bytes), FileBehind.of(real, fd)) if size_bytes else None
     finally:
         os.close(fd)
 

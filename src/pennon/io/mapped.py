@@ -1,7 +1,8 @@
 """Readers of bytes that are already addressable: a memory map, or memory itself.
 
 A contiguous range is a slice of one buffer and costs nothing.  Many ranges are copied by one kernel
-call, without the GIL, straight out of the page cache.
+call, without the GIL, straight out of the page cache; of large tables past the map
+(`pennon.io.behind`).
 
 Data files never change once they have their name.  If another program cuts a mapped file short all
 the same, the system ends the process that touches the lost bytes; that is the price of the map.
@@ -19,6 +20,7 @@ import pyarrow as pa
 from pennon.encoding.kernels.gather import gather, total_size
 from pennon.encoding.kernels.mapping import Mapping
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, TooLargeError
+from pennon.io.behind import FileBehind, is_sparse
 from pennon.io.resident import TOUCH_BYTES, keeps_account, touch
 from pennon.ranges import ByteRequest, Extent, Gather, Int64Array, Peek
 from pennon.units import MIB
@@ -82,12 +84,18 @@ push out what the takes before it left.
 class MappedReader:
     """An `ObjectReader` over one buffer that holds the whole object."""
 
-    __slots__ = ("_buffer", "_bytes", "_mapping", "_path", "_store")
+    __slots__ = ("_behind", "_buffer", "_bytes", "_mapping", "_path", "_store")
 
     def __init__(
-        self, store: Opens, path: str, buffer: pa.Buffer, mapping: Mapping | None = None
+        self,
+        store: Opens,
+        path: str,
+        buffer: pa.Buffer,
+        mapping: Mapping | None = None,
+        behind: FileBehind | None = None,
     ) -> None:
         self._mapping = mapping
+        self._behind = behind
         self._store = store
         self._path = path
         self._buffer = buffer
@@ -130,6 +138,10 @@ class MappedReader:
         starts, ends = as_ranges(request)
         if self._mapping is not None and total and keeps_account():
             first, last = int(starts.min()), int(ends.max())
+            if self._behind is not None and is_sparse(first, last, total):
+                read = self._behind.gather(starts, ends, total)
+                if read is not None:
+                    return read
             cost = total + TOUCH_BYTES * len(starts) if last - first > NEAR_BYTES else last - first
             touch(self._mapping, first, last, min(cost, last - first))
         if isinstance(request, Peek):

@@ -1,4 +1,4 @@
-"""Copy many byte ranges of one buffer, back to back, into another."""
+"""Copy many byte ranges of one buffer, or of a file, back to back, into another."""
 
 from typing import TypeAlias
 
@@ -21,6 +21,13 @@ def gather(source: Bytes, starts: Int64Array, ends: Int64Array, target: Bytes) -
 
     Ranges may overlap, repeat and come in any order.  Raises ValueError, before a byte is copied,
     if a range leaves ``source`` or the sizes do not add up to that of ``target``.
+    """
+
+def gather_from_file(fd: int, starts: Int64Array, ends: Int64Array, target: Bytes) -> None:
+    """Copy the ranges of an open file to ``target``, as `gather` does.
+
+    Small ranges that rise and lie close are read with one call.  Raises ValueError as `gather` does,
+    but for ranges that leave the file: EOFError; OSError if the system cannot read.
     """
 
 def scatter(

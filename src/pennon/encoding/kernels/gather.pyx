@@ -1,7 +1,13 @@
-"""Copy many byte ranges of one buffer, back to back, into another."""
+"""Copy many byte ranges of one buffer, or of a file, back to back, into another."""
 
+from cpython.exc cimport PyErr_SetFromErrno
+from libc.errno cimport EINTR, errno
 from libc.stdint cimport INT64_MAX, int64_t, uint8_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
+
+cdef extern from "<unistd.h>" nogil:
+    ssize_t pread(int fd, void *target, size_t size, int64_t position)
 
 cdef extern from *:
     """
@@ -16,6 +22,11 @@ cdef extern from *:
 # Random ranges miss the cache; asking this many ranges ahead hides most of the wait.
 cdef enum:
     AHEAD = 16
+
+# A call costs as much as to copy some thousand bytes, so ranges that lie closer are read together.
+cdef enum:
+    GAP_BYTES = 4096
+    WINDOW_BYTES = 65536
 
 
 def total_size(const int64_t[::1] starts, const int64_t[::1] ends, int64_t limit):
@@ -70,6 +81,71 @@ def gather(
             else:
                 memcpy(out, base + starts[i], size)
             out += size
+
+
+def gather_from_file(
+    int fd,
+    const int64_t[::1] starts,
+    const int64_t[::1] ends,
+    uint8_t[::1] target,
+):
+    """See gather.pyi."""
+    cdef Py_ssize_t count = starts.shape[0], i, j
+    cdef int64_t size, first = 0, last = 0
+    cdef uint8_t *out
+    cdef uint8_t *window
+    cdef int failed = 0
+    if total_size(starts, ends, INT64_MAX) != target.shape[0]:
+        raise ValueError("the target does not have the size of the ranges")
+    if target.shape[0] == 0:
+        return
+    out = &target[0]
+    window = <uint8_t *> malloc(WINDOW_BYTES)
+    if window == NULL:
+        raise MemoryError
+    with nogil:
+        for i in range(count):
+            size = ends[i] - starts[i]
+            if size > WINDOW_BYTES // 4:
+                failed = read_all(fd, out, size, starts[i])
+            elif starts[i] < first or ends[i] > last:
+                first = starts[i]
+                last = ends[i]
+                for j in range(i + 1, count):
+                    if starts[j] < last or starts[j] - last > GAP_BYTES:
+                        break
+                    if ends[j] - first > WINDOW_BYTES:
+                        break
+                    last = ends[j]
+                failed = read_all(fd, window, last - first, first)
+            if failed:
+                break
+            if size <= WINDOW_BYTES // 4:
+                memcpy(out, window + (starts[i] - first), size)
+            out += size
+        free(window)
+    if failed > 0:
+        errno = failed
+        PyErr_SetFromErrno(OSError)
+    if failed < 0:
+        raise EOFError("the file ends before the last range")
+
+
+cdef int read_all(int fd, uint8_t *target, int64_t size, int64_t position) noexcept nogil:
+    """Read all bytes of a range; return 0, the system's number of an error, or -1 at the end."""
+    cdef ssize_t got
+    while size > 0:
+        got = pread(fd, target, <size_t> size, position)
+        if got == 0:
+            return -1
+        if got < 0:
+            if errno == EINTR:
+                continue
+            return errno
+        target += got
+        position += got
+        size -= got
+    return 0
 
 
 def scatter(

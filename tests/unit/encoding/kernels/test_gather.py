@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pennon.encoding.kernels.gather import gather, scatter, total_size
+from pennon.encoding.kernels.gather import gather, gather_from_file, scatter, total_size
 
 SOURCE = np.random.default_rng(7).integers(0, 256, 1000, np.uint8)
 RANGES = st.lists(
@@ -104,3 +108,59 @@ def test_pieces_outside_are_refused(source: int, target: int, size: int) -> None
     with pytest.raises(ValueError, match="piece"):
         scatter(SOURCE, np.array([source]), np.array([target]), np.array([size]), out)
     assert not out.any()
+
+
+# --- from a file ----------------------------------------------------------------------------------
+
+FILE = np.random.default_rng(8).integers(0, 256, 400_000, np.uint8)
+PLACES = st.lists(
+    st.tuples(
+        st.integers(0, len(FILE)),
+        st.one_of(st.integers(0, 9), st.integers(0, 5000), st.integers(0, 200_000)),
+    ).map(lambda pair: (pair[0], min(pair[0] + pair[1], len(FILE)))),
+    max_size=40,
+)
+
+
+@pytest.fixture(scope="module")
+def fd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    path: Path = tmp_path_factory.mktemp("gather") / "x"
+    path.write_bytes(FILE.tobytes())
+    opened = os.open(path, os.O_RDONLY)
+    yield opened
+    os.close(opened)
+
+
+@given(ranges=PLACES, rise=st.booleans())
+def test_a_file_is_gathered_as_its_twin(
+    fd: int, ranges: list[tuple[int, int]], *, rise: bool
+) -> None:
+    """Ranges that rise and lie close are read together; others come out right as well."""
+    ranges = sorted(ranges) if rise else ranges
+    starts, ends = columns(ranges)
+    target = np.zeros(total_size(starts, ends, len(FILE)), np.uint8)
+    gather_from_file(fd, starts, ends, target)
+    assert target.tobytes() == slow_gather(FILE.tobytes(), ranges)
+
+
+@pytest.mark.parametrize("step", [1, 10, 4000, 5000, 70_000])
+def test_rows_at_even_distances(fd: int, step: int) -> None:
+    starts = np.arange(0, len(FILE) - 100, step, dtype=np.int64)[:3000]
+    target = np.zeros(100 * len(starts), np.uint8)
+    gather_from_file(fd, starts, starts + 100, target)
+    assert target.tobytes() == b"".join(FILE[at : at + 100].tobytes() for at in starts)
+
+
+def test_ranges_that_the_file_does_not_hold(fd: int) -> None:
+    for size in (10, 100_000):
+        starts, ends = columns([(0, 8), (len(FILE) - 5, len(FILE) - 5 + size)])
+        with pytest.raises(EOFError):
+            gather_from_file(fd, starts, ends, np.zeros(8 + size, np.uint8))
+    starts, ends = columns([(5, 4)])
+    with pytest.raises(ValueError, match="range 5"):
+        gather_from_file(fd, starts, ends, np.zeros(0, np.uint8))
+    starts, ends = columns([(0, 4)])
+    with pytest.raises(ValueError, match="target"):
+        gather_from_file(fd, starts, ends, np.zeros(5, np.uint8))
+    with pytest.raises(OSError, match="file descriptor"):
+        gather_from_file(-1, starts, ends, np.zeros(4, np.uint8))

@@ -1,0 +1,74 @@
+"""The file behind a map, for ranges that lie far apart.
+
+A byte that is touched in a map costs a fault, and brings up to 2 MiB of the file into the memory of
+the process.  A read costs less than the fault, and no memory but its own.  So of a table that does not
+fit the account of maps (`pennon.io.resident`), rows here and there are read past the map.
+
+The file is opened for each such round: who maps thousands of files has no descriptor to keep for each.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pennon.encoding.kernels.gather import gather_from_file
+from pennon.errors import Breadcrumb, FormatError
+from pennon.ranges import Int64Array
+from pennon.units import MIB
+
+FAR_BYTES: Final = MIB
+"""Ranges within less than this come in at a fault or two."""
+SPARSE: Final = 4
+"""Where a map holds less than so many times what is wanted of it, it is the better way."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileBehind:
+    """Which file was mapped: its name, and what the system says it is."""
+
+    real: str
+    device: int
+    inode: int
+
+    @classmethod
+    def of(cls, real: str, fd: int) -> FileBehind:
+        """Return the file of a name, which is open."""
+        status = os.fstat(fd)
+        return cls(real, status.st_dev, status.st_ino)
+
+    def gather(self, starts: Int64Array, ends: Int64Array, size_bytes: int) -> pa.Buffer | None:
+        """Return the ranges, packed; None if the name leads to that file no longer.
+
+        Raises FormatError if the file ends before the last range.
+        """
+        try:
+            fd = os.open(self.real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            return None
+        try:
+            if FileBehind.of(self.real, fd) != self:
+                return None
+            target = pa.allocate_buffer(size_bytes)
+            gather_from_file(fd, starts, ends, _bytes_of(target))
+        except EOFError as error:
+            raise FormatError(str(error), where=Breadcrumb(self.real)) from None
+        except OSError:
+            return None
+        finally:
+            os.close(fd)
+        return target
+
+
+def _bytes_of(buffer: pa.Buffer) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(memoryview(buffer), np.uint8)
+
+
+def is_sparse(first: int, last: int, wanted_bytes: int) -> bool:
+    """Tell whether so little of a stretch of a file is wanted that it is better read than mapped."""
+    return last - first >= max(FAR_BYTES, SPARSE * wanted_bytes)

@@ -1,0 +1,90 @@
+"""Ranges that lie far apart in a table too large for its maps are read past the map."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pennon.io.mapped
+from pennon.errors import FormatError
+from pennon.io import open_store
+from pennon.io.behind import FileBehind, is_sparse
+from pennon.io.store import ObjectReader
+from pennon.ranges import Gather, Peek
+from pennon.units import MIB
+
+BODY = np.random.default_rng(3).integers(0, 256, 3 * MIB, np.uint8).tobytes()
+STARTS = np.array([10, 5000, 1_000_000, 3 * MIB - 100], np.int64)
+ROWS = b"".join(BODY[at : at + 100] for at in STARTS.tolist())
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    (tmp_path / "x").write_bytes(BODY)
+    return tmp_path / "x"
+
+
+@pytest.fixture
+def reader(path: Path, monkeypatch: pytest.MonkeyPatch) -> ObjectReader:
+    """A reader of a file that counts as large."""
+    monkeypatch.setattr(pennon.io.mapped, "keeps_account", lambda: True)
+    return open_store(str(path.parent)).open("x")
+
+
+@pytest.fixture
+def touched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    monkeypatch.setattr(
+        pennon.io.mapped, "touch", lambda _, start, end, __: found.append((start, end))
+    )
+    return found
+
+
+def rows_of(reader: ObjectReader, kind: type[Gather] = Gather) -> bytes:
+    (answer,) = reader.read([kind(STARTS, STARTS + 100)])
+    found: bytes = answer.to_pybytes()
+    return found
+
+
+def test_what_is_sparse() -> None:
+    assert is_sparse(0, MIB, 10)
+    assert not is_sparse(0, MIB - 1, 10)
+    assert is_sparse(100, 100 + 8 * MIB, 2 * MIB)
+    assert not is_sparse(100, 100 + 8 * MIB, 2 * MIB + 1)
+
+
+def test_rows_far_apart_touch_no_map(reader: ObjectReader, touched: list[tuple[int, int]]) -> None:
+    assert rows_of(reader) == rows_of(reader, Peek) == ROWS
+    assert not touched
+    near = Gather(STARTS[:2], STARTS[:2] + 100)
+    assert reader.read([near])[0].to_pybytes() == ROWS[:200]
+    assert touched == [(10, 5100)]
+
+
+def test_the_map_has_a_file_whose_name_is_gone(
+    reader: ObjectReader, path: Path, touched: list[tuple[int, int]]
+) -> None:
+    path.unlink()
+    assert rows_of(reader) == ROWS
+    path.write_bytes(bytes(len(BODY)))
+    assert rows_of(reader) == ROWS
+    assert len(touched) == 2
+
+
+def test_a_file_that_was_cut_short_is_damaged(reader: ObjectReader, path: Path) -> None:
+    os.truncate(path, 2 * MIB)
+    with pytest.raises(FormatError, match="ends before"):
+        rows_of(reader)
+
+
+def test_no_descriptor_is_kept(reader: ObjectReader, path: Path) -> None:
+    descriptors = Path("/proc/self/fd")
+    before = len(list(descriptors.iterdir()))
+    assert rows_of(reader) == ROWS
+    assert len(list(descriptors.iterdir())) == before
+    status = path.parent.stat()
+    folder = FileBehind(str(path.parent), status.st_dev, status.st_ino)
+    assert folder.gather(STARTS, STARTS + 100, 400) is None

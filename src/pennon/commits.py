@@ -18,14 +18,11 @@ from pennon.scan.session import Session
 from pennon.scan.snapshot import Snapshot
 from pennon.table import transaction as table
 from pennon.table.bases import place_store
-from pennon.table.commit import CommitOptions, commit
+from pennon.table.commit import LONG_AGO, CommitOptions, commit
 from pennon.table.detached import commit_detached
 from pennon.table.manifest import Manifest
 from pennon.table.naming import Naming
 from pennon.writing import as_store, newest_version
-
-_LONG_AGO = 0
-"""Nobody knows when files were written that a caller commits by hand: look whether they are there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +59,7 @@ class CommitRequest:
             Naming.V2 if v2_paths else Naming.V1,
             stable_row_ids=stable_row_ids,
             complete=counted_by(store),
-            planned_ns=_LONG_AGO,
+            planned_ns=LONG_AGO,
             timeout_s=None if timeout is None else timeout.total_seconds(),
         )
         snapshot = getattr(target, "snapshot", None)

@@ -72,6 +72,10 @@ _SAFE_AGE_NS = 3600 * 10**9
 """A file that is younger than an hour is not taken for an orphan by any clean-up."""
 
 
+LONG_AGO = 0
+"""Says of a job that it may have begun any time ago: whether its files are there is looked at."""
+
+
 @dataclass(frozen=True, slots=True)
 class CommitOptions:
     """How to commit.

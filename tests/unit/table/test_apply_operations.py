@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pennon.errors import ArgumentError, UnsupportedError
+from pennon.errors import ArgumentError, RetryableConflict, UnsupportedError
 from pennon.proto import file_pb2
 from pennon.schema.field import Schema
 from pennon.schema.wire import serialize_fields
@@ -199,6 +199,9 @@ def test_rewrite_needs_reserved_ids() -> None:
         done(head, Rewrite((replace(group, new=(replace(new[0], id=FragmentId(2)),)),)))
     with pytest.raises(ArgumentError, match="no fragment 0"):
         done(after, Rewrite((group,)))
+    for other in (replace(new_fragment(4)), replace(head.fragments[0], deletion_file=DELETION)):
+        with pytest.raises(RetryableConflict, match="fragment 0 has other files"):
+            done(replace(head, fragments=(other, *head.fragments[1:])), Rewrite((group,)))
     unnamed = replace(group, new=(new_fragment(8),))
     assert ids(done(head, Rewrite((unnamed,)))) == [2, 5]
     assert done(table(1), ReserveFragments(0)).max_fragment_id == 0

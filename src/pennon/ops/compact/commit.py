@@ -14,7 +14,7 @@ from pennon.errors import ArgumentError
 from pennon.io.store import Store
 from pennon.ops.compact.task import Rewritten
 from pennon.ops.counts import counted_by
-from pennon.table.commit import CommitOptions, commit
+from pennon.table.commit import LONG_AGO, CommitOptions, commit
 from pennon.table.manifest import Manifest
 from pennon.table.operations import ReserveFragments, Rewrite, RewriteGroup
 from pennon.table.transaction import Transaction
@@ -29,7 +29,7 @@ def commit_compact(store: Store, rewritten: Sequence[Rewritten]) -> Manifest:
     """
     _check_distinct(rewritten)
     read_version = min(each.read_version for each in rewritten)
-    options = CommitOptions(complete=counted_by(store))
+    options = CommitOptions(complete=counted_by(store), planned_ns=LONG_AGO)
     count = sum(len(each.new) for each in rewritten)
     first = 0
     if count:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from pennon.errors import ArgumentError
+from pennon.errors import ArgumentError, RetryableConflict
 from pennon.table.apply.around import Surroundings
 from pennon.table.apply.checks import check_mixture, check_no_deletions
 from pennon.table.apply.ids import check_last_id, with_fresh_ids
@@ -33,7 +33,8 @@ def rewrite(head: Manifest, operation: Rewrite, around: Surroundings) -> Manifes
         check_no_deletions(group.new)
         check_mixture(group.new, storage_version(head))
         for fragment in group.old:
-            del fragments[known(fragments, fragment.id).id]
+            _check_same_rows(fragment, known(fragments, fragment.id))
+            del fragments[fragment.id]
     new = [fragment for group in groups for fragment in group.new]
     taken = fragments.keys() & {fragment.id for fragment in new}
     if taken:
@@ -42,6 +43,26 @@ def rewrite(head: Manifest, operation: Rewrite, around: Surroundings) -> Manifes
     ordered = sorted((*fragments.values(), *new), key=lambda fragment: fragment.id)
     indices = _rewritten_indices(head, operation, groups)
     return replace(head, fragments=tuple(ordered), indices=serialize_indices(indices))
+
+
+def _check_same_rows(rewritten: Fragment, now: Fragment) -> None:
+    """Raise RetryableConflict if a fragment has other rows now than those that were rewritten.
+
+    Deleted rows would come back.
+    """
+    if _rows_of(rewritten) != _rows_of(now):
+        message = (
+            f"fragment {now.id} has other files than those that were rewritten; "
+            "try again on the newest version"
+        )
+        raise RetryableConflict(message)
+
+
+def _rows_of(fragment: Fragment) -> tuple[object, ...]:
+    """Return what tells the living rows of a fragment from those of any other."""
+    deletion = fragment.deletion_file
+    dead = None if deletion is None else (deletion.kind, deletion.read_version, deletion.id)
+    return dead, *(file.path for file in fragment.files)
 
 
 def _with_ids(head: Manifest, groups: Iterable[RewriteGroup]) -> tuple[RewriteGroup, ...]:

@@ -27,12 +27,20 @@ ROWS = pa.table({"a": list(range(12)), "s": [f"row {n}" for n in range(12)]})
 MORE = pa.table({"a": [100, 101], "s": ["more", "rows"]})
 
 
+def dataset_itself(dataset: LanceDataset) -> LanceDataset:
+    return dataset
+
+
 @dataclass(frozen=True)
 class Operation:
-    """An operation on a dataset, and how to see that it is done; by default, by the rows."""
+    """An operation on a dataset, and how to see that it is done; by default, by the rows.
+
+    ``prepare`` is what must be done before, where nothing fails.
+    """
 
     run: Callable[[LanceDataset], object]
     is_done: Callable[[LanceDataset], bool] | None = None
+    prepare: Callable[[LanceDataset], object] = dataset_itself
 
     def __call__(self, store: Store) -> None:
         """Do it on the newest version."""
@@ -104,6 +112,17 @@ OPERATIONS: dict[str, Operation] = {
     "create a branch": Operation(
         lambda ds: ds.create_branch("new", 2), lambda ds: "new" in ds.branches.list()
     ),
+    "write to a branch": Operation(
+        lambda ds: ds.checkout_version(("old", None)).insert(MORE),
+        lambda ds: ds.checkout_version(("old", None)).count_rows() == 10,
+        prepare=lambda ds: ds.create_branch("old", 2),
+    ),
+    "delete a branch": Operation(
+        lambda ds: ds.branches.delete("old"),
+        lambda ds: "old" not in ds.branches.list(),
+        prepare=lambda ds: ds.create_branch("old", 2),
+    ),
+    "truncate_table": Operation(lambda ds: ds.truncate_table()),
 }
 
 
@@ -132,6 +151,7 @@ def rows_of(store: Store, version: int | None = None) -> Rows:
 def outcomes(operation: Operation, store: Store) -> set[Rows]:
     """Run an operation where nothing fails; return the rows before and after."""
     before = rows_of(store)
+    operation.prepare(dataset_of(store))
     operation(store)
     return {before, rows_of(store)}
 
@@ -178,7 +198,7 @@ def check_that_work_goes_on(operation: Operation, store: Store, before: Rows) ->
     assert operation.done(store, before)
     count = len(rows_of(store))
     newest = dataset_of(store)
-    part: Any = newest.to_table().slice(0, 1)
+    part: Any = newest.to_table().slice(0, 1) if count else MORE.slice(0, 1)
     pennon.write_dataset(part, newest, mode="append")
     assert len(rows_of(store)) == count + 1
 

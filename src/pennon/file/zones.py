@@ -154,7 +154,11 @@ class Zones:
 
 def _extremes(values: pa.Array[Any]) -> tuple[pa.Scalar[Any], pa.Scalar[Any]]:
     """Return the least and the greatest value; NaN is above all numbers."""
-    wide = values.cast(pa.float32()) if pa.types.is_float16(values.type) else values
+    wide = values
+    if pa.types.is_float16(values.type):  # Arrow compares neither these nor durations
+        wide = values.cast(pa.float32())
+    elif pa.types.is_duration(values.type):
+        wide = values.view(pa.int64())
     found = pc.min_max(wide)
     low, high = found["min"], found["max"]
     if pa.types.is_floating(wide.type) and pc.any(pc.is_nan(wide)).as_py():

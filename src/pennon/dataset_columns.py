@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pennon.table.manifest import Manifest
     from pennon.table.operations import Operation
 
-_ALTERATIONS = ("name", "nullable", "data_type")
+_ALTERATIONS = {"path": str, "name": str, "nullable": bool, "data_type": pa.DataType}
 
 
 class DatasetColumns(DatasetFacts):
@@ -197,12 +197,15 @@ def _parse_alteration(given: Mapping[str, Any]) -> Alteration:
     if "path" not in given:
         message = "path is required"
         raise ArgumentError(message)
-    changes = {key: value for key, value in given.items() if key != "path"}
-    for key in changes:
-        if key not in _ALTERATIONS:
+    for key, value in given.items():
+        kind = _ALTERATIONS.get(key)
+        if kind is None:
             message = f"Unknown key: {key}. Valid keys are name, nullable, and data_type."
             raise ArgumentError(message)
-    if not changes:
+        if value is not None and not isinstance(value, kind):
+            message = f"{key} must be of type {kind.__name__}, got {value!r}"
+            raise TypeError(message)
+    if all(value is None for key, value in given.items() if key != "path"):
         message = "At least one of name, nullable, or data_type must be specified"
         raise ArgumentError(message)
-    return Alteration(given["path"], **changes)
+    return Alteration(**given)

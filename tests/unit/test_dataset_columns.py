@@ -380,10 +380,20 @@ def test_struct_fields_cannot_be_added(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "alteration", [{"name": "x"}, {"path": "a"}, {"path": "a", "type": "string"}]
+    ("alteration", "error"),
+    [
+        ({"name": "x"}, ArgumentError),
+        ({"path": "a"}, ArgumentError),
+        ({"path": "a", "name": None}, ArgumentError),
+        ({"path": "a", "type": "string"}, ArgumentError),
+        ({"path": "a", "data_type": "int32"}, TypeError),
+        ({"path": "a", "nullable": "no"}, TypeError),
+    ],
 )
-def test_alterations_are_complete(tmp_path: Path, alteration: dict[str, Any]) -> None:
-    with pytest.raises(ArgumentError):
+def test_alterations_are_complete(
+    tmp_path: Path, alteration: dict[str, Any], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
         made(tmp_path).alter_columns(alteration)
 
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from pennon.errors import ConflictError, FormatError, IncompatibleConflict, RetryableConflict
 from pennon.ranges import ascending
-from pennon.table.conflicts import Verdict, judge, touched
+from pennon.table.conflict_rules import Verdict, touched
+from pennon.table.conflicts import judge
 from pennon.table.deletion import read_deletions, write_deletions
 from pennon.table.landing import CommitStore
 from pennon.table.manifest import Fragment, Manifest

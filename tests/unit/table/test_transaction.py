@@ -14,7 +14,7 @@ from pennon.io import open_store
 from pennon.proto import transaction_pb2
 from pennon.schema.arrow import schema_from_arrow
 from pennon.table.commit import commit
-from pennon.table.conflicts import config_keys
+from pennon.table.conflict_rules import config_keys
 from pennon.table.manifest import DataFileRef, Fragment
 from pennon.table.transaction import (
     Append,

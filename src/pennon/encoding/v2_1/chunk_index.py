@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pennon.encoding.block import Block, block_bytes
+from pennon.encoding.kernels.chunk_index import index_chunks, index_rows
 from pennon.encoding.kernels.touched import ChunkTable
 from pennon.encoding.v2_1.chunks import Bytes
 from pennon.encoding.v2_1.layouts import MiniBlock
@@ -73,8 +74,14 @@ def parse_chunk_index(
 
     Raises FormatError if chunks leave their buffer or do not hold the page's items or rows.
     """
-    sizes, counts = _chunks(layout, words)
-    offsets, first_values = _running(sizes), _running(counts)
+    width = 4 if layout.is_large else 2
+    try:
+        found = index_chunks(words, width, layout.num_items, MOST_CHUNK_VALUES)
+    except ValueError as error:
+        raise FormatError(str(error)) from None
+    except OverflowError as error:
+        raise TooLargeError(str(error)) from None
+    offsets, counts, first_values = found
     if offsets[-1] > data_bytes:
         message = f"chunks of {offsets[-1]} bytes in a buffer of {data_bytes}"
         raise FormatError(message)
@@ -105,44 +112,11 @@ def _running(numbers: Int64Array) -> Int64Array:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(numbers, dtype=np.int64)])
 
 
-def _chunks(layout: MiniBlock, words: Bytes) -> tuple[Int64Array, Int64Array]:
-    """Return the size in bytes and the number of values of each chunk."""
-    width = 4 if layout.is_large else 2
-    if len(words) == 0 or len(words) % width:
-        message = f"{len(words)} bytes are no words of {width} bytes, one for each chunk"
-        raise FormatError(message)
-    numbers = np.frombuffer(words.tobytes(), f"<u{width}").astype(np.int64)
-    counts = np.left_shift(1, numbers & 0xF)
-    left = layout.num_items - int(counts[:-1].sum())
-    if left < 0 or (left == 0 and layout.num_items):
-        message = f"chunks of more than the {layout.num_items} items of their page"
-        raise FormatError(message)
-    if left > MOST_CHUNK_VALUES:
-        message = f"a last chunk of {left} items"
-        raise TooLargeError(message)
-    counts[-1] = left
-    return ((numbers >> 4) + 1) * 8, counts
-
-
 def _rows(
     layout: MiniBlock, row_index: Bytes, count: int
 ) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
     """Return the first row of each chunk, and which chunks begin within a row."""
-    stride = layout.index_depth + 1
-    if layout.index_depth < 1 or len(row_index) != 8 * count * stride:
-        message = (
-            f"a row index of {len(row_index)} bytes and depth {layout.index_depth}, {count} chunks"
-        )
-        raise FormatError(message)
-    table = np.frombuffer(row_index.tobytes(), "<u8").reshape(count, stride)
-    ends = table[:, 0]
-    if ends.max(initial=0) >= 1 << 40:
-        message = f"a chunk in which {ends.max()} rows end"
-        raise FormatError(message)
-    unfinished = table[:, 1] > 0
-    goes_on = np.concatenate([np.zeros(1, np.bool_), unfinished[:-1]])
-    begin = ends.astype(np.int64) + unfinished - goes_on
-    if (begin < 0).any() or unfinished[-1]:
-        message = "a row index whose rows do not begin and end"
-        raise FormatError(message)
-    return _running(begin), goes_on
+    try:
+        return index_rows(row_index, count, layout.index_depth + 1)
+    except ValueError as error:
+        raise FormatError(str(error)) from None

@@ -1,0 +1,75 @@
+"""Chunk words and row indices, compared with plain loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pennon.encoding.kernels.chunk_index import index_chunks, index_rows
+
+MOST = 1 << 16
+
+
+@pytest.mark.parametrize("width", [2, 4])
+@pytest.mark.parametrize("chunks", [1, 2, 700])
+def test_words_become_running_sums(width: int, chunks: int) -> None:
+    rng = np.random.default_rng(chunks)
+    sizes = rng.integers(1, 1 << (8 * width - 4), chunks)
+    logs = rng.integers(0, 16, chunks)
+    logs[-1] = 0
+    words = ((sizes - 1) << 4 | logs).astype(f"<u{width}")
+    counts = [1 << int(log) for log in logs[:-1]] + [37]
+    found = index_chunks(words.view(np.uint8), width, sum(counts), MOST)
+    assert found[0].tolist() == [0, *np.cumsum(sizes * 8).tolist()]
+    assert found[1].tolist() == counts
+    assert found[2].tolist() == [0, *np.cumsum(counts).tolist()]
+
+
+def test_words_that_do_not_hold_the_items_are_refused() -> None:
+    words = np.array([3, 0], "<u2").view(np.uint8)  # 8 items, and what is left
+    assert index_chunks(words, 2, 9, MOST)[1].tolist() == [8, 1]
+    for items in (7, 8):
+        with pytest.raises(ValueError, match="more than the"):
+            index_chunks(words, 2, items, MOST)
+    with pytest.raises(OverflowError, match="a last chunk of 11 items"):
+        index_chunks(words, 2, 19, 10)
+    for wrong, width in ((words[:3], 2), (words[:0], 2), (words[:2], 4), (words, 3)):
+        with pytest.raises(ValueError, match="no words"):
+            index_chunks(wrong, width, 9, MOST)
+    assert index_chunks(words[:2], 2, 0, MOST)[1].tolist() == [0]
+
+
+@pytest.mark.parametrize("stride", [2, 3])
+@pytest.mark.parametrize("chunks", [1, 2, 500])
+def test_row_indices_tell_where_rows_begin(stride: int, chunks: int) -> None:
+    rng = np.random.default_rng(chunks)
+    table = rng.integers(0, 9, (chunks, stride)).astype("<u8")
+    table[:, 0] += 1
+    table[:, 1] *= rng.integers(0, 2, chunks).astype("<u8")
+    table[-1, 1] = 0
+    firsts, goes_on = [0], [False]
+    for ends, rest, *_ in table.tolist():
+        firsts.append(firsts[-1] + ends + (rest > 0) - goes_on[-1])
+        goes_on.append(rest > 0)
+    found = index_rows(table.view(np.uint8).reshape(-1), chunks, stride)
+    assert found[0].tolist() == firsts
+    assert found[1].tolist() == goes_on[:-1]
+    assert found[1].dtype == np.bool_
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        [[1, 2]],  # a row that never ends
+        [[1, 2], [0, 0]],  # one that goes on in a chunk where no row ends
+        [[1 << 40, 0]],
+        [[(1 << 64) - 1, 0]],
+    ],
+)
+def test_rows_that_do_not_begin_and_end_are_refused(table: list[list[int]]) -> None:
+    data = np.array(table, "<u8").view(np.uint8).reshape(-1)
+    with pytest.raises(ValueError, match="row"):
+        index_rows(data, len(table), 2)
+    for wrong in (data[:-1], data[:-8]):
+        with pytest.raises(ValueError, match="a row index of"):
+            index_rows(wrong, len(table), 2)

@@ -6,6 +6,7 @@ Pennon does as the second; what pylance 14.0.2 does as the second was measured.
 
 from __future__ import annotations
 
+import random
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -128,6 +129,23 @@ def test_theirs_after_ours(uri: str, mine: str, other: str, meet: bool) -> None:
     assert found == MEASURED[other, mine][0 if meet else 1]
     if found == ".":
         model.apply(other, 0)
+    check(uri, model)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100))
+def test_four_writers_that_began_together(uri: str, seed: int) -> None:
+    """Of what each of them planned, all that is acknowledged is there, as if done in that order."""
+    draw = random.Random(seed)
+    model, planned = Model(), []
+    for number in range(4):
+        lib = draw.choice([pennon, pennon, lance])
+        name = draw.choice(OURS if lib is pennon else THEIRS)
+        touched = number if name == "append" else draw.randrange(3)
+        planned.append((name, touched, Writer(lib, uri).plan(name, touched)))
+    for name, touched, step in planned:
+        if outcome(step) == ".":
+            model.apply(name, touched)
     check(uri, model)
 
 

@@ -27,8 +27,8 @@ MAX_VERSION = (1 << 63) - 1
 """The highest version; bit 63 marks detached versions."""
 
 _U64_MAX = (1 << 64) - 1
-_V1 = re.compile(r"[0-9]{1,19}\.manifest", re.ASCII)
-_V2 = re.compile(r"[0-9]{20}\.manifest", re.ASCII)
+_V2_DIGITS = 20
+_MANIFEST = re.compile(rf"(?:.*/)?([0-9]{{1,{_V2_DIGITS}}})\.manifest", re.ASCII | re.DOTALL)
 _TRANSACTION = re.compile(r"[0-9]{1,20}-[0-9A-Za-z-]{1,64}\.txn", re.ASCII)
 
 
@@ -65,9 +65,11 @@ def parse_manifest_name(path: str) -> tuple[Naming, DatasetVersion] | None:
 
     Detached versions and numbers that no version can have give None.
     """
-    name = path.rpartition("/")[2]
-    number = int(name.partition(".")[0]) if _V1.fullmatch(name) or _V2.fullmatch(name) else 0
-    naming = Naming.V2 if _V2.fullmatch(name) else Naming.V1
+    found = _MANIFEST.fullmatch(path)
+    if found is None:
+        return None
+    number = int(found[1])
+    naming = Naming.V2 if len(found[1]) == _V2_DIGITS else Naming.V1
     version = _U64_MAX - number if naming is Naming.V2 else number
     return (naming, DatasetVersion(version)) if 0 < version <= MAX_VERSION else None
 

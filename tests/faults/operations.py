@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -35,12 +36,13 @@ def dataset_itself(dataset: LanceDataset) -> LanceDataset:
 class Operation:
     """An operation on a dataset, and how to see that it is done; by default, by the rows.
 
-    ``prepare`` is what must be done before, where nothing fails.
+    ``prepare`` is what must be done before, where nothing fails.  ``cleans``: versions may go.
     """
 
     run: Callable[[LanceDataset], object]
     is_done: Callable[[LanceDataset], bool] | None = None
     prepare: Callable[[LanceDataset], object] = dataset_itself
+    cleans: bool = False
 
     def __call__(self, store: Store) -> None:
         """Do it on the newest version."""
@@ -74,6 +76,17 @@ def _is_2_0(dataset: LanceDataset) -> bool:
 
 def _add_by_function(dataset: LanceDataset) -> None:
     dataset.add_columns(lambda batch: pa.record_batch({"c": pc.multiply(batch["a"], 2)}))
+
+
+def _clean_up(dataset: LanceDataset) -> None:
+    """Take away all old versions but the tagged one."""
+    dataset.cleanup_old_versions(
+        timedelta(0), error_if_tagged_old_versions=False, delete_unverified=True
+    )
+
+
+def _numbers(dataset: LanceDataset) -> list[int]:
+    return [version["version"] for version in dataset.version_refs()]
 
 
 OPERATIONS: dict[str, Operation] = {
@@ -122,6 +135,7 @@ OPERATIONS: dict[str, Operation] = {
         lambda ds: "old" not in ds.branches.list(),
         prepare=lambda ds: ds.create_branch("old", 2),
     ),
+    "clean up": Operation(_clean_up, lambda ds: _numbers(ds) == [1, 4], cleans=True),
     "truncate_table": Operation(lambda ds: ds.truncate_table()),
 }
 
@@ -172,12 +186,14 @@ def named_files(manifest: Manifest) -> Iterator[str]:
         yield from (each.path for each in sequences if isinstance(each, ExternalFile))
 
 
-def check(store: Store, allowed: set[Rows], *, versions: set[int] | None = None) -> None:
-    """Assert that the table is at one of the ``allowed`` states, and that nothing is missing."""
+def check(store: Store, allowed: set[Rows], *, gaps: bool = False) -> None:
+    """Assert that the table is at one of the ``allowed`` states, and that nothing is missing.
+
+    Versions follow one another without ``gaps``, unless some were cleaned up.
+    """
     locations = list_locations(store)
     numbers = [location.version for location in locations]
-    assert numbers == list(range(1, len(numbers) + 1))
-    assert versions is None or numbers[-1] in versions
+    assert gaps or numbers == list(range(1, len(numbers) + 1))
     there = {path for path, _ in store.list_names("")}
     for location in locations:
         missing = set(named_files(read_manifest_at(store, location))) - there

@@ -70,10 +70,10 @@ def run_steps(
         put_copy(base, place.store)
         operation.prepare(dataset_of(place.store))
         died = dies(place, step)
-        check(place.store, allowed)
+        check(place.store, allowed, gaps=operation.cleans)
         assert died or operation.done(place.store, before)
         check_that_work_goes_on(operation, place.store, before)
-        check(place.store, {rows_of(place.store)})
+        check(place.store, {rows_of(place.store)}, gaps=operation.cleans)
         if isinstance(place.store, LocalStore):
             shutil.rmtree(place.uri)
         if not died:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pennon.errors import StoreError
+from pennon.errors import NotFoundError, StoreError
 from pennon.io.store import Store
 from pennon.testing.wrapped import Data, WrappedStore
 
@@ -17,7 +17,8 @@ class Fault:
 
     ``kind``: ``"before"``: nothing happens, and the call fails.  ``"after"``: the call does its
     work, and then fails: a lost answer.  ``"torn"``: half of the bytes of a write arrive, and the
-    call fails.  All fail with ``error``, again and again if ``repeat``.
+    call fails; but what a put replaces stays whole, as in any store.  All fail with ``error``, again
+    and again if ``repeat``.
     """
 
     nth: int
@@ -41,11 +42,11 @@ class FaultyStore(WrappedStore):
         self.fired = 0
         self._pending = threading.local()
 
-    def before(self, verb: str, path: str) -> None:  # noqa: ARG002
+    def before(self, verb: str, path: str) -> None:
         """Count the call; fail now if the fault comes before."""
         hit = self._count(verb)
         self._pending.hit = hit
-        if hit and (self._fault.kind == "before" or not self._can_wait(verb)):
+        if hit and (self._fault.kind == "before" or not self._can_wait(verb, path)):
             self._fire()
 
     def after(self, verb: str, path: str) -> None:  # noqa: ARG002
@@ -60,9 +61,18 @@ class FaultyStore(WrappedStore):
             return view[: len(view) // 2]
         return data
 
-    def _can_wait(self, verb: str) -> bool:
+    def _can_wait(self, verb: str, path: str) -> bool:
         """Tell whether a fault of this kind leaves the work of ``verb`` to be done first."""
-        return self._fault.kind == "after" or verb in {"write", "put"}
+        if self._fault.kind == "after":
+            return True
+        return verb == "write" or (verb == "put" and not self._is_there(path))
+
+    def _is_there(self, path: str) -> bool:
+        try:
+            self.inner.open(path)
+        except NotFoundError:
+            return False
+        return True
 
     def _count(self, verb: str) -> bool:
         if self._fault.verbs and verb not in self._fault.verbs:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future
 from threading import Lock
 from typing import Any, Final, TypeVar, cast
 from weakref import WeakSet
@@ -35,7 +34,7 @@ class Cache:
         self._lock = Lock()
         self._entries: OrderedDict[Hashable, tuple[object, int]] = OrderedDict()
         self._size = 0
-        self._making: dict[Hashable, Future[Any]] = {}
+        self._making: dict[Hashable, _Making] = {}
 
     @property
     def size_bytes(self) -> int:
@@ -87,17 +86,19 @@ class Cache:
         found = self.get(key)
         if found is not None:
             return cast("T", found)
-        mine: Future[Any] = Future()
+        mine = _Making()
         first = self._making.setdefault(key, mine)
-        if first is mine:
-            try:
-                mine.set_result(self._make_now(key, make, size_of))
-            except BaseException as error:
-                mine.set_exception(error)
-                raise
-            finally:
-                self._making.pop(key, None)
-        return cast("T", first.result())
+        if first is not mine:
+            return cast("T", first.result())
+        try:
+            mine.value = self._make_now(key, make, size_of)
+        except BaseException as error:
+            mine.error = error
+            raise
+        finally:
+            self._making.pop(key, None)
+            mine.end()
+        return cast("T", mine.value)
 
     def _make_now(self, key: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
         found = self.get(key)  # another thread may have been done with it a moment ago
@@ -105,6 +106,29 @@ class Cache:
             return cast("T", found)
         made = make()
         return self.put(key, made, size_of(made))
+
+
+class _Making:
+    """A value that one thread makes and others wait for: a Future of which hardly anybody waits."""
+
+    __slots__ = ("_lock", "error", "value")
+
+    def __init__(self) -> None:
+        self.value: Any = None
+        self.error: BaseException | None = None
+        self._lock = Lock()
+        self._lock.acquire()
+
+    def end(self) -> None:
+        """Let those go on who wait."""
+        self._lock.release()
+
+    def result(self) -> Any:
+        """Wait for the value, or the error, of the thread that makes it."""
+        with self._lock:
+            if self.error is not None:
+                raise self.error
+            return self.value
 
 
 _CACHES: WeakSet[Cache] = WeakSet()

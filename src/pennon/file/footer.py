@@ -25,8 +25,6 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
 from pennon.errors import FormatError, UnsupportedError
 from pennon.ranges import Extent
 from pennon.schema.version import READABLE, V0_1, FileVersion
@@ -36,7 +34,8 @@ MAGIC: Final = b"LANC"
 
 _LAYOUT: Final = struct.Struct("<QQQIIHH4s")
 _VERSION: Final = struct.Struct("<HH4s")
-_ENTRY_BYTES: Final = 16
+_ENTRY: Final = struct.Struct("<QQ")
+_ENTRY_BYTES: Final = _ENTRY.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +122,13 @@ def parse_table(what: str, data: bytes, size_bytes: int) -> tuple[Extent, ...]:
 
     Raises FormatError if one leaves the file.
     """
-    entries = np.frombuffer(data, "<u8").reshape(-1, 2)
-    extents = tuple(Extent(position, size) for position, size in entries.tolist())
-    for number, extent in enumerate(extents):
-        if extent.end > size_bytes:
+    extents: list[Extent] = []
+    for position, size in _ENTRY.iter_unpack(data):
+        if position + size > size_bytes:
             message = (
-                f"{what} {number} is said to be bytes {extent.position}..{extent.end} of a file of"
-                f" {size_bytes}"
+                f"{what} {len(extents)} is said to be bytes {position}..{position + size} of a file"
+                f" of {size_bytes}"
             )
             raise FormatError(message)
-    return extents
+        extents.append(Extent(position, size))
+    return tuple(extents)

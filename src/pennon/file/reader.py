@@ -95,7 +95,8 @@ class DataFile:
     @property
     def memory_bytes(self) -> int:
         """Return about how much memory the file's metadata takes once all of it was read."""
-        serialized = sum(extent.size_bytes for extent in self.column_extents)
+        footer = self.footer
+        serialized = footer.column_table.position - footer.column_metadata_position
         return int(self._tail.data.size) + PARSED * serialized
 
     @lazy

@@ -206,8 +206,14 @@ class FragmentReader:
 
     def _prepare_file(self, columns: FileColumns, parts: tuple[Part, ...]) -> PreparedFile:
         opened = self._open(columns)
-        readers = tuple(PartReader.of(opened, columns, part.field) for part in parts)
-        return PreparedFile(opened, parts, readers)
+        path = columns.ref.store_path
+        readers = [
+            PartReader(
+                opened.data.field_reader(part.field, columns.column_of), path, part.field.name
+            )
+            for part in parts
+        ]
+        return PreparedFile(opened, parts, tuple(readers))
 
     def _open(self, columns: FileColumns) -> OpenFile:
         opened = self.snapshot.open_file(columns.ref)
@@ -228,18 +234,22 @@ class FragmentReader:
                 "own; scans show their descriptions or bytes, take_blobs gives files"
             )
             raise UnsupportedError(message)
-        held = [held_part(wanted, columns.column_of) for columns in self.files]
-        parts = tuple(Part(number, part) for number, part in enumerate(held) if part is not None)
-        whole = next((part for part in parts if part.field == wanted), None)
-        if whole is not None or not parts:
-            return whole or Absent(wanted)
+        parts = []
+        for number, columns in enumerate(self.files):
+            held = held_part(wanted, columns.column_of)
+            if held is not None:
+                parts.append(Part(number, held))
+                if held is wanted or held == wanted:
+                    return parts[-1]
+        if not parts:
+            return Absent(wanted)
         if splits_a_list([part.field for part in parts]):
             message = (
                 f"column {wanted.name!r}: its parts lie in several data files of fragment "
                 f"{self.fragment.id}, and only structs are joined"
             )
             raise UnsupportedError(message)
-        return Joined(wanted, parts)
+        return Joined(wanted, tuple(parts))
 
 
 def _side_by_side(limits: FetchLimits | None, work: Sequence[Callable[[], T]]) -> list[T]:
@@ -254,20 +264,15 @@ class PartReader:
     """Reads one field of one file; errors on the way learn the file and the column."""
 
     read: ReadRows
-    place: Breadcrumb
-
-    @classmethod
-    def of(cls, opened: OpenFile, columns: FileColumns, wanted: Field) -> PartReader:
-        """Return what reads a field."""
-        read = opened.data.field_reader(wanted, columns.column_of)
-        return cls(read, Breadcrumb(columns.ref.store_path, wanted.name))
+    path: str
+    column: str
 
     def __call__(self, rows: Rows) -> Steps[Chunks]:
         """Return the steps that read rows."""
         try:
             return (yield from self.read(rows))
         except LanceError as error:
-            raise error.located(self.place) from None
+            raise error.located(Breadcrumb(self.path, self.column)) from None
 
 
 def read_together(reads: Sequence[PreparedRead], rows: FileRows) -> list[Chunks] | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Self
+from typing import Self, cast
 
 from pennon.errors import ArgumentError, FormatError, UnsupportedError
 
@@ -58,8 +58,9 @@ class FileVersion:
 
         Source: format-facts 0, row 5.
         """
-        if major == 0 and 0 <= minor <= 3:
-            return cls(2, 0) if minor == 3 else cls(0, 1)
+        known = _BY_NUMBERS.get((major, minor))
+        if known is not None:
+            return cast("Self", known)
         if major == 2 and 0 <= minor <= _NEWEST_MINOR:
             return cls(major, minor)
         if (major, minor) > (2, _NEWEST_MINOR):
@@ -86,6 +87,9 @@ READABLE = (V0_1, V2_0, V2_1, V2_2)
 
 WRITABLE = (V0_1, V2_0, V2_1)
 """The versions in which Pennon writes data files, oldest first."""
+
+_BY_NUMBERS = {(0, 0): V0_1, (0, 1): V0_1, (0, 2): V0_1, (0, 3): V2_0, (2, 1): V2_1, (2, 2): V2_2}
+_BY_NUMBERS[2, 0] = V2_0
 
 DEFAULT_VERSION = V2_1
 """The version of new data files where nobody asks for one and no table says one."""

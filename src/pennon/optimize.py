@@ -18,10 +18,13 @@ from pennon.metadata import FragmentMetadata
 from pennon.ops.compact.commit import commit_compact
 from pennon.ops.compact.options import CompactOptions
 from pennon.ops.compact.task import CompactTask, Rewritten, plan_compact, task_of
+from pennon.ops.counts import completed
 from pennon.ops.jobs import run_tasks
 from pennon.scan.snapshot import Snapshot
+from pennon.table.apply.rows import by_id
 from pennon.table.manifest import Fragment
 from pennon.table.versions import read_manifest
+from pennon.units import FragmentId
 
 if TYPE_CHECKING:
     from pennon.lance_dataset import LanceDataset
@@ -122,9 +125,12 @@ class CompactionTask:
     options: CompactOptions = field(repr=False, default_factory=CompactOptions)
 
     def execute(self, dataset: LanceDataset) -> RewriteResult:
-        """Rewrite the fragments, as they were in the version of the plan; nothing is committed."""
+        """Rewrite the fragments, as they were in the version of the plan; nothing is committed.
+
+        Raises ArgumentError if that version has no such fragments: it is another table's.
+        """
         snapshot = _snapshot_at(dataset.snapshot, self.read_version)
-        old = tuple(meta.to_fragment() for meta in self.fragments)
+        old = _find(snapshot, self.fragments)
         return _result(task_of(snapshot, self.options, [old]).run(0))
 
     def json(self) -> str:
@@ -263,6 +269,27 @@ def _snapshot_at(snapshot: Snapshot, version: int) -> Snapshot:
     if snapshot.manifest.version == version:
         return snapshot
     return Snapshot(snapshot.store, read_manifest(snapshot.store, version), snapshot.session)
+
+
+def _find(snapshot: Snapshot, metas: Iterable[FragmentMetadata]) -> tuple[Fragment, ...]:
+    """Return the fragments of a version that a task names, with their counts."""
+    known = by_id(snapshot.manifest.fragments)
+    found = []
+    for meta in metas:
+        named, fragment = meta.to_fragment(), known.get(FragmentId(meta.id))
+        if fragment is None or _places(named) != _places(fragment):
+            message = f"version {snapshot.manifest.version} has no fragment {meta.id} as planned"
+            raise ArgumentError(message)
+        found.append(completed(snapshot, fragment))
+    return tuple(found)
+
+
+def _places(fragment: Fragment) -> tuple[object, ...]:
+    deletion = fragment.deletion_file
+    return (
+        [(file.path, file.base_id) for file in fragment.files],
+        None if deletion is None else deletion.store_path(fragment.id),
+    )
 
 
 def _result(rewritten: Rewritten) -> RewriteResult:

@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner, Result
 
 import pennon
-from tests.unit.cli.test_main import run
+from pennon.cli.main import app
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(app, words)
 
 
 @pytest.fixture
@@ -34,5 +39,5 @@ def test_compact_then_clean(table: str) -> None:
 def test_ages(table: str) -> None:
     assert "would delete 0 versions, 0 files" in run("clean", table, "--older-than", "30d").stdout
     wrong = run("clean", table, "--older-than", "soon")
-    assert wrong.returncode == 2
+    assert wrong.exit_code == 2
     assert "no age like" in wrong.stderr

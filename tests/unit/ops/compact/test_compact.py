@@ -116,6 +116,12 @@ def test_rows_deleted_meanwhile_do_not_come_back(tmp_path: Path) -> None:
     assert pennon.dataset(tmp_path).count_rows("n = 7") == 0
 
 
+def test_a_task_of_another_table(tmp_path: Path) -> None:
+    task = Compaction.plan(table(tmp_path / "one"), {}).tasks[0]
+    with pytest.raises(ArgumentError, match="no fragment 0 as planned"):
+        task.execute(table(tmp_path / "other"))
+
+
 def test_a_delete_of_what_is_compacted_is_told(tmp_path: Path) -> None:
     dataset = table(tmp_path)
     other = pennon.dataset(tmp_path)

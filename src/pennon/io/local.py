@@ -54,27 +54,31 @@ class LocalStore:
         """Map a file; the system knows its size better than ``size_bytes``."""
         real = resolve_below(self._real_root, path)
         with os_errors("open", path):
-            mapped = _map_file(real, path)
-        if mapped is None:
-            return MappedReader(self, path, pa.py_buffer(b""))
-        return MappedReader(self, path, pa.py_buffer(mapped[0]), *mapped)
+            fd, status = _open_file(real, path)
+            try:
+                mapping = Mapping(fd, status.st_size) if status.st_size else None
+            finally:
+                os.close(fd)
+        identity = _identity(path, status)
+        if mapping is None:
+            return MappedReader(self, path, pa.py_buffer(b""), identity=identity)
+        behind = FileBehind(real, status.st_dev, status.st_ino)
+        return MappedReader(self, path, pa.py_buffer(mapping), mapping, behind, identity)
 
     def read_whole(self, path: str) -> pa.Buffer:
         """Return the bytes of an object.  What is read whole, and once, is not worth a map."""
         real = resolve_below(self._real_root, path)
         with os_errors("open", path):
-            fd, size_bytes = _open_file(real, path)
+            fd, status = _open_file(real, path)
             try:
-                return pa.py_buffer(_read_all(fd, size_bytes))
+                return pa.py_buffer(_read_all(fd, status.st_size))
             finally:
                 os.close(fd)
 
     def identity(self, path: str, size_bytes: int | None = None) -> Hashable:  # noqa: ARG002
         """Return the path and what the system says of the file: which it is, and when it changed."""
         with os_errors("open", path):
-            status = os.stat(safe_join(self._real_root, path))
-        changed = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-        return path, status.st_dev, status.st_ino, changed
+            return _identity(path, os.stat(safe_join(self._real_root, path)))
 
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
         """Yield the files under a folder, sorted by path; links to folders are not followed."""
@@ -131,24 +135,20 @@ class LocalStore:
         return os.path.join(real, name)
 
 
-def _map_file(real: str, path: str) -> tuple[Mapping, FileBehind] | None:
-    """Map a file, and tell which it is; one without bytes cannot be mapped, and gives None."""
-    fd, size_bytes = _open_file(real, path)
-    try:
-        return (Mapping(fd, size_bytes), FileBehind.of(real, fd)) if size_bytes else None
-    finally:
-        os.close(fd)
+def _identity(path: str, status: os.stat_result) -> Hashable:
+    changed = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    return path, status.st_dev, status.st_ino, changed
 
 
-def _open_file(real: str, path: str) -> tuple[int, int]:
-    """Open a file; returns its descriptor and its size.  Raises NotFoundError if it is no file."""
+def _open_file(real: str, path: str) -> tuple[int, os.stat_result]:
+    """Open a file, and ask what it is.  Raises NotFoundError if it is no file."""
     fd = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     status = os.fstat(fd)
     if not stat.S_ISREG(status.st_mode):
         os.close(fd)
         message = "this is a folder or a device, not a file"
         raise NotFoundError(message, where=Breadcrumb(path))
-    return fd, status.st_size
+    return fd, status
 
 
 def _read_all(fd: int, size_bytes: int) -> bytes:

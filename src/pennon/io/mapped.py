@@ -10,7 +10,7 @@ the same, the system ends the process that touches the lost bytes; that is the p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -84,7 +84,7 @@ push out what the takes before it left.
 class MappedReader:
     """An `ObjectReader` over one buffer that holds the whole object."""
 
-    __slots__ = ("_behind", "_buffer", "_bytes", "_mapping", "_path", "_store")
+    __slots__ = ("_behind", "_buffer", "_bytes", "_mapping", "_path", "_store", "identity")
 
     def __init__(
         self,
@@ -93,7 +93,10 @@ class MappedReader:
         buffer: pa.Buffer,
         mapping: Mapping | None = None,
         behind: FileBehind | None = None,
+        identity: Hashable = None,
     ) -> None:
+        self.identity = identity
+        """What tells the bytes from all others (`pennon.io.store.Opens.identity`), if it is known."""
         self._mapping = mapping
         self._behind = behind
         self._store = store

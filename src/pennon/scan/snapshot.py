@@ -15,6 +15,7 @@ import numpy as np
 
 from pennon.errors import Breadcrumb, FormatError, LanceError, StoreError
 from pennon.file.opening import lend_values
+from pennon.io.mapped import MappedReader
 from pennon.io.store import ObjectReader, Store
 from pennon.ranges import Int64Array
 from pennon.scan.live_rows import NONE_DELETED
@@ -139,7 +140,8 @@ class Snapshot:
     def _open(self, path: str, size_bytes: int | None, identity: Hashable) -> ObjectReader:
         """Open the file of that identity.  Raises StoreError if another has its name by now."""
         source = self.store.open(path, size_bytes)
-        if self.store.identity(path, size_bytes) != identity:
+        opened = source.identity if isinstance(source, MappedReader) else None
+        if (opened or self.store.identity(path, size_bytes)) != identity:
             self._identities.pop(path, None)
             message = "another program replaced this file, which never changes"
             raise StoreError(message)

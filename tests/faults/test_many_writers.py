@@ -76,7 +76,7 @@ def run_writers(script: str, place: Place, writers: int, appends: int) -> list[t
         each.stdin.flush()
     said: list[tuple[int, int]] = []
     for each in running:
-        output, _ = each.communicate(timeout=800)
+        output, _ = each.communicate(timeout=1500)
         assert each.returncode == 0
         said += [(int(mine), int(more)) for mine, more in map(str.split, output.splitlines())]
     return said
@@ -131,7 +131,7 @@ def places(s3: S3Server, tmp_path: Path) -> Callable[[str], Place]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("where", ["local", "local, sqlite", "s3", "s3, dynamodb"])
 def test_eight_processes_append_fifty_times(places: Callable[[str], Place], where: str) -> None:
     place = places(where)
@@ -172,7 +172,7 @@ for turn in range(appends):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("seed", range(2))
 def test_s3_and_dynamodb_on_a_bad_day(
     s3: S3Server, places: Callable[[str], Place], seed: int

@@ -16,10 +16,10 @@ from pennon.table.naming import Naming
 from pennon.table.versions import version_as_of
 
 if TYPE_CHECKING:
-    from pennon.dataset_upkeep import AutoCleanupConfig as AutoCleanupConfig
-    from pennon.dataset_upkeep import DatasetOptimizer as DatasetOptimizer
     from collections.abc import Sequence
 
+    from pennon.dataset_upkeep import AutoCleanupConfig as AutoCleanupConfig
+    from pennon.dataset_upkeep import DatasetOptimizer as DatasetOptimizer
     from pennon.history import Version as Version
     from pennon.lance_dataset import LanceDataset as LanceDataset
     from pennon.operation import LANCE_COMMIT_MESSAGE_KEY as LANCE_COMMIT_MESSAGE_KEY

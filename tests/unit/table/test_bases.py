@@ -83,7 +83,7 @@ def test_relative_paths_mean_the_root_that_they_end_like() -> None:
     assert base_uri(BasePath(0, "t.lance"), root) == root
     assert base_uri(BasePath(0, "tables/t.lance/tree/dev"), root) == f"{root}/tree/dev"
     assert base_uri(BasePath(0, "/x/t.lance"), root) == "/x/t.lance"
-    assert below(base_uri(BasePath(0, "ot.lance"), root), root) is None
+    assert below(base_uri(BasePath(0, "xt.lance"), root), root) is None
 
 
 def test_uris_are_compared_by_segment() -> None:

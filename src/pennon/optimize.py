@@ -8,8 +8,7 @@ pylance's JSON, so that what one library planned or wrote, the other can go on w
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict
 
@@ -20,6 +19,13 @@ from pennon.ops.compact.options import CompactOptions
 from pennon.ops.compact.task import CompactTask, Rewritten, plan_compact, task_of
 from pennon.ops.counts import completed
 from pennon.ops.jobs import run_tasks
+from pennon.optimize_json import (
+    fragment_to_json,
+    options_to_json,
+    parse_fragments,
+    parse_options,
+    reading,
+)
 from pennon.scan.snapshot import Snapshot
 from pennon.table.apply.rows import by_id
 from pennon.table.manifest import Fragment
@@ -93,9 +99,9 @@ class RewriteResult:
         """Return pylance's JSON."""
         result = {
             "metrics": asdict(self.metrics),
-            "new_fragments": list(map(_fragment_to_json, self.new_fragments)),
+            "new_fragments": list(map(fragment_to_json, self.new_fragments)),
             "read_version": self.read_version,
-            "original_fragments": list(map(_fragment_to_json, self.original_fragments)),
+            "original_fragments": list(map(fragment_to_json, self.original_fragments)),
             "row_addrs": None,
         }
         return json.dumps(result)
@@ -103,12 +109,12 @@ class RewriteResult:
     @staticmethod
     def from_json(text: str) -> RewriteResult:
         """Parse what `json` returned."""
-        with _reading("result of a compaction task"):
+        with reading("result of a compaction task"):
             found = json.loads(text)
             return RewriteResult(
                 found["read_version"],
-                _fragments(found["original_fragments"]),
-                _fragments(found["new_fragments"]),
+                parse_fragments(found["original_fragments"]),
+                parse_fragments(found["new_fragments"]),
             )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -136,19 +142,19 @@ class CompactionTask:
     def json(self) -> str:
         """Return pylance's JSON."""
         task = {
-            "task": {"fragments": list(map(_fragment_to_json, self.fragments))},
+            "task": {"fragments": list(map(fragment_to_json, self.fragments))},
             "read_version": self.read_version,
-            "options": _options_to_json(self.options),
+            "options": options_to_json(self.options),
         }
         return json.dumps(task)
 
     @staticmethod
     def from_json(text: str) -> CompactionTask:
         """Parse what `json` returned."""
-        with _reading("compaction task"):
+        with reading("compaction task"):
             found = json.loads(text)
-            fragments = _fragments(found["task"]["fragments"])
-            options = _options_of_json(found["options"])
+            fragments = parse_fragments(found["task"]["fragments"])
+            options = parse_options(found["options"])
             return CompactionTask(found["read_version"], fragments, options)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -177,21 +183,21 @@ class CompactionPlan:
         """Return pylance's JSON."""
         plan = {
             "tasks": [
-                {"fragments": list(map(_fragment_to_json, task.fragments))} for task in self.tasks
+                {"fragments": list(map(fragment_to_json, task.fragments))} for task in self.tasks
             ],
             "read_version": self.read_version,
-            "options": _options_to_json(self.options),
+            "options": options_to_json(self.options),
         }
         return json.dumps(plan)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Parse what `json` returned."""
-        with _reading("compaction plan"):
+        with reading("compaction plan"):
             found = json.loads(text)
-            version, options = found["read_version"], _options_of_json(found["options"])
+            version, options = found["read_version"], parse_options(found["options"])
             tasks = [
-                CompactionTask(version, _fragments(task["fragments"]), options)
+                CompactionTask(version, parse_fragments(task["fragments"]), options)
                 for task in found["tasks"]
             ]
             return cls(version, tasks, options)
@@ -311,56 +317,3 @@ def _rewritten(result: RewriteResult) -> Rewritten:
 
 def _count_files(fragments: Iterable[FragmentMetadata]) -> int:
     return sum(len(each.files) + (each.deletion_file is not None) for each in fragments)
-
-
-def _fragment_to_json(fragment: FragmentMetadata) -> dict[str, Any]:
-    found = fragment.to_json()
-    if not found["overlays"]:
-        del found["overlays"]
-    return {name: value for name, value in found.items() if value is not None}
-
-
-def _fragments(found: list[dict[str, Any]]) -> list[FragmentMetadata]:
-    return [FragmentMetadata.from_json(json.dumps(each)) for each in found]
-
-
-def _options_to_json(options: CompactOptions) -> dict[str, Any]:
-    found = asdict(options)
-    found["excluded_fragment_ids"] = list(options.excluded_fragment_ids)
-    mode = found["compaction_mode"]
-    found["compaction_mode"] = None if mode is None else _MODES[mode]
-    return {**_UNUSED_OPTIONS, **found}
-
-
-def _options_of_json(found: Mapping[str, Any]) -> CompactOptions:
-    known = CompactOptions.__dataclass_fields__
-    given = {name: value for name, value in found.items() if name in known}
-    names = {theirs: ours for ours, theirs in _MODES.items()}
-    if given.get("compaction_mode") is not None:
-        given["compaction_mode"] = names.get(given["compaction_mode"], given["compaction_mode"])
-    return CompactOptions.of(given, {})
-
-
-@contextmanager
-def _reading(what: str) -> Iterator[None]:
-    """Raise ArgumentError for JSON that is no such thing."""
-    try:
-        yield
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        message = f"this text is no {what}: {error}"
-        raise ArgumentError(message) from error
-
-
-_MODES = {
-    "reencode": "Reencode",
-    "try_binary_copy": "TryBinaryCopy",
-    "force_binary_copy": "ForceBinaryCopy",
-}
-_UNUSED_OPTIONS = {
-    "index_remap_mode": "Direct",
-    "enable_binary_copy": False,
-    "enable_binary_copy_force": False,
-    "max_overlays_per_fragment": 10,
-    "has_eager_remappable_index": None,
-}
-"""Options of pylance's JSON that mean nothing here."""

@@ -122,7 +122,9 @@ def parse_uri(uri: str | os.PathLike[str]) -> Location:
         raise ArgumentError(message)
     found = _SCHEME.match(text)
     if found is None:
-        return Location("file", "", os.path.abspath(os.path.expanduser(text)))
+        is_absolute = text.startswith("/")
+        clean = os.path.normpath if is_absolute else os.path.abspath
+        return Location("file", "", clean(text if is_absolute else os.path.expanduser(text)))
     scheme = found.group(1).lower()
     if scheme == "file":
         return Location("file", "", _file_path(text))

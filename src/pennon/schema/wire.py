@@ -15,8 +15,8 @@ Source: file.proto, ``Field``; format-facts 0, row 4.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from pennon.errors import Breadcrumb, FormatError, LanceError
 from pennon.proto import file_pb2
@@ -40,15 +40,6 @@ _CHILDLESS_ENCODINGS = {
 }
 
 
-@dataclass(slots=True)
-class _Node:
-    """A field while the tree grows: its protobuf message and its children so far."""
-
-    message: file_pb2.Field
-    depth: int
-    children: list[_Node] = field(default_factory=list)
-
-
 def parse_fields(fields: Iterable[file_pb2.Field], metadata: Mapping[str, bytes]) -> Schema:
     """Return the schema that a flat list of fields describes.
 
@@ -56,41 +47,46 @@ def parse_fields(fields: Iterable[file_pb2.Field], metadata: Mapping[str, bytes]
     before the child is its parent.  Raises FormatError for a child without a parent (which a cycle
     is, too), for too many or too deep fields, and for a type that does not parse.
     """
-    tops: list[_Node] = []
-    seen: dict[int, _Node] = {}
-    for number, message in enumerate(fields):
-        if number >= MAX_FIELDS:
-            text = f"a schema has more than {MAX_FIELDS} fields"
-            raise FormatError(text)
-        seen[message.id] = _place(message, tops, seen)
-    schema = Schema(tuple(map(_field, tops)), dict(metadata) if metadata else {})
-    for top in schema.fields:
+    messages = list(islice(fields, MAX_FIELDS + 1))
+    if len(messages) > MAX_FIELDS:
+        text = f"a schema has more than {MAX_FIELDS} fields"
+        raise FormatError(text)
+    parents = _parents(messages)
+    below: dict[int, list[Field]] = {}
+    for number in range(len(messages) - 1, -1, -1):  # children are complete before their parent
+        made = _field(messages[number], below.pop(number, None))
+        below.setdefault(parents[number], []).append(made)
+    tops = below.get(TOP_LEVEL, [])
+    tops.reverse()
+    for top in tops:
         _check_type(top)
-    return schema
+    return Schema(tuple(tops), dict(metadata) if metadata else {})
 
 
-def _place(message: file_pb2.Field, tops: list[_Node], seen: Mapping[int, _Node]) -> _Node:
-    """Hang a field under its parent, or on top, and return its node."""
-    if message.parent_id == TOP_LEVEL:
-        node = _Node(message, 1)
-        tops.append(node)
-        return node
-    parent = seen.get(message.parent_id)
-    where = Breadcrumb(column=message.name)
-    if parent is None:
-        text = f"field {message.id} names a parent {message.parent_id} that no earlier field has"
-        raise FormatError(text, where=where)
-    if parent.depth >= MAX_NESTING:
-        text = f"field {message.id} is nested deeper than {MAX_NESTING} levels"
-        raise FormatError(text, where=where)
-    node = _Node(message, parent.depth + 1)
-    parent.children.append(node)
-    return node
+def _parents(messages: Sequence[file_pb2.Field]) -> list[int]:
+    """Return the number of each message's parent, `TOP_LEVEL` for those on top."""
+    seen: dict[int, int] = {}
+    parents: list[int] = []
+    depths: list[int] = []
+    for number, message in enumerate(messages):
+        parent, depth = TOP_LEVEL, 1
+        if message.parent_id != TOP_LEVEL:
+            parent = seen.get(message.parent_id, TOP_LEVEL)
+            if parent == TOP_LEVEL:
+                text = f"field {message.id} names a parent {message.parent_id} that no earlier field has"
+                raise FormatError(text, where=Breadcrumb(column=message.name))
+            depth = depths[parent] + 1
+            if depth > MAX_NESTING:
+                text = f"field {message.id} is nested deeper than {MAX_NESTING} levels"
+                raise FormatError(text, where=Breadcrumb(column=message.name))
+        parents.append(parent)
+        depths.append(depth)
+        seen[message.id] = number
+    return parents
 
 
-def _field(node: _Node) -> Field:
-    """Return the field of a node whose subtree is complete."""
-    message = node.message
+def _field(message: file_pb2.Field, children: list[Field] | None) -> Field:
+    """Return the field of a message; ``children`` come last first."""
     metadata = dict(message.metadata) if message.metadata else {}
     if message.extension_name:
         metadata.setdefault(EXTENSION_NAME, message.extension_name.encode())
@@ -100,7 +96,7 @@ def _field(node: _Node) -> Field:
         message.logical_type,
         message.nullable,
         metadata,
-        tuple(map(_field, node.children)),
+        tuple(reversed(children)) if children else (),
     )
 
 

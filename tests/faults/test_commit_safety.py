@@ -11,6 +11,7 @@ import pytest
 
 from pennon.errors import (
     AlreadyExistsError,
+    ArgumentError,
     CommitError,
     FormatError,
     NotFoundError,
@@ -19,12 +20,13 @@ from pennon.errors import (
 )
 from pennon.io import MemoryStore
 from pennon.io.store import Store
+from pennon.schema.field import Schema
 from pennon.table.commit import commit
 from pennon.table.deletion import read_deletions, write_deletions
 from pennon.table.manifest import Fragment
 from pennon.table.migration import migrate_to_v2
 from pennon.table.naming import Naming
-from pennon.table.operations import Delete, Update
+from pennon.table.operations import Delete, MapUpdate, Project, Update, UpdateConfig
 from pennon.table.roaring import Offsets
 from pennon.table.transaction import Transaction, parse_transaction, read_transaction
 from pennon.table.versions import (
@@ -34,9 +36,9 @@ from pennon.table.versions import (
     read_manifest,
 )
 from pennon.testing import Fault, FaultyStore
-from pennon.units import FragmentId
+from pennon.units import FieldId, FragmentId
 from tests.faults.test_commit import Hooked, NoDeletes, files_of, new_store
-from tests.unit.table.tables import FakeTime, append, create_table, new_fragment
+from tests.unit.table.tables import SCHEMA, FakeTime, append, create_table, new_fragment
 
 ZERO = FragmentId(0)
 
@@ -275,3 +277,14 @@ def test_time_is_over() -> None:
     with pytest.raises(CommitError, match="not committed within 25"):
         commit(Busy(store), append(2), clock.options(timeout_s=25))
     assert len(calls) == 3
+
+
+def test_what_no_longer_fits_because_of_another_is_retryable() -> None:
+    """The caller's own fault is an ArgumentError; what another made of the table is a conflict."""
+    store = new_store("no longer fits")
+    mine = Transaction(2, UpdateConfig(fields={FieldId(1): MapUpdate({"k": "v"})}))
+    with pytest.raises(ArgumentError, match="no field with id 9"):
+        commit(store, Transaction(2, UpdateConfig(fields={FieldId(9): MapUpdate({})})))
+    commit(store, Transaction(2, Project(Schema(SCHEMA.fields[:1]))))
+    with pytest.raises(RetryableConflict, match=r"does not fit version 3 any more: .* id 1"):
+        commit(store, mine)

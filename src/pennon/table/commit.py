@@ -35,7 +35,6 @@ from pennon.errors import (
     ArgumentError,
     CommitError,
     RetryableConflict,
-    SchemaMismatchError,
 )
 from pennon.schema.version import FileVersion
 from pennon.table.apply import Complete, Surroundings, apply, create
@@ -188,7 +187,13 @@ def _commit(store: CommitStore, mine: Mine, options: CommitOptions) -> Manifest:
         if not attempt:
             check_job(store, mine.transaction, head, options)
         rebased = mine.on(store, head, shared)
-        manifest = next_manifest(store, head, rebased, options)
+        try:
+            manifest = next_manifest(store, head, rebased, options)
+        except ArgumentError as error:
+            if head.version == mine.transaction.read_version:
+                raise
+            message = f"does not fit version {head.version} any more: {error.message}"
+            raise RetryableConflict(message) from error
         if manifest.transaction_file is not None and written != rebased.wire:
             rebased.put_file(store)
             written = rebased.wire
@@ -280,11 +285,4 @@ def next_manifest(
     operation = mine.transaction.operation
     if isinstance(operation, Restore):
         around = replace(around, past=read_manifest(store, operation.version))
-    try:
-        manifest = apply(head, mine.transaction, around)
-    except SchemaMismatchError as error:
-        if head.version == mine.transaction.read_version:
-            raise
-        message = f"version {head.version} changed the schema: {error.message}"
-        raise RetryableConflict(message) from error
-    return replace(manifest, transaction=mine.wire)
+    return replace(apply(head, mine.transaction, around), transaction=mine.wire)

@@ -26,7 +26,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from pennon.errors import ArgumentError, StoreError
+from pennon.errors import ArgumentError, Breadcrumb, StoreError
 from pennon.io.store import Store
 from pennon.ops.clean.kinds import Kind
 from pennon.ops.clean.plan import Doomed, Plan, is_plan, make_plan, old_versions
@@ -111,7 +111,10 @@ def clean(snapshot: Snapshot, policy: Policy, pace: Pace | None = None) -> Remov
 
 def _plan(survey: Survey, policy: Policy, handle_version: int, mine: str) -> tuple[Plan, datetime]:
     view = survey.look()
-    now = next(info.modified for info in view.files if info.path == mine)
+    now = next((info.modified for info in view.files if info.path == mine), None)
+    if now is None:
+        message = f"{survey.home.uri!r} does not list what was just written; nothing was deleted"
+        raise StoreError(message, where=Breadcrumb(file=mine))
     files = [info for info in view.files if info.path != mine]
     return make_plan(survey, replace(view, files=files), policy, handle_version, now), now
 

@@ -229,8 +229,21 @@ def test_a_commit_under_an_old_name_gives_way_to_one_under_the_new() -> None:
     assert made.version == 5
     files = files_of(store)
     assert (files.count("mine.lance"), files.count("theirs.lance")) == (1, 1)
-    with pytest.raises(FormatError, match="version 4 was committed twice"):
-        migrate_to_v2(store)
+    migrate_to_v2(store)
+    assert names_of(store) == {Naming.V2}
+    assert files_of(store) == files
+
+
+def test_a_version_of_two_names_and_contents() -> None:
+    """Another library's writer made one of them: nobody may choose."""
+    store = old_names("two")
+    migrate_to_v2(store)
+    stray = store.read_whole(Naming.V2.manifest_path(2)).to_pybytes()
+    store.put(Naming.V1.manifest_path(3), stray)
+    for _ in range(2):
+        with pytest.raises(FormatError, match="version 3 was committed twice"):
+            migrate_to_v2(store)
+    assert latest_version(store) == 3
 
 
 def test_a_writer_follows_the_old_name_above_the_new_ones() -> None:

@@ -22,7 +22,10 @@ from pennon.errors import AlreadyExistsError, Breadcrumb, FormatError, NotFoundE
 from pennon.io.store import Deletes, Lists
 from pennon.table.landing import CommitStore
 from pennon.table.naming import VERSIONS, Naming, parse_manifest_name
-from pennon.table.versions import ManifestLocation
+from pennon.table.rebase import same_intent
+from pennon.table.transaction import parse_transaction, read_transaction
+from pennon.table.versions import ManifestLocation, list_locations, read_manifest_at
+from pennon.table.wire import parse_manifest_file
 
 
 class MigrateStore(CommitStore, Deletes, Protocol):
@@ -66,21 +69,37 @@ def _copy(store: CommitStore, version: int) -> None:
 def _is_copied(store: CommitStore, version: int) -> bool:
     """Tell whether the old name can go: not if another migration has taken it away already.
 
-    Raises NotFoundError if there is no copy, FormatError if it is another version.
+    Where another version was made under the new name meanwhile, the one under the old name counts for
+    nothing, and its writer has tried again.  Raises FormatError if it has not (yet), NotFoundError if
+    there is no copy.
     """
     names = Naming.V1.manifest_path(version), Naming.V2.manifest_path(version)
     copy = store.read_whole(names[1]).to_pybytes()
     try:
-        same = store.read_whole(names[0]).to_pybytes() == copy
+        old = store.read_whole(names[0]).to_pybytes()
     except NotFoundError:
         return False
-    if not same:
+    if old != copy and not _is_made_later(store, old, version):
         message = (
             f"version {version} was committed twice, as {names[0]} and as {names[1]}, by writers"
-            " that did not know of each other; the second counts"
+            " that did not know of each other; the second counts, and the first can be deleted"
         )
         raise FormatError(message, where=Breadcrumb(file=names[0]))
     return True
+
+
+def _is_made_later(store: CommitStore, old: bytes, version: int) -> bool:
+    """Tell whether the transaction of a manifest made a version after ``version``."""
+    wire = parse_manifest_file(old).transaction
+    if wire is None:
+        return False
+    transaction = parse_transaction(wire)
+    for location in list_locations(store):
+        if location.version > version:
+            made = read_transaction(store, read_manifest_at(store, location))
+            if made is not None and same_intent(transaction, made):
+                return True
+    return False
 
 
 def _old_versions(store: Lists) -> Iterable[int]:

@@ -141,7 +141,7 @@ class Snapshot:
         """Open the file of that identity.  Raises StoreError if another has its name by now."""
         source = self.store.open(path, size_bytes)
         opened = source.identity if isinstance(source, MappedReader) else None
-        if (opened or self.store.identity(path, size_bytes)) != identity:
+        if identity != opened and identity != self.store.identity(path, size_bytes):
             self._identities.pop(path, None)
             message = "another program replaced this file, which never changes"
             raise StoreError(message)

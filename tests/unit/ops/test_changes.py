@@ -380,3 +380,36 @@ def test_plans_are_text(dataset: pennon.LanceDataset) -> None:
     assert "num_updated_rows=0" in done
     assert "bytes_written=0, num_files_written=0" in done
     unchanged(dataset)
+
+
+# --- beside other operations ----------------------------------------------------------------------
+
+
+def test_changes_are_done_again_after_a_compaction(dataset: pennon.LanceDataset) -> None:
+    handles = [another(dataset) for _ in range(3)]
+    dataset.delete("k = 0")
+    dataset.optimize.compact_files(target_rows_per_fragment=100)
+    assert handles[0].delete("k = 1") == {"num_deleted_rows": 1}
+    assert handles[1].update({"v": "0"}, where="k < 4") == {"num_rows_updated": 2}
+    assert upsert(handles[2], table(4, 18))["num_updated_rows"] == 2
+    assert values(dataset) == {n: n * 10 for n in range(2, 22)} | {2: 0, 3: 0}
+
+
+def test_changes_are_done_again_with_new_columns(dataset: pennon.LanceDataset) -> None:
+    handles = [another(dataset) for _ in range(2)]
+    dataset.add_columns({"w": "v + 1"})
+    handles[0].update({"v": "0"}, where="k = 1")
+    upsert(handles[1], table(1, 2))
+    rows = pennon.dataset(dataset.uri).to_table(["k", "w"], filter="k < 4").to_pylist()
+    assert {row["k"]: row["w"] for row in rows} == {0: 1, 1: 11, 2: 21, 3: 31}
+
+
+def test_changes_of_a_branch_are_its_own(dataset: pennon.LanceDataset) -> None:
+    trial = dataset.create_branch("trial")
+    trial.delete("k < 10")
+    trial.update({"v": "0"}, where="k = 10")
+    assert upsert(trial, table(2, 19))["num_inserted_rows"] == 1
+    assert trial.count_rows() == 11
+    again = pennon.dataset(dataset.uri).checkout_version(("trial", None))
+    assert sorted(again.to_table(["k"]).column("k").to_pylist()) == list(range(10, 21))
+    assert values(dataset) == {n: n * 10 for n in range(20)}

@@ -35,7 +35,7 @@ from pennon.threads import map_in_order
 from pennon.units import MIB
 
 PIECE_ROWS: Final = 1 << 16
-PIECE_BYTES: Final = 16 * MIB
+PIECE_BYTES: Final = 4 * MIB
 _AHEAD_BYTES: Final = 2 * PIECE_BYTES
 
 

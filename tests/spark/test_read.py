@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import pennon
 import pennon.spark
+from pennon.errors import ArgumentError
 from pennon.file import LanceFileReader
 from pennon.spark.options import parse_read_options
 from pennon.spark.read import LanceReader
@@ -139,6 +140,28 @@ def test_pushed_filters_give_the_rows_of_parquet(
         assert list(map(str, once.where(few).collect())) == list(map(str, rows.collect()))
     finally:
         spark.conf.unset(PUSH_DOWN)
+
+
+FILTERS = (
+    "id = 5",
+    "small = 7 AND id < 3000",
+    "name LIKE 'n1%' AND score > 7000",
+    "position.x IN (1, 29999)",
+    "position.y IS NULL AND id < 50",
+    "_rowid < 5",
+    "at < timestamp '1970-01-01 00:00:00.000020'",
+    "id < 0",
+)
+
+
+def test_the_filter_of_read_is_that_of_scans(spark: SparkSession, stored: str) -> None:
+    dataset, columns = pennon.dataset(stored), ["name", "id"]
+    for text in FILTERS:
+        found = pennon.spark.read(spark, stored, columns, filter=text).collect()
+        expected = dataset.to_table(columns=columns, filter=text).to_pylist()
+        assert [row.asDict() for row in found] == expected, text
+    with pytest.raises(ArgumentError, match="no column 'nope'"):
+        pennon.spark.read(spark, stored, filter="nope = 1")
 
 
 def plan_of(frame: DataFrame, capsys: pytest.CaptureFixture[str]) -> str:

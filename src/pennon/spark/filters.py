@@ -17,7 +17,6 @@ from pyspark.sql import datasource as ds
 from pyspark.sql import types as st
 from pyspark.sql.pandas.types import to_arrow_type
 
-from pennon.encoding.selection import keep_rows
 from pennon.expr.tree import Call, Column, Expression, Literal
 
 _COMPARABLE = (
@@ -88,20 +87,6 @@ def _among(column: Column, literals: Sequence[Literal]) -> Expression:
 
 def _call(name: str, *arguments: Expression) -> Call:
     return Call(name, arguments, pa.bool_())
-
-
-def all_of(conditions: Sequence[Expression]) -> Expression | None:
-    """Return the condition that all hold; None for none."""
-    return _call("AND", *conditions) if len(conditions) > 1 else next(iter(conditions), None)
-
-
-def select_rows(batch: pa.RecordBatch, condition: Expression | None) -> pa.RecordBatch:
-    """Return the rows for which a condition is true (neither false nor NULL)."""
-    if condition is None:
-        return batch
-    from pennon.expr.evaluate import passing
-
-    return keep_rows(batch, passing(condition, batch))
 
 
 def _value(condition: ds.Filter) -> Any:

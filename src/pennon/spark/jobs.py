@@ -82,6 +82,7 @@ def read(
     uri: str,
     columns: Sequence[str] | None = None,
     *,
+    filter: str | None = None,
     version: int | None = None,
     asof: datetime | None = None,
     batch_size: int | None = None,
@@ -92,7 +93,9 @@ def read(
 ) -> DataFrame:
     """Return a DataFrame over one version of a table, pinned now.
 
-    ``columns`` (dotted for parts of a struct) are all that is read.  Large fragments are split for
+    ``columns`` (dotted for parts of a struct) are all that is read.  ``filter`` is a condition in the
+    SQL of `LanceDataset.scanner` (not Spark's), on any column of the table: its columns are read
+    first, and the others for the rows that it keeps.  Large fragments are split for
     all cores, and so that no partition has more than ``max_partition_bytes``; small ones share a
     partition.  Rows keep the table's order.
     """
@@ -106,6 +109,10 @@ def read(
     )
     schema = shown_schema(arrow_schema_of(snapshot), options)
     scan = plan_table_scan(snapshot, arrow_schema(schema), batch_size)
+    if filter is not None:
+        from pennon.spark.where import where
+
+        scan = where(scan, filter)
     partitions = tuple(plan_partitions(snapshot, max_partition_bytes, _parallelism(spark)))
     if not partitions:
         return spark.createDataFrame([], schema)

@@ -29,8 +29,7 @@ import pyarrow as pa
 from pyspark.sql import datasource as ds
 from pyspark.sql.types import StructType
 
-from pennon.expr.tree import Expression
-from pennon.spark.filters import all_of, condition_of, select_rows
+from pennon.spark.filters import condition_of
 from pennon.spark.options import ReadOptions
 from pennon.spark.partitions import Parallelism, Partition, plan_partitions
 from pennon.spark.scan_task import open_snapshot, plan_table_scan
@@ -73,7 +72,6 @@ class LanceReader(ds.DataSourceReader):
         )
         self._schema = schema
         self._pushes_filters = options.push_filters
-        self._condition: Expression | None = None
         self._scan = plan_table_scan(snapshot, arrow_schema(schema), options.batch_size)
         self._partitions = plan_partitions(
             snapshot, options.max_partition_bytes, Parallelism.unknown()
@@ -85,8 +83,12 @@ class LanceReader(ds.DataSourceReader):
         if not self._pushes_filters:
             return filters
         pairs = [(each, condition_of(each, self._schema)) for each in filters]
-        self._condition = all_of([ours for _, ours in pairs if ours is not None])
-        return [each for each, ours in pairs if ours is None]
+        ours = [condition for _, condition in pairs if condition is not None]
+        if ours:
+            from pennon.spark.where import where_all
+
+            self._scan = where_all(self._scan, ours)
+        return [each for each, condition in pairs if condition is None]
 
     def partitions(self) -> list[ds.InputPartition]:
         """Return the partitions; an empty table has none, which Spark turns into one of None."""
@@ -96,9 +98,8 @@ class LanceReader(ds.DataSourceReader):
         """Yield the batches of one partition (on an executor)."""
         if isinstance(partition, LancePartition):
             for batch in self._scan.read(partition.tasks):
-                kept = select_rows(batch, self._condition)
-                if kept.num_rows:
-                    yield kept
+                if batch.num_rows:
+                    yield batch
 
     def __getstate__(self) -> dict[str, object]:
         """Pickle without the partitions: each travels by itself."""

@@ -2,6 +2,7 @@
 
 The driver opens the table and pins its version.  What travels is the table's store and schema
 (without the list of fragments) and, with each task, its fragments, so an executor reads no manifest.
+A filter travels as it was bound; what statistics rule out, the executor finds.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -24,6 +26,9 @@ from pennon.spark.convert import convert_batch
 from pennon.spark.types import SYSTEM_COLUMNS
 from pennon.table.versions import read_manifest, version_as_of
 from pennon.units import MIB
+
+if TYPE_CHECKING:
+    from pennon.scan.compute import Condition
 
 MIN_BATCH_ROWS = 64
 MAX_BATCH_ROWS = 16_384
@@ -66,13 +71,22 @@ class TableScan:
     scan: Scan
     schema: pa.Schema
     batch_rows: int | None = None
+    condition: Condition | None = None
 
     def read(self, tasks: Sequence[ScanTask]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the tasks in order, as batches of ``schema``."""
         scan = replace(self.scan, tasks=tuple(tasks))
-        for batch in read_batches(scan, self.batch_rows or _fitting_rows(scan)):
+        rows = self.batch_rows or _fitting_rows(scan)
+        for batch in self._batches(scan, rows):
             for piece in _pieces(batch) if self.batch_rows is None else [batch]:
                 yield convert_batch(piece, self.schema)
+
+    def _batches(self, scan: Scan, rows: int) -> Iterator[pa.RecordBatch]:
+        if self.condition is None:
+            return read_batches(scan, rows)
+        from pennon.spark.where import read_where
+
+        return read_where(scan, self.condition, rows)
 
 
 def _fitting_rows(scan: Scan) -> int:

@@ -10,6 +10,7 @@ from pennon.io.paths import (
     Location,
     check_path,
     check_prefix,
+    child_uri,
     parse_uri,
     resolve_below,
     safe_join,
@@ -150,3 +151,18 @@ def test_a_refused_uri_does_not_show_its_secrets() -> None:
         parse_uri("https://user:pass@host/a?sig=secret")
     assert "secret" not in str(caught.value)
     assert "pass" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("uri", "below"),
+    [
+        ("/a/t.lance", "/a/t.lance/tree/x"),
+        ("/a/t.lance/", "/a/t.lance/tree/x"),
+        ("/a/why?", "/a/why?/tree/x"),
+        ("s3://bucket", "s3://bucket/tree/x"),
+        ("s3+ddb://bucket/t?ddbTableName=m", "s3+ddb://bucket/t/tree/x?ddbTableName=m"),
+        ("s3+ddb://bucket/t/?ddbTableName=m", "s3+ddb://bucket/t/tree/x?ddbTableName=m"),
+    ],
+)
+def test_a_folder_below_a_uri(uri: str, below: str) -> None:
+    assert child_uri(uri, "tree/x") == below

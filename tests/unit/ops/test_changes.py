@@ -22,11 +22,15 @@ from pennon.errors import (
     UnsupportedError,
 )
 from pennon.io.memory import MemoryStore
+from pennon.ops.change.clauses import Clauses, Matched, WriteMode
 from pennon.ops.change.delete import commit_delete, delete, plan_delete
 from pennon.ops.change.find import plan_groups
+from pennon.ops.change.merge import commit_merge, moved, patched, plan_merge
+from pennon.ops.change.source import Source
 from pennon.ops.change.update import commit_update, plan_update, update
 from pennon.ops.jobs import run_tasks
-from pennon.ops.write import FileLimits, WriteMode, commit_write, plan_write, write_fragments
+from pennon.ops.write import FileLimits, commit_write, plan_write, write_fragments
+from pennon.ops.write import WriteMode as TableMode
 from pennon.scan.snapshot import Snapshot
 from pennon.table.manifest import DeletionKind
 from pennon.table.versions import read_manifest
@@ -81,6 +85,26 @@ def test_updates_run_elsewhere(dataset: pennon.LanceDataset) -> None:
     move = pickle.loads(pickle.dumps(task.plan_move(flat)))
     commit_update(task, flat, run_tasks(move, move.count, what=""))
     assert values(dataset) == {n: n * 10 + (n < 12) for n in range(20)}
+
+
+@pytest.mark.parametrize("mode", [WriteMode.AUTO, WriteMode.COLUMNS])
+def test_merges_run_elsewhere(mode: WriteMode, dataset: pennon.LanceDataset) -> None:
+    snapshot = dataset.snapshot
+    data = pa.table({"k": [3, 30, 12], "v": [-3, -30, -12]})
+    source = Source.of(data, snapshot.manifest.schema, ["k"])
+    clauses = Clauses(Matched.UPDATE, "source.v < target.v", inserts=mode is WriteMode.AUTO)
+    plan = plan_merge(snapshot, source, clauses, mode)
+    task = pickle.loads(pickle.dumps(plan.task))
+    groups = [pickle.loads(pickle.dumps(task.run(number))) for number in range(task.count)]
+    write = plan.plan_patch(groups) if task.in_place else plan.plan_move(groups)
+    elsewhere = pickle.loads(pickle.dumps(write))
+    written = [elsewhere.run(number) for number in range(elsewhere.count)]
+    if task.in_place:
+        commit_merge(patched(plan, groups, written))
+    else:
+        commit_merge(moved(plan, groups, [each for several in written for each in several]))
+    new = {30: -30} if mode is WriteMode.AUTO else {}
+    assert values(dataset) == {n: n * 10 for n in range(20)} | {3: -3, 12: -12} | new
 
 
 def test_small_fragments_are_searched_together(tmp_path: Path) -> None:
@@ -230,7 +254,7 @@ def counted(rows: int, rows_per_file: int) -> tuple[CountingStore, Snapshot]:
     store = CountingStore(MemoryStore(uuid4().hex))
     data = pa.table({"k": np.arange(rows), "v": np.random.default_rng(0).random(rows)})
     limits = FileLimits(max_rows=rows_per_file)
-    plan = plan_write(store, data.schema, WriteMode.CREATE, limits=limits)
+    plan = plan_write(store, data.schema, TableMode.CREATE, limits=limits)
     commit_write(plan, write_fragments(plan.task, data.to_batches()))
     store.reset()
     return store, Snapshot(store, read_manifest(store))

@@ -28,7 +28,7 @@ from pennon.encoding.kernels.mapping import Mapping, mapped_bytes
 from pennon.units import KIB, MIB
 
 BUDGET_BYTES = 128 * MIB
-LONG_BYTES = 256 * KIB
+LONG_BYTES = 64 * KIB
 """From here on a range of which all is wanted is one that a scan passes through."""
 TOUCH_BYTES = 64 * KIB
 """What one access is reckoned to cost at least: the system maps the pages around it too."""

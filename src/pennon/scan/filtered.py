@@ -34,7 +34,7 @@ from pennon.scan.execute import (
 from pennon.scan.fragment_reader import Chunks
 from pennon.scan.kept import slice_chunks
 from pennon.scan.plan import LEAST_UNIT_BYTES, Unit
-from pennon.scan.unit_filter import Columns, FilteredScan, Kept, UnitFilter
+from pennon.scan.unit_filter import MASK_BYTES, Columns, FilteredScan, Kept, UnitFilter
 from pennon.threads import processors
 from pennon.units import MIB
 
@@ -54,7 +54,7 @@ class Sizes:
     span_bytes: int
 
 
-STREAMED: Final = Sizes(1 * MIB, 2 * MIB, 1 << 18, 16 * MIB)
+STREAMED: Final = Sizes(1 * MIB, 2 * MIB, 1 << 17, 16 * MIB)
 """Where batches go by, they are small, and so is what is held of them."""
 WHOLE: Final = Sizes(4 * MIB, 8 * MIB, 1 << 20, 1 << 62)
 """Where all is held anyway, or nothing, as for a count."""
@@ -141,6 +141,8 @@ class _Run:
         found: list[Columns | Kept] = []
         for unit in job:
             kept = self._filter.test(unit)
+            if kept is None:
+                continue
             if self._is_piece(kept):
                 found.append(self._filter.read(kept))
             elif len(kept.physical):
@@ -193,7 +195,7 @@ class _Run:
         for unit in job:
             whole = unit.rows * self._filter.row_bytes(unit.task)
             if whole > self._sizes.piece_bytes:
-                tested = unit.rows * self._filter.tested_bytes(unit.task)
+                tested = unit.rows * (self._filter.tested_bytes(unit.task) + MASK_BYTES)
                 whole = min(whole, tested + self._sizes.piece_bytes)
             cost += whole
         return cost

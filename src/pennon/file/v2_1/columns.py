@@ -211,9 +211,11 @@ def _read_page(leaf: Leaf, number: int, rows: Rows) -> Steps[PageValues]:
 
 def _row_bytes(leaf: Leaf) -> int:
     """Return about how many bytes of the file a row of the column has: as many as in its first page."""
-    for page in leaf.column.pages[:1]:
-        return sum(extent.size_bytes for extent in page.buffers) // max(page.rows, 1) + 1
-    return 1
+    pages = leaf.column.pages
+    if not len(pages):
+        return 1
+    size_bytes = sum([extent.size_bytes for extent in pages[0].buffers])
+    return size_bytes // max(pages[0].rows, 1) + 1
 
 
 def _runs(leaf: Leaf, parts: Sequence[_PagePart], run_rows: int) -> Steps[list[list[_PagePart]]]:

@@ -17,15 +17,17 @@ import pyarrow as pa
 
 from pennon.encoding.steps import run
 from pennon.expr.prune import Bounds, Path, Pruner
+from pennon.expr.tree import Expression, paths_of
 from pennon.file.bounds import FieldBounds
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.plan import ScanTask
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1, V2_0, FileVersion
-from pennon.table.manifest import Fragment
 from pennon.threads import map_all
 
+KNOWN_TASKS = 64
+"""Fragments of which it is kept what may pass; units come fragment by fragment."""
 NEAR_ROWS = 64
 """So few rows that are ruled out between others are read with them."""
 
@@ -52,20 +54,58 @@ def _versions_asked(
     """Return the versions of the data files that are asked for bounds.
 
     All files of version 0.1 have some.  Few of 2.0 do, and to open all of them just to see that is
-    too much: if neither the first nor the last fragment has any, none is asked.
+    too much: if neither the first nor the last fragment has any, none is asked.  Those of a remote
+    store are asked when their units are read (`UnitPruner`).
     """
-    if not fields:
-        return frozenset()
-    zoned = [task for task in tasks if V2_0 in _versions_of(task.fragment)]
-    ends = [zoned[0], zoned[-1]] if zoned else []
-    of_2_0 = frozenset({V2_0})
-    asked = of_2_0 if any(_bounds_of(snapshot, each, fields, of_2_0) for each in ends) else ()
-    is_old = any(V0_1 in _versions_of(task.fragment) for task in tasks)
-    return frozenset(asked) | (frozenset({V0_1}) if is_old else frozenset())
+    asked = _versions_in(tasks) & {V0_1, V2_0} if fields else frozenset()
+    if V2_0 not in asked:
+        return asked
+    ends: tuple[ScanTask, ...] = ()
+    if not snapshot.is_remote:
+        zoned = [task for task in tasks if V2_0 in _versions_in([task])]
+        ends = zoned[0], zoned[-1]
+    has_zones = any(_bounds_of(snapshot, each, fields, frozenset({V2_0})) for each in ends)
+    return asked if has_zones else asked - {V2_0}
 
 
-def _versions_of(fragment: Fragment) -> set[FileVersion]:
-    return {FileVersion.from_numbers(each.major, each.minor) for each in fragment.files}
+class UnitPruner:
+    """Rules out rows of units of a remote store, once their files of version 2.0 are open."""
+
+    def __init__(self, snapshot: Snapshot, pruner: Pruner, fields: Mapping[Path, Field]) -> None:
+        self._work = partial(_prune, snapshot, pruner, fields, frozenset({V2_0}))
+        self._parts: dict[int, list[ScanTask]] = {}
+
+    @classmethod
+    def of(
+        cls, snapshot: Snapshot, tasks: Sequence[ScanTask], condition: Expression
+    ) -> UnitPruner | None:
+        """Return what rules out rows of tasks; None if there is nothing to be asked."""
+        if not (snapshot.is_remote and V2_0 in _versions_in(tasks)):
+            return None
+        schema = snapshot.manifest.schema
+        fields = {path: f for path in paths_of(condition) if (f := _find(schema, path))}
+        return cls(snapshot, Pruner(condition), fields) if fields else None
+
+    def narrowed(self, number: int, task: ScanTask, start: int, end: int) -> tuple[int, int]:
+        """Return the first row of ``[start, end)`` that may pass, and the end of the last one.
+
+        ``number`` is that of the task.
+        """
+        parts = self._parts.get(number)
+        if parts is None:
+            parts = self._work(replace(task, start=0, end=1 << 62))
+            while len(self._parts) >= KNOWN_TASKS:
+                self._parts.pop(next(iter(self._parts)), None)
+            self._parts[number] = parts
+        mine = [(max(p.start, start), min(p.end, end)) for p in parts]
+        filled = [each for each in mine if each[0] < each[1]]
+        return (filled[0][0], filled[-1][1]) if filled else (start, start)
+
+
+def _versions_in(tasks: Iterable[ScanTask]) -> frozenset[FileVersion]:
+    """Return the versions of the data files of tasks."""
+    numbers = {(file.major, file.minor) for task in tasks for file in task.fragment.files}
+    return frozenset(FileVersion.from_numbers(*each) for each in numbers)
 
 
 def _prune(
@@ -95,7 +135,7 @@ def _bounds_of(
     asked: frozenset[FileVersion],
 ) -> dict[Path, FieldBounds]:
     """Return the bounds of those fields that have any in the task's fragment."""
-    if asked.isdisjoint(_versions_of(task.fragment)):
+    if asked.isdisjoint(_versions_in([task])):
         return {}
     return dict(_read_bounds(FragmentReader(snapshot, task.fragment), fields, asked))
 

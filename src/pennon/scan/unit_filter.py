@@ -15,9 +15,11 @@ from pennon.scan.columns import Place, show_columns
 from pennon.scan.compute import Computed, Condition
 from pennon.scan.execute import Scan
 from pennon.scan.fields import FieldPlan, FragmentFields, Growth, Late, WidthGuess
+from pennon.scan.filter import SqlPredicate
 from pennon.scan.fragment_reader import Chunks
 from pennon.scan.kept import Choice, read_live, slice_chunks, true_rows
 from pennon.scan.live_rows import LiveSlice
+from pennon.scan.page_bounds import UnitPruner
 from pennon.scan.plan import Unit
 from pennon.scan.projection import Projection
 from pennon.scan.snapshot import Snapshot
@@ -93,6 +95,13 @@ def plan_fields(query: FilteredScan) -> FieldPlan:
     return FieldPlan.of(tested, behind, late)
 
 
+def _pruner_of(query: FilteredScan) -> UnitPruner | None:
+    scan, condition = query.scan, query.condition
+    if condition is None or scan.with_deleted or not isinstance(condition.predicate, SqlPredicate):
+        return None
+    return UnitPruner.of(scan.snapshot, scan.tasks, condition.predicate.condition)
+
+
 class UnitFilter:
     """What is prepared of the fragments, and what is done with their units; for many threads."""
 
@@ -105,6 +114,7 @@ class UnitFilter:
         self._tested = WidthGuess.of(self._plan.early, all_fields)
         self._whole = WidthGuess.of((*self._plan.early, *self._plan.rest), all_fields)
         self._fragments: dict[int, FragmentFields] = {}
+        self._pruner = _pruner_of(query)
 
     # --- how large things are ---------------------------------------------------------------------
 
@@ -127,12 +137,18 @@ class UnitFilter:
         """Return how many rows of a unit pass."""
         if self._query.condition is None:
             return unit.rows
+        unit = self._narrowed(unit)
+        if not unit.rows:
+            return 0
         fields, wanted = self._find(unit)
         mask = self._mask(unit, wanted, read_live(fields.early, wanted))
         return self._counted(mask.true_count)
 
-    def test(self, unit: Unit) -> Kept:
-        """Return the rows of a unit that pass, no more than are enough."""
+    def test(self, unit: Unit) -> Kept | None:
+        """Return the rows of a unit that pass, no more than are enough; None: bounds leave no row."""
+        unit = self._narrowed(unit)
+        if not unit.rows:
+            return None
         fields, wanted = self._find(unit)
         early = read_live(fields.early, wanted) if self._plan.early else []
         if self._query.condition is None:
@@ -169,6 +185,13 @@ class UnitFilter:
         columns = dict(zip(self._scan.projection.names, shown, strict=True))
         columns |= computed.run(self._show(computed.inputs, read, place), rows)
         return rows, [columns[name] for name in self._query.schema.names]
+
+    def _narrowed(self, unit: Unit) -> Unit:
+        """Return what is left of a unit by bounds that are known only now."""
+        if self._pruner is None:
+            return unit
+        task = self._scan.tasks[unit.task]
+        return Unit(unit.task, *self._pruner.narrowed(unit.task, task, unit.start, unit.end))
 
     def _find(self, unit: Unit) -> tuple[FragmentFields, LiveSlice]:
         fields = self._of(unit.task)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import pennon
@@ -34,7 +36,7 @@ from pennon.scan.snapshot import Snapshot
 from pennon.table.deletion import write_deletions
 from pennon.table.manifest import Fragment, Manifest
 from pennon.table.versions import read_manifest
-from pennon.testing import CountingStore
+from pennon.testing import CountingStore, LatencyStore
 from pennon.units import FragmentId
 
 ROWS, GROUP = 3000, 100
@@ -330,3 +332,50 @@ def test_only_version_2_0_has_zone_maps(version: str, tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=r"rows_per_zone is for files of version 2\.0"):
         pennon.write_dataset(pa.table({"n": [1]}), tmp_path / "t", **options)
     assert not (tmp_path / "t").exists()
+
+
+def _far_away(uri: Path) -> LanceDataset:
+    store = CountingStore(LatencyStore(open_store(uri), seconds=0))
+    return LanceDataset.of_snapshot(str(uri), Snapshot(store, read_manifest(store)))
+
+
+def test_zones_of_a_remote_store_are_looked_at_when_a_file_is_open(tmp_path: Path) -> None:
+    """No file is opened for the plan; what is ruled out is not read all the same."""
+    rows = 300_000
+    table = pa.table({"n": range(rows), "x": np.random.default_rng(1).random(rows)})
+    batches = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(10_000))
+    limits = {"data_cache_bytes": 1, "max_rows_per_file": rows // 3}
+    options: dict[str, Any] = {**limits, "data_storage_version": "2.0", "rows_per_zone": 5000}
+    pennon.write_dataset(batches, tmp_path, **options)
+    for condition, found in (
+        ("n = 123456", 1),
+        ("n < 0", 0),
+        ("n IN (5, 299000)", 2),
+        ("n IN (5, 99000) AND x < 2", 2),
+    ):
+        far = _far_away(tmp_path)
+        store: Any = far.snapshot.store
+        assert far.scanner(filter=condition).count_rows() == found
+        assert store.counts.asked_bytes < 0.5 * rows * 16
+        kept = far.to_table(filter=condition)
+        assert kept["n"].to_pylist() == far.to_table().filter(_numbers(condition))["n"].to_pylist()
+    far = _far_away(tmp_path)
+    store = far.snapshot.store
+    far.to_table(filter="n = 123456")
+    assert store.counts.asked_bytes < 0.1 * rows * 16 + 3 * 2**16
+
+
+def _numbers(condition: str) -> Any:
+    wanted = [int(word) for word in re.findall(r"\b\d{2,}\b|\b5\b", condition)]
+    return pc.field("n").isin(wanted)
+
+
+def test_filters_far_away(dataset: LanceDataset) -> None:
+    counted: Any = dataset.snapshot.store
+    store = LatencyStore(counted.inner, seconds=0)
+    far = LanceDataset.of_snapshot("far", Snapshot(store, dataset.snapshot.manifest))
+    for seed in range(FILTERS):
+        condition = random_filter(random.Random(seed))
+        near = dataset.to_table(filter=condition, with_row_id=True)["_rowid"]
+        assert far.to_table(filter=condition, with_row_id=True)["_rowid"].equals(near), condition
+        assert far.count_rows(condition) == len(near)

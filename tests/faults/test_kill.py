@@ -110,13 +110,13 @@ def at_requests(name: str, kind: str) -> Callable[[Place, int], bool]:
 
 
 def test_kill_an_append_at_some_steps(base: MemoryStore, tmp_path: Path) -> None:
-    run_steps("append", base, local(tmp_path), at_system_calls("append"), every=5)
+    run_steps("append", base, local(tmp_path), at_system_calls("append"), every=9)
 
 
 def test_kill_an_append_at_some_steps_of_a_manifest_store(
     base: MemoryStore, tmp_path: Path
 ) -> None:
-    run_steps("append", base, sqlite(tmp_path), at_requests("append", "after"), every=3)
+    run_steps("append", base, sqlite(tmp_path), at_requests("append", "after"), every=5)
 
 
 @pytest.mark.slow

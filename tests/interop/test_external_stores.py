@@ -55,8 +55,7 @@ def items(s3: S3Server, folder: str) -> dict[int, dict[str, Any]]:
     return {int(item["version"]["N"]): item for item in found["Items"]}
 
 
-@pytest.mark.parametrize("v2", [True, False])
-@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize(("first", "v2"), [(0, False), (1, True)])
 def test_commits_in_turn(s3: S3Server, folder: str, first: int, v2: bool) -> None:
     uri, options = uri_of(folder), dynamodb_tables.options(s3)
     modules = [pennon, lance]

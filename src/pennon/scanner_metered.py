@@ -20,7 +20,7 @@ _LOG: Final = logging.getLogger(__name__)
 class Told:
     """Tells the callback, if there is one, when the scan is complete; its errors are logged."""
 
-    meter: Meter
+    meter: Meter | None
     report: Callable[[ScanStatistics], object] | None
 
     def __enter__(self) -> Self:
@@ -32,7 +32,7 @@ class Told:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if kind is not None or self.report is None:
+        if kind is not None or self.report is None or self.meter is None:
             return
         try:
             self.report(ScanStatistics.of(self.meter))
@@ -45,13 +45,16 @@ class Told:
             yield from batches
 
 
+_NOBODY: Final = Told(None, None)
+
+
 def metered(
     query: FilteredScan, report: Callable[[ScanStatistics], object] | None
 ) -> tuple[FilteredScan, Told]:
     """Return the query, metered if there is a callback, and what tells it."""
-    meter = Meter(query.scan.snapshot.store.limits)
     if report is None:
-        return query, Told(meter, None)
+        return query, _NOBODY
+    meter = Meter(query.scan.snapshot.store.limits)
     snapshot = query.scan.snapshot.metered(meter)
     return replace(query, scan=replace(query.scan, snapshot=snapshot), tested=snapshot), Told(
         meter, report

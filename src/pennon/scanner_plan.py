@@ -103,7 +103,8 @@ def plan_rows(query: FilteredScan, options: ScanOptions) -> FilteredScan:
     most = None
     if options.is_filtered and not options.orderings and options.limit is not None:
         most = options.offset + options.limit
-    return replace(query, scan=replace(query.scan, tasks=tuple(tasks)), most=most)
+    scan = Scan(snapshot, query.scan.projection, tuple(tasks), query.scan.with_deleted)
+    return replace(query, scan=scan, most=most)
 
 
 def batch_rows(query: FilteredScan, options: ScanOptions) -> int:

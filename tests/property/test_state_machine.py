@@ -376,5 +376,5 @@ def test_histories() -> None:
 @pytest.mark.slow
 def test_many_histories() -> None:
     before = STEPS[0]
-    run(examples=100, steps=30)
+    run(examples=160, steps=30)
     assert STEPS[0] - before >= 2000

@@ -196,9 +196,16 @@ class _Run:
             whole = unit.rows * self._filter.row_bytes(unit.task)
             if whole > self._sizes.piece_bytes:
                 tested = unit.rows * (self._filter.tested_bytes(unit.task) + MASK_BYTES)
-                whole = min(whole, tested + self._sizes.piece_bytes)
+                whole = min(whole, tested + self._most_bytes)
             cost += whole
         return cost
+
+    @property
+    def _most_bytes(self) -> int:
+        """Return what is held while a piece is read: of a remote store, the rows in between, too."""
+        if self._query.scan.is_remote and self._sizes.span_bytes <= READ_AHEAD_BYTES:
+            return self._sizes.span_bytes
+        return self._sizes.piece_bytes
 
     # --- pieces -----------------------------------------------------------------------------------
 
@@ -210,10 +217,13 @@ class _Run:
         count = -(-kept * width // self._piece_bytes(found))
         pieces = found.cut(-(-kept // count), max(self._sizes.span_bytes // width, 1))
 
-        def cost(piece: Kept) -> int:
-            return len(piece.physical) * piece.fields.rest_width
-
         read, scan = self._filter.read, self._query.scan
+
+        def cost(piece: Kept) -> int:
+            rows = piece.physical
+            held = int(rows[-1] - rows[0]) + 1 if scan.is_remote else len(rows)
+            return min(held * piece.fields.rest_width, self._most_bytes)
+
         with closing(scan.map_in_order(read, pieces, cost, self._budget)) as results:
             yield from results
 

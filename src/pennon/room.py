@@ -18,14 +18,24 @@ import pyarrow as pa
 
 _SMALL_BYTES: Final = 16 * 1024
 """Below this, the allocator of the C library does the same at less cost."""
-_LET_GO_BYTES: Final = 48 * 1024 * 1024
-"""Far less would cost more: what was given back has to be faulted in again."""
+_LET_GO_BYTES: Final = 192 * 1024 * 1024
+"""What all threads decode together before they let go.
+
+Far less would cost more: what was given back has to be faulted in again.
+"""
+_LEAST_BYTES: Final = 8 * 1024 * 1024
+"""What each of many threads decodes at least: those of remote stores mostly wait."""
 
 
 class _Tally(threading.local):
     """What this thread decoded since it last let go of memory."""
 
+    threads = 0
+    """How many threads there have been that decode."""
     size_bytes = 0
+
+    def __init__(self) -> None:
+        _Tally.threads += 1
 
 
 _tally = _Tally()
@@ -34,7 +44,7 @@ _tally = _Tally()
 def decoded(size_bytes: int) -> None:
     """Note that this thread decoded so many bytes of a longer work; see the module."""
     _tally.size_bytes += size_bytes
-    if _tally.size_bytes >= _LET_GO_BYTES:
+    if _tally.size_bytes >= max(_LET_GO_BYTES // _Tally.threads, _LEAST_BYTES):
         _tally.size_bytes = 0
         pa.default_memory_pool().release_unused()
 

@@ -6,11 +6,12 @@ of one *round*, and gets a list of buffers back.  A test can print and compare s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+from pennon.values import dataclass
 
 Int64Array: TypeAlias = npt.NDArray[np.int64]
 N = TypeVar("N", bound=np.integer[Any])

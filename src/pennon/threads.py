@@ -21,10 +21,11 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain, islice
 from typing import Generic, TypeVar
+
+from pennon.values import dataclass
 
 T = TypeVar("T")
 R = TypeVar("R")

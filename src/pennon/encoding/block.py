@@ -7,10 +7,11 @@ laid out as Arrow lays them out, bitmaps from bit 0 on, and nothing carries an o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 import pyarrow as pa
+
+from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

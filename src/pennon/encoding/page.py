@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pennon.errors import FormatError
 from pennon.ranges import Extent
+from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from pennon.errors import FormatError
 from pennon.ranges import Int64Array
+from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

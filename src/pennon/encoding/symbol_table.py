@@ -13,7 +13,6 @@ Source: ledger F-96 (the oracle, ``lance-encoding:compression`` = ``fsst``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -21,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pennon.errors import FormatError
+from pennon.values import dataclass
 
 HEADER_BYTES: Final = 8
 MAGIC: Final = 0x46535354

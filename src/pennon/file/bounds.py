@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from pennon.ranges import Int64Array
+from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

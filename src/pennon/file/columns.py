@@ -17,7 +17,7 @@ All pages of all nodes of one level are read in the same round.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -51,6 +51,7 @@ from pennon.schema.arrow import field_to_arrow, storage_field
 from pennon.schema.field import Field
 from pennon.schema.types import storage_type
 from pennon.units import FieldId
+from pennon.values import dataclass
 
 if TYPE_CHECKING:
     from pennon.file.reader import DataFile

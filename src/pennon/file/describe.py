@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import pyarrow as pa
 
@@ -13,6 +13,7 @@ from pennon.file.reader import DataFile
 from pennon.file.wire import Column, EncodingBytes, Indirect, parse_encoding_message
 from pennon.ranges import Extent
 from pennon.schema.arrow import schema_to_arrow
+from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Final
 
 from pennon.encoding.page import PageBuffers
@@ -17,6 +17,7 @@ from pennon.file.reader import DataFile
 from pennon.file.wire import Column, parse_array_encoding, parse_page_layout
 from pennon.ranges import Extent
 from pennon.schema.version import V2_0, V2_1, V2_2, FileVersion
+from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,12 +22,12 @@ Source: seed 001, "File Structure".
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import Final
 
 from pennon.errors import FormatError, UnsupportedError
 from pennon.ranges import Extent
 from pennon.schema.version import READABLE, V0_1, FileVersion
+from pennon.values import dataclass
 
 FOOTER_BYTES: Final = 40
 MAGIC: Final = b"LANC"

@@ -6,7 +6,6 @@ A package is imported when the first file of its version is read.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
@@ -17,6 +16,7 @@ from pennon.encoding.steps import Steps
 from pennon.schema.field import Field
 from pennon.schema.version import V2_0, V2_1, V2_2, FileVersion
 from pennon.units import ColumnIndex, FieldId
+from pennon.values import dataclass
 
 if TYPE_CHECKING:
     from pennon.file.reader import DataFile

@@ -20,7 +20,6 @@ Damage behind the footer and its tables does not raise; what it hides is named a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
@@ -40,6 +39,7 @@ from pennon.io.store import ObjectReader
 from pennon.ranges import ByteRequest, Extent
 from pennon.schema.field import Field
 from pennon.units import FieldId
+from pennon.values import dataclass
 
 MAX_PADDING: Final = 4096
 """The largest alignment that a writer has reason to use (direct I/O)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pennon.encoding.page import PageBuffers
@@ -13,6 +13,7 @@ from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
 from pennon.file.wire import Column, Direct, EncodingBytes, Page, parse_array_encoding
 from pennon.schema.field import Field
 from pennon.units import FieldId
+from pennon.values import dataclass
 
 if TYPE_CHECKING:
     from pennon.encoding.v2_0.encodings import ArrayEncoding

@@ -24,7 +24,6 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol
 
@@ -43,6 +42,7 @@ from pennon.schema.check import null_struct_error
 from pennon.schema.field import Field
 from pennon.schema.version import V2_0
 from pennon.units import MIB
+from pennon.values import dataclass
 
 DEFAULT_CACHE_BYTES: Final = 8 * MIB
 DEFAULT_MAX_PAGE_BYTES: Final = 32 * MIB

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Self
 
 import pyarrow as pa
@@ -13,6 +12,7 @@ from pennon.io.known_end import KnownEnd
 from pennon.io.store import ObjectReader
 from pennon.ranges import ByteRequest, Extent
 from pennon.units import KIB
+from pennon.values import dataclass
 
 TAIL_BYTES: Final = 64 * KIB
 

@@ -16,7 +16,6 @@ is the oracle's (and early writers') bytes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias, overload
 
@@ -27,6 +26,7 @@ from pennon.encoding.kernels.column_metadata import find_pages
 from pennon.errors import FormatError, UnsupportedError
 from pennon.proto import file_pb2
 from pennon.ranges import Extent, Int64Array
+from pennon.values import dataclass
 
 if TYPE_CHECKING:
     from pennon.encoding.v2_0.encodings import ArrayEncoding, ColumnEncoding

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Generic, Self, TypeVar
 
@@ -17,6 +16,7 @@ from pennon.schema.field import Schema
 from pennon.schema.version import FileVersion
 from pennon.threads import WorkAhead
 from pennon.units import MIB
+from pennon.values import dataclass
 
 AHEAD_BYTES: Final = 32 * MIB
 """Bytes of rows that may be under way on threads, beyond those that must be written next."""

@@ -19,7 +19,6 @@ writer and reader of zone maps were written, but no release connected them (ledg
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
@@ -45,6 +44,7 @@ from pennon.ranges import Extent
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.version import V2_0
 from pennon.units import ColumnIndex
+from pennon.values import dataclass
 
 ALIGNMENT: Final = 8
 

@@ -10,7 +10,6 @@ The file is opened for each such round: who maps thousands of files has no descr
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -21,6 +20,7 @@ from pennon.encoding.kernels.gather import gather_from_file
 from pennon.errors import Breadcrumb, FormatError
 from pennon.ranges import Int64Array
 from pennon.units import MIB
+from pennon.values import dataclass
 
 FAR_BYTES: Final = MIB
 """Ranges within less than this come in at a fault or two."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 
 from pennon.io.limits import FetchLimits
 from pennon.io.paths import check_path, child_uri
 from pennon.io.store import ObjectInfo, ObjectReader, ObjectWriter, Store
+from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

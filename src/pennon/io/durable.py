@@ -15,7 +15,6 @@ import os
 import uuid
 from collections.abc import Iterable
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Self
 
 import pyarrow as pa
@@ -24,6 +23,7 @@ from pennon.io.ending import Ending
 from pennon.io.oserrors import os_errors
 from pennon.threads import pool
 from pennon.units import KIB, MIB
+from pennon.values import dataclass
 
 _PENDING_BYTES = 256 * KIB
 _SYNC_BYTES = 16 * MIB

@@ -15,7 +15,6 @@ on threads (`pennon.threads`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -26,6 +25,7 @@ from pennon.io.limits import FetchLimits
 from pennon.io.mapped import as_ranges, byte_view, check_extent, check_gather
 from pennon.ranges import ByteRequest, Extent, Gather, Int64Array
 from pennon.threads import Crew, map_all
+from pennon.values import dataclass
 
 ReadExtent = Callable[[Extent], pa.Buffer]
 _ALIGNMENT = 8

@@ -15,11 +15,12 @@ Local files and memory have no limits: reading them is no request at all.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from pennon.io.paths import Location
 from pennon.units import KIB, MIB
+from pennon.values import dataclass
 
 THREADS_VARIABLE: Final = "LANCE_IO_THREADS"
 

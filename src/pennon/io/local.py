@@ -11,7 +11,7 @@ import errno
 import os
 import stat
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -31,6 +31,7 @@ from pennon.io.mapped import MappedReader
 from pennon.io.oserrors import os_errors
 from pennon.io.paths import check_prefix, real_path, resolve_below, safe_join
 from pennon.io.store import ObjectInfo
+from pennon.values import dataclass
 
 _NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV}
 

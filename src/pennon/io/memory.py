@@ -11,7 +11,7 @@ fork could leave taken.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from itertools import count
 from typing import TypeAlias
@@ -24,6 +24,7 @@ from pennon.io.mapped import MappedReader
 from pennon.io.paths import check_path, check_prefix, safe_join
 from pennon.io.store import ObjectInfo
 from pennon.ranges import Extent
+from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

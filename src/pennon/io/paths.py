@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import re
 import stat
-from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
 from pennon.errors import ArgumentError, FormatError
+from pennon.values import dataclass
 
 _DRIVE = re.compile(r"[A-Za-z]:")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(?=/)")

@@ -10,10 +10,10 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from pennon.errors import StoreError
+from pennon.values import dataclass
 
 T = TypeVar("T")
 

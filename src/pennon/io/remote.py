@@ -17,7 +17,7 @@ import contextlib
 import os
 import uuid
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import pyarrow as pa
@@ -40,6 +40,7 @@ from pennon.io.remote_forks import use_obstore
 from pennon.io.store import ObjectInfo
 from pennon.ranges import ByteRequest, Extent
 from pennon.units import MIB
+from pennon.values import dataclass
 
 if TYPE_CHECKING:
     from pennon.io.remote_client import Client

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
 from pennon.errors import (
@@ -22,6 +22,7 @@ from pennon.errors import (
     UnsupportedError,
 )
 from pennon.io.patience import BrokenAnswerError
+from pennon.values import dataclass
 
 T = TypeVar("T")
 _URL_SECRETS = re.compile(r"(?<=://)[^/@\s]*@|\?[^\s)\"']*")

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 
 from pennon.errors import ArgumentError
 from pennon.io.patience import Patience
+from pennon.values import dataclass
 
 _RENAMED = {"google_storage_token": "google_bearer_token"}
 _NOT_NEEDED = frozenset(

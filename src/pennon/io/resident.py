@@ -20,12 +20,12 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
 from itertools import count
 from weakref import ReferenceType, ref
 
 from pennon.encoding.kernels.mapping import Mapping, mapped_bytes
 from pennon.units import KIB, MIB
+from pennon.values import dataclass
 
 BUDGET_BYTES = 128 * MIB
 LONG_BYTES = 64 * KIB

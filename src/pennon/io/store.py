@@ -11,7 +11,6 @@ can.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
 from typing import Protocol, Self
@@ -20,6 +19,7 @@ import pyarrow as pa
 
 from pennon.io.limits import FetchLimits
 from pennon.ranges import ByteRequest
+from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

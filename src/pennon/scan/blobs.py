@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from functools import partial
 from typing import Any, TypeAlias
@@ -49,6 +49,7 @@ from pennon.schema.check import is_blob
 from pennon.schema.field import Field
 from pennon.schema.project import resolve
 from pennon.table.manifest import DataFileRef
+from pennon.values import dataclass
 
 
 class BlobKind(IntEnum):

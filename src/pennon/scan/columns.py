@@ -15,7 +15,7 @@ ids; in all others they are 1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,6 +31,7 @@ from pennon.scan.projection import MetaColumn, OutputColumn, Projection
 from pennon.scan.snapshot import Snapshot
 from pennon.table.manifest import Fragment
 from pennon.units import FragmentId, RowOffset, row_address
+from pennon.values import dataclass
 
 UInt64Array: TypeAlias = npt.NDArray[np.uint64]
 

@@ -7,7 +7,7 @@ of which all is shown.  They are named by their paths in the table.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from pennon.scan.filter import Predicate
 from pennon.scan.fragment_reader import Chunks
 from pennon.scan.projection import Projection, plan_take_projection
 from pennon.schema.field import Schema
+from pennon.values import dataclass
 
 ROWS_AT_ONCE: Final = 1 << 17
 """Rows of which an expression is evaluated at once: what comes out between stays in the caches."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
 from typing import TypeVar
@@ -30,6 +29,7 @@ from pennon.schema.field import Field
 from pennon.schema.width import row_bytes
 from pennon.threads import Crew, map_all, map_in_order, processors
 from pennon.units import KIB, MIB
+from pennon.values import dataclass
 
 T = TypeVar("T")
 R = TypeVar("R")

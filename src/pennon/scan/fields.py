@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Final, TypeAlias
 
@@ -24,6 +23,7 @@ from pennon.schema.field import Field
 from pennon.schema.width import has_width, row_bytes
 from pennon.table.manifest import Fragment
 from pennon.units import KIB, FieldId
+from pennon.values import dataclass
 
 ROW_COST_BYTES: Final = 400
 """To read a row by itself costs as much as to read so many bytes in sequence.

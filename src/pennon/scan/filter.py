@@ -6,7 +6,6 @@ DuckDB and Polars hand their simple conditions over as `pyarrow.compute.Expressi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
@@ -16,6 +15,7 @@ from pyarrow import acero
 from pennon.errors import ArgumentError
 from pennon.expr.evaluate import passing
 from pennon.expr.tree import Expression, paths_of
+from pennon.values import dataclass
 
 
 class Predicate(Protocol):

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Final
 
@@ -37,6 +36,7 @@ from pennon.scan.plan import LEAST_UNIT_BYTES, Unit
 from pennon.scan.unit_filter import MASK_BYTES, Columns, FilteredScan, Kept, UnitFilter
 from pennon.threads import processors
 from pennon.units import MIB
+from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ Which file holds a field is told by the field ids in the manifest, never by name
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache, partial
 from typing import Any, TypeAlias, TypeVar
 
@@ -34,6 +34,7 @@ from pennon.schema.width import row_bytes
 from pennon.table.manifest import DataFileRef, Fragment
 from pennon.threads import Crew, map_all, pool
 from pennon.units import KIB, ColumnIndex, FieldId
+from pennon.values import dataclass
 
 Chunks: TypeAlias = "list[pa.Array[Any]]"
 """Values of one column: arrays that follow one another, none longer than a page."""

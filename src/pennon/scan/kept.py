@@ -13,7 +13,6 @@ column of wide values is read row by row, and a narrow one only where few rows o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -28,6 +27,7 @@ from pennon.ranges import Int64Array
 from pennon.scan.arrays import bool_array, int64_array
 from pennon.scan.fragment_reader import Chunks, PreparedRead
 from pennon.scan.live_rows import LiveSlice
+from pennon.values import dataclass
 
 DENSE: Final = 0.7
 """Where so many of the values stay, Arrow filters by a mask faster than it takes by numbers."""

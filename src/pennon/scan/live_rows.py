@@ -14,13 +14,12 @@ that are <= k: one binary search.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError
 from pennon.ranges import Int64Array
+from pennon.values import dataclass
 
 NONE_DELETED: Int64Array = np.empty(0, np.int64)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 import numpy as np
@@ -16,6 +16,7 @@ from pennon.io.limits import OBJECT_STORE, FetchLimits
 from pennon.io.store import ObjectReader
 from pennon.ranges import ByteRequest, Int64Array
 from pennon.scan.session import OpenFile
+from pennon.values import dataclass
 
 _EXACT: Final = FetchLimits(gap_bytes=0, request_bytes=1 << 62)
 

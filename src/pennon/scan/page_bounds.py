@@ -7,7 +7,7 @@ different ways, the rows are cut at the borders of all of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -25,6 +25,7 @@ from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1, V2_0, FileVersion
 from pennon.threads import map_all
+from pennon.values import dataclass
 
 KNOWN_TASKS = 64
 """Fragments of which it is kept what may pass; units come fragment by fragment."""

@@ -10,7 +10,7 @@ A scan *flattens*: ``st.y.z`` becomes a column of that name.  A take *nests*: it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Any, TypeAlias
 
@@ -20,6 +20,7 @@ from pennon.errors import ArgumentError, UnsupportedError
 from pennon.schema.arrow import arrow_metadata, field_to_arrow
 from pennon.schema.field import Field, Schema
 from pennon.schema.project import project, resolve
+from pennon.values import dataclass
 
 
 class MetaColumn(Enum):

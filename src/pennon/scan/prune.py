@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
@@ -27,6 +27,7 @@ from pennon.scan.plan import ScanTask
 from pennon.scan.projection import MetaColumn
 from pennon.scan.snapshot import Snapshot
 from pennon.units import FragmentId, RowOffset, row_address
+from pennon.values import dataclass
 
 MOST_CUTS: Final = 1000
 """Cuts in one fragment; where there are more, values that lie close are not told apart."""

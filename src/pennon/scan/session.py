@@ -9,7 +9,6 @@ has the name of one that is gone.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from pennon.cache import Cache
@@ -19,6 +18,7 @@ from pennon.io.store import ObjectReader
 from pennon.ranges import Int64Array
 from pennon.table.rowids import RowIds
 from pennon.units import KIB, MIB
+from pennon.values import dataclass
 
 DEFAULT_BYTES: Final = 256 * MIB
 FILE_BYTES: Final = 64 * KIB

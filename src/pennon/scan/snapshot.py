@@ -8,7 +8,7 @@ none, because a connection or a lock of the parent is of no use to it.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
@@ -25,6 +25,7 @@ from pennon.table.deletion import read_deletions
 from pennon.table.manifest import DataFileRef, ExternalFile, Fragment, Manifest, Sequence
 from pennon.table.rowids import RowIds, decode_row_ids, decode_row_versions, read_sequence
 from pennon.threads import WORK, Crew
+from pennon.values import dataclass
 
 if TYPE_CHECKING:
     from pennon.scan.meter import Meter

@@ -8,7 +8,6 @@ the order asked, in one go over all fragments.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -28,6 +27,7 @@ from pennon.scan.take_plan import FragmentColumns, TakePlan, fragment_numbers, l
 from pennon.table.manifest import Fragment
 from pennon.threads import map_all
 from pennon.units import KIB
+from pennon.values import dataclass
 
 FEW_ROWS: Final = 4096
 MORE_ROWS: Final = 16 * 1024

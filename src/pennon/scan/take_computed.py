@@ -7,7 +7,6 @@ columns may have the names of others.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
@@ -18,6 +17,7 @@ from pennon.expr.tree import Expression, paths_of
 from pennon.scan.filter import parse_expression
 from pennon.scan.projection import MetaColumn, is_column, plan_scan_projection
 from pennon.schema.field import Schema
+from pennon.values import dataclass
 
 _MARK: Final = "\0"
 _NOT_STORED: Final = frozenset(meta.value for meta in MetaColumn)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Final
 
@@ -31,6 +31,7 @@ from pennon.schema.field import Schema
 from pennon.table.fragments import Fragments
 from pennon.table.manifest import Fragment
 from pennon.threads import map_all
+from pennon.values import dataclass
 
 MAX_PLANS: Final = 16
 MAX_FRAGMENTS: Final = 256

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -24,6 +24,7 @@ from pennon.scan.plan import Unit
 from pennon.scan.projection import Projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Schema
+from pennon.values import dataclass
 
 Columns: TypeAlias = "tuple[int, list[Chunks]]"
 """A number of rows, and the columns of the result for them."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import pyarrow as pa
 
 from pennon.errors import ArgumentError
 from pennon.units import FieldId
+from pennon.values import dataclass
 
 UNASSIGNED = FieldId(-1)
 

@@ -6,7 +6,6 @@ Inside Pennon a schema is a `pennon.schema.field.Schema`; these classes have pyl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -14,6 +13,7 @@ from pennon.schema.arrow import field_to_arrow, schema_from_arrow, schema_to_arr
 from pennon.schema.field import Field, Schema
 from pennon.schema.project import parse_path
 from pennon.schema.wire import PRIMARY_KEY
+from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, repr=False)

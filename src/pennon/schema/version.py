@@ -6,10 +6,10 @@ A name of pylance becomes a number here and stays one: inside the code nothing i
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Self, cast
 
 from pennon.errors import ArgumentError, FormatError, UnsupportedError
+from pennon.values import dataclass
 
 _NAMES = {
     "legacy": (0, 1),

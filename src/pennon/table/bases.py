@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import pyarrow as pa
 
@@ -30,6 +30,7 @@ from pennon.io.paths import Location, parse_uri
 from pennon.io.store import ObjectInfo, ObjectReader, ObjectWriter, Store
 from pennon.table.manifest import BasePath, Manifest
 from pennon.table.refs import branch_folder
+from pennon.values import dataclass
 
 ENVIRONMENT = "PENNON_TRUSTED_BASES"
 _BASED = re.compile(r"@(\d+)/(.+)", re.DOTALL)

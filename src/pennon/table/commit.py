@@ -24,7 +24,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any
 
@@ -56,6 +56,7 @@ from pennon.table.versions import (
     read_manifest_at,
 )
 from pennon.units import FieldId, FragmentId
+from pennon.values import dataclass
 
 _SLOTS = 4
 _LONGEST_PAUSE = 5.0

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from pennon.proto import table_pb2
 from pennon.table.messages import parse_message, serialize_message
 from pennon.table.roaring import parse_roaring, serialize_roaring
 from pennon.units import FieldId, FragmentId
+from pennon.values import dataclass
 
 FRAGMENT_REUSE = "__lance_frag_reuse"
 """The name of the index that says which fragments became which; it has no field."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pennon.errors import FormatError, IncompatibleConflict, NotFoundError
 from pennon.table.flags import check_writable
@@ -19,6 +19,7 @@ from pennon.table.rebase import (
 from pennon.table.transaction import Transaction, read_transaction, serialize_transaction
 from pennon.table.versions import ManifestLocation, read_manifest_at
 from pennon.units import DatasetVersion, FragmentId
+from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Sequence as Many
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from typing import Any, TypeAlias
@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from pennon.schema.field import Schema
 from pennon.units import DatasetVersion, FieldId, FragmentId
+from pennon.values import dataclass
 
 TOMBSTONE = FieldId(-2)
 """Stands in ``DataFileRef.field_ids`` for a field whose column in this file is dead."""

@@ -8,7 +8,7 @@ of a schema as another writer wrote them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from typing import TypeAlias
 
@@ -17,6 +17,7 @@ from pennon.table.indices import Index
 from pennon.table.indices import RewrittenIndex as RewrittenIndex
 from pennon.table.manifest import BasePath, DataFileRef, Fragment
 from pennon.units import DatasetVersion, FieldId, FragmentId
+from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

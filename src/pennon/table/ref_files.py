@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any
 
 from pennon.errors import FormatError
+from pennon.values import dataclass
 
 _SNAKE = re.compile(r"_([a-z])")
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any
 
@@ -33,6 +33,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from pennon.errors import UnsupportedError
 from pennon.proto import table_pb2
 from pennon.table.manifest import DeletionKind
+from pennon.values import dataclass
 
 _HARMLESS = frozenset({("lance.table.IndexMetadata", 10), ("lance.file.Field", 11)})
 """Fields that writers fill in and Pennon does not read: the files inside of an index's folder, and how

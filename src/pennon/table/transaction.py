@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pennon.errors import Breadcrumb, FormatError, LanceError, NotFoundError
 from pennon.io.store import Opens
@@ -23,6 +23,7 @@ from pennon.table.operations import Operation as Operation
 from pennon.table.operations import Other as Other
 from pennon.table.operations import Overwrite as Overwrite
 from pennon.table.operations import operation_name as operation_name
+from pennon.values import dataclass
 
 
 def _new_uuid() -> str:

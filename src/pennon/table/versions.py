@@ -10,7 +10,7 @@ server, is probed (`pennon.table.probing`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from typing import Protocol, TypeVar
@@ -41,6 +41,7 @@ from pennon.table.probing import find_newest, naming_of
 from pennon.table.wire import parse_manifest_file, summarize_manifest_file
 from pennon.threads import WORK, Crew, map_all
 from pennon.units import DatasetVersion
+from pennon.values import dataclass
 
 _FIRST_PAGE = 1000
 """How many names are looked at for a mix of schemes: what object stores send at once."""

@@ -12,8 +12,6 @@ Source: seeds 000 and 002, "Variable-Length Binary Encoding"; the bytes first, m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 
@@ -26,6 +24,7 @@ from pennon.encoding.v0_1.picks import Picks
 from pennon.encoding.v2_0.binary import arrow_offsets
 from pennon.errors import TooLargeError
 from pennon.ranges import Int64Array
+from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

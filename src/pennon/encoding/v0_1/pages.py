@@ -7,8 +7,6 @@ a page of binary values calls its position is that of its offsets; its bytes lie
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 
@@ -16,6 +14,7 @@ from pennon.encoding.steps import Steps
 from pennon.encoding.v0_1.picks import Picks
 from pennon.errors import FormatError
 from pennon.ranges import ByteRequest, Extent, Gather, Int64Array
+from pennon.values import dataclass
 
 EMPTY = pa.py_buffer(b"")
 

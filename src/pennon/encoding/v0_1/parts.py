@@ -15,7 +15,6 @@ A part has one piece in each row group.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,6 +23,7 @@ import pyarrow as pa
 
 from pennon.encoding.kernels.gather import gather, scatter
 from pennon.ranges import Int64Array
+from pennon.values import dataclass
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 

@@ -13,7 +13,6 @@ arithmetic as arrays, and their bytes become one buffer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -21,6 +20,7 @@ import numpy as np
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError
 from pennon.ranges import Int64Array
+from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

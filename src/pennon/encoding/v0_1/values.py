@@ -6,7 +6,6 @@ Data files and manifests hold them alike.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +19,7 @@ from pennon.encoding.v0_1.parts import Part, lay_out, write_parts
 from pennon.encoding.v0_1.picks import Picks
 from pennon.encoding.v0_1.plain import decode_plain, encode_fixed_width
 from pennon.errors import FormatError
+from pennon.values import dataclass
 
 BINARY = frozenset((pa.string(), pa.large_string(), pa.binary(), pa.large_binary()))
 

@@ -7,7 +7,6 @@ decoder, so that decoders which hold other encodings inside need not import thei
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pennon.encoding.block import Block
@@ -16,6 +15,7 @@ from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps
 from pennon.encoding.v2_0.encodings import ArrayEncoding
 from pennon.errors import FormatError
+from pennon.values import dataclass
 
 
 class Decoder(Protocol):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.encoding.v2_0.encodings import ArrayEncoding
+from pennon.values import dataclass
 
 EMPTY = pa.py_buffer(b"")
 

@@ -7,8 +7,9 @@ these and back.  Decoders and encoders live in the module named after the encodi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from pennon.values import dataclass
 
 Place: TypeAlias = Literal["page", "column", "file"]
 

@@ -10,8 +10,6 @@ of rows needs its own entries and the one in front, which is read along with the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -24,6 +22,7 @@ from pennon.encoding.steps import Steps
 from pennon.encoding.v2_0.dispatch import Codecs
 from pennon.encoding.v2_0.encodings import ArrayEncoding
 from pennon.errors import FormatError
+from pennon.values import dataclass
 
 NO_LIMIT = 2**63 - 1
 

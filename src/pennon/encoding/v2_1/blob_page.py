@@ -8,8 +8,6 @@ Source: ledger F-89; the proto says only that the position is the level.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -17,6 +15,7 @@ from pennon.encoding.block import Block, FixedWidthBlock, StructBlock
 from pennon.encoding.v2_1.layouts import Layers, max_repetition
 from pennon.encoding.v2_1.page import Levels
 from pennon.errors import FormatError, UnsupportedError
+from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,7 +16,6 @@ Source: ledger F-61, F-76 to F-79.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -29,6 +28,7 @@ from pennon.encoding.v2_1.chunks import Bytes
 from pennon.encoding.v2_1.layouts import MiniBlock
 from pennon.errors import FormatError, TooLargeError
 from pennon.ranges import Int64Array
+from pennon.values import dataclass
 
 MOST_CHUNK_VALUES: Final = 1 << 16
 """Twice what a chunk word can say; a damaged page must not claim more for its last chunk."""

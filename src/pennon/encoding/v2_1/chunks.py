@@ -7,7 +7,7 @@ levels of a page) is one chunk.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -18,6 +18,7 @@ from pennon.encoding.rows import Rows
 from pennon.errors import FormatError
 from pennon.lazy import lazy
 from pennon.ranges import Int64Array
+from pennon.values import dataclass
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 

@@ -17,7 +17,7 @@ Source: ledger F-84, F-85; the all-NULL page of 2.1 is the same without a value.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import cast
 
@@ -38,6 +38,7 @@ from pennon.encoding.v2_1.search_cache import Slot
 from pennon.errors import FormatError, TooLargeError
 from pennon.ranges import ByteRequest, Extent
 from pennon.units import KIB
+from pennon.values import dataclass
 
 _PLAIN = Flat(16)
 _KEPT_BYTES = 256 * KIB

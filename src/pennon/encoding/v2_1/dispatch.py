@@ -7,7 +7,6 @@ to every decoder, so that decoders which hold other encodings inside need not im
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pennon.encoding.block import Block
@@ -15,6 +14,7 @@ from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import Chunks
 from pennon.encoding.v2_1.encodings import Encoding
 from pennon.errors import FormatError
+from pennon.values import dataclass
 
 
 class ChunkDecoder(Protocol):

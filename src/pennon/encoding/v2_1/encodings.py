@@ -10,8 +10,9 @@ Source: `protos/pennon/proto/encodings_v2_1.proto`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -36,6 +36,7 @@ from pennon.encoding.v2_1.layouts import (
 from pennon.encoding.v2_1.pages import read_page
 from pennon.encoding.v2_1.search_cache import SearchCache, Slot
 from pennon.ranges import Extent, Int64Array
+from pennon.values import dataclass
 
 CLOSE_BYTES: Final = 4096
 """Blobs with no more than this between them are one stretch of the file."""

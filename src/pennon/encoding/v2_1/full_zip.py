@@ -15,8 +15,6 @@ Source: ledger F-80 to F-83.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 
@@ -33,6 +31,7 @@ from pennon.encoding.v2_1.layouts import FullZip, max_repetition, max_visible
 from pennon.encoding.v2_1.page import LevelArray, Levels, PageValues
 from pennon.errors import FormatError
 from pennon.ranges import ByteRequest, Extent, Gather, Int64Array, Peek
+from pennon.values import dataclass
 
 _FEW_ENTRIES = 1024
 """So many neighbouring entries of the index are read in one go."""

@@ -12,12 +12,12 @@ Source: `protos/pennon/proto/encodings_v2_1.proto`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 from typing import TypeAlias
 
 from pennon.encoding.v2_1.encodings import Encoding
+from pennon.values import dataclass
 
 
 class Layer(IntEnum):

@@ -10,7 +10,6 @@ between rows, so a row may go on in the next chunk.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -37,6 +36,7 @@ from pennon.encoding.v2_1.recipe import recipe_of
 from pennon.encoding.v2_1.search_cache import Slot
 from pennon.errors import FormatError
 from pennon.ranges import ByteRequest, Extent, Int64Array
+from pennon.values import dataclass
 
 _DATA = 1
 _DICTIONARY = 2

@@ -10,7 +10,6 @@ Pages with dictionaries, and those whose strings have symbol tables of their own
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from pennon.encoding.v2_1.mini_block import data_of, decode_all, read_known
 from pennon.encoding.v2_1.page import PageValues
 from pennon.encoding.v2_1.search_cache import Slot
 from pennon.ranges import Gather
+from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

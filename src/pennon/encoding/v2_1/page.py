@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -17,6 +16,7 @@ from pennon.encoding.v2_1.layouts import Layers
 from pennon.encoding.v2_1.pick import pick_fixed
 from pennon.errors import FormatError
 from pennon.ranges import Int64Array
+from pennon.values import dataclass
 
 LevelArray: TypeAlias = npt.NDArray[np.uint16]
 

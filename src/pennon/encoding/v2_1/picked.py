@@ -7,7 +7,6 @@ its values are picked (`pennon.encoding.v2_1.recipe`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -22,6 +21,7 @@ from pennon.encoding.v2_1.page import Levels, PageValues
 from pennon.encoding.v2_1.recipe import Recipe
 from pennon.errors import FormatError
 from pennon.ranges import ByteRequest, Extent, Gather, Int64Array, Peek
+from pennon.values import dataclass
 
 MOST_ROWS: Final = 1 << 14
 """Of more rows, whole chunks are unpacked."""

@@ -7,7 +7,6 @@ fixed-size lists.  For those a page has a recipe; the others are decoded chunk b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -19,6 +18,7 @@ from pennon.encoding.symbol_table import parse_symbol_table
 from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.chunks import Bytes
 from pennon.encoding.v2_1.layouts import Layers, MiniBlock, max_repetition, max_visible
+from pennon.values import dataclass
 
 _NOTHING, _BYTES, _BITS, _INLINE, _PACKED, _STRINGS = range(6)
 _WORDS: Final = (8, 16, 32, 64)

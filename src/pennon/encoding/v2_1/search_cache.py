@@ -7,12 +7,12 @@ share it (`pennon.scan.session`).
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Final, Protocol, cast
 from weakref import ref
 
 from pennon.cache import Cache
 from pennon.units import MIB
+from pennon.values import dataclass
 
 DEFAULT_BYTES: Final = 256 * MIB
 

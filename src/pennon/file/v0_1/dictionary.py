@@ -9,13 +9,13 @@ Source: seeds 000 and 002, "Dictionary Encoding"; measured (pylance 14.0.2).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 import pyarrow as pa
 
 from pennon.errors import FormatError
+from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,6 @@ Source: seeds 000 and 002; measured (Lance 0.7.5 to 14.0.2).
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
 import numpy as np
@@ -35,6 +34,7 @@ from pennon.errors import FormatError
 from pennon.file.tail import Tail
 from pennon.proto import file_pb2
 from pennon.ranges import Extent, Int64Array
+from pennon.values import dataclass
 
 FOOTER_BYTES: Final = 16
 ENTRY_BYTES: Final = 16

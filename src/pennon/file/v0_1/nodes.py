@@ -8,7 +8,7 @@ and whatever these have below take one more request, however deep they are.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Protocol, Self, TypeVar
 
 import numpy as np
@@ -28,6 +28,7 @@ from pennon.errors import FormatError
 from pennon.file.v0_1.dictionary import Values
 from pennon.ranges import Int64Array
 from pennon.units import MIB
+from pennon.values import dataclass
 
 T = TypeVar("T")
 

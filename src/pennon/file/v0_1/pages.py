@@ -21,7 +21,7 @@ it, a NULL list an empty one.  `pennon.file.v0_1.losses` counts that.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 import numpy as np
@@ -36,6 +36,7 @@ from pennon.file.arrays import check_array, child_array
 from pennon.ranges import Int64Array
 from pennon.schema.field import Field
 from pennon.units import FieldId
+from pennon.values import dataclass
 
 Indices: TypeAlias = Callable[[Field, pa.DictionaryArray, str], pa.Array]
 """Returns the indices of a dictionary array in the dictionary that the file has."""

@@ -7,7 +7,6 @@ themselves (unless it is remembered), one for the values; blobs take one more.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import numpy as np
@@ -32,6 +31,7 @@ from pennon.ranges import Extent, Gather
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Field
 from pennon.units import MIB, FieldId
+from pennon.values import dataclass
 
 if TYPE_CHECKING:
     from pennon.file.reader import DataFile

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
@@ -21,6 +21,7 @@ from pennon.file.v2_1.nest import path_types
 from pennon.file.v2_1.tree import Path, Tree, column_rows
 from pennon.file.wire import Column, Page, parse_page_layout
 from pennon.units import FieldId
+from pennon.values import dataclass
 
 if TYPE_CHECKING:
     from pennon.file.reader import DataFile

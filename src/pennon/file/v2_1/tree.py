@@ -16,7 +16,7 @@ In versions 2.1 and 2.2 only leaves have a column; how they nest stands in the l
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
@@ -27,6 +27,7 @@ from pennon.schema.blob import describe_v2, is_blob_v2
 from pennon.schema.check import is_blob, is_packed
 from pennon.schema.field import Field
 from pennon.units import ColumnIndex, FieldId
+from pennon.values import dataclass
 
 if TYPE_CHECKING:
     from pennon.file.reader import DataFile

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ from pennon.schema.version import FileVersion
 from pennon.table.fragments import Fragments
 from pennon.table.manifest import Fragment, Manifest, Sequence
 from pennon.units import FieldId
+from pennon.values import dataclass
 
 Complete = Callable[[Fragment], Fragment]
 

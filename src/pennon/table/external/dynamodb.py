@@ -20,7 +20,7 @@ Source: ledger F-331; rust/lance-table/src/io/commit/dynamodb.rs in the Lance re
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from pennon.errors import (
@@ -32,6 +32,7 @@ from pennon.errors import (
     StoreError,
 )
 from pennon.table.external.manifests import Entry
+from pennon.values import dataclass
 
 COMMITTER = "pennon"
 _KEYS = {"base_uri": "HASH", "version": "RANGE"}

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
 from pennon.errors import ArgumentError, StoreError, UnsupportedError
 from pennon.io.remote_errors import masked
 from pennon.io.remote_options import RemoteOptions
+from pennon.values import dataclass
 
 _ATTEMPTS = 6
 _TIMEOUT_SECONDS = 20

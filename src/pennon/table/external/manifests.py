@@ -13,8 +13,9 @@ Lance repository.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

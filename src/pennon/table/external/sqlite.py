@@ -12,10 +12,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pennon.errors import AlreadyExistsError, Breadcrumb, FormatError, NotFoundError, StoreError
 from pennon.table.external.manifests import Entry
+from pennon.values import dataclass
 
 _WAIT_SECONDS = 60.0
 _SETUP = """

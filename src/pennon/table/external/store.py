@@ -24,7 +24,6 @@ Source: seeds, 002 "External Manifest Store"; commit-and-faults reference, 1.7.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
 from typing import TypeVar
 
 import pyarrow as pa
@@ -37,6 +36,7 @@ from pennon.table.external.granted import GrantedVersions
 from pennon.table.external.manifests import ManifestStore
 from pennon.table.external.staging import version_of
 from pennon.table.naming import VERSIONS, Naming
+from pennon.values import dataclass
 
 T = TypeVar("T")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from pennon.encoding.v2_1.encodings import BufferCompression
@@ -23,6 +22,7 @@ from pennon.encoding.v2_1.write.symbols import (
     train,
 )
 from pennon.encoding.v2_1.write.wishes import Wishes
+from pennon.values import dataclass
 
 FEWEST_BYTES: Final = 2 * TABLE_BYTES
 """Below this, even the best symbols save less than their table costs."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from pennon.encoding.kernels.pack import pack_blocks
@@ -13,6 +11,7 @@ from pennon.encoding.v2_1.layouts import max_visible
 from pennon.encoding.v2_1.page import LevelArray, Levels
 from pennon.encoding.v2_1.write.blocks import Bytes
 from pennon.ranges import Int64Array
+from pennon.values import dataclass
 
 LEVEL_BITS = 16
 

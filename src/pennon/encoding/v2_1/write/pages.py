@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -26,6 +25,7 @@ from pennon.encoding.v2_1.write.blocks import Bytes, Chunked, FixedValues, Singl
 from pennon.encoding.v2_1.write.level_chunks import chunk_levels, levels_per_chunk
 from pennon.encoding.v2_1.write.strings import string_block
 from pennon.ranges import Int64Array
+from pennon.values import dataclass
 
 _NO_LEVELS: Final = np.empty(0, np.uint16)
 

@@ -14,7 +14,6 @@ Source: seed 002 (repetition and definition levels, 0 is the innermost); ledger 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -27,6 +26,7 @@ from pennon.encoding.v2_0.encoded import as_bytes
 from pennon.encoding.v2_1.layouts import Layer, Layers, max_visible
 from pennon.encoding.v2_1.page import LevelArray, Levels
 from pennon.encoding.v2_1.write.leaf_values import without_null_items
+from pennon.values import dataclass
 
 _CLOSED: Final = 0x8000
 _LIST_LAYER: Final = {

@@ -10,7 +10,6 @@ Source: Boncz, Neumann, Leis, "FSST: Fast Random Access String Compression", PVL
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -20,6 +19,7 @@ from pennon.encoding.kernels.fsst_train import count_symbols, encode_symbols
 from pennon.encoding.symbol_table import IN_USE, MAGIC
 from pennon.encoding.v2_1.write.blocks import Bytes, StringValues
 from pennon.ranges import Int64Array
+from pennon.values import dataclass
 
 TABLE_BYTES: Final = 8 + 256 * 9
 """The one size that readers take."""

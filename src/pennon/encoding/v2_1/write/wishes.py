@@ -18,11 +18,11 @@ should be a number and is none asks for nothing, both as with the oracle.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, Self, TypeVar
 
 from pennon.encoding.v2_1.encodings import BufferCompression
 from pennon.errors import ArgumentError
+from pennon.values import dataclass
 
 _Number = TypeVar("_Number", int, float)
 _PREFIX: Final = "lance-encoding:"

@@ -156,13 +156,14 @@ class MergeInsertBuilder:
         self, data_obj: Any, *, schema: pa.Schema | None = None
     ) -> tuple[Transaction, dict[str, Any]]:
         """Write what a merge writes, and return the transaction for `LanceDataset.commit`."""
-        from pennon.operation_values import from_table_transaction  # noqa: PLC0415 - seldom needed
-        from pennon.table.transaction import Transaction  # noqa: PLC0415 - as above
+        from pennon.operation import Transaction  # noqa: PLC0415 - seldom needed
+        from pennon.operation_values import from_update  # noqa: PLC0415 - as above
 
         data = as_reader(data_obj, schema).read_all()
         merged = self._run(self._ds.snapshot, data)
-        transaction = Transaction(merged.snapshot.manifest.version, merged.operation)
-        return from_table_transaction(transaction), dict(_result(merged.counts))
+        operation = from_update(merged.operation, adds_keys=merged.adds_keys)
+        transaction = Transaction(merged.snapshot.manifest.version, operation)
+        return transaction, dict(_result(merged.counts))
 
     def _run(self, snapshot: Snapshot, data: pa.Table) -> Merged:
         source = Source.of(data, snapshot.manifest.schema, self._on)

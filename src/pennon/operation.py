@@ -97,7 +97,8 @@ class LanceOperation(metaclass=Unfinished):
 
         ``update_mode``: ``rewrite_rows``, ``rewrite_columns`` or nothing.
         ``updated_fragment_offsets``: the rows of fragments whose columns were written anew, each a
-        serialized roaring bitmap.
+        serialized roaring bitmap.  ``adds_keys``, of Pennon only: rows are added because the table has
+        none with their keys, so nobody else may have added any since; it is not written into files.
         """
 
         removed_fragment_ids: list[int] = field(default_factory=list)
@@ -107,6 +108,7 @@ class LanceOperation(metaclass=Unfinished):
         fields_for_preserving_frag_bitmap: list[int] = field(default_factory=list)
         update_mode: str = ""
         updated_fragment_offsets: dict[int, bytes] | None = None
+        adds_keys: bool = field(default=False, repr=False, compare=False)
 
         def __post_init__(self) -> None:
             """Check the fragments."""

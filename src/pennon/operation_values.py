@@ -96,7 +96,8 @@ def _to_update(it: LanceOperation.Update) -> table.Update:
     )
 
 
-def _from_update(it: table.Update) -> LanceOperation.Update:
+def from_update(it: table.Update, *, adds_keys: bool = False) -> LanceOperation.Update:
+    """Return an update as users see it."""
     mode = it.mode or table.UpdateMode.REWRITE_ROWS
     return LanceOperation.Update(
         list(it.removed_ids),
@@ -106,6 +107,7 @@ def _from_update(it: table.Update) -> LanceOperation.Update:
         list(it.fields_preserved),
         mode.name.lower(),
         {int(k): v for k, v in it.updated_offsets.items()} or None,
+        adds_keys,
     )
 
 
@@ -315,7 +317,7 @@ _FROM_TABLE: Mapping[type, Callable[[Any], LanceOperation.BaseOperation]] = {
         LanceSchema(it.schema), _metadata(it.fragments)
     ),
     table.Delete: _from_delete,
-    table.Update: _from_update,
+    table.Update: from_update,
     table.Merge: _from_merge,
     table.Project: _from_project,
     table.Restore: lambda it: LanceOperation.Restore(it.version),

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import lance
 import lance.file
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -184,3 +186,143 @@ def test_queries_after_a_replacement(uri: str) -> None:
     replace(uri)
     assert lance.dataset(uri).count_rows("z = 100000") == ROWS
     check(uri)
+
+
+# --- vectors, and fragments that were put off -----------------------------------------------------
+
+WIDTH = 8
+MANY = 300
+
+
+def vectors(seed: int, count: int) -> pa.Array[Any]:
+    values = np.random.default_rng(seed).random(count * WIDTH, np.float32)
+    return pa.FixedSizeListArray.from_arrays(pa.array(values), WIDTH)
+
+
+def vector_rows(first: int, count: int) -> pa.Table:
+    return rows(first, count).append_column("v", vectors(first, count))
+
+
+@pytest.fixture(params=[False, True], ids=["addresses", "stable row ids"])
+def indexed(tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    place = str(tmp_path / "v")
+    for number in range(2):
+        lance.write_dataset(
+            vector_rows(number * MANY, MANY),
+            place,
+            mode="append" if number else "create",
+            data_storage_version="2.1",
+            enable_stable_row_ids=request.param,
+        )
+    dataset = lance.dataset(place)
+    dataset.create_index("v", "IVF_PQ", num_partitions=2, num_sub_vectors=4)
+    dataset.create_scalar_index("n", "BTREE")
+    dataset.create_scalar_index("t", "INVERTED")
+    return place
+
+
+def nearest(uri: str, **options: Any) -> list[int]:
+    """Return the keys of the 20 rows whose vectors are the nearest."""
+    query = {"column": "v", "q": np.full(WIDTH, 0.5, np.float32), "k": 20, **options}
+    found = lance.dataset(uri).to_table(nearest=query, columns=["k", "_distance"])
+    return sorted(found["k"].to_pylist())
+
+
+def check_vectors(uri: str) -> None:
+    """Check the nearest rows, and that none is missed or found twice where all are asked for."""
+    check(uri)
+    if "v" not in lance.dataset(uri).schema.names:
+        return
+    assert nearest(uri, nprobes=2, refine_factor=50) == nearest(uri, use_index=False)
+    keys = lance.dataset(uri).to_table(columns=["k"])["k"].to_pylist()
+    assert nearest(uri, nprobes=2, k=10_000) == sorted(keys)
+
+
+def other_vectors(uri: str) -> None:
+    """In their places."""
+    keys = pa.array(range(70, 90), pa.int64())
+    data = pa.table({"k": keys, "v": vectors(7, 20)})
+    builder = pennon.dataset(uri).merge_insert("k").when_matched_update_all()
+    builder.write_mode("rewrite_columns").execute(data)
+
+
+def upsert_vectors(uri: str) -> None:
+    old, new = vector_rows(50, 20), vector_rows(1000, 5)
+    old = old.set_column(old.schema.get_field_index("v"), "v", vectors(8, 20))
+    builder = pennon.dataset(uri).merge_insert("k")
+    builder.when_matched_update_all().when_not_matched_insert_all().execute(
+        pa.concat_tables([old, new])
+    )
+
+
+def update_number(uri: str) -> None:
+    pennon.dataset(uri).update({"n": "-1"}, where="k % 9 = 4")
+
+
+def add_and_rename(uri: str) -> None:
+    dataset = pennon.dataset(uri)
+    dataset.add_columns({"w": "n + 1"})
+    dataset.alter_columns({"path": "v", "name": "u"})
+    dataset.alter_columns({"path": "u", "name": "v"})
+
+
+def cast_number(uri: str) -> None:
+    pennon.dataset(uri).alter_columns({"path": "n", "data_type": pa.int32()})
+
+
+def clean(uri: str) -> None:
+    pennon.dataset(uri).cleanup_old_versions(older_than=timedelta(0))
+
+
+def drop_vectors(uri: str) -> None:
+    pennon.dataset(uri).drop_columns(["v"])
+
+
+def index_again(uri: str) -> None:
+    lance.dataset(uri).optimize.optimize_indices()
+
+
+def overwrite(uri: str) -> None:
+    pennon.write_dataset(vector_rows(0, 20), uri, mode="overwrite")
+
+
+VECTOR_CHANGES: list[Callable[[str], None]] = [
+    delete,
+    update_number,
+    upsert_vectors,
+    other_vectors,
+    clean,
+    compact,
+    add_and_rename,
+    index_again,
+    cast_number,
+    drop_vectors,
+    restore,
+    clean,
+    overwrite,
+]
+
+
+def test_vectors_after_all_changes(indexed: str) -> None:
+    for change in VECTOR_CHANGES:
+        change(indexed)
+        check_vectors(indexed)
+
+
+@pytest.mark.parametrize("change", [delete, columns, other_vectors, upsert_vectors, compact, clean])
+def test_where_indices_name_fragments_that_are_gone(
+    tmp_path: Path, change: Callable[[str], None]
+) -> None:
+    """pylance put off their remapping: a fragment reuse index says which took their places."""
+    uri = str(tmp_path / "v")
+    data = vector_rows(0, 2 * MANY)
+    lance.write_dataset(data, uri, max_rows_per_file=MANY, data_storage_version="2.1")
+    dataset = lance.dataset(uri)
+    dataset.create_index("v", "IVF_PQ", num_partitions=2, num_sub_vectors=4)
+    dataset.create_scalar_index("n", "BTREE")
+    dataset.delete("k % 10 = 3")
+    dataset.optimize.compact_files(defer_index_remap=True)
+    change(uri)
+    check_vectors(uri)
+    names = {index.name for index in lance.dataset(uri).describe_indices()}
+    assert names == {"n_idx", "v_idx", "__lance_frag_reuse"}

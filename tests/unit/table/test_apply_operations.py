@@ -144,7 +144,8 @@ def test_row_ids_mean_nothing_without_stable_ones() -> None:
 def test_columns_written_anew() -> None:
     head = table(4, 4, stable=True)
     changed = replace(new_fragment(4), id=FragmentId(1), row_ids=None)
-    columns = Update((), (changed,), (), mode=UpdateMode.REWRITE_COLUMNS)
+    fields = tuple(field.id for field in SCHEMA.walk())
+    columns = Update((), (changed,), (), fields, mode=UpdateMode.REWRITE_COLUMNS)
     plain = done(head, columns).fragments[1]
     assert (plain.files, row_ids(plain)) == (changed.files, [4, 5, 6, 7])
     assert versions(plain) == ([2] * 4, [2] * 4)
@@ -154,6 +155,8 @@ def test_columns_written_anew() -> None:
     offsets = {FragmentId(1): serialize_roaring(np.array([4], np.uint32))}
     with pytest.raises(ArgumentError, match="has no row 4"):
         done(head, replace(columns, updated_offsets=offsets))
+    with pytest.raises(RetryableConflict, match="column 's' of fragment 1"):
+        done(head, replace(columns, fields_modified=fields[:1]))
 
 
 def test_merge() -> None:
@@ -244,14 +247,23 @@ def test_indices_after_updates() -> None:
 
 
 def test_segments_that_cover_nothing_go_but_for_the_oldest() -> None:
-    reuse = index(FRAGMENT_REUSE, 0, 7)
-    head = with_indices(table(4, 4, 4), index("k", 0, 2), reuse)
+    head = with_indices(table(4, 4, 4), index("k", 0, 2))
     head = replace(head, indices=head.indices + serialize_indices(segments_of(0, 1)))
     one = done(head, Delete((), (FragmentId(0),)))
     assert covered(one)["i"] == {1}
     assert [each.name for each in parse_indices(one.indices)].count("i") == 1
     none = done(one, Delete((), (FragmentId(1),)))
-    assert set(covered(none)) == {"k", "i", FRAGMENT_REUSE}
+    assert set(covered(none)) == {"k", "i"}
+
+
+def test_fragments_that_a_reuse_index_stands_for() -> None:
+    """Fragments 7 and 8 became 0 and 1, but indices name them still, until their columns change."""
+    reuse = index(FRAGMENT_REUSE, 99, 0, 1)
+    head = with_indices(table(4, 4, 4), reuse, index("a", 0, 2, 7, 8), index("s", 1, 7, 8))
+    kept = {FRAGMENT_REUSE: {0, 1}, "a": {2, 7, 8}, "s": {7, 8}}
+    assert covered(done(head, Delete((), (FragmentId(0),)))) == kept
+    columns = Update((), (head.fragments[1],), (), (FieldId(0),), mode=UpdateMode.REWRITE_COLUMNS)
+    assert covered(done(head, columns)) == kept | {"a": {2}}
 
 
 def segments_of(*fragments: int) -> list[Index]:

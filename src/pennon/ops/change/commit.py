@@ -19,15 +19,21 @@ def land(
     operation: Delete | Update,
     affected: Mapping[FragmentId, Offsets] | None = None,
     *,
+    planned_ns: int,
     adds_keys: bool = False,
 ) -> Manifest:
     """Commit a change that was planned on a snapshot, and return the version made.
 
     ``affected``: the rows that it takes away, by their offsets.  With them, another writer's change
-    of other rows of the same fragments does not stand in the way.  ``adds_keys``: it adds rows because
-    nobody had their keys.
+    of other rows of the same fragments does not stand in the way.  ``planned_ns``: when it was planned,
+    in nanoseconds since 1970.  ``adds_keys``: it adds rows because nobody had their keys.
     """
     store = snapshot.store
     transaction = Transaction(snapshot.manifest.version, operation)
-    options = CommitOptions(complete=counted_by(store), adds_keys=adds_keys, base=snapshot.manifest)
+    options = CommitOptions(
+        complete=counted_by(store),
+        adds_keys=adds_keys,
+        base=snapshot.manifest,
+        planned_ns=planned_ns,
+    )
     return commit(store, transaction, options, affected)

@@ -6,8 +6,9 @@ without a living row leave the table.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow.compute as pc
 
@@ -24,11 +25,15 @@ from pennon.table.operations import Delete
 
 @dataclass(frozen=True, slots=True)
 class DeleteTask:
-    """The rows to find and delete, fragments in groups; it pickles."""
+    """The rows to find and delete, fragments in groups; it pickles.
+
+    ``planned_ns`` is when it was made, in nanoseconds since 1970.
+    """
 
     snapshot: Snapshot
     condition: Condition
     groups: tuple[range, ...]
+    planned_ns: int = field(default_factory=time.time_ns)
 
     @property
     def count(self) -> int:
@@ -60,10 +65,11 @@ def commit_delete(task: DeleteTask, removals: Iterable[Iterable[Removal]]) -> tu
     snapshot, text = task.snapshot, str(task.condition.predicate)
     if is_always_true(task.condition):
         ids = tuple(fragment.id for fragment in snapshot.manifest.fragments)
-        return land(snapshot, Delete((), ids, text)), sum(live_row_counts(snapshot))
+        manifest = land(snapshot, Delete((), ids, text), planned_ns=task.planned_ns)
+        return manifest, sum(live_row_counts(snapshot))
     found = Removals.of(removal for several in removals for removal in several)
     operation = Delete(found.updated, found.gone, text)
-    return land(snapshot, operation, affected=found.affected), found.rows
+    return land(snapshot, operation, found.affected, planned_ns=task.planned_ns), found.rows
 
 
 def delete(snapshot: Snapshot, predicate: str | pc.Expression) -> tuple[Manifest, int]:

@@ -16,8 +16,9 @@ if anybody else added or changed rows since, and the merge is done again on the 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -54,20 +55,30 @@ class MergeCounts:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A merge that is done but for its commit."""
+    """A merge that is done but for its commit; ``planned_ns`` as in `MergePlan`."""
 
     snapshot: Snapshot
     operation: Update
     affected: Mapping[FragmentId, Offsets] | None
     counts: MergeCounts
+    planned_ns: int
+
+    @property
+    def adds_keys(self) -> bool:
+        """Tell whether rows are added because the table has none with their keys."""
+        return self.counts.inserted > 0
 
 
 @dataclass(frozen=True, slots=True)
 class MergePlan:
-    """A merge: its matching task, from which what is to be written follows."""
+    """A merge: its matching task, from which what is to be written follows.
+
+    ``planned_ns`` is when it was made, in nanoseconds since 1970.
+    """
 
     task: MatchTask
     version: FileVersion | None = None
+    planned_ns: int = field(default_factory=time.time_ns)
 
     def found(self, groups: Sequence[GroupFound]) -> list[Found]:
         """Return what all groups found, fragment by fragment."""
@@ -164,11 +175,11 @@ def moved(plan: MergePlan, groups: Sequence[GroupFound], new: Sequence[Fragment]
         removals.gone,
         removals.updated,
         tuple(new),
-        fields_preserved=tuple(field.id for field in snapshot.manifest.schema.walk()),
+        fields_preserved=tuple(each.id for each in snapshot.manifest.schema.walk()),
         mode=UpdateMode.REWRITE_ROWS,
     )
     counts = _counts(plan, groups, [file.size_bytes for fragment in new for file in fragment.files])
-    return Merged(snapshot, operation, removals.affected, counts)
+    return Merged(snapshot, operation, removals.affected, counts, plan.planned_ns)
 
 
 def patched(plan: MergePlan, groups: Sequence[GroupFound], updated: Sequence[Fragment]) -> Merged:
@@ -178,7 +189,7 @@ def patched(plan: MergePlan, groups: Sequence[GroupFound], updated: Sequence[Fra
         (),
         tuple(updated),
         (),
-        fields_modified=tuple(field.id for field in changed),
+        fields_modified=tuple(each.id for each in changed),
         mode=UpdateMode.REWRITE_COLUMNS,
         updated_offsets={
             each.updated.fragment.id: serialize_roaring(each.updated.offsets.astype(np.uint32))
@@ -187,7 +198,7 @@ def patched(plan: MergePlan, groups: Sequence[GroupFound], updated: Sequence[Fra
         },
     )
     counts = _counts(plan, groups, [fragment.files[-1].size_bytes for fragment in updated])
-    return Merged(plan.task.snapshot, operation, None, counts)
+    return Merged(plan.task.snapshot, operation, None, counts, plan.planned_ns)
 
 
 def _counts(
@@ -205,5 +216,10 @@ def _counts(
 
 def commit_merge(merged: Merged) -> Manifest:
     """Commit a merge; raises what `pennon.table.commit.commit` raises."""
-    adds_keys = merged.counts.inserted > 0
-    return land(merged.snapshot, merged.operation, merged.affected, adds_keys=adds_keys)
+    return land(
+        merged.snapshot,
+        merged.operation,
+        merged.affected,
+        planned_ns=merged.planned_ns,
+        adds_keys=merged.adds_keys,
+    )

@@ -11,8 +11,9 @@ So it costs what the rows found cost, however large the fragments are that they 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow.compute as pc
 
@@ -39,13 +40,17 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class UpdateTask:
-    """The rows to find, fragments in groups; it pickles.  No condition: all rows."""
+    """The rows to find, fragments in groups; it pickles.  No condition: all rows.
+
+    ``planned_ns`` is when it was made, in nanoseconds since 1970.
+    """
 
     snapshot: Snapshot
     condition: Condition | None
     assignments: Assignments
     groups: tuple[range, ...]
     version: FileVersion | None = None
+    planned_ns: int = field(default_factory=time.time_ns)
 
     @property
     def count(self) -> int:
@@ -100,7 +105,8 @@ def commit_update(
         fields_preserved=task.assignments.field_ids(),
         mode=UpdateMode.REWRITE_ROWS,
     )
-    return land(task.snapshot, operation, removals.affected), removals.rows
+    manifest = land(task.snapshot, operation, removals.affected, planned_ns=task.planned_ns)
+    return manifest, removals.rows
 
 
 def update(

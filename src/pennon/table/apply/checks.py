@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from pennon.errors import ArgumentError
+from pennon.errors import ArgumentError, RetryableConflict
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1, FileVersion
 from pennon.table.file_versions import file_versions
-from pennon.table.manifest import Fragment
+from pennon.table.manifest import TOMBSTONE, Fragment
+from pennon.units import FieldId
 
 
 def missing_field(schema: Schema, fragments: Iterable[Fragment]) -> Field | None:
@@ -28,6 +29,38 @@ def with_known_files(fragment: Fragment, schema: Schema) -> Fragment:
     known = {field.id for field in schema.walk()}
     files = tuple(file for file in fragment.files if not known.isdisjoint(file.field_ids))
     return fragment if files == fragment.files else replace(fragment, files=files)
+
+
+def check_keeps_columns(
+    old: Fragment, new: Fragment, schema: Schema, modified: Iterable[FieldId]
+) -> None:
+    """Raise RetryableConflict if a column that is not said to change lies in another file, or in none.
+
+    As where a change was planned on an older version than it says: what others wrote would be lost.
+    """
+    if old.files == new.files:
+        return
+    changed, places = set(modified), _places(new)
+    for number, path in _places(old).items():
+        if number in changed or places.get(number) == path:
+            continue
+        field = next((field for field in schema.walk() if field.id == number), None)
+        if field is not None:
+            message = (
+                f"column {field.name!r} of fragment {old.id} lies in {path}, which this change would "
+                "lose, though it does not say that it writes it; try again on the newest version"
+            )
+            raise RetryableConflict(message)
+
+
+def _places(fragment: Fragment) -> dict[FieldId, str]:
+    """Return the file of each column."""
+    return {
+        number: file.path
+        for file in fragment.files
+        for number in file.field_ids
+        if number != TOMBSTONE
+    }
 
 
 def check_mixture(new: Iterable[Fragment], version: FileVersion) -> None:

@@ -103,8 +103,9 @@ def replace_data(head: Manifest, operation: DataReplacement, around: Surrounding
         new = _replaced(known(fragments, each.fragment_id), each)
         kept = with_known_files(new, head.schema)
         fragments[each.fragment_id] = all_updated(kept, head.version + 1)
-    changed = [each.fragment_id for each in operation.replacements]
-    indices = prune_fields(parse_indices(head.indices), changed, (n for ids in fields for n in ids))
+    unchanged = fragments.keys() - {each.fragment_id for each in operation.replacements}
+    replaced = (number for ids in fields for number in ids)
+    indices = prune_fields(parse_indices(head.indices), unchanged, replaced)
     return replace(head, fragments=tuple(fragments.values()), indices=serialize_indices(indices))
 
 

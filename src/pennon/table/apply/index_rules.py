@@ -32,18 +32,21 @@ def relevant_indices(
     """Leave out indices on fields that are gone, and segments that cover no fragment any more.
 
     Of an index whose every segment covers nothing one segment stays, the oldest, so that its
-    definition is not lost; but no vector index, which is nothing without rows.
+    definition is not lost; but no vector index, which is nothing without rows.  Where there is a
+    fragment reuse index, a segment may cover fragments that took the places of those that it names.
     """
     if not indices:
         return ()
     known = {field.id for field in schema.walk()}
     alive = frozenset(fragment.id for fragment in fragments)
     usable = [i for i in indices if i.name in SYSTEM or known.issuperset(i.field_ids)]
+    if any(index.name == FRAGMENT_REUSE for index in usable):
+        return tuple(usable)
     named: dict[str, list[Index]] = defaultdict(list)
     for index in usable:
         named[index.name].append(index)
     kept = {index.uuid for group in named.values() for index in _kept(group, alive)}
-    return tuple(i for i in usable if i.name == FRAGMENT_REUSE or i.uuid in kept)
+    return tuple(index for index in usable if index.uuid in kept)
 
 
 def _kept(segments: list[Index], alive: frozenset[FragmentId]) -> list[Index]:
@@ -89,12 +92,15 @@ def _number(writer: WriterVersion) -> tuple[int, ...]:
 
 
 def prune_fields(
-    indices: Iterable[Index], fragment_ids: Iterable[FragmentId], fields: Iterable[FieldId]
+    indices: Iterable[Index], unchanged: Iterable[FragmentId], fields: Iterable[FieldId]
 ) -> tuple[Index, ...]:
-    """Take fragments out of the indices on any of the fields that changed in them."""
-    changed, away = set(fields), frozenset(fragment_ids)
+    """Let the indices on any of the fields cover no fragment but those that did not change.
+
+    Nor those that are gone: a fragment reuse index may say that one that changed took their place.
+    """
+    changed, kept = set(fields), frozenset(unchanged)
     return tuple(
-        covering(index, index.fragment_ids - away)
+        covering(index, index.fragment_ids & kept)
         if index.fragment_ids is not None and changed.intersection(index.field_ids)
         else index
         for index in indices

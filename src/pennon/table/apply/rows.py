@@ -9,6 +9,7 @@ from pennon.errors import ArgumentError, FormatError, SchemaMismatchError
 from pennon.schema.field import Schema
 from pennon.table.apply.around import Surroundings
 from pennon.table.apply.checks import (
+    check_keeps_columns,
     check_mixture,
     check_no_deletions,
     missing_field,
@@ -22,7 +23,7 @@ from pennon.table.indices import parse_indices, serialize_indices
 from pennon.table.manifest import DataFormat, Fragment, Manifest
 from pennon.table.operations import Append, Delete, Update
 from pennon.table.storage_version import storage_version
-from pennon.units import FragmentId
+from pennon.units import FieldId, FragmentId
 
 
 def append(head: Manifest, operation: Append, around: Surroundings) -> Manifest:
@@ -63,7 +64,7 @@ def update(head: Manifest, operation: Update, around: Surroundings) -> Manifest:
     old = by_id(around.completed(head))
     updated = {
         fragment.id: some_updated(
-            _changed(known(old, fragment.id), fragment, head.schema),
+            _changed(known(old, fragment.id), fragment, head.schema, operation.fields_modified),
             operation.updated_offsets.get(fragment.id),
             head.version + 1,
             around,
@@ -73,7 +74,8 @@ def update(head: Manifest, operation: Update, around: Surroundings) -> Manifest:
     kept = _without(old, operation.removed_ids, updated)
     fresh = with_fresh_ids(operation.new, head.last_fragment_id)
     new, next_row_id = with_moved_row_ids(fresh, head, operation, around)
-    indices = prune_fields(parse_indices(head.indices), updated, operation.fields_modified)
+    unchanged = old.keys() - updated.keys()
+    indices = prune_fields(parse_indices(head.indices), unchanged, operation.fields_modified)
     indices = extend_indices(indices, new, operation, stable=head.has_stable_row_ids)
     fragments = (*kept, *new)
     return replace(
@@ -84,8 +86,9 @@ def update(head: Manifest, operation: Update, around: Surroundings) -> Manifest:
     )
 
 
-def _changed(old: Fragment, new: Fragment, schema: Schema) -> Fragment:
+def _changed(old: Fragment, new: Fragment, schema: Schema, modified: Iterable[FieldId]) -> Fragment:
     """Return a fragment with its new files; rows keep what they are called."""
+    check_keeps_columns(old, new, schema, modified)
     changed = replace(old, files=new.files, deletion_file=new.deletion_file)
     return with_known_files(changed, schema)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,8 @@ OWNERS = [
     "file.LanceFileWriter",
     "progress.FileSystemFragmentWriteProgress",
 ]
+MODULES = ["commit", "dataset", "fragment", "optimize", "progress", "schema", "udf"]
+"""Modules from which programs import names."""
 WORKS, IGNORED = "works", "accepted, changes nothing"
 LATER, ABSENT = "later: raises `UnsupportedError`", "absent"
 
@@ -70,6 +73,14 @@ def _names(theirs: Any) -> list[str]:
     return sorted(name for name in names if not name.startswith("_"))
 
 
+def _module(name: str) -> tuple[str, list[str], Any]:
+    """Return what a module of pylance's defines or shows of its own, and our module of that name."""
+    theirs = import_module(f"lance.{name}")
+    found = {n: getattr(theirs, n) for n in dir(theirs) if not n.startswith("_")}
+    own = [n for n, x in found.items() if str(getattr(x, "__module__", "")).startswith("lance")]
+    return f"from lance.{name}", sorted(own), import_module(f"pennon.{name}")
+
+
 def _name(ours: Any) -> str:
     name: str = ours.__name__
     return name
@@ -79,6 +90,7 @@ def rows() -> Iterator[tuple[str, str, str]]:
     """Yield (owner, status, names), the names of one status together."""
     pairs = [("lance", sorted(set(lance.__all__) - {"__version__", "io"}), pennon)]
     pairs += [(owner, _names(_find(lance, owner)), _find(pennon, owner)) for owner in OWNERS]
+    pairs += [_module(name) for name in MODULES]
     for owner, names, ours in pairs:
         statuses = {name: _status(ours, name) for name in names}
         for status in (WORKS, IGNORED, LATER, ABSENT):

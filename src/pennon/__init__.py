@@ -70,7 +70,18 @@ __all__ = [
     "dataset",
     "write_dataset",
 ]
-_MODULES = ("blob", "file", "fragment", "io", "optimize", "progress", "schema", "spark", "udf")
+_MODULES = (
+    "blob",
+    "commit",
+    "file",
+    "fragment",
+    "io",
+    "optimize",
+    "progress",
+    "schema",
+    "spark",
+    "udf",
+)
 
 
 def __getattr__(name: str) -> _Any:

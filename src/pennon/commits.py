@@ -20,6 +20,7 @@ from pennon.table import transaction as table
 from pennon.table.bases import place_store
 from pennon.table.commit import LONG_AGO, CommitOptions, commit
 from pennon.table.detached import commit_detached
+from pennon.table.locked import CommitLock
 from pennon.table.manifest import Manifest
 from pennon.table.naming import Naming
 from pennon.writing import as_store, newest_version
@@ -48,9 +49,10 @@ class CommitRequest:
         max_retries: int,
         timeout: timedelta | None,
         stable_row_ids: bool = False,
+        commit_lock: CommitLock | None = None,
     ) -> Self:
         """Check the arguments; nothing is read.  Raises TypeError, ArgumentError."""
-        store, base = as_store(target, storage_options)
+        store, base = as_store(target, storage_options, commit_lock)
         if timeout is not None and timeout <= timedelta(0):
             message = f"commit_timeout must be longer than nothing, got {timeout}"
             raise ArgumentError(message)

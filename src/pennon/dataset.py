@@ -18,26 +18,71 @@ from pennon.table.versions import version_as_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pennon.blob import BlobFile as BlobFile
+    from pennon.dataset_changes import DeleteResult as DeleteResult
+    from pennon.dataset_changes import UpdateResult as UpdateResult
+    from pennon.dataset_columns import AlterColumn as AlterColumn
+    from pennon.dataset_refs import Branch as Branch
+    from pennon.dataset_refs import Branches as Branches
+    from pennon.dataset_refs import Tag as Tag
+    from pennon.dataset_refs import Tags as Tags
+    from pennon.dataset_transactions import BulkCommitResult as BulkCommitResult
     from pennon.dataset_upkeep import AutoCleanupConfig as AutoCleanupConfig
     from pennon.dataset_upkeep import DatasetOptimizer as DatasetOptimizer
+    from pennon.delta import DatasetDelta as DatasetDelta
+    from pennon.fragment import LanceFragment as LanceFragment
     from pennon.history import Version as Version
+    from pennon.history import VersionRef as VersionRef
     from pennon.lance_dataset import LanceDataset as LanceDataset
+    from pennon.merge_insert import MergeInsertBuilder as MergeInsertBuilder
+    from pennon.metadata import DataFile as DataFile
+    from pennon.metadata import FragmentMetadata as FragmentMetadata
     from pennon.operation import LANCE_COMMIT_MESSAGE_KEY as LANCE_COMMIT_MESSAGE_KEY
+    from pennon.operation import Index as Index
     from pennon.operation import LanceOperation as LanceOperation
     from pennon.operation import Transaction as Transaction
+    from pennon.optimize import Compaction as Compaction
+    from pennon.optimize import CompactionMetrics as CompactionMetrics
+    from pennon.scan.order import ColumnOrdering as ColumnOrdering
     from pennon.scanner import LanceScanner as LanceScanner
     from pennon.scanner_builder import ScannerBuilder as ScannerBuilder
+    from pennon.schema import LanceSchema as LanceSchema
+    from pennon.table.locked import CommitLock
+    from pennon.udf import BatchUDF as BatchUDF
+    from pennon.udf import batch_udf as batch_udf
 
 _LATER = {
+    "AlterColumn": "pennon.dataset_columns",
     "AutoCleanupConfig": "pennon.dataset_upkeep",
+    "BatchUDF": "pennon.udf",
+    "BlobFile": "pennon.blob",
+    "Branch": "pennon.dataset_refs",
+    "Branches": "pennon.dataset_refs",
+    "BulkCommitResult": "pennon.dataset_transactions",
+    "ColumnOrdering": "pennon.scan.order",
+    "Compaction": "pennon.optimize",
+    "CompactionMetrics": "pennon.optimize",
+    "DataFile": "pennon.metadata",
+    "DatasetDelta": "pennon.delta",
     "DatasetOptimizer": "pennon.dataset_upkeep",
+    "DeleteResult": "pennon.dataset_changes",
+    "FragmentMetadata": "pennon.metadata",
+    "Index": "pennon.operation",
     "LANCE_COMMIT_MESSAGE_KEY": "pennon.operation",
     "LanceDataset": "pennon.lance_dataset",
+    "LanceFragment": "pennon.fragment",
     "LanceOperation": "pennon.operation",
     "LanceScanner": "pennon.scanner",
+    "LanceSchema": "pennon.schema",
+    "MergeInsertBuilder": "pennon.merge_insert",
     "ScannerBuilder": "pennon.scanner_builder",
+    "Tag": "pennon.dataset_refs",
+    "Tags": "pennon.dataset_refs",
     "Transaction": "pennon.operation",
+    "UpdateResult": "pennon.dataset_changes",
     "Version": "pennon.history",
+    "VersionRef": "pennon.history",
+    "batch_udf": "pennon.udf",
 }
 
 
@@ -57,7 +102,7 @@ def dataset(
     version: int | str | None = None,
     asof: datetime | str | None = None,
     block_size: int | None = None,
-    commit_lock: Any = None,
+    commit_lock: CommitLock | None = None,
     index_cache_size: int | None = None,
     storage_options: dict[str, str] | None = None,
     default_scan_options: dict[str, Any] | None = None,
@@ -84,7 +129,7 @@ def dataset(
     """
     from pennon.lance_dataset import LanceDataset  # noqa: PLC0415 - see __getattr__
 
-    refuse({"commit_lock": commit_lock, **unsupported})
+    refuse(unsupported)
     if uri is None:
         message = "a table needs a uri"
         raise ArgumentError(message)
@@ -93,6 +138,7 @@ def dataset(
     return LanceDataset(
         uri,
         version,
+        commit_lock=commit_lock,
         storage_options=storage_options,
         default_scan_options=default_scan_options,
         metadata_cache_size_bytes=metadata_cache_size_bytes,
@@ -129,7 +175,7 @@ def write_dataset(
     data_cache_bytes: int | None = None,
     max_page_bytes: int | None = None,
     rows_per_zone: int | None = None,
-    commit_lock: Any = None,
+    commit_lock: CommitLock | None = None,
     progress: Any = None,
     storage_options: dict[str, str] | None = None,
     data_storage_version: str | None = None,
@@ -158,7 +204,7 @@ def write_dataset(
     """
     from pennon.lance_dataset import LanceDataset  # noqa: PLC0415 - see __getattr__
 
-    refuse({"commit_lock": commit_lock, **unsupported})
+    refuse(unsupported)
     if uri is None:
         message = "a table needs a uri"
         raise ArgumentError(message)
@@ -180,6 +226,7 @@ def write_dataset(
         data_storage_version=data_storage_version,
         use_legacy_format=use_legacy_format,
         storage_options=storage_options,
+        commit_lock=commit_lock,
         unsupported={},
     )
     naming = Naming.V2 if enable_v2_manifest_paths else Naming.V1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, NotRequired, TypedDict
 
 import pyarrow as pa
 
@@ -18,6 +18,15 @@ if TYPE_CHECKING:
     from pennon.table.operations import Operation
 
 _ALTERATIONS = {"path": str, "name": str, "nullable": bool, "data_type": pa.DataType}
+
+
+class AlterColumn(TypedDict):
+    """What `LanceDataset.alter_columns` is to do with a column; only ``path`` must be there."""
+
+    path: str
+    name: NotRequired[str | None]
+    nullable: NotRequired[bool | None]
+    data_type: NotRequired[pa.DataType | None]
 
 
 class DatasetColumns(DatasetFacts):

@@ -16,6 +16,7 @@ from pennon.table.versions import list_locations, read_manifest
 if TYPE_CHECKING:
     from pennon.commits import CommitRequest
     from pennon.lance_dataset import LanceDataset
+    from pennon.table.locked import CommitLock
     from pennon.table.manifest import Manifest
 
 COMMIT_TIMEOUT = timedelta(minutes=30)
@@ -36,7 +37,7 @@ class DatasetTransactions(DatasetFacts):
         base_uri: str | os.PathLike[str] | LanceDataset,
         operation: LanceOperation.BaseOperation | Transaction,
         read_version: int | None = None,
-        commit_lock: Any = None,
+        commit_lock: CommitLock | None = None,
         storage_options: dict[str, str] | None = None,
         enable_v2_manifest_paths: bool | None = None,
         detached: bool | None = False,
@@ -57,7 +58,7 @@ class DatasetTransactions(DatasetFacts):
         Raises RetryableConflict, IncompatibleConflict, CommitStateUnknown (see `pennon.errors`), and
         NotFoundError if a file of the operation is not there.
         """
-        refuse({"commit_lock": commit_lock, **unsupported})
+        refuse(unsupported)
         from pennon.commits import CommitRequest  # noqa: PLC0415 - who only reads needs none
 
         request = CommitRequest.of(
@@ -68,6 +69,7 @@ class DatasetTransactions(DatasetFacts):
             detached=bool(detached),
             max_retries=max_retries,
             timeout=commit_timeout,
+            commit_lock=commit_lock,
         )
         return _dataset(request, request.commit(operation, read_version, commit_message))
 
@@ -75,7 +77,7 @@ class DatasetTransactions(DatasetFacts):
     def commit_batch(
         dest: str | os.PathLike[str] | LanceDataset,
         transactions: Sequence[Transaction],
-        commit_lock: Any = None,
+        commit_lock: CommitLock | None = None,
         storage_options: dict[str, str] | None = None,
         enable_v2_manifest_paths: bool | None = None,
         detached: bool | None = False,
@@ -84,7 +86,7 @@ class DatasetTransactions(DatasetFacts):
         **unsupported: Any,
     ) -> BulkCommitResult:
         """Commit several appends as one, and return the version made and the one transaction."""
-        refuse({"commit_lock": commit_lock, **unsupported})
+        refuse(unsupported)
         from pennon.commits import CommitRequest, merged_appends  # noqa: PLC0415 - as above
 
         request = CommitRequest.of(
@@ -94,6 +96,7 @@ class DatasetTransactions(DatasetFacts):
             detached=bool(detached),
             max_retries=max_retries,
             timeout=commit_timeout,
+            commit_lock=commit_lock,
         )
         merged = merged_appends(transactions)
         made = _dataset(request, request.commit(merged))

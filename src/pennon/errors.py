@@ -145,10 +145,13 @@ class ConflictError(CommitError):
     """Another writer's transaction, held in ``other``, stands in the way.
 
     ``other`` is that transaction serialized (transaction.proto), or None when it could not be read.
+    ``retryable`` tells whether running the whole operation again can succeed.
     """
 
+    retryable = False
+
     def __init__(
-        self, message: str, *, where: Breadcrumb | None = None, other: bytes | None = None
+        self, message: str = "", *, where: Breadcrumb | None = None, other: bytes | None = None
     ) -> None:
         super().__init__(message, where=where)
         self.other = other
@@ -156,6 +159,8 @@ class ConflictError(CommitError):
 
 class RetryableConflict(ConflictError):  # noqa: N818 - the field's own word
     """Running the whole operation again on the newest version can succeed."""
+
+    retryable = True
 
 
 class IncompatibleConflict(ConflictError):  # noqa: N818 - the field's own word

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -42,6 +42,9 @@ from pennon.scanner_builder import ScannerBuilder as ScannerBuilder
 from pennon.schema.arrow import schema_to_arrow
 from pennon.table.versions import list_locations, read_manifest
 
+if TYPE_CHECKING:
+    from pennon.table.locked import CommitLock
+
 
 class LanceDataset(
     DatasetBlobs,
@@ -60,7 +63,7 @@ class LanceDataset(
         block_size: int | None = None,
         index_cache_size: int | None = None,
         metadata_cache_size: int | None = None,
-        commit_lock: Any = None,
+        commit_lock: CommitLock | None = None,
         storage_options: dict[str, str] | None = None,
         serialized_manifest: bytes | None = None,
         default_scan_options: dict[str, Any] | None = None,
@@ -73,10 +76,13 @@ class LanceDataset(
         **unsupported: Any,
     ) -> None:
         """Open a version, the newest by default; see `pennon.dataset`."""
-        refuse({"serialized_manifest": serialized_manifest, "commit_lock": commit_lock})
-        refuse(unsupported)
+        refuse({"serialized_manifest": serialized_manifest, **unsupported})
         session = session_of(session, index_cache_size_bytes, metadata_cache_size_bytes)
         store = open_store(uri, storage_options)
+        if commit_lock is not None:
+            from pennon.table.locked import locked  # noqa: PLC0415 - few programs have locks
+
+            store = locked(store, commit_lock)
         number = None if isinstance(version, str) else version_number(version)
         manifest = read_manifest(store, number)
         if manifest.base_paths or manifest.branch is not None:

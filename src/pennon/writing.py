@@ -30,11 +30,14 @@ from pennon.ops.write import (
 from pennon.progress import FragmentWriteProgress
 from pennon.schema.version import V0_1, FileVersion
 from pennon.table.commit import CommitOptions
+from pennon.table.locked import CommitLock, locked
 from pennon.table.manifest import Fragment, Manifest
 
 
 def as_store(
-    target: Any, storage_options: Mapping[str, str] | None = None
+    target: Any,
+    storage_options: Mapping[str, str] | None = None,
+    commit_lock: CommitLock | None = None,
 ) -> tuple[Store, Manifest | None]:
     """Return the store of a path, a URI or a LanceDataset, and the version that the last one is at.
 
@@ -42,11 +45,11 @@ def as_store(
     """
     snapshot = getattr(target, "snapshot", None)
     if snapshot is not None:
-        return snapshot.store, snapshot.manifest
+        return locked(snapshot.store, commit_lock), snapshot.manifest
     if not isinstance(target, (str, os.PathLike)):
         message = f"the target must be a str, a Path or a LanceDataset, got {type(target).__name__}"
         raise TypeError(message)
-    return open_store(target, storage_options), None
+    return locked(open_store(target, storage_options), commit_lock), None
 
 
 def file_version(name: str | None, use_legacy_format: bool | None) -> FileVersion | None:
@@ -80,13 +83,14 @@ class WriteRequest:
         data_storage_version: str | None,
         use_legacy_format: bool | None,
         storage_options: Mapping[str, str] | None,
+        commit_lock: CommitLock | None = None,
         unsupported: Mapping[str, Any],
     ) -> Self:
         """Check the arguments and plan the write; the data is not read yet."""
         refuse(unsupported)
         reader = as_reader(data, schema)
         check_metadata(reader.schema)
-        store, base = as_store(target, storage_options)
+        store, base = as_store(target, storage_options, commit_lock)
         group = MAX_ROWS_PER_GROUP if max_rows_per_group is None else max_rows_per_group
         limits = FileLimits(
             max_rows_per_file,

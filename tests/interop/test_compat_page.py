@@ -17,4 +17,8 @@ def test_the_page_is_up_to_date() -> None:
     text = compat.PAGE.read_text()
     assert text == compat.page(text), "run scripts/compat.py"
     listed = dict.fromkeys(owner for owner, _, _ in compat.rows())
-    assert list(listed) == ["lance", *compat.OWNERS]
+    assert list(listed) == [
+        "lance",
+        *compat.OWNERS,
+        *(f"from lance.{name}" for name in compat.MODULES),
+    ]

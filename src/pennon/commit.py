@@ -1,0 +1,8 @@
+"""What goes wrong when two commit at once, and locks around commits (``lance.commit``)."""
+
+from __future__ import annotations
+
+from pennon.errors import ConflictError as CommitConflictError
+from pennon.table.locked import CommitLock
+
+__all__ = ["CommitConflictError", "CommitLock"]

@@ -1,0 +1,116 @@
+"""Commits under a lock of the caller's (pylance's ``commit_lock``).
+
+For stores that cannot create an object only if its name is free: whoever holds the lock of a version
+may look whether there is one, and write it.  Where the store can, the lock is held all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from pennon.errors import AlreadyExistsError, NotFoundError, UnsupportedError
+from pennon.io.below import BelowStore
+from pennon.io.limits import FetchLimits
+from pennon.io.store import ObjectInfo, ObjectReader, ObjectWriter, Store
+from pennon.table.bases import BasedStore
+from pennon.table.naming import VERSIONS, parse_manifest_name
+from pennon.values import dataclass
+
+CommitLock: TypeAlias = Callable[[int], AbstractContextManager[None]]
+"""What gives the lock of a version; it raises `pennon.commit.CommitConflictError` if another has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LockedStore:
+    """The `Store` ``inner``, in which a version is made by who holds its lock."""
+
+    inner: Store
+    lock: CommitLock
+
+    @property
+    def uri(self) -> str:
+        """Return the root as the user wrote it."""
+        return self.inner.uri
+
+    @property
+    def limits(self) -> FetchLimits | None:
+        """Return how the store likes to be asked."""
+        return self.inner.limits
+
+    def open(self, path: str, size_bytes: int | None = None) -> ObjectReader:
+        """Open an object."""
+        return self.inner.open(path, size_bytes)
+
+    def read_whole(self, path: str) -> pa.Buffer:
+        """Return the bytes of an object."""
+        return self.inner.read_whole(path)
+
+    def identity(self, path: str, size_bytes: int | None = None) -> Hashable:
+        """Return what tells the bytes of an object from all others."""
+        return self.inner.identity(path, size_bytes)
+
+    def list(self, prefix: str) -> Iterator[ObjectInfo]:
+        """Yield the objects under a folder."""
+        return self.inner.list(prefix)
+
+    def list_names(self, prefix: str) -> Iterator[tuple[str, int | None]]:
+        """Yield path and size of the objects under a folder."""
+        return self.inner.list_names(prefix)
+
+    def open_writer(self, path: str) -> ObjectWriter:
+        """Start a new object."""
+        return self.inner.open_writer(path)
+
+    def put(self, path: str, data: bytes) -> None:
+        """Write a small object whole."""
+        self.inner.put(path, data)
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        """Write an object whole, unless the name is taken; a version's manifest under its lock."""
+        version = _version_of(path)
+        if version is None:
+            self.inner.put_if_absent(path, data)
+            return
+        with self.lock(version):
+            try:
+                self.inner.put_if_absent(path, data)
+            except UnsupportedError:
+                self._put_alone(path, data)
+
+    def delete(self, path: str) -> None:
+        """Delete an object."""
+        self.inner.delete(path)
+
+    def _put_alone(self, path: str, data: bytes) -> None:
+        """Write an object unless it is there: nobody else makes it meanwhile."""
+        try:
+            self.inner.read_whole(path)
+        except NotFoundError:
+            self.inner.put(path, data)
+        else:
+            message = f"{path} is there already"
+            raise AlreadyExistsError(message)
+
+
+def locked(store: Store, lock: CommitLock | None) -> Store:
+    """Return a table's store, in which versions are made under a lock; as it is without one."""
+    if lock is None:
+        return store
+    if isinstance(store, BasedStore):
+        return replace(store, home=locked(store.home, lock))
+    if isinstance(store, BelowStore):
+        return replace(store, above=locked(store.above, lock))
+    inner = store.inner if isinstance(store, LockedStore) else store
+    return LockedStore(inner, lock)
+
+
+def _version_of(path: str) -> int | None:
+    """Return the version whose manifest has this path, in the table or a branch; None if it is none's."""
+    folder, _, name = path.rpartition("/")
+    parsed = parse_manifest_name(name) if folder.split("/")[-1] == VERSIONS else None
+    return None if parsed is None else parsed[1]

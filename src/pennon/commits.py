@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Self
 
-from pennon.errors import ArgumentError
+from pennon.errors import ArgumentError, NotFoundError
 from pennon.io.store import Store
 from pennon.operation import LanceOperation, Transaction, merge_message
 from pennon.operation_values import to_table_operation
@@ -17,12 +17,16 @@ from pennon.ops.dictionaries import with_dictionaries
 from pennon.scan.session import Session
 from pennon.scan.snapshot import Snapshot
 from pennon.table import transaction as table
+from pennon.table.affected import NewDeletions
 from pennon.table.bases import place_store
 from pennon.table.commit import LONG_AGO, CommitOptions, commit
 from pennon.table.detached import commit_detached
 from pennon.table.locked import CommitLock
 from pennon.table.manifest import Manifest
 from pennon.table.naming import Naming
+from pennon.table.operations import Delete, Update
+from pennon.table.rebase import Affected
+from pennon.table.versions import read_manifest
 from pennon.writing import as_store, newest_version
 
 
@@ -85,12 +89,37 @@ class CommitRequest:
             text = f"operation must be a LanceOperation or a Transaction, got {wrong}"
             raise TypeError(text)
         check_replacements(self.store, transaction)
+        affected = self._affected(transaction)
         options = with_dictionaries(self.store, transaction, self.options)
         if self.detached:
             return commit_detached(self.store, transaction, options)
-        is_planned_here = self.base is not None and self.base.version == transaction.read_version
-        options = replace(options, base=self.base if is_planned_here else None)
-        return commit(self.store, transaction, options)
+        options = replace(
+            options, base=self._planned_here(transaction), adds_keys=adds_keys(operation)
+        )
+        return commit(self.store, transaction, options, affected)
+
+    def _planned_here(self, transaction: table.Transaction) -> Manifest | None:
+        """Return the caller's version if the transaction was planned on it."""
+        is_here = self.base is not None and self.base.version == transaction.read_version
+        return self.base if is_here else None
+
+    def _affected(self, transaction: table.Transaction) -> Affected | None:
+        """Return the rows that a delete or an update takes away, if that can still be told.
+
+        Raises RetryableConflict if rows that are gone would come back.
+        """
+        operation = transaction.operation
+        if not isinstance(operation, Delete | Update) or not operation.updated:
+            return None
+        base = self._planned_here(transaction)
+        if base is None:
+            try:
+                base = read_manifest(self.store, transaction.read_version)
+            except NotFoundError:
+                return None  # cleaned up, so what came after it cannot be judged either
+        found = NewDeletions(place_store(self.store, base), base, operation)
+        found.check_nothing_returns(base.version)
+        return found
 
     def snapshot(self, manifest: Manifest) -> Snapshot:
         """Return the version made, with the caches of the caller's dataset."""
@@ -117,6 +146,13 @@ def merged_appends(transactions: Sequence[Transaction]) -> Transaction:
     oldest = min(transaction.read_version for transaction in transactions)
     operation = LanceOperation.Append(fragments)
     return Transaction(oldest, operation, transaction_properties=properties)
+
+
+def adds_keys(operation: LanceOperation.BaseOperation | Transaction) -> bool:
+    """Tell whether rows are added because the table had none with their keys."""
+    if isinstance(operation, Transaction):
+        operation = operation.operation
+    return isinstance(operation, LanceOperation.Update) and operation.adds_keys
 
 
 def _from_transaction(transaction: Transaction, message: str | None) -> table.Transaction:

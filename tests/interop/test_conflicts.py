@@ -90,7 +90,9 @@ update_bases       ..     ..     ..        ..           ..      ..    ..      ..
 def expected(mine: str, other: str, *, meet: bool) -> str:
     cell = OTHERWISE.get((mine, other), "".join(cells()[mine, other]))
     letter = cell[0 if meet else 1]
-    return "r" if letter == "d" else letter  # who commits fragments by hand does not say which rows
+    if letter == "d":
+        return "r" if mine == other else "."  # the same row of the fragment, or another
+    return letter
 
 
 PAIRS = [

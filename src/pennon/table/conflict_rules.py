@@ -237,7 +237,7 @@ LETTERS: Mapping[str, tuple[str, Callable[[Operation, Operation], Verdict]]] = {
         (
             "of a fragment that both change, the deleted rows are united; retryable where they meet, "
             "where one of the two took the whole fragment away or wrote its columns anew, and where "
-            "the writer does not know any more which rows it deleted"
+            "nothing tells any more which rows this writer deleted"
         ),
         _same_rows,
     ),

@@ -1,4 +1,8 @@
-"""Processes that kill themselves at a step of an operation, as `kill -9` would."""
+"""Processes that kill themselves at a step of an operation, as `kill -9` would.
+
+What such a process told the system is not lost, so nothing is synced here: power cuts are another
+matter, and syncs take most of the time.  But they are steps like others.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,11 @@ from pennon.table.external import ExternalStore
 from pennon.testing import Fault, FaultyStore, WrappedManifests
 from tests.faults.operations import OPERATIONS
 
-SYSTEM_CALLS = ("mkdir", "open", "write", "fsync", "link", "replace", "unlink", "close")
+SYSTEM_CALLS = ("mkdir", "open", "write", "fsync", "link", "replace", "unlink")
+CHANGES = frozenset(
+    {"write", "close", "put", "put_if_absent", "delete", "put_if_not_exists", "put_if_exists"}
+)
+"""What changes anything in a store, or in its manifest store."""
 _SECONDS = 120
 
 
@@ -36,16 +44,23 @@ def die() -> NoReturn:
     raise AssertionError("nobody survives that")
 
 
+def never_sync() -> None:
+    """Let syncs of this process do nothing."""
+    os.fsync = lambda fd: None
+
+
 def die_at(step: int) -> None:
     """Let this process die before the ``step``-th of the calls that local writes are made of.
 
-    A write that is cut off does half of its work first, as a real one would.
+    A write that is cut off does half of its work first, as a real one would.  To open what is there
+    is no step: it changes nothing.
     """
     left = [step]
+    never_sync()
 
     def deadly(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            left[0] -= 1
+            left[0] -= name != "open" or bool(args[1] & os.O_CREAT)
             if left[0] == 0:
                 if name == "write":
                     real(args[0], args[1][: len(args[1]) // 2])
@@ -63,9 +78,9 @@ def dies_at_system_call(place: Place, name: str, step: int) -> bool:
     return _dies(_run_to_system_call, place, name, step)
 
 
-def dies_at_request(place: Place, name: str, fault: Fault) -> bool:
-    """Run an operation in a process that dies at, or after, a request to a store."""
-    return _dies(_run_to_request, place, name, fault.nth, fault.kind)
+def dies_after_change(place: Place, name: str, step: int) -> bool:
+    """Run an operation in a process that dies after its ``step``-th change of a store."""
+    return _dies(_run_to_change, place, name, step)
 
 
 def _run_to_system_call(place: Place, name: str, step: int) -> None:
@@ -74,8 +89,9 @@ def _run_to_system_call(place: Place, name: str, step: int) -> None:
     OPERATIONS[name](store)
 
 
-def _run_to_request(place: Place, name: str, nth: int, kind: str) -> None:
-    OPERATIONS[name](with_fault(place.store, Fault(nth, kind, error=die)))
+def _run_to_change(place: Place, name: str, step: int) -> None:
+    never_sync()
+    OPERATIONS[name](with_fault(place.store, Fault(step, "after", CHANGES, error=die)))
 
 
 def with_fault(store: Store, fault: Fault) -> Store:
@@ -89,7 +105,7 @@ def with_fault(store: Store, fault: Fault) -> Store:
 def _dies(run: Callable[..., None], *arguments: Any) -> bool:
     """Run a function in a child; return whether it was killed.  The child has no other threads."""
     server = multiprocessing.get_context("forkserver")
-    server.set_forkserver_preload(["tests.faults.killing"])
+    server.set_forkserver_preload(["tests.faults.preloaded"])
     child = server.Process(target=run, args=arguments)
     child.start()
     child.join(_SECONDS)

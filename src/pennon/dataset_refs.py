@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar
 
 from pennon.dataset_facts import DatasetFacts
 from pennon.errors import ArgumentError
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pennon.table.ref_files import Branch as TableBranch
     from pennon.table.ref_files import Tag as TableTag
 
+R = TypeVar("R")
 Reference: TypeAlias = int | str | tuple[str | None, int | None] | None
 
 
@@ -66,11 +67,7 @@ class Tags:
 
     def list_ordered(self, order: str | None = None) -> OrderedTags:
         """Return all tags by version, "desc" (the default) or "asc"."""
-        if order not in {None, "asc", "desc"}:
-            message = f'order is "asc" or "desc", not {order!r}'
-            raise ArgumentError(message)
-        sign = 1 if order == "asc" else -1
-        tags = sorted(self._read().items(), key=lambda item: (sign * item[1].version, item[0]))
+        tags = _ordered(self._read(), lambda tag: tag.version, order)
         return [(name, _show_tag(tag)) for name, tag in tags]
 
     def get_version(self, tag: str) -> int:
@@ -123,12 +120,8 @@ class Branches:
 
     def list_ordered(self, order: str | None = None) -> OrderedBranches:
         """Return all branches by the version that they left, "desc" (the default) or "asc"."""
-        if order not in {None, "asc", "desc"}:
-            message = f'order is "asc" or "desc", not {order!r}'
-            raise ArgumentError(message)
-        sign = 1 if order == "asc" else -1
-        found = sorted(self._read().items(), key=lambda it: (sign * it[1].parent_version, it[0]))
-        return [(name, _show_branch(it)) for name, it in found]
+        found = _ordered(self._read(), lambda branch: branch.parent_version, order)
+        return [(name, _show_branch(branch)) for name, branch in found]
 
     def delete(self, branch: str) -> None:
         """Drop a branch and its own files; raises RefExistsError if something stands on it."""
@@ -284,6 +277,17 @@ class DatasetRefs(DatasetFacts):
             self._storage_options,
             self._default_scan_options,
         )
+
+
+def _ordered(
+    named: Mapping[str, R], version: Callable[[R], int], order: str | None
+) -> list[tuple[str, R]]:
+    """Return references by their versions, the newest first unless "asc" is asked for."""
+    if order not in {None, "asc", "desc"}:
+        message = f'order is "asc" or "desc", not {order!r}'
+        raise ArgumentError(message)
+    sign = 1 if order == "asc" else -1
+    return sorted(named.items(), key=lambda item: (sign * version(item[1]), item[0]))
 
 
 def _show_tag(tag: TableTag) -> Tag:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
@@ -9,12 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 import pyarrow as pa
 
 from pennon.errors import ArgumentError, UnsupportedError
+from pennon.io import open_store
 from pennon.scan.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from pennon.cleanup import CleanupExplanation, CleanupStats
     from pennon.lance_dataset import LanceDataset
     from pennon.optimize import CompactionMetrics
+    from pennon.stats import LanceStats
 
 
 class AutoCleanupConfig(TypedDict):
@@ -34,6 +37,30 @@ class DatasetUpkeep:
     def optimize(self) -> DatasetOptimizer:
         """Return what compacts the table."""
         return DatasetOptimizer(self)  # type: ignore[arg-type] # a part of LanceDataset
+
+    @property
+    def stats(self) -> LanceStats:
+        """Return what counts fragments, deleted rows and bytes."""
+        from pennon.stats import LanceStats  # noqa: PLC0415 - few programs count
+
+        return LanceStats(self._snapshot)
+
+    @staticmethod
+    def drop(
+        base_uri: str | os.PathLike[str],
+        storage_options: dict[str, str] | None = None,
+        ignore_not_found: bool | None = None,
+    ) -> None:
+        """Delete a table, all of its versions, tags and branches, and whatever lies in its folder.
+
+        Tables that were cloned from it, but not deeply, lose their files.
+
+        Raises NotFoundError where there is nothing, unless that is to be ignored; ArgumentError for a
+        place that is no table, or a branch of one, of which nothing is deleted then.
+        """
+        from pennon.ops.clean.drop import drop_table  # noqa: PLC0415 - as above
+
+        drop_table(open_store(base_uri, storage_options), missing_ok=bool(ignore_not_found))
 
     def cleanup_old_versions(
         self,

@@ -11,6 +11,7 @@ import errno
 import os
 import stat
 from collections.abc import Hashable, Iterator
+from contextlib import suppress
 from dataclasses import field
 from datetime import UTC, datetime
 
@@ -128,6 +129,12 @@ class LocalStore:
                 os.unlink(target)
             except (FileNotFoundError, NotADirectoryError):
                 return
+
+    def delete_empty_folders(self) -> None:
+        """Delete the folders of the store that hold nothing, and its root if it is one of them."""
+        for folder, _, _ in os.walk(self._real_root, topdown=False):
+            with suppress(OSError):  # there is something in it
+                os.rmdir(folder)
 
     def _target(self, path: str) -> str:
         """Return where to write ``path``: its folder resolved, its own name as it stands."""

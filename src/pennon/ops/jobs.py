@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from typing import Final, Protocol, TypeVar
 
+from pennon.file.v0_1.losses import Losses
 from pennon.threads import Crew, map_in_order
 
 R = TypeVar("R")
@@ -34,12 +35,20 @@ def run_tasks(task: Task[R], count: int, *, what: str, threads: int | None = Non
     """Return ``[task.run(number) for number in range(count)]``, worked on side by side.
 
     As many pieces as there are ``threads`` (by default, processors) are under way at once, and no
-    more begin when one fails.  On a terminal a bar says ``what`` is done, if it takes a while.
+    more begin when one fails.  On a terminal a bar says ``what`` is done, if it takes a while.  What
+    files of version 0.1 do not hold is one warning (DataLossWarning) of all pieces.
     """
     crew = Crew("jobs", threads or os.cpu_count() or 1)
-    numbers = range(count)
-    with closing(map_in_order(task.run, numbers, lambda _: 1, crew.threads, crew)) as results:
-        return list(_with_bar(results, count, what))
+    losses = Losses()
+
+    def run(number: int) -> R:
+        with losses.gathered():
+            return task.run(number)
+
+    with closing(map_in_order(run, range(count), lambda _: 1, crew.threads, crew)) as results:
+        done = list(_with_bar(results, count, what))
+    losses.warn()
+    return done
 
 
 def _with_bar(results: Iterable[R], count: int, what: str) -> Iterator[R]:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from dataclasses import dataclass, field
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+import pennon
+from pennon.errors import DataLossWarning
 from pennon.ops.jobs import run_tasks
 
 
@@ -48,3 +53,20 @@ def test_a_failure_stops_the_rest() -> None:
     with pytest.raises(ValueError, match="5"):
         run_tasks(task, 1000, what="squares", threads=2)
     assert len(task.begun) < 20
+
+
+def test_what_version_0_1_does_not_hold_is_one_warning(tmp_path: Path) -> None:
+    """Of all tasks of an operation, with the counts of all."""
+    data = pa.table({"k": list(range(12)), "v": [None, 1, 2] * 4, "t": ["", "x", None] * 4})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        dataset = pennon.write_dataset(
+            data, tmp_path / "t", data_storage_version="0.1", max_rows_per_file=4
+        )
+        dataset.add_columns({"w": "CASE WHEN k % 2 = 0 THEN k END"})
+        dataset.optimize.compact_files()
+    texts = [str(each.message) for each in caught if each.category is DataLossWarning]
+    assert [text.partition(": ")[2].partition(" (")[0] for text in texts] == [
+        "'v': 4 NULLs; 't': 4 empty values",
+        "'w': 6 NULLs",
+    ]

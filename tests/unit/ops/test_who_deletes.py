@@ -14,12 +14,19 @@ import pennon
 SOURCE = Path(pennon.__file__).parent
 MAY_DELETE = {
     "ops/branches.py": "a branch that is dropped",
+    "ops/clean/drop.py": "a table that is dropped",
     "ops/clean/run.py": "clean-up",
     "ops/refs.py": "a tag that is dropped",
     "table/migration.py": "the old name of a manifest that has a new one",
     "table/external/finish.py": "the staged copy of a manifest that has its final name",
 }
-PASS_ON = {"io/below.py", "io/remote.py", "table/bases.py", "table/external/store.py"}
+PASS_ON = {
+    "io/below.py",
+    "io/remote.py",
+    "table/bases.py",
+    "table/external/store.py",
+    "table/locked.py",
+}
 """Stores, whose verb it is."""
 
 

@@ -9,7 +9,11 @@ Only what a reader would see counts: nothing below a NULL struct or list does.
 
 from __future__ import annotations
 
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -36,6 +40,7 @@ class Losses:
     """How often each path had something that is lost, by what it was."""
 
     counts: dict[tuple[str, str], int] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def look(self, of: Field, path: str, array: pa.Array) -> None:
         """Count what the rows of a field lose."""
@@ -93,8 +98,27 @@ class Losses:
         if count:
             self.counts[path, what] = self.counts.get((path, what), 0) + count
 
+    def add(self, other: Losses) -> None:
+        """Count what others counted, in whatever thread."""
+        with self._lock:
+            for (path, what), count in other.counts.items():
+                self._add(path, what, count)
+
+    @contextmanager
+    def gathered(self) -> Iterator[None]:
+        """Let what `warn` would tell in this thread be counted here, for one warning of all."""
+        token = _gathering.set(self)
+        try:
+            yield
+        finally:
+            _gathering.reset(token)
+
     def warn(self) -> None:
-        """Warn (DataLossWarning) if anything is lost."""
+        """Warn (DataLossWarning) if anything is lost, unless that is `gathered`."""
+        whole = _gathering.get()
+        if whole is not None:
+            whole.add(self)
+            return
         message = self.message()
         if message is not None:
             warnings.warn(message, DataLossWarning, stacklevel=3)
@@ -107,3 +131,6 @@ class Losses:
         kinds = {what for _, what in self.counts}
         meaning = ", ".join(text for what, text in _READ_BACK.items() if what in kinds)
         return f"file version 0.1 does not hold all of these columns: {'; '.join(each)} ({meaning})"
+
+
+_gathering: ContextVar[Losses | None] = ContextVar("gathering", default=None)

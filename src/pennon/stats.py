@@ -1,0 +1,91 @@
+"""Numbers about a table: pylance's ``LanceStats``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+from pennon.file.describe import summarize
+from pennon.file.reader import DataFile
+from pennon.later import NotYetError
+from pennon.scan.fragment_reader import FragmentReader
+from pennon.scan.plan import live_row_counts
+from pennon.scan.snapshot import Snapshot
+from pennon.table.manifest import NO_COLUMN, DataFileRef, Fragment
+from pennon.threads import map_all
+from pennon.units import FieldId
+
+
+class DatasetStats(TypedDict):
+    """How many fragments there are, small ones among them, and how many rows are deleted."""
+
+    num_deleted_rows: int
+    num_fragments: int
+    num_small_files: int
+
+
+@dataclass(frozen=True)
+class FieldStatistics:
+    """The bytes of a field's pages in all data files."""
+
+    id: int
+    bytes_on_disk: int
+
+
+@dataclass(frozen=True)
+class DataStatistics:
+    """The bytes of each field of the schema, those in structs and lists too."""
+
+    fields: list[FieldStatistics]
+
+
+class LanceStats:
+    """Statistics of one version of a table."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def dataset_stats(self, max_rows_per_group: int = 1024) -> DatasetStats:
+        """Count; a fragment of fewer rows than ``max_rows_per_group``, deleted ones too, is small."""
+        physical = [
+            FragmentReader(self._snapshot, each).physical_rows() for each in self._fragments
+        ]
+        return DatasetStats(
+            num_deleted_rows=sum(physical) - sum(live_row_counts(self._snapshot)),
+            num_fragments=len(physical),
+            num_small_files=sum(rows < max_rows_per_group for rows in physical),
+        )
+
+    def data_stats(self) -> DataStatistics:
+        """Return the bytes of each field; the metadata of every data file is read.
+
+        Fields without pages of their own have none, nor has any in files of version 0.1.
+        """
+        files = [file for fragment in self._fragments for file in fragment.files]
+        total: Counter[FieldId] = Counter()
+        for sizes in map_all(self._sizes, files, self._snapshot.crew):
+            total.update(sizes)
+        fields = self._snapshot.manifest.schema.walk()
+        return DataStatistics([FieldStatistics(field.id, total[field.id]) for field in fields])
+
+    def index_stats(self, index_name: str) -> dict[str, Any]:
+        """Refuse: indices are not read."""
+        message = f"statistics of an index ({index_name!r}) are not supported yet"
+        raise NotYetError(message)
+
+    @property
+    def _fragments(self) -> tuple[Fragment, ...]:
+        return tuple(self._snapshot.manifest.fragments)
+
+    def _sizes(self, ref: DataFileRef) -> dict[FieldId, int]:
+        """Return the bytes of each field in a file."""
+        file = self._snapshot.open_file(ref).data
+        if not isinstance(file, DataFile):
+            return {}
+        columns = summarize(file).columns
+        return {
+            field_id: columns[column].size_bytes
+            for field_id, column in zip(ref.field_ids, ref.column_indices, strict=True)
+            if NO_COLUMN < column < len(columns)
+        }

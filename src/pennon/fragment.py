@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,6 @@ from pennon.arguments import check_columns, row_numbers
 from pennon.arrow_bases import ArrowFragment
 from pennon.errors import NotFoundError, UnsupportedError
 from pennon.fragment_columns import FragmentColumns
-from pennon.later import Unfinished, missing
 from pennon.metadata import DataFile as DataFile
 from pennon.metadata import DeletionFile as DeletionFile
 from pennon.metadata import FragmentMetadata as FragmentMetadata
@@ -22,11 +21,14 @@ from pennon.metadata import RowIdMeta as RowIdMeta
 from pennon.row_id_sequence import RowIdSequence as RowIdSequence
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.plan import live_row_count
+from pennon.scan.projection import MetaColumn
+from pennon.scan.snapshot import Snapshot
 from pennon.scan.take import take_batches, take_fragment_offsets
-from pennon.scan.take_plan import plan_take
+from pennon.scan.take_plan import TakePlan, plan_take
 from pennon.scan.validate import validate_fragment
 from pennon.scanner import LanceScanner
 from pennon.scanner_builder import ScannerBuilder
+from pennon.schema.project import quoted
 from pennon.table.manifest import Fragment
 
 if TYPE_CHECKING:
@@ -36,7 +38,18 @@ DEFAULT_MAX_BYTES_PER_FILE = 90 * 1024 * 1024 * 1024
 _NO_LIMIT = 2**63 - 1
 
 
-class LanceFragment(FragmentColumns, ArrowFragment, metaclass=Unfinished):
+class FragmentSession:
+    """Takes the same columns of one fragment, again and again."""
+
+    def __init__(self, snapshot: Snapshot, fragment: Fragment, plan: TakePlan) -> None:
+        self._take = partial(take_fragment_offsets, snapshot, plan, fragment)
+
+    def take(self, indices: Any) -> pa.Table:
+        """Read rows by their offsets among the live rows of the fragment, in the order given."""
+        return pa.Table.from_batches(take_batches(self._take, row_numbers(indices)))
+
+
+class LanceFragment(FragmentColumns, ArrowFragment):
     """Some of a table's rows: those of one fragment, deleted ones left out."""
 
     def __init__(
@@ -177,10 +190,28 @@ class LanceFragment(FragmentColumns, ArrowFragment, metaclass=Unfinished):
 
     def take(self, indices: Any, columns: list[str] | None = None) -> pa.Table:
         """Read rows by their offsets among the live rows of the fragment, in the order given."""
-        plan = plan_take(self._ds.snapshot, check_columns(columns), blobs_as_bytes=True)
-        offsets = row_numbers(indices)
-        take = partial(take_fragment_offsets, self._ds.snapshot, plan, self._fragment)
-        return pa.Table.from_batches(take_batches(take, offsets))
+        return self._session(check_columns(columns)).take(indices)
+
+    def open_session(
+        self,
+        columns: list[str] | dict[str, str] | None = None,
+        with_row_address: bool | None = None,
+    ) -> FragmentSession:
+        """Return what takes the same columns, all by default, again and again."""
+        chosen = check_columns(columns)
+        if with_row_address:
+            address = MetaColumn.ROW_ADDRESS.value
+            if isinstance(chosen, Mapping):
+                chosen = {**chosen, address: address}
+            else:
+                names = map(quoted, self._ds.schema.names) if chosen is None else chosen
+                chosen = (*names, address)
+        return self._session(chosen)
+
+    def _session(self, columns: tuple[str, ...] | Mapping[str, str] | None) -> FragmentSession:
+        snapshot = self._ds.snapshot
+        plan = plan_take(snapshot, columns, blobs_as_bytes=True)
+        return FragmentSession(snapshot, self._fragment, plan)
 
     def count_rows(self, filter: Any = None) -> int:
         """Return the number of rows that are not deleted and pass the filter."""
@@ -268,10 +299,6 @@ class LanceFragment(FragmentColumns, ArrowFragment, metaclass=Unfinished):
     def _metadata_of(self, left: Fragment | None) -> FragmentMetadata | None:
         return None if left is None else LanceFragment(self._ds, None, fragment=left).metadata
 
-    def __getattr__(self, name: str) -> Any:
-        """Say of an absent attribute whether pylance has it."""
-        return missing("LanceFragment", name)
-
     def _reader(self) -> FragmentReader:
         return FragmentReader(self._ds.snapshot, self._fragment)
 
@@ -347,6 +374,7 @@ __all__: Sequence[str] = [
     "DataFile",
     "DeletionFile",
     "FragmentMetadata",
+    "FragmentSession",
     "LanceFragment",
     "RowDatasetVersionMeta",
     "RowIdMeta",

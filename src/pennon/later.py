@@ -30,8 +30,6 @@ DATASET = """
     new_file_session prewarm_index remap_row_addrs sql
     storage_options_accessor
 """
-FRAGMENT = """
-"""
 OPERATION = """
     DataOverlay DataOverlayFile DataOverlayGroup
 """
@@ -39,7 +37,6 @@ OPERATION = """
 LATER: dict[str, frozenset[str]] = {
     "pennon": frozenset(MODULE.split()),
     "LanceDataset": frozenset(DATASET.split()),
-    "LanceFragment": frozenset(FRAGMENT.split()),
     "LanceOperation": frozenset(OPERATION.split()),
 }
 """The names of pylance 14.0.2 that are missing, by the class or module that has them."""

@@ -155,6 +155,26 @@ def test_batch_size_from_the_environment(tmp_path: Path, monkeypatch: pytest.Mon
         list(pennon.dataset(tmp_path / "pennon").to_batches())
 
 
+def test_sessions_of_a_fragment(tmp_path: Path) -> None:
+    taken, errors = [], []
+    for module in MODULES:
+        table = _write(module, NESTED, tmp_path / module.__name__)
+        table.delete("x = 1")
+        (fragment,) = table.get_fragments()
+        for columns, address in ((None, True), (["l"], None), (["x", "s"], True)):
+            session = fragment.open_session(columns, address)
+            assert isinstance(session, module.fragment.FragmentSession)
+            taken += [session.take([0]), session.take(range(1)), session.take([])]
+            with pytest.raises((OSError, TypeError)) as raised:
+                session.take([1] if address else None)
+            errors.append(raised.type if raised.type is TypeError else OSError)
+        with pytest.raises(OSError if module is lance else ValueError, match="none"):
+            fragment.open_session(["none"])
+    middle = len(taken) // 2
+    assert taken[:middle] == taken[middle:]
+    assert errors[:3] == errors[3:]
+
+
 def test_row_ids_taken_twice(tmp_path: Path) -> None:
     columns = ["_rowid", "x", "_rowid", "_rowaddr", "x"]
     tables = [_write(m, NESTED, tmp_path / m.__name__).take([1, 0], columns) for m in MODULES]
@@ -246,7 +266,7 @@ def test_every_name_of_pylance_is_here_or_said_to_come(owner: str) -> None:
 def test_names_to_come_are_absent_attributes(tmp_path: Path) -> None:
     table = _write(pennon, NESTED, tmp_path / "t")
     assert not hasattr(table, "create_index")
-    assert getattr(table.get_fragments()[0], "open_session", 5) == 5
+    assert getattr(table, "drop_index", 5) == 5
     with pytest.raises(UnsupportedError, match=r"LanceDataset\.create_index is not supported yet"):
         table.create_index("x", "IVF_FLAT")
     with pytest.raises(AttributeError, match="no attribute 'dleete'"):

@@ -17,6 +17,7 @@ from pennon.expr.tree import Expression, paths_of
 from pennon.scan.filter import parse_expression
 from pennon.scan.projection import MetaColumn, is_column, plan_scan_projection
 from pennon.schema.field import Schema
+from pennon.schema.project import quoted
 from pennon.values import dataclass
 
 _MARK: Final = "\0"
@@ -72,4 +73,4 @@ def _quoted(name: str) -> str:
     """Return a top-level name as it is written among columns."""
     if name in _NOT_STORED:
         return name
-    return "`" + name.replace("`", "``") + "`"
+    return quoted(name)

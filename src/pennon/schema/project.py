@@ -102,6 +102,11 @@ def _paths(f: Field, prefix: str) -> Iterable[str]:
         yield from _paths(child, f"{path}.")
 
 
+def quoted(name: str) -> str:
+    """Return the name of a top-level column as a path to it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
 def project(schema: Schema, columns: Sequence[str]) -> Schema:
     """Return the schema of the named columns only; ids, types and metadata stay.
 

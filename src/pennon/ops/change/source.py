@@ -21,6 +21,7 @@ from pennon.ranges import Int64Array
 from pennon.scan.projection import Projection, plan_take_projection
 from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
 from pennon.schema.field import Field, Schema
+from pennon.schema.project import quoted as quoted
 from pennon.schema.project import resolve
 
 
@@ -149,11 +150,6 @@ def _child_of(structs: pa.Array[Any] | None, name: str) -> pa.Array[Any] | None:
     if structs is None or structs.type.get_field_index(name) < 0:
         return None
     return pc.struct_field(structs, [name])
-
-
-def quoted(name: str) -> str:
-    """Return the name of a top-level column as a path to it."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def one_batch(table: pa.Table) -> pa.RecordBatch:

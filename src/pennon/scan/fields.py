@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Final, TypeAlias
 
@@ -13,7 +13,6 @@ from pennon.encoding.steps import run
 from pennon.file.reader import DataFile
 from pennon.lazy import lazy
 from pennon.ranges import Int64Array
-from pennon.room import decoded
 from pennon.scan.fragment_reader import Chunks, FragmentReader, PreparedRead
 from pennon.scan.kept import Cover
 from pennon.scan.plan import bytes_per_row
@@ -35,6 +34,8 @@ REMOTE_ROW_COST_BYTES: Final = 64 * KIB
 LEAST_WIDTH: Final = 8
 """Bytes that a value costs, however few it takes in the file: bits and numbers have to be unpacked."""
 
+Note: TypeAlias = Callable[[int], None]
+"""What is told how many bytes were decoded, after each piece."""
 Late: TypeAlias = "bool | frozenset[str] | None"
 """Which columns are read after the condition, just for the rows that it kept.
 
@@ -105,22 +106,26 @@ class Growth:
         """Return what is known of a field; 1 before anything was read."""
         return self._learned.get(field.id, 1.0)
 
-    def learn(self, field: Field, stored_width: int, chunks: Chunks, rows: int) -> None:
+    def learn(self, field: Field, stored_width: int, size_bytes: int, rows: int) -> None:
         """Take note of what rows of a field became; threads may do so at once."""
-        size_bytes = sum(chunk.nbytes for chunk in chunks)
         self._learned[field.id] = max(size_bytes / max(rows * stored_width, 1), 1.0)
-        decoded(size_bytes)
 
 
 class FragmentFields:
     """The fields of a plan in one fragment, ready to be read."""
 
     def __init__(
-        self, plan: FieldPlan, growth: Growth, tested: FragmentReader, behind: FragmentReader
+        self,
+        plan: FieldPlan,
+        growth: Growth,
+        note: Note,
+        tested: FragmentReader,
+        behind: FragmentReader,
     ) -> None:
         """Open what the condition needs.  Both readers are of one fragment."""
         self._plan = plan
         self._growth = growth
+        self._note = note
         self._tested = tested
         self._behind = behind
         self.fragment = tested.fragment
@@ -169,7 +174,9 @@ class FragmentFields:
             read = group.columns.read(cover.rows)
             for number, chunks in zip(group.numbers, read, strict=True):
                 field, width = self._plan.rest[number], self._stored[number]
-                self._growth.learn(field, width, chunks, cover.rows.count)
+                size_bytes = sum(chunk.nbytes for chunk in chunks)
+                self._growth.learn(field, width, size_bytes, cover.rows.count)
+                self._note(size_bytes)
                 found[number] = cover.wanted.pick(chunks)
         return [found[number] for number in range(len(self._plan.rest))]
 

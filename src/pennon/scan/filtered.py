@@ -23,6 +23,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from pennon.room import decoded
 from pennon.scan.batches import cut_batches
 from pennon.scan.execute import (
     MAPPED_UNIT_BYTES,
@@ -91,13 +92,17 @@ def count_filtered(query: FilteredScan) -> int:
     return _Run(query, READ_AHEAD_BYTES, WHOLE).count()
 
 
+def _stays(_size_bytes: int) -> None:
+    """Let go of nothing: what was given back is what the next unit needs."""
+
+
 class _Run:
     """One run of a scan."""
 
     def __init__(self, query: FilteredScan, read_ahead_bytes: int, sizes: Sizes) -> None:
         self._query = query
         self._sizes = sizes
-        self._filter = UnitFilter(query)
+        self._filter = UnitFilter(query, _stays if sizes is WHOLE else decoded)
         self._budget = read_ahead_bytes
         if not query.scan.is_remote:
             self._budget = min(read_ahead_bytes, processors() * MAPPED_UNIT_BYTES)

@@ -10,11 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.ranges import Int64Array
-from pennon.room import decoded
 from pennon.scan.columns import Place, show_columns
 from pennon.scan.compute import Computed, Condition
 from pennon.scan.execute import Scan
-from pennon.scan.fields import FieldPlan, FragmentFields, Growth, Late, WidthGuess
+from pennon.scan.fields import FieldPlan, FragmentFields, Growth, Late, Note, WidthGuess
 from pennon.scan.filter import SqlPredicate
 from pennon.scan.fragment_reader import Chunks
 from pennon.scan.kept import Choice, read_live, slice_chunks, true_rows
@@ -106,8 +105,10 @@ def _pruner_of(query: FilteredScan) -> UnitPruner | None:
 class UnitFilter:
     """What is prepared of the fragments, and what is done with their units; for many threads."""
 
-    def __init__(self, query: FilteredScan) -> None:
+    def __init__(self, query: FilteredScan, note: Note) -> None:
+        """Prepare a run of the query; ``note`` is told of what is decoded."""
         self._query = query
+        self._note = note
         self._scan = query.scan
         self._plan = plan_fields(query)
         self._growth = query.scan.snapshot.remember("growth", Growth)
@@ -155,7 +156,9 @@ class UnitFilter:
         if self._query.condition is None:
             return Kept(unit, fields, wanted.physical(), early)
         mask = self._mask(unit, wanted, early)
-        decoded(sum(chunk.nbytes for chunks in early for chunk in chunks) + unit.rows * MASK_BYTES)
+        self._note(
+            sum(chunk.nbytes for chunks in early for chunk in chunks) + unit.rows * MASK_BYTES
+        )
         chosen = Choice(true_rows(mask), unit.rows, mask)
         if self._query.most is not None and len(chosen.numbers) > self._query.most:
             chosen = Choice(chosen.numbers[: self._query.most], unit.rows)
@@ -176,7 +179,7 @@ class UnitFilter:
     def read(self, kept: Kept) -> Columns:
         """Return the columns of the result for the rows that are kept."""
         read = [*kept.early, *kept.fields.read_rest(kept.physical)]
-        decoded(sum(chunk.nbytes for chunks in read for chunk in chunks))
+        self._note(sum(chunk.nbytes for chunks in read for chunk in chunks))
         place = self._place(kept.unit, kept.physical)
         rows = len(kept.physical)
         shown = self._show(self._scan.projection, read, place)
@@ -220,7 +223,7 @@ class UnitFilter:
         if found is None:
             reader = self._scan.reader_of(task)
             tested = replace(reader, snapshot=self._query.tested or reader.snapshot)
-            found = FragmentFields(self._plan, self._growth, tested, reader)
+            found = FragmentFields(self._plan, self._growth, self._note, tested, reader)
             while len(self._fragments) >= PREPARED:
                 self._fragments.pop(next(iter(self._fragments)), None)
             self._fragments[task] = found

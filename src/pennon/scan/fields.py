@@ -15,6 +15,7 @@ from pennon.lazy import lazy
 from pennon.ranges import Int64Array
 from pennon.scan.fragment_reader import Chunks, FragmentReader, PreparedRead
 from pennon.scan.kept import Cover
+from pennon.scan.pace import FIRST_GROWTH
 from pennon.scan.plan import bytes_per_row
 from pennon.scan.projection import Projection
 from pennon.schema.arrow import field_to_arrow
@@ -102,9 +103,9 @@ class Growth:
     def __init__(self) -> None:
         self._learned: dict[FieldId, float] = {}
 
-    def of(self, field: Field) -> float:
-        """Return what is known of a field; 1 before anything was read."""
-        return self._learned.get(field.id, 1.0)
+    def of(self, field: Field, guess: float) -> float:
+        """Return what is known of a field; ``guess`` before anything was read."""
+        return self._learned.get(field.id, guess)
 
     def learn(self, field: Field, stored_width: int, size_bytes: int, rows: int) -> None:
         """Take note of what rows of a field became; threads may do so at once."""
@@ -147,7 +148,18 @@ class FragmentFields:
         return [width_of(self._behind, field) for field in self._plan.rest]
 
     def _width(self, number: int) -> int:
-        return int(self._stored[number] * self._growth.of(self._plan.rest[number]))
+        growth = self._growth.of(self._plan.rest[number], self._guesses[number])
+        return int(self._stored[number] * growth)
+
+    @lazy
+    def _guesses(self) -> list[int]:
+        """Return how many times as large each field of the rest may become, before it is known.
+
+        Many units of a remote store are read before the first one tells.
+        """
+        is_near = not self._behind.snapshot.is_remote
+        kinds = [field_to_arrow(field).type for field in self._plan.rest]
+        return [1 if is_near or has_width(kind) else FIRST_GROWTH for kind in kinds]
 
     @lazy
     def _groups(self) -> list[_Group]:

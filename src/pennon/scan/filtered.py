@@ -57,6 +57,8 @@ class Sizes:
 
 STREAMED: Final = Sizes(1 * MIB, 2 * MIB, 1 << 17, 16 * MIB)
 """Where batches go by, they are small, and so is what is held of them."""
+FAR: Final = Sizes(1 * MIB, 2 * MIB, 1 << 17, 8 * MIB)
+"""The same of a remote store: all rows of a span are held, as they came and as they become."""
 WHOLE: Final = Sizes(4 * MIB, 8 * MIB, 1 << 20, 1 << 62)
 """Where all is held anyway, or nothing, as for a count."""
 FIRST_ROWS: Final = 1 << 14
@@ -82,7 +84,8 @@ def read_filtered_batches(
     query: FilteredScan, batch_rows: int, read_ahead_bytes: int = READ_AHEAD_BYTES
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows in batches of ``batch_rows``, fewer where what was read together ends."""
-    with closing(_Run(query, read_ahead_bytes, STREAMED).read()) as pieces:
+    sizes = FAR if query.scan.is_remote else STREAMED
+    with closing(_Run(query, read_ahead_bytes, sizes).read()) as pieces:
         for rows, columns in pieces:
             yield from cut_batches(columns, rows, batch_rows, query.schema)
 

@@ -54,6 +54,7 @@ from pennon.table.versions import (
     list_locations,
     read_manifest,
     read_manifest_at,
+    read_next,
 )
 from pennon.units import FieldId, FragmentId
 from pennon.values import dataclass
@@ -65,9 +66,9 @@ _QUICK_SECONDS = 60.0
 """Who lands so soon after it listed the versions needs not look whether others went far beyond: clean-up
 leaves new manifests alone for much longer."""
 _CLOSE = 2
-"""After so many versions were judged, others had little time to commit.  Else one looks again, or a
-writer that paused for long would lose the race to those that did not, each time."""
-_LOOKS = 5
+"""After so many versions were judged, others had little time to commit.  Else one looks for the next
+ones, or a writer that paused for long would lose the race to those that did not, each time."""
+_STEPS = 20
 _SAFE_AGE_NS = 3600 * 10**9
 """A file that is younger than an hour is not taken for an orphan by any clean-up."""
 
@@ -219,19 +220,22 @@ def _catch_up(
     Returns the version that is our own commit, if any is; else the newest version, and the fragments
     of which others deleted rows, too.
     """
-    shared: frozenset[FragmentId] = frozenset()
-    for look in range(_LOOKS):
-        location = copy_newest(store, latest_location(store))
-        head = read_manifest_at(store, location)
-        if base is not None and not look:
-            check_same_table(store, base, location, head)
-        found = judge_newer(store, mine, judged, location, head)
+    location = copy_newest(store, latest_location(store))
+    head = read_manifest_at(store, location)
+    if base is not None:
+        check_same_table(store, base, location, head)
+    found = judge_newer(store, mine, judged, location, head)
+    if isinstance(found, Manifest) or head.version - judged <= _CLOSE:
+        return found if isinstance(found, Manifest) else (location, head, found)
+    shared = found
+    for _ in range(_STEPS):
+        newer = read_next(store, location)
+        if newer is None:
+            break
+        found = judge_newer(store, mine, head.version, *newer)
         if isinstance(found, Manifest):
             return found
-        shared |= found
-        if head.version - judged <= _CLOSE:
-            break
-        judged = head.version
+        (location, head), shared = newer, shared | found
     return location, head, shared
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Final
 
 from pennon.errors import FormatError, IncompatibleConflict, NotFoundError
 from pennon.table.flags import check_writable
@@ -18,8 +20,12 @@ from pennon.table.rebase import (
 )
 from pennon.table.transaction import Transaction, read_transaction, serialize_transaction
 from pennon.table.versions import ManifestLocation, read_manifest_at
-from pennon.units import DatasetVersion, FragmentId
+from pennon.threads import Crew, map_in_order
+from pennon.units import MIB, DatasetVersion, FragmentId
 from pennon.values import dataclass
+
+_AHEAD_BYTES: Final = 8 * MIB
+"""So much of manifests that are to be judged is read ahead; in memory they are several times as large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +60,31 @@ def judge_newer(
         message = f"version {judged} was read, but {head.version} is the newest: another table?"
         raise NotFoundError(message)
     shared: frozenset[FragmentId] = frozenset()
-    for version in map(DatasetVersion, range(judged + 1, head.version + 1)):
-        manifest = head if version == head.version else _read_newer(store, location, version)
-        other = read_transaction(store, manifest)
+    for manifest, other in _newer(store, judged, location, head):
         if other is not None and (other == mine.wire or same_intent(mine.transaction, other)):
             return manifest
         check_writable(manifest)
-        shared |= check_compatible(mine.transaction, other, version, mine.affected)
+        shared |= check_compatible(mine.transaction, other, manifest.version, mine.affected)
         if mine.adds_keys and other is not None:
-            check_adds_no_rows(other, version)
+            check_adds_no_rows(other, manifest.version)
     return shared
+
+
+def _newer(
+    store: CommitStore, judged: int, location: ManifestLocation, head: Manifest
+) -> Iterator[tuple[Manifest, bytes | None]]:
+    """Yield the versions after ``judged`` and what made them; a far store is asked for several at once."""
+
+    def read(version: DatasetVersion) -> tuple[Manifest, bytes | None]:
+        manifest = head if version == head.version else _read_newer(store, location, version)
+        return manifest, read_transaction(store, manifest)
+
+    versions = map(DatasetVersion, range(judged + 1, head.version + 1))
+    limits, size_bytes = store.limits, location.size_bytes
+    if limits is None or size_bytes is None:
+        return map(read, versions)
+    crew = Crew.reads(limits.concurrency)
+    return map_in_order(read, versions, lambda _: size_bytes, _AHEAD_BYTES, crew)
 
 
 def _read_newer(store: CommitStore, head: ManifestLocation, version: DatasetVersion) -> Manifest:

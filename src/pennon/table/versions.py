@@ -159,6 +159,17 @@ def read_manifest_at(store: Opens, location: ManifestLocation) -> Manifest:
     return with_distinct_ids(_read_at(store, location, parse_manifest_file))
 
 
+def read_next(store: Opens, location: ManifestLocation) -> tuple[ManifestLocation, Manifest] | None:
+    """Return the version after one that was the newest a moment ago; None if it still is."""
+    version = DatasetVersion(location.version + 1)
+    path = location.naming.manifest_path(version)
+    newer = replace(location, version=version, path=path, size_bytes=None)
+    try:
+        return newer, read_manifest_at(store, newer)
+    except NotFoundError:
+        return None
+
+
 def _read_at(store: Opens, location: ManifestLocation, parse: Callable[[pa.Buffer], V]) -> V:
     data = _read_manifest_file(store, location)
     try:

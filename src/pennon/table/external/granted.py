@@ -32,7 +32,7 @@ class GrantedVersions:
         try:
             self.manifests.put_if_not_exists(entry)
         except AlreadyExistsError:
-            if not self._gets_another_name(entry, data):
+            if not self._is_ours(entry, data):
                 raise
         with suppress(StoreError, NotFoundError):  # committed all the same; the next one goes on
             finish_with(self.store, self.manifests, entry, data)
@@ -65,13 +65,17 @@ class GrantedVersions:
             )
             raise StoreError(message, where=Breadcrumb(file=entry.path)) from error
 
-    def _gets_another_name(self, entry: Entry, data: bytes) -> bool:
-        """Tell whether a version has the same bytes under the name of the other naming scheme.
+    def _is_ours(self, entry: Entry, data: bytes) -> bool:
+        """Tell whether a version that is taken is the one that we want to make.
 
-        Then a table is going over from one scheme to the other (`pennon.table.migration`).
+        A client asks again when an answer is lost, and finds what it has put itself: nobody else
+        chose that path.  And where a table is going over from one naming scheme to the other
+        (`pennon.table.migration`), a version has the same bytes under its other name.
         """
         taken = self.manifests.get(entry.version)
-        if taken is None or final_path(taken) == final_path(entry):
+        if taken is None or taken.path == entry.path:
+            return taken is not None
+        if final_path(taken) == final_path(entry):
             return False
         body = self.store.read_whole(self._finish(taken).path)
         return bytes(body) == data

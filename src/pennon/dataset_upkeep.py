@@ -213,9 +213,10 @@ class DatasetOptimizer:
         return Compaction.execute(self._dataset, given)
 
     def optimize_indices(self, **_: Any) -> None:
-        """Refuse: there are no indices yet."""
-        message = "optimize_indices is not supported yet"
-        raise UnsupportedError(message)
+        """Do nothing where there is no index; raises UnsupportedError where there is one."""
+        if self._dataset.has_index:
+            message = "optimize_indices is not supported yet: Pennon makes no indices"
+            raise UnsupportedError(message)
 
     def enable_auto_cleanup(self, auto_cleanup_config: AutoCleanupConfig, **_: Any) -> None:
         """Let writers that look at the table's config (pylance) clear away old versions.

@@ -22,6 +22,7 @@ from pennon.arguments import (
 from pennon.dataset_blobs import DatasetBlobs
 from pennon.dataset_changes import DatasetChanges
 from pennon.dataset_columns import DatasetColumns
+from pennon.dataset_indices import DatasetIndices
 from pennon.dataset_refs import DatasetRefs
 from pennon.dataset_transactions import DatasetTransactions
 from pennon.dataset_upkeep import DatasetUpkeep
@@ -50,6 +51,7 @@ class LanceDataset(
     DatasetBlobs,
     DatasetChanges,
     DatasetColumns,
+    DatasetIndices,
     DatasetRefs,
     DatasetTransactions,
     DatasetUpkeep,

@@ -23,9 +23,9 @@ MODULE = """
 DATASET = """
     centroids
     commit_existing_index_segments create_index create_index_uncommitted
-    create_scalar_index describe_indices drop_index
+    create_scalar_index
     from_pydantic_model get_ivf_model index_statistics
-    initialize_mem_wal io_stats_incremental io_stats_snapshot list_indices mem_wal_index_details
+    initialize_mem_wal io_stats_incremental io_stats_snapshot mem_wal_index_details
     mem_wal_writer merge_existing_index_segments merge_index_metadata
     new_file_session prewarm_index remap_row_addrs sql
     storage_options_accessor

@@ -253,11 +253,12 @@ def _to_index(index: Index) -> table_indices.Index:
 
 def _from_indices(it: table.CreateIndex) -> LanceOperation.CreateIndex:
     return LanceOperation.CreateIndex(
-        list(map(_from_index, it.new)), list(map(_from_index, it.removed))
+        list(map(from_index, it.new)), list(map(from_index, it.removed))
     )
 
 
-def _from_index(index: table_indices.Index) -> Index:
+def from_index(index: table_indices.Index) -> Index:
+    """Return an index as users see it."""
     message = table_indices.serialize_index(index)
     details = message.index_details
     created = message.created_at / _MILLISECONDS if message.HasField("created_at") else None

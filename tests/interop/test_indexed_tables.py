@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 
 import pennon
+from pennon.errors import NotFoundError, UnsupportedError
 from pennon.fragment import DataFile
 
 ROWS = 60
@@ -326,3 +327,62 @@ def test_where_indices_name_fragments_that_are_gone(
     check_vectors(uri)
     names = {index.name for index in lance.dataset(uri).describe_indices()}
     assert names == {"n_idx", "v_idx", "__lance_frag_reuse"}
+
+
+# --- what is said of indices ----------------------------------------------------------------------
+
+VECTOR_KINDS: dict[str, Any] = {
+    "IVF_FLAT": {},
+    "IVF_PQ": {"num_sub_vectors": 4},
+    "IVF_HNSW_SQ": {},
+}
+SHOWN = ["name", "type_url", "index_type", "num_rows_indexed", "fields", "field_names"]
+SEGMENT = ["uuid", "dataset_version_at_last_update", "index_version", "created_at", "size_bytes"]
+
+
+def described(dataset: Any) -> list[Any]:
+    return [
+        [getattr(index, name) for name in (*SHOWN, "total_size_bytes")]
+        + [
+            [getattr(segment, name) for name in SEGMENT] + [set(segment.fragment_ids)]
+            for segment in index.segments
+        ]
+        for index in dataset.describe_indices()
+    ]
+
+
+def listed(dataset: Any) -> list[Any]:
+    with pytest.warns(DeprecationWarning, match="list_indices"):
+        return [
+            each | {"fragment_ids": set(each["fragment_ids"])} for each in dataset.list_indices()
+        ]
+
+
+def test_indices_are_described(tmp_path: Path) -> None:
+    uri = str(tmp_path / "t")
+    data = vector_rows(0, MANY).append_column("st", pa.array([{"x y": 1}] * MANY))
+    made = lance.write_dataset(data, uri, data_storage_version="2.1")
+    for number, (kind, options) in enumerate(VECTOR_KINDS.items()):
+        made.create_index("v", kind, name=f"v{number}", num_partitions=1, **options)
+    for column, kind in COLUMNS.items():
+        made.create_scalar_index(column, kind)
+    append(uri)
+    lance.dataset(uri).optimize.optimize_indices(num_indices_to_merge=0)
+    lance.dataset(uri).create_scalar_index("st.`x y`", "BITMAP", name="nested")
+    delete(uri)
+    ours, theirs = pennon.dataset(uri), lance.dataset(uri)
+    assert described(ours) == described(theirs)
+    assert listed(ours) == listed(theirs)
+
+
+def test_indices_are_dropped(uri: str) -> None:
+    dataset = pennon.dataset(uri)
+    with pytest.raises(NotFoundError, match="no index 'x'; the indices are: b_idx, l_idx, n_idx"):
+        dataset.drop_index("x")
+    with pytest.raises(UnsupportedError, match="optimize_indices"):
+        dataset.optimize.optimize_indices()
+    for name in ("n_idx", "t_idx"):
+        dataset.drop_index(name)
+    assert {index.name for index in dataset.describe_indices()} == {"b_idx", "l_idx", "z_idx"}
+    assert described(lance.dataset(uri)) == described(dataset)
+    check(uri)

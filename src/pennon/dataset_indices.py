@@ -1,0 +1,138 @@
+"""What a dataset says of its indices, and how one is dropped; Pennon neither makes nor uses any."""
+
+from __future__ import annotations
+
+import warnings
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, TypedDict
+
+from pennon.dataset_facts import DatasetFacts
+from pennon.scan.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from pennon.table.indices import Index
+
+
+class IndexInformation(TypedDict):
+    """One segment of an index, as `LanceDataset.list_indices` shows it."""
+
+    name: str
+    type: str
+    uuid: str
+    fields: list[str]
+    version: int
+    fragment_ids: set[int]
+    base_id: int | None
+
+
+@dataclass(frozen=True)
+class IndexSegmentDescription:
+    """A segment: the fragments that it names, and the version and time that it was made at."""
+
+    uuid: str
+    dataset_version_at_last_update: int
+    fragment_ids: set[int]
+    index_version: int
+    created_at: datetime | None
+    size_bytes: int
+    base_id: int | None
+
+
+@dataclass(frozen=True)
+class IndexDescription:
+    """An index: what it is of, and how much of the table it covers."""
+
+    name: str
+    type_url: str
+    index_type: str
+    num_rows_indexed: int
+    fields: list[int]
+    field_names: list[str]
+    segments: list[IndexSegmentDescription]
+
+    @property
+    def total_size_bytes(self) -> int:
+        """Return the bytes of all files of the index."""
+        return sum(segment.size_bytes for segment in self.segments)
+
+
+class DatasetIndices(DatasetFacts):
+    """The indices of a table."""
+
+    def describe_indices(self) -> list[IndexDescription]:
+        """Return all indices, ordered by name; their folders are listed for the sizes."""
+        from pennon.table.indices import parse_indices  # noqa: PLC0415 - few programs ask
+
+        named: dict[str, list[Index]] = defaultdict(list)
+        for index in parse_indices(self._snapshot.manifest.indices):
+            named[index.name].append(index)
+        return [_description(self._snapshot, named[name]) for name in sorted(named)]
+
+    def list_indices(self) -> list[IndexInformation]:
+        """Return all segments of all indices; `describe_indices` says more."""
+        message = "list_indices is deprecated, by pylance too: use describe_indices"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return [
+            IndexInformation(
+                name=index.name,
+                type=index.index_type,
+                uuid=segment.uuid,
+                fields=index.field_names,
+                version=segment.dataset_version_at_last_update,
+                fragment_ids=segment.fragment_ids,
+                base_id=segment.base_id,
+            )
+            for index in self.describe_indices()
+            for segment in index.segments
+        ]
+
+    def drop_index(self, name: str) -> None:
+        """Drop an index, and turn the handle to the version made; its files go at clean-up.
+
+        Raises NotFoundError if there is none of that name.
+        """
+        from pennon.ops.indices import drop_index  # noqa: PLC0415 - as above
+
+        manifest = drop_index(self._snapshot, name)
+        self._snapshot = Snapshot(self._snapshot.store, manifest, self._snapshot.session)
+
+
+def _description(snapshot: Snapshot, segments: list[Index]) -> IndexDescription:
+    from pennon.scan.plan import live_row_count  # noqa: PLC0415 - as above
+    from pennon.schema.project import sorted_paths  # noqa: PLC0415 - as above
+    from pennon.table.indices import kind_of  # noqa: PLC0415 - as above
+
+    first, manifest = segments[0], snapshot.manifest
+    covered = frozenset().union(*(index.fragment_ids or () for index in segments))
+    alive = [fragment for fragment in manifest.fragments if fragment.id in covered]
+    schema = manifest.schema
+    ids = [field.id for field in schema.walk()]
+    paths = dict(zip(ids, sorted_paths(schema), strict=True))
+    url, kind = kind_of(first)
+    return IndexDescription(
+        first.name,
+        url,
+        kind,
+        sum(live_row_count(snapshot, fragment) for fragment in alive),
+        list(first.field_ids),
+        [paths.get(number, "") for number in first.field_ids],
+        [_segment(snapshot, index) for index in segments],
+    )
+
+
+def _segment(snapshot: Snapshot, index: Index) -> IndexSegmentDescription:
+    from pennon.operation_values import from_index  # noqa: PLC0415 - as above
+    from pennon.table.indices import folder_of  # noqa: PLC0415 - as above
+
+    shown = from_index(index)
+    return IndexSegmentDescription(
+        index.uuid,
+        index.dataset_version,
+        set(index.fragment_ids or ()),
+        shown.index_version,
+        shown.created_at,
+        sum(info.size_bytes for info in snapshot.store.list(folder_of(index))),
+        shown.base_id,
+    )

@@ -84,6 +84,8 @@ _CONDITIONS = (
 _PATTERNS = ("''", "'%'", "'_'", "'b%'", "'%b'", "'%o%'", "'a\\%%'", "'_ob'", "'%\\_%'", "'B_b'")
 _SINGLES = """
     1 = 1; true; false; null is null; not null; b; not b; b is true; b is not true; b is false
+    i64 > 3 is true; i64 = 5 is not null; b = b is null; not i64 < 3 is true; i64 > 3 is true = b
+    i64 + i32 > 9 is not false
     b is not false; b = true; b != false; s = "Bob"; S = 'Bob'; cap = 5; Cap > 5; 1 < i32; 'zz' = s
     i32 in (1, 2, null); i32 not in (1, 2); i32 not in (1, null); s in ('a', 'zz'); s not in ('a')
     f64 in (1.5, 2.5); d in (date '2020-01-01'); dic in ('a', 'Bob'); b in (true); not i32 in (1)

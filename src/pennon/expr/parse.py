@@ -35,6 +35,7 @@ class LanceSQL(Dialect):
     class Parser(parser.Parser):
         """How it is understood: functions are looked up by us."""
 
+        IS_PREDICATE_PRECEDENCE: ClassVar = parser.IsPredicatePrecedence.LOW  # (a = b) IS NULL
         FUNCTIONS: ClassVar = {}
         FUNCTION_PARSERS: ClassVar = {
             name: parser.Parser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST", "EXTRACT")

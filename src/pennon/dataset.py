@@ -182,6 +182,7 @@ def write_dataset(
     use_legacy_format: bool | None = None,
     enable_v2_manifest_paths: bool = True,
     enable_stable_row_ids: bool = False,
+    auto_cleanup_options: AutoCleanupConfig | None = None,
     commit_message: str | None = None,
     transaction_properties: dict[str, str] | None = None,
     **unsupported: Any,
@@ -199,6 +200,9 @@ def write_dataset(
     of so many rows each, by which filters of Pennon skip rows.  Off by default: no release of pylance
     reads such a column.
 
+    ``auto_cleanup_options``: a new table tells other writers, pylance's, to clear away old versions
+    (`DatasetOptimizer.enable_auto_cleanup`); Pennon never does so unasked.
+
     Raises AlreadyExistsError, SchemaMismatchError, UnsupportedError for types or file versions that
     cannot be written, and `CommitError` if another writer was faster and cannot be reconciled.
     """
@@ -208,6 +212,7 @@ def write_dataset(
     if uri is None:
         message = "a table needs a uri"
         raise ArgumentError(message)
+    from pennon.dataset_upkeep import cleanup_config  # noqa: PLC0415 - see __getattr__
     from pennon.operation import merge_message  # noqa: PLC0415 - who only reads needs no writer
     from pennon.table.commit import CommitOptions  # noqa: PLC0415
     from pennon.writing import WriteRequest  # noqa: PLC0415
@@ -232,7 +237,8 @@ def write_dataset(
     naming = Naming.V2 if enable_v2_manifest_paths else Naming.V1
     properties = merge_message(commit_message, transaction_properties)
     options = CommitOptions(naming=naming, stable_row_ids=enable_stable_row_ids)
-    manifest = request.write_and_commit(progress, properties, options)
+    config = None if auto_cleanup_options is None else cleanup_config(auto_cleanup_options)
+    manifest = request.write_and_commit(progress, properties, options, config)
     if isinstance(uri, LanceDataset):
         old = uri.snapshot
         snapshot = Snapshot(old.store, manifest, old.session)

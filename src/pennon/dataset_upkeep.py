@@ -20,11 +20,22 @@ if TYPE_CHECKING:
     from pennon.stats import LanceStats
 
 
-class AutoCleanupConfig(TypedDict):
+_INTERVAL = "lance.auto_cleanup.interval"
+_OLDER_THAN = "lance.auto_cleanup.older_than"
+_TWO_WEEKS_S = 14 * 24 * 3600
+
+
+class AutoCleanupConfig(TypedDict, total=False):
     """After how many commits, and beyond what age, pylance clears away old versions by itself."""
 
     interval: int
     older_than_seconds: int
+
+
+def cleanup_config(options: AutoCleanupConfig) -> dict[str, str]:
+    """Return how a table's config says it: by default every 20 commits, beyond two weeks."""
+    seconds = options.get("older_than_seconds", _TWO_WEEKS_S)
+    return {_INTERVAL: str(options.get("interval", 20)), _OLDER_THAN: f"{seconds}s"}
 
 
 class DatasetUpkeep:
@@ -223,14 +234,8 @@ class DatasetOptimizer:
 
         Pennon never does so by itself.
         """
-        seconds = auto_cleanup_config["older_than_seconds"]
-        config = {
-            "lance.auto_cleanup.interval": str(auto_cleanup_config["interval"]),
-            "lance.auto_cleanup.older_than": f"{seconds}s",
-        }
-        self._dataset.update_config(config)
+        self._dataset.update_config(cleanup_config(auto_cleanup_config))
 
     def disable_auto_cleanup(self, **_: Any) -> None:
         """Undo `enable_auto_cleanup`."""
-        keys = ["lance.auto_cleanup.interval", "lance.auto_cleanup.older_than"]
-        self._dataset.delete_config_keys(keys)
+        self._dataset.delete_config_keys([_INTERVAL, _OLDER_THAN])

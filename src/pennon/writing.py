@@ -131,9 +131,10 @@ class WriteRequest:
         progress: FragmentWriteProgress | None,
         properties: Mapping[str, str] | None,
         options: CommitOptions,
+        config: Mapping[str, str] | None = None,
     ) -> Manifest:
-        """Write the data files and make them a version."""
-        return commit_write(self.plan, self.write(progress), properties, options)
+        """Write the data files and make them a version; ``config`` is that of a new table."""
+        return commit_write(self.plan, self.write(progress), properties, options, config)
 
     def write_uncommitted(
         self, progress: FragmentWriteProgress | None, *, as_transaction: bool

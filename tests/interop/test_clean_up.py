@@ -15,6 +15,7 @@ import pytest
 import pennon
 
 NOW = timedelta(0)
+ROW = pa.table({"a": [1]})
 
 
 @pytest.fixture
@@ -107,3 +108,25 @@ def test_files_of_versions(path: Path) -> None:
 
 def _rows(table: pa.Table, columns: list[str]) -> list[tuple[Any, ...]]:
     return sorted(tuple(row.values()) for row in table.select(columns).to_pylist())
+
+
+def test_automatic_clean_up_is_pylances(tmp_path: Path) -> None:
+    """A table can be made that asks for it; pylance does as it is asked, and Pennon does not."""
+    uri = str(tmp_path / "t")
+    options: Any = {"interval": 2, "older_than_seconds": 0}
+    made = pennon.write_dataset(ROW, uri, auto_cleanup_options=options)
+    expected = {"lance.auto_cleanup.interval": "2", "lance.auto_cleanup.older_than": "0s"}
+    assert made.config() == lance.dataset(uri).config() == expected
+    for _ in range(3):
+        pennon.write_dataset(ROW, uri, mode="append")
+    assert len(pennon.dataset(uri).versions()) == 4
+    for _ in range(2):
+        lance.write_dataset(ROW, uri, mode="append")
+    assert len(pennon.dataset(uri).versions()) < 4
+    again = pennon.write_dataset(ROW, uri, mode="overwrite", auto_cleanup_options={})
+    assert again.config() == expected
+    plain = pennon.write_dataset(ROW, f"{uri}2", auto_cleanup_options={})
+    assert plain.config() == {
+        "lance.auto_cleanup.interval": "20",
+        "lance.auto_cleanup.older_than": f"{14 * 86400}s",
+    }

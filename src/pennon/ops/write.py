@@ -381,13 +381,18 @@ def transaction_of(
     plan: WritePlan,
     fragments: Iterable[Fragment],
     properties: Mapping[str, str] | None = None,
+    config: Mapping[str, str] | None = None,
 ) -> Transaction:
-    """Return what the commit of a plan will be, given the fragments of all its tasks."""
+    """Return what the commit of a plan will be, given the fragments of all its tasks.
+
+    ``config`` is that of a new table.
+    """
     new = tuple(fragments)
     if plan.mode is WriteMode.APPEND and plan.base is not None:
         return Transaction(plan.base.version, Append(new), properties=properties or {})
     read_version = plan.base.version if plan.base is not None else 0
-    operation = Overwrite(new, plan.table_schema)
+    own = config or {} if plan.base is None else {}
+    operation = Overwrite(new, plan.table_schema, own)
     return Transaction(read_version, operation, properties=properties or {})
 
 
@@ -396,13 +401,14 @@ def commit_write(
     fragments: Iterable[Fragment],
     properties: Mapping[str, str] | None = None,
     options: CommitOptions | None = None,
+    config: Mapping[str, str] | None = None,
 ) -> Manifest:
     """Make the fragments of all tasks one new version, and return its manifest.
 
-    An append of no rows makes a version, too.
+    An append of no rows makes a version, too.  ``config`` is that of a new table.
     Raises what `pennon.table.commit.commit` raises.
     """
-    store, transaction = plan.task.store, transaction_of(plan, fragments, properties)
+    store, transaction = plan.task.store, transaction_of(plan, fragments, properties, config)
     options = replace(
         options or CommitOptions(),
         file_version=plan.task.version,

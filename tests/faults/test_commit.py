@@ -347,7 +347,7 @@ def test_a_writer_that_slept_looks_again_before_it_writes() -> None:
                 time.now += 700
 
     assert commit(Slow(store), append(2), time.options()).version == 3
-    assert (calls["list"], calls["put"], calls["put_if_absent"]) == (2, 1, 1)
+    assert (calls["list"], calls["put"], calls["put_if_absent"]) == (3, 1, 1)
 
 
 def test_a_writer_that_slept_while_its_version_came_and_went() -> None:

@@ -78,6 +78,29 @@ def test_a_version_made_below_the_newest_is_no_commit(removed: int) -> None:
     assert latest_version(store) == 8
 
 
+def test_nor_if_all_was_over_at_once() -> None:
+    """A clean-up need not wait, and where to look again is no request one always does."""
+    store = new_store("buried at once")
+
+    def meanwhile() -> None:
+        for version in range(2, 5):
+            commit(store, append(version))
+        for version in (3, 4):
+            store.delete(Naming.V2.manifest_path(version))
+
+    with pytest.raises(RetryableConflict, match="does not descend"):
+        commit(NoDeletes(Hooked(store, "put_if_absent", meanwhile)), append(2))
+    assert latest_version(store) == 5
+
+
+def test_of_two_who_create_with_different_names_one_is_told() -> None:
+    store = new_store("two names", 0)
+    racing = Hooked(store, "put_if_absent", lambda: create_table(store, 7))
+    with pytest.raises(AlreadyExistsError):
+        create_table(racing, 5, naming=Naming.V1)
+    assert read_manifest(store).fragments[0].physical_rows == 7
+
+
 def test_others_that_go_on_at_once_are_no_reason_to_fail() -> None:
     store = new_store("at once")
 

@@ -7,7 +7,7 @@
     write _transactions/{…}.txn                (nobody reads it until the manifest names it)
     build the next manifest
     create _versions/{head + 1} if absent      ← the commit point
-    look whether it is the newest              (nearly always; else see `pennon.table.landing.settle`)
+    look whether it is the newest              (see `pennon.table.landing.settle`)
     lost the race?  → from the top, after a pause
 
 A write that failed may still have landed; `pennon.table.landing` finds out, or raises
@@ -62,9 +62,9 @@ from pennon.values import dataclass
 _SLOTS = 4
 _LONGEST_PAUSE = 5.0
 _LIST_TO_PUT_SECONDS = 600.0
-_QUICK_SECONDS = 60.0
-"""Who lands so soon after it listed the versions needs not look whether others went far beyond: clean-up
-leaves new manifests alone for much longer."""
+_QUICK_SECONDS = 10.0
+"""Who lands so soon after it listed the versions makes no request to look whether others went far beyond:
+they would have cleaned up what is younger than that."""
 _CLOSE = 2
 """After so many versions were judged, others had little time to commit.  Else one looks for the next
 ones, or a writer that paused for long would lose the race to those that did not, each time."""
@@ -159,7 +159,9 @@ def _create(store: CommitStore, mine: Mine, options: CommitOptions) -> Manifest:
     check_job(store, mine.transaction, None, options)
     manifest = replace(create(mine.transaction, options.surroundings(store)), transaction=mine.wire)
     mine.put_file(store)
-    if land(store, options.naming, manifest, options.sleep):
+    if land(store, options.naming, manifest, options.sleep) and (
+        options.naming is Naming.V2 or settle(store, options.naming, manifest, options.sleep)
+    ):
         keep_latest(store, options.naming, manifest)
         return manifest
     message = f"another writer has just created a table at {store.uri!r}"
@@ -204,7 +206,7 @@ def _commit(store: CommitStore, mine: Mine, options: CommitOptions) -> Manifest:
         naming = location.naming
         if not land(store, naming, manifest, options.sleep):
             continue
-        is_quick = options.clock() - started < _QUICK_SECONDS
+        is_quick = store.limits is not None and options.clock() - started < _QUICK_SECONDS
         if (is_quick and naming is Naming.V2) or settle(store, naming, manifest, options.sleep):
             keep_latest(store, naming, manifest)
             return manifest

@@ -125,7 +125,10 @@ class ExternalStore:
     def _checked(
         self, prefix: str, names: Callable[[], Iterator[T]], path_of: Callable[[T], str]
     ) -> Iterator[T]:
-        """Yield what is listed; of a sorted listing of manifests the newest entry must be a part."""
+        """Yield what is listed; of a sorted listing of manifests the newest entry must be a part.
+
+        Or a newer one: others may have gone on meanwhile, and cleaned up.
+        """
         folder, name = _split(f"{prefix.rstrip('/')}/_")
         if prefix and name != f"{VERSIONS}/_":
             yield from names()
@@ -134,7 +137,7 @@ class ExternalStore:
         possible = set() if newest is None or not prefix else _paths_of(newest.version)
         for each in names():
             path = _split(path_of(each))[1]
-            if path in possible:
+            if possible and newest is not None and (version_of(path) or 0) >= newest.version:
                 possible = set()
             elif possible and path > max(possible):
                 break

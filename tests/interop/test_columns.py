@@ -257,6 +257,28 @@ def test_casts_in_structs(tmp_path: Path, version: str, path: str, data_type: pa
     ours.validate()
 
 
+@pytest.mark.parametrize("path", ["l.item.x", "l.item.y", "l.item.deep.item.z"])
+def test_casts_in_lists_by_pylance(tmp_path: Path, path: str) -> None:
+    """It writes that field alone, also where it cannot read the table any more, as we can."""
+    deep = pa.list_(pa.struct([("z", pa.int16())]))
+    point = pa.struct([("x", pa.int32()), ("y", pa.int32()), ("deep", deep)])
+    item = {"x": 1, "y": None, "deep": [{"z": 3}, None]}
+    lists = [[item], None, [], [None, item | {"deep": None}], [item, item | {"deep": []}], [item]]
+    table = pa.table({"a": range(6), "l": pa.array(lists, pa.list_(point))})
+    lance.write_dataset(table, tmp_path, max_rows_per_file=4, data_storage_version="2.1")
+    theirs = lance.dataset(tmp_path)
+    theirs.delete("a in (0, 5)")
+    cast: Any = {"path": path, "data_type": pa.int64()}
+    theirs.alter_columns(cast)
+    ours = pennon.dataset(tmp_path)
+    assert ours.schema == theirs.schema
+    expected = table.slice(1, 4).to_pylist()
+    assert ours.to_table().to_pylist() == expected
+    assert ours.take([3, 0]).to_pylist() == [expected[3], expected[0]]
+    ours.optimize.compact_files()
+    assert lance.dataset(tmp_path).to_table().to_pylist() == expected
+
+
 ROUND: tuple[Change, ...] = (
     lambda ds: ds.add_columns({"n1": "a + 1"}),
     lambda ds: ds.alter_columns({"path": "n1", "data_type": pa.int32(), "name": "n2"}),

@@ -49,6 +49,13 @@ def test_changed_and_read(folder: str, tmp_path: Path) -> None:
     check(folder, path, rows)
 
 
+def test_settings_do_not_shut_pylance_out(tmp_path: Path) -> None:
+    """A mixture of 0.1 and 2.0, which it reads, gets no flag that says so, with which it would not."""
+    path = Path(shutil.copytree(DATASETS / MIXED, tmp_path / "table"))
+    pennon.dataset(path).update_config({"a": "b"})
+    assert lance.dataset(path).to_table().equals(pennon.dataset(path).to_table())
+
+
 def first_row(rows: pa.Table) -> str:
     """Return the condition of the first row's value in a column of plain values."""
     for field in rows.schema:

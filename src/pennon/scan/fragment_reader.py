@@ -23,7 +23,7 @@ from pennon.encoding.steps import Steps, run, together
 from pennon.errors import Breadcrumb, FormatError, LanceError, UnsupportedError
 from pennon.file.generations import ReadRows, read_across
 from pennon.io.limits import FetchLimits
-from pennon.scan.join import held_part, join, splits_a_list
+from pennon.scan.join import held_part, is_split_within, join
 from pennon.scan.live_rows import LiveRows
 from pennon.scan.snapshot import OpenFile, Snapshot
 from pennon.schema.arrow import field_to_arrow
@@ -244,10 +244,10 @@ class FragmentReader:
                     return parts[-1]
         if not parts:
             return Absent(wanted)
-        if splits_a_list([part.field for part in parts]):
+        if is_split_within([part.field for part in parts]):
             message = (
                 f"column {wanted.name!r}: its parts lie in several data files of fragment "
-                f"{self.fragment.id}, and only structs are joined"
+                f"{self.fragment.id}, and only structs and lists are joined"
             )
             raise UnsupportedError(message)
         return Joined(wanted, tuple(parts))

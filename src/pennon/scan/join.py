@@ -7,6 +7,7 @@ added to it later, in another file::
 
 What nests around a value stands beside every value (in versions 2.1 and 2.2), so each file tells
 which structs are NULL, and where lists begin and end; of several files the first one is believed.
+Lists that are NULL in no file must be of one length.
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pennon.errors import FormatError
+from pennon.ranges import Int64Array
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.check import is_blob, is_packed
 from pennon.schema.field import Field
@@ -25,6 +29,8 @@ from pennon.units import FieldId
 
 Piece: TypeAlias = "tuple[Field, pa.Array[Any]]"
 """What one file has of a field, and the values."""
+
+_JOINED = ("struct", "list", "list.struct", "large_list", "large_list.struct")
 
 
 def is_leaf(field: Field) -> bool:
@@ -55,17 +61,20 @@ def held_part(field: Field, columns: Collection[FieldId]) -> Field | None:
     return field if held == field.children else replace(field, children=held)
 
 
-def splits_a_list(parts: Sequence[Field]) -> bool:
-    """Tell whether several files have parts of one list; such are not joined."""
+def is_split_within(parts: Sequence[Field]) -> bool:
+    """Tell whether several files have parts of what is neither a struct nor a list, such as a map.
+
+    These are not joined.
+    """
     if len(parts) < 2:
         return False
-    if parts[0].logical_type != "struct":
+    if parts[0].logical_type not in _JOINED:
         return True
     children: dict[FieldId, list[Field]] = {}
     for part in parts:
         for child in part.children:
             children.setdefault(child.id, []).append(child)
-    return any(splits_a_list(found) for found in children.values())
+    return any(is_split_within(found) for found in children.values())
 
 
 def join(field: Field, pieces: Sequence[Piece]) -> pa.Array[Any]:
@@ -81,7 +90,7 @@ def join(field: Field, pieces: Sequence[Piece]) -> pa.Array[Any]:
         raise FormatError(message)
     if field.logical_type == "struct":
         return _join_struct(field, pieces)
-    return _widen_list(field, held, values)
+    return _widen_list(field, held, values) if len(pieces) == 1 else _join_lists(field, pieces)
 
 
 def _join_struct(field: Field, pieces: Sequence[Piece]) -> pa.Array[Any]:
@@ -111,6 +120,48 @@ def _widen_list(field: Field, held: Field, values: Any) -> pa.Array[Any]:
         shown, len(values), buffers, values.null_count, values.offset, children=[items]
     )
     return widened
+
+
+def _join_lists(field: Field, pieces: Sequence[Piece]) -> pa.Array[Any]:
+    """Return lists of which several files have parts of the items."""
+    first: Any = pieces[0][1]
+    items = [(held.children[0], _items(field, values, first)) for held, values in pieces]
+    lengths = _lengths(first)
+    shown = field_to_arrow(field).type
+    is_large = pa.types.is_large_list(shown)
+    offsets = pa.array(np.append(0, np.cumsum(lengths)), pa.int64() if is_large else pa.int32())
+    mask = first.is_null() if first.null_count else None
+    make: Any = pa.LargeListArray if is_large else pa.ListArray
+    children = join(field.children[0], items)
+    joined: pa.Array[Any] = make.from_arrays(offsets, children, type=shown, mask=mask)
+    return joined
+
+
+def _items(field: Field, values: Any, first: Any) -> pa.Array[Any]:
+    """Return the items of lists, as many as there are in the first file.
+
+    A list that is NULL here but not there has NULL items: who adds a part of a column to rows that are
+    deleted writes NULLs.  Raises FormatError for lists of different lengths.
+    """
+    mine, lengths = _lengths(values), _lengths(first)
+    items: pa.Array[Any] = values.flatten()
+    differs = mine != lengths
+    if not differs.any():
+        return items
+    is_null = pc.or_(values.is_null(), first.is_null()).to_numpy(zero_copy_only=False)
+    if np.any(differs & ~is_null):
+        message = f"the parts of column {field.name!r} have lists of different lengths"
+        raise FormatError(message)
+    shifts = (np.cumsum(mine) - mine) - (np.cumsum(lengths) - lengths)
+    places = np.arange(lengths.sum()) + np.repeat(shifts, lengths)
+    return items.take(pa.array(places, mask=np.repeat(differs, lengths)))
+
+
+def _lengths(lists: Any) -> Int64Array:
+    """Return the lengths of lists, 0 for NULL."""
+    lengths: Any = pc.fill_null(pc.list_value_length(lists), 0)
+    numbers: Int64Array = lengths.to_numpy().astype(np.int64, copy=False)
+    return numbers
 
 
 def _nulls(field: Field, rows: int) -> pa.Array[Any]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pennon.errors import ArgumentError, UnsupportedError
+from pennon.schema.version import V0_1
 from pennon.table.file_versions import file_versions
 from pennon.table.fragments import Fragments
 from pennon.table.manifest import Manifest
@@ -67,8 +68,8 @@ def check_writable(manifest: Manifest) -> None:
     unknown = used & ~_WRITABLE
     if unknown:
         message = (
-            f"Pennon can read this table, but not write to it: it uses {_describe(unknown)} "
-            "(writer flags)"
+            f"Pennon can read version {manifest.version} of this table, but not write to it: it uses "
+            f"{_describe(unknown)} (writer flags)"
         )
         raise UnsupportedError(message)
 
@@ -84,7 +85,8 @@ def with_flags(manifest: Manifest, *, stable_row_ids: bool, transaction_file: bo
         both |= STABLE_ROW_IDS
     if manifest.base_paths:
         both |= BASE_PATHS
-    if len(file_versions(fragments)) > 1:
+    versions = file_versions(fragments)
+    if len(versions) > 1 and V0_1 not in versions:  # pylance opens no table that has both
         both |= MIXED_FILE_VERSIONS
     writer_only = (TABLE_CONFIG if manifest.config else 0) | (
         0 if transaction_file else NO_TRANSACTION_FILE

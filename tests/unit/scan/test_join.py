@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from pennon.errors import FormatError
-from pennon.scan.join import held_part, join, splits_a_list
+from pennon.scan.join import held_part, is_split_within, join
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.field import Field
 from pennon.units import FieldId
@@ -34,13 +35,15 @@ def test_what_a_file_has_of_a_field() -> None:
     assert held_part(packed, {X, Y}) is None
 
 
-def test_lists_are_not_split() -> None:
-    assert splits_a_list([_held(LIST, LIST_X), _held(LIST, LIST_Y)])
-    assert not splits_a_list([_held(STRUCT, X), _held(STRUCT, Y)])
-    assert not splits_a_list([_held(LIST, LIST_X)])
-    around = Field("a", FieldId(9), "struct", children=(STRUCT, LIST))
-    assert not splits_a_list([_held(around, X), _held(around, Y, LIST_X)])
-    assert splits_a_list([_held(around, X, LIST_X), _held(around, Y, LIST_Y)])
+def test_maps_are_not_joined() -> None:
+    assert not is_split_within([_held(LIST, LIST_X), _held(LIST, LIST_Y)])
+    assert not is_split_within([_held(STRUCT, X), _held(STRUCT, Y)])
+    assert not is_split_within([_held(LIST, LIST_X)])
+    entries = replace(LIST, logical_type="map")
+    assert is_split_within([_held(entries, LIST_X), _held(entries, LIST_Y)])
+    around = Field("a", FieldId(9), "struct", children=(STRUCT, entries))
+    assert not is_split_within([_held(around, X), _held(around, Y, LIST_X)])
+    assert is_split_within([_held(around, X, LIST_X), _held(around, Y, LIST_Y)])
 
 
 def test_structs() -> None:
@@ -68,3 +71,36 @@ def test_lists() -> None:
             row and [item and {**item, "y": None} for item in row] for row in part.to_pylist()
         ]
         assert joined.equals(pa.array(wanted, pa.list_(POINT)))
+
+
+def test_parts_of_lists() -> None:
+    rows = [[{"x": 1, "y": "a"}], None, [], [None, {"x": 2, "y": None}], [{"x": 3, "y": "c"}]]
+    xs, ys = (
+        pa.array(
+            [row and [item and {name: item[name]} for item in row] for row in rows],
+            pa.list_(pa.struct([(name, POINT.field(name).type)])),
+        )
+        for name in "xy"
+    )
+    deleted = pa.array([True, False, False, False, True])
+    gone = pc.if_else(deleted, pa.scalar(None, ys.type), ys)
+    for part in (slice(None), slice(1, None), slice(2, 3), slice(0, 0)):
+        x, y, none = (
+            (held, each[part]) for held, each in ((LIST_X, xs), (LIST_Y, ys), (LIST_Y, gone))
+        )
+        joined = join(LIST, [(_held(LIST, held), each) for held, each in (x, y)])
+        joined.validate(full=True)
+        assert joined.to_pylist() == rows[part]
+        joined = join(LIST, [(_held(LIST, held), each) for held, each in (x, none)])
+        alive = pc.invert(deleted[part])
+        assert joined.filter(alive).to_pylist() == pa.array(rows[part]).filter(alive).to_pylist()
+        joined = join(LIST, [(_held(LIST, held), each) for held, each in (none, x)])
+        assert joined.filter(alive).to_pylist() == pa.array(rows[part]).filter(alive).to_pylist()
+
+
+def test_parts_of_lists_that_do_not_fit() -> None:
+    x = pa.array([[{"x": 1}], [{"x": 2}]], pa.list_(pa.struct([("x", pa.int64())])))
+    for other in ([[{"y": "a"}], []], [[{"y": "a"}, {"y": "b"}], [{"y": "c"}]]):
+        y = pa.array(other, pa.list_(pa.struct([("y", pa.string())])))
+        with pytest.raises(FormatError, match="'l' have lists of different lengths"):
+            join(LIST, [(_held(LIST, LIST_X), x), (_held(LIST, LIST_Y), y)])

@@ -71,6 +71,8 @@ def test_flags_follow_the_contents() -> None:
     assert masks(replace(blank, fragments=(plain, deleted))) == (1, 1)
     assert masks(replace(blank, fragments=(with_ids,))) == (2, 2)
     assert masks(replace(blank, fragments=(plain, new_fragment(minor=1)))) == (256, 256)
+    old = replace(plain, files=(replace(plain.files[0], major=0, minor=2),))
+    assert masks(replace(blank, fragments=(plain, old))) == (0, 0)
     assert masks(blank, stable=True) == (2, 2)
     assert masks(replace(blank, config={"a": "b"})) == (0, 8)
     assert masks(blank, file=False) == (0, 32)

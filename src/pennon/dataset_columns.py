@@ -121,11 +121,19 @@ class DatasetColumns(DatasetFacts):
         raise UnsupportedError(message)
 
     def truncate_table(self) -> None:
-        """Delete all rows; schema, metadata and older versions stay."""
+        """Delete all rows; schema, metadata and older versions stay.
+
+        Where another writer changed rows meanwhile, it is done again on the newest version.
+        """
+        from pennon.ops.again import with_retries  # noqa: PLC0415 - as above
+        from pennon.ops.evolve.commits import commit_operation  # noqa: PLC0415 - as above
         from pennon.table.operations import Delete  # noqa: PLC0415 - as above
 
-        ids = tuple(fragment.id for fragment in self._snapshot.manifest.fragments)
-        self._commit_settings(Delete((), ids, "true"))
+        def truncate(snapshot: Snapshot) -> Manifest:
+            ids = tuple(fragment.id for fragment in snapshot.manifest.fragments)
+            return commit_operation(snapshot, Delete((), ids, "true"))
+
+        self._turn_to(with_retries(truncate, self._snapshot))
 
     # Metadata
 

@@ -118,13 +118,10 @@ class DatasetTransactions(DatasetFacts):
 
     def _transaction_of(self, manifest: Manifest) -> Transaction | None:
         from pennon.operation_values import from_table_transaction  # noqa: PLC0415 - seldom needed
-        from pennon.table.transaction import (  # noqa: PLC0415 - as above
-            parse_transaction,
-            read_transaction,
-        )
+        from pennon.table.transaction import find_transaction  # noqa: PLC0415 - as above
 
-        data = read_transaction(self._snapshot.store, manifest)
-        return None if data is None else from_table_transaction(parse_transaction(data))
+        found = find_transaction(self._snapshot.store, manifest)
+        return None if found is None else from_table_transaction(found)
 
     def migrate_manifest_paths_v2(self) -> None:
         """Rename the manifests of all versions to naming scheme V2, which is faster to list.

@@ -191,6 +191,9 @@ class Table(RuleBasedStateMachine):
 
     @rule(handle=handles, library=libraries, data=rows_of_data)
     def append(self, handle: int, library: str, data: list[Row]) -> None:
+        base = self.versions[self.handles[handle].version]
+        if library == "lance" and base.schemas != self.versions[self.head].schemas:
+            self.handles[handle].checkout_latest()  # it drops values of columns made anew meanwhile
         columns = self.versions[self.handles[handle].version].columns
         rows = [{c: row[c] for c in columns} for row in self.numbered(data)]
         table = as_table(rows, columns)
@@ -246,6 +249,8 @@ class Table(RuleBasedStateMachine):
         wanted |= {*self.versions[self.handles[handle].version].columns}
         if library == "lance" and len(columns) < len(wanted):  # pylance fails to plan the others
             matched, deletes = "update", None
+        if library == "lance" and matched == "delete" and not inserts:
+            deletes = None  # nor, sometimes, those that only delete
         if matched == "keep" and deletes is None:
             inserts = True
         chosen = tuple({c: row[c] for c in columns} for row in rows)

@@ -317,3 +317,12 @@ def test_ids_that_stand_twice(tmp_path: Path) -> None:
     assert old.lance_schema.field("d").id() == 6
     assert files_of(old) == [[[0], [1, 2], [4, 5], [6]], [[0, 1, 2, 3], [4, 5], [6]]]
     old.validate()
+
+
+def test_all_rows_go_also_where_others_changed_some(tmp_path: Path) -> None:
+    made(tmp_path, "2.1")
+    stale = pennon.dataset(tmp_path)
+    pennon.dataset(tmp_path).delete("a = 1")
+    pennon.dataset(tmp_path).update({"a": "a + 1"}, where="a = 2")
+    stale.truncate_table()
+    assert pennon.dataset(tmp_path).count_rows() == stale.count_rows() == 0

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pennon.errors import AlreadyExistsError, ArgumentError, NotFoundError, RefExistsError
 from pennon.io.store import Store
 from pennon.ops.counts import counted_by
-from pennon.ops.refs import Reference, measure, open_point, resolve
+from pennon.ops.refs import Reference, check_texts, measure, open_point, resolve
 from pennon.scan.snapshot import Snapshot
 from pennon.table.bases import absolute_uri, branch_store, place_store, root_of, trust_of
 from pennon.table.commit import CommitOptions, commit
@@ -33,7 +33,7 @@ from pennon.table.refs import (
     replace_branch,
 )
 from pennon.table.rowids import read_sequence
-from pennon.table.transaction import Transaction, parse_transaction, read_transaction
+from pennon.table.transaction import Transaction, find_transaction
 from pennon.table.versions import list_locations, read_manifest
 
 
@@ -125,18 +125,18 @@ def _left_unnamed(home: Store, clone: Clone) -> Manifest | None:
     if not found:
         return None
     manifest = read_manifest(home)
-    data = read_transaction(home, manifest)
-    made = None if data is None else parse_transaction(data).operation
-    if len(found) == 1 and made == clone:
+    made = find_transaction(home, manifest)
+    if len(found) == 1 and made is not None and made.operation == clone:
         return manifest
     message = f"{home.uri!r} holds versions, though no branch of that name exists; drop it first"
     raise AlreadyExistsError(message)
 
 
 def describe_branch(snapshot: Snapshot, name: str, metadata: Mapping[str, str]) -> None:
-    """Replace the metadata of a branch."""
+    """Replace the metadata of a branch; raises TypeError for what is no text."""
     root = root_of(snapshot.store)
-    replace_branch(root, name, replace(read_branch(root, name), metadata=dict(metadata)))
+    described = replace(read_branch(root, name), metadata=check_texts(metadata))
+    replace_branch(root, name, described)
 
 
 def drop_branch(snapshot: Snapshot, name: str) -> None:

@@ -15,6 +15,7 @@ from pennon.ops.jobs import run_tasks
 from pennon.ops.refs import Reference, open_point, resolve
 from pennon.ranges import Extent
 from pennon.scan.snapshot import Snapshot
+from pennon.table.flags import check_writable
 from pennon.table.indices import folder_of, parse_indices, serialize_indices, unbased
 from pennon.table.manifest import ExternalFile, Fragment, Manifest
 from pennon.table.versions import list_locations
@@ -61,6 +62,7 @@ def copy_table(snapshot: Snapshot, reference: Reference, target: Store) -> Manif
     if list_locations(target):
         message = f"there is a table at {target.uri!r} already"
         raise AlreadyExistsError(message)
+    check_writable(source.manifest)
     task = plan_copy(source, target)
     run_tasks(task, task.count, what="copying files")
     return commit_copy(target, source, _as_own(source.manifest))

@@ -9,14 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pennon.errors import NotFoundError
 from pennon.io.store import Store
 from pennon.scan.snapshot import Snapshot
 from pennon.table.bases import branch_store, place_store, root_of, trust_of
 from pennon.table.ref_files import Tag
-from pennon.table.refs import MAIN, create_tag, read_branch, read_tag, replace_tag, tag_path
+from pennon.table.refs import (
+    MAIN,
+    check_new_tag_name,
+    create_tag,
+    read_branch,
+    read_tag,
+    replace_tag,
+    tag_path,
+)
 from pennon.table.versions import find_location, latest_location, read_manifest
 
 Reference: TypeAlias = int | str | tuple[str | None, int | None] | None
@@ -87,7 +95,7 @@ def _store_of(store: Store, branch: str | None) -> Store:
 
 def tag_version(snapshot: Snapshot, name: str, reference: Reference) -> None:
     """Give a version a name.  Raises RefExistsError, NotFoundError, InvalidRefError."""
-    tag_path(name)
+    check_new_tag_name(name)
     now = datetime.now(UTC)
     tag = replace(_tag(snapshot, reference), created_at=now, updated_at=now)
     create_tag(root_of(snapshot.store), name, tag)
@@ -104,9 +112,18 @@ def move_tag(snapshot: Snapshot, name: str, reference: Reference) -> None:
 
 
 def describe_tag(snapshot: Snapshot, name: str, metadata: Mapping[str, str]) -> None:
-    """Replace the metadata of a tag."""
+    """Replace the metadata of a tag; raises TypeError for what is no text."""
     root = root_of(snapshot.store)
-    replace_tag(root, name, replace(read_tag(root, name), metadata=dict(metadata)))
+    replace_tag(root, name, replace(read_tag(root, name), metadata=check_texts(metadata)))
+
+
+def check_texts(metadata: Mapping[Any, Any]) -> dict[str, str]:
+    """Return the metadata of a tag or a branch; raises TypeError for what is no text."""
+    for key, value in metadata.items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            message = f"metadata is text, but there is {key!r}: {value!r}"
+            raise TypeError(message)
+    return dict(metadata)
 
 
 def drop_tag(snapshot: Snapshot, name: str) -> None:

@@ -103,6 +103,9 @@ def _walk(
 def _check_field(path: str, field: Field, version: FileVersion) -> None:
     """Raise UnsupportedError if ``version`` cannot hold this field."""
     logical = field.logical_type
+    if "\0" in field.name:
+        message = f"the column name {path!r} has a zero byte, which no name may have"
+        raise InvalidSchemaError(message)
     if version == V0_1:
         _check_old(path, field)
     if logical == "map" and version < V2_2:

@@ -47,6 +47,7 @@ TREE = "tree"
 MAIN = "main"
 
 _MOST_BYTES = 1 << 20
+_LONGEST_FILE_NAME = 255
 _PARTS = frozenset(
     {"_deletions", "_indices", "_refs", "_transactions", "_versions", "data", "tree"}
 )
@@ -67,9 +68,15 @@ def check_tag_name(name: str) -> str:
     return _checked("tag", name, problem)
 
 
+def check_new_tag_name(name: str) -> str:
+    """Return the name of a tag to be made; raises InvalidRefError."""
+    return _checked("tag", check_tag_name(name), _too_long(name))
+
+
 def check_branch_name(name: str) -> str:
     """Return a branch's name if it can be one: segments joined by slashes; raises InvalidRefError."""
-    problem = next(filter(None, map(_problem, name.split("/"))), None)
+    segments = name.split("/") if isinstance(name, str) else [name]
+    problem = next(filter(None, map(_problem, segments)), None)
     return _checked("branch", name, "it is the main line's" if name == MAIN else problem)
 
 
@@ -80,17 +87,17 @@ def check_new_branch_name(name: str) -> str:
     """
     if any(part in _PARTS for part in check_branch_name(name).split("/")[1:]):
         return _checked("branch", name, f"{', '.join(sorted(_PARTS))} are folders of tables")
-    return name
+    return _checked("branch", name, _too_long(name))
 
 
 def tag_path(name: str) -> str:
     """Return the path of a tag's file; raises InvalidRefError."""
-    return f"{TAGS}/{quote(check_tag_name(name), safe='')}.json"
+    return f"{TAGS}/{_file_name(check_tag_name(name))}"
 
 
 def branch_path(name: str) -> str:
     """Return the path of a branch's file; raises InvalidRefError."""
-    return f"{BRANCHES}/{quote(check_branch_name(name), safe='')}.json"
+    return f"{BRANCHES}/{_file_name(check_branch_name(name))}"
 
 
 def branch_folder(name: str) -> str:
@@ -146,8 +153,10 @@ def new_identifier(parent: Branch | None, version: int) -> tuple[tuple[int, str]
     return (*above, (version, secrets.token_hex(16)))
 
 
-def _problem(segment: str) -> str | None:
+def _problem(segment: object) -> str | None:
     """Return what keeps text from being a tag's name, or a part of a branch's."""
+    if not isinstance(segment, str):
+        return "it is no text"
     if not segment:
         return "it is empty, or has two slashes beside each other or one at an end"
     if not _SEGMENT.fullmatch(segment):
@@ -157,9 +166,22 @@ def _problem(segment: str) -> str | None:
     return "it ends with .lock" if segment.endswith(".lock") else None
 
 
+def _file_name(name: str) -> str:
+    return f"{quote(name, safe='')}.json"
+
+
+def _too_long(name: str) -> str | None:
+    """Return what keeps a name from being a file's: file systems take no longer ones."""
+    size_bytes = len(_file_name(name))
+    if size_bytes <= _LONGEST_FILE_NAME:
+        return None
+    return f"its file's would have {size_bytes} bytes, of which {_LONGEST_FILE_NAME} are the most"
+
+
 def _checked(kind: str, name: str, problem: str | None) -> str:
     if problem is not None:
-        message = f"{name[:200]!r} is no name for a {kind}: {problem}"
+        shown = name[:200] if isinstance(name, str) else name
+        message = f"{shown!r} is no name for a {kind}: {problem}"
         raise InvalidRefError(message)
     return name
 

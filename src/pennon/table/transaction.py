@@ -89,6 +89,22 @@ def read_transaction(store: Opens, manifest: Manifest) -> bytes | None:
     return data
 
 
+def find_transaction(store: Opens, manifest: Manifest) -> Transaction | None:
+    """Return the transaction that made a version; raises FormatError, which names the file."""
+    data = read_transaction(store, manifest)
+    try:
+        return None if data is None else parse_transaction(data)
+    except FormatError as error:
+        raise error.located(Breadcrumb(file=_place(manifest))) from error.__cause__
+
+
+def _place(manifest: Manifest) -> str:
+    """Return where the transaction that made a version lies."""
+    if manifest.transaction is not None or manifest.transaction_file is None:
+        return f"the manifest of version {manifest.version}"
+    return transaction_path(manifest.transaction_file)
+
+
 def check_uuid(value: str) -> str:
     """Return a transaction's uuid if it can be part of a file name; raises FormatError."""
     try:

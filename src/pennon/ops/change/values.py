@@ -76,7 +76,10 @@ def _encoded(values: pa.Array[Any], kind: pa.DataType) -> pa.Array[Any]:
     return pa.DictionaryArray.from_arrays(encoded.indices.cast(kind.index_type), encoded.dictionary)
 
 
-def _check_column(name: str, text: object, columns: Mapping[str, Field]) -> None:
+def _check_column(name: object, text: object, columns: Mapping[str, Field]) -> None:
+    if not isinstance(name, str):
+        message = f"a column is named by text, not by {name!r}"
+        raise TypeError(message)
     if not isinstance(text, str):
         message = f"column {name!r} is to be SQL text, got {type(text).__name__}"
         raise TypeError(message)

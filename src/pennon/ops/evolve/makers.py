@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
@@ -18,6 +19,8 @@ from pennon.scan.compute import Computed
 from pennon.scan.projection import Projection
 from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.field import Schema
+
+R = TypeVar("R")
 
 NO_COLUMNS: Final = Projection(Schema(()), ())
 
@@ -34,7 +37,9 @@ class SqlColumns:
     def parse(cls, texts: Mapping[str, str], table: Schema) -> SqlColumns:
         """Return the columns of SQL texts; raises ArgumentError that names the column."""
         arrow = schema_to_arrow(table)
-        expressions = {name: _parsed(name, text, arrow) for name, text in texts.items()}
+        expressions = {
+            name: _of(name, partial(parse_column, text, arrow)) for name, text in texts.items()
+        }
         fields = [
             pa.field(name, each.type, nullable=may_be_null(each, arrow))
             for name, each in expressions.items()
@@ -52,16 +57,18 @@ class SqlColumns:
         return all(map(_is_null, self.computed.expressions.values()))
 
     def make(self, batch: pa.RecordBatch, _: Place) -> pa.RecordBatch:
-        """Evaluate the expressions."""
-        columns = [evaluate(each, batch) for each in self.computed.expressions.values()]
-        return pa.RecordBatch.from_arrays(columns, names=list(self.computed.expressions))
+        """Evaluate the expressions; raises ArgumentError that names the column."""
+        expressions = self.computed.expressions
+        columns = [_of(name, partial(evaluate, each, batch)) for name, each in expressions.items()]
+        return pa.RecordBatch.from_arrays(columns, names=list(expressions))
 
 
-def _parsed(name: str, text: str, table: pa.Schema) -> Expression:
+def _of(name: str, get: Callable[[], R]) -> R:
+    """Return what is got for a column; its name is added to errors."""
     try:
-        return parse_column(text, table)
+        return get()
     except ArgumentError as error:
-        raise error.located(Breadcrumb(column=name)) from None
+        raise error.located(Breadcrumb(column=name)) from error.__cause__
 
 
 def _is_null(node: Expression) -> bool:

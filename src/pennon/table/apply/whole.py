@@ -11,7 +11,7 @@ from pennon.table.apply.bases import with_new_bases
 from pennon.table.apply.checks import check_one_version
 from pennon.table.apply.ids import with_fresh_ids, with_new_row_ids, without_row_ids
 from pennon.table.file_versions import file_versions
-from pennon.table.flags import STABLE_ROW_IDS
+from pennon.table.flags import STABLE_ROW_IDS, check_writable
 from pennon.table.indices import based, parse_indices, serialize_indices
 from pennon.table.manifest import BasePath, DataFormat, Fragment, Manifest
 from pennon.table.operations import Clone, Overwrite, Restore
@@ -51,6 +51,7 @@ def restore(head: Manifest, operation: Restore, around: Surroundings) -> Manifes
     if past is None or past.version != operation.version:
         message = f"version {operation.version} is needed to restore it"
         raise ArgumentError(message)
+    check_writable(past)
     if past.has_stable_row_ids != head.has_stable_row_ids:
         message = f"version {past.version} has no stable row ids, as the table has them now"
         if past.has_stable_row_ids:
@@ -76,6 +77,7 @@ def clone(operation: Clone, around: Surroundings) -> Manifest:
     if past is None or past.version != operation.ref_version:
         message = f"version {operation.ref_version} of {operation.ref_path!r} is needed to clone it"
         raise ArgumentError(message)
+    check_writable(past)
     if not operation.is_shallow:
         return replace(past, fragments=around.completed(past), branch=None, tag="")
     number = max((base.id for base in past.base_paths), default=-1) + 1

@@ -85,6 +85,10 @@ class ArgumentError(LanceError, ValueError):
     """The caller asked for something that makes no sense; the message says what would."""
 
 
+class ExpressionError(ArgumentError, OSError):
+    """SQL that is none, or not for these columns (pylance raises ValueError here, or OSError)."""
+
+
 class SchemaMismatchError(ArgumentError, OSError):
     """Data does not fit the table's schema (pylance raises OSError here)."""
 

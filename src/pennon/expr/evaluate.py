@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as t
 
-from pennon.errors import ArgumentError
+from pennon.errors import ExpressionError
 from pennon.expr.cast import Datum, cast, try_cast
 from pennon.expr.operators import OPERATORS
 from pennon.expr.tree import Call, Case, Cast, Column, Expression, Literal, paths_of
@@ -22,13 +22,13 @@ FEW: Final = 8
 def evaluate(node: Expression, batch: pa.RecordBatch) -> pa.Array:
     """Return an array with a value for each row.
 
-    Raises ArgumentError where a value cannot be computed: a division by zero, a failed cast.
+    Raises ExpressionError where a value cannot be computed: a division by zero, a failed cast.
     """
     try:
         found = _evaluate(node, batch)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         message = f"the expression cannot be computed: {error}"
-        raise ArgumentError(message) from error
+        raise ExpressionError(message) from error
     return found if isinstance(found, pa.Array) else pa.repeat(found, batch.num_rows)
 
 
@@ -36,7 +36,7 @@ def passing(node: Expression, batch: pa.RecordBatch) -> pa.BooleanArray:
     """Return true for the rows for which a condition is true; false or NULL for the others.
 
     The parts of a chain of ANDs are evaluated for the rows that those before them left, where these
-    are few, and not at all where there are none.  Raises ArgumentError as `evaluate` does.
+    are few, and not at all where there are none.  Raises ExpressionError as `evaluate` does.
     """
     if not (isinstance(node, Call) and node.function == "AND"):
         return evaluate(node, batch)

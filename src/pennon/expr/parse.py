@@ -13,7 +13,7 @@ from sqlglot import exp, parser, tokens
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
-from pennon.errors import ArgumentError
+from pennon.errors import ArgumentError, ExpressionError
 from pennon.expr.bind import Binder, as_condition
 from pennon.expr.tree import Expression
 
@@ -45,31 +45,31 @@ class LanceSQL(Dialect):
 def parse_filter(text: str, schema: pa.Schema) -> Expression:
     """Return the condition that ``text`` is for rows of ``schema``.
 
-    Raises ArgumentError if it is no SQL, names what is not there, or is not a condition.
+    Raises ExpressionError if it is no SQL, names what is not there, or is not a condition.
     """
     found = as_condition(parse_column(text, schema))
     if found.type != pa.bool_():
         message = f"the filter {_shown(text)} gives {found.type}, not true or false"
-        raise ArgumentError(message)
+        raise ExpressionError(message)
     return found
 
 
 def parse_column(text: str, schema: pa.Schema) -> Expression:
-    """Return the expression that ``text`` is for rows of ``schema``; raises ArgumentError."""
+    """Return the expression that ``text`` is for rows of ``schema``; raises ExpressionError."""
     if len(text) > LONGEST_TEXT:
         message = f"an expression of {len(text)} characters; at most {LONGEST_TEXT} are taken"
-        raise ArgumentError(message)
+        raise ExpressionError(message)
     try:
         return Binder(schema).bind_top(_syntax(text))
     except ArgumentError as error:
         message = f"in the expression {_shown(text)}: {error.message}"
-        raise ArgumentError(message) from error
+        raise ExpressionError(message) from error
     except (pa.ArrowException, OverflowError) as error:  # of a literal that takes another type
         message = f"in the expression {_shown(text)}: {error}"
-        raise ArgumentError(message) from error
+        raise ExpressionError(message) from error
     except RecursionError:
         message = f"the expression {_shown(text)} is nested too deeply"
-        raise ArgumentError(message) from None
+        raise ExpressionError(message) from None
 
 
 def _syntax(text: str) -> exp.Expr:

@@ -45,7 +45,7 @@ class CastColumns:
     in_order: bool = field(default=False, init=False)
 
     def make(self, batch: pa.RecordBatch, _: Place) -> pa.RecordBatch:
-        """Cast all columns; raises ArgumentError for a value that does not fit."""
+        """Cast all columns; raises SchemaMismatchError for a value that does not fit."""
         shown = [field_to_arrow(each) for each in self.fields]
         pairs = zip(batch.columns, batch.schema.names, shown, strict=True)
         columns = [cast_column(array, new.type, name) for array, name, new in pairs]
@@ -92,7 +92,7 @@ def plan_alter(snapshot: Snapshot, alterations: Sequence[Alteration]) -> AlterPl
     """Plan alterations.
 
     Raises NotFoundError for a column, InvalidSchemaError for names, and for a column that is to be
-    never NULL but has a NULL, ArgumentError or UnsupportedError for types.
+    never NULL but has a NULL, InvalidSchemaError or UnsupportedError for types.
     """
     manifest = snapshot.manifest
     last_id = highest_field_id(manifest)

@@ -11,7 +11,7 @@ from itertools import count
 
 import pyarrow as pa
 
-from pennon.errors import ArgumentError, InvalidSchemaError
+from pennon.errors import InvalidSchemaError
 from pennon.ops.evolve.casts import can_cast
 from pennon.ops.evolve.names import find_column
 from pennon.schema.arrow import field_to_arrow, schema_from_arrow
@@ -51,8 +51,8 @@ def alter_schema(
 ) -> AlteredSchema:
     """Return the schema with all alterations made; their paths are those before.
 
-    Raises NotFoundError, InvalidSchemaError (two columns of one name), ArgumentError for a cast from
-    one kind of type to another.
+    Raises NotFoundError, InvalidSchemaError (two columns of one name, a cast from one kind of
+    type to another).
     """
     ids = map(FieldId, count(last_id + 1))
     altered, tightened = schema, []
@@ -105,7 +105,7 @@ def _change(field: Field, wanted: FieldId, how: Alteration, ids: Iterator[FieldI
         return renamed
     if not can_cast(shown, how.data_type):
         message = f'Cannot cast column "{how.path}" from {shown} to {how.data_type}'
-        raise ArgumentError(message)
+        raise InvalidSchemaError(message)
     return _cast(renamed, how.data_type, ids)
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as t
 
-from pennon.errors import ArgumentError, Breadcrumb
+from pennon.errors import Breadcrumb, SchemaMismatchError
 
 _KINDS: Final = (
     t.is_integer,
@@ -47,13 +47,13 @@ def _is_list(kind: pa.DataType) -> bool:
 def cast_column(array: pa.Array[Any], new: pa.DataType, name: str) -> pa.Array[Any]:
     """Return the values as another type, whose structs may have other names for the same fields.
 
-    Raises ArgumentError for a value that the type does not hold.
+    Raises SchemaMismatchError for a value that the type does not hold.
     """
     try:
         return _cast(array, new)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         message = f"Can't cast the values to type {new}: {error}"
-        raise ArgumentError(message, where=Breadcrumb(column=name)) from error
+        raise SchemaMismatchError(message, where=Breadcrumb(column=name)) from error
 
 
 def _cast(array: Any, new: pa.DataType) -> pa.Array[Any]:

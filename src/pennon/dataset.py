@@ -18,6 +18,7 @@ from pennon.table.versions import version_as_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pennon.base_paths import DatasetBasePath
     from pennon.blob import BlobFile as BlobFile
     from pennon.dataset_changes import DeleteResult as DeleteResult
     from pennon.dataset_changes import UpdateResult as UpdateResult
@@ -185,6 +186,9 @@ def write_dataset(
     auto_cleanup_options: AutoCleanupConfig | None = None,
     commit_message: str | None = None,
     transaction_properties: dict[str, str] | None = None,
+    initial_bases: Sequence[DatasetBasePath] | None = None,
+    target_bases: Sequence[str] | None = None,
+    target_all_bases: bool | None = None,
     **unsupported: Any,
 ) -> LanceDataset:
     """Write data as a new version of a table, and return it.
@@ -202,6 +206,10 @@ def write_dataset(
 
     ``auto_cleanup_options``: a new table tells other writers, pylance's, to clear away old versions
     (`DatasetOptimizer.enable_auto_cleanup`); Pennon never does so unasked.
+
+    ``initial_bases``: further places for the files of a new table.  ``target_bases``: those, by name or
+    path, that data files are written to, each file to the next; ``target_all_bases``: all, and the
+    table's own folder.  A place that the table knows by a name must be trusted (`dataset`).
 
     Raises AlreadyExistsError, SchemaMismatchError, UnsupportedError for types or file versions that
     cannot be written, and `CommitError` if another writer was faster and cannot be reconciled.
@@ -232,13 +240,16 @@ def write_dataset(
         use_legacy_format=use_legacy_format,
         storage_options=storage_options,
         commit_lock=commit_lock,
+        config=None if auto_cleanup_options is None else cleanup_config(auto_cleanup_options),
+        initial_bases=initial_bases,
+        target_bases=target_bases,
+        target_all_bases=target_all_bases,
         unsupported={},
     )
     naming = Naming.V2 if enable_v2_manifest_paths else Naming.V1
     properties = merge_message(commit_message, transaction_properties)
     options = CommitOptions(naming=naming, stable_row_ids=enable_stable_row_ids)
-    config = None if auto_cleanup_options is None else cleanup_config(auto_cleanup_options)
-    manifest = request.write_and_commit(progress, properties, options, config)
+    manifest = request.write_and_commit(progress, properties, options)
     if isinstance(uri, LanceDataset):
         old = uri.snapshot
         snapshot = Snapshot(old.store, manifest, old.session)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
 from pennon.arguments import refuse
-from pennon.errors import NoDataError, NotFoundError
+from pennon.errors import ArgumentError, NoDataError, NotFoundError
 from pennon.io import open_store
 from pennon.io.store import Store
 from pennon.metadata import DataFile, FragmentMetadata
@@ -32,6 +32,9 @@ from pennon.schema.version import V0_1, FileVersion
 from pennon.table.commit import CommitOptions
 from pennon.table.locked import CommitLock, locked
 from pennon.table.manifest import Fragment, Manifest
+
+if TYPE_CHECKING:
+    from pennon.base_paths import DatasetBasePath
 
 
 def as_store(
@@ -84,6 +87,10 @@ class WriteRequest:
         use_legacy_format: bool | None,
         storage_options: Mapping[str, str] | None,
         commit_lock: CommitLock | None = None,
+        config: Mapping[str, str] | None = None,
+        initial_bases: Sequence[DatasetBasePath] | None = None,
+        target_bases: Sequence[str] | None = None,
+        target_all_bases: bool | None = None,
         unsupported: Mapping[str, Any],
     ) -> Self:
         """Check the arguments and plan the write; the data is not read yet."""
@@ -105,6 +112,10 @@ class WriteRequest:
         plan = plan_write(store, reader.schema, parsed, base=base, version=version, limits=limits)
         if plan.task.version == V0_1 and isinstance(data, pa.Table):
             reader = as_reader(data.unify_dictionaries(), schema)
+        plan = replace(plan, config=config or {})
+        plan = _placed(
+            plan, initial_bases, target_bases, storage_options, everywhere=target_all_bases
+        )
         return cls(plan, reader)
 
     def write(self, progress: FragmentWriteProgress | None, fragment_id: int = 0) -> list[Fragment]:
@@ -131,10 +142,9 @@ class WriteRequest:
         progress: FragmentWriteProgress | None,
         properties: Mapping[str, str] | None,
         options: CommitOptions,
-        config: Mapping[str, str] | None = None,
     ) -> Manifest:
-        """Write the data files and make them a version; ``config`` is that of a new table."""
-        return commit_write(self.plan, self.write(progress), properties, options, config)
+        """Write the data files and make them a version."""
+        return commit_write(self.plan, self.write(progress), properties, options)
 
     def write_uncommitted(
         self, progress: FragmentWriteProgress | None, *, as_transaction: bool
@@ -144,6 +154,30 @@ class WriteRequest:
         if as_transaction:
             return from_table_transaction(transaction_of(self.plan, fragments))
         return [FragmentMetadata.from_fragment(fragment) for fragment in fragments]
+
+
+def _placed(
+    plan: WritePlan,
+    initial: Sequence[DatasetBasePath] | None,
+    targets: Sequence[str] | None,
+    storage_options: Mapping[str, str] | None,
+    *,
+    everywhere: bool | None,
+) -> WritePlan:
+    """Plan where data files go, if it is not the table's own folder."""
+    if not initial and not targets and not everywhere:
+        return plan
+    from pennon.base_paths import to_base_path  # noqa: PLC0415 - few tables have any
+    from pennon.ops.bases import into_bases, with_base_paths  # noqa: PLC0415 - as above
+
+    if targets and everywhere:
+        message = "either target_bases or target_all_bases, not both"
+        raise ArgumentError(message)
+    if initial:
+        plan = with_base_paths(plan, list(map(to_base_path, initial)), storage_options)
+    if targets or everywhere:
+        return into_bases(plan, targets or None, storage_options)
+    return plan
 
 
 def _watcher(

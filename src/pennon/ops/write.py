@@ -46,7 +46,7 @@ from pennon.schema.version import (
     check_is_written,
 )
 from pennon.table.commit import CommitOptions, commit
-from pennon.table.manifest import DataFileRef, Fragment, Manifest
+from pennon.table.manifest import BasePath, DataFileRef, Fragment, Manifest
 from pennon.table.storage_version import storage_version
 from pennon.table.transaction import Append, Overwrite, Transaction
 from pennon.table.versions import read_manifest
@@ -138,6 +138,8 @@ class WriteTask:
     limits: FileLimits = field(default_factory=FileLimits)
     dictionaries: Mapping[FieldId, pa.Array] = field(default_factory=dict)
     """Of a table of version 0.1 that is appended to."""
+    bases: tuple[int | None, ...] = (None,)
+    """The base paths that files go to, one after the other; None is the table's own folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,8 @@ class WritePlan:
 
     ``table_schema`` is the schema of the version that will be made.  ``base`` is the version that
     the plan was made against, None if there was no table.  ``planned_ns`` is when it was made: the
-    files of a job that took long are looked for before they are committed.
+    files of a job that took long are looked for before they are committed.  ``config`` and
+    ``base_paths`` are those of a new table.
     """
 
     task: WriteTask
@@ -154,6 +157,8 @@ class WritePlan:
     table_schema: Schema
     base: Manifest | None
     planned_ns: int = field(default_factory=time.time_ns)
+    config: Mapping[str, str] = field(default_factory=dict)
+    base_paths: tuple[BasePath, ...] = ()
 
 
 def plan_write(
@@ -263,12 +268,14 @@ def write_fragments(
     if not task.schema.fields:
         return _write_nothing(batches)
     pieces = _Pieces(batches, target)
-    fragments = []
+    fragments: list[Fragment] = []
     shared = _Shared(Dictionaries(task.dictionaries))
     while pieces.has_rows():
-        name = new_file_name()
-        watcher.begin(name)
-        fragments.append(_write_file(task, name, pieces, shared))
+        major, minor = task.version.to_numbers()
+        base_id = task.bases[len(fragments) % len(task.bases)]
+        file = DataFileRef(new_file_name(), (), (), major, minor, base_id=base_id)
+        watcher.begin(file.path)
+        fragments.append(_write_file(task, file, pieces, shared))
         watcher.complete(fragments[-1])
     shared.losses.warn()
     return fragments
@@ -323,21 +330,24 @@ class _Pieces:
         return current.slice(0, taken)
 
 
-def _write_file(task: WriteTask, name: str, pieces: _Pieces, shared: _Shared) -> Fragment:
+def _write_file(task: WriteTask, file: DataFileRef, pieces: _Pieces, shared: _Shared) -> Fragment:
     """Write one data file, until it is full or no rows are left."""
     limits = task.limits
     rows = size_bytes = 0
-    with _open_writer(task, task.store.open_writer(f"data/{name}"), shared) as writer:
+    with _open_writer(task, task.store.open_writer(file.store_path), shared) as writer:
         while not limits.is_full(rows, size_bytes) and pieces.has_rows():
             piece = pieces.next(limits, rows, size_bytes)
             writer.write(piece)
             rows += piece.num_rows
             size_bytes += piece.nbytes
         written = writer.finish()
-    major, minor = task.version.to_numbers()
-    field_ids = tuple(FieldId(number) for number in written.field_ids)
-    ref = DataFileRef(name, field_ids, written.column_indices, major, minor, written.size_bytes)
-    return Fragment(UNASSIGNED_FRAGMENT, (ref,), written.num_rows)
+    whole = replace(
+        file,
+        field_ids=tuple(map(FieldId, written.field_ids)),
+        column_indices=written.column_indices,
+        size_bytes=written.size_bytes,
+    )
+    return Fragment(UNASSIGNED_FRAGMENT, (whole,), written.num_rows)
 
 
 def _open_writer(
@@ -381,18 +391,15 @@ def transaction_of(
     plan: WritePlan,
     fragments: Iterable[Fragment],
     properties: Mapping[str, str] | None = None,
-    config: Mapping[str, str] | None = None,
 ) -> Transaction:
-    """Return what the commit of a plan will be, given the fragments of all its tasks.
-
-    ``config`` is that of a new table.
-    """
+    """Return what the commit of a plan will be, given the fragments of all its tasks."""
     new = tuple(fragments)
     if plan.mode is WriteMode.APPEND and plan.base is not None:
         return Transaction(plan.base.version, Append(new), properties=properties or {})
     read_version = plan.base.version if plan.base is not None else 0
-    own = config or {} if plan.base is None else {}
-    operation = Overwrite(new, plan.table_schema, own)
+    operation = Overwrite(new, plan.table_schema)
+    if plan.base is None:
+        operation = replace(operation, config_upserts=plan.config, base_paths=plan.base_paths)
     return Transaction(read_version, operation, properties=properties or {})
 
 
@@ -401,14 +408,13 @@ def commit_write(
     fragments: Iterable[Fragment],
     properties: Mapping[str, str] | None = None,
     options: CommitOptions | None = None,
-    config: Mapping[str, str] | None = None,
 ) -> Manifest:
     """Make the fragments of all tasks one new version, and return its manifest.
 
-    An append of no rows makes a version, too.  ``config`` is that of a new table.
+    An append of no rows makes a version, too.
     Raises what `pennon.table.commit.commit` raises.
     """
-    store, transaction = plan.task.store, transaction_of(plan, fragments, properties, config)
+    store, transaction = plan.task.store, transaction_of(plan, fragments, properties)
     options = replace(
         options or CommitOptions(),
         file_version=plan.task.version,

@@ -109,8 +109,9 @@ class BasedStore:
             yield prefix + path.removeprefix(folder), size_bytes
 
     def open_writer(self, path: str) -> ObjectWriter:
-        """Start a new object of the table's own."""
-        return self.home.open_writer(path)
+        """Start a new object, which may be a data file in a place that is trusted."""
+        store, path = self._place(path)
+        return store.open_writer(path)
 
     def put(self, path: str, data: bytes) -> None:
         """Write a small object of the table's own."""

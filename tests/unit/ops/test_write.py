@@ -235,8 +235,8 @@ def test_reader_of_a_reader_is_itself() -> None:
 
 
 def test_unknown_options_are_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedError, match="initial_bases"):
-        pennon.write_dataset(NUMBERS, tmp_path / "t", initial_bases=["x"])
+    with pytest.raises(UnsupportedError, match="base_store_params"):
+        pennon.write_dataset(NUMBERS, tmp_path / "t", base_store_params={"x": {}})
     assert str(FileVersion.parse("2.0")) == "2.0"
 
 

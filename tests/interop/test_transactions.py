@@ -67,7 +67,8 @@ def plain(value: Any) -> Any:
     if hasattr(value, "to_pyarrow"):
         return value.to_pyarrow()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        names = [f.name for f in dataclasses.fields(value) if f.name not in {"wire", "files"}]
+        fields = dataclasses.fields(value)
+        names = [field.name for field in fields if field.compare and field.name != "files"]
         return {name.lstrip("_"): plain(getattr(value, name)) for name in names}
     if isinstance(value, dict):
         return {key: plain(each) for key, each in value.items()}

@@ -7,7 +7,7 @@ message that already holds what Pennon does not know.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from pennon.errors import FormatError
 from pennon.proto import transaction_pb2
@@ -28,6 +28,7 @@ from pennon.table.messages import (
     unknown_fields,
 )
 from pennon.table.operations import (
+    NAMES,
     Append,
     Clone,
     CreateIndex,
@@ -76,7 +77,8 @@ def serialize_operation(operation: Operation, message: _Proto) -> None:
         body.MergeFromString(operation.message)
         return
     body.MergeFrom(parse_message(type(body), operation.unknown))
-    _SERIALIZERS[type(operation)](operation, body)
+    _, serialize = _WIRE[type(operation)]
+    serialize(operation, body)
 
 
 def _parse_append(message: _Proto.Append) -> Append:
@@ -332,35 +334,22 @@ def _put_schema(it: Overwrite | Merge | Project, message: Any) -> None:
             message.schema_metadata[key] = value
 
 
-_PARSERS: Mapping[str, Callable[[Any], Operation]] = {
-    "append": _parse_append,
-    "overwrite": _parse_overwrite,
-    "delete": _parse_delete,
-    "update": _parse_update,
-    "merge": _parse_merge,
-    "project": _parse_project,
-    "rewrite": _parse_rewrite,
-    "reserve_fragments": _parse_reserve,
-    "restore": _parse_restore,
-    "create_index": _parse_create_index,
-    "update_config": parse_update_config,
-    "data_replacement": _parse_replacement,
-    "clone": _parse_clone,
-    "update_bases": _parse_bases,
+_Parse: TypeAlias = Callable[[Any], Operation]
+_Serialize: TypeAlias = Callable[[Any, Any], None]
+_WIRE: Mapping[type, tuple[_Parse, _Serialize]] = {
+    Append: (_parse_append, _serialize_append),
+    Overwrite: (_parse_overwrite, _serialize_overwrite),
+    Delete: (_parse_delete, _serialize_delete),
+    Update: (_parse_update, _serialize_update),
+    Merge: (_parse_merge, _serialize_merge),
+    Project: (_parse_project, _serialize_project),
+    Rewrite: (_parse_rewrite, _serialize_rewrite),
+    ReserveFragments: (_parse_reserve, _serialize_reserve),
+    Restore: (_parse_restore, _serialize_restore),
+    CreateIndex: (_parse_create_index, _serialize_create_index),
+    UpdateConfig: (parse_update_config, serialize_update_config),
+    DataReplacement: (_parse_replacement, _serialize_replacement),
+    Clone: (_parse_clone, _serialize_clone),
+    UpdateBases: (_parse_bases, _serialize_bases),
 }
-_SERIALIZERS: Mapping[type, Callable[[Any, Any], None]] = {
-    Append: _serialize_append,
-    Overwrite: _serialize_overwrite,
-    Delete: _serialize_delete,
-    Update: _serialize_update,
-    Merge: _serialize_merge,
-    Project: _serialize_project,
-    Rewrite: _serialize_rewrite,
-    ReserveFragments: _serialize_reserve,
-    Restore: _serialize_restore,
-    CreateIndex: _serialize_create_index,
-    UpdateConfig: serialize_update_config,
-    DataReplacement: _serialize_replacement,
-    Clone: _serialize_clone,
-    UpdateBases: _serialize_bases,
-}
+_PARSERS = {NAMES[kind]: parse for kind, (parse, _) in _WIRE.items()}

@@ -234,7 +234,7 @@ Operation: TypeAlias = (
     | Other
 )
 
-_NAMES: Mapping[type, str] = {
+NAMES: Mapping[type, str] = {
     Append: "append",
     Overwrite: "overwrite",
     Delete: "delete",
@@ -250,8 +250,9 @@ _NAMES: Mapping[type, str] = {
     Clone: "clone",
     UpdateBases: "update_bases",
 }
+"""The operations' names in transaction.proto."""
 
 
 def operation_name(operation: Operation) -> str:
     """Return the operation's name in transaction.proto, e.g. ``append``; empty if unknown."""
-    return operation.name if isinstance(operation, Other) else _NAMES[type(operation)]
+    return operation.name if isinstance(operation, Other) else NAMES[type(operation)]

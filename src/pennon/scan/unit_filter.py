@@ -165,10 +165,8 @@ class UnitFilter:
         early = [
             chosen.pick(chunks) if n in self._plan.kept else [] for n, chunks in enumerate(early)
         ]
-        rows = chosen.numbers
-        self._counted(len(rows))
-        physical = wanted.physical()[rows] if len(wanted.holes) else rows + wanted.start
-        return Kept(unit, fields, physical, early)
+        self._counted(len(chosen.numbers))
+        return Kept(unit, fields, wanted.chosen(chosen.numbers), early)
 
     def _counted(self, rows: int) -> int:
         tested = self._query.tested

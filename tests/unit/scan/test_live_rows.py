@@ -30,6 +30,8 @@ def test_twin(rows: int, data: st.DataObject) -> None:
     part = live.between(start, end)
     assert part.count == end - start
     assert part.physical().tolist() == alive[start:end]
+    numbers = np.arange(0, end - start, 2)
+    assert part.chosen(numbers).tolist() == alive[start:end:2]
     ranges = part.ranges()
     found = [row for a, b in zip(ranges.starts, ranges.ends, strict=True) for row in range(a, b)]
     assert found == alive[start:end]

@@ -28,7 +28,7 @@ from pennon.encoding.v2_1.chunks import Bytes, ChunkBuffers, Chunks
 from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import Flat, Variable
 from pennon.encoding.v2_1.flat import refuse_compression
-from pennon.encoding.v2_1.pick import pick_bytes
+from pennon.encoding.v2_1.pick import pick
 from pennon.errors import FormatError, UnsupportedError
 from pennon.room import room
 
@@ -87,23 +87,26 @@ def decode_variable_blocks(
     return _decode_buffer(buffer.data[start : start + int(buffer.sizes[0])], chunks, items)
 
 
-def _decode_buffer(data: Bytes, chunks: Chunks, items: Rows) -> VariableBlock:
+def _decode_buffer(data: Bytes, chunks: Chunks, items: Rows) -> Block:
+    """Return byte strings over the memory of ``data``."""
     bits, table, values = _header(data)
     width, count = bits // 8, chunks.values
     if not table + (count + 1) * width <= values <= len(data):
         message = f"{len(data)} bytes cannot hold {count} byte strings from byte {values} on"
         raise FormatError(message)
-    stored = data[table : table + (count + 1) * width]
-    offsets = np.frombuffer(stored.tobytes(), f"<u{width}")
-    size = len(data) - values
-    if (offsets > size).any() or (offsets[1:] < offsets[:-1]).any():
+    offsets = np.frombuffer(data, f"<u{width}", count + 1, table)
+    first, last = int(offsets[0]), int(offsets[-1])
+    if last > len(data) - values or (offsets[1:] < offsets[:-1]).any():
         message = "the offsets of byte strings fall or leave their bytes"
         raise FormatError(message)
-    ends = offsets.astype(np.int64)
-    wanted = ends[1:][items.indices()] - ends[:-1][items.indices()]
-    result = np.concatenate([np.zeros(1, np.int64), np.cumsum(wanted)])
-    picked = pick_bytes(data[values:], ends[items.starts], ends[items.ends])
-    return string_block(result, np.frombuffer(picked, np.uint8))
+    ends = (offsets - offsets[0]).astype(np.int32 if last < 1 << 31 else np.int64)
+    block = VariableBlock(
+        count,
+        8 * ends.itemsize,
+        pa.py_buffer(ends),
+        pa.py_buffer(data[values + first : values + last]),
+    )
+    return pick(block, items)
 
 
 def _header(data: Bytes) -> tuple[int, int, int]:

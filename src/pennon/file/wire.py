@@ -106,18 +106,27 @@ class Pages(Sequence[Page]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """One column: ``first_rows`` has the number of each page's first row, and the total at last."""
+    """One column: ``first_rows`` has the number of each page's first row, and the total at last.
+
+    ``extents`` are the positions and sizes of all buffers, its own and those of its pages.
+    """
 
     index: int
     encoding: EncodingBytes
     pages: Sequence[Page]
     buffers: tuple[Extent, ...]
     first_rows: Int64Array
+    extents: Int64Array
 
     @property
     def rows(self) -> int:
         """Return the number of rows (of items, if it is the column of a list's items)."""
         return int(self.first_rows[-1])
+
+    @property
+    def size_bytes(self) -> int:
+        """Return how many bytes of the file its buffers take."""
+        return int(self.extents[:, 1].sum())
 
 
 def parse_column(index: int, data: bytes, size_bytes: int) -> Column:
@@ -132,7 +141,7 @@ def parse_column(index: int, data: bytes, size_bytes: int) -> Column:
     kind, start, end, first, count = own
     buffers = _extents(extents, first, count)
     encoding = _encoding(data, kind, start, end)
-    return Column(index, encoding, Pages(data, pages, extents), buffers, first_rows)
+    return Column(index, encoding, Pages(data, pages, extents), buffers, first_rows, extents)
 
 
 def parse_file_descriptor(data: bytes) -> file_pb2.FileDescriptor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import chain
 from typing import Final, TypeAlias
 
 import pyarrow as pa
@@ -244,7 +243,5 @@ def _stored_bytes(reader: FragmentReader, field: Field) -> int | None:
         if not isinstance(data, DataFile):
             return None
         columns = run(data.read_columns(indices), data.source.read)
-        for column in columns:
-            extents = chain(column.buffers, *(page.buffers for page in column.pages))
-            size_bytes += sum(extent.size_bytes for extent in extents)
+        size_bytes += sum(column.size_bytes for column in columns)
     return size_bytes

@@ -36,7 +36,7 @@ from pennon.scan.kept import slice_chunks
 from pennon.scan.plan import LEAST_UNIT_BYTES, Unit
 from pennon.scan.unit_filter import MASK_BYTES, Columns, FilteredScan, Kept, UnitFilter
 from pennon.threads import processors
-from pennon.units import MIB
+from pennon.units import KIB, MIB
 from pennon.values import dataclass
 
 
@@ -61,6 +61,10 @@ FAR: Final = Sizes(1 * MIB, 2 * MIB, 1 << 17, 8 * MIB)
 """The same of a remote store: all rows of a span are held, as they came and as they become."""
 WHOLE: Final = Sizes(4 * MIB, 8 * MIB, 1 << 20, 1 << 62)
 """Where all is held anyway, or nothing, as for a count."""
+WIDE_BYTES: Final = 1 * KIB
+"""Rows as wide as this are copied more than they are decoded."""
+COPIED_BYTES: Final = 4 * MIB
+"""To copy less than this of them takes no longer than to hand it to another thread."""
 FIRST_ROWS: Final = 1 << 14
 """Rows of the first unit of a scan that ends when it has found enough."""
 
@@ -248,4 +252,5 @@ class _Run:
         """Return how large a piece is; if there is but one unit, its pieces occupy the threads."""
         if kept.unit.rows < self._query.scan.rows or self._query.scan.is_remote:
             return self._sizes.piece_bytes
-        return min(LEAST_UNIT_BYTES, self._sizes.piece_bytes)
+        least = COPIED_BYTES if kept.fields.rest_width >= WIDE_BYTES else LEAST_UNIT_BYTES
+        return min(least, self._sizes.piece_bytes)

@@ -92,10 +92,11 @@ class Cover:
         if len(physical) >= max(least, DENSE_ENOUGH) * (end - first):
             return cls(Rows.between(first, end), Choice(physical - first, end - first))
         far = FAR * cost_bytes // row_bytes + 1 if least < 1 else 1
-        is_first = _is_first(physical, far, least)
-        firsts = np.flatnonzero(is_first)
+        firsts = _firsts(physical, far, least)
+        if len(firsts) == len(physical):
+            return cls(Rows.at(physical), Choice(physical, len(physical)))
         starts = physical[firsts]
-        ends = physical[np.concatenate([firsts[1:] - 1, [len(physical) - 1]])] + 1
+        ends = physical[np.append(firsts[1:], len(physical)) - 1] + 1
         rows = Rows.ranges(starts, ends)
         if rows.count == len(physical):
             return cls(rows, Choice(physical, rows.count))
@@ -105,15 +106,18 @@ class Cover:
         return cls(rows, Choice(physical - np.repeat(shifts, counts), rows.count))
 
 
-def _is_first(physical: Int64Array, far: int, least: float) -> npt.NDArray[np.bool_]:
-    """Tell which rows begin a range: all, but for clusters of which ``least`` or more is wanted."""
-    firsts = np.concatenate([[0], np.flatnonzero(np.diff(physical) > far) + 1])
+def _firsts(physical: Int64Array, far: int, least: float) -> Int64Array:
+    """Return where ranges begin: at all rows, but for clusters of which ``least`` or more is wanted."""
+    gaps = np.flatnonzero(physical[1:] - physical[:-1] > far)
+    firsts = np.concatenate([np.zeros(1, np.int64), gaps + 1])
+    if far == 1:  # a cluster of neighbours is wanted whole
+        return firsts
     counts = np.diff(firsts, append=len(physical))
     lasts = physical[firsts + counts - 1]
     is_dense = counts >= least * (lasts - physical[firsts] + 1)
     is_first: npt.NDArray[np.bool_] = np.repeat(~is_dense, counts)
     is_first[firsts] = True
-    return is_first
+    return np.flatnonzero(is_first)
 
 
 def keep_chunks(chunks: Chunks, mask: pa.Array[Any]) -> Chunks:

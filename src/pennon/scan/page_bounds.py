@@ -61,10 +61,10 @@ def _versions_asked(
     asked = _versions_in(tasks) & {V0_1, V2_0} if fields else frozenset()
     if V2_0 not in asked:
         return asked
-    ends: tuple[ScanTask, ...] = ()
+    ends: Sequence[ScanTask] = ()
     if not snapshot.is_remote:
         zoned = [task for task in tasks if V2_0 in _versions_in([task])]
-        ends = zoned[0], zoned[-1]
+        ends = zoned[:: max(len(zoned) - 1, 1)]
     has_zones = any(_bounds_of(snapshot, each, fields, frozenset({V2_0})) for each in ends)
     return asked if has_zones else asked - {V2_0}
 

@@ -237,6 +237,26 @@ _TEXTS = """
     array_to_string(make_array(ts, ts), ',', '?'); array_to_string(make_array(tz), ',')
     array_to_string(make_array(d, d), '-'); array_to_string(li, ',', 'x')
     array_to_string(make_array(f64, 1.5), ',')
+    arrays_zip(li, li); arrays_zip(li, lst); arrays_zip(li); arrays_zip(li, [1, 2, 3])
+    list_zip(li, lst); arrays_zip(li, lst, li); arrays_zip(li, null); arrays_zip([], li)
+    arrays_zip(arrow_cast(li, 'LargeList(Int32)'), li); cast(li as string); cast(lst as string)
+    cast(make_array(f64, 1.5) as string); cast(make_array(d) as string)
+    cast(make_array(ts) as string); cast(make_array(b) as string); cast(make_array(dec) as string)
+    cast(make_array(li) as string); cast(make_array(tz) as string); cast(make_array(bin) as string)
+    cast(make_array(f32) as string); cast(arrow_cast(li, 'LargeList(Int32)') as string)
+    arrow_cast(li, 'Utf8'); arrow_cast(li, 'LargeUtf8'); make_array(li, li); make_array(li, [1])
+    make_array(li); make_array(lst, lst); make_array(li, null); make_array(st); make_array(st, st)
+    make_array(li, arrow_cast(li, 'List(Int64)')); array_length(make_array(li, li))
+    array_has(make_array(li, [9]), li); flatten(make_array(li, li)); make_array(li, li)[1]
+    make_array(li, li)[2][1]; array_append(make_array(li), li); array_append(make_array(li), [1])
+    array_concat(make_array(li), make_array(li)); array_prepend([1], make_array(li))
+    array_distinct(make_array(li, li)); array_dims(make_array(li, li)); array_ndims(make_array(li))
+    array_reverse(make_array(li, [7])); array_slice(make_array(li, [7], [8]), 1, 2)
+    array_position(make_array(li, [1]), [1]); array_remove(make_array(li, [1]), [1])
+    array_repeat(li, 2); array_union(make_array(li), make_array([1]))
+    array_length(make_array(li, [7]), 2); cardinality(make_array(li, [7])); least(tz, ts)
+    greatest(b, true); least(b, false); greatest(bin, x'61'); greatest(dec, i32); least(s, null)
+    regexp_count(s, '', 1); regexp_count(s, 'ï'); regexp_count(s, '.', 3)
 """
 
 

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as t
 
+from pennon.expr.types import is_bytes, is_list
+
 Datum: TypeAlias = pa.Array | pa.Scalar
 
 
@@ -94,7 +96,25 @@ def _to_text(values: Datum, kind: pa.DataType) -> Datum:
         return _timestamp_to_text(values, kind)
     if t.is_floating(values.type):
         return _float_to_text(values, kind)
+    if is_list(values.type):
+        return _list_to_text(values, kind)
     return pc.cast(values, kind)
+
+
+def _list_to_text(values: Datum, kind: pa.DataType) -> Datum:
+    """Write lists as ``[1, 2]``; nothing stands for NULL, hexadecimal digits for bytes."""
+    if isinstance(values, pa.Scalar):
+        return _list_to_text(pa.array([values], values.type), kind)[0]
+    items = pc.list_flatten(values)
+    if is_bytes(items.type):
+        texts = pa.array([each.as_py() and each.as_py().hex() for each in items], pa.string())
+    else:
+        texts = cast(items, pa.string())
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(values), 0))
+    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
+    lists = pa.ListArray.from_arrays(offsets, pc.fill_null(texts, ""))
+    found = pc.binary_join_element_wise("[", pc.binary_join(lists, ", "), "]", "")
+    return pc.cast(pc.if_else(values.is_valid(), found, pa.scalar(None, pa.string())), kind)
 
 
 def _float_to_text(values: Datum, kind: pa.DataType) -> Datum:

@@ -11,10 +11,8 @@ from typing import Any, Final
 import pyarrow as pa
 from pyarrow import types as t
 
-from pennon.expr.rowwise import Run, by_row
+from pennon.expr.rowwise import Entry, by_row
 from pennon.expr.types import is_bytes, is_text
-
-Entry = tuple[Run, int, int | None]
 
 
 def _is_octets(kind: pa.DataType) -> bool:

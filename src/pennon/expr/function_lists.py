@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -13,11 +13,18 @@ import pyarrow.compute as pc
 from pyarrow import types as t
 
 from pennon.expr.cast import Datum, cast
-from pennon.expr.function_items import Items, in_order, is_list, item_type_of, items_of
-from pennon.expr.rowwise import Run, as_arrays, by_row, check_types, count_of, is_null, nulls_like
+from pennon.expr.items import Items, check_lists, in_order, item_type_of, items_of
+from pennon.expr.rowwise import (
+    Entry,
+    as_arrays,
+    by_row,
+    check_types,
+    count_of,
+    is_null,
+    nulls_like,
+)
+from pennon.expr.types import is_list
 from pennon.ranges import Int64Array
-
-Entry = tuple[Run, int, int | None]
 
 
 def element(lists: Datum, number: Datum) -> Datum:
@@ -53,10 +60,12 @@ def _where_any(lists: pa.Array, test: Callable[[pa.Array], pa.Array]) -> pa.Arra
 
 
 def _has(lists: Datum, item: Datum) -> Datum:
-    check_types([lists, item], [is_list, lambda kind: not is_list(kind)])
+    check_types([lists], [is_list])
     if is_null(item) or is_null(lists):
         return nulls_like([lists, item], pa.bool_())
-    if isinstance(lists, pa.Array) and isinstance(item, pa.Scalar):
+    check_lists([lists, item], 1)
+    is_plain = not is_list(item.type)
+    if is_plain and isinstance(lists, pa.Array) and isinstance(item, pa.Scalar):
         return _has_literal(lists, item)
     found = _by_codes([lists, item], lambda row: row[1] <= row[0], needs_item=True)
     if isinstance(lists, pa.Scalar) and lists.values.null_count:  # as IN, which the reference makes
@@ -65,7 +74,7 @@ def _has(lists: Datum, item: Datum) -> Datum:
 
 
 def _has_literal(lists: pa.Array, item: pa.Scalar) -> pa.Array:
-    kind = item_type_of([lists, item])
+    kind = item_type_of([lists, item], 1)
     wanted = cast(item, kind)
     return _where_any(lists, lambda items: pc.equal(cast(items, kind), wanted))
 
@@ -77,7 +86,7 @@ def _has_any(lists: Datum, items: Datum) -> Datum:
     if _is_nothing(items):
         return _constant(lists, value=False)
     if isinstance(lists, pa.Array) and isinstance(items, pa.Scalar) and items.is_valid:
-        kind = item_type_of([lists, items])
+        kind = item_type_of([lists, items], 2)
         wanted = cast(items.values, kind)
         return _where_any(lists, lambda found: pc.is_in(cast(found, kind), value_set=wanted))
     return _by_codes([lists, items], lambda row: bool(row[0] & row[1]))
@@ -95,7 +104,7 @@ def _has_all(lists: Datum, items: Datum) -> Datum:
 
 
 def _has_all_literals(lists: pa.Array, items: pa.Scalar) -> pa.Array:
-    kind = item_type_of([lists, items])
+    kind = item_type_of([lists, items], 2)
     every = pa.array(np.ones(len(lists), np.bool_), mask=np.asarray(pc.is_null(lists)))
     each = [
         _where_any(lists, lambda found, w=wanted: pc.is_in(cast(found, kind), value_set=w))  # type: ignore[misc]
@@ -125,7 +134,8 @@ def _by_codes(
     needs_item: bool = False,
 ) -> Datum:
     """Return what a test says of the sets of codes of each row; NULL where a list is NULL."""
-    items = items_of(arguments, item_type_of(arguments))
+    lists = 1 if needs_item else 2
+    items = items_of(arguments, item_type_of(arguments, lists), lists)
     codes = items.codes()
     known = items.values.is_valid().to_pylist()
     answers: list[bool | None] = []
@@ -143,12 +153,42 @@ def _by_codes(
 
 def _length(lists: Datum, dimension: Datum | None = None) -> Datum:
     check_types([lists], [is_list])
-    if dimension is not None and dimension.as_py() != 1:
-        if not t.is_integer(dimension.type) or is_list(lists.type.value_type):
-            message = "only the length of the first dimension is known"
-            raise pa.ArrowInvalid(message)
+    number = 1 if dimension is None else dimension.as_py()
+    if number == 1:
+        return pc.cast(pc.list_value_length(lists), pa.uint64())
+    if not isinstance(number, int):
+        message = "a dimension is a whole number"
+        raise pa.ArrowInvalid(message)
+    depth = _depth(lists.type)
+    if not 1 < number <= depth:
         return nulls_like([lists], pa.uint64())
-    return pc.cast(pc.list_value_length(lists), pa.uint64())
+    return by_row(lambda items: _dimensions(items, depth)[number - 1], pa.uint64())(lists)
+
+
+def _count(lists: Datum) -> Datum:
+    """Return how many items there are; of lists of lists as many as if all were like the first."""
+    check_types([lists], [is_list])
+    depth = _depth(lists.type)
+    if depth == 1:
+        return _length(lists)
+    return by_row(lambda items: math.prod(_dimensions(items, depth)), pa.uint64())(lists)
+
+
+def _dimensions(items: list[Any], depth: int) -> list[int]:
+    """Return the length of a list, of its first item, of the first one in that, and so on."""
+    found = []
+    for _ in range(depth):
+        found.append(len(items))
+        items = (items[0] if items else None) or []
+    return found
+
+
+def _depth(kind: pa.DataType) -> int:
+    """Return how many lists are within each other."""
+    depth = 0
+    while is_list(kind):
+        depth, kind = depth + 1, kind.value_type
+    return depth
 
 
 def _is_empty(lists: Datum) -> Datum:
@@ -156,19 +196,17 @@ def _is_empty(lists: Datum) -> Datum:
     return pc.equal(pc.list_value_length(lists), 0)
 
 
-def _dimensions(lists: Datum) -> Datum:
+def _depths(lists: Datum) -> Datum:
     check_types([lists], [is_list])
-    depth, kind = 0, lists.type
-    while is_list(kind):
-        depth, kind = depth + 1, kind.value_type
-    is_there = pc.is_valid(lists)
-    return pc.if_else(is_there, pa.scalar(depth, pa.uint64()), pa.scalar(None, pa.uint64()))
+    depth = pa.scalar(_depth(lists.type), pa.uint64())
+    return pc.if_else(pc.is_valid(lists), depth, pa.scalar(None, pa.uint64()))
 
 
 def _sizes(lists: Datum) -> Datum:
     """Return the length of each dimension; of nothing there are none."""
-    check_types([lists], [lambda kind: is_list(kind) and not is_list(kind.value_type)])
-    return by_row(lambda items: [len(items)] if items else None, pa.list_(pa.uint64()))(lists)
+    check_types([lists], [is_list])
+    depth, kind = _depth(lists.type), pa.list_(pa.uint64())
+    return by_row(lambda items: _dimensions(items, depth) if items else None, kind)(lists)
 
 
 def _flattened(lists: Datum) -> Datum:
@@ -219,7 +257,7 @@ def _first(lists: Datum, order: Callable[[pa.Array], Int64Array]) -> Datum:
 def _texts(lists: Datum) -> Datum:
     if not t.is_timestamp(lists.type.value_type):
         return pc.cast(lists, pa.list_(pa.string()))
-    held = items_of([lists], lists.type.value_type)
+    held = items_of([lists], lists.type.value_type, 1)
     written = Items(cast(held.values, pa.string()), held.rows)
     found = written.pick(row for (row,) in held.rows)
     return found if isinstance(lists, pa.Array) else found[0]
@@ -277,7 +315,7 @@ _BOTH: Final[Mapping[str, Entry]] = {
     "max": (partial(_extreme, largest=True), 1, 1),
     "min": (partial(_extreme, largest=False), 1, 1),
     "any_value": (_any_value, 1, 1),
-    "ndims": (_dimensions, 1, 1),
+    "ndims": (_depths, 1, 1),
     "dims": (_sizes, 1, 1),
     "to_string": (_to_string, 2, 3),
     "join": (_to_string, 2, 3),
@@ -287,7 +325,7 @@ LISTS: Final[Mapping[str, Entry]] = {
     **{f"array_{name}": entry for name, entry in _BOTH.items()},
     **{f"list_{name}": entry for name, entry in _BOTH.items()},
     "arrays_overlap": _ANY,
-    "cardinality": (_length, 1, 1),
+    "cardinality": (_count, 1, 1),
     "empty": _EMPTY,
     "flatten": _FLATTEN,
 }

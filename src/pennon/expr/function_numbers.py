@@ -13,9 +13,8 @@ import pyarrow.compute as pc
 from pyarrow import types as t
 
 from pennon.expr.cast import Datum, cast
-from pennon.expr.rowwise import Run, by_row
-
-Entry = tuple[Run, int, int | None]
+from pennon.expr.operators import greater_equal, less_equal
+from pennon.expr.rowwise import Entry, Run, by_row
 
 
 def floating(run: Run) -> Entry:
@@ -87,13 +86,14 @@ def _atan2(over: Datum, under: Datum) -> Datum:
     return pc.atan2(over, under)
 
 
-def _greatest(*values: Datum) -> Datum:
-    """Return the greatest of those that are not NULL; NaN is above all numbers."""
-    found = pc.max_element_wise(*values)
-    if not t.is_floating(found.type):
-        return found
-    has_nan = reduce(pc.or_, [pc.fill_null(pc.is_nan(each), False) for each in values])  # noqa: FBT003
-    return pc.if_else(has_nan, pa.scalar(math.nan, found.type), found)
+def _extreme(comes_first: Run) -> Run:
+    """Return a function of those values that are not NULL; NaN is above all numbers."""
+
+    def choose(one: Datum, other: Datum) -> Datum:
+        keeps = pc.fill_null(comes_first(one, other), pc.is_null(other))
+        return pc.if_else(keeps, one, other)
+
+    return lambda *values: reduce(choose, values)
 
 
 def _is_zero(values: Datum) -> Datum:
@@ -162,7 +162,7 @@ NUMBERS: Final[Mapping[str, Entry]] = {
 ALIKE: Final[Mapping[str, Entry]] = {
     "atan2": (_atan2, 2, 2),
     "nanvl": (_nan_else, 2, 2),
-    "greatest": (_greatest, 1, None),
-    "least": (pc.min_element_wise, 1, None),
+    "greatest": (_extreme(greater_equal), 1, None),
+    "least": (_extreme(less_equal), 1, None),
 }
 """Functions whose arguments get one type."""

@@ -11,6 +11,7 @@ from pyarrow import types as t
 
 from pennon.expr.cast import Datum
 from pennon.expr.rowwise import (
+    Entry,
     Run,
     by_row,
     check_bytes,
@@ -25,7 +26,6 @@ from pennon.expr.rowwise import (
 )
 from pennon.expr.types import is_text
 
-Entry = tuple[Run, int, int | None]
 _TEXT_AND_NUMBER = (is_text, t.is_integer)
 
 

@@ -10,10 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pennon.expr.cast import Datum
-from pennon.expr.rowwise import Run, by_row, check_types, is_null, nulls_like
+from pennon.expr.rowwise import Entry, by_row, check_types, is_null, nulls_like
 from pennon.expr.types import is_text
 
-Entry = tuple[Run, int, int | None]
 _FLAGS: Final = frozenset("ims")
 
 
@@ -119,8 +118,18 @@ def _count(
     if is_null(pattern):
         return pc.if_else(pc.is_valid(values), pa.scalar(0), pa.scalar(0))
     rest = values if start is None else pc.utf8_slice_codeunits(values, _start(start))
-    counts = pc.count_substring_regex(rest, pattern=_pattern(pattern, flags))
-    return pc.coalesce(pc.cast(counts, pa.int64()), pa.scalar(0, pa.int64()))
+    text = _pattern(pattern, flags)
+    counts = pc.cast(pc.count_substring_regex(rest, pattern=text), pa.int64())
+    if _matches_nothing(text):
+        inside = pc.subtract(pc.binary_length(rest), pc.utf8_length(rest))
+        counts = pc.subtract(counts, pc.cast(inside, pa.int64()))
+    return pc.coalesce(counts, pa.scalar(0, pa.int64()))
+
+
+def _matches_nothing(pattern: str) -> bool:
+    """Tell whether Arrow finds a pattern that may be empty between the bytes of a character, too."""
+    one, two = (pc.count_substring_regex(text, pattern=pattern).as_py() for text in ("☃", "☃☃"))
+    return bool(two - one == len("☃".encode()))
 
 
 def _place(values: Datum, pattern: Datum, start: Datum | None = None) -> Datum:

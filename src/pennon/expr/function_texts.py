@@ -13,7 +13,7 @@ from pyarrow import types as t
 from pennon.expr.cast import Datum, cast
 from pennon.expr.rowwise import (
     MOST_BYTES,
-    Run,
+    Entry,
     by_row,
     check_bytes,
     check_types,
@@ -28,7 +28,6 @@ from pennon.expr.rowwise import (
 from pennon.expr.search import contained, contains
 from pennon.expr.types import is_bytes, is_text
 
-Entry = tuple[Run, int, int | None]
 _FARTHEST: Final = 2**31
 
 

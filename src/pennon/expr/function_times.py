@@ -13,10 +13,9 @@ from pyarrow import types as t
 
 from pennon.expr.cast import Datum, cast
 from pennon.expr.function_calendar import date_bin, to_char
-from pennon.expr.rowwise import Run, by_row, check_types
+from pennon.expr.rowwise import Entry, Run, by_row, check_types
 from pennon.expr.types import is_number, is_text
 
-Entry = tuple[Run, int, int | None]
 _NANOS: Final = 10**9
 _PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": _NANOS}
 

@@ -11,9 +11,8 @@ import pyarrow.compute as pc
 from pyarrow import types as t
 
 from pennon.expr.cast import Datum, cast
-from pennon.expr.rowwise import Run, as_arrays, count_of
+from pennon.expr.rowwise import Entry, as_arrays, count_of
 
-Entry = tuple[Run, int, int | None]
 MOST_ITEMS: Final = 1 << 16
 _UNITS: Final = {"Second": "s", "Millisecond": "ms", "Microsecond": "us", "Nanosecond": "ns"}
 _SHORT_UNITS: Final = {"s": "s", "ms": "ms", "us": "µs", "ns": "ns"}

@@ -24,14 +24,14 @@ from pennon.expr.cast import Datum
 from pennon.expr.function_codes import CODES
 from pennon.expr.function_items import ITEMS
 from pennon.expr.function_lists import LISTS
+from pennon.expr.function_new_lists import NEW_LISTS
 from pennon.expr.function_numbers import ALIKE, NUMBERS
 from pennon.expr.function_parts import PARTS
 from pennon.expr.function_regexps import REGEXPS
 from pennon.expr.function_texts import TEXTS
 from pennon.expr.function_times import TIMES
 from pennon.expr.function_types import TYPES
-
-Entry = tuple[Callable[..., Datum], int, int | None]
+from pennon.expr.rowwise import Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,7 @@ _MIXED: Final[Mapping[str, Entry]] = {
     **TIMES,
     **LISTS,
     **ITEMS,
+    **NEW_LISTS,
     **TYPES,
     "nvl2": (_nvl2, 3, 3),
     "is_valid": (pc.is_valid, 1, 1),

@@ -16,6 +16,8 @@ from pennon.expr.cast import Datum
 from pennon.units import MIB
 
 Run: TypeAlias = Callable[..., Datum]
+Entry: TypeAlias = tuple[Run, int, int | None]
+"""A function, and with how many arguments it is called at least and at most; None: with any number."""
 Kind: TypeAlias = pa.DataType | Callable[..., pa.DataType]
 MOST_BYTES: Final = 256 * MIB
 """What a function may make of one batch; ``repeat(s, 1000000000)`` is more."""

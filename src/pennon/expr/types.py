@@ -51,6 +51,11 @@ def is_bytes(kind: pa.DataType) -> bool:
     return bool(t.is_binary(kind) or t.is_large_binary(kind) or t.is_fixed_size_binary(kind))
 
 
+def is_list(kind: pa.DataType) -> bool:
+    """Tell whether values are lists."""
+    return bool(t.is_list(kind) or t.is_large_list(kind) or t.is_fixed_size_list(kind))
+
+
 def plain(kind: pa.DataType) -> pa.DataType:
     """Return the type of values that are stored as a dictionary or an extension."""
     if t.is_dictionary(kind):

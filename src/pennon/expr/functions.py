@@ -23,6 +23,7 @@ from pennon.errors import ArgumentError
 from pennon.expr.cast import Datum
 from pennon.expr.function_codes import CODES
 from pennon.expr.function_items import ITEMS
+from pennon.expr.function_json import JSON
 from pennon.expr.function_lists import LISTS
 from pennon.expr.function_new_lists import NEW_LISTS
 from pennon.expr.function_numbers import ALIKE, NUMBERS
@@ -94,6 +95,7 @@ _MIXED: Final[Mapping[str, Entry]] = {
     **TIMES,
     **LISTS,
     **ITEMS,
+    **JSON,
     **NEW_LISTS,
     **TYPES,
     "nvl2": (_nvl2, 3, 3),

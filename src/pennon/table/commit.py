@@ -142,6 +142,9 @@ def commit(
     StoreError if the store failed before anything was committed.
     """
     check_uuid(transaction.uuid)
+    if transaction.read_version < 0:
+        message = f"there is no version {transaction.read_version} to commit on top of"
+        raise ArgumentError(message)
     if is_detached(transaction.read_version):
         message = f"version {transaction.read_version} is detached: only a detached one can follow"
         raise ArgumentError(message)

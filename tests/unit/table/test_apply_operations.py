@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from pennon.errors import ArgumentError, RetryableConflict, UnsupportedError
+from pennon.io import MemoryStore
 from pennon.proto import file_pb2
 from pennon.schema.field import Schema
 from pennon.schema.wire import serialize_fields
 from pennon.table.apply import Surroundings, apply, create
+from pennon.table.commit import commit
 from pennon.table.indices import FRAGMENT_REUSE, Index, parse_indices, serialize_indices
 from pennon.table.manifest import (
     BasePath,
@@ -45,7 +47,7 @@ from pennon.table.operations import (
 )
 from pennon.table.roaring import serialize_roaring
 from pennon.table.rowids import decode_row_ids, decode_row_versions, encode_row_ids
-from pennon.table.transaction import Overwrite, Transaction
+from pennon.table.transaction import Append, Overwrite, Transaction
 from pennon.units import DatasetVersion, FieldId, FragmentId
 from tests.unit.table.tables import SCHEMA, append, data_file, new_fragment
 from tests.unit.table.test_conflicts import index
@@ -189,6 +191,26 @@ def test_project_drops_files_without_a_column() -> None:
 ONLY_S = Schema(SCHEMA.fields[1:])
 
 
+def test_what_no_file_could_hold() -> None:
+    head = table(4)
+    narrow = Schema((replace(SCHEMA.fields[0], logical_type="int8"), *SCHEMA.fields[1:]))
+    for operation in (Project(narrow), Merge(tuple(head.fragments), narrow)):
+        with pytest.raises(ArgumentError, match=r"field 0 \('a'\) is of type int64"):
+            done(head, operation)
+    with pytest.raises(ArgumentError, match="has none"):
+        done(head, Project(Schema(())))
+    bare = replace(new_fragment(5), files=())
+    for adding in (
+        Append((bare,)),
+        Update((), (), (bare,)),
+        Merge((*head.fragments, replace(bare, id=FragmentId(9))), SCHEMA),
+    ):
+        with pytest.raises(ArgumentError, match="5 rows, but no data file"):
+            done(head, adding)
+    with pytest.raises(ArgumentError, match="no version -1"):
+        commit(MemoryStore("negative"), Transaction(-1, Append(())))
+
+
 def test_rewrite_needs_reserved_ids() -> None:
     head = done(table(4, 4, 8), ReserveFragments(2))
     assert (head.max_fragment_id, ids(head)) == (4, [0, 1, 2])
@@ -196,10 +218,13 @@ def test_rewrite_needs_reserved_ids() -> None:
     group = RewriteGroup(tuple(head.fragments[:2]), tuple(new))
     after = done(head, Rewrite((group,)))
     assert (ids(after), after.max_fragment_id) == ([2, 3, 4], 4)
+    whole = replace(new[0], physical_rows=8)
     with pytest.raises(ArgumentError, match="5 was not reserved"):
-        done(head, Rewrite((replace(group, new=(replace(new[0], id=FragmentId(5)),)),)))
+        done(head, Rewrite((replace(group, new=(replace(whole, id=FragmentId(5)),)),)))
     with pytest.raises(ArgumentError, match=r"\[2\] are there already"):
-        done(head, Rewrite((replace(group, new=(replace(new[0], id=FragmentId(2)),)),)))
+        done(head, Rewrite((replace(group, new=(replace(whole, id=FragmentId(2)),)),)))
+    with pytest.raises(ArgumentError, match=r"\[0, 1\] have 8 rows, but would be rewritten as 4"):
+        done(head, Rewrite((replace(group, new=(new[0],)),)))
     with pytest.raises(ArgumentError, match="no fragment 0"):
         done(after, Rewrite((group,)))
     for other in (replace(new_fragment(4)), replace(head.fragments[0], deletion_file=DELETION)):

@@ -90,6 +90,30 @@ def check_no_deletions(fragments: Iterable[Fragment]) -> None:
         raise ArgumentError(message)
 
 
+def check_have_files(fragments: Iterable[Fragment]) -> None:
+    """Raise ArgumentError if a new fragment has rows, but no file for them."""
+    for fragment in fragments:
+        if fragment.physical_rows and not fragment.files:
+            message = f"a new fragment has {fragment.physical_rows} rows, but no data file"
+            raise ArgumentError(message)
+
+
+def check_same_types(old: Schema, new: Schema) -> None:
+    """Raise if a field has another type, for the files hold values of the old one, or if none is left."""
+    if not new.fields:
+        message = "a table needs a column, but the new schema has none"
+        raise ArgumentError(message)
+    types = {field.id: field.logical_type for field in old.walk()}
+    for field in new.walk():
+        known = types.get(field.id, field.logical_type)
+        if known != field.logical_type:
+            message = (
+                f"field {field.id} ({field.name!r}) is of type {known}, and cannot become "
+                f"{field.logical_type} under the same id"
+            )
+            raise ArgumentError(message)
+
+
 def _required(field: Field) -> Iterable[Field]:
     """Yield the fields, this one or below it, that hold a value in every row; no structs."""
     if field.nullable:

@@ -8,7 +8,12 @@ from dataclasses import replace
 from pennon.errors import ArgumentError
 from pennon.schema.field import Schema
 from pennon.table.apply.around import Surroundings
-from pennon.table.apply.checks import check_mixture, with_known_files
+from pennon.table.apply.checks import (
+    check_have_files,
+    check_mixture,
+    check_same_types,
+    with_known_files,
+)
 from pennon.table.apply.ids import with_fresh_ids, with_new_row_ids, without_row_ids
 from pennon.table.apply.index_rules import prune_fields, relevant_indices
 from pennon.table.apply.row_versions import all_updated
@@ -25,6 +30,7 @@ def merge(head: Manifest, operation: Merge, around: Surroundings) -> Manifest:
 
     Raises ArgumentError if a fragment is missing or has another number of rows.
     """
+    check_same_types(head.schema, operation.schema)
     old = by_id(around.completed(head))
     given = by_id(operation.fragments)
     _check_merged(old, given, operation.fragments)
@@ -32,6 +38,7 @@ def merge(head: Manifest, operation: Merge, around: Surroundings) -> Manifest:
     version = head.version + 1
     merged = (_merged(fragment, given[number], version) for number, fragment in old.items())
     added = [f for f in operation.fragments if f.id not in old]
+    check_have_files(added)
     fresh = with_fresh_ids(without_row_ids(added), head.last_fragment_id)
     new, next_row_id = with_new_row_ids(fresh, head, stable=head.has_stable_row_ids)
     fragments = tuple(map(_without_dead_files, (*merged, *new)))
@@ -78,6 +85,7 @@ def project(head: Manifest, operation: Project, around: Surroundings) -> Manifes
 
     The message has no metadata of the schema, so it stays what it is.
     """
+    check_same_types(head.schema, operation.schema)
     schema = replace(operation.schema, metadata=head.schema.metadata)
     fragments = tuple(with_known_files(each, schema) for each in around.completed(head))
     return replace(

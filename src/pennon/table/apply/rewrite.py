@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from pennon.errors import ArgumentError, RetryableConflict
 from pennon.table.apply.around import Surroundings
-from pennon.table.apply.checks import check_mixture, check_no_deletions
+from pennon.table.apply.checks import check_have_files, check_mixture, check_no_deletions
 from pennon.table.apply.ids import check_last_id, with_fresh_ids
 from pennon.table.apply.index_rules import moved_fragments
 from pennon.table.apply.rows import by_id, known
@@ -31,10 +31,15 @@ def rewrite(head: Manifest, operation: Rewrite, around: Surroundings) -> Manifes
     fragments = by_id(around.completed(head))
     for group in groups:
         check_no_deletions(group.new)
+        check_have_files(group.new)
         check_mixture(group.new, storage_version(head))
+        rows = []
         for fragment in group.old:
-            _check_same_rows(fragment, known(fragments, fragment.id))
+            now = known(fragments, fragment.id)
+            _check_same_rows(fragment, now)
+            rows.append(now.num_rows)
             del fragments[fragment.id]
+        _check_as_many(rows, group)
     new = [fragment for group in groups for fragment in group.new]
     taken = fragments.keys() & {fragment.id for fragment in new}
     if taken:
@@ -43,6 +48,16 @@ def rewrite(head: Manifest, operation: Rewrite, around: Surroundings) -> Manifes
     ordered = sorted((*fragments.values(), *new), key=lambda fragment: fragment.id)
     indices = _rewritten_indices(head, operation, groups)
     return replace(head, fragments=tuple(ordered), indices=serialize_indices(indices))
+
+
+def _check_as_many(rows: Sequence[int | None], group: RewriteGroup) -> None:
+    """Raise ArgumentError unless new fragments have as many rows as the old ones, if that is known."""
+    before = sum(known for known in rows if known is not None)
+    new = sum(fragment.physical_rows or 0 for fragment in group.new)
+    if new != before and None not in rows:
+        old = [fragment.id for fragment in group.old]
+        message = f"fragments {old[:20]} have {before} rows, but would be rewritten as {new}"
+        raise ArgumentError(message)
 
 
 def _check_same_rows(rewritten: Fragment, now: Fragment) -> None:

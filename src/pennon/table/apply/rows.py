@@ -9,6 +9,7 @@ from pennon.errors import ArgumentError, FormatError, SchemaMismatchError
 from pennon.schema.field import Schema
 from pennon.table.apply.around import Surroundings
 from pennon.table.apply.checks import (
+    check_have_files,
     check_keeps_columns,
     check_mixture,
     check_no_deletions,
@@ -29,6 +30,7 @@ from pennon.units import FieldId, FragmentId
 def append(head: Manifest, operation: Append, around: Surroundings) -> Manifest:
     """Add fragments at the end."""
     check_no_deletions(operation.fragments)
+    check_have_files(operation.fragments)
     missing = missing_field(head.schema, operation.fragments)
     if missing is not None:
         message = f"field {missing.name!r} must not be null, but appended files do not have it"
@@ -60,6 +62,7 @@ def delete(head: Manifest, operation: Delete, around: Surroundings) -> Manifest:
 def update(head: Manifest, operation: Update, around: Surroundings) -> Manifest:
     """Change fragments, take some away, and add those that hold rows that moved or are new."""
     check_no_deletions(operation.new)
+    check_have_files(operation.new)
     check_mixture(operation.new, storage_version(head))
     old = by_id(around.completed(head))
     updated = {

@@ -266,7 +266,7 @@ def test_every_name_of_pylance_is_here_or_said_to_come(owner: str) -> None:
 def test_names_to_come_are_absent_attributes(tmp_path: Path) -> None:
     table = _write(pennon, NESTED, tmp_path / "t")
     assert not hasattr(table, "create_index")
-    assert getattr(table, "drop_index", 5) == 5
+    assert getattr(table, "create_index", 5) == 5
     with pytest.raises(UnsupportedError, match=r"LanceDataset\.create_index is not supported yet"):
         table.create_index("x", "IVF_FLAT")
     with pytest.raises(AttributeError, match="no attribute 'dleete'"):

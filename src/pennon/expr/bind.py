@@ -16,9 +16,9 @@ from sqlglot import exp
 from pennon.errors import ArgumentError
 from pennon.expr.cast import cast
 from pennon.expr.evaluate import type_of
-from pennon.expr.fit import as_instants, as_timestamp, cast_to, one_type
+from pennon.expr.fit import as_instants, as_timestamp, cast_to, comparable, one_type
 from pennon.expr.functions import find_function
-from pennon.expr.intervals import nanoseconds_of
+from pennon.expr.literals import hexadecimal, interval, list_of, number
 from pennon.expr.names import field_of, find_name, sql_type
 from pennon.expr.operators import OPERATORS
 from pennon.expr.tree import Call, Case, Cast, Column, Expression, Literal
@@ -26,7 +26,6 @@ from pennon.expr.types import as_decimal, is_text, plain
 
 TRUE: Final = Literal(pa.scalar(True))  # noqa: FBT003 - a value
 NULL: Final = Literal(pa.scalar(None))
-_LARGEST: Final = 1 << 63
 
 
 class Binder:
@@ -78,8 +77,13 @@ class Binder:
             return self._call("array_element", (whole, index))
         return _field(whole, index) or self._call("get_field", (whole, index))
 
+    def _dot(self, node: exp.Dot) -> Expression:
+        name = Literal(pa.scalar(node.expression.name))
+        whole = self.bind(node.this)
+        return _field(whole, name) or self._call("get_field", (whole, name))
+
     def _literal(self, node: exp.Literal) -> Expression:
-        return Literal(pa.scalar(node.this)) if node.is_string else _number(node.this)
+        return Literal(pa.scalar(node.this)) if node.is_string else number(node.this)
 
     def _boolean(self, node: exp.Boolean) -> Expression:
         return Literal(pa.scalar(bool(node.this)))
@@ -88,24 +92,13 @@ class Binder:
         return NULL
 
     def _bytes(self, node: exp.HexString) -> Expression:
-        digits = str(node.this)
-        try:
-            return Literal(pa.scalar(bytes.fromhex("0" * (len(digits) % 2) + digits)))
-        except ValueError as error:
-            message = f"{node.sql()} is not hexadecimal"
-            raise ArgumentError(message) from error
+        return hexadecimal(node)
 
     def _array(self, node: exp.Expr) -> Expression:
-        items = [self.bind(each) for each in node.expressions]
-        values = [each.value.as_py() for each in items if isinstance(each, Literal)]
-        if len(values) != len(items):
-            message = f"{node.sql()}: a list has literals only"
-            raise ArgumentError(message)
-        try:
-            return Literal(pa.scalar(values, pa.list_(pa.array(values).type)))
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            message = f"{node.sql()}: the items are of several types"
-            raise ArgumentError(message) from error
+        return list_of(node.sql(), [self.bind(each) for each in node.expressions])
+
+    def _interval(self, node: exp.Interval) -> Expression:
+        return interval(node)
 
     # --- logic ------------------------------------------------------------------------------------
 
@@ -153,7 +146,7 @@ class Binder:
         if t.is_nested(left.type) and name in ("<", "<=", ">", ">="):
             message = f"values of {left.type} have no order"
             raise ArgumentError(message)
-        return Call(name, one_type([left, right]), pa.bool_())
+        return Call(name, comparable(left, right), pa.bool_())
 
     def _between(self, node: exp.Between) -> Expression:
         values = self.bind(node.this)
@@ -167,7 +160,7 @@ class Binder:
             raise ArgumentError(message)
         values = self.bind(node.this)
         items = [self.bind(each) for each in node.expressions]
-        typed = [one_type([values, item]) for item in items]
+        typed = [comparable(values, item) for item in items]
         same = all(value == values and isinstance(item, Literal) for value, item in typed)
         is_exact = not (t.is_nested(values.type) or t.is_floating(values.type))  # -0.0 equals 0.0
         if same and is_exact:
@@ -202,25 +195,13 @@ class Binder:
 
     def _negative(self, node: exp.Neg) -> Expression:
         if isinstance(node.this, exp.Literal) and not node.this.is_string:
-            return _number("-" + node.this.this)
+            return number("-" + node.this.this)
         operand = self.bind(node.this)
         if t.is_unsigned_integer(operand.type):
             message = f"{node.sql()}: {operand.type} has no negative numbers; cast it"
             raise ArgumentError(message)
         kind = self._asked(node.sql(), OPERATORS["NEGATE"], (operand,))
         return Call("NEGATE", (operand,), kind)
-
-    def _interval(self, node: exp.Interval) -> Expression:
-        count = node.this.name if isinstance(node.this, exp.Literal) else ""
-        try:
-            months, nanos = nanoseconds_of(f"{count} {node.args.get('unit') or ''}")
-        except pa.ArrowInvalid as error:
-            message = f"{node.sql()} is no interval: {error}"
-            raise ArgumentError(message) from error
-        if months:
-            message = f"{node.sql()}: intervals of months and years are not supported"
-            raise ArgumentError(message)
-        return Literal(pa.scalar(nanos, pa.duration("ns")))
 
     # --- calls ------------------------------------------------------------------------------------
 
@@ -336,26 +317,6 @@ def _operands(
     return one_type([left, right], fits_literals=fits_literals)
 
 
-def _number(text: str) -> Literal:
-    """Return a number: an integer if it is one of 64 bits, else a float."""
-    try:
-        return Literal(_integer_or_float(text.replace("_", "")))
-    except ValueError as error:
-        message = f"{text[:40]} is no number"
-        raise ArgumentError(message) from error
-
-
-def _integer_or_float(text: str) -> pa.Scalar:
-    longest = 20  # digits of 64 bits, and a sign
-    if len(text) <= longest and text.removeprefix("-").isdigit():
-        value = int(text)
-        if -_LARGEST <= value < _LARGEST:
-            return pa.scalar(value, pa.int64())
-        if 0 <= value < 2 * _LARGEST:
-            return pa.scalar(value, pa.uint64())
-    return pa.scalar(float(text), pa.float64())
-
-
 def _flat(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
     """Return the operands of a chain of ANDs or ORs, however long, in order."""
     found: list[exp.Expr] = []
@@ -391,6 +352,7 @@ _COMPUTES: dict[type[exp.Expr], str] = {
 _BY_SYNTAX: dict[type[exp.Expr], str] = {
     exp.Column: "_column",
     exp.Bracket: "_bracket",
+    exp.Dot: "_dot",
     exp.Literal: "_literal",
     exp.Boolean: "_boolean",
     exp.Null: "_null",

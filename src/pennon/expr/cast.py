@@ -45,6 +45,8 @@ def _to_number(values: Datum, kind: pa.DataType) -> Datum:
         return pc.cast(pc.cast(values, pa.string()), kind)  # Arrow's own cast may be an ulp off
     if t.is_decimal(values.type) and t.is_integer(kind):
         return pc.cast(values, options=pc.CastOptions(kind, allow_decimal_truncate=True))
+    if t.is_integer(values.type) and t.is_floating(kind):
+        return pc.cast(values, kind, safe=False)  # the float that is next to it
     return pc.cast(values, kind)
 
 
@@ -201,4 +203,5 @@ def is_exact_by_nature(kind: pa.DataType, other: pa.DataType) -> bool:
     """
     both_float = t.is_floating(kind) and t.is_floating(other)
     is_time = t.is_string(kind) and t.is_temporal(other)
-    return bool(both_float or is_time or t.is_null(kind))
+    is_nothing = t.is_null(kind) or (t.is_list(kind) and t.is_null(kind.value_type))
+    return bool(both_float or is_time or is_nothing)

@@ -36,6 +36,16 @@ def one_type(nodes: Sequence[Expression], *, fits_literals: bool = True) -> tupl
         raise ArgumentError(str(error)) from error
 
 
+def comparable(left: Expression, right: Expression) -> tuple[Expression, ...]:
+    """Cast two expressions to a type in which they compare; Arrow compares no half floats."""
+    sides = one_type([left, right])
+    if t.is_float16(sides[0].type):
+        return tuple(cast_to(each, pa.float32()) for each in sides)
+    if t.is_null(sides[0].type):
+        return tuple(cast_to(each, pa.bool_()) for each in sides)
+    return sides
+
+
 def cast_to(node: Expression, kind: pa.DataType) -> Expression:
     """Return an expression cast to a type; a literal at once.  May raise Arrow's errors."""
     if node.type == kind:

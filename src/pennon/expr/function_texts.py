@@ -46,6 +46,8 @@ def _test(fast: Callable[..., Datum], slow: Callable[..., bool]) -> Entry:
     compute = or_by_row(run, by_row(slow, pa.bool_(), is_text))
 
     def check(values: Datum, text: Datum) -> Datum:
+        if t.is_null(values.type):
+            return nulls_like([values, text], pa.bool_())
         check_types([values, text], [_is_text_or_bytes])
         return compute(values, text)
 
@@ -58,6 +60,7 @@ def _is_text_or_bytes(kind: pa.DataType) -> bool:
 
 def _like(*, ignores_case: bool) -> Entry:
     def match(values: Datum, pattern: str | bytes) -> Datum:
+        pattern = _closed(pattern) if isinstance(pattern, str) else pattern
         if ignores_case and isinstance(pattern, str) and pattern.isascii() and _is_ascii(values):
             values, pattern = pc.ascii_lower(values), pattern.lower()
         elif ignores_case:
@@ -66,6 +69,12 @@ def _like(*, ignores_case: bool) -> Entry:
         return pc.match_like(values, pattern) if inside is None else contains(values, inside)
 
     return _test(match, lambda text, pattern: bool(match(pa.scalar(text), pattern).as_py()))
+
+
+def _closed(pattern: str) -> str:
+    """Return a pattern whose last backslash stands for itself, if nothing follows that it escapes."""
+    escapes = len(pattern) - len(pattern.rstrip("\\"))
+    return pattern + "\\" * (escapes % 2)
 
 
 # --- joining --------------------------------------------------------------------------------------

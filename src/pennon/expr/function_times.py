@@ -19,21 +19,10 @@ from pennon.expr.types import is_number, is_text
 _NANOS: Final = 10**9
 _PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": _NANOS}
 
-_UNITS: Final = frozenset(
-    (
-        "year",
-        "quarter",
-        "month",
-        "week",
-        "day",
-        "hour",
-        "minute",
-        "second",
-        "millisecond",
-        "microsecond",
-        "nanosecond",
-    )
+_SHORTER_THAN_DAYS: Final = frozenset(
+    ("hour", "minute", "second", "millisecond", "microsecond", "nanosecond")
 )
+_UNITS: Final = _SHORTER_THAN_DAYS | {"year", "quarter", "month", "week", "day"}
 
 
 # --- parts of a time ------------------------------------------------------------------------------
@@ -92,7 +81,13 @@ def _truncated(unit: Datum, values: Datum) -> Datum:
         message = f"times are not cut to {name!r}; the units are {', '.join(sorted(_UNITS))}"
         raise pa.ArrowInvalid(message)
     times = values if t.is_timestamp(values.type) else cast(values, pa.timestamp("ns"))
-    return pc.floor_temporal(times, unit=name)
+    if not times.type.tz:
+        return pc.floor_temporal(times, unit=name)
+    local = pc.local_timestamp(times)
+    floor = pc.floor_temporal(local, unit=name)
+    if name in _SHORTER_THAN_DAYS:  # an hour that comes twice stays the one that it is
+        return pc.subtract(times, pc.subtract(local, floor))
+    return cast(floor, times.type)
 
 
 def _name(value: Datum) -> str:

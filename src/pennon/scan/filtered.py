@@ -61,6 +61,8 @@ FAR: Final = Sizes(1 * MIB, 2 * MIB, 1 << 17, 8 * MIB)
 """The same of a remote store: all rows of a span are held, as they came and as they become."""
 WHOLE: Final = Sizes(4 * MIB, 8 * MIB, 1 << 20, 1 << 62)
 """Where all is held anyway, or nothing, as for a count."""
+UNEVEN: Final = 1.25
+"""A unit may have so many times what is fair for a thread: to cut off the rest would cost more."""
 WIDE_BYTES: Final = 1 * KIB
 """Rows as wide as this are copied more than they are decoded."""
 COPIED_BYTES: Final = 4 * MIB
@@ -179,7 +181,7 @@ class _Run:
     def _units(self) -> Iterator[Unit]:
         scan = self._query.scan
         threads = 1 if scan.is_remote else processors()
-        fair = -(-scan.rows // threads)
+        fair = int(scan.rows * UNEVEN) // threads + 1
         is_first = self._query.most is not None
         for number, task in enumerate(scan.tasks):
             start = task.start
@@ -191,7 +193,7 @@ class _Run:
                 start += rows
 
     def _unit_rows(self, number: int, rows: int, fair: int) -> int:
-        """Return how many of the next rows of a task make a unit."""
+        """Return how many of the next rows of a task make a unit: those of one task are alike."""
         row_bytes = self._filter.row_bytes(number)
         if rows * row_bytes <= LEAST_UNIT_BYTES:
             return rows
@@ -199,7 +201,8 @@ class _Run:
         most = max(min(self._sizes.tested_bytes // tested, self._sizes.rows), 1)
         if rows * tested <= SMALL_JOB_BYTES:  # the threads share what is kept
             return min(rows, most)
-        return min(most, max(fair, LEAST_UNIT_BYTES // row_bytes, 1))
+        most = min(most, max(fair, LEAST_UNIT_BYTES // row_bytes, 1))
+        return -(-rows // -(-rows // most))
 
     def _cost(self, job: list[Unit]) -> int:
         """Return about how many bytes a job has in memory when it is done."""

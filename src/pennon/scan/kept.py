@@ -24,7 +24,8 @@ from pennon.encoding.rows import Rows
 from pennon.encoding.selection import keep, take
 from pennon.lazy import lazy
 from pennon.ranges import Int64Array
-from pennon.scan.arrays import bool_array, int64_array
+from pennon.room import room
+from pennon.scan.arrays import bool_array, int64_array, moved
 from pennon.scan.fragment_reader import Chunks, PreparedRead
 from pennon.scan.live_rows import LiveSlice
 from pennon.values import dataclass
@@ -90,7 +91,7 @@ class Cover:
         first, end = int(physical[0]), int(physical[-1]) + 1
         least = row_bytes / cost_bytes if row_bytes < cost_bytes else 1
         if len(physical) >= max(least, DENSE_ENOUGH) * (end - first):
-            return cls(Rows.between(first, end), Choice(physical - first, end - first))
+            return cls(Rows.between(first, end), Choice(moved(physical, -first), end - first))
         far = FAR * cost_bytes // row_bytes + 1 if least < 1 else 1
         firsts = _firsts(physical, far, least)
         if len(firsts) == len(physical):
@@ -143,7 +144,7 @@ def slice_chunks(chunks: Chunks, start: int, rows: int) -> Chunks:
 
 def true_rows(mask: pa.BooleanArray) -> Int64Array:
     """Return the numbers of the rows for which a mask is true (not false, not NULL)."""
-    rows = np.empty(mask.true_count, np.int64)
+    rows = room(mask.true_count, np.int64)
     if len(rows):
         if mask.null_count:
             mask = mask.fill_null(False)  # noqa: FBT003 - Arrow's own order

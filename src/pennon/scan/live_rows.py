@@ -19,7 +19,7 @@ import numpy as np
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError
 from pennon.ranges import Int64Array
-from pennon.room import room
+from pennon.scan.arrays import moved
 from pennon.values import dataclass
 
 NONE_DELETED: Int64Array = np.empty(0, np.int64)
@@ -125,10 +125,7 @@ class LiveSlice:
         """Return the physical offsets of the live rows of these numbers, which may be the same array."""
         if len(self.holes):
             return self.physical()[numbers]
-        if not self.start:
-            return numbers
-        offsets: Int64Array = room(len(numbers), np.int64)
-        return np.add(numbers, self.start, out=offsets)
+        return moved(numbers, self.start)
 
     def mask(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Return for each row of the stretch whether it is alive."""

@@ -18,9 +18,12 @@ from pennon.encoding.rows import Rows
 from pennon.file.reader import DataFile
 from pennon.io import open_store
 from pennon.lance_dataset import LanceDataset
+from pennon.scan import filtered
 from pennon.scan.kept import Choice, Cover, slice_chunks, true_rows
 from pennon.scan.meter import Meter
+from pennon.scan.plan import Unit
 from pennon.scan.snapshot import Snapshot
+from pennon.scan.unit_filter import Kept, UnitFilter
 from pennon.table.versions import read_manifest
 from pennon.testing import CountingStore
 
@@ -263,3 +266,31 @@ def test_slices_of_chunks() -> None:
     assert slice_chunks([], 0, 5) == []
     dense = Choice(np.array([0, 1, 2, 4], np.int64), 5)
     assert [c.to_pylist() for c in dense.pick(chunks)] == [[1, 2], [3, 5]]
+
+
+@pytest.mark.parametrize(
+    ("fragments", "units"),
+    [
+        ([275_000, 225_000], [275_000, 225_000]),
+        ([500_000], [250_000, 250_000]),
+        ([100_000, 400_000], [100_000, 200_000, 200_000]),
+    ],
+)
+def test_units_are_as_many_as_threads_need_and_even(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fragments: list[int], units: list[int]
+) -> None:
+    for rows in fragments:
+        numbers = np.arange(rows) << 40
+        pennon.write_dataset(pa.table({"n": numbers}), tmp_path / "t", mode="append")
+    tested: list[Unit] = []
+    test = UnitFilter.test
+
+    def noted(self: UnitFilter, unit: Unit) -> Kept | None:
+        tested.append(unit)
+        return test(self, unit)
+
+    monkeypatch.setattr(filtered, "processors", lambda: 2)
+    monkeypatch.setattr(UnitFilter, "test", noted)
+    found = pennon.dataset(tmp_path / "t").to_table(filter=f"n < {10 << 40}")
+    assert found.num_rows == 10 * len(fragments)
+    assert [unit.rows for unit in sorted(tested, key=lambda unit: (unit.task, unit.start))] == units

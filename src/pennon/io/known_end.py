@@ -22,22 +22,19 @@ from pennon.ranges import ByteRequest, Extent, Gather
 class KnownEnd:
     """An `ObjectReader` of which all from ``first`` on is at hand, in ``end``."""
 
-    __slots__ = ("_end", "_first", "_inner")
+    __slots__ = ("_end", "_first", "_inner", "size_bytes")
 
     def __init__(self, inner: ObjectReader, first: int, end: pa.Buffer) -> None:
         self._inner = inner
         self._first = first
         self._end = end
+        self.size_bytes = first + int(end.size)
+        """The object's size."""
 
     @property
     def path(self) -> str:
         """Return the path relative to the store's root."""
         return self._inner.path
-
-    @property
-    def size_bytes(self) -> int:
-        """Return the object's size."""
-        return self._inner.size_bytes
 
     @property
     def is_mapped(self) -> bool:
@@ -46,10 +43,14 @@ class KnownEnd:
 
     def read(self, requests: Sequence[ByteRequest]) -> list[pa.Buffer]:
         """Answer one round of requests; the store is asked for what is not at hand only."""
-        outside = [request for request in requests if not self._holds(request)]
-        answers = iter(self._inner.read(outside) if outside else [])
+        held = [self._holds(request) for request in requests]
+        if all(held):
+            return [self._answer(request) for request in requests]
+        outside = [request for request, is_held in zip(requests, held, strict=True) if not is_held]
+        answers = iter(self._inner.read(outside))
         return [
-            self._answer(request) if self._holds(request) else next(answers) for request in requests
+            self._answer(request) if is_held else next(answers)
+            for request, is_held in zip(requests, held, strict=True)
         ]
 
     def __reduce__(self) -> tuple[type[KnownEnd], tuple[ObjectReader, int, pa.Buffer]]:

@@ -17,8 +17,8 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pennon.errors import FormatError
 from pennon.ranges import Int64Array
@@ -148,7 +148,7 @@ def _items(field: Field, values: Any, first: Any) -> pa.Array[Any]:
     differs = mine != lengths
     if not differs.any():
         return items
-    is_null = pc.or_(values.is_null(), first.is_null()).to_numpy(zero_copy_only=False)
+    is_null = _is_null(values) | _is_null(first)
     if np.any(differs & ~is_null):
         message = f"the parts of column {field.name!r} have lists of different lengths"
         raise FormatError(message)
@@ -159,9 +159,14 @@ def _items(field: Field, values: Any, first: Any) -> pa.Array[Any]:
 
 def _lengths(lists: Any) -> Int64Array:
     """Return the lengths of lists, 0 for NULL."""
-    lengths: Any = pc.fill_null(pc.list_value_length(lists), 0)
+    lengths: Any = lists.value_lengths().fill_null(0)
     numbers: Int64Array = lengths.to_numpy().astype(np.int64, copy=False)
     return numbers
+
+
+def _is_null(values: Any) -> npt.NDArray[np.bool_]:
+    is_null: npt.NDArray[np.bool_] = values.is_null().to_numpy(zero_copy_only=False)
+    return is_null
 
 
 def _nulls(field: Field, rows: int) -> pa.Array[Any]:

@@ -51,6 +51,30 @@ def test_the_same_rows_at_the_edges(newest: Oracle, tmp_path: Path) -> None:
     assert compare(newest, tmp_path, edge_table(), edges()) >= 400
 
 
+@pytest.mark.parametrize(
+    ("text", "theirs", "ours"),
+    [
+        ("tsn > tsu", 0, 8),
+        ("tss = timestamp '2020-01-01 00:00:02.5'", 1, 0),
+        ("cast(d1 as int) = 1", 0, 8),
+        ("cast(d3 as decimal(4,0)) = 1", 0, 3),
+        ("greatest(d1, g) = 1.5", None, 5),
+        ("regexp_count(s, 'b*') > length(s)", 18, 21),
+        ("arrow_typeof(ifnull(ts, da)) = 'Utf8'", 24, 0),
+    ],
+)
+def test_differences_on_purpose(
+    newest: Oracle, tmp_path: Path, text: str, theirs: int | None, ours: int
+) -> None:
+    dataset = pennon.write_dataset(edge_table(), tmp_path / "t")
+    assert dataset.count_rows(text) == ours
+    if theirs is None:
+        with pytest.raises(OracleError, match="Overflowing"):
+            newest.scan(tmp_path / "t", filter=text)
+    else:
+        assert newest.scan(tmp_path / "t", filter=text).num_rows == theirs
+
+
 @pytest.mark.parametrize("text", ["i32 > 1", "s like 'B%' or b"])
 def test_everything_that_takes_a_filter(tmp_path: Path, text: str) -> None:
     dataset = pennon.write_dataset(filter_table(), tmp_path / "t", max_rows_per_file=100)

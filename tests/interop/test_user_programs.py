@@ -173,7 +173,9 @@ def upkeep(module: Any, uri: str) -> list[object]:
     seen += _rows(table.to_table(filter="w IN (4, 5)"))
     conflict = import_module(f"{module.__name__}.commit").CommitConflictError
     stale = module.dataset(uri, version=2)
-    late = module.LanceOperation.Merge([f.metadata for f in stale.get_fragments()], stale.lance_schema)
+    late = module.LanceOperation.Merge(
+        [f.metadata for f in stale.get_fragments()], stale.lance_schema
+    )
     with pytest.raises(conflict) as raised:
         module.LanceDataset.commit(uri, late, read_version=2)
     removed = table.cleanup_old_versions(timedelta(0), delete_unverified=True)

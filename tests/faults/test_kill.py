@@ -6,8 +6,8 @@ that it can leave, for to die before the next one, or at a request that only ask
 So the four steps of the external commit are steps here, whatever the operation.
 
 On disk, and with SQLite, that is done for all operations; through S3, where a request takes its time,
-for the three that differ most in what they commit; and at every second, third or fifth step of three
-more.  The table is put straight into the server's memory for that, and most of the looking is done in
+for the three that differ most in what they commit; and at every second or fifth step of two more.
+The table is put straight into the server's memory for that, and most of the looking is done in
 a copy of what lies there.
 """
 
@@ -46,8 +46,8 @@ from tests.unit.io import dynamodb_tables
 from tests.unit.io.s3_objects import objects_below, put_objects
 from tests.unit.io.s3_server import BUCKET, S3Server, serving_s3
 
-REMOTE = {"append": 1, "delete": 1, "compact": 1, "update": 2, "create a branch": 3, "clean up": 5}
-"""Each step, or each second, third or fifth."""
+REMOTE = {"append": 1, "delete": 1, "compact": 1, "update": 2, "clean up": 5}
+"""Each step, or each second or fifth."""
 _NAMES = itertools.count()
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.io.web_server import serving
+
 MIB = 1 << 20
 LIMIT_BYTES = 512 * MIB
 TABLE_BYTES = 4 * LIMIT_BYTES
@@ -57,7 +59,7 @@ report(rows=rows, size=size)
 """
 
 
-def run(script: str, uri: Path, *more: str) -> dict[str, int]:
+def run(script: str, uri: Path | str, *more: str) -> dict[str, int]:
     """Run a script in a fresh process; returns what it reports."""
     child = subprocess.run(
         [sys.executable, "-c", MAKE_BATCHES + script, str(uri), *more],
@@ -159,3 +161,16 @@ def test_scans_stay_below_400_mb_whatever_the_width_of_rows(
         print(f"{kind} {version}: one row of {share} {some['peak'] / MIB:.0f} MiB")
         assert abs(some["rows"] - written["rows"] / share) <= share
         assert some["peak"] < SCAN_LIMIT_BYTES
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["2.0", "2.1"])
+def test_scans_of_a_far_table_stay_below_400_mb(version: str, tmp_path: Path) -> None:
+    """What is under way is held as it came and as it becomes."""
+    written = run(WRITE_KIND, tmp_path / "t", version, "text")
+    with serving(tmp_path) as server:
+        for text in ("_rowid >= 0", "_rowid % 10 = 0", "_rowid % 1000 = 0", ""):
+            some = run(SCAN_KIND, f"{server.url}/t", *[text] * bool(text))
+            print(f"far text {version}, {text or 'all'}: {some['peak'] / MIB:.0f} MiB")
+            assert abs(some["rows"] - written["rows"] / SHARES.get(text, 1)) <= 1000
+            assert some["peak"] < SCAN_LIMIT_BYTES

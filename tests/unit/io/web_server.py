@@ -6,6 +6,7 @@ It lists nothing, takes nothing, and has never heard of tables.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import socket
 import struct
@@ -77,17 +78,21 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send_file(self, span: str | None, *, half: bool) -> None:
         try:
-            data = (self.site.folder / unquote(self.path).lstrip("/")).read_bytes()
+            file = (self.site.folder / unquote(self.path).lstrip("/")).open("rb")
         except (FileNotFoundError, IsADirectoryError):
             self._answer(404, b"")
             return
         span = span if self.site.knows_ranges else None
         asked = re.fullmatch(r"bytes=(\d+)-(\d+)", span or "")
-        if asked is None:
-            self._answer(200, data, half=half)
-            return
-        first, last = int(asked[1]), min(int(asked[2]), len(data) - 1)
-        self._answer(206, data[first : last + 1], f"bytes {first}-{last}/{len(data)}", half=half)
+        with file:
+            if asked is None:
+                self._answer(200, file.read(), half=half)
+                return
+            size = os.fstat(file.fileno()).st_size
+            first, last = int(asked[1]), min(int(asked[2]), size - 1)
+            file.seek(first)
+            data = file.read(last + 1 - first)
+            self._answer(206, data, f"bytes {first}-{last}/{size}", half=half)
 
     def _answer(self, status: int, body: bytes, span: str = "", *, half: bool = False) -> None:
         self.send_response(status)

@@ -106,7 +106,7 @@ def _to_text(values: Datum, kind: pa.DataType) -> Datum:
 def _list_to_text(values: Datum, kind: pa.DataType) -> Datum:
     """Write lists as ``[1, 2]``; nothing stands for NULL, hexadecimal digits for bytes."""
     if isinstance(values, pa.Scalar):
-        return _list_to_text(pa.array([values], values.type), kind)[0]
+        return _list_to_text(pa.repeat(values, 1), kind)[0]
     items = pc.list_flatten(values)
     if is_bytes(items.type):
         texts = pa.array([each.as_py() and each.as_py().hex() for each in items], pa.string())

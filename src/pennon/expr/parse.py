@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 import pyarrow as pa
 from sqlglot import exp, parser, tokens
 from sqlglot.dialects.dialect import Dialect
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ParseError, SqlglotError
 
 from pennon.errors import ArgumentError, ExpressionError
 from pennon.expr.bind import Binder, as_condition
@@ -19,6 +19,14 @@ from pennon.expr.tree import Expression
 
 LONGEST_TEXT: Final = 16 << 20
 DEEPEST_NESTING: Final = 128
+
+
+_STATEMENTS: Final = """
+    ALTER ANALYZE CALL COMMENT CREATE CROSS DESCRIBE DROP EXECUTE FETCH FOR FROM GRANT HAVING INNER
+    INSERT INTO JOIN LATERAL ON OUTER QUALIFY RETURNING ROLLBACK SELECT SHOW TABLESAMPLE UNION USING
+    WHERE WITH
+"""
+"""Words that begin or part statements, of which there are none here: columns may be called so."""
 
 
 class LanceSQL(Dialect):
@@ -30,12 +38,16 @@ class LanceSQL(Dialect):
         QUOTES: ClassVar = ["'", '"']
         IDENTIFIERS: ClassVar = ["`"]
         STRING_ESCAPES: ClassVar = ["'", '"']
+        COMMANDS: ClassVar = set()
         HEX_STRINGS: ClassVar = [("x'", "'"), ("X'", "'")]
 
     class Parser(parser.Parser):
         """How it is understood: functions are looked up by us."""
 
         IS_PREDICATE_PRECEDENCE: ClassVar = parser.IsPredicatePrecedence.LOW  # (a = b) IS NULL
+        ID_VAR_TOKENS: ClassVar = parser.Parser.ID_VAR_TOKENS | {
+            tokens.Tokenizer.KEYWORDS[word] for word in _STATEMENTS.split()
+        }
         FUNCTIONS: ClassVar = {}
         FUNCTION_PARSERS: ClassVar = {
             name: parser.Parser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST", "EXTRACT")
@@ -75,7 +87,7 @@ def parse_column(text: str, schema: pa.Schema) -> Expression:
 def _syntax(text: str) -> exp.Expr:
     _check_nesting(text)
     try:
-        found = LanceSQL().parse(text)
+        found = LanceSQL().parse_into(exp.Condition, text)
     except (SqlglotError, ValueError) as error:
         message = f"this is not SQL: {_first_line(error)}"
         raise ArgumentError(message) from error
@@ -95,6 +107,9 @@ def _check_nesting(text: str) -> None:
 
 
 def _first_line(error: Exception) -> str:
+    found = error.errors[0] if isinstance(error, ParseError) and error.errors else {}
+    if "description" in found:
+        return f"{found['description']}. Line {found['line']}, Col: {found['col']}."
     lines = str(error).splitlines()
     return lines[0] if lines else type(error).__name__
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as t
 
-from pennon.expr.types import is_bytes, is_list
+from pennon.expr.types import is_bytes, is_list, is_text
 
 Datum: TypeAlias = pa.Array | pa.Scalar
 
@@ -70,7 +70,10 @@ def _to_decimal(values: Datum, kind: pa.DataType) -> Datum:
         raise pa.ArrowInvalid(message)
     if t.is_decimal(values.type):
         values = _fitting(values, kind)
-    return pc.cast(values, options=pc.CastOptions(kind, allow_decimal_truncate=True))
+    found = pc.cast(values, options=pc.CastOptions(kind, allow_decimal_truncate=True))
+    if is_text(values.type):
+        found.validate(full=True)  # Arrow looks at the digits of some texts only
+    return found
 
 
 def _fitting(values: Datum, kind: pa.DataType) -> Datum:

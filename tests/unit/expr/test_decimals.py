@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pennon.expr.cast import cast, try_cast
 from pennon.expr.decimals import decimal_remainder
 from pennon.expr.rowwise import ROWS_AT_ONCE, by_row
 
@@ -65,3 +66,15 @@ def test_rows_are_computed_a_few_at_a_time(rows: int) -> None:
     found = double(pa.array(range(rows)), pa.scalar(1))
     assert isinstance(found, pa.Array)
     assert found.to_pylist() == [value * 2 + 1 for value in range(rows)]
+
+
+def test_texts_of_too_many_digits() -> None:
+    """Arrow's own cast makes decimals of them that are none."""
+    kind = pa.decimal128(3, 2)
+    assert try_cast(pa.array(["2020", "1.5", None]), kind).to_pylist() == [
+        None,
+        Decimal("1.50"),
+        None,
+    ]
+    with pytest.raises(pa.ArrowInvalid):
+        cast(pa.scalar("2020"), kind)

@@ -22,6 +22,7 @@ Source: seed 001, "File Structure".
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from typing import Final
 
 from pennon.errors import FormatError, UnsupportedError
@@ -95,7 +96,12 @@ def parse_version(tail: bytes) -> tuple[FileVersion, tuple[int, int]]:
     if len(tail) < _VERSION.size:
         message = f"not a Lance file: it has {len(tail)} bytes"
         raise FormatError(message)
-    major, minor, magic = _VERSION.unpack(tail[-_VERSION.size :])
+    return _parse_version(tail[-_VERSION.size :])
+
+
+@lru_cache(maxsize=32)
+def _parse_version(last: bytes) -> tuple[FileVersion, tuple[int, int]]:
+    major, minor, magic = _VERSION.unpack(last)
     if magic != MAGIC:
         message = f"not a Lance file: it ends with {magic!r} instead of {MAGIC!r}"
         raise FormatError(message)

@@ -73,6 +73,8 @@ class Resident:
     def touch(self, mapping: Mapping, position: int, end: int, cost_bytes: int) -> None:
         """Note that ``[position, end)`` is about to occupy ``cost_bytes``; give back the oldest."""
         fits = mapped_bytes() <= self.budget_bytes
+        if fits and end - position < LONG_BYTES:
+            return
         span = _Span(ref(mapping), position, end, max(cost_bytes, TOUCH_BYTES))
         if fits and not span.is_long:
             return

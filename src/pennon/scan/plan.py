@@ -76,8 +76,6 @@ def plan_tasks(
     tasks = []
     left = limit
     for fragment in snapshot.manifest.fragments if fragments is None else fragments:
-        if left is not None and left <= 0:
-            break
         if with_deleted:
             live = FragmentReader(snapshot, fragment).physical_rows()
         else:
@@ -88,6 +86,8 @@ def plan_tasks(
         if end > start:
             tasks.append(ScanTask(fragment, start, end))
             left = None if left is None else left - (end - start)
+        if left is not None and left <= 0:
+            break
     return tasks
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from operator import is_
 from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
@@ -49,9 +50,10 @@ def described(field: Field) -> Field:
     """
     if is_blob_v2(field):
         return describe_v2(field)
-    if not field.children:
+    children = tuple(map(described, field.children))
+    if all(map(is_, children, field.children)):
         return field
-    return replace(field, children=tuple(map(described, field.children)))
+    return replace(field, children=children)
 
 
 @dataclass(frozen=True, slots=True)

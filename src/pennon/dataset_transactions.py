@@ -14,7 +14,7 @@ from pennon.scan.snapshot import Snapshot
 from pennon.table.versions import list_locations, read_manifest
 
 if TYPE_CHECKING:
-    from pennon.commits import CommitRequest
+    from pennon.commit_request import CommitRequest
     from pennon.lance_dataset import LanceDataset
     from pennon.table.locked import CommitLock
     from pennon.table.manifest import Manifest
@@ -59,7 +59,7 @@ class DatasetTransactions(DatasetFacts):
         NotFoundError if a file of the operation is not there.
         """
         refuse(unsupported)
-        from pennon.commits import CommitRequest  # noqa: PLC0415 - who only reads needs none
+        from pennon.commit_request import CommitRequest  # noqa: PLC0415 - who only reads needs none
 
         request = CommitRequest.of(
             base_uri,
@@ -87,7 +87,7 @@ class DatasetTransactions(DatasetFacts):
     ) -> BulkCommitResult:
         """Commit several appends as one, and return the version made and the one transaction."""
         refuse(unsupported)
-        from pennon.commits import CommitRequest, merged_appends  # noqa: PLC0415 - as above
+        from pennon.commit_request import CommitRequest, merged_appends  # noqa: PLC0415 - as above
 
         request = CommitRequest.of(
             dest,

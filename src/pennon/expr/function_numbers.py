@@ -16,6 +16,9 @@ from pennon.expr.cast import Datum, cast
 from pennon.expr.operators import greater_equal, less_equal
 from pennon.expr.rowwise import Entry, Run, by_row
 
+_MOST_DIGITS: Final = 308
+"""The largest power of ten that is a float."""
+
 
 def floating(run: Run) -> Entry:
     """Return a function over floats; numbers of other types become 64-bit floats."""
@@ -50,9 +53,14 @@ def _log(*arguments: Datum) -> Datum:
     return pc.log10(floats[0]) if len(floats) == 1 else pc.logb(floats[1], floats[0])
 
 
+def _digits(digits: pa.Scalar | None) -> int:
+    """Return to how many digits to round; Arrow counts up to them, however many there are."""
+    return 0 if digits is None else max(-_MOST_DIGITS, min(digits.as_py(), _MOST_DIGITS))
+
+
 def _round(values: Datum, digits: pa.Scalar | None = None) -> Datum:
     """Round halves away from 0; decimals lose the digits."""
-    count = 0 if digits is None else digits.as_py()
+    count = _digits(digits)
     if t.is_decimal(values.type):
         kept = max(min(count, values.type.scale), 0)
         rounded = pc.round(values, count, round_mode="half_towards_infinity")
@@ -63,8 +71,7 @@ def _round(values: Datum, digits: pa.Scalar | None = None) -> Datum:
 def _truncate(values: Datum, digits: pa.Scalar | None = None) -> Datum:
     if digits is not None and t.is_integer(values.type):
         values = cast(values, pa.float32())  # as in the reference
-    count = 0 if digits is None else digits.as_py()
-    return pc.round(as_floats(values), count, round_mode="towards_zero")
+    return pc.round(as_floats(values), _digits(digits), round_mode="towards_zero")
 
 
 def _power(base: Datum, exponent: Datum) -> Datum:

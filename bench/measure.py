@@ -62,7 +62,7 @@ class Effort:
     quick: bool
 
 
-FULL = Effort(5, 31, 1.2, quick=False)
+FULL = Effort(4, 21, 0.6, quick=False)
 QUICK = Effort(3, 7, 0.1, quick=True)
 SHORT = Effort(3, 5, 0.2, quick=False)
 SHORT_SHARE = 4

@@ -61,11 +61,13 @@ def _check_as_many(rows: Sequence[int | None], group: RewriteGroup) -> None:
 
 
 def _check_same_rows(rewritten: Fragment, now: Fragment) -> None:
-    """Raise RetryableConflict if a fragment has other rows now than those that were rewritten.
+    """Raise RetryableConflict if a fragment has other rows or values now than those that were rewritten.
 
-    Deleted rows would come back.
+    Deleted rows would come back, and columns written since would be lost.  A file that is gone was of
+    columns that were dropped.
     """
-    if _rows_of(rewritten) != _rows_of(now):
+    files = {file.path for file in rewritten.files}
+    if _dead(rewritten) != _dead(now) or not files.issuperset(file.path for file in now.files):
         message = (
             f"fragment {now.id} has other files than those that were rewritten; "
             "try again on the newest version"
@@ -73,11 +75,10 @@ def _check_same_rows(rewritten: Fragment, now: Fragment) -> None:
         raise RetryableConflict(message)
 
 
-def _rows_of(fragment: Fragment) -> tuple[object, ...]:
-    """Return what tells the living rows of a fragment from those of any other."""
+def _dead(fragment: Fragment) -> tuple[object, ...] | None:
+    """Return what tells the deleted rows of a fragment from those of any other."""
     deletion = fragment.deletion_file
-    dead = None if deletion is None else (deletion.kind, deletion.read_version, deletion.id)
-    return dead, *(file.path for file in fragment.files)
+    return None if deletion is None else (deletion.kind, deletion.read_version, deletion.id)
 
 
 def _with_ids(head: Manifest, groups: Iterable[RewriteGroup]) -> tuple[RewriteGroup, ...]:

@@ -21,7 +21,7 @@ from pennon.io import open_store
 from pennon.proto import file_pb2
 from tests.faults.test_mutants import TABLES, Job, check, run_child
 
-FEW = 24
+FEW = 96
 MANY = 800
 LEAST_REFUSED = 0.1
 

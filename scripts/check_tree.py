@@ -14,7 +14,7 @@ FORBIDDEN = re.compile(
 LONGEST = 450
 # The import contracts do not see Cython: a kernel knows arrays, not pages, files or stores.
 KERNEL_IMPORT = re.compile(
-    r"^\s*(?:from|c?import)\s+pennon\.(?!errors\b|room\b|encoding\.kernels\b)"
+    r"^\s*(?:from|c?import)\s+pennon\.(?!errors\b|core\.memory\b|encoding\.kernels\b)"
 )
 GENERATED = ("_pb2.py", "_pb2.pyi", ".lock", ".lance")
 
@@ -39,7 +39,7 @@ def faults(path: Path) -> list[str]:
     ]
     if path.suffix in {".pyx", ".pxd"}:
         found += [
-            f"{path}:{number}: a kernel may import only pennon.errors, pennon.room and other kernels"
+            f"{path}:{number}: a kernel may import only pennon.errors, pennon.core.memory and other kernels"
             for number, line in enumerate(lines, start=1)
             if KERNEL_IMPORT.match(line)
         ]

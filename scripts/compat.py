@@ -21,7 +21,7 @@ import lance.schema
 
 import pennon
 import pennon.dataset
-from pennon.later import LATER as LATER_NAMES
+from pennon.compat.not_implemented import LATER as LATER_NAMES
 
 PAGE = Path(__file__).parents[1] / "docs" / "compat.md"
 START, END = "<!-- written by scripts/compat.py -->\n", "<!-- end -->\n"

@@ -8,10 +8,10 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
+from pennon.compat.not_implemented import missing as _missing
 from pennon.dataset import Session as Session
 from pennon.dataset import dataset as dataset
 from pennon.dataset import write_dataset as write_dataset
-from pennon.later import missing as _missing
 
 if TYPE_CHECKING:
     from pennon.base_paths import DatasetBasePath as DatasetBasePath

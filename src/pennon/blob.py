@@ -8,9 +8,9 @@ from typing import IO, Any, Final
 
 import pyarrow as pa
 
+from pennon.core.units import KIB
 from pennon.errors import ArgumentError
 from pennon.scan.blobs import BlobRange
-from pennon.units import KIB
 
 DEFAULT_BLOB_BUFFER_SIZE: Final = 512 * KIB
 """So many bytes are read at once where a caller reads less, front to back."""

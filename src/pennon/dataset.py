@@ -7,7 +7,7 @@ from datetime import datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pennon.arguments import refuse
+from pennon.compat.arguments import refuse
 from pennon.errors import ArgumentError
 from pennon.io import open_store
 from pennon.scan.session import Session as Session

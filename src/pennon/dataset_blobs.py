@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from pennon.arguments import row_ids, row_numbers
 from pennon.blob import DEFAULT_BLOB_BUFFER_SIZE, BlobFile, check_buffer_size, check_range
+from pennon.compat.arguments import row_ids, row_numbers
 from pennon.errors import ArgumentError
 from pennon.scan.blobs import (
     BlobRows,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pennon.arrow_bases import ArrowDataset
-from pennon.later import Unfinished, missing
+from pennon.compat.arrow_bases import ArrowDataset
+from pennon.compat.not_implemented import Unfinished, missing
 from pennon.scan.session import Session
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.lance_schema import LanceSchema

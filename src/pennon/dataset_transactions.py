@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from pennon.arguments import refuse
+from pennon.compat.arguments import refuse
 from pennon.dataset_facts import DatasetFacts
 from pennon.operation import LanceOperation, Transaction
 from pennon.scan.snapshot import Snapshot

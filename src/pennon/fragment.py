@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pennon.arguments import check_columns, row_numbers
-from pennon.arrow_bases import ArrowFragment
+from pennon.compat.arguments import check_columns, row_numbers
+from pennon.compat.arrow_bases import ArrowFragment
 from pennon.errors import NotFoundError, UnsupportedError
 from pennon.fragment_columns import FragmentColumns
 from pennon.metadata import DataFile as DataFile

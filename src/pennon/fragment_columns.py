@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.units import FragmentId
 from pennon.errors import ArgumentError
 from pennon.metadata import FragmentMetadata
 from pennon.schema.lance_schema import LanceSchema
-from pennon.units import FragmentId
 
 if TYPE_CHECKING:
     from pennon.lance_dataset import LanceDataset

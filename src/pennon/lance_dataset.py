@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pennon.arguments import (
+from pennon.compat.arguments import (
     check_arrow_options,
     check_columns,
     refuse,

@@ -11,6 +11,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from pennon.core.units import FieldId, FragmentId
 from pennon.errors import ArgumentError
 from pennon.table.manifest import (
     DataFileRef,
@@ -20,7 +21,6 @@ from pennon.table.manifest import (
     Fragment,
     Sequence,
 )
-from pennon.units import FieldId, FragmentId
 
 _KINDS = {"array": DeletionKind.ARROW, "bitmap": DeletionKind.BITMAP}
 

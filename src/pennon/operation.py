@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pennon.later import Unfinished
+from pennon.compat.not_implemented import Unfinished
 from pennon.metadata import DataFile, FragmentMetadata
 from pennon.schema.lance_schema import LanceSchema
 

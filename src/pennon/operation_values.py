@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.units import DatasetVersion, FieldId, FragmentId
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.metadata import DataFile, FragmentMetadata
 from pennon.operation import Index, LanceOperation, Transaction
@@ -22,7 +23,6 @@ from pennon.table.manifest import BasePath, Fragment
 from pennon.table.messages import parse_message, serialize_message
 from pennon.table.roaring import serialize_roaring
 from pennon.table.transaction import Transaction as TableTransaction
-from pennon.units import DatasetVersion, FieldId, FragmentId
 
 _MODES = {
     "": None,

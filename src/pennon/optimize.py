@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict
 
+from pennon.core.units import FragmentId
 from pennon.errors import ArgumentError
 from pennon.metadata import FragmentMetadata
 from pennon.ops.compact.commit import commit_compact
@@ -30,7 +31,6 @@ from pennon.scan.snapshot import Snapshot
 from pennon.table.apply.rows import by_id
 from pennon.table.manifest import Fragment
 from pennon.table.versions import read_manifest
-from pennon.units import FragmentId
 
 if TYPE_CHECKING:
     from pennon.lance_dataset import LanceDataset

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pennon.arguments import row_ids
+from pennon.compat.arguments import row_ids
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.metadata import RowIdMeta
 from pennon.table.rowids import count_row_ids, decode_row_ids, encode_row_ids

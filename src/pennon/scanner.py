@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pennon.arrow_bases import ArrowScanner
 from pennon.blob_bytes import BytesOfBlobs
 from pennon.blob_frames import blob_paths, check_blob_mode, frame_with_files
+from pennon.compat.arrow_bases import ArrowScanner
+from pennon.core.cached_property import lazy
 from pennon.errors import UnsupportedError
-from pennon.lazy import lazy
 from pennon.scan.batches import rebatch
 from pennon.scan.execute import READ_AHEAD_BYTES, read_batches, read_table
 from pennon.scan.filter import limit_batches

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pennon.arguments import check_columns
+from pennon.compat.arguments import check_columns
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.scan.compute import Computation
 from pennon.scan.filter import Predicate, SqlPredicate, arrow_predicate, parse_expression

@@ -6,15 +6,15 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
+from pennon.compat.not_implemented import NotYetError
+from pennon.core.thread_pools import map_all
+from pennon.core.units import FieldId
 from pennon.file.describe import summarize
 from pennon.file.reader import DataFile
-from pennon.later import NotYetError
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.plan import live_row_counts
 from pennon.scan.snapshot import Snapshot
 from pennon.table.manifest import NO_COLUMN, DataFileRef, Fragment
-from pennon.threads import map_all
-from pennon.units import FieldId
 
 
 class DatasetStats(TypedDict):

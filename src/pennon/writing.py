@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from pennon.arguments import refuse
+from pennon.compat.arguments import refuse
 from pennon.errors import ArgumentError, NoDataError, NotFoundError
 from pennon.io import open_store
 from pennon.io.store import Store

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import ByteRequest
 from pennon.io.mapped import MappedReader
-from pennon.ranges import ByteRequest
 
 Read: TypeAlias = Callable[[MappedReader, Sequence[ByteRequest]], list[pa.Buffer]]
 

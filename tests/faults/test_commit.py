@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from pennon.core.units import DatasetVersion
 from pennon.errors import (
     AlreadyExistsError,
     ArgumentError,
@@ -32,7 +33,6 @@ from pennon.table.transaction import Other, Transaction
 from pennon.table.versions import latest_version, list_versions, read_manifest
 from pennon.table.wire import serialize_manifest_file
 from pennon.testing import Fault, FaultyStore, WrappedStore
-from pennon.units import DatasetVersion
 from tests.unit.table.tables import (
     FakeTime,
     append,

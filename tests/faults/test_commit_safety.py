@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pennon.core.units import FieldId, FragmentId
 from pennon.errors import (
     AlreadyExistsError,
     ArgumentError,
@@ -36,7 +37,6 @@ from pennon.table.versions import (
     read_manifest,
 )
 from pennon.testing import Fault, FaultyStore
-from pennon.units import FieldId, FragmentId
 from tests.faults.test_commit import Hooked, NoDeletes, files_of, new_store
 from tests.unit.table.tables import SCHEMA, FakeTime, append, create_table, new_fragment
 

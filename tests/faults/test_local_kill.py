@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from pennon.core.byte_ranges import Extent
 from pennon.errors import AlreadyExistsError
 from pennon.io import LocalStore
-from pennon.ranges import Extent
 from tests.faults.killing import die_at
 
 BODY = bytes(range(256)) * 2000

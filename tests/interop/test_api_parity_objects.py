@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 import pennon
+from pennon.compat.not_implemented import LATER
 from pennon.errors import UnsupportedError
-from pennon.later import LATER
 
 MODULES = (lance, pennon)
 NESTED = pa.table(

@@ -13,12 +13,12 @@ import pytest
 
 import pennon
 from pennon import scanner
+from pennon.core.units import MIB
 from pennon.io import open_store
 from pennon.lance_dataset import LanceDataset
 from pennon.scan.snapshot import Snapshot
 from pennon.table.versions import read_manifest
 from pennon.testing import CountingStore
-from pennon.units import MIB
 from tests.interop.equality import difference
 
 ROWS = 40_000

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 
 import pennon
+from pennon.core.units import DatasetVersion, FragmentId
 from pennon.io import open_store
 from pennon.table.manifest import Manifest
 from pennon.table.naming import Naming
 from pennon.table.versions import read_manifest
 from pennon.table.wire import serialize_manifest_file
-from pennon.units import DatasetVersion, FragmentId
 
 FRAGMENTS = 100_000
 LIMIT_BYTES = 500_000_000

@@ -15,13 +15,13 @@ import pytest
 from google.protobuf.any_pb2 import Any as AnyMessage
 
 import pennon
+from pennon.core.byte_ranges import Extent
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError, TooLargeError
 from pennon.file import LanceFileReader, LanceFileWriter
 from pennon.file.reader import DataFile
 from pennon.io.memory import MemoryStore
 from pennon.proto import encodings_v2_1_pb2 as pb
-from pennon.ranges import Extent
 from tests.faults.damage import with_metadata
 from tests.faults.structure import parts_of
 from tests.faults.try_mutants import make_table

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pennon.cache import ENTRY_BYTES, Cache
+from pennon.core.cache import ENTRY_BYTES, Cache
 
 
 def test_what_was_not_used_for_the_longest_time_goes_first() -> None:

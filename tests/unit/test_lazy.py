@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 
-from pennon.lazy import lazy
+from pennon.core.cached_property import lazy
 
 
 class Numbers:

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pennon.room import room
+from pennon.core.memory import room
 
 
 @pytest.mark.parametrize("count", [0, 1, 2047, 2048, 100_000])

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from pennon.core.byte_ranges import Extent, Gather
 from pennon.errors import AlreadyExistsError, NotFoundError, StoreError
 from pennon.io.limits import FetchLimits
-from pennon.ranges import Extent, Gather
 from pennon.testing import (
     CountingStore,
     Fault,

@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from pennon.threads import SMALL_COST, Crew, WorkAhead, map_all, map_in_order, pool
+from pennon.core.thread_pools import SMALL_COST, Crew, WorkAhead, map_all, map_in_order, pool
 
 
 def test_results_come_in_order() -> None:
@@ -70,7 +70,7 @@ def test_a_crew_has_threads_of_its_own_so_that_it_can_be_waited_for() -> None:
 
 FORK = """
 import os
-from pennon.threads import pool
+from pennon.core.thread_pools import pool
 
 assert pool().submit(os.getpid).result() == os.getpid()
 child = os.fork()

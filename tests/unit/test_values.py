@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pennon.values import dataclass
+from pennon.core.fast_dataclass import dataclass
 
 
 def _classes(make: Callable[..., Any]) -> tuple[type, type, type]:

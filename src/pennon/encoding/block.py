@@ -11,7 +11,7 @@ from typing import TypeAlias, cast
 
 import pyarrow as pa
 
-from pennon.values import dataclass
+from pennon.core.fast_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from typing import Final, TypeVar
 
 import pyarrow as pa
 
+from pennon.core.byte_ranges import ByteRequest, Extent
+from pennon.core.units import MIB
 from pennon.encoding.steps import Steps
-from pennon.ranges import ByteRequest, Extent
-from pennon.units import MIB
 
 T = TypeVar("T")
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from pennon.core.byte_ranges import Extent
+from pennon.core.fast_dataclass import dataclass
 from pennon.errors import FormatError
-from pennon.ranges import Extent
-from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

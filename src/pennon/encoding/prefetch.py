@@ -13,10 +13,10 @@ from typing import Final, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import ByteRequest, Extent
+from pennon.core.units import MIB
 from pennon.encoding.kernels.gather import gather
 from pennon.encoding.steps import Steps
-from pennon.ranges import ByteRequest, Extent
-from pennon.units import MIB
 
 T = TypeVar("T")
 

@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
 from pennon.errors import FormatError
-from pennon.ranges import Int64Array
-from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,7 +15,7 @@ from typing import TypeAlias, TypeVar
 
 import pyarrow as pa
 
-from pennon.ranges import ByteRequest
+from pennon.core.byte_ranges import ByteRequest
 
 T = TypeVar("T")
 Steps: TypeAlias = Generator[list[ByteRequest], list[pa.Buffer], T]

@@ -19,8 +19,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.errors import FormatError
-from pennon.values import dataclass
 
 HEADER_BYTES: Final = 8
 MAGIC: Final = 0x46535354

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pennon.core.byte_ranges import Int64Array
 from pennon.expr.cast import Datum
 from pennon.expr.rowwise import by_row
-from pennon.ranges import Int64Array
 
 _EXACT = Context(prec=76)
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as t
 
+from pennon.core.byte_ranges import Int64Array
 from pennon.expr.cast import Datum, cast
 from pennon.expr.items import Items, check_lists, in_order, item_type_of, items_of
 from pennon.expr.rowwise import (
@@ -24,7 +25,6 @@ from pennon.expr.rowwise import (
     nulls_like,
 )
 from pennon.expr.types import is_list
-from pennon.ranges import Int64Array
 
 
 def element(lists: Datum, number: Datum) -> Datum:

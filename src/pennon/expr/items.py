@@ -20,11 +20,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as t
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
 from pennon.expr.cast import Datum, cast
 from pennon.expr.rowwise import Run, as_arrays, check_bytes, count_of
 from pennon.expr.types import common_type, is_list, is_text
-from pennon.ranges import Int64Array
-from pennon.values import dataclass
 
 Places: TypeAlias = Sequence[int]
 """Numbers of items; `NO_ITEM` stands for NULL."""

@@ -12,8 +12,8 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
+from pennon.core.units import MIB
 from pennon.expr.cast import Datum
-from pennon.units import MIB
 
 Run: TypeAlias = Callable[..., Datum]
 Entry: TypeAlias = tuple[Run, int, int | None]

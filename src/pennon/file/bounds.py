@@ -6,8 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from pennon.ranges import Int64Array
-from pennon.values import dataclass
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import pyarrow as pa
 
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import FieldId
 from pennon.encoding.assemble import assemble_as, lists_of, retype
 from pennon.encoding.block import NullableBlock, VariableBlock
 from pennon.encoding.frugal import FEW_ROWS, frugal
@@ -50,8 +52,6 @@ from pennon.file.wire import Column, Page, column_encoding_or_values
 from pennon.schema.arrow import field_to_arrow, storage_field
 from pennon.schema.field import Field
 from pennon.schema.types import storage_type
-from pennon.units import FieldId
-from pennon.values import dataclass
 
 if TYPE_CHECKING:
     from pennon.file.reader import DataFile

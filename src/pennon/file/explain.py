@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Final
 
+from pennon.core.byte_ranges import Extent
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.steps import run
 from pennon.encoding.v2_0.encodings import BufferRef
@@ -15,9 +17,7 @@ from pennon.errors import LanceError
 from pennon.file.node import encoding_bytes
 from pennon.file.reader import DataFile
 from pennon.file.wire import Column, parse_array_encoding, parse_page_layout
-from pennon.ranges import Extent
 from pennon.schema.version import V2_0, V2_1, V2_2, FileVersion
-from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

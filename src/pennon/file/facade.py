@@ -14,6 +14,8 @@ from typing import Any, Final, Self
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.units import MIB
 from pennon.encoding.rows import Rows
 from pennon.errors import ArgumentError, InvalidSchemaError, UnsupportedError
 from pennon.file.describe import LanceFileMetadata, LanceFileStatistics, describe, summarize
@@ -22,13 +24,11 @@ from pennon.file.pages import DEFAULT_CACHE_BYTES, DEFAULT_MAX_PAGE_BYTES
 from pennon.file.reader import DataFile
 from pennon.file.writer import DataFileWriter
 from pennon.io import open_store
-from pennon.ranges import Int64Array
 from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
 from pennon.schema.field import Schema
 from pennon.schema.project import project
 from pennon.schema.version import DEFAULT_VERSION, FileVersion
 from pennon.schema.width import row_bytes
-from pennon.units import MIB
 
 WINDOW_BYTES: Final = 16 * MIB
 """About so much of a file is read at once, and then handed out in batches."""

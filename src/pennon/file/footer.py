@@ -25,10 +25,10 @@ import struct
 from functools import lru_cache
 from typing import Final
 
+from pennon.core.byte_ranges import Extent
+from pennon.core.fast_dataclass import dataclass
 from pennon.errors import FormatError, UnsupportedError
-from pennon.ranges import Extent
 from pennon.schema.version import READABLE, V0_1, FileVersion
-from pennon.values import dataclass
 
 FOOTER_BYTES: Final = 40
 MAGIC: Final = b"LANC"

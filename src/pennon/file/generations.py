@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import pyarrow as pa
 
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import ColumnIndex, FieldId
 from pennon.encoding.rows import FileRows, Rows
 from pennon.encoding.steps import Steps
 from pennon.schema.field import Field
 from pennon.schema.version import V2_0, V2_1, V2_2, FileVersion
-from pennon.units import ColumnIndex, FieldId
-from pennon.values import dataclass
 
 if TYPE_CHECKING:
     from pennon.file.reader import DataFile

@@ -24,6 +24,9 @@ from typing import Final
 
 import pyarrow as pa
 
+from pennon.core.byte_ranges import ByteRequest, Extent
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import FieldId
 from pennon.encoding.steps import run
 from pennon.encoding.v2_0.encodings import Blob, BufferRef, ColumnEncoding, ZoneIndex
 from pennon.errors import LanceError
@@ -36,10 +39,7 @@ from pennon.file.v0_1.inspect import other_parts, page_reports
 from pennon.file.v0_1.reader import RowGroupFile
 from pennon.file.wire import Column, Indirect, column_encoding_or_values
 from pennon.io.store import ObjectReader
-from pennon.ranges import ByteRequest, Extent
 from pennon.schema.field import Field
-from pennon.units import FieldId
-from pennon.values import dataclass
 
 MAX_PADDING: Final = 4096
 """The largest alignment that a writer has reason to use (direct I/O)."""

@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
+from pennon.core.units import ColumnIndex, FieldId
 from pennon.encoding.v2_0.encodings import List
 from pennon.file.wire import Column, Direct, parse_array_encoding
 from pennon.schema.field import Field
-from pennon.units import ColumnIndex, FieldId
 
 if TYPE_CHECKING:
     from pennon.file.reader import DataFile

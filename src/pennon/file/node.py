@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import FieldId
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
 from pennon.file.wire import Column, Direct, EncodingBytes, Page, parse_array_encoding
 from pennon.schema.field import Field
-from pennon.units import FieldId
-from pennon.values import dataclass
 
 if TYPE_CHECKING:
     from pennon.encoding.v2_0.encodings import ArrayEncoding

@@ -7,7 +7,8 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from pennon.cache import Cache
+from pennon.core.cache import Cache
+from pennon.core.units import ColumnIndex, FieldId
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps
 from pennon.errors import Breadcrumb, LanceError
@@ -18,7 +19,6 @@ from pennon.file.tail import Tail
 from pennon.io.store import ObjectReader
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1, FileVersion
-from pennon.units import ColumnIndex, FieldId
 
 
 class OpenedFile(Protocol):

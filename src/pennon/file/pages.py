@@ -29,6 +29,8 @@ from typing import Final, Protocol
 
 import pyarrow as pa
 
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import MIB
 from pennon.encoding.v2_0.blob import encode_blobs
 from pennon.encoding.v2_0.choose import encode_page
 from pennon.encoding.v2_0.dictionary import without_unused_items
@@ -41,8 +43,6 @@ from pennon.file.arrays import check_array, child_array
 from pennon.schema.check import null_struct_error
 from pennon.schema.field import Field
 from pennon.schema.version import V2_0
-from pennon.units import MIB
-from pennon.values import dataclass
 
 DEFAULT_CACHE_BYTES: Final = 8 * MIB
 DEFAULT_MAX_PAGE_BYTES: Final = 32 * MIB

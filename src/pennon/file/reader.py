@@ -16,7 +16,10 @@ from typing import Final
 
 import pyarrow as pa
 
-from pennon.cache import Cache
+from pennon.core.byte_ranges import Extent
+from pennon.core.cache import Cache
+from pennon.core.cached_property import lazy
+from pennon.core.units import ColumnIndex, FieldId
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps, run, together
 from pennon.encoding.v2_1.search_cache import SearchCache
@@ -27,12 +30,9 @@ from pennon.file.generations import GENERATIONS, ReadRows
 from pennon.file.tail import Tail
 from pennon.file.wire import Column, parse_column, parse_file_descriptor
 from pennon.io.store import ObjectReader
-from pennon.lazy import lazy
-from pennon.ranges import Extent
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V2_0, FileVersion
 from pennon.schema.wire import parse_fields
-from pennon.units import ColumnIndex, FieldId
 
 PARSED: Final = 8
 """Column metadata takes about so many times the bytes that it has in the file."""

@@ -11,12 +11,12 @@ from typing import Final
 
 from google.protobuf.any_pb2 import Any as AnyMessage
 
+from pennon.core.byte_ranges import Extent
 from pennon.encoding.v2_0 import wire
 from pennon.encoding.v2_0.encodings import ArrayEncoding, ColumnEncoding
 from pennon.encoding.v2_1.layouts import BlobPage, ConstantPage, FullZip, Layout, MiniBlock
 from pennon.encoding.v2_1.write.serialize import serialize_page_layout
 from pennon.proto import file2_pb2, file_pb2
-from pennon.ranges import Extent
 from pennon.schema.field import Schema
 from pennon.schema.version import V2_0, FileVersion
 from pennon.schema.wire import serialize_schema

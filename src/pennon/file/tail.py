@@ -7,12 +7,12 @@ from typing import Final, Self
 
 import pyarrow as pa
 
+from pennon.core.byte_ranges import ByteRequest, Extent
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import KIB
 from pennon.encoding.steps import Steps
 from pennon.io.known_end import KnownEnd
 from pennon.io.store import ObjectReader
-from pennon.ranges import ByteRequest, Extent
-from pennon.units import KIB
-from pennon.values import dataclass
 
 TAIL_BYTES: Final = 64 * KIB
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Extent, Gather
 from pennon.encoding.assemble import assemble_as, retype
 from pennon.encoding.block import NullableBlock, VariableBlock
 from pennon.encoding.frugal import FEW_ROWS, frugal
@@ -16,7 +17,6 @@ from pennon.encoding.v2_0.encodings import ArrayEncoding, Dictionary
 from pennon.errors import FormatError, LanceError
 from pennon.file.node import Node, page_buffers, page_encoding, pages_of
 from pennon.file.wire import Column
-from pennon.ranges import Extent, Gather
 from pennon.schema.arrow import field_to_arrow, storage_field
 from pennon.schema.blob import NULL_POSITION
 from pennon.schema.field import Field

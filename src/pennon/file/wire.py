@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias, overload
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError, Message
 
+from pennon.core.byte_ranges import Extent, Int64Array
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.kernels.column_metadata import find_pages
 from pennon.errors import FormatError, UnsupportedError
 from pennon.proto import file_pb2
-from pennon.ranges import Extent, Int64Array
-from pennon.values import dataclass
 
 if TYPE_CHECKING:
     from pennon.encoding.v2_0.encodings import ArrayEncoding, ColumnEncoding

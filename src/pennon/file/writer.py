@@ -21,6 +21,8 @@ from typing import Final
 
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Extent
+from pennon.core.units import MIB
 from pennon.encoding.v2_0.choose import BUFFER_ALIGNMENT
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.file.arrays import batch_column
@@ -45,11 +47,9 @@ from pennon.file.writing import FileWriter, WrittenFile
 from pennon.file.zones import ZonedColumn, check_rows_per_zone
 from pennon.io.store import ObjectWriter
 from pennon.proto import file2_pb2
-from pennon.ranges import Extent
 from pennon.schema.check import check_writable
 from pennon.schema.field import Schema
 from pennon.schema.version import V2_0, V2_1, FileVersion
-from pennon.units import MIB
 
 OWN_AFTER_BYTES: Final = 64 * MIB
 """After so many bytes of batches, pages under way are awaited and what is held back is copied, to let

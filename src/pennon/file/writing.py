@@ -10,13 +10,13 @@ from typing import Final, Generic, Self, TypeVar
 
 import pyarrow as pa
 
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.thread_pools import WorkAhead
+from pennon.core.units import MIB
 from pennon.errors import ArgumentError
 from pennon.io.store import ObjectWriter
 from pennon.schema.field import Schema
 from pennon.schema.version import FileVersion
-from pennon.threads import WorkAhead
-from pennon.units import MIB
-from pennon.values import dataclass
 
 AHEAD_BYTES: Final = 32 * MIB
 """Bytes of rows that may be under way on threads, beyond those that must be written next."""

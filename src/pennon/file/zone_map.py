@@ -23,6 +23,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Extent
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import ColumnIndex
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_0.choose import encode_page
 from pennon.encoding.v2_0.encodings import Values
@@ -40,11 +43,8 @@ from pennon.file.serialize import (
 from pennon.file.tail import Tail
 from pennon.io.mapped import MappedReader
 from pennon.io.memory import MemoryStore
-from pennon.ranges import Extent
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.version import V2_0
-from pennon.units import ColumnIndex
-from pennon.values import dataclass
 
 ALIGNMENT: Final = 8
 

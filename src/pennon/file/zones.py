@@ -14,6 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pennon.core.byte_ranges import Extent, Int64Array
+from pennon.core.units import FieldId
 from pennon.encoding.steps import Steps, together
 from pennon.encoding.v2_0.encodings import BufferRef, ColumnEncoding, Values, ZoneIndex
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
@@ -23,10 +25,8 @@ from pennon.file.node import encoding_bytes
 from pennon.file.pages import ColumnWriter, PageWork, ValueColumn
 from pennon.file.wire import Column, column_encoding_or_values
 from pennon.file.zone_map import ZoneMap, parse_zone_map, serialize_zone_map
-from pennon.ranges import Extent, Int64Array
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Field
-from pennon.units import FieldId
 
 if TYPE_CHECKING:
     from pennon.file.reader import DataFile

@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import MIB
 from pennon.encoding.kernels.gather import gather_from_file
 from pennon.errors import Breadcrumb, FormatError
-from pennon.ranges import Int64Array
-from pennon.units import MIB
-from pennon.values import dataclass
 
 FAR_BYTES: Final = MIB
 """Ranges within less than this come in at a fault or two."""

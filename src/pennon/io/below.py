@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.io.limits import FetchLimits
 from pennon.io.paths import check_path, child_uri
 from pennon.io.store import ObjectInfo, ObjectReader, ObjectWriter, Store
-from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

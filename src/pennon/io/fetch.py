@@ -9,7 +9,7 @@ included, and long runs are read in several at once:
     requests  [------------]            [-------][-------][-----]     none is longer than the limit
 
 `plan_fetch` is pure, and its result can be printed and compared.  `Fetcher` does what a plan says,
-on threads (`pennon.threads`).
+on threads (`pennon.core.thread_pools`).
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import ByteRequest, Extent, Gather, Int64Array
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.thread_pools import Crew, map_all
 from pennon.encoding.kernels.gather import scatter
 from pennon.io.limits import FetchLimits
 from pennon.io.mapped import as_ranges, byte_view, check_extent, check_gather
-from pennon.ranges import ByteRequest, Extent, Gather, Int64Array
-from pennon.threads import Crew, map_all
-from pennon.values import dataclass
 
 ReadExtent = Callable[[Extent], pa.Buffer]
 _ALIGNMENT = 8

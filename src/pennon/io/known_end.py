@@ -13,10 +13,10 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from pennon.core.byte_ranges import ByteRequest, Extent, Gather
 from pennon.encoding.kernels.gather import gather
 from pennon.io.mapped import as_ranges, byte_view, check_gather
 from pennon.io.store import ObjectReader
-from pennon.ranges import ByteRequest, Extent, Gather
 
 
 class KnownEnd:

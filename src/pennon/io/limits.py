@@ -18,9 +18,9 @@ import os
 from dataclasses import replace
 from typing import Final
 
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import KIB, MIB
 from pennon.io.paths import Location
-from pennon.units import KIB, MIB
-from pennon.values import dataclass
 
 THREADS_VARIABLE: Final = "LANCE_IO_THREADS"
 

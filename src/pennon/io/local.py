@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.kernels.mapping import Mapping
 from pennon.errors import Breadcrumb, NotFoundError, UnsupportedError
 from pennon.io.behind import FileBehind
@@ -32,7 +33,6 @@ from pennon.io.mapped import MappedReader
 from pennon.io.oserrors import os_errors
 from pennon.io.paths import check_prefix, real_path, resolve_below, safe_join
 from pennon.io.store import ObjectInfo
-from pennon.values import dataclass
 
 _NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV}
 

@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pennon.core.byte_ranges import ByteRequest, Extent, Gather, Int64Array, Peek
+from pennon.core.units import MIB
 from pennon.encoding.kernels.gather import gather, total_size
 from pennon.encoding.kernels.mapping import Mapping
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, TooLargeError
 from pennon.io.behind import FileBehind, is_sparse
 from pennon.io.resident import TOUCH_BYTES, keeps_account, touch
-from pennon.ranges import ByteRequest, Extent, Gather, Int64Array, Peek
-from pennon.units import MIB
 
 if TYPE_CHECKING:
     from pennon.io.store import Opens

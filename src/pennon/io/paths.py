@@ -11,8 +11,8 @@ import re
 import stat
 from urllib.parse import unquote, urlsplit
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.errors import ArgumentError, FormatError
-from pennon.values import dataclass
 
 _DRIVE = re.compile(r"[A-Za-z]:")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(?=/)")

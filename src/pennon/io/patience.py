@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.errors import StoreError
-from pennon.values import dataclass
 
 T = TypeVar("T")
 

@@ -22,6 +22,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 
+from pennon.core.byte_ranges import ByteRequest, Extent
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import MIB
 from pennon.errors import (
     AlreadyExistsError,
     ArgumentError,
@@ -38,9 +41,6 @@ from pennon.io.paths import Location, check_path, check_prefix
 from pennon.io.remote_errors import Calls
 from pennon.io.remote_forks import use_obstore
 from pennon.io.store import ObjectInfo
-from pennon.ranges import ByteRequest, Extent
-from pennon.units import MIB
-from pennon.values import dataclass
 
 if TYPE_CHECKING:
     from pennon.io.remote_client import Client

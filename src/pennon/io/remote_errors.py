@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import TypeVar
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.errors import (
     AlreadyExistsError,
     Breadcrumb,
@@ -22,7 +23,6 @@ from pennon.errors import (
     UnsupportedError,
 )
 from pennon.io.patience import BrokenAnswerError
-from pennon.values import dataclass
 
 T = TypeVar("T")
 _URL_SECRETS = re.compile(r"(?<=://)[^/@\s]*@|\?[^\s)\"']*")

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from datetime import timedelta
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.errors import ArgumentError
 from pennon.io.patience import Patience
-from pennon.values import dataclass
 
 _RENAMED = {"google_storage_token": "google_bearer_token"}
 _NOT_NEEDED = frozenset(

@@ -23,9 +23,9 @@ from collections import OrderedDict
 from itertools import count
 from weakref import ReferenceType, ref
 
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import KIB, MIB
 from pennon.encoding.kernels.mapping import Mapping, mapped_bytes
-from pennon.units import KIB, MIB
-from pennon.values import dataclass
 
 BUDGET_BYTES = 128 * MIB
 LONG_BYTES = 64 * KIB

@@ -4,7 +4,7 @@ Every store is *rooted*: it is opened on the root of one dataset, and takes path
 (``data/x.lance``).  A path that would leave the root is refused (`pennon.io.paths.safe_join`).
 Stores pickle, hold nothing that must survive a fork, and open what they need on first use.
 
-A store answers a round of requests (`pennon.ranges`) with as few and as concurrent accesses as it
+A store answers a round of requests (`pennon.core.byte_ranges`) with as few and as concurrent accesses as it
 can.
 """
 
@@ -17,9 +17,9 @@ from typing import Protocol, Self
 
 import pyarrow as pa
 
+from pennon.core.byte_ranges import ByteRequest
+from pennon.core.fast_dataclass import dataclass
 from pennon.io.limits import FetchLimits
-from pennon.ranges import ByteRequest
-from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

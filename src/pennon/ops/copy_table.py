@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from pennon.core.byte_ranges import Extent
+from pennon.core.units import MIB
 from pennon.errors import AlreadyExistsError
 from pennon.io.store import Store
 from pennon.ops.branches import commit_copy
 from pennon.ops.jobs import run_tasks
 from pennon.ops.refs import Reference, open_point, resolve
-from pennon.ranges import Extent
 from pennon.scan.snapshot import Snapshot
 from pennon.table.flags import check_writable
 from pennon.table.indices import folder_of, parse_indices, serialize_indices, unbased
 from pennon.table.manifest import ExternalFile, Fragment, Manifest
 from pennon.table.versions import list_locations
-from pennon.units import MIB
 
 _PIECE_BYTES = 16 * MIB
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from pennon.core.units import FieldId
 from pennon.encoding.steps import run
 from pennon.errors import ArgumentError, Breadcrumb
 from pennon.file.opening import open_data_file
@@ -22,7 +23,6 @@ from pennon.table.commit import CommitOptions
 from pennon.table.manifest import DataFileRef, Fragment
 from pennon.table.transaction import Append, Overwrite, Transaction
 from pennon.table.versions import Reads, read_manifest
-from pennon.units import FieldId
 
 
 def with_dictionaries(

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from typing import Final, Protocol, TypeVar
 
+from pennon.core.thread_pools import Crew, map_in_order
 from pennon.file.v0_1.losses import Losses
-from pennon.threads import Crew, map_in_order
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)

@@ -19,6 +19,7 @@ from enum import Enum
 
 import pyarrow as pa
 
+from pennon.core.units import MIB, FieldId, FragmentId
 from pennon.errors import (
     AlreadyExistsError,
     ArgumentError,
@@ -50,7 +51,6 @@ from pennon.table.manifest import BasePath, DataFileRef, Fragment, Manifest
 from pennon.table.storage_version import storage_version
 from pennon.table.transaction import Append, Overwrite, Transaction
 from pennon.table.versions import read_manifest
-from pennon.units import MIB, FieldId, FragmentId
 
 MAX_ROWS_PER_FILE = 1024 * 1024
 MAX_BYTES_PER_FILE = 90 * 1024**3

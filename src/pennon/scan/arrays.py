@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pennon.ranges import Int64Array
-from pennon.room import room
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.memory import room
 
 
 def int64_array(values: npt.NDArray[np.int64]) -> pa.Array[Any]:

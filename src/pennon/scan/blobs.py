@@ -30,6 +30,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Extent, Int64Array
+from pennon.core.fast_dataclass import dataclass
 from pennon.errors import (
     ArgumentError,
     Breadcrumb,
@@ -38,7 +40,6 @@ from pennon.errors import (
     UnsupportedError,
 )
 from pennon.io.store import ObjectReader, Store
-from pennon.ranges import Extent, Int64Array
 from pennon.scan.columns import UInt64Array
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.snapshot import Snapshot
@@ -49,7 +50,6 @@ from pennon.schema.check import is_blob
 from pennon.schema.field import Field
 from pennon.schema.project import resolve
 from pennon.table.manifest import DataFileRef
-from pennon.values import dataclass
 
 
 class BlobKind(IntEnum):

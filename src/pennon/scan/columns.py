@@ -22,7 +22,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pennon.ranges import Int64Array
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import FragmentId, RowOffset, row_address
 from pennon.scan.arrays import bool_array, uint64_array
 from pennon.scan.fragment_reader import Chunks, FragmentReader
 from pennon.scan.live_rows import LiveRows
@@ -30,8 +32,6 @@ from pennon.scan.plan import live_row_count
 from pennon.scan.projection import MetaColumn, OutputColumn, Projection
 from pennon.scan.snapshot import Snapshot
 from pennon.table.manifest import Fragment
-from pennon.units import FragmentId, RowOffset, row_address
-from pennon.values import dataclass
 
 UInt64Array: TypeAlias = npt.NDArray[np.uint64]
 

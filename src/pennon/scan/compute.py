@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.expr.evaluate import evaluate
 from pennon.expr.tree import Expression, paths_of
 from pennon.scan.batches import cut_batches
@@ -20,7 +21,6 @@ from pennon.scan.filter import Predicate
 from pennon.scan.fragment_reader import Chunks
 from pennon.scan.projection import Projection, plan_take_projection
 from pennon.schema.field import Schema
-from pennon.values import dataclass
 
 ROWS_AT_ONCE: Final = 1 << 17
 """Rows of which an expression is evaluated at once: what comes out between stays in the caches."""

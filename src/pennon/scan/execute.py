@@ -15,7 +15,10 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from pennon.ranges import Int64Array
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.thread_pools import Crew, map_all, map_in_order, processors
+from pennon.core.units import KIB, MIB
 from pennon.scan.batches import cut_batches, empty_batch
 from pennon.scan.columns import Place, show_columns
 from pennon.scan.fragment_reader import Chunks, FragmentReader
@@ -27,9 +30,6 @@ from pennon.scan.projection import Projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field
 from pennon.schema.width import row_bytes
-from pennon.threads import Crew, map_all, map_in_order, processors
-from pennon.units import KIB, MIB
-from pennon.values import dataclass
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -8,10 +8,12 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.cached_property import lazy
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import KIB, FieldId
 from pennon.encoding.steps import run
 from pennon.file.reader import DataFile
-from pennon.lazy import lazy
-from pennon.ranges import Int64Array
 from pennon.scan.fragment_reader import Chunks, FragmentReader, PreparedRead
 from pennon.scan.kept import Cover
 from pennon.scan.pace import FIRST_GROWTH
@@ -21,8 +23,6 @@ from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Field
 from pennon.schema.width import has_width, row_bytes
 from pennon.table.manifest import Fragment
-from pennon.units import KIB, FieldId
-from pennon.values import dataclass
 
 ROW_COST_BYTES: Final = 400
 """To read a row by itself costs as much as to read so many bytes in sequence.

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import acero
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.errors import ArgumentError
 from pennon.expr.evaluate import passing
 from pennon.expr.tree import Expression, paths_of
-from pennon.values import dataclass
 
 
 class Predicate(Protocol):

@@ -23,7 +23,10 @@ from typing import Final
 
 import pyarrow as pa
 
-from pennon.room import decoded
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.memory import decoded
+from pennon.core.thread_pools import processors
+from pennon.core.units import KIB, MIB
 from pennon.scan.batches import cut_batches
 from pennon.scan.execute import (
     MAPPED_UNIT_BYTES,
@@ -35,9 +38,6 @@ from pennon.scan.fragment_reader import Chunks
 from pennon.scan.kept import slice_chunks
 from pennon.scan.plan import LEAST_UNIT_BYTES, Unit
 from pennon.scan.unit_filter import MASK_BYTES, Columns, FilteredScan, Kept, UnitFilter
-from pennon.threads import processors
-from pennon.units import KIB, MIB
-from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,9 @@ from typing import Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.thread_pools import Crew, map_all, pool
+from pennon.core.units import KIB, ColumnIndex, FieldId
 from pennon.encoding.rows import FileRows, Rows
 from pennon.encoding.steps import Steps, run, together
 from pennon.errors import Breadcrumb, FormatError, LanceError, UnsupportedError
@@ -32,9 +35,6 @@ from pennon.schema.field import Field
 from pennon.schema.version import V0_1, FileVersion
 from pennon.schema.width import row_bytes
 from pennon.table.manifest import DataFileRef, Fragment
-from pennon.threads import Crew, map_all, pool
-from pennon.units import KIB, ColumnIndex, FieldId
-from pennon.values import dataclass
 
 Chunks: TypeAlias = "list[pa.Array[Any]]"
 """Values of one column: arrays that follow one another, none longer than a page."""

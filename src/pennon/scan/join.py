@@ -20,12 +20,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.units import FieldId
 from pennon.errors import FormatError
-from pennon.ranges import Int64Array
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.check import is_blob, is_packed
 from pennon.schema.field import Field
-from pennon.units import FieldId
 
 Piece: TypeAlias = "tuple[Field, pa.Array[Any]]"
 """What one file has of a field, and the values."""

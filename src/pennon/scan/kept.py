@@ -19,16 +19,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.cached_property import lazy
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.memory import room
 from pennon.encoding.kernels.bits import set_bits
 from pennon.encoding.rows import Rows
 from pennon.encoding.selection import keep, take
-from pennon.lazy import lazy
-from pennon.ranges import Int64Array
-from pennon.room import room
 from pennon.scan.arrays import bool_array, int64_array, moved
 from pennon.scan.fragment_reader import Chunks, PreparedRead
 from pennon.scan.live_rows import LiveSlice
-from pennon.values import dataclass
 
 DENSE: Final = 0.7
 """Where so many of the values stay, Arrow filters by a mask faster than it takes by numbers."""

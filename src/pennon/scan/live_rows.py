@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError
-from pennon.ranges import Int64Array
 from pennon.scan.arrays import moved
-from pennon.values import dataclass
 
 NONE_DELETED: Int64Array = np.empty(0, np.int64)
 

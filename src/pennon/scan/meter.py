@@ -10,13 +10,13 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import ByteRequest, Int64Array
+from pennon.core.fast_dataclass import dataclass
 from pennon.file.reader import DataFile
 from pennon.io.fetch import plan_fetch
 from pennon.io.limits import OBJECT_STORE, FetchLimits
 from pennon.io.store import ObjectReader
-from pennon.ranges import ByteRequest, Int64Array
 from pennon.scan.session import OpenFile
-from pennon.values import dataclass
 
 _EXACT: Final = FetchLimits(gap_bytes=0, request_bytes=1 << 62)
 

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.thread_pools import map_all
 from pennon.encoding.steps import run
 from pennon.expr.prune import Bounds, Path, Pruner
 from pennon.expr.tree import Expression, paths_of
@@ -24,8 +26,6 @@ from pennon.scan.plan import ScanTask
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1, V2_0, FileVersion
-from pennon.threads import map_all
-from pennon.values import dataclass
 
 KNOWN_TASKS = 64
 """Fragments of which it is kept what may pass; units come fragment by fragment."""

@@ -13,13 +13,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import MIB
 from pennon.errors import ArgumentError
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.snapshot import Snapshot
 from pennon.table.fragments import Fragments
 from pennon.table.manifest import Fragment
-from pennon.units import MIB
-from pennon.values import dataclass
 
 DEFAULT_BATCH_ROWS = 8192
 DEFAULT_BATCH_BYTES = 16 * MIB

@@ -16,11 +16,11 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.schema.arrow import arrow_metadata, field_to_arrow
 from pennon.schema.field import Field, Schema
 from pennon.schema.project import project, resolve
-from pennon.values import dataclass
 
 
 class MetaColumn(Enum):

@@ -18,16 +18,16 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import FragmentId, RowOffset, row_address
 from pennon.expr.prune import Bounds, Path, Pruner, Unit, literals_beside
 from pennon.expr.tree import Expression, paths_of
-from pennon.ranges import Int64Array
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.page_bounds import prune_pages
 from pennon.scan.plan import ScanTask
 from pennon.scan.projection import MetaColumn
 from pennon.scan.snapshot import Snapshot
-from pennon.units import FragmentId, RowOffset, row_address
-from pennon.values import dataclass
 
 MOST_CUTS: Final = 1000
 """Cuts in one fragment; where there are more, values that lie close are not told apart."""

@@ -1,6 +1,6 @@
 """What the datasets of one session share: opened files, what was learned of them, deleted rows.
 
-Everything lies in one memory that is bounded in bytes (`pennon.cache`).  Its keys hold the identity
+Everything lies in one memory that is bounded in bytes (`pennon.core.cache`).  Its keys hold the identity
 of the file that a value comes from (`pennon.io.store.Opens.identity`), so datasets, versions and
 fragments with the same file share its entries, and a file with other contents has none, even if it
 has the name of one that is gone.
@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any, Final
 
-from pennon.cache import Cache
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.cache import Cache
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import KIB, MIB
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.file.opening import OpenedFile, open_data_file
 from pennon.io.store import ObjectReader
-from pennon.ranges import Int64Array
 from pennon.table.rowids import RowIds
-from pennon.units import KIB, MIB
-from pennon.values import dataclass
 
 DEFAULT_BYTES: Final = 256 * MIB
 FILE_BYTES: Final = 64 * KIB

@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.thread_pools import WORK, Crew
 from pennon.errors import Breadcrumb, FormatError, LanceError, StoreError
 from pennon.file.opening import lend_values
 from pennon.io.mapped import MappedReader
 from pennon.io.store import ObjectReader, Store
-from pennon.ranges import Int64Array
 from pennon.scan.live_rows import NONE_DELETED
 from pennon.scan.session import OpenFile as OpenFile
 from pennon.scan.session import Session as Session
 from pennon.table.deletion import read_deletions
 from pennon.table.manifest import DataFileRef, ExternalFile, Fragment, Manifest, Sequence
 from pennon.table.rowids import RowIds, decode_row_ids, decode_row_versions, read_sequence
-from pennon.threads import WORK, Crew
-from pennon.values import dataclass
 
 if TYPE_CHECKING:
     from pennon.scan.meter import Meter

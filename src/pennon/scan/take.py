@@ -14,10 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.thread_pools import map_all
+from pennon.core.units import KIB
 from pennon.encoding.rows import FileRows, Rows
 from pennon.encoding.selection import take
 from pennon.errors import OutOfRangeError
-from pennon.ranges import Int64Array
 from pennon.scan.arrays import int64_array
 from pennon.scan.batches import empty_batch
 from pennon.scan.columns import Place, UInt64Array, row_addresses, show_columns
@@ -25,9 +28,6 @@ from pennon.scan.fragment_reader import Chunks, FragmentReader, one_array, read_
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.take_plan import FragmentColumns, TakePlan, fragment_numbers, live_ends
 from pennon.table.manifest import Fragment
-from pennon.threads import map_all
-from pennon.units import KIB
-from pennon.values import dataclass
 
 FEW_ROWS: Final = 4096
 MORE_ROWS: Final = 16 * 1024

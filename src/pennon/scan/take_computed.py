@@ -12,13 +12,13 @@ from typing import Final
 
 import pyarrow as pa
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.expr.evaluate import evaluate
 from pennon.expr.tree import Expression, paths_of
 from pennon.scan.filter import parse_expression
 from pennon.scan.projection import MetaColumn, is_column, plan_scan_projection
 from pennon.schema.field import Schema
 from pennon.schema.project import quoted
-from pennon.values import dataclass
 
 _MARK: Final = "\0"
 _NOT_STORED: Final = frozenset(meta.value for meta in MetaColumn)

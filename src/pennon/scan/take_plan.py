@@ -18,8 +18,10 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from pennon.lazy import lazy
-from pennon.ranges import Int64Array
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.cached_property import lazy
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.thread_pools import map_all
 from pennon.scan.fragment_reader import FragmentReader, PreparedRead
 from pennon.scan.live_rows import LiveRows
 from pennon.scan.plan import live_row_counts
@@ -30,8 +32,6 @@ from pennon.schema.blob import describe_blobs
 from pennon.schema.field import Schema
 from pennon.table.fragments import Fragments
 from pennon.table.manifest import Fragment
-from pennon.threads import map_all
-from pennon.values import dataclass
 
 MAX_PLANS: Final = 16
 MAX_FRAGMENTS: Final = 256

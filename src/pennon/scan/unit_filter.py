@@ -9,7 +9,8 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from pennon.ranges import Int64Array
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
 from pennon.scan.columns import Place, show_columns
 from pennon.scan.compute import Computed, Condition
 from pennon.scan.execute import Scan
@@ -23,7 +24,6 @@ from pennon.scan.plan import Unit
 from pennon.scan.projection import Projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Schema
-from pennon.values import dataclass
 
 Columns: TypeAlias = "tuple[int, list[Chunks]]"
 """A number of rows, and the columns of the result for them."""

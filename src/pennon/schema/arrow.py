@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pennon.core.units import FieldId
 from pennon.errors import ArgumentError, Breadcrumb, LanceError
 from pennon.schema.extension import JSON_STORED, extension_metadata, restore_extension
 from pennon.schema.field import Field, Schema
@@ -19,7 +20,6 @@ from pennon.schema.types import (
     logical_type,
     storage_type,
 )
-from pennon.units import FieldId
 
 
 def schema_from_arrow(s: pa.Schema, first_id: int = 0) -> Schema:

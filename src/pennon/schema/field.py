@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import FieldId
 from pennon.errors import ArgumentError
-from pennon.units import FieldId
-from pennon.values import dataclass
 
 UNASSIGNED = FieldId(-1)
 

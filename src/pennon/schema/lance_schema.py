@@ -9,11 +9,11 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.schema.arrow import field_to_arrow, schema_from_arrow, schema_to_arrow
 from pennon.schema.field import Field, Schema
 from pennon.schema.project import parse_path
 from pennon.schema.wire import PRIMARY_KEY
-from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from pennon.core.units import FieldId
 from pennon.errors import ArgumentError
 from pennon.schema.check import is_blob
 from pennon.schema.field import Field, Schema
-from pennon.units import FieldId
 
 _SHOWN = 30
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import Self, cast
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.errors import ArgumentError, FormatError, UnsupportedError
-from pennon.values import dataclass
 
 _NAMES = {
     "legacy": (0, 1),

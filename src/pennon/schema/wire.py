@@ -18,12 +18,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
+from pennon.core.units import FieldId
 from pennon.errors import Breadcrumb, FormatError, LanceError
 from pennon.proto import file_pb2
 from pennon.schema.arrow import storage_field
 from pennon.schema.field import Field, Schema
 from pennon.schema.types import EXTENSION_NAME, MAX_NESTING
-from pennon.units import FieldId
 
 MAX_FIELDS = 1_000_000
 TOP_LEVEL = -1

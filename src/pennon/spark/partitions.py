@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from pennon.core.units import MIB
 from pennon.scan.plan import ScanTask, bytes_per_row, plan_tasks
 from pennon.scan.snapshot import Snapshot
-from pennon.units import MIB
 
 Partition: TypeAlias = tuple[ScanTask, ...]
 

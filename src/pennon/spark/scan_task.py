@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from pennon.core.units import MIB
 from pennon.errors import ArgumentError
 from pennon.io import open_store
 from pennon.scan.execute import Scan, read_batches
@@ -25,7 +26,6 @@ from pennon.schema.width import has_width, row_bytes
 from pennon.spark.convert import convert_batch
 from pennon.spark.types import SYSTEM_COLUMNS
 from pennon.table.versions import read_manifest, version_as_of
-from pennon.units import MIB
 
 if TYPE_CHECKING:
     from pennon.scan.compute import Condition

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from pennon.core.units import FragmentId
 from pennon.errors import RetryableConflict
 from pennon.io.store import Opens
 from pennon.table.deletion import read_deletions
 from pennon.table.manifest import Fragment, Manifest
 from pennon.table.operations import Delete, Update
 from pennon.table.roaring import Offsets
-from pennon.units import FragmentId
 
 
 class NewDeletions(Mapping[FragmentId, Offsets]):

@@ -22,6 +22,7 @@ from dataclasses import field, replace
 
 import pyarrow as pa
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.errors import ArgumentError, FormatError, UntrustedPathError
 from pennon.io import open_store
 from pennon.io.below import BelowStore
@@ -30,7 +31,6 @@ from pennon.io.paths import Location, parse_uri
 from pennon.io.store import ObjectInfo, ObjectReader, ObjectWriter, Store
 from pennon.table.manifest import BasePath, Manifest
 from pennon.table.refs import branch_folder
-from pennon.values import dataclass
 
 ENVIRONMENT = "PENNON_TRUSTED_BASES"
 _BASED = re.compile(r"@(\d+)/(.+)", re.DOTALL)

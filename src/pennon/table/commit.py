@@ -30,6 +30,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import FieldId, FragmentId
 from pennon.errors import (
     AlreadyExistsError,
     ArgumentError,
@@ -56,8 +58,6 @@ from pennon.table.versions import (
     read_manifest_at,
     read_next,
 )
-from pennon.units import FieldId, FragmentId
-from pennon.values import dataclass
 
 _SLOTS = 4
 _LONGEST_PAUSE = 5.0

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from pennon.core.units import FieldId
 from pennon.proto import transaction_pb2
 from pennon.table.messages import unknown_fields
 from pennon.table.operations import MapUpdate, UpdateConfig
-from pennon.units import FieldId
 
 _Proto = transaction_pb2.Transaction
 

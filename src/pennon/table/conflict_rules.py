@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import Enum
 
+from pennon.core.units import FieldId, FragmentId
 from pennon.table.indices import FRAGMENT_REUSE
 from pennon.table.operations import (
     Append,
@@ -25,7 +26,6 @@ from pennon.table.operations import (
     UpdateConfig,
     UpdateMode,
 )
-from pennon.units import FieldId, FragmentId
 
 
 class Verdict(Enum):

@@ -14,13 +14,13 @@ import os
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import ascending
+from pennon.core.units import FragmentId
 from pennon.errors import Breadcrumb, FormatError, LanceError, TooLargeError
 from pennon.io.store import Opens, Writes
-from pennon.ranges import ascending
 from pennon.table.manifest import DeletionFileRef, DeletionKind, Fragment
 from pennon.table.messages import MAX_ROWS
 from pennon.table.roaring import Offsets, parse_roaring, serialize_roaring
-from pennon.units import FragmentId
 
 _ARROW_MAX_ROWS = 5000
 """Up to so many deleted rows Lance writes the Arrow kind."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import replace
 
+from pennon.core.units import DatasetVersion
 from pennon.errors import CommitError, UnsupportedError
 from pennon.table.commit import CommitOptions, check_job, next_manifest
 from pennon.table.judging import Mine
@@ -18,7 +19,6 @@ from pennon.table.manifest import Manifest
 from pennon.table.naming import MAX_VERSION, Naming, detached_path
 from pennon.table.transaction import Transaction, check_uuid, serialize_transaction
 from pennon.table.versions import ManifestLocation, find_location, read_manifest_at
-from pennon.units import DatasetVersion
 
 _TRIES = 5
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from pennon.core.byte_ranges import ByteRequest, Extent
+from pennon.core.units import FieldId
 from pennon.errors import FormatError
 from pennon.proto import table_pb2
-from pennon.ranges import ByteRequest, Extent
 from pennon.schema.types import arrow_type
-from pennon.units import FieldId
 
 
 def parse_dictionaries(

@@ -16,9 +16,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from pennon.core.units import FieldId
 from pennon.schema.field import UNASSIGNED, Field, Schema
 from pennon.table.manifest import DataFileRef, Fragment, Manifest
-from pennon.units import FieldId
 
 _FIRST_RIGHT = (0, 11)
 """Writers of Lance from this version on leave no id twice."""

@@ -16,12 +16,12 @@ import numpy as np
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.unknown_fields import UnknownFieldSet
 
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import FieldId, FragmentId
 from pennon.errors import FormatError
 from pennon.proto import table_pb2
 from pennon.table.messages import parse_message, serialize_message
 from pennon.table.roaring import parse_roaring, serialize_roaring
-from pennon.units import FieldId, FragmentId
-from pennon.values import dataclass
 
 FRAGMENT_REUSE = "__lance_frag_reuse"
 """The name of the index that says which fragments became which; it has no field."""

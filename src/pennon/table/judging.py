@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.thread_pools import Crew, map_in_order
+from pennon.core.units import MIB, DatasetVersion, FragmentId
 from pennon.errors import FormatError, IncompatibleConflict, NotFoundError
 from pennon.table.flags import check_writable
 from pennon.table.landing import CommitStore
@@ -20,9 +23,6 @@ from pennon.table.rebase import (
 )
 from pennon.table.transaction import Transaction, read_transaction, serialize_transaction
 from pennon.table.versions import ManifestLocation, read_manifest_at
-from pennon.threads import Crew, map_in_order
-from pennon.units import MIB, DatasetVersion, FragmentId
-from pennon.values import dataclass
 
 _AHEAD_BYTES: Final = 8 * MIB
 """So much of manifests that are to be judged is read ahead; in memory they are several times as large."""

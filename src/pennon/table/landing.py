@@ -23,6 +23,7 @@ from contextlib import suppress
 from enum import Enum
 from typing import Protocol
 
+from pennon.core.units import DatasetVersion
 from pennon.errors import (
     AlreadyExistsError,
     CommitStateUnknown,
@@ -38,7 +39,6 @@ from pennon.table.manifest import Manifest
 from pennon.table.naming import LATEST, VERSIONS, Naming, parse_manifest_name
 from pennon.table.versions import ManifestLocation, Reads, latest_location, read_manifest_at
 from pennon.table.wire import serialize_manifest_file
-from pennon.units import DatasetVersion
 
 _RESENDS = 5
 _READ_BACKS = 3

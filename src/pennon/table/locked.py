@@ -13,13 +13,13 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.errors import AlreadyExistsError, NotFoundError, UnsupportedError
 from pennon.io.below import BelowStore
 from pennon.io.limits import FetchLimits
 from pennon.io.store import ObjectInfo, ObjectReader, ObjectWriter, Store
 from pennon.table.bases import BasedStore
 from pennon.table.naming import VERSIONS, parse_manifest_name
-from pennon.values import dataclass
 
 CommitLock: TypeAlias = Callable[[int], AbstractContextManager[None]]
 """What gives the lock of a version; it raises `pennon.commit.CommitConflictError` if another has it."""

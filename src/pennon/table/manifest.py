@@ -20,9 +20,9 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import DatasetVersion, FieldId, FragmentId
 from pennon.schema.field import Schema
-from pennon.units import DatasetVersion, FieldId, FragmentId
-from pennon.values import dataclass
 
 TOMBSTONE = FieldId(-2)
 """Stands in ``DataFileRef.field_ids`` for a field whose column in this file is dead."""

@@ -11,6 +11,7 @@ from typing import TypeAlias, TypeVar, cast
 from google.protobuf.message import DecodeError, EncodeError, Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
+from pennon.core.units import FieldId, FragmentId
 from pennon.errors import ArgumentError, FormatError
 from pennon.proto import table_pb2
 from pennon.table.manifest import (
@@ -22,7 +23,6 @@ from pennon.table.manifest import (
     Fragment,
     Sequence,
 )
-from pennon.units import FieldId, FragmentId
 
 M = TypeVar("M", bound=Message)
 Tuples: TypeAlias = dict[tuple[int, ...], tuple[int, ...]]

@@ -14,8 +14,8 @@ from __future__ import annotations
 import re
 from enum import Enum
 
+from pennon.core.units import DatasetVersion
 from pennon.errors import FormatError
-from pennon.units import DatasetVersion
 
 VERSIONS = "_versions"
 LATEST = "_latest.manifest"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pennon.core.thread_pools import WORK, map_all
 from pennon.errors import Breadcrumb, FormatError, NotFoundError
 from pennon.io.store import Opens
 from pennon.table.manifest import Fragment, Manifest
@@ -21,7 +22,6 @@ from pennon.table.operations import (
     Rewrite,
     Update,
 )
-from pennon.threads import WORK, map_all
 
 _SHOWN = 10
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
+from pennon.core.units import DatasetVersion, FieldId, FragmentId
 from pennon.errors import FormatError
 from pennon.proto import transaction_pb2
 from pennon.schema.field import Schema
@@ -51,7 +52,6 @@ from pennon.table.operations import (
     UpdateMode,
     operation_name,
 )
-from pennon.units import DatasetVersion, FieldId, FragmentId
 
 _Proto = transaction_pb2.Transaction
 

@@ -12,12 +12,12 @@ from dataclasses import field
 from enum import IntEnum
 from typing import TypeAlias
 
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import DatasetVersion, FieldId, FragmentId
 from pennon.schema.field import Schema
 from pennon.table.indices import Index
 from pennon.table.indices import RewrittenIndex as RewrittenIndex
 from pennon.table.manifest import BasePath, DataFileRef, Fragment
-from pennon.units import DatasetVersion, FieldId, FragmentId
-from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

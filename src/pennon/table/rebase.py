@@ -11,8 +11,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from pennon.core.byte_ranges import ascending
+from pennon.core.units import FragmentId
 from pennon.errors import ConflictError, FormatError, IncompatibleConflict, RetryableConflict
-from pennon.ranges import ascending
 from pennon.table.conflict_rules import Verdict, touched
 from pennon.table.conflicts import judge
 from pennon.table.deletion import read_deletions, write_deletions
@@ -32,7 +33,6 @@ from pennon.table.operations import (
 )
 from pennon.table.roaring import Offsets
 from pennon.table.transaction import Transaction, parse_transaction, serialize_transaction
-from pennon.units import FragmentId
 
 Affected: TypeAlias = Mapping[FragmentId, Offsets]
 """The rows of each fragment that a delete or an update took away, by their offsets."""

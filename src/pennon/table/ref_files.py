@@ -9,8 +9,8 @@ from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.errors import FormatError
-from pennon.values import dataclass
 
 _SNAKE = re.compile(r"_([a-z])")
 

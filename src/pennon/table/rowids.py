@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from pennon.core.byte_ranges import Extent
 from pennon.errors import FormatError
 from pennon.io.store import Opens
 from pennon.proto import rowids_pb2
-from pennon.ranges import Extent
 from pennon.table.manifest import ExternalFile, Sequence
 from pennon.table.messages import parse_message
 from pennon.table.rowid_encoding import RowIds as RowIds

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import field
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.errors import Breadcrumb, FormatError, LanceError, NotFoundError
 from pennon.io.store import Opens
 from pennon.proto import transaction_pb2
@@ -23,7 +24,6 @@ from pennon.table.operations import Operation as Operation
 from pennon.table.operations import Other as Other
 from pennon.table.operations import Overwrite as Overwrite
 from pennon.table.operations import operation_name as operation_name
-from pennon.values import dataclass
 
 
 def _new_uuid() -> str:

@@ -17,6 +17,10 @@ from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Extent
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.thread_pools import WORK, Crew, map_all
+from pennon.core.units import DatasetVersion
 from pennon.errors import (
     Breadcrumb,
     CannotListError,
@@ -26,7 +30,6 @@ from pennon.errors import (
 )
 from pennon.io.limits import FetchLimits
 from pennon.io.store import Lists, Opens
-from pennon.ranges import Extent
 from pennon.table.field_ids import with_distinct_ids
 from pennon.table.manifest import Manifest, Summary
 from pennon.table.naming import (
@@ -39,9 +42,6 @@ from pennon.table.naming import (
 )
 from pennon.table.probing import find_newest, naming_of
 from pennon.table.wire import parse_manifest_file, summarize_manifest_file
-from pennon.threads import WORK, Crew, map_all
-from pennon.units import DatasetVersion
-from pennon.values import dataclass
 
 _FIRST_PAGE = 1000
 """How many names are looked at for a mix of schemes: what object stores send at once."""

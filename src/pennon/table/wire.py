@@ -24,6 +24,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from pennon.core.units import DatasetVersion
 from pennon.errors import FormatError
 from pennon.proto import table_pb2
 from pennon.schema.version import check_not_newer
@@ -39,7 +40,6 @@ from pennon.table.messages import (
     serialize_message,
     unknown_fields,
 )
-from pennon.units import DatasetVersion
 
 _FOOTER = struct.Struct("<QHH4s")
 _LENGTH = struct.Struct("<I")

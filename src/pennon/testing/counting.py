@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from pennon.core.byte_ranges import ByteRequest
 from pennon.io.fetch import plan_fetch
 from pennon.io.limits import OBJECT_STORE, FetchLimits
 from pennon.io.store import Store
-from pennon.ranges import ByteRequest
 from pennon.testing.wrapped import Data, WrappedStore
 
 

@@ -8,10 +8,10 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
+from pennon.core.byte_ranges import ByteRequest
 from pennon.io.fetch import plan_fetch
 from pennon.io.limits import OBJECT_STORE, FetchLimits
 from pennon.io.store import ObjectReader, Store
-from pennon.ranges import ByteRequest
 from pennon.testing.wrapped import WrappedStore
 
 

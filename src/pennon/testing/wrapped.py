@@ -8,9 +8,9 @@ from typing import Self, TypeAlias
 
 import pyarrow as pa
 
+from pennon.core.byte_ranges import ByteRequest, Extent
 from pennon.io.limits import FetchLimits
 from pennon.io.store import ObjectInfo, ObjectReader, ObjectWriter, Store
-from pennon.ranges import ByteRequest, Extent
 
 Data: TypeAlias = pa.Buffer | bytes | memoryview
 

@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import ByteRequest, Extent
 from pennon.encoding.assemble import assemble_as
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.rows import Rows
@@ -18,7 +19,6 @@ from pennon.encoding.v2_0 import wire
 from pennon.encoding.v2_0.codecs import CODECS
 from pennon.encoding.v2_0.encodings import ArrayEncoding
 from pennon.errors import LanceError
-from pennon.ranges import ByteRequest, Extent
 
 MAX_ROUNDS = 2
 _GAP = b"\xa5" * 3

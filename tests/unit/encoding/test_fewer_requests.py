@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from pennon.core.byte_ranges import ByteRequest, Extent, Gather
 from pennon.encoding.frugal import LONGEST_GAP, frugal, merge
 from pennon.encoding.prefetch import LONGEST_PREFETCH, hull, prefetched
 from pennon.encoding.steps import Steps, run
-from pennon.ranges import ByteRequest, Extent, Gather
 
 DATA = bytes(range(256))
 

@@ -8,12 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from pennon.core.byte_ranges import Extent
 from pennon.encoding.rows import Rows
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.file.reader import DataFile
 from pennon.file.writer import DataFileWriter
 from pennon.io import MemoryStore
-from pennon.ranges import Extent
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.version import V2_0, FileVersion
 

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pennon import threads
+from pennon.core import thread_pools as threads
+from pennon.core.byte_ranges import Extent
 from pennon.errors import UnsupportedError
 from pennon.file.reader import DataFile
 from pennon.file.writer import DataFileWriter
 from pennon.io import MemoryStore
-from pennon.ranges import Extent
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.version import V2_0, V2_1, FileVersion
 

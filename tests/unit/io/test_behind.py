@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import pennon.io.mapped
+from pennon.core.byte_ranges import Gather, Peek
+from pennon.core.units import MIB
 from pennon.errors import FormatError
 from pennon.io import open_store
 from pennon.io.behind import FileBehind, is_sparse
 from pennon.io.store import ObjectReader
-from pennon.ranges import Gather, Peek
-from pennon.units import MIB
 
 BODY = np.random.default_rng(3).integers(0, 256, 3 * MIB, np.uint8).tobytes()
 STARTS = np.array([10, 5000, 1_000_000, 3 * MIB - 100], np.int64)

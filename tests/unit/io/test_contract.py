@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from pennon.core.byte_ranges import ByteRequest, Extent, Gather, Peek
 from pennon.errors import (
     AlreadyExistsError,
     ArgumentError,
@@ -18,7 +19,6 @@ from pennon.errors import (
     TooLargeError,
 )
 from pennon.io.store import ObjectReader, Store
-from pennon.ranges import ByteRequest, Extent, Gather, Peek
 
 BODY = bytes(range(256)) * 40
 

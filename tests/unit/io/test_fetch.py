@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pennon.core.byte_ranges import ByteRequest, Extent, Gather
 from pennon.io.fetch import Fetcher, plan_fetch
 from pennon.io.limits import FetchLimits
-from pennon.ranges import ByteRequest, Extent, Gather
 
 BODY = np.random.default_rng(3).integers(0, 256, 5000, np.uint8).tobytes()
 SMALL = FetchLimits(gap_bytes=10, request_bytes=100, concurrency=3)

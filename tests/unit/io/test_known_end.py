@@ -8,9 +8,9 @@ import uuid
 import numpy as np
 import pytest
 
+from pennon.core.byte_ranges import ByteRequest, Extent, Gather
 from pennon.errors import FormatError, TooLargeError
 from pennon.io.known_end import KnownEnd
-from pennon.ranges import ByteRequest, Extent, Gather
 from pennon.testing import CountingStore, LatencyStore, MemoryStore
 
 BODY = bytes(range(256)) * 4

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pennon.core.byte_ranges import Extent, Gather
 from pennon.errors import (
     AlreadyExistsError,
     FormatError,
@@ -22,7 +23,6 @@ from pennon.errors import (
     UnsupportedError,
 )
 from pennon.io import LocalStore, open_store
-from pennon.ranges import Extent, Gather
 
 MANIFEST = "_versions/1.manifest"
 

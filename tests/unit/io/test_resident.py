@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from pennon.core.units import MIB
 from pennon.encoding.kernels.mapping import Mapping, mapped_bytes
 from pennon.io.resident import LONG_BYTES, TOUCH_BYTES, Resident
-from pennon.units import MIB
 
 
 def mapping_of(path: Path, size_bytes: int) -> Mapping:
@@ -128,8 +128,8 @@ def test_an_account_keeps_no_map_alive(tmp_path: Path) -> None:
 SCAN = """
 import sys, numpy as np
 from pennon.io import open_store
-from pennon.ranges import Extent, Gather
-from pennon.units import MIB
+from pennon.core.byte_ranges import Extent, Gather
+from pennon.core.units import MIB
 
 def resident():
     lines = open("/proc/self/status").read().splitlines()

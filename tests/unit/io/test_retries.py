@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pennon.core.byte_ranges import Extent, Gather
 from pennon.errors import AlreadyExistsError, LanceError, NotFoundError, StoreError
 from pennon.io.limits import FetchLimits
 from pennon.io.remote import RemoteStore
 from pennon.io.store import Store
-from pennon.ranges import Extent, Gather
 from tests.unit.io.web_server import HALF, RESET, WebServer, serving
 
 BODY = np.random.default_rng(7).integers(0, 256, 300_000, np.uint8).tobytes()

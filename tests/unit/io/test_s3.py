@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import pennon
+from pennon.core.byte_ranges import Extent, Gather
 from pennon.errors import (
     AlreadyExistsError,
     ArgumentError,
@@ -27,7 +28,6 @@ from pennon.io.paths import parse_uri
 from pennon.io.remote import RemoteStore
 from pennon.io.remote_client import connect
 from pennon.io.store import Store
-from pennon.ranges import Extent, Gather
 from tests.unit.forks import CHILDREN, exit_codes
 
 SECRET = "c0nfidential-key"

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import pennon
+from pennon.core.units import FragmentId
 from pennon.errors import DataLossWarning, RetryableConflict, UnsupportedError
 from pennon.io import open_store
 from pennon.ops.convert import commit_convert, convert, plan_convert
@@ -20,7 +21,6 @@ from pennon.table.deletion import write_deletions
 from pennon.table.manifest import Fragment
 from pennon.table.transaction import Overwrite, Transaction
 from pennon.table.versions import read_manifest
-from pennon.units import FragmentId
 
 ROWS = 1000
 TABLE = pa.table(

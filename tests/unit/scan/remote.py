@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+from pennon.core.thread_pools import Crew, pool
 from pennon.io import open_store
 from pennon.io.limits import FetchLimits
 from pennon.io.store import Store
@@ -12,7 +13,6 @@ from pennon.lance_dataset import LanceDataset
 from pennon.scan.snapshot import Snapshot
 from pennon.table.versions import read_manifest
 from pennon.testing import CountingStore, LatencyStore, WrappedStore
-from pennon.threads import Crew, pool
 
 LIMITS = FetchLimits(concurrency=24)
 

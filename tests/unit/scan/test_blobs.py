@@ -13,6 +13,7 @@ import pytest
 
 import pennon
 from pennon.blob import BlobFile
+from pennon.core.units import FieldId
 from pennon.errors import FormatError, NotFoundError, UnsupportedError
 from pennon.io import MemoryStore, open_store
 from pennon.lance_dataset import LanceDataset
@@ -22,7 +23,6 @@ from pennon.schema.field import Field
 from pennon.table.manifest import DataFileRef
 from pennon.table.versions import read_manifest
 from pennon.testing import CountingStore
-from pennon.units import FieldId
 
 LARGE = bytes(range(256)) * 8000
 FIELD = pa.field("b", pa.large_binary(), metadata={"lance-encoding:blob": "true"})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from pennon.core.units import FieldId
 from pennon.scan.fragment_reader import FileColumns
 from pennon.table.manifest import DataFileRef
-from pennon.units import FieldId
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from pennon.core.units import FieldId
 from pennon.errors import FormatError
 from pennon.scan.join import held_part, is_split_within, join
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.field import Field
-from pennon.units import FieldId
 
 POINT = pa.struct([("x", pa.int64()), ("y", pa.string())])
 STRUCT, LIST = schema_from_arrow(pa.schema([("s", POINT), ("l", pa.list_(POINT))])).fields

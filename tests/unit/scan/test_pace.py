@@ -7,11 +7,11 @@ from itertools import islice
 import pyarrow as pa
 import pytest
 
+from pennon.core.units import FieldId, FragmentId
 from pennon.scan import pace
 from pennon.scan.pace import FIRST_GROWTH, UNIT_BYTES, Pace
 from pennon.scan.plan import DEFAULT_BATCH_BYTES, ScanTask, Unit
 from pennon.table.manifest import DataFileRef, Fragment
-from pennon.units import FieldId, FragmentId
 
 TEXT = pa.schema([("t", pa.string())])
 NUMBERS = pa.schema([("n", pa.int64())])

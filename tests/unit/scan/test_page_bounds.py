@@ -20,6 +20,8 @@ import pyarrow.compute as pc
 import pytest
 
 import pennon
+from pennon.core.byte_ranges import Extent
+from pennon.core.units import FragmentId
 from pennon.errors import ArgumentError, DataLossWarning
 from pennon.expr.parse import parse_filter
 from pennon.expr.prune import Pruner
@@ -28,7 +30,6 @@ from pennon.io import open_store
 from pennon.io.fetch import plan_fetch
 from pennon.io.limits import FetchLimits
 from pennon.lance_dataset import LanceDataset
-from pennon.ranges import Extent
 from pennon.scan import prune
 from pennon.scan.page_bounds import prune_pages
 from pennon.scan.plan import ScanTask, plan_tasks
@@ -37,7 +38,6 @@ from pennon.table.deletion import write_deletions
 from pennon.table.manifest import Fragment, Manifest
 from pennon.table.versions import read_manifest
 from pennon.testing import CountingStore, LatencyStore
-from pennon.units import FragmentId
 
 ROWS, GROUP = 3000, 100
 SEED = 4

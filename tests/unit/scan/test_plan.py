@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from pennon.core.units import FieldId, FragmentId
 from pennon.scan.plan import MAX_DECODED_BYTES, UNIT_BYTES, ScanTask, plan_units
 from pennon.table.manifest import DataFileRef, Fragment
-from pennon.units import FieldId, FragmentId
 
 
 def _task(rows: int, size_bytes: int) -> ScanTask:

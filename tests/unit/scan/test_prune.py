@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import pennon
+from pennon.core.units import FragmentId
 from pennon.expr.evaluate import evaluate
 from pennon.expr.parse import parse_filter
 from pennon.io import open_store
@@ -22,7 +23,6 @@ from pennon.table.deletion import write_deletions
 from pennon.table.manifest import Fragment, Manifest
 from pennon.table.versions import read_manifest
 from pennon.testing import CountingStore
-from pennon.units import FragmentId
 
 ROWS, SIZE = 40_000, 10_000
 TABLE = pa.table({"n": np.arange(ROWS), "t": [f"row {n}" for n in range(ROWS)]})

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import pennon
+from pennon.core.units import DatasetVersion, FieldId, FragmentId
 from pennon.errors import ArgumentError, FormatError, NotFoundError, OutOfRangeError
 from pennon.io import MemoryStore, open_store
 from pennon.io.store import Store
@@ -26,7 +27,6 @@ from pennon.schema.field import Schema
 from pennon.schema.version import V2_0
 from pennon.table.deletion import write_deletions
 from pennon.table.manifest import DataFileRef, Fragment, Manifest
-from pennon.units import DatasetVersion, FieldId, FragmentId
 
 ROWS = 5000
 TABLE = pa.table(

@@ -8,12 +8,12 @@ import pyarrow as pa
 import pytest
 
 import pennon
+from pennon.core.units import MIB
 from pennon.scan.plan import bytes_per_row
 from pennon.scan.snapshot import Snapshot
 from pennon.spark.partitions import MIN_SPLIT_BYTES, Parallelism, Partition, plan_partitions
 from pennon.spark.scan_task import MAX_BATCH_BYTES, open_snapshot, plan_table_scan
 from pennon.spark.types import arrow_schema, spark_schema
-from pennon.units import MIB
 
 LIMIT = 128 * MIB
 

@@ -8,6 +8,7 @@ from itertools import count
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.units import FieldId, FragmentId
 from pennon.proto import table_pb2
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.field import Schema
@@ -16,7 +17,6 @@ from pennon.table.landing import CommitStore
 from pennon.table.manifest import DataFileRef, Fragment, Manifest
 from pennon.table.roaring import serialize_roaring
 from pennon.table.transaction import Append, Overwrite, Transaction
-from pennon.units import FieldId, FragmentId
 
 _NUMBERS = count()
 

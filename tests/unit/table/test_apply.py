@@ -7,6 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
+from pennon.core.units import DatasetVersion, FieldId, FragmentId
 from pennon.errors import ArgumentError, SchemaMismatchError, UnsupportedError
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.version import V2_0, V2_1
@@ -23,7 +24,6 @@ from pennon.table.manifest import (
 from pennon.table.rowids import decode_row_ids, decode_row_versions
 from pennon.table.storage_version import storage_version
 from pennon.table.transaction import Append, Other, Overwrite, Transaction
-from pennon.units import DatasetVersion, FieldId, FragmentId
 from tests.unit.table.tables import (
     SCHEMA,
     append,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pennon.core.units import DatasetVersion, FieldId, FragmentId
 from pennon.errors import ArgumentError, RetryableConflict, UnsupportedError
 from pennon.io import MemoryStore
 from pennon.proto import file_pb2
@@ -48,7 +49,6 @@ from pennon.table.operations import (
 from pennon.table.roaring import serialize_roaring
 from pennon.table.rowids import decode_row_ids, decode_row_versions, encode_row_ids
 from pennon.table.transaction import Append, Overwrite, Transaction
-from pennon.units import DatasetVersion, FieldId, FragmentId
 from tests.unit.table.tables import SCHEMA, append, data_file, new_fragment
 from tests.unit.table.test_conflicts import index
 

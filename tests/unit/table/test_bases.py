@@ -8,13 +8,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from pennon.core.units import DatasetVersion
 from pennon.errors import FormatError, UntrustedPathError
 from pennon.io import LocalStore, open_store
 from pennon.io.below import BelowStore
 from pennon.schema.arrow import schema_from_arrow
 from pennon.table.bases import BasedStore, Trust, base_uri, below, place_store, root_of
 from pennon.table.manifest import BasePath, DataFileRef, Manifest
-from pennon.units import DatasetVersion
 
 SCHEMA = schema_from_arrow(pa.schema([("a", pa.int8())]))
 

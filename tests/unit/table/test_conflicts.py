@@ -7,6 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
+from pennon.core.units import DatasetVersion, FieldId, FragmentId
 from pennon.proto import table_pb2
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.field import Schema
@@ -35,7 +36,6 @@ from pennon.table.operations import (
     UpdateConfig,
     UpdateMode,
 )
-from pennon.units import DatasetVersion, FieldId, FragmentId
 from tests.unit.table.conflict_table import cells
 from tests.unit.table.tables import SCHEMA, data_file, new_fragment
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from pennon.core.units import FragmentId
 from pennon.errors import FormatError, NotFoundError
 from pennon.io import MemoryStore, open_store
 from pennon.table.deletion import (
@@ -20,7 +21,6 @@ from pennon.table.deletion import (
 )
 from pennon.table.manifest import DeletionFileRef, DeletionKind, Fragment
 from pennon.table.versions import read_manifest
-from pennon.units import FragmentId
 from tests.unit.table.tables import new_fragment
 
 OLD = Path(__file__).parent / "old_releases"

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from pennon.core.units import FieldId
 from pennon.proto import file_pb2
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.field import Schema
 from pennon.schema.wire import serialize_fields
 from pennon.table.fields_wire import carry_over
-from pennon.units import FieldId
 
 SCHEMA = schema_from_arrow(pa.schema([("a", pa.int64()), ("s", pa.struct([("x", pa.int8())]))]))
 UNKNOWN = bytes([0xF8, 0x07, 0x2A])  # field 127: 42

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from pennon.core.units import DatasetVersion
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.io import MemoryStore
 from pennon.table import flags
@@ -15,7 +16,6 @@ from pennon.table.naming import Naming
 from pennon.table.versions import read_manifest
 from pennon.table.wire import serialize_manifest_file
 from pennon.testing import CountingStore
-from pennon.units import DatasetVersion
 from tests.unit.table.tables import SCHEMA, append, create_table, new_fragment
 
 DELETION = DeletionFileRef(DeletionKind.ARROW, 1, 5, 2)

@@ -9,6 +9,7 @@ import lance
 import pyarrow as pa
 import pytest
 
+from pennon.core.units import FieldId, FragmentId
 from pennon.errors import FormatError
 from pennon.io import open_store
 from pennon.proto import transaction_pb2
@@ -28,7 +29,6 @@ from pennon.table.transaction import (
     serialize_transaction,
 )
 from pennon.table.versions import list_locations, read_manifest, read_manifest_at
-from pennon.units import FieldId, FragmentId
 from tests.unit.table.tables import SCHEMA, append, new_fragment, overwrite
 
 OLD = Path(__file__).parent / "old_releases"

@@ -10,9 +10,9 @@ import lance
 import pyarrow as pa
 import pytest
 
+from pennon.core.byte_ranges import Extent
 from pennon.errors import FormatError, NotFoundError
 from pennon.io import MemoryStore, open_store
-from pennon.ranges import Extent
 from pennon.table.commit import CommitOptions, commit
 from pennon.table.naming import Naming
 from pennon.table.versions import (

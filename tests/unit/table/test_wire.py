@@ -10,6 +10,7 @@ import lance
 import pyarrow as pa
 import pytest
 
+from pennon.core.units import DatasetVersion, FieldId, FragmentId
 from pennon.errors import FormatError, UnsupportedError
 from pennon.proto import table_pb2
 from pennon.schema.field import Schema
@@ -26,7 +27,6 @@ from pennon.table.wire import (
     serialize_manifest_file,
     summarize_manifest_file,
 )
-from pennon.units import DatasetVersion, FieldId, FragmentId
 from tests.unit.table.tables import SCHEMA, new_fragment
 
 OLD = Path(__file__).parent / "old_releases"

@@ -11,7 +11,7 @@ An *encoding* is three numbers: 0, 0, 0 for none; 1, first, end: the bytes ``dat
 import numpy as np
 import numpy.typing as npt
 
-from pennon.ranges import Int64Array
+from pennon.core.byte_ranges import Int64Array
 
 def find_pages(
     data: npt.NDArray[np.uint8] | bytes, file_bytes: int, most_rows: int

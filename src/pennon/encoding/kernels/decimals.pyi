@@ -1,6 +1,6 @@
 """Decimals of few digits."""
 
-from pennon.ranges import Int64Array
+from pennon.core.byte_ranges import Int64Array
 
 def are_small(words: Int64Array, words_per_value: int, limit: int) -> bool:
     """Tell whether all decimals are below ``limit`` and above ``-limit``.

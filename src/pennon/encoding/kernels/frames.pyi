@@ -6,7 +6,7 @@ Source: RFC 8878, section 3.1.
 import numpy as np
 import numpy.typing as npt
 
-from pennon.ranges import Int64Array
+from pennon.core.byte_ranges import Int64Array
 
 def stored_sizes(data: npt.NDArray[np.uint8], starts: Int64Array, ends: Int64Array) -> Int64Array:
     """Return how many bytes the frame in each ``data[starts[i]:ends[i]]`` holds.

@@ -8,7 +8,7 @@ import numpy as np
 from pennon.encoding.kernels.strings cimport check_chunks, cut_items, offsets_rise, read_offset
 
 from pennon.errors import FormatError, UnsupportedError
-from pennon.room import room
+from pennon.core.memory import room
 
 ctypedef fused Offset:
     int32_t

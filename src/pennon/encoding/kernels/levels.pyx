@@ -7,7 +7,7 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from pennon.errors import FormatError
-from pennon.room import room
+from pennon.core.memory import room
 
 cdef extern from *:
     int __builtin_ctzll(unsigned long long bits) nogil

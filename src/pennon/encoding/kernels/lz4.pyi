@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from pennon.ranges import Int64Array
+from pennon.core.byte_ranges import Int64Array
 
 def decoded_size(block: npt.NDArray[np.uint8]) -> int:
     """Return how many bytes an LZ4 block (no frame) decompresses to, from its lengths alone.

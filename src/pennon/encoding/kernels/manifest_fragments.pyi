@@ -7,7 +7,7 @@ adds another, and copies the bytes of those that are there.  So no object is mad
 import numpy as np
 import numpy.typing as npt
 
-from pennon.ranges import Int64Array
+from pennon.core.byte_ranges import Int64Array
 
 def find_fragments(
     data: npt.NDArray[np.uint8] | bytes, most_id: int, most_rows: int

@@ -5,8 +5,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from pennon.core.byte_ranges import Int64Array
 from pennon.encoding.kernels.touched import ChunkTable
-from pennon.ranges import Int64Array
 
 LevelArray: TypeAlias = npt.NDArray[np.uint16]
 

@@ -7,7 +7,7 @@ from libc.string cimport memcpy
 import numpy as np
 
 from pennon.errors import FormatError
-from pennon.room import room
+from pennon.core.memory import room
 
 ctypedef fused Offset:
     int32_t

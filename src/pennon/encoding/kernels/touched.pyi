@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from pennon.ranges import Int64Array
+from pennon.core.byte_ranges import Int64Array
 
 class ChunkTable:
     """Where the chunks of one page lie; see `pennon.encoding.v2_1.chunk_index.ChunkIndex`."""

@@ -5,7 +5,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from pennon.ranges import Int64Array
+from pennon.core.byte_ranges import Int64Array
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 LevelArray: TypeAlias = npt.NDArray[np.uint16]

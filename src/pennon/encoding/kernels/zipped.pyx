@@ -8,7 +8,7 @@ import numpy as np
 
 from pennon.encoding.kernels.numbers cimport number_at
 from pennon.errors import FormatError
-from pennon.room import room
+from pennon.core.memory import room
 
 
 cdef bint _measure(

@@ -15,6 +15,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.block import NullableBlock, VariableBlock
 from pennon.encoding.kernels.positions import decode_positions
 from pennon.encoding.steps import Steps
@@ -23,8 +25,6 @@ from pennon.encoding.v0_1.parts import Positions, Slices, byte_view
 from pennon.encoding.v0_1.picks import Picks
 from pennon.encoding.v2_0.binary import arrow_offsets
 from pennon.errors import TooLargeError
-from pennon.ranges import Int64Array
-from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

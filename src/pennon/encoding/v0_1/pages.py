@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import ByteRequest, Extent, Gather, Int64Array
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.steps import Steps
 from pennon.encoding.v0_1.picks import Picks
 from pennon.errors import FormatError
-from pennon.ranges import ByteRequest, Extent, Gather, Int64Array
-from pennon.values import dataclass
 
 EMPTY = pa.py_buffer(b"")
 

@@ -21,9 +21,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.kernels.gather import gather, scatter
-from pennon.ranges import Int64Array
-from pennon.values import dataclass
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 

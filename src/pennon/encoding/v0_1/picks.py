@@ -17,10 +17,10 @@ from typing import Self
 
 import numpy as np
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError
-from pennon.ranges import Int64Array
-from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,14 +15,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pennon.bits import bytes_for_bits
+from pennon.core.bits import bytes_for_bits
+from pennon.core.byte_ranges import Int64Array
 from pennon.encoding.block import FixedWidthBlock
 from pennon.encoding.kernels.bits import pick_bits
 from pennon.encoding.steps import Steps
 from pennon.encoding.v0_1.pages import Pages, read_ranges
 from pennon.encoding.v0_1.parts import Bytes, Slices, byte_view
 from pennon.encoding.v0_1.picks import Picks
-from pennon.ranges import Int64Array
 
 
 def decode_plain(pages: Pages, picks: Picks, bits: int, items: int = 1) -> Steps[FixedWidthBlock]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.assemble import assemble_as
 from pennon.encoding.block import Block
 from pennon.encoding.steps import Steps
@@ -19,7 +20,6 @@ from pennon.encoding.v0_1.parts import Part, lay_out, write_parts
 from pennon.encoding.v0_1.picks import Picks
 from pennon.encoding.v0_1.plain import decode_plain, encode_fixed_width
 from pennon.errors import FormatError
-from pennon.values import dataclass
 
 BINARY = frozenset((pa.string(), pa.large_string(), pa.binary(), pa.large_binary()))
 

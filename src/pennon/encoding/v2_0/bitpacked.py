@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pennon.core.byte_ranges import ByteRequest, Extent, Gather, Int64Array
 from pennon.encoding.block import Block, FixedWidthBlock
 from pennon.encoding.kernels import fastlanes
 from pennon.encoding.kernels.bits import unpack_bits
@@ -28,7 +29,6 @@ from pennon.encoding.v2_0.dispatch import Codecs
 from pennon.encoding.v2_0.encoded import EMPTY
 from pennon.encoding.v2_0.encodings import Bitpacked, BitpackedForNonNeg
 from pennon.errors import FormatError
-from pennon.ranges import ByteRequest, Extent, Gather, Int64Array
 
 CHUNK: Final = 1024
 _WORDS: Final[dict[int, Any]] = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}

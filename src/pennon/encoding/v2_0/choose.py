@@ -24,7 +24,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from pennon.bits import align_up
+from pennon.core.bits import align_up
 from pennon.encoding.v2_0.binary import data_of, encode_binary
 from pennon.encoding.v2_0.dictionary import encode_dictionary, encode_text_dictionary
 from pennon.encoding.v2_0.encoded import Encoded

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.v2_0.encodings import ArrayEncoding
-from pennon.values import dataclass
 
 EMPTY = pa.py_buffer(b"")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from pennon.values import dataclass
+from pennon.core.fast_dataclass import dataclass
 
 Place: TypeAlias = Literal["page", "column", "file"]
 

@@ -21,7 +21,9 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from pennon.bits import bytes_for_bits
+from pennon.core.bits import bytes_for_bits
+from pennon.core.byte_ranges import ByteRequest, Extent, Gather
+from pennon.core.units import KIB
 from pennon.encoding.block import Block, FixedWidthBlock
 from pennon.encoding.kernels.bits import pick_bits
 from pennon.encoding.kernels.gather import gather
@@ -34,8 +36,6 @@ from pennon.encoding.v2_0.encoded import EMPTY, Bytes, Encoded, as_bytes
 from pennon.encoding.v2_0.encodings import BufferRef, Compression, Flat
 from pennon.encoding.v2_0.inflate import deflate, inflate
 from pennon.errors import FormatError, UnsupportedError
-from pennon.ranges import ByteRequest, Extent, Gather
-from pennon.units import KIB
 
 SPARSE_BITS_BYTES: Final = 64 * KIB
 """Scattered bits are read with all bytes between them, if that is no more than this or..."""

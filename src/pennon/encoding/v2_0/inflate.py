@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.units import MIB
 from pennon.encoding.kernels.lz4 import decoded_size
 from pennon.errors import FormatError, TooLargeError, UnsupportedError
-from pennon.units import MIB
 
 if TYPE_CHECKING:
     from pennon.encoding.v2_0.encodings import Compression

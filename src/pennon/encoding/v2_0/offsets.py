@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.block import Block, FixedWidthBlock
 from pennon.encoding.kernels.offsets import decode_end_offsets
 from pennon.encoding.page import PageBuffers
@@ -22,7 +23,6 @@ from pennon.encoding.steps import Steps
 from pennon.encoding.v2_0.dispatch import Codecs
 from pennon.encoding.v2_0.encodings import ArrayEncoding
 from pennon.errors import FormatError
-from pennon.values import dataclass
 
 NO_LIMIT = 2**63 - 1
 

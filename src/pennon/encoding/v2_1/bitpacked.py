@@ -14,6 +14,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from pennon.core.memory import room
 from pennon.encoding.block import Block, FixedWidthBlock
 from pennon.encoding.kernels.fastlanes import unpack_blocks, unpack_inline
 from pennon.encoding.rows import Rows
@@ -23,7 +24,6 @@ from pennon.encoding.v2_1.encodings import Flat, InlineBitpacking, OutOfLineBitp
 from pennon.encoding.v2_1.flat import decode_flat, refuse_compression
 from pennon.encoding.v2_1.pick import pick
 from pennon.errors import FormatError, UnsupportedError
-from pennon.room import room
 
 BLOCK_VALUES: Final = 1024
 _WORDS: Final = (8, 16, 32, 64)

@@ -11,11 +11,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.block import Block, FixedWidthBlock, StructBlock
 from pennon.encoding.v2_1.layouts import Layers, max_repetition
 from pennon.encoding.v2_1.page import Levels
 from pennon.errors import FormatError, UnsupportedError
-from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

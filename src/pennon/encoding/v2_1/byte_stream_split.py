@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.memory import room
 from pennon.encoding.block import Block, FixedWidthBlock
 from pennon.encoding.kernels.runs import join_streams
 from pennon.encoding.rows import Rows
@@ -17,7 +18,6 @@ from pennon.encoding.v2_1.encodings import ByteStreamSplit, Flat
 from pennon.encoding.v2_1.flat import refuse_compression
 from pennon.encoding.v2_1.pick import pick
 from pennon.errors import FormatError, UnsupportedError
-from pennon.room import room
 
 
 def decode_byte_stream_split(

@@ -21,14 +21,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.block import Block, block_bytes
 from pennon.encoding.kernels.chunk_index import index_chunks, index_rows
 from pennon.encoding.kernels.touched import ChunkTable
 from pennon.encoding.v2_1.chunks import Bytes
 from pennon.encoding.v2_1.layouts import MiniBlock
 from pennon.errors import FormatError, TooLargeError
-from pennon.ranges import Int64Array
-from pennon.values import dataclass
 
 MOST_CHUNK_VALUES: Final = 1 << 16
 """Twice what a chunk word can say; a damaged page must not claim more for its last chunk."""

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.cached_property import lazy
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError
-from pennon.lazy import lazy
-from pennon.ranges import Int64Array
-from pennon.values import dataclass
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 

@@ -24,6 +24,9 @@ from typing import cast
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import ByteRequest, Extent
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import KIB
 from pennon.encoding.block import AllNullBlock, Block, FixedWidthBlock, VariableBlock
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.rows import Rows
@@ -36,9 +39,6 @@ from pennon.encoding.v2_1.layouts import ConstantPage, max_repetition, max_visib
 from pennon.encoding.v2_1.page import LevelArray, Levels, PageValues, decode_levels, pick_levels
 from pennon.encoding.v2_1.search_cache import Slot
 from pennon.errors import FormatError, TooLargeError
-from pennon.ranges import ByteRequest, Extent
-from pennon.units import KIB
-from pennon.values import dataclass
 
 _PLAIN = Flat(16)
 _KEPT_BYTES = 256 * KIB

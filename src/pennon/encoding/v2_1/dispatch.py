@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.block import Block
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import Chunks
 from pennon.encoding.v2_1.encodings import Encoding
 from pennon.errors import FormatError
-from pennon.values import dataclass
 
 
 class ChunkDecoder(Protocol):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from pennon.values import dataclass
+from pennon.core.fast_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

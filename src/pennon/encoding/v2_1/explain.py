@@ -15,6 +15,8 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from pennon.core.byte_ranges import Extent, Int64Array
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.kernels.miniblocks import split_chunks
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.rows import Rows
@@ -35,8 +37,6 @@ from pennon.encoding.v2_1.layouts import (
 )
 from pennon.encoding.v2_1.pages import read_page
 from pennon.encoding.v2_1.search_cache import SearchCache, Slot
-from pennon.ranges import Extent, Int64Array
-from pennon.values import dataclass
 
 CLOSE_BYTES: Final = 4096
 """Blobs with no more than this between them are one stretch of the file."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from pennon.bits import bytes_for_bits
+from pennon.core.bits import bytes_for_bits
 from pennon.encoding.block import Block, FixedSizeListBlock, FixedWidthBlock, NullableBlock
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import Bytes, Chunks, as_bytes

@@ -18,6 +18,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import ByteRequest, Extent, Gather, Int64Array, Peek
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.block import Block, FixedWidthBlock, VariableBlock
 from pennon.encoding.kernels.zipped import place_sized, unzip, unzip_sized
 from pennon.encoding.page import PageBuffers
@@ -30,8 +32,6 @@ from pennon.encoding.v2_1.general import inflate_values
 from pennon.encoding.v2_1.layouts import FullZip, max_repetition, max_visible
 from pennon.encoding.v2_1.page import LevelArray, Levels, PageValues
 from pennon.errors import FormatError
-from pennon.ranges import ByteRequest, Extent, Gather, Int64Array, Peek
-from pennon.values import dataclass
 
 _FEW_ENTRIES = 1024
 """So many neighbouring entries of the index are read in one go."""

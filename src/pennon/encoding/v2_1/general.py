@@ -16,6 +16,9 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.memory import room
+from pennon.core.units import MIB
 from pennon.encoding.block import Block, VariableBlock
 from pennon.encoding.kernels.frames import copy_stored, stored_sizes
 from pennon.encoding.kernels.lz4 import inflate_blocks
@@ -27,9 +30,6 @@ from pennon.encoding.v2_1.encodings import General
 from pennon.encoding.v2_1.pick import pick_bytes
 from pennon.encoding.v2_1.variable import buffer_of, string_block
 from pennon.errors import FormatError, TooLargeError
-from pennon.ranges import Int64Array
-from pennon.room import room
-from pennon.units import MIB
 
 MOST_BYTES: Final = 4096 * MIB
 """What the compressed parts of one page may grow to together."""

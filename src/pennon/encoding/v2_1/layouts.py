@@ -16,8 +16,8 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import TypeAlias
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.v2_1.encodings import Encoding
-from pennon.values import dataclass
 
 
 class Layer(IntEnum):

@@ -14,6 +14,8 @@ from typing import cast
 
 import numpy as np
 
+from pennon.core.byte_ranges import ByteRequest, Extent, Int64Array
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.block import Block
 from pennon.encoding.kernels.miniblocks import split_chunks
 from pennon.encoding.kernels.rowplaces import place_rows
@@ -35,8 +37,6 @@ from pennon.encoding.v2_1.picked import MOST_ROWS, CutRows, Found, KnownPage
 from pennon.encoding.v2_1.recipe import recipe_of
 from pennon.encoding.v2_1.search_cache import Slot
 from pennon.errors import FormatError
-from pennon.ranges import ByteRequest, Extent, Int64Array
-from pennon.values import dataclass
 
 _DATA = 1
 _DICTIONARY = 2

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from pennon.core.byte_ranges import Gather
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.steps import Steps, together
 from pennon.encoding.v2_1.chunk_index import ChunkIndex, join_indices
@@ -23,8 +25,6 @@ from pennon.encoding.v2_1.layouts import Layout, MiniBlock
 from pennon.encoding.v2_1.mini_block import data_of, decode_all, read_known
 from pennon.encoding.v2_1.page import PageValues
 from pennon.encoding.v2_1.search_cache import Slot
-from pennon.ranges import Gather
-from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.memory import room
 from pennon.encoding.block import Block, FixedWidthBlock, StructBlock, VariableBlock
 from pennon.encoding.kernels.packed_rows import split_rows
 from pennon.encoding.rows import Rows
@@ -22,7 +23,6 @@ from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import PackedField, PackedStruct, VariablePackedStruct
 from pennon.encoding.v2_1.variable import string_block
 from pennon.errors import FormatError, UnsupportedError
-from pennon.room import room
 
 
 def decode_packed_struct(

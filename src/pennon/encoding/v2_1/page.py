@@ -7,6 +7,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.block import Block, FixedWidthBlock
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import Chunks
@@ -15,8 +17,6 @@ from pennon.encoding.v2_1.encodings import Encoding
 from pennon.encoding.v2_1.layouts import Layers
 from pennon.encoding.v2_1.pick import pick_fixed
 from pennon.errors import FormatError
-from pennon.ranges import Int64Array
-from pennon.values import dataclass
 
 LevelArray: TypeAlias = npt.NDArray[np.uint16]
 

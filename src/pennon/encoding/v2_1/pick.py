@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.memory import room
 from pennon.encoding.block import (
     AllNullBlock,
     Block,
@@ -19,8 +21,6 @@ from pennon.encoding.kernels.gather import gather, total_size
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import Bytes, as_bytes
 from pennon.errors import FormatError, UnsupportedError
-from pennon.ranges import Int64Array
-from pennon.room import room
 
 
 def pick(block: Block, items: Rows) -> Block:

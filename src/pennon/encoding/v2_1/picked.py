@@ -12,6 +12,8 @@ from typing import Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import ByteRequest, Extent, Gather, Int64Array, Peek
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.kernels.picks import pick_pieces
 from pennon.encoding.kernels.touched import ChunkTable, cut_rows, find_pieces
 from pennon.encoding.rows import FileRows, Rows
@@ -20,8 +22,6 @@ from pennon.encoding.v2_1.chunks import Bytes, as_bytes
 from pennon.encoding.v2_1.page import Levels, PageValues
 from pennon.encoding.v2_1.recipe import Recipe
 from pennon.errors import FormatError
-from pennon.ranges import ByteRequest, Extent, Gather, Int64Array, Peek
-from pennon.values import dataclass
 
 MOST_ROWS: Final = 1 << 14
 """Of more rows, whole chunks are unpacked."""

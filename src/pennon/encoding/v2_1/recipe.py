@@ -12,13 +12,13 @@ from typing import Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.block import Block, FixedSizeListBlock, FixedWidthBlock, VariableBlock
 from pennon.encoding.kernels.picks import PickCode
 from pennon.encoding.symbol_table import parse_symbol_table
 from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.chunks import Bytes
 from pennon.encoding.v2_1.layouts import Layers, MiniBlock, max_repetition, max_visible
-from pennon.values import dataclass
 
 _NOTHING, _BYTES, _BITS, _INLINE, _PACKED, _STRINGS = range(6)
 _WORDS: Final = (8, 16, 32, 64)

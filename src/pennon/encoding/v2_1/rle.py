@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.memory import room
 from pennon.encoding.block import Block, FixedWidthBlock
 from pennon.encoding.kernels.runs import expand_runs
 from pennon.encoding.rows import Rows
@@ -25,7 +26,6 @@ from pennon.encoding.v2_1.flat import refuse_compression
 from pennon.encoding.v2_1.pick import pick
 from pennon.encoding.v2_1.variable import buffer_of
 from pennon.errors import FormatError, TooLargeError, UnsupportedError
-from pennon.room import room
 
 _HEADER_BYTES: Final = 8
 _MOST_VALUES: Final = 1 << 28

@@ -10,9 +10,9 @@ from collections.abc import Hashable
 from typing import Final, Protocol, cast
 from weakref import ref
 
-from pennon.cache import Cache
-from pennon.units import MIB
-from pennon.values import dataclass
+from pennon.core.cache import Cache
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import MIB
 
 DEFAULT_BYTES: Final = 256 * MIB
 

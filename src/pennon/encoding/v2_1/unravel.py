@@ -28,12 +28,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
 from pennon.encoding.kernels.levels import every_nth, lists_of, validity_of
 from pennon.encoding.v2_1.chunks import Bytes
 from pennon.encoding.v2_1.layouts import Layer, Layers
 from pennon.encoding.v2_1.page import Levels
 from pennon.errors import FormatError, TooLargeError
-from pennon.ranges import Int64Array
 
 Offsets: TypeAlias = npt.NDArray[np.int32 | np.int64]
 

@@ -21,6 +21,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.memory import room
 from pennon.encoding.block import Block, VariableBlock
 from pennon.encoding.kernels.strings import pick_strings
 from pennon.encoding.rows import Rows
@@ -30,7 +31,6 @@ from pennon.encoding.v2_1.encodings import Flat, Variable
 from pennon.encoding.v2_1.flat import refuse_compression
 from pennon.encoding.v2_1.pick import pick
 from pennon.errors import FormatError, UnsupportedError
-from pennon.room import room
 
 _WIDTHS: Final = (32, 64)
 

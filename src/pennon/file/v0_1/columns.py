@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from pennon.core.units import FieldId
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps, together
 from pennon.encoding.v0_1.pages import Pages
@@ -32,7 +33,6 @@ from pennon.file.v0_1.nodes import (
 from pennon.schema.arrow import field_to_arrow, storage_field
 from pennon.schema.field import Field
 from pennon.schema.types import storage_type
-from pennon.units import FieldId
 
 if TYPE_CHECKING:
     from pennon.file.v0_1.reader import RowGroupFile

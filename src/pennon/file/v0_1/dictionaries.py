@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pennon.core.units import FieldId
 from pennon.errors import ArgumentError, Breadcrumb
 from pennon.schema.field import Field
-from pennon.units import FieldId
 
 
 @dataclass(slots=True)

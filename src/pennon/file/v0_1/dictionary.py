@@ -14,8 +14,8 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.errors import FormatError
-from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

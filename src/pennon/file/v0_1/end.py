@@ -14,17 +14,17 @@ import numpy as np
 import pyarrow as pa
 from google.protobuf.message import Message
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.units import FieldId
 from pennon.encoding.v0_1.parts import lay_out, write_parts
 from pennon.encoding.v0_1.values import encode_values
 from pennon.errors import UnsupportedError
 from pennon.file.v0_1.pages import Entry, Pages
 from pennon.proto import file_pb2, table_pb2
-from pennon.ranges import Int64Array
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1
 from pennon.schema.wire import serialize_fields, serialize_metadata
-from pennon.units import FieldId
 
 FILE_NUMBERS: Final = (0, 2)
 

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from pennon.core.byte_ranges import Extent
 from pennon.encoding.steps import run
 from pennon.encoding.v0_1.pages import Pages
 from pennon.encoding.v0_1.values import BINARY
@@ -17,7 +18,6 @@ from pennon.file.v0_1.metadata import ENTRY_BYTES, FOOTER_BYTES, parse_pages
 from pennon.file.v0_1.nodes import PlainNode
 from pennon.file.v0_1.reader import RowGroupFile
 from pennon.proto import file_pb2
-from pennon.ranges import Extent
 from pennon.schema.arrow import storage_field
 from pennon.schema.field import Field, Schema
 from pennon.schema.types import arrow_type

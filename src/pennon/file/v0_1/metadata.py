@@ -28,13 +28,13 @@ from typing import Final, TypeVar
 import numpy as np
 from google.protobuf.message import DecodeError, Message
 
+from pennon.core.byte_ranges import Extent, Int64Array
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.steps import Steps
 from pennon.encoding.v0_1.pages import Pages
 from pennon.errors import FormatError
 from pennon.file.tail import Tail
 from pennon.proto import file_pb2
-from pennon.ranges import Extent, Int64Array
-from pennon.values import dataclass
 
 FOOTER_BYTES: Final = 16
 ENTRY_BYTES: Final = 16

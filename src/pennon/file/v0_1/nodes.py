@@ -14,6 +14,9 @@ from typing import Final, Protocol, Self, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import MIB
 from pennon.encoding.assemble import assemble_as, lists_of, retype
 from pennon.encoding.block import Block, FixedSizeListBlock
 from pennon.encoding.frugal import FEW_ROWS, frugal
@@ -26,9 +29,6 @@ from pennon.encoding.v0_1.picks import Picks
 from pennon.encoding.v0_1.plain import decode_plain
 from pennon.errors import FormatError
 from pennon.file.v0_1.dictionary import Values
-from pennon.ranges import Int64Array
-from pennon.units import MIB
-from pennon.values import dataclass
 
 T = TypeVar("T")
 

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pennon.core.byte_ranges import Extent
 from pennon.encoding.steps import Steps, together
 from pennon.encoding.v0_1.pages import Pages
 from pennon.encoding.v0_1.picks import Picks
@@ -28,7 +29,6 @@ from pennon.file.v0_1.columns import node_of
 from pennon.file.v0_1.metadata import ENTRY_BYTES, parse_pages
 from pennon.file.v0_1.statistics import GREATEST, LEAST, NULL_COUNT
 from pennon.file.v0_1.text_bounds import LEAST_CUT, cut_text, next_text
-from pennon.ranges import Extent
 from pennon.schema.arrow import storage_field
 from pennon.schema.field import Field
 from pennon.schema.wire import parse_fields

@@ -27,16 +27,16 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import FieldId
 from pennon.encoding.v0_1.binary import encode_binary
 from pennon.encoding.v0_1.list import encode_lists
 from pennon.encoding.v0_1.parts import Part, Slices
 from pennon.encoding.v0_1.plain import encode_bits, encode_fixed_width
 from pennon.errors import UnsupportedError
 from pennon.file.arrays import check_array, child_array
-from pennon.ranges import Int64Array
 from pennon.schema.field import Field
-from pennon.units import FieldId
-from pennon.values import dataclass
 
 Indices: TypeAlias = Callable[[Field, pa.DictionaryArray, str], pa.Array]
 """Returns the indices of a dictionary array in the dictionary that the file has."""

@@ -11,6 +11,9 @@ from typing import Final, TypeVar
 
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Extent
+from pennon.core.cached_property import lazy
+from pennon.core.units import ColumnIndex, FieldId
 from pennon.encoding.prefetch import answered
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps, run, together
@@ -32,13 +35,10 @@ from pennon.file.v0_1.metadata import (
     read_metadata,
 )
 from pennon.io.store import ObjectReader
-from pennon.lazy import lazy
 from pennon.proto import file_pb2
-from pennon.ranges import Extent
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1, FileVersion
 from pennon.schema.wire import parse_fields
-from pennon.units import ColumnIndex, FieldId
 
 T = TypeVar("T")
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
 from pennon.file.v0_1.writer import RowGroupWriter
 from pennon.io.store import ObjectWriter
-from pennon.ranges import Int64Array
 from pennon.schema.field import Schema
 
 

@@ -26,11 +26,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.units import FieldId
 from pennon.file.v0_1.text_bounds import text_bounds
-from pennon.ranges import Int64Array
 from pennon.schema.arrow import storage_field
 from pennon.schema.field import Field, Schema
-from pennon.units import FieldId
 
 Bounds: TypeAlias = "tuple[pa.Array[Any], pa.Array[Any]]"
 """The least and the greatest value of each row group."""

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
 from pennon.encoding.kernels.extremes import string_extremes
 from pennon.encoding.v0_1.parts import byte_view
 from pennon.encoding.v2_0.binary import arrow_offsets
-from pennon.ranges import Int64Array
 
 MOST_BYTES: Final = 64
 LEAST_CUT: Final = MOST_BYTES - 3

@@ -16,6 +16,8 @@ from typing import Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.units import MIB
 from pennon.encoding.v0_1.parts import Part, lay_out, write_parts
 from pennon.errors import ArgumentError
 from pennon.file.arrays import batch_column
@@ -26,11 +28,9 @@ from pennon.file.v0_1.pages import Pages
 from pennon.file.v0_1.statistics import Measured, Statistics
 from pennon.file.writing import FileWriter, WrittenFile
 from pennon.io.store import ObjectWriter
-from pennon.ranges import Int64Array
 from pennon.schema.check import check_writable
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1
-from pennon.units import MIB
 
 MAX_ROWS_PER_GROUP: Final = 1024
 SLAB_BYTES: Final = 8 * MIB

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Extent, Gather
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import MIB, FieldId
 from pennon.encoding.block import VariableBlock
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps, together
@@ -27,11 +30,8 @@ from pennon.file.node import pages_of
 from pennon.file.v2_1.leaves import Leaf, known_pages, opened_page
 from pennon.file.v2_1.nest import merge, nest, show
 from pennon.file.v2_1.tree import Tree, column_index, described
-from pennon.ranges import Extent, Gather
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Field
-from pennon.units import MIB, FieldId
-from pennon.values import dataclass
 
 if TYPE_CHECKING:
     from pennon.file.reader import DataFile

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import FieldId
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.steps import Steps, together
 from pennon.encoding.v2_1.codecs import CODECS
@@ -20,8 +22,6 @@ from pennon.file.node import Node, encoding_bytes, page_buffers
 from pennon.file.v2_1.nest import path_types
 from pennon.file.v2_1.tree import Path, Tree, column_rows
 from pennon.file.wire import Column, Page, parse_page_layout
-from pennon.units import FieldId
-from pennon.values import dataclass
 
 if TYPE_CHECKING:
     from pennon.file.reader import DataFile

@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import ColumnIndex, FieldId
 from pennon.errors import ArgumentError, Breadcrumb, FormatError
 from pennon.schema.arrow import storage_field
 from pennon.schema.blob import describe_v2, is_blob_v2
 from pennon.schema.check import is_blob, is_packed
 from pennon.schema.field import Field
-from pennon.units import ColumnIndex, FieldId
-from pennon.values import dataclass
 
 if TYPE_CHECKING:
     from pennon.file.reader import DataFile

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pennon.core.units import FragmentId
 from pennon.ops.counts import counted_by
 from pennon.scan.snapshot import Snapshot
 from pennon.table.commit import CommitOptions, commit
@@ -11,7 +12,6 @@ from pennon.table.manifest import Manifest
 from pennon.table.operations import Delete, Update
 from pennon.table.roaring import Offsets
 from pennon.table.transaction import Transaction
-from pennon.units import FragmentId
 
 
 def land(

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pennon.core.byte_ranges import Int64Array
 from pennon.expr.tree import Literal
-from pennon.ranges import Int64Array
 from pennon.scan.compute import Condition
 from pennon.scan.execute import Scan
 from pennon.scan.filter import Predicate, SqlPredicate, arrow_predicate

@@ -21,8 +21,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pennon.core.byte_ranges import Int64Array
 from pennon.errors import Breadcrumb, UnsupportedError
-from pennon.ranges import Int64Array
 
 ABSENT: Final = -1
 FAR: Final = 8

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
 from pennon.errors import MatchError
 from pennon.expr.evaluate import passing
 from pennon.expr.tree import Expression, paths_of
@@ -21,7 +22,6 @@ from pennon.ops.change.find import GROUP_ROWS, Rows
 from pennon.ops.change.keys import ABSENT
 from pennon.ops.change.removal import Removal, remove_rows
 from pennon.ops.change.source import Source, one_batch, quoted
-from pennon.ranges import Int64Array
 from pennon.scan.batches import empty_batch
 from pennon.scan.compute import ROWS_AT_ONCE
 from pennon.scan.execute import Scan, read_table

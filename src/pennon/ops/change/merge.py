@@ -22,6 +22,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.units import FragmentId
 from pennon.errors import ArgumentError
 from pennon.ops.change.clauses import Clauses, Matched, WriteMode
 from pennon.ops.change.commit import land
@@ -33,13 +35,11 @@ from pennon.ops.change.patch import PatchTask
 from pennon.ops.change.removal import Removals
 from pennon.ops.change.source import Source
 from pennon.ops.jobs import run_tasks
-from pennon.ranges import Int64Array
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.version import FileVersion
 from pennon.table.manifest import Fragment, Manifest
 from pennon.table.operations import Update, UpdateMode
 from pennon.table.roaring import Offsets, serialize_roaring
-from pennon.units import FragmentId
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,12 @@ from typing import Final, Protocol
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.thread_pools import map_in_order
+from pennon.core.units import MIB
 from pennon.ops.change.find import Rows
 from pennon.ops.convert import without_hidden_values
 from pennon.ops.write import WriteMode, WriteTask, plan_write, write_fragments
-from pennon.ranges import Int64Array
 from pennon.scan.batches import cut_batches, empty_batch
 from pennon.scan.columns import show_columns
 from pennon.scan.fields import REMOTE_ROW_COST_BYTES, ROW_COST_BYTES
@@ -31,8 +33,6 @@ from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.version import V0_1, FileVersion
 from pennon.table.manifest import Fragment
 from pennon.table.rowids import RowIds, encode_row_ids
-from pennon.threads import map_in_order
-from pennon.units import MIB
 
 PIECE_ROWS: Final = 1 << 16
 PIECE_BYTES: Final = 4 * MIB

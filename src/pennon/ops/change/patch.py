@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
 from pennon.encoding.selection import take
 from pennon.ops.change.match import Found
 from pennon.ops.change.source import Source, quoted
 from pennon.ops.evolve.column_file import ColumnFiles
-from pennon.ranges import Int64Array
 from pennon.scan.execute import Scan, read_batches
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.plan import DEFAULT_BATCH_ROWS, plan_tasks

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pennon.core.byte_ranges import Int64Array, ascending
+from pennon.core.units import FragmentId
 from pennon.ops.change.find import Rows
-from pennon.ranges import Int64Array, ascending
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.take import check_offsets
 from pennon.table.deletion import write_deletions
 from pennon.table.manifest import Fragment
 from pennon.table.roaring import Offsets
-from pennon.units import FragmentId
 
 
 @dataclass(frozen=True, slots=True, eq=False)

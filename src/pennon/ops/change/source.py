@@ -13,11 +13,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pennon.core.byte_ranges import Int64Array
 from pennon.errors import ArgumentError, SchemaMismatchError
 from pennon.ops.change.keys import Keys, check_key
 from pennon.ops.change.move import Moved
 from pennon.ops.fit import fit_batch, fit_schema
-from pennon.ranges import Int64Array
 from pennon.scan.projection import Projection, plan_take_projection
 from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
 from pennon.schema.field import Field, Schema

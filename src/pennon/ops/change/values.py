@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pennon.core.units import FieldId
 from pennon.errors import ArgumentError, Breadcrumb
 from pennon.expr.cast import cast
 from pennon.expr.evaluate import evaluate
@@ -17,7 +18,6 @@ from pennon.scan.filter import parse_expression
 from pennon.scan.projection import Projection, plan_scan_projection
 from pennon.schema.arrow import schema_to_arrow, storage_field
 from pennon.schema.field import Field, Schema
-from pennon.units import FieldId
 
 
 @dataclass(frozen=True, slots=True)

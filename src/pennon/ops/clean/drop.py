@@ -6,6 +6,7 @@ whole, and after that there is no table.  A drop that is cut short then leaves f
 
 from __future__ import annotations
 
+from pennon.core.thread_pools import Crew, map_all
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, NotFoundError, UnsupportedError
 from pennon.io.local import LocalStore
 from pennon.io.store import Store
@@ -13,7 +14,6 @@ from pennon.table.external import ExternalStore
 from pennon.table.manifest import Manifest
 from pennon.table.naming import VERSIONS
 from pennon.table.versions import list_locations, read_manifest
-from pennon.threads import Crew, map_all
 
 _AT_ONCE = Crew("clean", 8)
 

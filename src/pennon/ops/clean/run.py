@@ -26,6 +26,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from pennon.core.thread_pools import Crew, map_all
 from pennon.errors import ArgumentError, Breadcrumb, StoreError
 from pennon.io.store import Store
 from pennon.ops.clean.kinds import Kind
@@ -33,7 +34,6 @@ from pennon.ops.clean.plan import Doomed, Plan, is_plan, make_plan, old_versions
 from pennon.ops.clean.policy import Policy
 from pennon.ops.clean.survey import Survey, View
 from pennon.scan.snapshot import Snapshot
-from pennon.threads import Crew, map_all
 
 _CONCURRENCY = 8
 

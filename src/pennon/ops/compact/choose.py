@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from pennon.core.units import FragmentId
 from pennon.ops.compact.options import CompactOptions
 from pennon.table.indices import Index
 from pennon.table.manifest import Fragment
-from pennon.units import FragmentId
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pennon.core.units import FragmentId
 from pennon.errors import ArgumentError
 from pennon.io.store import Store
 from pennon.ops.compact.task import Rewritten
@@ -18,7 +19,6 @@ from pennon.table.commit import LONG_AGO, CommitOptions, commit
 from pennon.table.manifest import Manifest
 from pennon.table.operations import ReserveFragments, Rewrite, RewriteGroup
 from pennon.table.transaction import Transaction
-from pennon.units import FragmentId
 
 
 def commit_compact(store: Store, rewritten: Sequence[Rewritten]) -> Manifest:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
+from pennon.core.units import MIB
 from pennon.errors import ArgumentError
 from pennon.ops.write import FileLimits
 from pennon.schema.version import FileVersion
-from pennon.units import MIB
 
 CONFIG_PREFIX: Final = "lance.compaction."
 MODES: Final = ("reencode", "try_binary_copy", "force_binary_copy")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pennon.core.units import FieldId, FragmentId
 from pennon.errors import Breadcrumb, LanceError, SchemaMismatchError
 from pennon.ops.fit import fit_schema
 from pennon.scan.fragment_reader import FileColumns
@@ -11,7 +12,6 @@ from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field
 from pennon.table.manifest import DataFileRef, Fragment
 from pennon.table.storage_version import storage_version
-from pennon.units import FieldId, FragmentId
 
 
 def adopt_file(snapshot: Snapshot, name: str, number: FragmentId) -> Fragment:

@@ -11,13 +11,13 @@ from itertools import count
 
 import pyarrow as pa
 
+from pennon.core.units import FieldId
 from pennon.errors import InvalidSchemaError
 from pennon.ops.evolve.casts import can_cast
 from pennon.ops.evolve.names import find_column
 from pennon.schema.arrow import field_to_arrow, schema_from_arrow
 from pennon.schema.check import check_names
 from pennon.schema.field import Field, Schema
-from pennon.units import FieldId
 
 _OF_TYPES = ("ARROW:extension:", "lance-encoding:")
 """Metadata that is about a type, and means nothing for another one."""

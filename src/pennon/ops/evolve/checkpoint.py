@@ -26,6 +26,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from pennon.core.units import FragmentId
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, NotFoundError
 from pennon.ops.evolve.task import ColumnsTask, Maker, Place
 from pennon.proto import table_pb2
@@ -38,7 +39,6 @@ from pennon.table.messages import (
     serialize_fragment,
     serialize_message,
 )
-from pennon.units import FragmentId
 
 _TABLES: Final = (
     "CREATE TABLE IF NOT EXISTS batches (fragment_id INT, batch_index INT, result BLOB)",

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.units import FieldId
 from pennon.errors import ArgumentError
 from pennon.file.v0_1.reader import RowGroupFile
 from pennon.file.v0_1.same_groups import SameGroupsWriter
@@ -21,13 +23,11 @@ from pennon.io.store import ObjectWriter, Store
 from pennon.ops.evolve.restore import with_deleted_rows
 from pennon.ops.fit import fit_batch
 from pennon.ops.write import new_file_name
-from pennon.ranges import Int64Array
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.field import Schema
 from pennon.schema.version import V0_1, FileVersion
 from pennon.table.manifest import DataFileRef
-from pennon.units import FieldId
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from pennon.core.units import FieldId
 from pennon.errors import InvalidSchemaError
 from pennon.ops.evolve.commits import commit_schema
 from pennon.ops.evolve.names import find_column
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field, Schema
 from pennon.table.manifest import Manifest
-from pennon.units import FieldId
 
 
 def without_columns(schema: Schema, paths: Iterable[str]) -> Schema:

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pennon.core.units import MIB
 from pennon.errors import Breadcrumb, NoDataError, SchemaMismatchError, UnsupportedError
-from pennon.units import MIB
 
 MOST_KEYS: Final = 1 << 20
 LEAST_KEYS: Final = 1 << 14

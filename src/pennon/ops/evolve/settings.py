@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pennon.core.units import FieldId
 from pennon.errors import ArgumentError
 from pennon.ops.evolve.names import find_column
 from pennon.schema.field import Schema
 from pennon.table.operations import MapUpdate, UpdateConfig
-from pennon.units import FieldId
 
 
 def map_update(values: Mapping[Any, Any], *, replace: bool = False) -> MapUpdate:

@@ -14,6 +14,8 @@ from typing import Final, Protocol
 
 import pyarrow as pa
 
+from pennon.core.thread_pools import Crew, map_in_order, processors
+from pennon.core.units import KIB, MIB, FragmentId
 from pennon.errors import SchemaMismatchError
 from pennon.ops.evolve.column_file import ColumnFiles
 from pennon.ops.jobs import run_tasks
@@ -25,8 +27,6 @@ from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Schema
 from pennon.schema.width import row_bytes
 from pennon.table.manifest import Fragment
-from pennon.threads import Crew, map_in_order, processors
-from pennon.units import KIB, MIB, FragmentId
 
 MOST_ROWS_AT_ONCE: Final = 1 << 16
 """Rows of which columns are made at once, unless the caller says so: what a batch costs is shared."""

@@ -13,6 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.units import FieldId
 from pennon.errors import ArgumentError, NotFoundError, SchemaMismatchError
 from pennon.ops.evolve.alter import AlterTask
 from pennon.ops.evolve.column_file import ColumnFiles
@@ -21,7 +23,6 @@ from pennon.ops.evolve.merge import ROW_NAMES, check_nulls, check_right_key, fin
 from pennon.ops.evolve.names import check_written
 from pennon.ops.evolve.task import ColumnsTask, Place, rows_at_once
 from pennon.ops.fit import fit_schema
-from pennon.ranges import Int64Array
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.projection import Projection, plan_scan_projection
 from pennon.scan.snapshot import Snapshot
@@ -30,7 +31,6 @@ from pennon.schema.field import Schema
 from pennon.schema.version import V0_1, FileVersion
 from pennon.table.manifest import Fragment
 from pennon.table.storage_version import storage_version
-from pennon.units import FieldId
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import FieldId
 from pennon.errors import UnsupportedError
 from pennon.schema.version import FileVersion
 from pennon.table.fragments import Fragments
 from pennon.table.manifest import Fragment, Manifest, Sequence
-from pennon.units import FieldId
-from pennon.values import dataclass
 
 Complete = Callable[[Fragment], Fragment]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from pennon.core.units import FieldId
 from pennon.errors import ArgumentError, RetryableConflict
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1, FileVersion
 from pennon.table.file_versions import file_versions
 from pennon.table.manifest import TOMBSTONE, Fragment
-from pennon.units import FieldId
 
 
 def missing_field(schema: Schema, fragments: Iterable[Fragment]) -> Field | None:

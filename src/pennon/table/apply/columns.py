@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from pennon.core.units import FragmentId
 from pennon.errors import ArgumentError
 from pennon.schema.field import Schema
 from pennon.table.apply.around import Surroundings
@@ -22,7 +23,6 @@ from pennon.table.indices import parse_indices, serialize_indices
 from pennon.table.manifest import TOMBSTONE, DataFileRef, Fragment, Manifest
 from pennon.table.operations import DataReplacement, Merge, Project, Replacement
 from pennon.table.storage_version import storage_version
-from pennon.units import FragmentId
 
 
 def merge(head: Manifest, operation: Merge, around: Surroundings) -> Manifest:

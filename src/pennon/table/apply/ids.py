@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from pennon.core.units import FragmentId
 from pennon.errors import ArgumentError
 from pennon.table.apply.around import Surroundings
 from pennon.table.manifest import Fragment, Manifest
@@ -18,7 +19,6 @@ from pennon.table.rowids import (
     encode_one_version,
     encode_row_id_range,
 )
-from pennon.units import FragmentId
 
 
 def with_fresh_ids(fragments: Iterable[Fragment], last: int) -> tuple[Fragment, ...]:

@@ -9,6 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from pennon.core.units import FieldId, FragmentId
 from pennon.errors import ArgumentError
 from pennon.schema.field import Schema
 from pennon.table.indices import (
@@ -21,7 +22,6 @@ from pennon.table.indices import (
 )
 from pennon.table.manifest import Fragment, WriterVersion
 from pennon.table.operations import RewriteGroup
-from pennon.units import FieldId, FragmentId
 
 _RIGHT_BITMAPS = (0, 8, 15)
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from pennon.core.units import FragmentId
 from pennon.table.apply.around import Surroundings
 from pennon.table.apply.ids import filled_row_ids
 from pennon.table.apply.row_versions import created_versions
@@ -21,7 +22,6 @@ from pennon.table.rowids import (
     encode_row_ids,
     encode_row_versions,
 )
-from pennon.units import FragmentId
 
 
 def with_moved_row_ids(

@@ -8,6 +8,7 @@ from functools import cache
 from importlib.metadata import version as installed_version
 from typing import Any
 
+from pennon.core.units import DatasetVersion
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.table.apply import columns, rewrite, rows, settings, whole
 from pennon.table.apply.around import Surroundings
@@ -32,7 +33,6 @@ from pennon.table.operations import (
     operation_name,
 )
 from pennon.table.transaction import Transaction
-from pennon.units import DatasetVersion
 
 _APPLY: Mapping[type, Callable[[Manifest, Any, Surroundings], Manifest]] = {
     Append: rows.append,

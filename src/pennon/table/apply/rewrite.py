@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from pennon.core.units import FragmentId
 from pennon.errors import ArgumentError, RetryableConflict
 from pennon.table.apply.around import Surroundings
 from pennon.table.apply.checks import check_have_files, check_mixture, check_no_deletions
@@ -15,7 +16,6 @@ from pennon.table.indices import Index, covering, parse_indices, renamed, serial
 from pennon.table.manifest import Fragment, Manifest
 from pennon.table.operations import ReserveFragments, Rewrite, RewriteGroup
 from pennon.table.storage_version import storage_version
-from pennon.units import FragmentId
 
 
 def reserve(head: Manifest, operation: ReserveFragments, around: Surroundings) -> Manifest:

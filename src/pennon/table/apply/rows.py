@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from pennon.core.units import FieldId, FragmentId
 from pennon.errors import ArgumentError, FormatError, SchemaMismatchError
 from pennon.schema.field import Schema
 from pennon.table.apply.around import Surroundings
@@ -24,7 +25,6 @@ from pennon.table.indices import parse_indices, serialize_indices
 from pennon.table.manifest import DataFormat, Fragment, Manifest
 from pennon.table.operations import Append, Delete, Update
 from pennon.table.storage_version import storage_version
-from pennon.units import FieldId, FragmentId
 
 
 def append(head: Manifest, operation: Append, around: Surroundings) -> Manifest:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from pennon.core.units import FieldId
 from pennon.errors import ArgumentError
 from pennon.proto import file_pb2
 from pennon.schema.field import Field, Schema
@@ -15,7 +16,6 @@ from pennon.table.indices import parse_indices, serialize_indices
 from pennon.table.manifest import Manifest
 from pennon.table.messages import parse_message, serialize_message
 from pennon.table.operations import CreateIndex, MapUpdate, UpdateBases, UpdateConfig
-from pennon.units import FieldId
 
 
 def update_config(head: Manifest, operation: UpdateConfig, around: Surroundings) -> Manifest:

@@ -23,6 +23,7 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import Any
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.errors import (
     AlreadyExistsError,
     Breadcrumb,
@@ -32,7 +33,6 @@ from pennon.errors import (
     StoreError,
 )
 from pennon.table.external.manifests import Entry
-from pennon.values import dataclass
 
 COMMITTER = "pennon"
 _KEYS = {"base_uri": "HASH", "version": "RANGE"}

@@ -13,10 +13,10 @@ from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.errors import ArgumentError, StoreError, UnsupportedError
 from pennon.io.remote_errors import masked
 from pennon.io.remote_options import RemoteOptions
-from pennon.values import dataclass
 
 _ATTEMPTS = 6
 _TIMEOUT_SECONDS = 20

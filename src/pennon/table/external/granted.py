@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.errors import AlreadyExistsError, Breadcrumb, LanceError, NotFoundError, StoreError
 from pennon.io.store import Store
 from pennon.table.external.finish import finish, finish_with, read_if_there
 from pennon.table.external.manifests import Entry, ManifestStore
 from pennon.table.external.staging import final_path, is_staged, new_staging_path
-from pennon.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

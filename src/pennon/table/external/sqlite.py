@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.errors import AlreadyExistsError, Breadcrumb, FormatError, NotFoundError, StoreError
 from pennon.table.external.manifests import Entry
-from pennon.values import dataclass
 
 _WAIT_SECONDS = 60.0
 _SETUP = """

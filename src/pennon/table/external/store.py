@@ -28,6 +28,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.errors import Breadcrumb, NotFoundError, StoreError, UnsupportedError
 from pennon.io.below import BelowStore
 from pennon.io.limits import FetchLimits
@@ -36,7 +37,6 @@ from pennon.table.external.granted import GrantedVersions
 from pennon.table.external.manifests import ManifestStore
 from pennon.table.external.staging import version_of
 from pennon.table.naming import VERSIONS, Naming
-from pennon.values import dataclass
 
 T = TypeVar("T")
 

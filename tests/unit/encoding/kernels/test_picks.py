@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from pennon.core.byte_ranges import ByteRequest, Extent, Peek
 from pennon.encoding.kernels.picks import PickCode, pick_pieces
 from pennon.encoding.kernels.touched import ChunkTable, cut_rows, find_pieces
 from pennon.encoding.rows import FileRows, Rows
@@ -27,7 +28,6 @@ from pennon.encoding.v2_1.write.wishes import Wishes
 from pennon.errors import FormatError
 from pennon.file.v2_1.spines import spines
 from pennon.file.v2_1.tree import Tree
-from pennon.ranges import ByteRequest, Extent, Peek
 from pennon.schema.arrow import schema_from_arrow
 
 ROWS = 9_000

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from pennon.core.byte_ranges import ByteRequest, Extent
 from pennon.encoding.assemble import assemble_as
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.rows import Rows
@@ -21,7 +22,6 @@ from pennon.encoding.v2_1.page import PageValues
 from pennon.encoding.v2_1.pages import read_page
 from pennon.encoding.v2_1.search_cache import SearchCache, Slot
 from pennon.errors import FormatError, LanceError, TooLargeError, UnsupportedError
-from pennon.ranges import ByteRequest, Extent
 
 ITEM = (Layer.ALL_VALID_ITEM,)
 NULLABLE = (Layer.NULLABLE_ITEM,)

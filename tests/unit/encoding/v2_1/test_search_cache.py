@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pennon.cache import ENTRY_BYTES, Cache
+from pennon.core.cache import ENTRY_BYTES, Cache
 from pennon.encoding.v2_1.search_cache import SearchCache, Slot
 
 

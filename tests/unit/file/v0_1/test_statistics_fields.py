@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
+from pennon.core.byte_ranges import ByteRequest, Extent
 from pennon.encoding.steps import run
 from pennon.file.bounds import FieldBounds
 from pennon.file.inspect import inspect_file
@@ -15,7 +16,6 @@ from pennon.file.opening import OpenedFile, open_data_file
 from pennon.file.tail import TAIL_BYTES
 from pennon.file.v0_1.writer import RowGroupWriter
 from pennon.proto import file_pb2
-from pennon.ranges import ByteRequest, Extent
 from pennon.schema.arrow import schema_from_arrow
 from pennon.testing import MemoryStore
 

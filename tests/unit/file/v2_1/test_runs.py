@@ -7,12 +7,12 @@ import random
 import pyarrow as pa
 import pytest
 
+from pennon.core.byte_ranges import Extent
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError
 from pennon.file.reader import DataFile
 from pennon.file.writer import DataFileWriter
 from pennon.io import MemoryStore
-from pennon.ranges import Extent
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.version import V2_1
 

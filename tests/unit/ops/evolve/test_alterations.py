@@ -5,12 +5,12 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from pennon.core.units import FieldId
 from pennon.errors import ArgumentError, InvalidSchemaError, NotFoundError
 from pennon.ops.evolve.alterations import Alteration, alter_schema, with_ascending_ids
 from pennon.ops.evolve.drop import without_columns
 from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
 from pennon.schema.field import Schema
-from pennon.units import FieldId
 
 ARROW = pa.schema(
     [

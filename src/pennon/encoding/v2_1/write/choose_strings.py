@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.v2_1.encodings import BufferCompression
 from pennon.encoding.v2_1.write.blocks import Chunked, Single, StringValues
 from pennon.encoding.v2_1.write.general import compress_chunks, compress_single
@@ -22,7 +23,6 @@ from pennon.encoding.v2_1.write.symbols import (
     train,
 )
 from pennon.encoding.v2_1.write.wishes import Wishes
-from pennon.values import dataclass
 
 FEWEST_BYTES: Final = 2 * TABLE_BYTES
 """Below this, even the best symbols save less than their table costs."""

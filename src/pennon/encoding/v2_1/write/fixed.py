@@ -6,12 +6,12 @@ from typing import Final
 
 import numpy as np
 
+from pennon.core.byte_ranges import Int64Array
 from pennon.encoding.kernels.pack import block_widths, pack_inline
 from pennon.encoding.kernels.squeeze import encode_runs, split_streams
 from pennon.encoding.v2_1.encodings import ByteStreamSplit, Flat, InlineBitpacking, Rle
 from pennon.encoding.v2_1.write.blocks import Bytes, Chunked, FixedValues
 from pennon.errors import UnsupportedError
-from pennon.ranges import Int64Array
 
 MOST_VALUES: Final = 4096
 """Values of a chunk, for readers hold them all in memory to find one."""

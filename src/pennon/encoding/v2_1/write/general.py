@@ -11,10 +11,10 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
 from pennon.encoding.v2_1.encodings import BufferCompression, General
 from pennon.encoding.v2_1.write.blocks import Bytes, Chunked, Single
 from pennon.errors import ArgumentError
-from pennon.ranges import Int64Array
 
 _ZSTD_LEVEL: Final = 3
 """What 0, or nothing, means as a level."""

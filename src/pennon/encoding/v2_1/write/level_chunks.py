@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.kernels.pack import pack_blocks
 from pennon.encoding.kernels.shred import count_levels
 from pennon.encoding.v2_1.encodings import Encoding, Flat, OutOfLineBitpacking
 from pennon.encoding.v2_1.layouts import max_visible
 from pennon.encoding.v2_1.page import LevelArray, Levels
 from pennon.encoding.v2_1.write.blocks import Bytes
-from pennon.ranges import Int64Array
-from pennon.values import dataclass
 
 LEVEL_BITS = 16
 

@@ -7,6 +7,8 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.kernels.chunks import put_together
 from pennon.encoding.kernels.interleave import interleave
 from pennon.encoding.kernels.shred import index_rows
@@ -24,8 +26,6 @@ from pennon.encoding.v2_1.page import Levels
 from pennon.encoding.v2_1.write.blocks import Bytes, Chunked, FixedValues, Single, StringValues
 from pennon.encoding.v2_1.write.level_chunks import chunk_levels, levels_per_chunk
 from pennon.encoding.v2_1.write.strings import string_block
-from pennon.ranges import Int64Array
-from pennon.values import dataclass
 
 _NO_LEVELS: Final = np.empty(0, np.uint16)
 

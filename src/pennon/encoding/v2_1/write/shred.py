@@ -19,6 +19,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.kernels.shred import add_items, add_lists
 from pennon.encoding.selection import keep
 from pennon.encoding.v2_0.binary import arrow_offsets
@@ -26,7 +27,6 @@ from pennon.encoding.v2_0.encoded import as_bytes
 from pennon.encoding.v2_1.layouts import Layer, Layers, max_visible
 from pennon.encoding.v2_1.page import LevelArray, Levels
 from pennon.encoding.v2_1.write.leaf_values import without_null_items
-from pennon.values import dataclass
 
 _CLOSED: Final = 0x8000
 _LIST_LAYER: Final = {

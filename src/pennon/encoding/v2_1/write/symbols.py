@@ -15,11 +15,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.kernels.fsst_train import count_symbols, encode_symbols
 from pennon.encoding.symbol_table import IN_USE, MAGIC
 from pennon.encoding.v2_1.write.blocks import Bytes, StringValues
-from pennon.ranges import Int64Array
-from pennon.values import dataclass
 
 TABLE_BYTES: Final = 8 + 256 * 9
 """The one size that readers take."""

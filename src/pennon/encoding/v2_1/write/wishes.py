@@ -20,9 +20,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Self, TypeVar
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.v2_1.encodings import BufferCompression
 from pennon.errors import ArgumentError
-from pennon.values import dataclass
 
 _Number = TypeVar("_Number", int, float)
 _PREFIX: Final = "lance-encoding:"

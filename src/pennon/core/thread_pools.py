@@ -25,7 +25,7 @@ from functools import cache
 from itertools import chain, islice
 from typing import Generic, TypeVar
 
-from pennon.values import dataclass
+from pennon.core.fast_dataclass import dataclass
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pennon.values import dataclass
+from pennon.core.fast_dataclass import dataclass
 
 Int64Array: TypeAlias = npt.NDArray[np.int64]
 N = TypeVar("N", bound=np.integer[Any])

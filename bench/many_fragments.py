@@ -19,9 +19,9 @@ import pyarrow as pa
 import pennon
 from pennon.core.units import DatasetVersion, FragmentId
 from pennon.io import open_store
+from pennon.table.manifest_wire import serialize_manifest_file
 from pennon.table.naming import Naming
 from pennon.table.versions import read_manifest
-from pennon.table.wire import serialize_manifest_file
 
 FRAGMENTS = 100_000
 TURNS = 5

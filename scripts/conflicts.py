@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from pennon.table.conflicts import COLUMNS, LETTERS, RULES
+from pennon.table.commit.conflict_matrix import COLUMNS, LETTERS, RULES
 
 PAGE = Path(__file__).parents[1] / "docs" / "conflicts.md"
 START, END = "<!-- written by scripts/conflicts.py -->\n", "<!-- end -->\n"

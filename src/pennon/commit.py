@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from pennon.errors import ConflictError as CommitConflictError
-from pennon.table.locked import CommitLock
+from pennon.table.commit.lock import CommitLock
 
 __all__ = ["CommitConflictError", "CommitLock"]

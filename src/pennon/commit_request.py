@@ -17,15 +17,15 @@ from pennon.ops.dictionaries import with_dictionaries
 from pennon.scan.session import Session
 from pennon.scan.snapshot import Snapshot
 from pennon.table import transaction as table
-from pennon.table.affected import NewDeletions
-from pennon.table.bases import place_store
-from pennon.table.commit import LONG_AGO, CommitOptions, commit
-from pennon.table.detached import commit_detached
-from pennon.table.locked import CommitLock
+from pennon.table.base_paths import place_store
+from pennon.table.commit.affected_rows import NewDeletions
+from pennon.table.commit.detached import commit_detached
+from pennon.table.commit.lock import CommitLock
+from pennon.table.commit.loop import LONG_AGO, CommitOptions, commit
+from pennon.table.commit.rebase import Affected
 from pennon.table.manifest import Manifest
 from pennon.table.naming import Naming
 from pennon.table.operations import Delete, Update
-from pennon.table.rebase import Affected
 from pennon.table.versions import read_manifest
 from pennon.writing import as_store, newest_version
 

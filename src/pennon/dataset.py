@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from pennon.scanner import LanceScanner as LanceScanner
     from pennon.scanner_builder import ScannerBuilder as ScannerBuilder
     from pennon.schema import LanceSchema as LanceSchema
-    from pennon.table.locked import CommitLock
+    from pennon.table.commit.lock import CommitLock
     from pennon.udf import BatchUDF as BatchUDF
     from pennon.udf import batch_udf as batch_udf
 
@@ -122,7 +122,7 @@ def dataset(
     credentials, endpoints and the like.  ``default_scan_options``: arguments of `scanner` that
     apply where a call gives none.  ``session``: the memory of other datasets, to be shared; the
     ``*_cache_size_bytes`` bound that of a new one.  ``trusted_bases``: places outside of the table
-    that it may name files in, as a shallow clone does (`pennon.table.bases`).  Block sizes and counts of index pages are
+    that it may name files in, as a shallow clone does (`pennon.table.base_paths`).  Block sizes and counts of index pages are
     accepted and change nothing.
 
     Raises NotFoundError if there is no such table or version, UnsupportedError if the table needs
@@ -222,7 +222,7 @@ def write_dataset(
         raise ArgumentError(message)
     from pennon.dataset_upkeep import cleanup_config  # noqa: PLC0415 - see __getattr__
     from pennon.operation import merge_message  # noqa: PLC0415 - who only reads needs no writer
-    from pennon.table.commit import CommitOptions  # noqa: PLC0415
+    from pennon.table.commit.loop import CommitOptions  # noqa: PLC0415
     from pennon.writing import WriteRequest  # noqa: PLC0415
 
     request = WriteRequest.of(

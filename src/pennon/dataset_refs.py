@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pennon.base_paths import DatasetBasePath
     from pennon.delta import DatasetDelta
     from pennon.lance_dataset import LanceDataset
-    from pennon.table.ref_files import Branch as TableBranch
-    from pennon.table.ref_files import Tag as TableTag
+    from pennon.table.refs.files import Branch as TableBranch
+    from pennon.table.refs.files import Tag as TableTag
 
 R = TypeVar("R")
 Reference: TypeAlias = int | str | tuple[str | None, int | None] | None
@@ -72,8 +72,8 @@ class Tags:
 
     def get_version(self, tag: str) -> int:
         """Return the version that a tag names; raises NotFoundError, a ValueError."""
-        from pennon.table.bases import root_of  # noqa: PLC0415 - few programs name versions
-        from pennon.table.refs import read_tag  # noqa: PLC0415 - as above
+        from pennon.table.base_paths import root_of  # noqa: PLC0415 - few programs name versions
+        from pennon.table.refs.tags_and_branches import read_tag  # noqa: PLC0415 - as above
 
         return read_tag(root_of(self._dataset.snapshot.store), tag).version
 
@@ -102,8 +102,8 @@ class Tags:
         describe_tag(self._dataset.snapshot, tag, metadata)
 
     def _read(self) -> dict[str, TableTag]:
-        from pennon.table.bases import root_of  # noqa: PLC0415 - few programs name versions
-        from pennon.table.refs import list_tags  # noqa: PLC0415 - as above
+        from pennon.table.base_paths import root_of  # noqa: PLC0415 - few programs name versions
+        from pennon.table.refs.tags_and_branches import list_tags  # noqa: PLC0415 - as above
 
         return list_tags(root_of(self._dataset.snapshot.store))
 
@@ -136,8 +136,8 @@ class Branches:
         describe_branch(self._dataset.snapshot, branch, metadata)
 
     def _read(self) -> dict[str, TableBranch]:
-        from pennon.table.bases import root_of  # noqa: PLC0415 - as above
-        from pennon.table.refs import list_branches  # noqa: PLC0415 - as above
+        from pennon.table.base_paths import root_of  # noqa: PLC0415 - as above
+        from pennon.table.refs.tags_and_branches import list_branches  # noqa: PLC0415 - as above
 
         return list_branches(root_of(self._dataset.snapshot.store))
 
@@ -208,7 +208,7 @@ class DatasetRefs(DatasetFacts):
         """
         from pennon.lance_dataset import LanceDataset  # noqa: PLC0415 - it is made of this class
         from pennon.ops.branches import clone_shallow  # noqa: PLC0415 - few programs clone
-        from pennon.table.bases import absolute_uri, root_of  # noqa: PLC0415 - as above
+        from pennon.table.base_paths import absolute_uri, root_of  # noqa: PLC0415 - as above
 
         stores = storage_options or self._storage_options
         clone_shallow(self._snapshot, reference, open_store(target_path, stores))

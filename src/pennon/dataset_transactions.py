@@ -16,7 +16,7 @@ from pennon.table.versions import list_locations, read_manifest
 if TYPE_CHECKING:
     from pennon.commit_request import CommitRequest
     from pennon.lance_dataset import LanceDataset
-    from pennon.table.locked import CommitLock
+    from pennon.table.commit.lock import CommitLock
     from pennon.table.manifest import Manifest
 
 COMMIT_TIMEOUT = timedelta(minutes=30)
@@ -128,7 +128,7 @@ class DatasetTransactions(DatasetFacts):
 
         It can be called again at any time.  Pennon's own writers may work meanwhile; others must not.
         """
-        from pennon.table.migration import migrate_to_v2  # noqa: PLC0415 - seldom needed
+        from pennon.table.commit.migrate_naming import migrate_to_v2  # noqa: PLC0415 - seldom needed
 
         migrate_to_v2(self._snapshot.store)
         manifest = read_manifest(self._snapshot.store, self.version)

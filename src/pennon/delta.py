@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from pennon.errors import ArgumentError, NotFoundError
 from pennon.operation import Transaction
-from pennon.table.rowids import RowIds
+from pennon.table.row_ids.sequence import RowIds
 
 if TYPE_CHECKING:
     from pennon.dataset_refs import DatasetRefs

@@ -44,7 +44,7 @@ from pennon.schema.arrow import schema_to_arrow
 from pennon.table.versions import list_locations, read_manifest
 
 if TYPE_CHECKING:
-    from pennon.table.locked import CommitLock
+    from pennon.table.commit.lock import CommitLock
 
 
 class LanceDataset(
@@ -82,13 +82,13 @@ class LanceDataset(
         session = session_of(session, index_cache_size_bytes, metadata_cache_size_bytes)
         store = open_store(uri, storage_options)
         if commit_lock is not None:
-            from pennon.table.locked import locked  # noqa: PLC0415 - few programs have locks
+            from pennon.table.commit.lock import locked  # noqa: PLC0415 - few programs have locks
 
             store = locked(store, commit_lock)
         number = None if isinstance(version, str) else version_number(version)
         manifest = read_manifest(store, number)
         if manifest.base_paths or manifest.branch is not None:
-            from pennon.table.bases import Trust, place_store  # noqa: PLC0415 - few tables need it
+            from pennon.table.base_paths import Trust, place_store  # noqa: PLC0415 - few tables need it
 
             store = place_store(store, manifest, Trust.given(trusted_bases, storage_options))
         snapshot = Snapshot(store, manifest, session)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pennon.compat.arguments import row_ids
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.metadata import RowIdMeta
-from pennon.table.rowids import count_row_ids, decode_row_ids, encode_row_ids
+from pennon.table.row_ids.sequence import count_row_ids, decode_row_ids, encode_row_ids
 
 
 class RowIdSequence:

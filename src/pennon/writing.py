@@ -29,8 +29,8 @@ from pennon.ops.write import (
 )
 from pennon.progress import FragmentWriteProgress
 from pennon.schema.version import V0_1, FileVersion
-from pennon.table.commit import CommitOptions
-from pennon.table.locked import CommitLock, locked
+from pennon.table.commit.lock import CommitLock, locked
+from pennon.table.commit.loop import CommitOptions
 from pennon.table.manifest import Fragment, Manifest
 
 if TYPE_CHECKING:

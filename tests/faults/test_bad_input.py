@@ -26,9 +26,9 @@ from pennon.errors import (
     UnsupportedError,
 )
 from pennon.table.manifest import Manifest
+from pennon.table.manifest_wire import serialize_manifest_file
 from pennon.table.naming import Naming
 from pennon.table.versions import read_manifest
-from pennon.table.wire import serialize_manifest_file
 
 Do = Callable[[Any], object]
 ROWS = pa.table(

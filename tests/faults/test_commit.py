@@ -26,12 +26,12 @@ from pennon.errors import (
 )
 from pennon.io import MemoryStore, open_store
 from pennon.io.store import Store
-from pennon.table.commit import CommitOptions, commit
+from pennon.table.commit.loop import CommitOptions, commit
 from pennon.table.manifest import Manifest
+from pennon.table.manifest_wire import serialize_manifest_file
 from pennon.table.naming import Naming
 from pennon.table.transaction import Other, Transaction
 from pennon.table.versions import latest_version, list_versions, read_manifest
-from pennon.table.wire import serialize_manifest_file
 from pennon.testing import Fault, FaultyStore, WrappedStore
 from tests.unit.table.tables import (
     FakeTime,

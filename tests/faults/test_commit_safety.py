@@ -22,10 +22,10 @@ from pennon.errors import (
 from pennon.io import MemoryStore
 from pennon.io.store import Store
 from pennon.schema.field import Schema
-from pennon.table.commit import commit
+from pennon.table.commit.loop import commit
+from pennon.table.commit.migrate_naming import migrate_to_v2
 from pennon.table.deletion import read_deletions, write_deletions
 from pennon.table.manifest import Fragment
-from pennon.table.migration import migrate_to_v2
 from pennon.table.naming import Naming
 from pennon.table.operations import Delete, MapUpdate, Project, Update, UpdateConfig
 from pennon.table.roaring import Offsets

@@ -18,9 +18,9 @@ from pennon.errors import (
 from pennon.io import MemoryStore
 from pennon.io.below import BelowStore
 from pennon.io.store import Store
-from pennon.table.commit import commit
+from pennon.table.commit.loop import commit
+from pennon.table.commit.migrate_naming import migrate_to_v2
 from pennon.table.external import Entry, ExternalStore
-from pennon.table.migration import migrate_to_v2
 from pennon.table.naming import Naming
 from pennon.table.versions import latest_version, list_versions, read_manifest
 from pennon.testing import Fault, FaultyStore, MemoryManifests, WrappedManifests, WrappedStore

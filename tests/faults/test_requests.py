@@ -10,7 +10,7 @@ import pytest
 from pennon.io import MemoryStore
 from pennon.io.limits import OBJECT_STORE, FetchLimits
 from pennon.io.store import Store
-from pennon.table.commit import commit
+from pennon.table.commit.loop import commit
 from pennon.table.external import ExternalStore
 from pennon.table.versions import latest_version
 from pennon.testing import MemoryManifests, WrappedManifests, WrappedStore

@@ -9,7 +9,7 @@ import pytest
 
 from pennon.errors import LanceError
 from pennon.table.apply import Surroundings, apply
-from pennon.table.conflicts import judge
+from pennon.table.commit.conflict_matrix import judge
 from pennon.table.indices import parse_indices, serialize_indices
 from pennon.table.transaction import Transaction, parse_transaction, serialize_transaction
 from tests.unit.table.conflict_table import cells

@@ -19,7 +19,7 @@ import lance.file
 import pyarrow as pa
 
 import pennon
-from pennon.table.commit import commit
+from pennon.table.commit.loop import commit
 from pennon.table.operations import CreateIndex, ReserveFragments
 from pennon.table.transaction import Transaction, parse_transaction, read_transaction
 from pennon.table.versions import read_manifest

@@ -305,8 +305,8 @@ def test_versions_of_rows_are_columns(tmp_path: Path, reader: ModuleType) -> Non
 
 def test_a_tag_is_created_once(uri: str) -> None:
     """Of two that look, and then create, one is told: the name is taken, not overwritten."""
-    from pennon.table.ref_files import parse_tag
-    from pennon.table.refs import create_tag
+    from pennon.table.refs.files import parse_tag
+    from pennon.table.refs.tags_and_branches import create_tag
 
     ours = pennon.dataset(uri).snapshot
     tag = parse_tag(b'{"branch": null, "version": 1, "manifestSize": 1}')

@@ -15,9 +15,9 @@ import pennon
 from pennon.core.units import DatasetVersion, FragmentId
 from pennon.io import open_store
 from pennon.table.manifest import Manifest
+from pennon.table.manifest_wire import serialize_manifest_file
 from pennon.table.naming import Naming
 from pennon.table.versions import read_manifest
-from pennon.table.wire import serialize_manifest_file
 
 FRAGMENTS = 100_000
 LIMIT_BYTES = 500_000_000

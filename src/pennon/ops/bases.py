@@ -10,8 +10,8 @@ from pennon.ops.counts import counted_by
 from pennon.ops.write import WriteMode, WritePlan
 from pennon.scan.snapshot import Snapshot
 from pennon.table.apply.bases import with_new_bases
-from pennon.table.bases import BasedStore, Trust, below, trust_of
-from pennon.table.commit import CommitOptions, commit
+from pennon.table.base_paths import BasedStore, Trust, below, trust_of
+from pennon.table.commit.loop import CommitOptions, commit
 from pennon.table.manifest import BasePath, Manifest
 from pennon.table.operations import UpdateBases
 from pennon.table.transaction import Transaction

@@ -1,7 +1,7 @@
 """Branches, and tables that begin as a version of another.
 
 A branch is a table's folder of its own, ``tree/{branch}/``, whose first version names the files of
-the version that it left, through a base path (`pennon.table.bases`).  A shallow clone is the same in
+the version that it left, through a base path (`pennon.table.base_paths`).  A shallow clone is the same in
 another place.
 """
 
@@ -16,12 +16,12 @@ from pennon.io.store import Store
 from pennon.ops.counts import counted_by
 from pennon.ops.refs import Reference, check_texts, measure, open_point, resolve
 from pennon.scan.snapshot import Snapshot
-from pennon.table.bases import absolute_uri, branch_store, place_store, root_of, trust_of
-from pennon.table.commit import CommitOptions, commit
+from pennon.table.base_paths import absolute_uri, branch_store, place_store, root_of, trust_of
+from pennon.table.commit.loop import CommitOptions, commit
 from pennon.table.manifest import Manifest, Sequence
 from pennon.table.operations import Clone
-from pennon.table.ref_files import Branch
-from pennon.table.refs import (
+from pennon.table.refs.files import Branch
+from pennon.table.refs.tags_and_branches import (
     branch_folder,
     branch_path,
     check_new_branch_name,
@@ -32,7 +32,7 @@ from pennon.table.refs import (
     read_branch,
     replace_branch,
 )
-from pennon.table.rowids import read_sequence
+from pennon.table.row_ids.sequence import read_sequence
 from pennon.table.transaction import Transaction, find_transaction
 from pennon.table.versions import list_locations, read_manifest
 

@@ -28,7 +28,7 @@ _PIECE_BYTES = 16 * MIB
 class CopyTask:
     """What it takes to copy the files of a version; it pickles.
 
-    ``files`` are pairs of a path in the source (`pennon.table.bases`) and one in the target.
+    ``files`` are pairs of a path in the source (`pennon.table.base_paths`) and one in the target.
     """
 
     source: Store

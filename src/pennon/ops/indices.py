@@ -5,7 +5,7 @@ from __future__ import annotations
 from pennon.errors import NotFoundError
 from pennon.ops.counts import counted_by
 from pennon.scan.snapshot import Snapshot
-from pennon.table.commit import CommitOptions, commit
+from pennon.table.commit.loop import CommitOptions, commit
 from pennon.table.indices import parse_indices
 from pennon.table.manifest import Manifest
 from pennon.table.operations import CreateIndex

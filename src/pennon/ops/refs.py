@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 from pennon.errors import NotFoundError
 from pennon.io.store import Store
 from pennon.scan.snapshot import Snapshot
-from pennon.table.bases import branch_store, place_store, root_of, trust_of
-from pennon.table.ref_files import Tag
-from pennon.table.refs import (
+from pennon.table.base_paths import branch_store, place_store, root_of, trust_of
+from pennon.table.refs.files import Tag
+from pennon.table.refs.tags_and_branches import (
     MAIN,
     check_new_tag_name,
     create_tag,

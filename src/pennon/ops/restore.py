@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pennon.ops.counts import counted_by
 from pennon.scan.snapshot import Snapshot
-from pennon.table.commit import CommitOptions, commit
+from pennon.table.commit.loop import CommitOptions, commit
 from pennon.table.manifest import Manifest
 from pennon.table.operations import Restore
 from pennon.table.transaction import Transaction

@@ -46,7 +46,7 @@ from pennon.schema.version import (
     FileVersion,
     check_is_written,
 )
-from pennon.table.commit import CommitOptions, commit
+from pennon.table.commit.loop import CommitOptions, commit
 from pennon.table.manifest import BasePath, DataFileRef, Fragment, Manifest
 from pennon.table.storage_version import storage_version
 from pennon.table.transaction import Append, Overwrite, Transaction
@@ -412,7 +412,7 @@ def commit_write(
     """Make the fragments of all tasks one new version, and return its manifest.
 
     An append of no rows makes a version, too.
-    Raises what `pennon.table.commit.commit` raises.
+    Raises what `pennon.table.commit.loop.commit` raises.
     """
     store, transaction = plan.task.store, transaction_of(plan, fragments, properties)
     options = replace(

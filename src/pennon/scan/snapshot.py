@@ -25,7 +25,7 @@ from pennon.scan.session import OpenFile as OpenFile
 from pennon.scan.session import Session as Session
 from pennon.table.deletion import read_deletions
 from pennon.table.manifest import DataFileRef, ExternalFile, Fragment, Manifest, Sequence
-from pennon.table.rowids import RowIds, decode_row_ids, decode_row_versions, read_sequence
+from pennon.table.row_ids.sequence import RowIds, decode_row_ids, decode_row_versions, read_sequence
 
 if TYPE_CHECKING:
     from pennon.scan.meter import Meter
@@ -53,10 +53,10 @@ class Snapshot:
     """Counts what is read of data files."""
 
     def __post_init__(self) -> None:
-        """Find the base paths of versions that have some (`pennon.table.bases`)."""
+        """Find the base paths of versions that have some (`pennon.table.base_paths`)."""
         manifest = self.manifest
         if manifest.base_paths or manifest.branch is not None:
-            from pennon.table.bases import place_store  # noqa: PLC0415 - few tables need it
+            from pennon.table.base_paths import place_store  # noqa: PLC0415 - few tables need it
 
             object.__setattr__(self, "store", place_store(self.store, manifest))
 

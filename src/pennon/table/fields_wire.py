@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pennon.proto import file_pb2
 from pennon.schema.field import Schema
 from pennon.schema.wire import serialize_fields
-from pennon.table.messages import parse_message, serialize_message
+from pennon.table.fragment_wire import parse_message, serialize_message
 
 
 def carry_over(old: Sequence[bytes] | None, schema: Schema) -> tuple[bytes, ...] | None:

@@ -16,8 +16,7 @@ import numpy.typing as npt
 from pennon.encoding.kernels.manifest_fragments import find_fragments
 from pennon.errors import FormatError
 from pennon.proto import table_pb2
-from pennon.table.manifest import Fragment
-from pennon.table.messages import (
+from pennon.table.fragment_wire import (
     MAX_FRAGMENT_ID,
     MAX_ROWS,
     Tuples,
@@ -27,6 +26,7 @@ from pennon.table.messages import (
     serialize_fragment,
     serialize_message,
 )
+from pennon.table.manifest import Fragment
 
 _START, _END, _ID, _ROWS, _FLAGS, _DELETED, _FILES, _VERSION, _SIZE = range(1, 10)
 _HAS_DELETION, _HAS_ROW_IDS, _HAS_UNKNOWN, _IS_MIXED = 1, 2, 4, 8

@@ -20,7 +20,7 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FieldId, FragmentId
 from pennon.errors import FormatError
 from pennon.proto import table_pb2
-from pennon.table.messages import parse_message, serialize_message
+from pennon.table.fragment_wire import parse_message, serialize_message
 from pennon.table.roaring import parse_roaring, serialize_roaring
 
 FRAGMENT_REUSE = "__lance_frag_reuse"
@@ -118,7 +118,7 @@ def covering(index: Index, fragment_ids: frozenset[FragmentId]) -> Index:
 
 
 def folder_of(index: Index) -> str:
-    """Return the folder of an index's files, as `pennon.table.bases` names places."""
+    """Return the folder of an index's files, as `pennon.table.base_paths` names places."""
     message = serialize_index(index)
     folder = f"_indices/{index.uuid}"
     return f"@{message.base_id}/{folder}" if message.HasField("base_id") else folder

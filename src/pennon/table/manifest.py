@@ -6,7 +6,7 @@ its rows.
 
 Protobuf fields that Pennon does not know are carried along as bytes (``unknown``), so that a table
 goes through Pennon without losing what a newer writer put into it.  What belongs to one manifest
-*file* only, positions inside it, is not part of these values: `pennon.table.wire` makes it anew.
+*file* only, positions inside it, is not part of these values: `pennon.table.manifest_wire` makes it anew.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class DataFileRef:
 
     @property
     def store_path(self) -> str:
-        """Return the path relative to the table's root, or to a base's (`pennon.table.bases`)."""
+        """Return the path relative to the table's root, or to a base's (`pennon.table.base_paths`)."""
         return _in_base(self.base_id, f"data/{self.path}")
 
 

@@ -15,9 +15,7 @@ from pennon.proto import transaction_pb2
 from pennon.schema.field import Schema
 from pennon.schema.wire import parse_fields, serialize_fields
 from pennon.table.config_wire import parse_update_config, serialize_update_config
-from pennon.table.indices import parse_index, parse_uuid, serialize_index, serialize_uuid
-from pennon.table.manifest import Fragment
-from pennon.table.messages import (
+from pennon.table.fragment_wire import (
     parse_base_path,
     parse_file,
     parse_fragment,
@@ -28,6 +26,8 @@ from pennon.table.messages import (
     serialize_message,
     unknown_fields,
 )
+from pennon.table.indices import parse_index, parse_uuid, serialize_index, serialize_uuid
+from pennon.table.manifest import Fragment
 from pennon.table.operations import (
     NAMES,
     Append,

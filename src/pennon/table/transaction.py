@@ -15,8 +15,8 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.errors import Breadcrumb, FormatError, LanceError, NotFoundError
 from pennon.io.store import Opens
 from pennon.proto import transaction_pb2
+from pennon.table.fragment_wire import parse_message, serialize_message, unknown_fields
 from pennon.table.manifest import Manifest
-from pennon.table.messages import parse_message, serialize_message, unknown_fields
 from pennon.table.naming import transaction_name, transaction_path
 from pennon.table.operation_wire import parse_operation, serialize_operation
 from pennon.table.operations import Append as Append

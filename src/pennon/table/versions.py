@@ -4,7 +4,7 @@ The newest version is found by listing ``_versions/``; the hint file is not aske
 missing one changes nothing.  In naming scheme V2 the first manifest of a sorted listing is the
 newest, and the rest of the listing is not waited for.  While a table goes over from one scheme to the
 other, names of both lie there, some versions under both; the names of scheme V2 count.  Only a store that lists nothing, a plain web
-server, is probed (`pennon.table.probing`).
+server, is probed (`pennon.table.probe_versions`).
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from pennon.io.limits import FetchLimits
 from pennon.io.store import Lists, Opens
 from pennon.table.field_ids import with_distinct_ids
 from pennon.table.manifest import Manifest, Summary
+from pennon.table.manifest_wire import parse_manifest_file, summarize_manifest_file
 from pennon.table.naming import (
     LATEST,
     VERSIONS,
@@ -40,8 +41,7 @@ from pennon.table.naming import (
     is_detached,
     parse_manifest_name,
 )
-from pennon.table.probing import find_newest, naming_of
-from pennon.table.wire import parse_manifest_file, summarize_manifest_file
+from pennon.table.probe_versions import find_newest, naming_of
 
 _FIRST_PAGE = 1000
 """How many names are looked at for a mix of schemes: what object stores send at once."""
@@ -68,7 +68,7 @@ class ManifestLocation:
     """Where the manifest of one version lies.
 
     ``is_mixed`` tells that names of both schemes were seen beside it: a migration goes on, or broke
-    off (`pennon.table.migration`).
+    off (`pennon.table.commit.migrate_naming`).
     """
 
     version: DatasetVersion

@@ -134,7 +134,7 @@ def test_an_upload_whose_answers_are_lost_is_whole(s3: Any, bucket_store: Store,
 def test_a_name_that_is_taken_by_our_own_lost_put_is_not_a_plain_failure(
     s3: Any, bucket_store: Store
 ) -> None:
-    """Whoever commits looks whose manifest it is; see `pennon.table.landing`."""
+    """Whoever commits looks whose manifest it is; see `pennon.table.commit.put_manifest`."""
     bucket_store.put_if_absent("_versions/1.manifest", b"0")
     lost = [1]
 

@@ -21,7 +21,7 @@ from pennon.table.manifest import (
     Manifest,
     WriterVersion,
 )
-from pennon.table.rowids import decode_row_ids, decode_row_versions
+from pennon.table.row_ids.sequence import decode_row_ids, decode_row_versions
 from pennon.table.storage_version import storage_version
 from pennon.table.transaction import Append, Other, Overwrite, Transaction
 from tests.unit.table.tables import (

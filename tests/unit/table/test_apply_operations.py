@@ -16,7 +16,7 @@ from pennon.proto import file_pb2
 from pennon.schema.field import Schema
 from pennon.schema.wire import serialize_fields
 from pennon.table.apply import Surroundings, apply, create
-from pennon.table.commit import commit
+from pennon.table.commit.loop import commit
 from pennon.table.indices import FRAGMENT_REUSE, Index, parse_indices, serialize_indices
 from pennon.table.manifest import (
     BasePath,
@@ -47,7 +47,7 @@ from pennon.table.operations import (
     UpdateMode,
 )
 from pennon.table.roaring import serialize_roaring
-from pennon.table.rowids import decode_row_ids, decode_row_versions, encode_row_ids
+from pennon.table.row_ids.sequence import decode_row_ids, decode_row_versions, encode_row_ids
 from pennon.table.transaction import Append, Overwrite, Transaction
 from tests.unit.table.tables import SCHEMA, append, data_file, new_fragment
 from tests.unit.table.test_conflicts import index

@@ -13,7 +13,7 @@ from pennon.errors import FormatError, UntrustedPathError
 from pennon.io import LocalStore, open_store
 from pennon.io.below import BelowStore
 from pennon.schema.arrow import schema_from_arrow
-from pennon.table.bases import BasedStore, Trust, base_uri, below, place_store, root_of
+from pennon.table.base_paths import BasedStore, Trust, base_uri, below, place_store, root_of
 from pennon.table.manifest import BasePath, DataFileRef, Manifest
 
 SCHEMA = schema_from_arrow(pa.schema([("a", pa.int8())]))

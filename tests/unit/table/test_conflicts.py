@@ -11,7 +11,7 @@ from pennon.core.units import DatasetVersion, FieldId, FragmentId
 from pennon.proto import table_pb2
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.field import Schema
-from pennon.table.conflicts import COLUMNS, LETTERS, RULES, Verdict, judge
+from pennon.table.commit.conflict_matrix import COLUMNS, LETTERS, RULES, Verdict, judge
 from pennon.table.indices import FRAGMENT_REUSE, Index, covering, parse_index
 from pennon.table.manifest import BasePath, Fragment
 from pennon.table.operations import (

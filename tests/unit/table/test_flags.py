@@ -10,11 +10,11 @@ from pennon.core.units import DatasetVersion
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.io import MemoryStore
 from pennon.table import flags
-from pennon.table.commit import commit
+from pennon.table.commit.loop import commit
 from pennon.table.manifest import DeletionFileRef, DeletionKind, Manifest
+from pennon.table.manifest_wire import serialize_manifest_file
 from pennon.table.naming import Naming
 from pennon.table.versions import read_manifest
-from pennon.table.wire import serialize_manifest_file
 from pennon.testing import CountingStore
 from tests.unit.table.tables import SCHEMA, append, create_table, new_fragment
 

@@ -11,10 +11,10 @@ from pennon.core.units import DatasetVersion
 from pennon.errors import FormatError
 from pennon.proto import table_pb2
 from pennon.schema.field import Schema
+from pennon.table.fragment_wire import parse_fragment
 from pennon.table.fragments import Fragments
 from pennon.table.manifest import Manifest, WriterVersion
-from pennon.table.messages import parse_fragment
-from pennon.table.wire import parse_manifest_file, serialize_manifest_file
+from pennon.table.manifest_wire import parse_manifest_file, serialize_manifest_file
 
 
 def message(number: int, rows: int = 5, deleted: int | None = None) -> table_pb2.DataFragment:

@@ -11,7 +11,7 @@ import pytest
 
 import pennon
 from pennon.errors import FormatError, NotFoundError, StoreError
-from pennon.table.wire import parse_manifest_file
+from pennon.table.manifest_wire import parse_manifest_file
 
 TABLE = pa.table({"a": [1, 2, 3]})
 OLD: dict[str, Any] = {"data_storage_version": "legacy", "enable_v2_manifest_paths": False}

@@ -14,7 +14,7 @@ from pennon.commit import CommitConflictError
 from pennon.errors import AlreadyExistsError, UnsupportedError
 from pennon.io import MemoryStore
 from pennon.io.below import BelowStore
-from pennon.table.locked import LockedStore, locked
+from pennon.table.commit.lock import LockedStore, locked
 from pennon.table.naming import Naming
 from pennon.testing import WrappedStore
 

@@ -6,8 +6,8 @@ import pytest
 
 from pennon.errors import ConflictError, IncompatibleConflict, RetryableConflict
 from pennon.proto import transaction_pb2
-from pennon.table.conflicts import RULES, Verdict, judge
-from pennon.table.rebase import check_compatible
+from pennon.table.commit.conflict_matrix import RULES, Verdict, judge
+from pennon.table.commit.rebase import check_compatible
 from pennon.table.transaction import Other, Transaction, parse_transaction, serialize_transaction
 from tests.unit.table.tables import append, overwrite
 

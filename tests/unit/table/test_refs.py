@@ -11,7 +11,7 @@ import pytest
 
 from pennon.errors import FormatError, InvalidRefError, NotFoundError, RefExistsError
 from pennon.io import MemoryStore
-from pennon.table.ref_files import (
+from pennon.table.refs.files import (
     Branch,
     Tag,
     parse_branch,
@@ -19,7 +19,7 @@ from pennon.table.ref_files import (
     serialize_branch,
     serialize_tag,
 )
-from pennon.table.refs import (
+from pennon.table.refs.tags_and_branches import (
     branch_folder,
     branch_path,
     check_new_branch_name,

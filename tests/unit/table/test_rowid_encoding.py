@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pennon.table.rowids import (
+from pennon.table.row_ids.sequence import (
     RowIds,
     count_row_ids,
     decode_row_ids,

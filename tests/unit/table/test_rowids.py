@@ -13,7 +13,7 @@ from pennon.errors import FormatError
 from pennon.io import MemoryStore, open_store
 from pennon.proto import rowids_pb2
 from pennon.table.manifest import ExternalFile
-from pennon.table.rowids import (
+from pennon.table.row_ids.sequence import (
     decode_row_ids,
     decode_row_versions,
     encode_one_version,

@@ -13,7 +13,7 @@ import pytest
 from pennon.core.byte_ranges import Extent
 from pennon.errors import FormatError, NotFoundError
 from pennon.io import MemoryStore, open_store
-from pennon.table.commit import CommitOptions, commit
+from pennon.table.commit.loop import CommitOptions, commit
 from pennon.table.naming import Naming
 from pennon.table.versions import (
     latest_location,

@@ -22,7 +22,7 @@ from pennon.table.manifest import (
     Manifest,
     WriterVersion,
 )
-from pennon.table.wire import (
+from pennon.table.manifest_wire import (
     parse_manifest_file,
     serialize_manifest_file,
     summarize_manifest_file,

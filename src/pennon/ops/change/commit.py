@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pennon.core.units import FragmentId
 from pennon.ops.counts import counted_by
 from pennon.scan.snapshot import Snapshot
-from pennon.table.commit import CommitOptions, commit
+from pennon.table.commit.loop import CommitOptions, commit
 from pennon.table.manifest import Manifest
 from pennon.table.operations import Delete, Update
 from pennon.table.roaring import Offsets

@@ -60,7 +60,7 @@ def plan_delete(snapshot: Snapshot, predicate: str | pc.Expression) -> DeleteTas
 def commit_delete(task: DeleteTask, removals: Iterable[Iterable[Removal]]) -> tuple[Manifest, int]:
     """Commit what all tasks found, and return the version made and how many rows went.
 
-    A version is made even where no row was found.  Raises what `pennon.table.commit.commit` raises.
+    A version is made even where no row was found.  Raises what `pennon.table.commit.loop.commit` raises.
     """
     snapshot, text = task.snapshot, str(task.condition.predicate)
     if is_always_true(task.condition):

@@ -215,7 +215,7 @@ def _counts(
 
 
 def commit_merge(merged: Merged) -> Manifest:
-    """Commit a merge; raises what `pennon.table.commit.commit` raises."""
+    """Commit a merge; raises what `pennon.table.commit.loop.commit` raises."""
     return land(
         merged.snapshot,
         merged.operation,

@@ -94,7 +94,7 @@ def commit_update(
 ) -> tuple[Manifest, int]:
     """Commit what the tasks found and wrote; return the version made and how many rows changed.
 
-    A version is made even where no row was found.  Raises what `pennon.table.commit.commit` raises.
+    A version is made even where no row was found.  Raises what `pennon.table.commit.loop.commit` raises.
     """
     removals = Removals.of(each.removal for each in found)
     new = tuple(fragment for several in fragments for fragment in several)

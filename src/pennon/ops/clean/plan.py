@@ -18,7 +18,7 @@ from pennon.io.store import ObjectInfo
 from pennon.ops.clean.kinds import FOLDERS, PLAN, Kind, kind_of
 from pennon.ops.clean.policy import Policy
 from pennon.ops.clean.survey import Survey, View
-from pennon.table.references import Names
+from pennon.table.named_files import Names
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,12 @@ from datetime import datetime
 from pennon.errors import Breadcrumb, FormatError, LanceError, NotFoundError
 from pennon.io.store import ObjectInfo, Store
 from pennon.ops.clean.kinds import DETACHED
-from pennon.table.bases import branch_store, root_of
+from pennon.table.base_paths import branch_store, root_of
 from pennon.table.flags import check_readable
+from pennon.table.manifest_wire import parse_messages
+from pennon.table.named_files import Names, read_names
 from pennon.table.naming import VERSIONS, parse_manifest_name
-from pennon.table.references import Names, read_names
-from pennon.table.refs import TREE, branch_folder, list_branches, list_tags
-from pennon.table.wire import parse_messages
+from pennon.table.refs.tags_and_branches import TREE, branch_folder, list_branches, list_tags
 
 _ANY_MANIFEST = re.compile(r"(?:.*/)?_versions/[^/]+\.manifest")
 

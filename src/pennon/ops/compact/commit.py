@@ -15,7 +15,7 @@ from pennon.errors import ArgumentError
 from pennon.io.store import Store
 from pennon.ops.compact.task import Rewritten
 from pennon.ops.counts import counted_by
-from pennon.table.commit import LONG_AGO, CommitOptions, commit
+from pennon.table.commit.loop import LONG_AGO, CommitOptions, commit
 from pennon.table.manifest import Manifest
 from pennon.table.operations import ReserveFragments, Rewrite, RewriteGroup
 from pennon.table.transaction import Transaction

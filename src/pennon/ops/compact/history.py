@@ -18,7 +18,7 @@ from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.snapshot import Snapshot
 from pennon.table.manifest import Fragment
 from pennon.table.manifest import Sequence as Stored
-from pennon.table.rowids import (
+from pennon.table.row_ids.sequence import (
     RowIds,
     decode_row_versions,
     encode_row_ids,

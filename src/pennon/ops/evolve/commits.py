@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pennon.ops.counts import counted_by
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Schema
-from pennon.table.commit import LONG_AGO, CommitOptions, commit
+from pennon.table.commit.loop import LONG_AGO, CommitOptions, commit
 from pennon.table.fields_wire import carry_over
 from pennon.table.manifest import Fragment, Manifest
 from pennon.table.operations import Merge, Operation, Project

@@ -5,8 +5,8 @@ fragment by its id (an index, a cache) can mistake another for it.  The highest 
 ``max_fragment_id``, and it never goes down; nor does ``next_row_id``.
 """
 
-from pennon.table.apply.around import Complete as Complete
-from pennon.table.apply.around import Surroundings as Surroundings
 from pennon.table.apply.checks import missing_field as missing_field
-from pennon.table.apply.next import apply as apply
-from pennon.table.apply.next import create as create
+from pennon.table.apply.context import Complete as Complete
+from pennon.table.apply.context import Surroundings as Surroundings
+from pennon.table.apply.next_manifest import apply as apply
+from pennon.table.apply.next_manifest import create as create

@@ -8,13 +8,13 @@ from dataclasses import replace
 from pennon.core.units import FragmentId
 from pennon.errors import ArgumentError
 from pennon.schema.field import Schema
-from pennon.table.apply.around import Surroundings
 from pennon.table.apply.checks import (
     check_have_files,
     check_mixture,
     check_same_types,
     with_known_files,
 )
+from pennon.table.apply.context import Surroundings
 from pennon.table.apply.ids import with_fresh_ids, with_new_row_ids, without_row_ids
 from pennon.table.apply.index_rules import prune_fields, relevant_indices
 from pennon.table.apply.row_versions import all_updated

@@ -9,10 +9,10 @@ import numpy as np
 
 from pennon.core.units import FragmentId
 from pennon.errors import ArgumentError
-from pennon.table.apply.around import Surroundings
+from pennon.table.apply.context import Surroundings
+from pennon.table.fragment_wire import MAX_FRAGMENT_ID
 from pennon.table.manifest import Fragment, Manifest
-from pennon.table.messages import MAX_FRAGMENT_ID
-from pennon.table.rowids import (
+from pennon.table.row_ids.sequence import (
     RowIds,
     count_row_ids,
     decode_row_ids,

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from pennon.core.units import FragmentId
-from pennon.table.apply.around import Surroundings
+from pennon.table.apply.context import Surroundings
 from pennon.table.apply.ids import filled_row_ids
 from pennon.table.apply.row_versions import created_versions
 from pennon.table.indices import Index, covering
 from pennon.table.manifest import Fragment, Manifest
 from pennon.table.operations import Update
-from pennon.table.rowids import (
+from pennon.table.row_ids.sequence import (
     RowIds,
     count_row_ids,
     decode_row_ids,

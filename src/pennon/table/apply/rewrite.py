@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from pennon.core.units import FragmentId
 from pennon.errors import ArgumentError, RetryableConflict
-from pennon.table.apply.around import Surroundings
 from pennon.table.apply.checks import check_have_files, check_mixture, check_no_deletions
+from pennon.table.apply.context import Surroundings
 from pennon.table.apply.ids import check_last_id, with_fresh_ids
 from pennon.table.apply.index_rules import moved_fragments
 from pennon.table.apply.rows import by_id, known

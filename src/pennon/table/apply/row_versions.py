@@ -12,10 +12,10 @@ from dataclasses import replace
 import numpy as np
 
 from pennon.errors import ArgumentError
-from pennon.table.apply.around import Surroundings
+from pennon.table.apply.context import Surroundings
 from pennon.table.manifest import Fragment
 from pennon.table.roaring import parse_roaring
-from pennon.table.rowids import (
+from pennon.table.row_ids.sequence import (
     RowIds,
     decode_row_versions,
     encode_one_version,

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pennon.core.units import FieldId, FragmentId
 from pennon.errors import ArgumentError, FormatError, SchemaMismatchError
 from pennon.schema.field import Schema
-from pennon.table.apply.around import Surroundings
 from pennon.table.apply.checks import (
     check_have_files,
     check_keeps_columns,
@@ -17,6 +16,7 @@ from pennon.table.apply.checks import (
     missing_field,
     with_known_files,
 )
+from pennon.table.apply.context import Surroundings
 from pennon.table.apply.ids import with_fresh_ids, with_new_row_ids, without_row_ids
 from pennon.table.apply.index_rules import prune_fields, relevant_indices
 from pennon.table.apply.moved_rows import extend_indices, with_moved_row_ids

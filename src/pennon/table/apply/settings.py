@@ -10,11 +10,11 @@ from pennon.errors import ArgumentError
 from pennon.proto import file_pb2
 from pennon.schema.field import Field, Schema
 from pennon.schema.wire import serialize_fields
-from pennon.table.apply.around import Surroundings
 from pennon.table.apply.bases import with_new_bases
+from pennon.table.apply.context import Surroundings
+from pennon.table.fragment_wire import parse_message, serialize_message
 from pennon.table.indices import parse_indices, serialize_indices
 from pennon.table.manifest import Manifest
-from pennon.table.messages import parse_message, serialize_message
 from pennon.table.operations import CreateIndex, MapUpdate, UpdateBases, UpdateConfig
 
 

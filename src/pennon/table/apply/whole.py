@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.schema.version import DEFAULT_VERSION, FileVersion
-from pennon.table.apply.around import Surroundings
 from pennon.table.apply.bases import with_new_bases
 from pennon.table.apply.checks import check_one_version
+from pennon.table.apply.context import Surroundings
 from pennon.table.apply.ids import with_fresh_ids, with_new_row_ids, without_row_ids
 from pennon.table.file_versions import file_versions
 from pennon.table.flags import STABLE_ROW_IDS, check_writable

@@ -70,7 +70,7 @@ class GrantedVersions:
 
         A client asks again when an answer is lost, and finds what it has put itself: nobody else
         chose that path.  And where a table is going over from one naming scheme to the other
-        (`pennon.table.migration`), a version has the same bytes under its other name.
+        (`pennon.table.commit.migrate_naming`), a version has the same bytes under its other name.
         """
         taken = self.manifests.get(entry.version)
         if taken is None or taken.path == entry.path:

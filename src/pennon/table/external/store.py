@@ -13,7 +13,7 @@ absent.  What it does to that end is the protocol of the seeds::
                                                 its entry is finished, if it has one
 
 After step 2 the version is committed: what fails later is finished by the next one who looks.  If the
-answer to step 2 was lost, the committer reads the manifest back (`pennon.table.landing`), which
+answer to step 2 was lost, the committer reads the manifest back (`pennon.table.commit.put_manifest`), which
 finishes it, whosesoever it is.  A manifest that lost is left to clean-up.
 
 A folder below that has versions is a table of its own: a branch.

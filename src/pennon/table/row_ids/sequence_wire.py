@@ -1,4 +1,4 @@
-"""Row ids and row versions to bytes; what the forms are is told in `pennon.table.rowids`."""
+"""Row ids and row versions to bytes; what the forms are is told in `pennon.table.row_ids.sequence`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pennon.proto import rowids_pb2
-from pennon.table.messages import serialize_message
+from pennon.table.fragment_wire import serialize_message
 
 RowIds: TypeAlias = npt.NDArray[np.uint64]
 

@@ -31,15 +31,15 @@ from pennon.schema.version import check_not_newer
 from pennon.schema.wire import parse_fields, serialize_fields
 from pennon.table.dictionaries import parse_dictionaries, serialize_dictionaries
 from pennon.table.flags import check_readable
-from pennon.table.fragments import Fragments
-from pennon.table.manifest import DataFormat, Fragment, Manifest, Summary, WriterVersion
-from pennon.table.messages import (
+from pennon.table.fragment_wire import (
     parse_base_path,
     parse_message,
     serialize_base_path,
     serialize_message,
     unknown_fields,
 )
+from pennon.table.fragments import Fragments
+from pennon.table.manifest import DataFormat, Fragment, Manifest, Summary, WriterVersion
 
 _FOOTER = struct.Struct("<QHH4s")
 _LENGTH = struct.Struct("<I")

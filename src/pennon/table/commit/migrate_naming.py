@@ -20,12 +20,12 @@ from typing import Protocol
 
 from pennon.errors import AlreadyExistsError, Breadcrumb, FormatError, NotFoundError
 from pennon.io.store import Deletes, Lists
-from pennon.table.landing import CommitStore
+from pennon.table.commit.put_manifest import CommitStore
+from pennon.table.commit.rebase import same_intent
+from pennon.table.manifest_wire import parse_manifest_file
 from pennon.table.naming import VERSIONS, Naming, parse_manifest_name
-from pennon.table.rebase import same_intent
 from pennon.table.transaction import parse_transaction, read_transaction
 from pennon.table.versions import ManifestLocation, list_locations, read_manifest_at
-from pennon.table.wire import parse_manifest_file
 
 
 class MigrateStore(CommitStore, Deletes, Protocol):

@@ -19,8 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pennon.table.conflict_rules import LETTERS as LETTERS
-from pennon.table.conflict_rules import Verdict as Verdict
+from pennon.table.commit.conflict_rules import LETTERS as LETTERS
+from pennon.table.commit.conflict_rules import Verdict as Verdict
 from pennon.table.operations import Operation, operation_name
 
 MATRIX = """

@@ -10,17 +10,17 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import Crew, map_in_order
 from pennon.core.units import MIB, DatasetVersion, FragmentId
 from pennon.errors import FormatError, IncompatibleConflict, NotFoundError
-from pennon.table.flags import check_writable
-from pennon.table.landing import CommitStore
-from pennon.table.manifest import Manifest
-from pennon.table.naming import transaction_path
-from pennon.table.rebase import (
+from pennon.table.commit.put_manifest import CommitStore
+from pennon.table.commit.rebase import (
     Affected,
     check_adds_no_rows,
     check_compatible,
     rebase_deletions,
     same_intent,
 )
+from pennon.table.flags import check_writable
+from pennon.table.manifest import Manifest
+from pennon.table.naming import transaction_path
 from pennon.table.transaction import Transaction, read_transaction, serialize_transaction
 from pennon.table.versions import ManifestLocation, read_manifest_at
 

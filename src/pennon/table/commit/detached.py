@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from pennon.core.units import DatasetVersion
 from pennon.errors import CommitError, UnsupportedError
-from pennon.table.commit import CommitOptions, check_job, next_manifest
-from pennon.table.judging import Mine
-from pennon.table.landing import CommitStore, land_at
+from pennon.table.commit.conflict_check import Mine
+from pennon.table.commit.loop import CommitOptions, check_job, next_manifest
+from pennon.table.commit.put_manifest import CommitStore, land_at
 from pennon.table.manifest import Manifest
 from pennon.table.naming import MAX_VERSION, Naming, detached_path
 from pennon.table.transaction import Transaction, check_uuid, serialize_transaction

@@ -30,7 +30,7 @@ from pennon.io.limits import FetchLimits
 from pennon.io.paths import Location, parse_uri
 from pennon.io.store import ObjectInfo, ObjectReader, ObjectWriter, Store
 from pennon.table.manifest import BasePath, Manifest
-from pennon.table.refs import branch_folder
+from pennon.table.refs.tags_and_branches import branch_folder
 
 ENVIRONMENT = "PENNON_TRUSTED_BASES"
 _BASED = re.compile(r"@(\d+)/(.+)", re.DOTALL)

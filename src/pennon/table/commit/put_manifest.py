@@ -36,9 +36,9 @@ from pennon.errors import (
 from pennon.io.store import CreatesIfAbsent, Writes
 from pennon.schema.version import V0_1
 from pennon.table.manifest import Manifest
+from pennon.table.manifest_wire import serialize_manifest_file
 from pennon.table.naming import LATEST, VERSIONS, Naming, parse_manifest_name
 from pennon.table.versions import ManifestLocation, Reads, latest_location, read_manifest_at
-from pennon.table.wire import serialize_manifest_file
 
 _RESENDS = 5
 _READ_BACKS = 3
@@ -102,7 +102,7 @@ def settle(
     """Look again after a version has landed; return False if it does not count after all.
 
     Two things can have happened since the newest version was listed.  The table may have gone over
-    to naming scheme V2, where another may have made the same version (`pennon.table.migration`).  Or
+    to naming scheme V2, where another may have made the same version (`pennon.table.commit.migrate_naming`).  Or
     this writer slept so long that others went far beyond, and the version under whose name it has
     landed was cleaned up: that is a `RetryableConflict`, for nobody will ever see the rows.
 

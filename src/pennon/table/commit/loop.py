@@ -7,10 +7,10 @@
     write _transactions/{…}.txn                (nobody reads it until the manifest names it)
     build the next manifest
     create _versions/{head + 1} if absent      ← the commit point
-    look whether it is the newest              (see `pennon.table.landing.settle`)
+    look whether it is the newest              (see `pennon.table.commit.put_manifest.settle`)
     lost the race?  → from the top, after a pause
 
-A write that failed may still have landed; `pennon.table.landing` finds out, or raises
+A write that failed may still have landed; `pennon.table.commit.put_manifest` finds out, or raises
 `CommitStateUnknown`.  Whoever calls again with the same transaction is told the truth then, because
 a transaction that was committed is recognised wherever in the history it lies.
 
@@ -40,15 +40,15 @@ from pennon.errors import (
 )
 from pennon.schema.version import FileVersion
 from pennon.table.apply import Complete, Surroundings, apply, create
-from pennon.table.judging import Mine, check_same_table, judge_newer
-from pennon.table.landing import CommitStore, keep_latest, land, settle
+from pennon.table.commit.conflict_check import Mine, check_same_table, judge_newer
+from pennon.table.commit.migrate_naming import copy_newest
+from pennon.table.commit.new_files import check_new_files
+from pennon.table.commit.put_manifest import CommitStore, keep_latest, land, settle
+from pennon.table.commit.rebase import Affected
 from pennon.table.manifest import Manifest
-from pennon.table.migration import copy_newest
 from pennon.table.naming import Naming, is_detached
-from pennon.table.new_files import check_new_files
 from pennon.table.operations import Clone, Overwrite, Restore
-from pennon.table.rebase import Affected
-from pennon.table.rowids import read_sequence
+from pennon.table.row_ids.sequence import read_sequence
 from pennon.table.transaction import Transaction, check_uuid, serialize_transaction
 from pennon.table.versions import (
     ManifestLocation,

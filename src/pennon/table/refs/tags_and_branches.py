@@ -32,7 +32,7 @@ from pennon.errors import (
     RefExistsError,
 )
 from pennon.io.store import CreatesIfAbsent, Lists, Opens, Writes
-from pennon.table.ref_files import (
+from pennon.table.refs.files import (
     Branch,
     Tag,
     parse_branch,

@@ -1,6 +1,6 @@
 """Putting a transaction on top of what others committed since it was planned.
 
-`pennon.table.conflicts` says whether that makes sense at all.
+`pennon.table.commit.conflict_matrix` says whether that makes sense at all.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 from pennon.core.byte_ranges import ascending
 from pennon.core.units import FragmentId
 from pennon.errors import ConflictError, FormatError, IncompatibleConflict, RetryableConflict
-from pennon.table.conflict_rules import Verdict, touched
-from pennon.table.conflicts import judge
+from pennon.table.commit.conflict_matrix import judge
+from pennon.table.commit.conflict_rules import Verdict, touched
+from pennon.table.commit.put_manifest import CommitStore
 from pennon.table.deletion import read_deletions, write_deletions
-from pennon.table.landing import CommitStore
 from pennon.table.manifest import Fragment, Manifest
 from pennon.table.operations import (
     Clone,

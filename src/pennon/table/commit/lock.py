@@ -18,7 +18,7 @@ from pennon.errors import AlreadyExistsError, NotFoundError, UnsupportedError
 from pennon.io.below import BelowStore
 from pennon.io.limits import FetchLimits
 from pennon.io.store import ObjectInfo, ObjectReader, ObjectWriter, Store
-from pennon.table.bases import BasedStore
+from pennon.table.base_paths import BasedStore
 from pennon.table.naming import VERSIONS, parse_manifest_name
 
 CommitLock: TypeAlias = Callable[[int], AbstractContextManager[None]]

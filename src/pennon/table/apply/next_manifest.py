@@ -11,7 +11,7 @@ from typing import Any
 from pennon.core.units import DatasetVersion
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.table.apply import columns, rewrite, rows, settings, whole
-from pennon.table.apply.around import Surroundings
+from pennon.table.apply.context import Surroundings
 from pennon.table.apply.index_rules import believable
 from pennon.table.flags import NO_TRANSACTION_FILE, check_writable, with_flags
 from pennon.table.manifest import Manifest, WriterVersion

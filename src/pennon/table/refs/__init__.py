@@ -1,0 +1,1 @@
+"""Tags and branches: names for versions."""

@@ -1,0 +1,1 @@
+"""Stable row ids: sequences, and their bytes."""

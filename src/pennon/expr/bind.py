@@ -17,7 +17,7 @@ from pennon.errors import ArgumentError
 from pennon.expr.cast import cast
 from pennon.expr.evaluate import type_of
 from pennon.expr.fit import as_instants, as_timestamp, cast_to, comparable, one_type
-from pennon.expr.functions import find_function
+from pennon.expr.functions.registry import find_function
 from pennon.expr.literals import hexadecimal, interval, list_of, number
 from pennon.expr.names import field_of, find_name, sql_type
 from pennon.expr.operators import OPERATORS

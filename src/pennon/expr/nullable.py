@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from pennon.errors import ArgumentError
 from pennon.expr.evaluate import evaluate
-from pennon.expr.functions import FUNCTIONS
+from pennon.expr.functions.registry import FUNCTIONS
 from pennon.expr.operators import OPERATORS
 from pennon.expr.tree import Call, Case, Cast, Column, Expression, Literal, paths_of
 

@@ -35,7 +35,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function of `pennon.expr.functions` or an operator of `pennon.expr.operators`."""
+    """A function of `pennon.expr.functions.registry` or an operator of `pennon.expr.operators`."""
 
     function: str
     arguments: tuple[Expression, ...]

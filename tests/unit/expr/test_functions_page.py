@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from pennon.expr.functions import FUNCTIONS
+from pennon.expr.functions.registry import FUNCTIONS
 
 PAGE = Path(__file__).parents[3] / "docs" / "sql.md"
 

@@ -11,7 +11,7 @@ import pytest
 
 from pennon.errors import ArgumentError
 from pennon.expr.evaluate import evaluate
-from pennon.expr.functions import FUNCTIONS
+from pennon.expr.functions.registry import FUNCTIONS
 from pennon.expr.parse import parse_column, parse_filter
 from tests.interop.filter_corpus import filter_table, filters
 from tests.interop.function_corpus import expressions

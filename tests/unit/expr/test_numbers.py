@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from pennon.expr.function_numbers import NUMBERS
+from pennon.expr.functions.math import NUMBERS
 
 VALUES = pa.array([1.5, -2.25, 1e300])
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from pennon.expr.search import contained, contains
+from pennon.expr.functions.string_search import contained, contains
 
 TEXTS = ["", "ab", None, "xaby", "a", "bxa", "ba" * 70 + "ab", "日本ab", None, "AB"]
 

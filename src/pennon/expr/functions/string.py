@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from pyarrow import types as t
 
 from pennon.expr.cast import Datum, cast
+from pennon.expr.functions.string_search import contained, contains
 from pennon.expr.rowwise import (
     MOST_BYTES,
     Entry,
@@ -25,7 +26,6 @@ from pennon.expr.rowwise import (
     rows_of,
     size_type,
 )
-from pennon.expr.search import contained, contains
 from pennon.expr.types import is_bytes, is_text
 
 _FARTHEST: Final = 2**31

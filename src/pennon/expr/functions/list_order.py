@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pennon.expr.cast import Datum
-from pennon.expr.items import (
+from pennon.expr.functions.list_items import (
     NO_ITEM,
     Places,
     check_lists,

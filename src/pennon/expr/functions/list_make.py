@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyarrow import types as t
 
 from pennon.expr.cast import Datum, cast
-from pennon.expr.items import NO_ITEM, Items, item_type_of, items_of
+from pennon.expr.functions.list_items import NO_ITEM, Items, item_type_of, items_of
 from pennon.expr.rowwise import Entry, as_arrays, check_bytes, check_types, count_of, nulls_like
 from pennon.expr.types import is_list
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pyarrow import types as t
 
 from pennon.expr.cast import Datum, cast
-from pennon.expr.function_calendar import date_bin, to_char
+from pennon.expr.functions.datetime_format import date_bin, to_char
 from pennon.expr.rowwise import Entry, Run, by_row, check_types
 from pennon.expr.types import is_number, is_text
 

@@ -21,17 +21,17 @@ import pyarrow.compute as pc
 
 from pennon.errors import ArgumentError
 from pennon.expr.cast import Datum
-from pennon.expr.function_codes import CODES
-from pennon.expr.function_items import ITEMS
-from pennon.expr.function_json import JSON
-from pennon.expr.function_lists import LISTS
-from pennon.expr.function_new_lists import NEW_LISTS
-from pennon.expr.function_numbers import ALIKE, NUMBERS
-from pennon.expr.function_parts import PARTS
-from pennon.expr.function_regexps import REGEXPS
-from pennon.expr.function_texts import TEXTS
-from pennon.expr.function_times import TIMES
-from pennon.expr.function_types import TYPES
+from pennon.expr.functions.datetime import TIMES
+from pennon.expr.functions.encoding import CODES
+from pennon.expr.functions.json import JSON
+from pennon.expr.functions.list import LISTS
+from pennon.expr.functions.list_make import NEW_LISTS
+from pennon.expr.functions.list_order import ITEMS
+from pennon.expr.functions.math import ALIKE, NUMBERS
+from pennon.expr.functions.regex import REGEXPS
+from pennon.expr.functions.string import TEXTS
+from pennon.expr.functions.string_parts import PARTS
+from pennon.expr.functions.types import TYPES
 from pennon.expr.rowwise import Entry
 
 

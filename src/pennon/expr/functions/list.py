@@ -14,7 +14,7 @@ from pyarrow import types as t
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.expr.cast import Datum, cast
-from pennon.expr.items import Items, check_lists, in_order, item_type_of, items_of
+from pennon.expr.functions.list_items import Items, check_lists, in_order, item_type_of, items_of
 from pennon.expr.rowwise import (
     Entry,
     as_arrays,

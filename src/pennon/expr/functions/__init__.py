@@ -1,0 +1,1 @@
+"""The functions of SQL, by what they work on."""

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pennon.ops.clean.kinds import Kind
-from pennon.ops.clean.run import Removed, preview
+from pennon.ops.cleanup.file_kinds import Kind
+from pennon.ops.cleanup.run import Removed, preview
 
 if TYPE_CHECKING:
-    from pennon.ops.clean.plan import Doomed
-    from pennon.ops.clean.policy import Policy
+    from pennon.ops.cleanup.plan import Doomed
+    from pennon.ops.cleanup.policy import Policy
     from pennon.scan.snapshot import Snapshot
 
 

@@ -12,8 +12,8 @@ from pennon.errors import ArgumentError, NotFoundError
 from pennon.io.store import Store
 from pennon.operation import LanceOperation, Transaction, merge_message
 from pennon.operation_values import to_table_operation
-from pennon.ops.counts import check_replacements, counted_by
 from pennon.ops.dictionaries import with_dictionaries
+from pennon.ops.row_counts import check_replacements, counted_by
 from pennon.scan.session import Session
 from pennon.scan.snapshot import Snapshot
 from pennon.table import transaction as table

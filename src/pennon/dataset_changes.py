@@ -47,7 +47,7 @@ class DatasetChanges(DatasetFacts):
 
         Raises ArgumentError if the condition is none, RetryableConflict if retries did not help.
         """
-        from pennon.ops.change.delete import delete  # noqa: PLC0415 - who only reads needs none
+        from pennon.ops.rows.delete import delete  # noqa: PLC0415 - who only reads needs none
 
         rows = self._change(
             lambda snapshot: delete(snapshot, predicate), conflict_retries, retry_timeout
@@ -70,7 +70,7 @@ class DatasetChanges(DatasetFacts):
         Raises ArgumentError for what the table does not have, and for values that a column cannot
         take (the message names it).
         """
-        from pennon.ops.change.update import update  # noqa: PLC0415 - who only reads needs none
+        from pennon.ops.rows.update import update  # noqa: PLC0415 - who only reads needs none
 
         rows = self._change(
             lambda snapshot: update(snapshot, updates, where, data_storage_version),
@@ -98,7 +98,7 @@ class DatasetChanges(DatasetFacts):
         retry_timeout: timedelta,
     ) -> Any:
         """Change the table, again after conflicts, and turn to the version made."""
-        from pennon.ops.again import with_retries  # noqa: PLC0415 - as above
+        from pennon.ops.retry import with_retries  # noqa: PLC0415 - as above
 
         manifest, result = with_retries(execute, self._snapshot, conflict_retries, retry_timeout)
         self._snapshot = Snapshot(self._snapshot.store, manifest, self._snapshot.session)

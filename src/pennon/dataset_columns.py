@@ -13,7 +13,7 @@ from pennon.errors import ArgumentError, UnsupportedError
 from pennon.scan.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from pennon.ops.evolve.alterations import Alteration
+    from pennon.ops.columns.alterations import Alteration
     from pennon.table.manifest import Manifest
     from pennon.table.operations import Operation
 
@@ -54,7 +54,7 @@ class DatasetColumns(DatasetFacts):
         columns, ArgumentError for wrong SQL, UnsupportedError for types.
         """
         from pennon.new_columns import plan_fields, plan_new_columns  # noqa: PLC0415 - as below
-        from pennon.ops.evolve.add import commit_add  # noqa: PLC0415 - who only reads needs none
+        from pennon.ops.columns.add import commit_add  # noqa: PLC0415 - who only reads needs none
 
         planned = plan_fields(self._snapshot, transforms) or plan_new_columns(
             self._snapshot, transforms, read_columns, reader_schema, batch_size
@@ -68,7 +68,7 @@ class DatasetColumns(DatasetFacts):
 
         Raises NotFoundError for a column that is not there, InvalidSchemaError if none is left.
         """
-        from pennon.ops.evolve.drop import drop_columns  # noqa: PLC0415 - as above
+        from pennon.ops.columns.drop import drop_columns  # noqa: PLC0415 - as above
 
         if isinstance(columns, str):
             message = f"columns must be a list of names, got {columns!r}"
@@ -85,7 +85,7 @@ class DatasetColumns(DatasetFacts):
         Raises NotFoundError for a column that is not there, InvalidSchemaError for names, and for a
         column that is to be never NULL but has NULLs, ArgumentError for values that do not fit.
         """
-        from pennon.ops.evolve.alter import alter_columns, plan_alter  # noqa: PLC0415 - as above
+        from pennon.ops.columns.alter import alter_columns, plan_alter  # noqa: PLC0415 - as above
 
         plan = plan_alter(self._snapshot, [_parse_alteration(each) for each in alterations])
         self._turn_to(alter_columns(plan))
@@ -103,8 +103,8 @@ class DatasetColumns(DatasetFacts):
         taken, SchemaMismatchError for keys of different types.
         """
         from pennon.new_columns import NewColumns  # noqa: PLC0415 - as above
-        from pennon.ops.evolve.add import commit_add  # noqa: PLC0415 - as above
-        from pennon.ops.evolve.merge import plan_merge  # noqa: PLC0415 - as above
+        from pennon.ops.columns.add import commit_add  # noqa: PLC0415 - as above
+        from pennon.ops.columns.merge import plan_merge  # noqa: PLC0415 - as above
         from pennon.ops.source import as_reader  # noqa: PLC0415 - as above
 
         key = left_on if right_on is None else right_on
@@ -125,8 +125,8 @@ class DatasetColumns(DatasetFacts):
 
         Where another writer changed rows meanwhile, it is done again on the newest version.
         """
-        from pennon.ops.again import with_retries  # noqa: PLC0415 - as above
-        from pennon.ops.evolve.commits import commit_operation  # noqa: PLC0415 - as above
+        from pennon.ops.columns.commits import commit_operation  # noqa: PLC0415 - as above
+        from pennon.ops.retry import with_retries  # noqa: PLC0415 - as above
         from pennon.table.operations import Delete  # noqa: PLC0415 - as above
 
         def truncate(snapshot: Snapshot) -> Manifest:
@@ -144,7 +144,7 @@ class DatasetColumns(DatasetFacts):
 
         ``replace``: nothing else stays.
         """
-        from pennon.ops.evolve.settings import map_update  # noqa: PLC0415 - as above
+        from pennon.ops.columns.settings import map_update  # noqa: PLC0415 - as above
         from pennon.table.operations import UpdateConfig  # noqa: PLC0415 - as above
 
         self._commit_settings(UpdateConfig(table_metadata=map_update(values, replace=replace)))
@@ -154,7 +154,7 @@ class DatasetColumns(DatasetFacts):
         self, values: Mapping[str, str | None], *, replace: bool = False
     ) -> dict[str, str]:
         """Change the table's config, and return it; see `update_metadata`."""
-        from pennon.ops.evolve.settings import map_update  # noqa: PLC0415 - as above
+        from pennon.ops.columns.settings import map_update  # noqa: PLC0415 - as above
         from pennon.table.operations import UpdateConfig  # noqa: PLC0415 - as above
 
         self._commit_settings(UpdateConfig(config=map_update(values, replace=replace)))
@@ -168,7 +168,7 @@ class DatasetColumns(DatasetFacts):
         self, values: Mapping[str, str | None], *, replace: bool = False
     ) -> dict[str, str]:
         """Change the schema's metadata, and return it; see `update_metadata`."""
-        from pennon.ops.evolve.settings import map_update  # noqa: PLC0415 - as above
+        from pennon.ops.columns.settings import map_update  # noqa: PLC0415 - as above
         from pennon.table.operations import UpdateConfig  # noqa: PLC0415 - as above
 
         self._commit_settings(UpdateConfig(schema_metadata=map_update(values, replace=replace)))
@@ -181,7 +181,7 @@ class DatasetColumns(DatasetFacts):
 
         Raises NotFoundError for a field that is not there.
         """
-        from pennon.ops.evolve.settings import field_updates as parse  # noqa: PLC0415 - as above
+        from pennon.ops.columns.settings import field_updates as parse  # noqa: PLC0415 - as above
 
         schema = self._snapshot.manifest.schema
         self._commit_settings(parse(schema, field_updates, replace=replace))
@@ -199,7 +199,7 @@ class DatasetColumns(DatasetFacts):
         self.update_field_metadata({field_name: new_metadata}, replace=True)
 
     def _commit_settings(self, operation: Operation) -> None:
-        from pennon.ops.evolve.commits import commit_operation  # noqa: PLC0415 - as above
+        from pennon.ops.columns.commits import commit_operation  # noqa: PLC0415 - as above
 
         self._turn_to(commit_operation(self._snapshot, operation))
 
@@ -209,7 +209,7 @@ class DatasetColumns(DatasetFacts):
 
 def _parse_alteration(given: Mapping[str, Any]) -> Alteration:
     """Return an alteration; raises ArgumentError for keys that are missing or not known."""
-    from pennon.ops.evolve.alterations import Alteration  # noqa: PLC0415 - who only reads needs none
+    from pennon.ops.columns.alterations import Alteration  # noqa: PLC0415 - who only reads needs none
 
     if "path" not in given:
         message = "path is required"

@@ -93,7 +93,7 @@ class DatasetIndices(DatasetFacts):
 
         Raises NotFoundError if there is none of that name.
         """
-        from pennon.ops.indices import drop_index  # noqa: PLC0415 - as above
+        from pennon.ops.index.drop import drop_index  # noqa: PLC0415 - as above
 
         manifest = drop_index(self._snapshot, name)
         self._snapshot = Snapshot(self._snapshot.store, manifest, self._snapshot.session)

@@ -79,25 +79,25 @@ class Tags:
 
     def create(self, tag: str, reference: Reference = None) -> None:
         """Name a version; raises RefExistsError, a ValueError, if the name is taken."""
-        from pennon.ops.refs import tag_version  # noqa: PLC0415 - few programs name versions
+        from pennon.ops.versions.refs import tag_version  # noqa: PLC0415 - few programs name versions
 
         tag_version(self._dataset.snapshot, tag, reference)
 
     def delete(self, tag: str) -> None:
         """Take the name away; raises NotFoundError."""
-        from pennon.ops.refs import drop_tag  # noqa: PLC0415 - few programs name versions
+        from pennon.ops.versions.refs import drop_tag  # noqa: PLC0415 - few programs name versions
 
         drop_tag(self._dataset.snapshot, tag)
 
     def update(self, tag: str, reference: Reference = None) -> None:
         """Give the name to another version; raises NotFoundError."""
-        from pennon.ops.refs import move_tag  # noqa: PLC0415 - few programs name versions
+        from pennon.ops.versions.refs import move_tag  # noqa: PLC0415 - few programs name versions
 
         move_tag(self._dataset.snapshot, tag, reference)
 
     def replace_metadata(self, tag: str, metadata: Mapping[str, str]) -> None:
         """Replace all metadata of a tag; neither its version nor its times change."""
-        from pennon.ops.refs import describe_tag  # noqa: PLC0415 - few programs name versions
+        from pennon.ops.versions.refs import describe_tag  # noqa: PLC0415 - few programs name versions
 
         describe_tag(self._dataset.snapshot, tag, metadata)
 
@@ -125,13 +125,13 @@ class Branches:
 
     def delete(self, branch: str) -> None:
         """Drop a branch and its own files; raises RefExistsError if something stands on it."""
-        from pennon.ops.branches import drop_branch  # noqa: PLC0415 - few programs have branches
+        from pennon.ops.versions.branches import drop_branch  # noqa: PLC0415 - few programs have branches
 
         drop_branch(self._dataset.snapshot, branch)
 
     def replace_metadata(self, branch: str, metadata: Mapping[str, str]) -> None:
         """Replace all metadata of a branch."""
-        from pennon.ops.branches import describe_branch  # noqa: PLC0415 - as above
+        from pennon.ops.versions.branches import describe_branch  # noqa: PLC0415 - as above
 
         describe_branch(self._dataset.snapshot, branch, metadata)
 
@@ -168,7 +168,7 @@ class DatasetRefs(DatasetFacts):
         A number means the same branch; a text is a tag; a pair is a branch (None: the main line) and
         a version (None: its newest).
         """
-        from pennon.ops.refs import open_point, resolve  # noqa: PLC0415 - see tags
+        from pennon.ops.versions.refs import open_point, resolve  # noqa: PLC0415 - see tags
 
         snapshot = open_point(self._snapshot, resolve(self._snapshot, version))
         return self._standing_at(snapshot)
@@ -183,13 +183,13 @@ class DatasetRefs(DatasetFacts):
 
         Raises RefExistsError, InvalidRefError for a name that no branch can have, NotFoundError.
         """
-        from pennon.ops.branches import make_branch  # noqa: PLC0415 - few programs have branches
+        from pennon.ops.versions.branches import make_branch  # noqa: PLC0415 - few programs have branches
 
         return self._standing_at(make_branch(self._snapshot, branch, reference))
 
     def restore(self) -> None:
         """Make this version the newest of its branch again, as a new version."""
-        from pennon.ops.restore import restore  # noqa: PLC0415 - only writers need it
+        from pennon.ops.versions.restore import restore  # noqa: PLC0415 - only writers need it
 
         manifest = restore(self._snapshot)
         self._snapshot = Snapshot(self._snapshot.store, manifest, self._snapshot.session)
@@ -207,7 +207,7 @@ class DatasetRefs(DatasetFacts):
         later must trust this table's place (``trusted_bases`` of `pennon.dataset`).
         """
         from pennon.lance_dataset import LanceDataset  # noqa: PLC0415 - it is made of this class
-        from pennon.ops.branches import clone_shallow  # noqa: PLC0415 - few programs clone
+        from pennon.ops.versions.branches import clone_shallow  # noqa: PLC0415 - few programs clone
         from pennon.table.base_paths import absolute_uri, root_of  # noqa: PLC0415 - as above
 
         stores = storage_options or self._storage_options
@@ -224,7 +224,7 @@ class DatasetRefs(DatasetFacts):
     ) -> LanceDataset:
         """Copy a version, with all of its files, to a new table; it depends on nothing here."""
         from pennon.lance_dataset import LanceDataset  # noqa: PLC0415 - it is made of this class
-        from pennon.ops.copy_table import copy_table  # noqa: PLC0415 - few programs clone
+        from pennon.ops.versions.deep_clone import copy_table  # noqa: PLC0415 - few programs clone
 
         stores = storage_options or self._storage_options
         copy_table(self._snapshot, reference, open_store(target_path, stores))
@@ -246,7 +246,7 @@ class DatasetRefs(DatasetFacts):
         Raises ArgumentError for an id, a name or a path that is taken.
         """
         from pennon.base_paths import to_base_path  # noqa: PLC0415 - few tables have any
-        from pennon.ops.bases import add_bases  # noqa: PLC0415 - as above
+        from pennon.ops.base_paths import add_bases  # noqa: PLC0415 - as above
 
         snapshot = self._snapshot
         bases = tuple(map(to_base_path, new_bases))

@@ -69,7 +69,7 @@ class DatasetUpkeep:
         Raises NotFoundError where there is nothing, unless that is to be ignored; ArgumentError for a
         place that is no table, or a branch of one, of which nothing is deleted then.
         """
-        from pennon.ops.clean.drop import drop_table  # noqa: PLC0415 - as above
+        from pennon.ops.cleanup.drop import drop_table  # noqa: PLC0415 - as above
 
         drop_table(open_store(base_uri, storage_options), missing_ok=bool(ignore_not_found))
 
@@ -104,8 +104,8 @@ class DatasetUpkeep:
         read, in which case nothing is deleted.
         """
         from pennon.cleanup import stats_of  # noqa: PLC0415 - who only reads needs none
-        from pennon.ops.clean.policy import Policy  # noqa: PLC0415 - as above
-        from pennon.ops.clean.run import Pace, clean  # noqa: PLC0415 - as above
+        from pennon.ops.cleanup.policy import Policy  # noqa: PLC0415 - as above
+        from pennon.ops.cleanup.run import Pace, clean  # noqa: PLC0415 - as above
 
         policy = Policy.of(
             older_than,
@@ -135,7 +135,7 @@ class DatasetUpkeep:
         reckoned by this computer's clock here.
         """
         from pennon.cleanup import explain  # noqa: PLC0415 - who only reads needs none
-        from pennon.ops.clean.policy import Policy  # noqa: PLC0415 - as above
+        from pennon.ops.cleanup.policy import Policy  # noqa: PLC0415 - as above
 
         if max_files < 1:
             message = f"max_files must be positive, got {max_files}"
@@ -151,8 +151,8 @@ class DatasetUpkeep:
 
     def all_files(self) -> pa.RecordBatchReader:
         """Return all files below the table's folder: base_uri, path, size_bytes, last_modified."""
-        from pennon.ops.clean.inventory import all_files  # noqa: PLC0415 - as above
-        from pennon.ops.clean.run import survey_of  # noqa: PLC0415 - as above
+        from pennon.ops.cleanup.inventory import all_files  # noqa: PLC0415 - as above
+        from pennon.ops.cleanup.run import survey_of  # noqa: PLC0415 - as above
 
         return all_files(survey_of(self._snapshot), self._uri)
 
@@ -168,8 +168,8 @@ class DatasetUpkeep:
         transaction file, index file).  ``progress`` is called after each version with the number of
         versions done and that of all.
         """
-        from pennon.ops.clean.inventory import tracked_files  # noqa: PLC0415 - as above
-        from pennon.ops.clean.run import survey_of  # noqa: PLC0415 - as above
+        from pennon.ops.cleanup.inventory import tracked_files  # noqa: PLC0415 - as above
+        from pennon.ops.cleanup.run import survey_of  # noqa: PLC0415 - as above
 
         return tracked_files(survey_of(self._snapshot), self._uri, min_version, progress)
 

@@ -277,8 +277,8 @@ class LanceFragment(FragmentColumns, ArrowFragment):
 
         Returns the fragment as `LanceOperation.Delete` takes it, None if no row is left.
         """
-        from pennon.ops.change.find import bind, find_rows  # noqa: PLC0415 - readers need none
-        from pennon.ops.change.removal import remove_rows  # noqa: PLC0415 - as above
+        from pennon.ops.rows.deletion_vectors import remove_rows  # noqa: PLC0415 - as above
+        from pennon.ops.rows.find_rows import bind, find_rows  # noqa: PLC0415 - readers need none
 
         snapshot = self._ds.snapshot
         for rows in find_rows(snapshot, [self._fragment], bind(snapshot, predicate)):
@@ -290,7 +290,7 @@ class LanceFragment(FragmentColumns, ArrowFragment):
 
         Returns as `delete` does.  Raises OutOfRangeError for a row that the fragment does not have.
         """
-        from pennon.ops.change.removal import remove_rows, rows_at  # noqa: PLC0415 - as above
+        from pennon.ops.rows.deletion_vectors import remove_rows, rows_at  # noqa: PLC0415 - as above
 
         snapshot = self._ds.snapshot
         rows = rows_at(snapshot, self._fragment, row_numbers(offsets))

@@ -58,7 +58,7 @@ class FragmentColumns:
         Returns what `merge_columns` does.
         """
         from pennon.new_columns import NewColumns  # noqa: PLC0415 - as above
-        from pennon.ops.evolve.merge import plan_merge  # noqa: PLC0415 - as above
+        from pennon.ops.columns.merge import plan_merge  # noqa: PLC0415 - as above
         from pennon.ops.source import as_reader  # noqa: PLC0415 - as above
 
         key = left_on if right_on is None else right_on
@@ -82,7 +82,7 @@ class FragmentColumns:
 
         Raises NotFoundError for a key or column that is not there, SchemaMismatchError for types.
         """
-        from pennon.ops.evolve.update import update_columns  # noqa: PLC0415 - as above
+        from pennon.ops.columns.update import update_columns  # noqa: PLC0415 - as above
         from pennon.ops.source import as_reader  # noqa: PLC0415 - as above
         from pennon.table.roaring import serialize_roaring  # noqa: PLC0415 - as above
 
@@ -102,7 +102,7 @@ class FragmentColumns:
 
         Raises NotFoundError if it is not there, SchemaMismatchError if it does not fit the table.
         """
-        from pennon.ops.evolve.adopt import adopt_file  # noqa: PLC0415 - as above
+        from pennon.ops.columns.adopt import adopt_file  # noqa: PLC0415 - as above
 
         fragment = adopt_file(dataset.snapshot, filename, FragmentId(fragment_id))
         return FragmentMetadata.from_fragment(fragment)

@@ -93,7 +93,7 @@ class LanceDataset(
             store = place_store(store, manifest, Trust.given(trusted_bases, storage_options))
         snapshot = Snapshot(store, manifest, session)
         if isinstance(version, str):
-            from pennon.ops.refs import open_point, resolve  # noqa: PLC0415 - few programs use tags
+            from pennon.ops.versions.refs import open_point, resolve  # noqa: PLC0415 - few programs use tags
 
             snapshot = open_point(snapshot, resolve(snapshot, version))
         self._take_over(os.fspath(uri), snapshot, storage_options, default_scan_options)

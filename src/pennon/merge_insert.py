@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import pyarrow as pa
 
 from pennon.errors import ArgumentError, UnsupportedError
-from pennon.ops.again import CONFLICT_RETRIES, RETRY_TIMEOUT
-from pennon.ops.change.clauses import Clauses, Matched, WriteMode
-from pennon.ops.change.merge import MergeCounts, Merged, commit_merge, plan_merge, run_merge
-from pennon.ops.change.source import Source, key_columns
+from pennon.ops.merge_insert.clauses import Clauses, Matched, WriteMode
+from pennon.ops.merge_insert.merge import MergeCounts, Merged, commit_merge, plan_merge, run_merge
+from pennon.ops.merge_insert.source import Source, key_columns
+from pennon.ops.retry import CONFLICT_RETRIES, RETRY_TIMEOUT
 from pennon.ops.source import as_reader
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_to_arrow

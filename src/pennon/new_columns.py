@@ -10,16 +10,16 @@ from typing import Any, Final
 import pyarrow as pa
 
 from pennon.errors import ArgumentError
-from pennon.ops.evolve.add import (
+from pennon.ops.columns.add import (
     AddPlan,
     plan_columns,
     plan_null_columns,
     plan_sql_columns,
 )
-from pennon.ops.evolve.checkpoint import Checkpoint, CheckpointedTask
-from pennon.ops.evolve.makers import FollowingRows, FunctionColumns
-from pennon.ops.evolve.names import find_column
-from pennon.ops.evolve.task import FragmentTask, run_columns
+from pennon.ops.columns.checkpoint import Checkpoint, CheckpointedTask
+from pennon.ops.columns.column_sources import FollowingRows, FunctionColumns
+from pennon.ops.columns.names import find_column
+from pennon.ops.columns.task import FragmentTask, run_columns
 from pennon.ops.source import as_reader
 from pennon.scan.execute import Scan, read_batches
 from pennon.scan.plan import BATCH_ROWS_VARIABLE, default_batch_rows, plan_tasks

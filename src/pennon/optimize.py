@@ -18,8 +18,8 @@ from pennon.metadata import FragmentMetadata
 from pennon.ops.compact.commit import commit_compact
 from pennon.ops.compact.options import CompactOptions
 from pennon.ops.compact.task import CompactTask, Rewritten, plan_compact, task_of
-from pennon.ops.counts import completed
-from pennon.ops.jobs import run_tasks
+from pennon.ops.row_counts import completed
+from pennon.ops.run_tasks import run_tasks
 from pennon.optimize_json import (
     fragment_to_json,
     options_to_json,

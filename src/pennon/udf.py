@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from pennon.errors import ArgumentError, SchemaMismatchError
-from pennon.ops.evolve.checkpoint import Checkpoint
+from pennon.ops.columns.checkpoint import Checkpoint
 
 
 class BatchUDF:

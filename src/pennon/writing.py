@@ -168,7 +168,7 @@ def _placed(
     if not initial and not targets and not everywhere:
         return plan
     from pennon.base_paths import to_base_path  # noqa: PLC0415 - few tables have any
-    from pennon.ops.bases import into_bases, with_base_paths  # noqa: PLC0415 - as above
+    from pennon.ops.base_paths import into_bases, with_base_paths  # noqa: PLC0415 - as above
 
     if targets and everywhere:
         message = "either target_bases or target_all_bases, not both"

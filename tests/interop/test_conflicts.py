@@ -19,7 +19,7 @@ import pytest
 
 import pennon
 from pennon.errors import RetryableConflict
-from pennon.ops.change.delete import commit_delete, plan_delete
+from pennon.ops.rows.delete import commit_delete, plan_delete
 from tests.interop.phase_locked import VERSION, Model, Writer, make_base, outcome
 from tests.unit.table.conflict_table import cells
 

@@ -178,7 +178,7 @@ def test_dropping_a_branch_leaves_the_branches_below_its_folder(uri: str) -> Non
 
 def test_a_branch_without_its_name_is_finished(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A crash between the branch's manifest and its name: to make it again gives it the name."""
-    from pennon.ops import branches
+    from pennon.ops.versions import branches
 
     with monkeypatch.context() as crash:
         crash.setattr(branches, "create_branch", lambda *_: (_ for _ in ()).throw(OSError("crash")))

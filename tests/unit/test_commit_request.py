@@ -14,12 +14,12 @@ import pytest
 import pennon
 from pennon import LanceOperation
 from pennon.errors import NotFoundError, RetryableConflict
-from pennon.ops.change.clauses import Clauses, Matched
-from pennon.ops.change.delete import commit_delete, plan_delete
-from pennon.ops.change.merge import commit_merge, plan_merge, run_merge
-from pennon.ops.change.source import Source
-from pennon.ops.change.update import commit_update, plan_update
-from pennon.ops.jobs import run_tasks
+from pennon.ops.merge_insert.clauses import Clauses, Matched
+from pennon.ops.merge_insert.merge import commit_merge, plan_merge, run_merge
+from pennon.ops.merge_insert.source import Source
+from pennon.ops.rows.delete import commit_delete, plan_delete
+from pennon.ops.rows.update import commit_update, plan_update
+from pennon.ops.run_tasks import run_tasks
 
 ROWS = 12
 HOUR_NS = 3600 * 10**9

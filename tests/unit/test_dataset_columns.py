@@ -27,9 +27,9 @@ from pennon.file.v0_1.same_groups import SameGroupsWriter
 from pennon.io import open_store
 from pennon.metadata import DataFile, FragmentMetadata
 from pennon.new_columns import plan_new_columns
-from pennon.ops.evolve.add import commit_add, plan_sql_columns
-from pennon.ops.evolve.alter import alter_columns, plan_alter
-from pennon.ops.evolve.alterations import Alteration
+from pennon.ops.columns.add import commit_add, plan_sql_columns
+from pennon.ops.columns.alter import alter_columns, plan_alter
+from pennon.ops.columns.alterations import Alteration
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_from_arrow
 from pennon.table.versions import read_manifest

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.io.store import Store
-from pennon.ops.compact.history import with_history
+from pennon.ops.compact.row_history import with_history
 from pennon.ops.dictionaries import with_dictionaries
 from pennon.ops.write import FileLimits, WriteTask, limits_for, write_fragments
 from pennon.scan.execute import Scan, read_batches

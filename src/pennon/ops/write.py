@@ -32,9 +32,9 @@ from pennon.file.v0_1.losses import Losses
 from pennon.file.v0_1.writer import RowGroupWriter
 from pennon.file.writer import DataFileWriter
 from pennon.io.store import ObjectWriter, Store
-from pennon.ops.counts import counted_by
 from pennon.ops.dictionaries import with_dictionaries
 from pennon.ops.fit import fit_batch, fit_schema
+from pennon.ops.row_counts import counted_by
 from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
 from pennon.schema.check import check_writable
 from pennon.schema.field import Schema

@@ -10,7 +10,7 @@ import pytest
 import pennon
 from pennon.errors import ArgumentError, IncompatibleConflict, RetryableConflict
 from pennon.io import open_store
-from pennon.ops.again import with_retries
+from pennon.ops.retry import with_retries
 from pennon.scan.snapshot import Snapshot
 from pennon.table.versions import read_manifest
 

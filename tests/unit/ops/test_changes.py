@@ -22,13 +22,13 @@ from pennon.errors import (
     UnsupportedError,
 )
 from pennon.io.memory import MemoryStore
-from pennon.ops.change.clauses import Clauses, Matched, WriteMode
-from pennon.ops.change.delete import commit_delete, delete, plan_delete
-from pennon.ops.change.find import plan_groups
-from pennon.ops.change.merge import commit_merge, moved, patched, plan_merge
-from pennon.ops.change.source import Source
-from pennon.ops.change.update import commit_update, plan_update, update
-from pennon.ops.jobs import run_tasks
+from pennon.ops.merge_insert.clauses import Clauses, Matched, WriteMode
+from pennon.ops.merge_insert.merge import commit_merge, moved, patched, plan_merge
+from pennon.ops.merge_insert.source import Source
+from pennon.ops.rows.delete import commit_delete, delete, plan_delete
+from pennon.ops.rows.find_rows import plan_groups
+from pennon.ops.rows.update import commit_update, plan_update, update
+from pennon.ops.run_tasks import run_tasks
 from pennon.ops.write import FileLimits, commit_write, plan_write, write_fragments
 from pennon.ops.write import WriteMode as TableMode
 from pennon.scan.snapshot import Snapshot

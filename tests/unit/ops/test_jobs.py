@@ -12,7 +12,7 @@ import pytest
 
 import pennon
 from pennon.errors import DataLossWarning
-from pennon.ops.jobs import run_tasks
+from pennon.ops.run_tasks import run_tasks
 
 
 @dataclass

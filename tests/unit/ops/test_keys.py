@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from pennon.errors import UnsupportedError
-from pennon.ops.change.keys import ABSENT, Keys, check_key
+from pennon.ops.merge_insert.keys import ABSENT, Keys, check_key
 
 VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "int": (pa.int16(), [0, 1, -5, 300]),

@@ -14,7 +14,7 @@ from pennon.core.units import FragmentId
 from pennon.errors import ArgumentError
 from pennon.io.store import Store
 from pennon.ops.compact.task import Rewritten
-from pennon.ops.counts import counted_by
+from pennon.ops.row_counts import counted_by
 from pennon.table.commit.loop import LONG_AGO, CommitOptions, commit
 from pennon.table.manifest import Manifest
 from pennon.table.operations import ReserveFragments, Rewrite, RewriteGroup

@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from pennon.errors import FormatError, UnsupportedError
 from pennon.ops.compact.choose import choose, even_shares
-from pennon.ops.compact.history import with_history
 from pennon.ops.compact.options import CompactOptions
+from pennon.ops.compact.row_history import with_history
 from pennon.ops.convert import without_hidden_values
-from pennon.ops.counts import completed
+from pennon.ops.row_counts import completed
 from pennon.ops.write import WriteMode, WriteTask, plan_write, write_fragments
 from pennon.scan.execute import READ_AHEAD_BYTES, Scan, read_batches
 from pennon.scan.plan import default_batch_rows, live_row_count, plan_tasks

@@ -300,8 +300,8 @@ def test_somebody_restores_or_tags_meanwhile(store: ClockedStore) -> None:
 
 
 def test_pace() -> None:
-    from pennon.ops.clean.policy import Policy
-    from pennon.ops.clean.run import Pace, clean
+    from pennon.ops.cleanup.policy import Policy
+    from pennon.ops.cleanup.run import Pace, clean
 
     store = ClockedStore()
     write(store, [1], "create")

@@ -12,7 +12,7 @@ import pennon
 from pennon.errors import ArgumentError, NotFoundError, StoreError, UnsupportedError
 from pennon.io.memory import MemoryStore
 from pennon.io.store import Store
-from pennon.ops.clean.drop import drop_table
+from pennon.ops.cleanup.drop import drop_table
 from pennon.ops.write import WriteMode, commit_write, plan_write, write_fragments
 from pennon.table.versions import list_locations, read_manifest
 from pennon.testing import Fault, FaultyStore

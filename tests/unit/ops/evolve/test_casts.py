@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from pennon.errors import ArgumentError
-from pennon.ops.evolve.casts import can_cast, cast_column
+from pennon.ops.columns.casts import can_cast, cast_column
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pennon.errors import NoDataError, SchemaMismatchError, UnsupportedError
-from pennon.ops.evolve.match import LEAST_KEYS, MOST_KEYS, RightSide
+from pennon.ops.columns.match import LEAST_KEYS, MOST_KEYS, RightSide
 
 
 def _right(keys: list[Any], values: list[Any]) -> RightSide:

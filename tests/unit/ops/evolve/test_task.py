@@ -9,8 +9,8 @@ import pytest
 
 import pennon
 from pennon.errors import SchemaMismatchError
-from pennon.ops.evolve.add import commit_add, plan_sql_columns
-from pennon.ops.evolve.task import (
+from pennon.ops.columns.add import commit_add, plan_sql_columns
+from pennon.ops.columns.task import (
     FEW_ROWS,
     MOST_ROWS_AT_ONCE,
     SMALL_BYTES,
@@ -66,7 +66,7 @@ def test_large_fragments_go_one_by_one(
     dataset = pennon.write_dataset(data, tmp_path, max_rows_per_file=300)
     plan = plan_sql_columns(dataset.snapshot, {"b": "a * 2"}, batch_rows=7)
     assert plan.task is not None
-    monkeypatch.setattr("pennon.ops.evolve.task.LARGE_BYTES", 0 if is_large else 1 << 40)
+    monkeypatch.setattr("pennon.ops.columns.task.LARGE_BYTES", 0 if is_large else 1 << 40)
     assert (plan.task.threads == 1) is is_large
     commit_add(plan, [plan.task.run(number) for number in range(plan.task.count)])
     found = pennon.dataset(tmp_path).to_table()["b"].to_pylist()

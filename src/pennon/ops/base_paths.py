@@ -1,0 +1,78 @@
+"""Base paths: adding some to a table, and writing data files into them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from pennon.errors import ArgumentError
+from pennon.ops.row_counts import counted_by
+from pennon.ops.write import WriteMode, WritePlan
+from pennon.scan.snapshot import Snapshot
+from pennon.table.apply.bases import with_new_bases
+from pennon.table.base_paths import BasedStore, Trust, below, trust_of
+from pennon.table.commit.loop import CommitOptions, commit
+from pennon.table.manifest import BasePath, Manifest
+from pennon.table.operations import UpdateBases
+from pennon.table.transaction import Transaction
+
+
+def add_bases(
+    snapshot: Snapshot, bases: tuple[BasePath, ...], properties: Mapping[str, str]
+) -> Manifest:
+    """Commit further places for files, and return the version made.
+
+    Raises IncompatibleConflict if another writer took an id, a name or a path of them meanwhile.
+    """
+    transaction = Transaction(
+        snapshot.manifest.version, UpdateBases(bases), properties=dict(properties)
+    )
+    options = CommitOptions(complete=counted_by(snapshot.store), base=snapshot.manifest)
+    return commit(snapshot.store, transaction, options)
+
+
+def with_base_paths(
+    plan: WritePlan, new: Sequence[BasePath], storage_options: Mapping[str, str] | None
+) -> WritePlan:
+    """Plan to give a table that is about to be made base paths, which the caller trusts.
+
+    Raises ArgumentError for any other write, and for paths that clash.
+    """
+    if plan.mode is not WriteMode.CREATE:
+        message = "only a new table (mode='create') can be given base paths; others: `add_bases`"
+        raise ArgumentError(message)
+    bases = with_new_bases((), new)
+    trust = Trust.given([base.path for base in bases], storage_options)
+    store = BasedStore(plan.task.store, bases, trust)
+    return replace(plan, task=replace(plan.task, store=store), base_paths=bases)
+
+
+def into_bases(
+    plan: WritePlan, targets: Sequence[str] | None, storage_options: Mapping[str, str] | None
+) -> WritePlan:
+    """Plan to write data files into base paths, each file into the next one.
+
+    ``targets`` are names or paths of theirs; None stands for all, and the table's own folder.  Who names
+    a path trusts it; others must be trusted before, for the table says where they are.
+
+    Raises ArgumentError for what the table does not have.
+    """
+    store = plan.task.store
+    bases = plan.base_paths if plan.base is None else plan.base.base_paths
+    found = [_find(bases, target) for target in targets or ()]
+    ids: tuple[int | None, ...] = tuple(base.id for base in found)
+    ids = ids or (None, *sorted(base.id for base in bases))
+    named = [base.path for base, it in zip(found, targets or (), strict=True) if it != base.name]
+    trust = trust_of(store) or Trust.given(None, storage_options)
+    home = store.home if isinstance(store, BasedStore) else store
+    placed = BasedStore(home, bases, replace(trust, places=(*trust.places, *named)))
+    return replace(plan, task=replace(plan.task, store=placed, bases=ids))
+
+
+def _find(bases: Sequence[BasePath], target: str) -> BasePath:
+    for base in bases:
+        if target == base.name or below(target, base.path) == "":
+            return base
+    known = ", ".join(repr(base.name or base.path) for base in bases) or "none"
+    message = f"the table has no base path {target!r}; its base paths are: {known}"
+    raise ArgumentError(message)

@@ -1,1 +1,0 @@
-"""Changing rows: delete, update, merge."""

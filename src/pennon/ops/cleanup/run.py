@@ -1,0 +1,179 @@
+"""Taking away what was planned.  No other code of Pennon's deletes a file that a version named.
+
+::
+
+    write a file of our own           its time is now, by the store's clock
+    look: manifests, tags, branches   → the plan, which is written into that file
+    look again                        what somebody needs since then stays
+    delete manifests, oldest first
+    look again                        what a manifest that is there names stays
+    delete files
+    delete the plan
+
+Manifests go first, so no version is ever there of which a file is missing.  A run that is cut short
+leaves its plan, and the next one takes away what is left of it: without the plan, files whose
+manifests are gone would be nobody's for a week.
+
+Source: commit-and-faults reference, 1.8.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from pennon.core.thread_pools import Crew, map_all
+from pennon.errors import ArgumentError, Breadcrumb, StoreError
+from pennon.io.store import Store
+from pennon.ops.cleanup.file_kinds import Kind
+from pennon.ops.cleanup.plan import Doomed, Plan, is_plan, make_plan, old_versions
+from pennon.ops.cleanup.policy import Policy
+from pennon.ops.cleanup.survey import Survey, View
+from pennon.scan.snapshot import Snapshot
+
+_CONCURRENCY = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """What went, or would go; ``failed`` are files that the store did not delete."""
+
+    files: tuple[Doomed, ...]
+    failed: int = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the size of all."""
+        return sum(each.info.size_bytes for each in self.files)
+
+    def count(self, kind: Kind) -> int:
+        """Return how many files of a kind there are."""
+        return sum(each.kind is kind for each in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast files are deleted: so many a second, or so many at once."""
+
+    per_second: int | None = None
+    at_once: int | None = None
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+
+    def __post_init__(self) -> None:
+        """Refuse to stand still."""
+        given = {"delete_rate_limit": self.per_second, "delete_concurrency": self.at_once}
+        for name, value in given.items():
+            if value is not None and value < 1:
+                message = f"{name} must be at least 1, got {value}"
+                raise ArgumentError(message)
+
+
+def survey_of(snapshot: Snapshot) -> Survey:
+    """Return what looks at the table, or the branch, that a snapshot is of."""
+    return Survey(snapshot.store, snapshot.manifest.branch)
+
+
+def preview(snapshot: Snapshot, policy: Policy) -> tuple[Plan, View]:
+    """Return what a clean-up would take away now; nothing is written.
+
+    So it is not now by the store's clock, but by this computer's, or as late as the newest manifest.
+    """
+    survey = survey_of(snapshot)
+    view = survey.look()
+    now = max(datetime.now(UTC), *(info.modified for info in view.files))
+    return make_plan(survey, view, policy, snapshot.manifest.version, now), view
+
+
+def clean(snapshot: Snapshot, policy: Policy, pace: Pace | None = None) -> Removed:
+    """Take away old versions and what only they needed, and orphans; return what went.
+
+    Raises TaggedVersionsError, and whatever reading a manifest raises; nothing is deleted then.
+    """
+    survey = survey_of(snapshot)
+    pace = pace or Pace()
+    mine = f"_versions/.tmp_clean-{uuid.uuid4()}.json"
+    survey.home.put(mine, b"{}")
+    try:
+        plan, now = _plan(survey, policy, snapshot.manifest.version, mine)
+        survey.home.put(mine, plan.to_json())
+        manifests = _still_old(survey, plan, policy, snapshot.manifest.version, now)
+    except BaseException:
+        with suppress(StoreError):
+            survey.home.delete(mine)
+        raise
+    return _remove(survey, replace(plan, manifests=manifests), pace, mine)
+
+
+def _plan(survey: Survey, policy: Policy, handle_version: int, mine: str) -> tuple[Plan, datetime]:
+    view = survey.look()
+    now = next((info.modified for info in view.files if info.path == mine), None)
+    if now is None:
+        message = f"{survey.home.uri!r} does not list what was just written; nothing was deleted"
+        raise StoreError(message, where=Breadcrumb(file=mine))
+    files = [info for info in view.files if info.path != mine]
+    return make_plan(survey, replace(view, files=files), policy, handle_version, now), now
+
+
+def _still_old(
+    survey: Survey, plan: Plan, policy: Policy, handle_version: int, now: datetime
+) -> tuple[Doomed, ...]:
+    """Return the manifests of the plan that nobody has come to need since."""
+    view = survey.look()
+    old = old_versions(view, policy, handle_version, now)
+    paths = {view.versions[version].path for version in old}
+    return tuple(each for each in plan.manifests if each.path in paths)
+
+
+def _remove(survey: Survey, plan: Plan, pace: Pace, mine: str) -> Removed:
+    gone, failed = _delete(survey.home, plan.manifests, replace(pace, at_once=1))
+    view = survey.look()
+    kept = survey.named_by(view.versions.values())
+    kept.add(survey.named_elsewhere(view))
+    free = [each for each in plan.files if not kept.may_name(each.path)]
+    files, more = _delete(survey.home, free, pace)
+    left = {info.path for info in view.files if is_plan(info)}
+    if not failed and not more:
+        for path in (*(path for path in plan.adopted if path in left), mine):
+            with suppress(StoreError):  # whoever cleans up next does it
+                survey.home.delete(path)
+    return Removed((*gone, *files), failed + more)
+
+
+def _delete(store: Store, doomed: Iterable[Doomed], pace: Pace) -> tuple[list[Doomed], int]:
+    """Delete files; return those that are gone, and how many the store failed to delete."""
+    wait = _Metronome(pace)
+
+    def delete(each: Doomed) -> bool:
+        wait.tick()
+        try:
+            store.delete(each.path)
+        except StoreError:
+            return False
+        return True
+
+    todo = list(doomed)
+    at_once = 1 if pace.per_second is not None else pace.at_once or _CONCURRENCY
+    done = map_all(delete, todo, Crew("clean", at_once)) if at_once > 1 else map(delete, todo)
+    gone = [each for each, is_gone in zip(todo, done, strict=True) if is_gone]
+    return gone, len(todo) - len(gone)
+
+
+class _Metronome:
+    """Lets deletes pass at the pace asked for."""
+
+    def __init__(self, pace: Pace) -> None:
+        self._pace = pace
+        self._next = pace.clock()
+
+    def tick(self) -> None:
+        if self._pace.per_second is None:
+            return
+        early = self._next - self._pace.clock()
+        if early > 0:
+            self._pace.sleep(early)
+        self._next = max(self._next, self._pace.clock()) + 1 / self._pace.per_second

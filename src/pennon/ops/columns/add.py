@@ -1,0 +1,101 @@
+"""Adding columns to a table: new data files beside the old ones, which nobody touches.
+
+The *plan* gives the new fields their ids and says what they are made of; the *task* writes one data
+file for each fragment; the *commit* makes the table's schema longer by the new columns.  A column
+of NULLs needs no file: a field that lies in no file reads as NULLs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from pennon.errors import InvalidSchemaError, UnsupportedError
+from pennon.ops.columns.column_file import ColumnFiles
+from pennon.ops.columns.column_sources import SqlColumns
+from pennon.ops.columns.commits import commit_columns
+from pennon.ops.columns.names import check_written, number_new_columns
+from pennon.ops.columns.task import ColumnsTask, Maker, rows_at_once
+from pennon.scan.snapshot import Snapshot
+from pennon.schema.field import Schema
+from pennon.schema.version import V0_1
+from pennon.table.manifest import Fragment, Manifest
+from pennon.table.storage_version import storage_version
+
+
+@dataclass(frozen=True, slots=True)
+class AddPlan:
+    """New columns for a version: the schema that the table gets, and the task that writes them.
+
+    ``task`` is None where nothing is to be written.
+    """
+
+    snapshot: Snapshot
+    schema: Schema
+    task: ColumnsTask | None
+
+    @property
+    def fragments(self) -> tuple[Fragment, ...]:
+        """Return the fragments as they are."""
+        return tuple(self.snapshot.manifest.fragments)
+
+
+def plan_columns(
+    snapshot: Snapshot, arrow: pa.Schema, maker: Maker, batch_rows: int | None = None
+) -> AddPlan:
+    """Plan to add columns that a maker makes.
+
+    Raises InvalidSchemaError for names, UnsupportedError for types and file versions.
+    """
+    new, version = number_new_columns(snapshot.manifest, arrow), storage_version(snapshot.manifest)
+    check_written(new, version)
+    rows = batch_rows or rows_at_once(maker.inputs.arrow)
+    files = ColumnFiles(snapshot.store, new, version)
+    task = ColumnsTask(snapshot, files, maker, rows) if new.fields else None
+    return AddPlan(snapshot, _longer(snapshot, new), task)
+
+
+def plan_sql_columns(
+    snapshot: Snapshot, texts: Mapping[str, str], batch_rows: int | None = None
+) -> AddPlan:
+    """Plan to add columns that are computed by SQL expressions over the others.
+
+    Raises ArgumentError for what is no expression over the table's columns.
+    """
+    maker = SqlColumns.parse(texts, snapshot.manifest.schema)
+    if maker.is_null and storage_version(snapshot.manifest) != V0_1:
+        return plan_null_columns(snapshot, maker.schema)
+    return plan_columns(snapshot, maker.schema, maker, batch_rows)
+
+
+def plan_null_columns(snapshot: Snapshot, arrow: pa.Schema) -> AddPlan:
+    """Plan to add columns of NULLs.
+
+    Raises InvalidSchemaError for a column that is never NULL, UnsupportedError at file version 0.1,
+    where every column of the schema must lie in a file.
+    """
+    for field in arrow:
+        if not field.nullable:
+            message = f"All-null columns must be nullable, but column {field.name!r} is not"
+            raise InvalidSchemaError(message)
+    if storage_version(snapshot.manifest) == V0_1:
+        message = (
+            "a column of NULLs cannot be added to a table of file version 0.1, which keeps none"
+        )
+        raise UnsupportedError(message)
+    return AddPlan(snapshot, _longer(snapshot, number_new_columns(snapshot.manifest, arrow)), None)
+
+
+def _longer(snapshot: Snapshot, new: Schema) -> Schema:
+    schema = snapshot.manifest.schema
+    return replace(schema, fields=(*schema.fields, *new.fields))
+
+
+def commit_add(plan: AddPlan, fragments: Iterable[Fragment]) -> Manifest:
+    """Make the columns that were written a version of the table.
+
+    Raises RetryableConflict if another writer changed rows meanwhile.
+    """
+    return commit_columns(plan.snapshot, fragments, plan.schema)

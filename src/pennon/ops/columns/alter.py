@@ -1,0 +1,139 @@
+"""Changing columns that are there: their names, whether they may be NULL, their types.
+
+Names and nullability are the schema's alone.  A column of another type is written anew, as a field
+with a new id; the old data files stay.
+
+A cast inside a struct or list writes the whole top-level column again, for not all readers put its
+parts together from several files.  The fields that keep their ids are then dead in the older files,
+where -2 stands for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pennon.errors import InvalidSchemaError
+from pennon.ops.columns.alterations import Alteration, alter_schema, with_ascending_ids
+from pennon.ops.columns.casts import cast_column
+from pennon.ops.columns.column_file import ColumnFiles
+from pennon.ops.columns.commits import commit_columns, commit_schema
+from pennon.ops.columns.names import check_written
+from pennon.ops.columns.task import ColumnsTask, Place, rows_at_once, run_columns
+from pennon.scan.execute import Scan, read_batches
+from pennon.scan.plan import plan_tasks
+from pennon.scan.projection import Projection, plan_scan_projection
+from pennon.scan.snapshot import Snapshot
+from pennon.schema.arrow import field_to_arrow
+from pennon.schema.check import check_writable
+from pennon.schema.field import Field, Schema
+from pennon.schema.version import V0_1
+from pennon.table.field_ids import highest_field_id, without_unused_files
+from pennon.table.manifest import TOMBSTONE, DataFileRef, Fragment, Manifest
+from pennon.table.storage_version import storage_version
+
+
+@dataclass(frozen=True, slots=True)
+class CastColumns:
+    """Top-level columns as other types; the n-th input becomes the n-th of ``fields``."""
+
+    inputs: Projection
+    fields: tuple[Field, ...]
+    in_order: bool = field(default=False, init=False)
+
+    def make(self, batch: pa.RecordBatch, _: Place) -> pa.RecordBatch:
+        """Cast all columns; raises SchemaMismatchError for a value that does not fit."""
+        shown = [field_to_arrow(each) for each in self.fields]
+        pairs = zip(batch.columns, batch.schema.names, shown, strict=True)
+        columns = [cast_column(array, new.type, name) for array, name, new in pairs]
+        return pa.RecordBatch.from_arrays(columns, names=[each.name for each in shown])
+
+
+@dataclass(frozen=True, slots=True)
+class AlterTask:
+    """Writes columns of other types for each fragment, and marks what is dead in older files."""
+
+    columns: ColumnsTask
+    schema: Schema
+
+    @property
+    def count(self) -> int:
+        """Return how many fragments there are."""
+        return self.columns.count
+
+    def run(self, number: int) -> Fragment:
+        """Return the fragment of that number with its new file, and without files of no use."""
+        fragment = self.columns.run(number)
+        *older, new = fragment.files
+        files = (*(_without(file, new) for file in older), new)
+        known = frozenset(each.id for each in self.schema.walk())
+        return without_unused_files(replace(fragment, files=files), known)
+
+
+def _without(file: DataFileRef, newer: DataFileRef) -> DataFileRef:
+    """Return the file with the fields dead that a newer one has."""
+    ids = tuple(TOMBSTONE if each in newer.field_ids else each for each in file.field_ids)
+    return replace(file, field_ids=ids)
+
+
+@dataclass(frozen=True, slots=True)
+class AlterPlan:
+    """Alterations of a version: the schema after them, and the task, None if nothing is cast."""
+
+    snapshot: Snapshot
+    schema: Schema
+    task: AlterTask | None
+
+
+def plan_alter(snapshot: Snapshot, alterations: Sequence[Alteration]) -> AlterPlan:
+    """Plan alterations.
+
+    Raises NotFoundError for a column, InvalidSchemaError for names, and for a column that is to be
+    never NULL but has a NULL, InvalidSchemaError or UnsupportedError for types.
+    """
+    manifest = snapshot.manifest
+    last_id = highest_field_id(manifest)
+    altered = alter_schema(manifest.schema, alterations, last_id)
+    if storage_version(manifest) == V0_1:
+        altered = with_ascending_ids(manifest.schema, altered, last_id)
+    for path in altered.tightened:
+        _check_no_nulls(snapshot, path)
+    task = _plan_casts(snapshot, altered.schema, altered.cast) if altered.cast else None
+    return AlterPlan(snapshot, altered.schema, task)
+
+
+def _plan_casts(
+    snapshot: Snapshot, schema: Schema, casts: Iterable[tuple[Field, Field]]
+) -> AlterTask:
+    version = storage_version(snapshot.manifest)
+    pairs = list(casts)
+    inputs = plan_scan_projection(Schema(tuple(old for old, _ in pairs)), None)
+    new = Schema(tuple(new for _, new in pairs))
+    check_written(new, version)
+    check_writable(new, version)
+    files = ColumnFiles(snapshot.store, new, version)
+    return AlterTask(
+        ColumnsTask(snapshot, files, CastColumns(inputs, new.fields), rows_at_once(inputs.arrow)),
+        schema,
+    )
+
+
+def _check_no_nulls(snapshot: Snapshot, path: str) -> None:
+    """Raise InvalidSchemaError if a live row has a NULL there."""
+    projection = plan_scan_projection(snapshot.manifest.schema, [path])
+    scan = Scan(snapshot, projection, tuple(plan_tasks(snapshot)))
+    for batch in read_batches(scan, rows_at_once(projection.arrow)):
+        if pc.count(batch.column(0), mode="only_null").as_py():
+            message = f'Column "{path}" contains NULL values and cannot be made non-nullable'
+            raise InvalidSchemaError(message)
+
+
+def alter_columns(plan: AlterPlan) -> Manifest:
+    """Write the columns whose types change, and commit."""
+    if plan.task is None:
+        return commit_schema(plan.snapshot, plan.schema)
+    fragments = run_columns(plan.task, "Casting columns", plan.task.columns.threads)
+    return commit_columns(plan.snapshot, fragments, plan.schema)

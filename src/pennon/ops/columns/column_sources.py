@@ -1,0 +1,139 @@
+"""What new columns are made of: SQL expressions, a function of batches, or rows that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import pyarrow as pa
+
+from pennon.errors import ArgumentError, Breadcrumb, SchemaMismatchError
+from pennon.expr.evaluate import evaluate
+from pennon.expr.nullable import may_be_null
+from pennon.expr.parse import parse_column
+from pennon.expr.tree import Cast, Expression, Literal
+from pennon.ops.columns.task import Place
+from pennon.scan.compute import Computed
+from pennon.scan.projection import Projection
+from pennon.schema.arrow import schema_to_arrow
+from pennon.schema.field import Schema
+
+R = TypeVar("R")
+
+NO_COLUMNS: Final = Projection(Schema(()), ())
+
+
+@dataclass(frozen=True, slots=True)
+class SqlColumns:
+    """Columns that are computed by expressions; ``schema`` is what comes out."""
+
+    computed: Computed
+    schema: pa.Schema
+    in_order: bool = field(default=False, init=False)
+
+    @classmethod
+    def parse(cls, texts: Mapping[str, str], table: Schema) -> SqlColumns:
+        """Return the columns of SQL texts; raises ArgumentError that names the column."""
+        arrow = schema_to_arrow(table)
+        expressions = {
+            name: _of(name, partial(parse_column, text, arrow)) for name, text in texts.items()
+        }
+        fields = [
+            pa.field(name, each.type, nullable=may_be_null(each, arrow))
+            for name, each in expressions.items()
+        ]
+        return cls(Computed.of(expressions, table), pa.schema(fields))
+
+    @property
+    def inputs(self) -> Projection:
+        """Return the columns that the expressions name."""
+        return self.computed.inputs
+
+    @property
+    def is_null(self) -> bool:
+        """Tell whether all that comes out is NULL."""
+        return all(map(_is_null, self.computed.expressions.values()))
+
+    def make(self, batch: pa.RecordBatch, _: Place) -> pa.RecordBatch:
+        """Evaluate the expressions; raises ArgumentError that names the column."""
+        expressions = self.computed.expressions
+        columns = [_of(name, partial(evaluate, each, batch)) for name, each in expressions.items()]
+        return pa.RecordBatch.from_arrays(columns, names=list(expressions))
+
+
+def _of(name: str, get: Callable[[], R]) -> R:
+    """Return what is got for a column; its name is added to errors."""
+    try:
+        return get()
+    except ArgumentError as error:
+        raise error.located(Breadcrumb(column=name)) from error.__cause__
+
+
+def _is_null(node: Expression) -> bool:
+    if isinstance(node, Cast):
+        return _is_null(node.operand)
+    return isinstance(node, Literal) and not node.value.is_valid
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionColumns:
+    """Columns that a function returns for batches; calls do not overlap."""
+
+    function: Callable[[pa.RecordBatch], pa.RecordBatch]
+    inputs: Projection
+    in_order: bool = field(default=True, init=False)
+
+    def make(self, batch: pa.RecordBatch, _: Place) -> pa.RecordBatch:
+        """Call the function."""
+        return self.function(batch)
+
+
+class FollowingRows:
+    """Columns that a reader has, row by row in the order of the table's live rows.
+
+    This does not pickle: who has the reader writes all fragments.
+    """
+
+    in_order: Final = True
+    inputs: Final = NO_COLUMNS
+
+    def __init__(self, reader: pa.RecordBatchReader) -> None:
+        """Take the reader; nothing is read yet."""
+        self._batches: Iterator[pa.RecordBatch] = iter(reader)
+        self._schema = reader.schema
+        self._left = pa.RecordBatch.from_pylist([], schema=reader.schema)
+
+    def make(self, batch: pa.RecordBatch, _: Place) -> pa.RecordBatch:
+        """Return as many rows as the batch has; raises SchemaMismatchError if there are too few."""
+        missing, pieces = batch.num_rows, []
+        while missing:
+            if not self._left.num_rows:
+                self._left = self._next()
+            pieces.append(self._left.slice(0, missing))
+            self._left = self._left.slice(pieces[-1].num_rows)
+            missing -= pieces[-1].num_rows
+        return _one(pieces, self._schema)
+
+    def _next(self) -> pa.RecordBatch:
+        found = next(self._batches, None)
+        if found is None:
+            message = "Stream ended before producing values for all rows in dataset"
+            raise SchemaMismatchError(message)
+        return found
+
+    def check_end(self) -> None:
+        """Raise SchemaMismatchError if rows are left."""
+        if self._left.num_rows or any(batch.num_rows for batch in self._batches):
+            message = "Stream produced more values than expected for dataset"
+            raise SchemaMismatchError(message)
+
+
+def _one(pieces: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
+    if len(pieces) == 1:
+        return pieces[0]
+    whole: Any = (
+        pa.concat_batches(pieces) if pieces else pa.RecordBatch.from_pylist([], schema=schema)
+    )
+    return whole

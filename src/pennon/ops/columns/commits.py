@@ -1,0 +1,43 @@
+"""Committing what was planned on columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pennon.ops.row_counts import counted_by
+from pennon.scan.snapshot import Snapshot
+from pennon.schema.field import Schema
+from pennon.table.commit.loop import LONG_AGO, CommitOptions, commit
+from pennon.table.fields_wire import carry_over
+from pennon.table.manifest import Fragment, Manifest
+from pennon.table.operations import Merge, Operation, Project
+from pennon.table.transaction import Transaction
+
+
+def commit_operation(snapshot: Snapshot, operation: Operation) -> Manifest:
+    """Commit an operation that was planned on a version; return the manifest of the new one."""
+    store = snapshot.store
+    transaction = Transaction(snapshot.manifest.version, operation)
+    options = CommitOptions(complete=counted_by(store), base=snapshot.manifest, planned_ns=LONG_AGO)
+    return commit(store, transaction, options)
+
+
+def commit_columns(snapshot: Snapshot, fragments: Iterable[Fragment], schema: Schema) -> Manifest:
+    """Give the table a new schema, and its fragments the data files of that."""
+    keeps = _keeps_nullability(snapshot, schema)
+    wire = carry_over(snapshot.manifest.fields_wire, schema)
+    merge = Merge(tuple(fragments), schema, wire, preserves_nullability=keeps)
+    return commit_operation(snapshot, merge)
+
+
+def commit_schema(snapshot: Snapshot, schema: Schema) -> Manifest:
+    """Give the table a new schema over the data files that it has."""
+    keeps = _keeps_nullability(snapshot, schema)
+    wire = carry_over(snapshot.manifest.fields_wire, schema)
+    return commit_operation(snapshot, Project(schema, wire, preserves_nullability=keeps))
+
+
+def _keeps_nullability(snapshot: Snapshot, schema: Schema) -> bool:
+    """Tell whether no field is never NULL that was not so, or not there, before."""
+    required = {field.id for field in snapshot.manifest.schema.walk() if not field.nullable}
+    return all(field.nullable or field.id in required for field in schema.walk())

@@ -1,0 +1,1 @@
+"""Indices of a table."""

@@ -1,0 +1,1 @@
+"""Merging data into a table by a key."""

@@ -1,0 +1,260 @@
+"""Which rows of a table a merge's source matches, and what becomes of them.
+
+Fragments are searched in groups, a million rows at a time.  Of these the columns of the key are
+read, and those that conditions name; each row then finds the rows of the source that have its key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pennon.core.byte_ranges import Int64Array
+from pennon.errors import MatchError
+from pennon.expr.evaluate import passing
+from pennon.expr.tree import Expression, paths_of
+from pennon.ops.merge_insert.clauses import Clauses, Matched
+from pennon.ops.merge_insert.keys import ABSENT
+from pennon.ops.merge_insert.source import Source, one_batch, quoted
+from pennon.ops.rows.deletion_vectors import Removal, remove_rows
+from pennon.ops.rows.find_rows import GROUP_ROWS, Rows
+from pennon.scan.batches import empty_batch
+from pennon.scan.compute import ROWS_AT_ONCE
+from pennon.scan.execute import Scan, read_table
+from pennon.scan.kept import true_rows
+from pennon.scan.plan import ScanTask, plan_tasks
+from pennon.scan.projection import MetaColumn, Projection, plan_take_projection
+from pennon.scan.snapshot import Snapshot
+from pennon.schema.arrow import schema_to_arrow
+from pennon.schema.field import Schema
+from pennon.table.manifest import Fragment
+
+_SOURCE, _TARGET = "source", "target"
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """The conditions of a merge's clauses, bound to the columns of both sides."""
+
+    update: Expression | None = None
+    delete: Expression | None = None
+
+    @classmethod
+    def of(cls, clauses: Clauses, schema: Schema, data: pa.Schema) -> Conditions:
+        """Parse them; raises ArgumentError."""
+        from pennon.expr.parse import parse_filter  # noqa: PLC0415 - most merges have none
+
+        target = schema_to_arrow(schema)
+        sides = pa.schema([(_SOURCE, pa.struct(list(data))), (_TARGET, pa.struct(list(target)))])
+        return cls(
+            None if clauses.condition is None else parse_filter(clauses.condition, sides),
+            None if clauses.delete_if is None else parse_filter(clauses.delete_if, target),
+        )
+
+    def columns(self, side: str, every: Sequence[str]) -> list[str]:
+        """Return the columns of a side that the condition of updates names."""
+        paths = () if self.update is None else paths_of(self.update)
+        mine = [path for path in paths if path[0] == side]
+        if any(len(path) == 1 for path in mine):
+            return list(every)
+        return list(dict.fromkeys(path[1] for path in mine))
+
+    @property
+    def deleting_columns(self) -> list[str]:
+        """Return the columns that the condition of deletes names."""
+        paths = () if self.delete is None else paths_of(self.delete)
+        return list(dict.fromkeys(path[0] for path in paths))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """What a merge does with a fragment.
+
+    ``updated`` rows take the values of the rows ``source`` of the data.  ``removal`` takes those away,
+    and ``deleted`` others; None where updated rows stay in their places.
+    """
+
+    updated: Rows
+    source: Int64Array
+    deleted: int
+    removal: Removal | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupFound:
+    """What a merge does with a group of fragments; ``keys`` are those that occur there."""
+
+    fragments: tuple[Found, ...]
+    keys: Int64Array
+
+
+@dataclass(frozen=True, slots=True)
+class MatchTask:
+    """The rows to match, fragments in groups; it pickles.
+
+    ``in_place``: updated rows will stay where they are, so nothing is taken away.
+    """
+
+    snapshot: Snapshot
+    source: Source
+    clauses: Clauses
+    conditions: Conditions
+    groups: tuple[range, ...]
+    in_place: bool = False
+
+    @property
+    def count(self) -> int:
+        """Return how many groups there are."""
+        return len(self.groups)
+
+    def run(self, number: int) -> GroupFound:
+        """Match the rows of a group of fragments, and write their deletion files.
+
+        Raises MatchError if rows match that must not, or one row matches several of the data.
+        """
+        fragments = [self.snapshot.manifest.fragments[n] for n in self.groups[number]]
+        inputs = self._inputs()
+        decided = [self._decide(self._read(inputs, tasks)) for tasks in self._slices(fragments)]
+        is_there = np.zeros(len(self.source.keys), np.bool_)
+        for each in decided:
+            is_there[each.keys] = True
+        return GroupFound(tuple(self._found(fragments, decided)), np.flatnonzero(is_there))
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def _inputs(self) -> Projection:
+        schema = self.snapshot.manifest.schema
+        names = (
+            *self.source.on,
+            *self.conditions.columns(_TARGET, schema.names),
+            *self.conditions.deleting_columns,
+        )
+        paths = [quoted(name) for name in dict.fromkeys(names)]
+        return plan_take_projection(schema, [*paths, MetaColumn.ROW_ADDRESS.value])
+
+    def _slices(self, fragments: Sequence[Fragment]) -> Iterator[tuple[ScanTask, ...]]:
+        """Yield the rows of fragments, no more at once than `GROUP_ROWS`."""
+        tasks = plan_tasks(self.snapshot, fragments)
+        if sum(task.rows for task in tasks) <= GROUP_ROWS:
+            yield tuple(tasks)
+            return
+        for task in tasks:
+            for start in range(task.start, task.end, GROUP_ROWS):
+                yield (replace(task, start=start, end=min(start + GROUP_ROWS, task.end)),)
+
+    def _read(self, inputs: Projection, tasks: tuple[ScanTask, ...]) -> pa.Table:
+        return read_table(Scan(self.snapshot, inputs, tasks))
+
+    # --- deciding ---------------------------------------------------------------------------------
+
+    def _decide(self, rows: pa.Table) -> _Decided:
+        """Say of each row of a table which row of the data it takes its values from, if it stays."""
+        numbers = self.source.keys.find([rows.column(name) for name in self.source.on])
+        source = np.full(len(numbers), ABSENT, np.int64)
+        goes = np.zeros(len(numbers), np.bool_)
+        if self.clauses.matched is not Matched.KEEP:
+            places, sources = self._pairs(rows, numbers)
+            if self.clauses.matched is Matched.UPDATE:
+                source[places] = sources
+            goes[places] = True
+        if self.clauses.deletes:
+            goes[self._left_over(rows, np.flatnonzero(numbers == ABSENT))] = True
+        addresses = rows.column(MetaColumn.ROW_ADDRESS.value).to_numpy().astype(np.int64)
+        return _Decided(addresses[goes], source[goes], numbers[numbers != ABSENT])
+
+    def _pairs(self, rows: pa.Table, numbers: Int64Array) -> tuple[Int64Array, Int64Array]:
+        """Return the rows that match, each with its row of the data."""
+        places, sources = self.source.keys.pairs(numbers)
+        if self.clauses.matched is Matched.FAIL and len(sources):
+            key = self.source.describe_key(int(sources[0]))
+            message = f"a row of the table matches the data, which must not be: {key}"
+            raise MatchError(message)
+        if self.conditions.update is not None:
+            passed = self._passing(rows, places, sources)
+            places, sources = places[passed], sources[passed]
+        twice = np.flatnonzero(places[1:] == places[:-1])
+        if len(twice):
+            key = self.source.describe_key(int(sources[twice[0]]))
+            message = (
+                f"this merge is ambiguous: several rows of the data match one of the table ({key}); "
+                "at most one may"
+            )
+            raise MatchError(message)
+        return places, sources
+
+    def _passing(self, rows: pa.Table, places: Int64Array, sources: Int64Array) -> Int64Array:
+        """Return the numbers of the pairs for which the condition of updates is true."""
+        condition = self.conditions.update
+        if condition is None:
+            return np.arange(len(places))
+        passed = [_NONE]
+        for start in range(0, len(places), ROWS_AT_ONCE):
+            part = slice(start, start + ROWS_AT_ONCE)
+            sides = self._sides(rows, places[part], sources[part])
+            passed.append(true_rows(passing(condition, sides)) + start)
+        return np.concatenate(passed)
+
+    def _sides(self, rows: pa.Table, places: Int64Array, sources: Int64Array) -> pa.RecordBatch:
+        """Return pairs of rows as the condition of updates sees them: a struct for each side."""
+        given = self.conditions.columns(_SOURCE, self.source.table.column_names)
+        names = self.conditions.columns(_TARGET, self.source.schema.names)
+        sides = {}
+        if given:
+            sides[_SOURCE] = _struct(self.source.take(sources, given))
+        if names:
+            sides[_TARGET] = _struct(one_batch(rows.select(names).take(pa.array(places))))
+        if not sides:
+            return empty_batch(pa.schema([]), len(places))
+        return pa.RecordBatch.from_pydict(sides)
+
+    def _left_over(self, rows: pa.Table, places: Int64Array) -> Int64Array:
+        """Return which of the rows without a match go."""
+        condition = self.conditions.delete
+        if condition is None:
+            return places
+        passed = [_NONE]
+        for start in range(0, len(places), ROWS_AT_ONCE):
+            part = places[start : start + ROWS_AT_ONCE]
+            batch = one_batch(rows.take(pa.array(part)))
+            passed.append(part[true_rows(passing(condition, batch))])
+        return np.concatenate(passed)
+
+    # --- what comes of it -------------------------------------------------------------------------
+
+    def _found(self, fragments: Sequence[Fragment], decided: Sequence[_Decided]) -> Iterator[Found]:
+        addresses = np.concatenate([_NONE, *(each.addresses for each in decided)])
+        sources = np.concatenate([_NONE, *(each.source for each in decided)])
+        owners = addresses >> 32
+        for fragment in fragments:
+            mine = owners == fragment.id
+            if mine.any():
+                yield self._of_fragment(fragment, addresses[mine] & 0xFFFFFFFF, sources[mine])
+
+    def _of_fragment(self, fragment: Fragment, offsets: Int64Array, source: Int64Array) -> Found:
+        is_updated = source != ABSENT
+        updated = Rows(fragment, offsets[is_updated])
+        removal = None if self.in_place else remove_rows(self.snapshot, Rows(fragment, offsets))
+        return Found(updated, source[is_updated], len(offsets) - len(updated), removal)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Decided:
+    """The rows that go from their places, and the rows of the data that replace them, if any.
+
+    ``keys``: those that occur, some more than once.
+    """
+
+    addresses: Int64Array
+    source: Int64Array
+    keys: Int64Array
+
+
+_NONE: npt.NDArray[np.int64] = np.empty(0, np.int64)
+
+
+def _struct(batch: pa.RecordBatch) -> pa.StructArray:
+    return pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))

@@ -1,0 +1,1 @@
+"""Changing rows: delete and update."""

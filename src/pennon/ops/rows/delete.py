@@ -1,0 +1,78 @@
+"""Deleting rows.
+
+Nothing but deletion files is written: each names the rows of one fragment that are dead.  Fragments
+without a living row leave the table.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import pyarrow.compute as pc
+
+from pennon.ops.rows.commit import land
+from pennon.ops.rows.deletion_vectors import Removal, Removals, remove_rows
+from pennon.ops.rows.find_rows import bind, find_rows, is_always_true, plan_groups
+from pennon.ops.run_tasks import run_tasks
+from pennon.scan.compute import Condition
+from pennon.scan.plan import live_row_counts
+from pennon.scan.snapshot import Snapshot
+from pennon.table.manifest import Manifest
+from pennon.table.operations import Delete
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteTask:
+    """The rows to find and delete, fragments in groups; it pickles.
+
+    ``planned_ns`` is when it was made, in nanoseconds since 1970.
+    """
+
+    snapshot: Snapshot
+    condition: Condition
+    groups: tuple[range, ...]
+    planned_ns: int = field(default_factory=time.time_ns)
+
+    @property
+    def count(self) -> int:
+        """Return how many groups there are."""
+        return len(self.groups)
+
+    def run(self, number: int) -> list[Removal]:
+        """Find the rows of a group of fragments, and write their deletion files."""
+        fragments = [self.snapshot.manifest.fragments[n] for n in self.groups[number]]
+        found = find_rows(self.snapshot, fragments, self.condition)
+        return [remove_rows(self.snapshot, rows) for rows in found]
+
+
+def plan_delete(snapshot: Snapshot, predicate: str | pc.Expression) -> DeleteTask:
+    """Plan to delete the rows for which a condition is true; raises ArgumentError if it is none.
+
+    Where it is true of all rows there is nothing to do: `commit_delete` sees it.
+    """
+    condition = bind(snapshot, predicate)
+    groups = () if is_always_true(condition) else plan_groups(snapshot)
+    return DeleteTask(snapshot, condition, groups)
+
+
+def commit_delete(task: DeleteTask, removals: Iterable[Iterable[Removal]]) -> tuple[Manifest, int]:
+    """Commit what all tasks found, and return the version made and how many rows went.
+
+    A version is made even where no row was found.  Raises what `pennon.table.commit.loop.commit` raises.
+    """
+    snapshot, text = task.snapshot, str(task.condition.predicate)
+    if is_always_true(task.condition):
+        ids = tuple(fragment.id for fragment in snapshot.manifest.fragments)
+        manifest = land(snapshot, Delete((), ids, text), planned_ns=task.planned_ns)
+        return manifest, sum(live_row_counts(snapshot))
+    found = Removals.of(removal for several in removals for removal in several)
+    operation = Delete(found.updated, found.gone, text)
+    return land(snapshot, operation, found.affected, planned_ns=task.planned_ns), found.rows
+
+
+def delete(snapshot: Snapshot, predicate: str | pc.Expression) -> tuple[Manifest, int]:
+    """Delete rows on this machine's threads, and commit; see `commit_delete`."""
+    task = plan_delete(snapshot, predicate)
+    return commit_delete(task, run_tasks(task, task.count, what="Deleting rows"))

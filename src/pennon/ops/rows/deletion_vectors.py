@@ -1,0 +1,79 @@
+"""Rows that are gone: new deletion files, and fragments of which nothing is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pennon.core.byte_ranges import Int64Array, ascending
+from pennon.core.units import FragmentId
+from pennon.ops.rows.find_rows import Rows
+from pennon.scan.fragment_reader import FragmentReader
+from pennon.scan.snapshot import Snapshot
+from pennon.scan.take import check_offsets
+from pennon.table.deletion import write_deletions
+from pennon.table.manifest import Fragment
+from pennon.table.roaring import Offsets
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Removal:
+    """Rows of one fragment that are to go; ``left`` is what remains of it, None if nothing does."""
+
+    fragment_id: FragmentId
+    offsets: Offsets
+    left: Fragment | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Removals:
+    """The rows that a commit takes away, as operations name them."""
+
+    updated: tuple[Fragment, ...]
+    gone: tuple[FragmentId, ...]
+    affected: Mapping[FragmentId, Offsets]
+
+    @classmethod
+    def of(cls, removals: Iterable[Removal]) -> Removals:
+        """Put the removals of all tasks together."""
+        all_of_them = tuple(removals)
+        return cls(
+            tuple(each.left for each in all_of_them if each.left is not None),
+            tuple(each.fragment_id for each in all_of_them if each.left is None),
+            {each.fragment_id: each.offsets for each in all_of_them},
+        )
+
+    @property
+    def rows(self) -> int:
+        """Return how many rows go."""
+        return sum(map(len, self.affected.values()))
+
+
+def rows_at(snapshot: Snapshot, fragment: Fragment, offsets: Int64Array) -> Rows:
+    """Return the living ones of the rows at physical offsets, which come in any order.
+
+    Raises OutOfRangeError for a row that the fragment does not have.
+    """
+    live = FragmentReader(snapshot, fragment).live_rows()
+    distinct = ascending(offsets)
+    check_offsets(distinct, live.physical_rows, f"fragment {fragment.id}")
+    return Rows(fragment, distinct[~live.is_deleted(distinct)])
+
+
+def remove_rows(snapshot: Snapshot, rows: Rows) -> Removal:
+    """Write the deletion file of a fragment without some of its living rows.
+
+    It names those that were deleted before, too.  A fragment without living rows needs none.
+    """
+    fragment = rows.fragment
+    offsets = rows.offsets.astype(np.uint32)
+    dead = ascending(np.concatenate([snapshot.deleted(fragment).astype(np.uint32), offsets]))
+    physical_rows = FragmentReader(snapshot, fragment).physical_rows()
+    if len(dead) == physical_rows:
+        return Removal(fragment.id, offsets, None)
+    manifest = snapshot.manifest
+    deletion = write_deletions(snapshot.store, fragment.id, manifest.version, dead)
+    left = replace(fragment, physical_rows=physical_rows, deletion_file=deletion)
+    return Removal(fragment.id, offsets, left)

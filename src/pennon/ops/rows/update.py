@@ -1,0 +1,123 @@
+"""Updating rows: those that a condition finds are deleted, and written anew with other values.
+
+::
+
+    find     fragments in groups   the condition's columns   ->  deletion files, offsets
+    move     rows in shares        the rows that were found  ->  new fragments
+    commit   one version
+
+So it costs what the rows found cost, however large the fragments are that they lie in.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow.compute as pc
+
+from pennon.ops.rows.assignments import Assignments
+from pennon.ops.rows.commit import land
+from pennon.ops.rows.deletion_vectors import Removal, Removals, remove_rows
+from pennon.ops.rows.find_rows import Rows, bind, find_rows, plan_groups
+from pennon.ops.rows.rewrite_rows import Moved, MoveTask, plan_move
+from pennon.ops.run_tasks import run_tasks
+from pennon.scan.compute import Condition
+from pennon.scan.snapshot import Snapshot
+from pennon.schema.version import FileVersion
+from pennon.table.manifest import Fragment, Manifest
+from pennon.table.operations import Update, UpdateMode
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """Rows of a fragment that will be updated, and the fragment without them."""
+
+    rows: Rows
+    removal: Removal
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateTask:
+    """The rows to find, fragments in groups; it pickles.  No condition: all rows.
+
+    ``planned_ns`` is when it was made, in nanoseconds since 1970.
+    """
+
+    snapshot: Snapshot
+    condition: Condition | None
+    assignments: Assignments
+    groups: tuple[range, ...]
+    version: FileVersion | None = None
+    planned_ns: int = field(default_factory=time.time_ns)
+
+    @property
+    def count(self) -> int:
+        """Return how many groups there are."""
+        return len(self.groups)
+
+    def run(self, number: int) -> list[Found]:
+        """Find the rows of a group of fragments, and write their deletion files."""
+        fragments = [self.snapshot.manifest.fragments[n] for n in self.groups[number]]
+        found = find_rows(self.snapshot, fragments, self.condition)
+        return [Found(rows, remove_rows(self.snapshot, rows)) for rows in found]
+
+    def plan_move(self, found: Iterable[Found]) -> MoveTask:
+        """Plan to write the rows that all groups found."""
+        moved = [Moved(each.rows) for each in found]
+        return plan_move(self.snapshot, self.assignments, moved, self.version)
+
+
+def plan_update(
+    snapshot: Snapshot,
+    updates: Mapping[str, str],
+    where: str | pc.Expression | None = None,
+    version: str | None = None,
+) -> UpdateTask:
+    """Plan to give columns of the rows for which ``where`` is true (default: all) other values.
+
+    ``version`` is that of the new data files, by default the table's.
+
+    Raises ArgumentError if the table does not have what is named, or a type does not fit.
+    """
+    assignments = Assignments.parse(snapshot.manifest.schema, updates)
+    condition = None if where is None else bind(snapshot, where)
+    wanted = None if version is None else FileVersion.parse(version)
+    task = UpdateTask(snapshot, condition, assignments, plan_groups(snapshot), wanted)
+    task.plan_move([])  # a version that cannot be written is refused before any work
+    return task
+
+
+def commit_update(
+    task: UpdateTask, found: Sequence[Found], fragments: Iterable[Iterable[Fragment]]
+) -> tuple[Manifest, int]:
+    """Commit what the tasks found and wrote; return the version made and how many rows changed.
+
+    A version is made even where no row was found.  Raises what `pennon.table.commit.loop.commit` raises.
+    """
+    removals = Removals.of(each.removal for each in found)
+    new = tuple(fragment for several in fragments for fragment in several)
+    operation = Update(
+        removals.gone,
+        removals.updated,
+        new,
+        fields_preserved=task.assignments.field_ids(),
+        mode=UpdateMode.REWRITE_ROWS,
+    )
+    manifest = land(task.snapshot, operation, removals.affected, planned_ns=task.planned_ns)
+    return manifest, removals.rows
+
+
+def update(
+    snapshot: Snapshot,
+    updates: Mapping[str, str],
+    where: str | pc.Expression | None = None,
+    version: str | None = None,
+) -> tuple[Manifest, int]:
+    """Update rows on this machine's threads, and commit; see `plan_update`, `commit_update`."""
+    task = plan_update(snapshot, updates, where, version)
+    groups = run_tasks(task, task.count, what="Finding rows")
+    found = [each for several in groups for each in several]
+    move = task.plan_move(found)
+    return commit_update(task, found, run_tasks(move, move.count, what="Updating rows"))

@@ -1,0 +1,1 @@
+"""Versions by name: references, branches, clones, restore."""

@@ -1,0 +1,114 @@
+"""Deep clones: a version of a table copied, with all of its files, to another place.
+
+The plan lists the files, a task copies one of them, and the commit makes the copy's first version.
+Row ids, versions of rows, indices and configuration stay as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pennon.core.byte_ranges import Extent
+from pennon.core.units import MIB
+from pennon.errors import AlreadyExistsError
+from pennon.io.store import Store
+from pennon.ops.run_tasks import run_tasks
+from pennon.ops.versions.branches import commit_copy
+from pennon.ops.versions.refs import Reference, open_point, resolve
+from pennon.scan.snapshot import Snapshot
+from pennon.table.flags import check_writable
+from pennon.table.indices import folder_of, parse_indices, serialize_indices, unbased
+from pennon.table.manifest import ExternalFile, Fragment, Manifest
+from pennon.table.versions import list_locations
+
+_PIECE_BYTES = 16 * MIB
+
+
+@dataclass(frozen=True, slots=True)
+class CopyTask:
+    """What it takes to copy the files of a version; it pickles.
+
+    ``files`` are pairs of a path in the source (`pennon.table.base_paths`) and one in the target.
+    """
+
+    source: Store
+    target: Store
+    files: tuple[tuple[str, str], ...]
+
+    @property
+    def count(self) -> int:
+        """Return how many files there are to copy."""
+        return len(self.files)
+
+    def run(self, number: int) -> int:
+        """Copy the file of that number, a piece at a time, and return its size in bytes."""
+        path, name = self.files[number]
+        reader = self.source.open(path)
+        with self.target.open_writer(name) as writer:
+            for offset in range(0, reader.size_bytes, _PIECE_BYTES):
+                size = min(_PIECE_BYTES, reader.size_bytes - offset)
+                for buffer in reader.read([Extent(offset, size)]):
+                    writer.write(buffer)
+        return reader.size_bytes
+
+
+def copy_table(snapshot: Snapshot, reference: Reference, target: Store) -> Manifest:
+    """Copy a version to a new table at ``target``, and return the version made.
+
+    Raises NotFoundError if there is no such version, AlreadyExistsError if there is a table at the
+    target already.
+    """
+    source = open_point(snapshot, resolve(snapshot, reference))
+    if list_locations(target):
+        message = f"there is a table at {target.uri!r} already"
+        raise AlreadyExistsError(message)
+    check_writable(source.manifest)
+    task = plan_copy(source, target)
+    run_tasks(task, task.count, what="copying files")
+    return commit_copy(target, source, _as_own(source.manifest))
+
+
+def plan_copy(source: Snapshot, target: Store) -> CopyTask:
+    """Return what copies all files that a version names."""
+    files: dict[str, str] = {}
+    for fragment in source.manifest.fragments:
+        for file in fragment.files:
+            files[file.store_path] = replace(file, base_id=None).store_path
+        deletion = fragment.deletion_file
+        if deletion is not None:
+            own = replace(deletion, base_id=None).store_path(fragment.id)
+            files[deletion.store_path(fragment.id)] = own
+        files.update((path, path) for path in _external_paths(fragment))
+    for index in parse_indices(source.manifest.indices):
+        for path, _ in source.store.list_names(folder_of(index)):
+            files[path] = path[path.index("_indices/") :]
+    return CopyTask(source.store, target, tuple(files.items()))
+
+
+def _external_paths(fragment: Fragment) -> list[str]:
+    sequences = (
+        fragment.row_ids,
+        fragment.created_at_versions,
+        fragment.last_updated_at_versions,
+    )
+    return [each.path for each in sequences if isinstance(each, ExternalFile)]
+
+
+def _as_own(manifest: Manifest) -> Manifest:
+    """Return the version with all files in the table's own place."""
+    return replace(
+        manifest,
+        fragments=tuple(_own_files(fragment) for fragment in manifest.fragments),
+        base_paths=(),
+        branch=None,
+        indices=serialize_indices(map(unbased, parse_indices(manifest.indices))),
+    )
+
+
+def _own_files(fragment: Fragment) -> Fragment:
+    deletion = fragment.deletion_file
+    return replace(
+        fragment,
+        files=tuple(replace(file, base_id=None) for file in fragment.files),
+        deletion_file=None if deletion is None else replace(deletion, base_id=None),
+    )

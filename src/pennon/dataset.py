@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from pennon.operation import Transaction as Transaction
     from pennon.optimize import Compaction as Compaction
     from pennon.optimize import CompactionMetrics as CompactionMetrics
-    from pennon.scan.order import ColumnOrdering as ColumnOrdering
+    from pennon.scan.sort import ColumnOrdering as ColumnOrdering
     from pennon.scanner import LanceScanner as LanceScanner
     from pennon.scanner_builder import ScannerBuilder as ScannerBuilder
     from pennon.schema import LanceSchema as LanceSchema
@@ -60,7 +60,7 @@ _LATER = {
     "Branch": "pennon.dataset_refs",
     "Branches": "pennon.dataset_refs",
     "BulkCommitResult": "pennon.dataset_transactions",
-    "ColumnOrdering": "pennon.scan.order",
+    "ColumnOrdering": "pennon.scan.sort",
     "Compaction": "pennon.optimize",
     "CompactionMetrics": "pennon.optimize",
     "DataFile": "pennon.metadata",

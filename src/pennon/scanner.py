@@ -18,12 +18,12 @@ from pennon.errors import UnsupportedError
 from pennon.scan.batches import rebatch
 from pennon.scan.execute import READ_AHEAD_BYTES, read_batches, read_table
 from pennon.scan.filter import limit_batches
-from pennon.scan.filtered import count_filtered, read_filtered_batches, read_filtered_table
-from pennon.scan.order import read_in_order
+from pennon.scan.filter_exec import count_filtered, read_filtered_batches, read_filtered_table
+from pennon.scan.filter_unit import FilteredScan
 from pennon.scan.plan import BATCH_ROWS_VARIABLE
 from pennon.scan.projection import MetaColumn
 from pennon.scan.snapshot import Snapshot
-from pennon.scan.unit_filter import FilteredScan
+from pennon.scan.sort import read_in_order
 from pennon.scanner_explain import analyze, explain
 from pennon.scanner_metered import metered
 from pennon.scanner_plan import ScanOptions as ScanOptions

@@ -13,10 +13,10 @@ from pennon.compat.arguments import check_columns
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.scan.compute import Computation
 from pennon.scan.filter import Predicate, SqlPredicate, arrow_predicate, parse_expression
-from pennon.scan.order import ColumnOrdering as ColumnOrdering
-from pennon.scan.order import sort_keys
 from pennon.scan.plan import check_batch_rows
 from pennon.scan.projection import is_column
+from pennon.scan.sort import ColumnOrdering as ColumnOrdering
+from pennon.scan.sort import sort_keys
 from pennon.scanner import LanceScanner
 from pennon.scanner_plan import ScanOptions, every_column
 

@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from pennon.scan.fields import FieldPlan
-from pennon.scan.meter import Meter
+from pennon.scan.filter_unit import FilteredScan, plan_fields
+from pennon.scan.metrics import Meter
 from pennon.scan.plan import live_row_counts
-from pennon.scan.unit_filter import FilteredScan, plan_fields
 from pennon.scanner_plan import ScanOptions
 from pennon.schema.field import Field
 

@@ -10,8 +10,8 @@ from typing import Final, Self
 
 import pyarrow as pa
 
-from pennon.scan.meter import Meter, ScanStatistics
-from pennon.scan.unit_filter import FilteredScan
+from pennon.scan.filter_unit import FilteredScan
+from pennon.scan.metrics import Meter, ScanStatistics
 
 _LOG: Final = logging.getLogger(__name__)
 

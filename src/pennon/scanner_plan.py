@@ -13,13 +13,13 @@ from pennon.scan.compute import Computation, Computed, Condition
 from pennon.scan.execute import Scan
 from pennon.scan.fields import Late
 from pennon.scan.filter import Predicate, SqlPredicate
-from pennon.scan.meter import ScanStatistics
-from pennon.scan.order import ColumnOrdering
+from pennon.scan.filter_unit import FilteredScan
+from pennon.scan.metrics import ScanStatistics
 from pennon.scan.plan import bytes_per_row, check_batch_rows, default_batch_rows, plan_tasks
 from pennon.scan.projection import MetaColumn, Projection, plan_scan_projection
-from pennon.scan.prune import prune_tasks
+from pennon.scan.pruning import prune_tasks
 from pennon.scan.snapshot import Snapshot
-from pennon.scan.unit_filter import FilteredScan
+from pennon.scan.sort import ColumnOrdering
 from pennon.schema.blob import describe_blobs
 from pennon.schema.field import Schema
 from pennon.schema.width import has_width, row_bytes

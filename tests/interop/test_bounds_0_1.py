@@ -10,7 +10,7 @@ import pytest
 
 import pennon
 from pennon.lance_dataset import LanceDataset
-from pennon.scan import prune
+from pennon.scan import pruning as prune
 from tests.interop.oracle import Oracle
 from tests.unit.scan.test_page_bounds import GROUP, ROWS, SEED, random_filter, table_of
 

@@ -26,8 +26,8 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FragmentId, RowOffset, row_address
 from pennon.scan.arrays import bool_array, uint64_array
+from pennon.scan.deletion_mask import LiveRows
 from pennon.scan.fragment_reader import Chunks, FragmentReader
-from pennon.scan.live_rows import LiveRows
 from pennon.scan.plan import live_row_count
 from pennon.scan.projection import MetaColumn, OutputColumn, Projection
 from pennon.scan.snapshot import Snapshot

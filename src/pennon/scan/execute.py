@@ -19,12 +19,12 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import Crew, map_all, map_in_order, processors
 from pennon.core.units import KIB, MIB
+from pennon.scan.batch_sizing import Pace
 from pennon.scan.batches import cut_batches, empty_batch
 from pennon.scan.columns import Place, show_columns
+from pennon.scan.deletion_mask import LiveRows
 from pennon.scan.fragment_reader import Chunks, FragmentReader
-from pennon.scan.kept import read_live
-from pennon.scan.live_rows import LiveRows
-from pennon.scan.pace import Pace
+from pennon.scan.late_materialization import read_live
 from pennon.scan.plan import ScanTask, Unit, bytes_per_row, plan_units
 from pennon.scan.projection import Projection
 from pennon.scan.snapshot import Snapshot

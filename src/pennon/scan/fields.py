@@ -14,9 +14,9 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import KIB, FieldId
 from pennon.encoding.steps import run
 from pennon.file.reader import DataFile
+from pennon.scan.batch_sizing import FIRST_GROWTH
 from pennon.scan.fragment_reader import Chunks, FragmentReader, PreparedRead
-from pennon.scan.kept import Cover
-from pennon.scan.pace import FIRST_GROWTH
+from pennon.scan.late_materialization import Cover
 from pennon.scan.plan import bytes_per_row
 from pennon.scan.projection import Projection
 from pennon.schema.arrow import field_to_arrow

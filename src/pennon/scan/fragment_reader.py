@@ -26,8 +26,8 @@ from pennon.encoding.steps import Steps, run, together
 from pennon.errors import Breadcrumb, FormatError, LanceError, UnsupportedError
 from pennon.file.generations import ReadRows, read_across
 from pennon.io.limits import FetchLimits
+from pennon.scan.deletion_mask import LiveRows
 from pennon.scan.join import held_part, is_split_within, join
-from pennon.scan.live_rows import LiveRows
 from pennon.scan.snapshot import OpenFile, Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.blob import is_blob_v2

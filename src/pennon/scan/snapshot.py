@@ -20,7 +20,7 @@ from pennon.errors import Breadcrumb, FormatError, LanceError, StoreError
 from pennon.file.opening import lend_values
 from pennon.io.mapped import MappedReader
 from pennon.io.store import ObjectReader, Store
-from pennon.scan.live_rows import NONE_DELETED
+from pennon.scan.deletion_mask import NONE_DELETED
 from pennon.scan.session import OpenFile as OpenFile
 from pennon.scan.session import Session as Session
 from pennon.table.deletion import read_deletions
@@ -28,7 +28,7 @@ from pennon.table.manifest import DataFileRef, ExternalFile, Fragment, Manifest,
 from pennon.table.row_ids.sequence import RowIds, decode_row_ids, decode_row_versions, read_sequence
 
 if TYPE_CHECKING:
-    from pennon.scan.meter import Meter
+    from pennon.scan.metrics import Meter
 
 T = TypeVar("T")
 MOST_KNOWN: Final = 64

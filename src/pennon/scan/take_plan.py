@@ -22,8 +22,8 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.cached_property import lazy
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import map_all
+from pennon.scan.deletion_mask import LiveRows
 from pennon.scan.fragment_reader import FragmentReader, PreparedRead
-from pennon.scan.live_rows import LiveRows
 from pennon.scan.plan import live_row_counts
 from pennon.scan.projection import Projection, plan_take_projection
 from pennon.scan.snapshot import Snapshot

@@ -16,10 +16,10 @@ from pennon.expr.tree import Call, Expression, paths_of
 from pennon.scan.compute import Condition
 from pennon.scan.execute import Scan
 from pennon.scan.filter import Predicate, SqlPredicate
-from pennon.scan.filtered import read_filtered_batches
-from pennon.scan.prune import prune_tasks
+from pennon.scan.filter_exec import read_filtered_batches
+from pennon.scan.filter_unit import FilteredScan
+from pennon.scan.pruning import prune_tasks
 from pennon.scan.snapshot import Snapshot
-from pennon.scan.unit_filter import FilteredScan
 from pennon.scanner_plan import every_column
 from pennon.spark.convert import convert_batch
 from pennon.spark.scan_task import TableScan

@@ -18,12 +18,12 @@ from pennon.encoding.rows import Rows
 from pennon.file.reader import DataFile
 from pennon.io import open_store
 from pennon.lance_dataset import LanceDataset
-from pennon.scan import filtered
-from pennon.scan.kept import Choice, Cover, slice_chunks, true_rows
-from pennon.scan.meter import Meter
+from pennon.scan import filter_exec as filtered
+from pennon.scan.filter_unit import Kept, UnitFilter
+from pennon.scan.late_materialization import Choice, Cover, slice_chunks, true_rows
+from pennon.scan.metrics import Meter
 from pennon.scan.plan import Unit
 from pennon.scan.snapshot import Snapshot
-from pennon.scan.unit_filter import Kept, UnitFilter
 from pennon.table.versions import read_manifest
 from pennon.testing import CountingStore
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pennon.errors import FormatError
-from pennon.scan.live_rows import LiveRows
+from pennon.scan.deletion_mask import LiveRows
 
 
 def test_worked_example() -> None:

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from pennon.core.units import FieldId, FragmentId
-from pennon.scan import pace
-from pennon.scan.pace import FIRST_GROWTH, UNIT_BYTES, Pace
+from pennon.scan import batch_sizing as pace
+from pennon.scan.batch_sizing import FIRST_GROWTH, UNIT_BYTES, Pace
 from pennon.scan.plan import DEFAULT_BATCH_BYTES, ScanTask, Unit
 from pennon.table.manifest import DataFileRef, Fragment
 
@@ -21,7 +21,7 @@ BATCH = 8192
 
 @pytest.fixture(autouse=True)
 def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pennon.scan.pace.processors", lambda: 2)
+    monkeypatch.setattr("pennon.scan.batch_sizing.processors", lambda: 2)
 
 
 def task(stored: int, rows: int = ROWS) -> ScanTask:

@@ -30,8 +30,8 @@ from pennon.io import open_store
 from pennon.io.fetch import plan_fetch
 from pennon.io.limits import FetchLimits
 from pennon.lance_dataset import LanceDataset
-from pennon.scan import prune
-from pennon.scan.page_bounds import prune_pages
+from pennon.scan import pruning as prune
+from pennon.scan.page_statistics import prune_pages
 from pennon.scan.plan import ScanTask, plan_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.table.deletion import write_deletions

@@ -17,7 +17,7 @@ from pennon.io import open_store
 from pennon.lance_dataset import LanceDataset
 from pennon.scan.plan import plan_tasks
 from pennon.scan.projection import MetaColumn, plan_scan_projection
-from pennon.scan.prune import NEAR_ROWS, prune_tasks
+from pennon.scan.pruning import NEAR_ROWS, prune_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.table.deletion import write_deletions
 from pennon.table.manifest import Fragment, Manifest

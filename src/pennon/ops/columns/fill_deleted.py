@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pennon.scan.live_rows import LiveRows
+from pennon.scan.deletion_mask import LiveRows
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 ROWS_AT_ONCE: Final = 1 << 16

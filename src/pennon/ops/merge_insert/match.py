@@ -25,7 +25,7 @@ from pennon.ops.rows.find_rows import GROUP_ROWS, Rows
 from pennon.scan.batches import empty_batch
 from pennon.scan.compute import ROWS_AT_ONCE
 from pennon.scan.execute import Scan, read_table
-from pennon.scan.kept import true_rows
+from pennon.scan.late_materialization import true_rows
 from pennon.scan.plan import ScanTask, plan_tasks
 from pennon.scan.projection import MetaColumn, Projection, plan_take_projection
 from pennon.scan.snapshot import Snapshot

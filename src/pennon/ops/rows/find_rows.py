@@ -20,13 +20,13 @@ from pennon.expr.tree import Literal
 from pennon.scan.compute import Condition
 from pennon.scan.execute import Scan
 from pennon.scan.filter import Predicate, SqlPredicate, arrow_predicate
-from pennon.scan.filtered import read_filtered_batches
+from pennon.scan.filter_exec import read_filtered_batches
+from pennon.scan.filter_unit import FilteredScan
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.plan import live_row_counts, plan_tasks
 from pennon.scan.projection import MetaColumn, plan_scan_projection
-from pennon.scan.prune import prune_tasks
+from pennon.scan.pruning import prune_tasks
 from pennon.scan.snapshot import Snapshot
-from pennon.scan.unit_filter import FilteredScan
 from pennon.schema.blob import describe_blobs
 from pennon.table.manifest import Fragment
 

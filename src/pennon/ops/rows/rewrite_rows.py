@@ -25,7 +25,7 @@ from pennon.scan.batches import cut_batches, empty_batch
 from pennon.scan.columns import show_columns
 from pennon.scan.fields import REMOTE_ROW_COST_BYTES, ROW_COST_BYTES
 from pennon.scan.fragment_reader import FragmentReader, PreparedRead
-from pennon.scan.kept import Cover
+from pennon.scan.late_materialization import Cover
 from pennon.scan.plan import bytes_per_row
 from pennon.scan.projection import Projection
 from pennon.scan.snapshot import Snapshot

@@ -1,4 +1,4 @@
-"""What a filtered scan does with one unit; see `pennon.scan.filtered`."""
+"""What a filtered scan does with one unit; see `pennon.scan.filter_exec`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.scan.columns import Place, show_columns
 from pennon.scan.compute import Computed, Condition
+from pennon.scan.deletion_mask import LiveSlice
 from pennon.scan.execute import Scan
 from pennon.scan.fields import FieldPlan, FragmentFields, Growth, Late, Note, WidthGuess
 from pennon.scan.filter import SqlPredicate
 from pennon.scan.fragment_reader import Chunks
-from pennon.scan.kept import Choice, read_live, slice_chunks, true_rows
-from pennon.scan.live_rows import LiveSlice
-from pennon.scan.page_bounds import UnitPruner
+from pennon.scan.late_materialization import Choice, read_live, slice_chunks, true_rows
+from pennon.scan.page_statistics import UnitPruner
 from pennon.scan.plan import Unit
 from pennon.scan.projection import Projection
 from pennon.scan.snapshot import Snapshot

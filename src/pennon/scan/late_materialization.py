@@ -27,8 +27,8 @@ from pennon.encoding.kernels.bits import set_bits
 from pennon.encoding.rows import Rows
 from pennon.encoding.selection import keep, take
 from pennon.scan.arrays import bool_array, int64_array, moved
+from pennon.scan.deletion_mask import LiveSlice
 from pennon.scan.fragment_reader import Chunks, PreparedRead
-from pennon.scan.live_rows import LiveSlice
 
 DENSE: Final = 0.7
 """Where so many of the values stay, Arrow filters by a mask faster than it takes by numbers."""

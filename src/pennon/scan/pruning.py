@@ -24,7 +24,7 @@ from pennon.core.units import FragmentId, RowOffset, row_address
 from pennon.expr.prune import Bounds, Path, Pruner, Unit, literals_beside
 from pennon.expr.tree import Expression, paths_of
 from pennon.scan.fragment_reader import FragmentReader
-from pennon.scan.page_bounds import prune_pages
+from pennon.scan.page_statistics import prune_pages
 from pennon.scan.plan import ScanTask
 from pennon.scan.projection import MetaColumn
 from pennon.scan.snapshot import Snapshot

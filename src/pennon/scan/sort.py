@@ -19,11 +19,11 @@ from pennon.expr.tree import Column, Expression
 from pennon.expr.types import plain
 from pennon.scan.arrays import int64_array
 from pennon.scan.compute import Computed
-from pennon.scan.filtered import read_filtered_batches, read_filtered_table
+from pennon.scan.filter_exec import read_filtered_batches, read_filtered_table
+from pennon.scan.filter_unit import FilteredScan
 from pennon.scan.projection import MetaColumn, plan_scan_projection
 from pennon.scan.take import take_addresses, take_batches
 from pennon.scan.take_plan import TakePlan
-from pennon.scan.unit_filter import FilteredScan
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Schema
 from pennon.schema.project import resolve

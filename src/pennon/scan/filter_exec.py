@@ -1,7 +1,7 @@
 """Scans with a condition, or with columns that are computed.
 
 Each unit is read in two steps.  First the columns that the condition needs; then, for the rows that
-it kept, the columns that are still missing, as `pennon.scan.kept` finds it cheapest.  A column that
+it kept, the columns that are still missing, as `pennon.scan.late_materialization` finds it cheapest.  A column that
 is needed in both is read once.
 
 ::
@@ -34,10 +34,10 @@ from pennon.scan.execute import (
     SMALL_JOB_BYTES,
     SMALL_JOB_UNITS,
 )
+from pennon.scan.filter_unit import MASK_BYTES, Columns, FilteredScan, Kept, UnitFilter
 from pennon.scan.fragment_reader import Chunks
-from pennon.scan.kept import slice_chunks
+from pennon.scan.late_materialization import slice_chunks
 from pennon.scan.plan import LEAST_UNIT_BYTES, Unit
-from pennon.scan.unit_filter import MASK_BYTES, Columns, FilteredScan, Kept, UnitFilter
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from pennon.errors import (
     UnsupportedError,
 )
 from pennon.io import MemoryStore
-from pennon.io.below import BelowStore
+from pennon.io.prefix_store import BelowStore
 from pennon.io.store import Store
 from pennon.table.commit.loop import commit
 from pennon.table.commit.migrate_naming import migrate_to_v2

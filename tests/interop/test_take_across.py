@@ -14,7 +14,7 @@ import pytest
 import pennon
 from pennon.errors import FormatError
 from pennon.file.v2_1 import across
-from pennon.io import resident
+from pennon.io import map_budget as resident
 from pennon.scan import take
 
 ROWS = 6_000

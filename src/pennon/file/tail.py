@@ -11,8 +11,8 @@ from pennon.core.byte_ranges import ByteRequest, Extent
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import KIB
 from pennon.encoding.steps import Steps
-from pennon.io.known_end import KnownEnd
 from pennon.io.store import ObjectReader
+from pennon.io.tail_reader import KnownEnd
 
 TAIL_BYTES: Final = 64 * KIB
 

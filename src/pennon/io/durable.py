@@ -22,8 +22,8 @@ import pyarrow as pa
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import pool
 from pennon.core.units import KIB, MIB
-from pennon.io.ending import Ending
 from pennon.io.oserrors import os_errors
+from pennon.io.writer_base import Ending
 
 _PENDING_BYTES = 256 * KIB
 _SYNC_BYTES = 16 * MIB

@@ -20,7 +20,6 @@ import pyarrow as pa
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.kernels.mapping import Mapping
 from pennon.errors import Breadcrumb, NotFoundError, UnsupportedError
-from pennon.io.behind import FileBehind
 from pennon.io.durable import (
     DurableWriter,
     discard,
@@ -32,6 +31,7 @@ from pennon.io.durable import (
 from pennon.io.mapped import MappedReader
 from pennon.io.oserrors import os_errors
 from pennon.io.paths import check_prefix, real_path, resolve_below, safe_join
+from pennon.io.pread import FileBehind
 from pennon.io.store import ObjectInfo
 
 _NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV}

@@ -2,7 +2,7 @@
 
 A contiguous range is a slice of one buffer and costs nothing.  Many ranges are copied by one kernel
 call, without the GIL, straight out of the page cache; of large tables past the map
-(`pennon.io.behind`).
+(`pennon.io.pread`).
 
 Data files never change once they have their name.  If another program cuts a mapped file short all
 the same, the system ends the process that touches the lost bytes; that is the price of the map.
@@ -22,8 +22,8 @@ from pennon.core.units import MIB
 from pennon.encoding.kernels.gather import gather, total_size
 from pennon.encoding.kernels.mapping import Mapping
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, TooLargeError
-from pennon.io.behind import FileBehind, is_sparse
-from pennon.io.resident import TOUCH_BYTES, keeps_account, touch
+from pennon.io.map_budget import TOUCH_BYTES, keeps_account, touch
+from pennon.io.pread import FileBehind, is_sparse
 
 if TYPE_CHECKING:
     from pennon.io.store import Opens

@@ -21,10 +21,10 @@ import pyarrow as pa
 from pennon.core.byte_ranges import Extent
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import AlreadyExistsError, Breadcrumb, NotFoundError
-from pennon.io.ending import Ending
 from pennon.io.mapped import MappedReader
 from pennon.io.paths import check_path, check_prefix, safe_join
 from pennon.io.store import ObjectInfo
+from pennon.io.writer_base import Ending
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ once per process before the first commit (`_Probe`).
 
 Throttling, 5xx answers and lost connections are retried by obstore, with back-off
 (``client_max_retries``, ``client_retry_timeout``), what breaks off in the middle by
-`pennon.io.patience`.  A retried PUT whose first answer was lost finds
+`pennon.io.retry_reads`.  A retried PUT whose first answer was lost finds
 its own object and reports `AlreadyExistsError`: whoever commits must look whose object it is.
 """
 
@@ -34,13 +34,13 @@ from pennon.errors import (
     StoreError,
     UnsupportedError,
 )
-from pennon.io.ending import Ending
 from pennon.io.fetch import Fetcher
 from pennon.io.limits import OBJECT_STORE, FetchLimits, is_express, limits_of
 from pennon.io.paths import Location, check_path, check_prefix
 from pennon.io.remote_errors import Calls
 from pennon.io.remote_forks import use_obstore
 from pennon.io.store import ObjectInfo
+from pennon.io.writer_base import Ending
 
 if TYPE_CHECKING:
     from pennon.io.remote_client import Client

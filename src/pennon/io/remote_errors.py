@@ -22,7 +22,7 @@ from pennon.errors import (
     StoreError,
     UnsupportedError,
 )
-from pennon.io.patience import BrokenAnswerError
+from pennon.io.retry_reads import BrokenAnswerError
 
 T = TypeVar("T")
 _URL_SECRETS = re.compile(r"(?<=://)[^/@\s]*@|\?[^\s)\"']*")

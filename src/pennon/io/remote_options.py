@@ -14,7 +14,7 @@ from datetime import timedelta
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import ArgumentError
-from pennon.io.patience import Patience
+from pennon.io.retry_reads import Patience
 
 _RENAMED = {"google_storage_token": "google_bearer_token"}
 _NOT_NEEDED = frozenset(

@@ -25,9 +25,9 @@ import pyarrow as pa
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import ArgumentError, FormatError, UntrustedPathError
 from pennon.io import open_store
-from pennon.io.below import BelowStore
 from pennon.io.limits import FetchLimits
 from pennon.io.paths import Location, parse_uri
+from pennon.io.prefix_store import BelowStore
 from pennon.io.store import ObjectInfo, ObjectReader, ObjectWriter, Store
 from pennon.table.manifest import BasePath, Manifest
 from pennon.table.refs.tags_and_branches import branch_folder

@@ -13,7 +13,7 @@ from pennon.core.byte_ranges import Gather, Peek
 from pennon.core.units import MIB
 from pennon.errors import FormatError
 from pennon.io import open_store
-from pennon.io.behind import FileBehind, is_sparse
+from pennon.io.pread import FileBehind, is_sparse
 from pennon.io.store import ObjectReader
 
 BODY = np.random.default_rng(3).integers(0, 256, 3 * MIB, np.uint8).tobytes()

@@ -10,7 +10,7 @@ import pytest
 
 from pennon.core.byte_ranges import ByteRequest, Extent, Gather
 from pennon.errors import FormatError, TooLargeError
-from pennon.io.known_end import KnownEnd
+from pennon.io.tail_reader import KnownEnd
 from pennon.testing import CountingStore, LatencyStore, MemoryStore
 
 BODY = bytes(range(256)) * 4

@@ -10,7 +10,7 @@ import pytest
 
 from pennon.core.units import MIB
 from pennon.encoding.kernels.mapping import Mapping, mapped_bytes
-from pennon.io.resident import LONG_BYTES, TOUCH_BYTES, Resident
+from pennon.io.map_budget import LONG_BYTES, TOUCH_BYTES, Resident
 
 
 def mapping_of(path: Path, size_bytes: int) -> Mapping:

@@ -11,7 +11,7 @@ import pytest
 from pennon.core.units import DatasetVersion
 from pennon.errors import FormatError, UntrustedPathError
 from pennon.io import LocalStore, open_store
-from pennon.io.below import BelowStore
+from pennon.io.prefix_store import BelowStore
 from pennon.schema.arrow import schema_from_arrow
 from pennon.table.base_paths import BasedStore, Trust, base_uri, below, place_store, root_of
 from pennon.table.manifest import BasePath, DataFileRef, Manifest

@@ -13,7 +13,7 @@ import pennon
 from pennon.commit import CommitConflictError
 from pennon.errors import AlreadyExistsError, UnsupportedError
 from pennon.io import MemoryStore
-from pennon.io.below import BelowStore
+from pennon.io.prefix_store import BelowStore
 from pennon.table.commit.lock import LockedStore, locked
 from pennon.table.naming import Naming
 from pennon.testing import WrappedStore

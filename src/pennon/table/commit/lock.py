@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import AlreadyExistsError, NotFoundError, UnsupportedError
-from pennon.io.below import BelowStore
 from pennon.io.limits import FetchLimits
+from pennon.io.prefix_store import BelowStore
 from pennon.io.store import ObjectInfo, ObjectReader, ObjectWriter, Store
 from pennon.table.base_paths import BasedStore
 from pennon.table.naming import VERSIONS, parse_manifest_name

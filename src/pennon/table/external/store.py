@@ -30,8 +30,8 @@ import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import Breadcrumb, NotFoundError, StoreError, UnsupportedError
-from pennon.io.below import BelowStore
 from pennon.io.limits import FetchLimits
+from pennon.io.prefix_store import BelowStore
 from pennon.io.store import ObjectInfo, ObjectReader, ObjectWriter, Store
 from pennon.table.external.granted import GrantedVersions
 from pennon.table.external.manifests import ManifestStore

@@ -9,7 +9,7 @@ file again, most likely from the page cache.
 The budget holds for scans.  They pass through long ranges and do not come back, so of these no more
 than half of it is kept: what takes look at stays.  A single byte can bring in up to 2 MiB, as the
 system likes to map its page cache in large pieces; so rows that lie far apart are not read from the
-map at all (`pennon.io.behind`).
+map at all (`pennon.io.pread`).
 
 While all maps together fit the budget nothing is given back, so small tables stay mapped; long ranges
 are noted even so, for they may be the first of many.

@@ -2,7 +2,7 @@
 
 A byte that is touched in a map costs a fault, and brings up to 2 MiB of the file into the memory of
 the process.  A read costs less than the fault, and no memory but its own.  So of a table that does not
-fit the account of maps (`pennon.io.resident`), rows here and there are read past the map.
+fit the account of maps (`pennon.io.map_budget`), rows here and there are read past the map.
 
 The file is opened for each such round: who maps thousands of files has no descriptor to keep for each.
 """

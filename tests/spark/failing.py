@@ -14,7 +14,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from pennon.spark.source import LanceDataSource
-from pennon.spark.write import FragmentsWritten, LanceWriter
+from pennon.spark.writer import FragmentsWritten, LanceWriter
 
 
 class _Failing(LanceDataSource):

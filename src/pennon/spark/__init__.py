@@ -1,7 +1,7 @@
 """Spark: ``format("lance")`` and functions over a session."""
 
-from pennon.spark.convert_job import convert
-from pennon.spark.jobs import ingest, read, write
+from pennon.spark.ingest import ingest, read, write
+from pennon.spark.operations import convert
 from pennon.spark.session import local_session
 from pennon.spark.source import LanceDataSource
 

@@ -23,7 +23,7 @@ from pennon.scan.projection import plan_take_projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.width import has_width, row_bytes
-from pennon.spark.convert import convert_batch
+from pennon.spark.arrow_convert import convert_batch
 from pennon.spark.types import SYSTEM_COLUMNS
 from pennon.table.versions import read_manifest, version_as_of
 

@@ -13,11 +13,11 @@ from pyspark.sql.types import StructType
 from pennon.errors import ArgumentError
 from pennon.ops.write import WriteMode
 from pennon.spark.options import ReadOptions, parse_read_options, parse_write_options
-from pennon.spark.read import LanceReader
+from pennon.spark.reader import LanceReader
 from pennon.spark.scan_task import arrow_schema_of, open_snapshot
 from pennon.spark.types import ROW_ADDRESS, ROW_ID, spark_schema
-from pennon.spark.write import LanceWriter
 from pennon.spark.write_task import plan_table_write
+from pennon.spark.writer import LanceWriter
 
 
 class LanceDataSource(DataSource):

@@ -21,7 +21,7 @@ from pennon.scan.filter_unit import FilteredScan
 from pennon.scan.pruning import prune_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.scanner_plan import every_column
-from pennon.spark.convert import convert_batch
+from pennon.spark.arrow_convert import convert_batch
 from pennon.spark.scan_task import TableScan
 
 

@@ -27,7 +27,7 @@ from pennon.ops.write import (
 )
 from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.version import FileVersion
-from pennon.spark.convert import convert_batch
+from pennon.spark.arrow_convert import convert_batch
 from pennon.spark.options import WriteOptions
 from pennon.spark.types import append_schema, lance_schema
 from pennon.table.manifest import Fragment, Manifest

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from pennon.errors import ArgumentError
-from pennon.spark.convert import convert, convert_batch
+from pennon.spark.arrow_convert import convert, convert_batch
 
 VECTOR = pa.list_(pa.float32(), 2)
 LIST = pa.list_(pa.field("element", pa.float32()))

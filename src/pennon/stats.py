@@ -9,8 +9,8 @@ from typing import Any, TypedDict
 from pennon.compat.not_implemented import NotYetError
 from pennon.core.thread_pools import map_all
 from pennon.core.units import FieldId
+from pennon.file.container.file import DataFile
 from pennon.file.describe import summarize
-from pennon.file.reader import DataFile
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.plan import live_row_counts
 from pennon.scan.snapshot import Snapshot

@@ -16,7 +16,7 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
-from pennon.file.footer import FOOTER_BYTES
+from pennon.file.container.footer import FOOTER_BYTES
 from pennon.proto import encodings_v2_1_pb2 as pb
 from pennon.proto import file2_pb2
 from tests.faults.structure import Parts, Region, layout_bytes, parts_of, regions_of

@@ -16,7 +16,7 @@ from pennon.encoding.kernels.miniblocks import split_chunks
 from pennon.encoding.v2_1.chunk_index import parse_chunk_index
 from pennon.encoding.v2_1.layouts import BlobPage, ConstantPage, FullZip, Layout, MiniBlock
 from pennon.encoding.v2_1.wire import parse_page_layout
-from pennon.file.footer import FOOTER_BYTES
+from pennon.file.container.footer import FOOTER_BYTES
 from pennon.proto import file2_pb2, file_pb2
 
 _HEAD_BYTES = 16

@@ -15,8 +15,8 @@ import pytest
 
 import pennon
 from pennon.errors import DataLossWarning
+from pennon.file.container.file import DataFile
 from pennon.file.inspect import inspect_file
-from pennon.file.reader import DataFile
 from pennon.io import open_store
 from pennon.proto import file_pb2
 from tests.faults.test_mutants import TABLES, Job, check, run_child

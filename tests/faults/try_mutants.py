@@ -25,7 +25,7 @@ import pyarrow as pa
 import pennon
 from pennon.errors import LanceError
 from pennon.file import LanceFileReader
-from pennon.file.reader import DataFile
+from pennon.file.container.file import DataFile
 from pennon.io.memory import MemoryStore
 from pennon.metadata import DataFile as DataFileMetadata
 from pennon.metadata import FragmentMetadata

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from pennon.encoding.steps import run
 from pennon.encoding.v2_1.layouts import ConstantPage, Layout
-from pennon.file.node import encoding_bytes
-from pennon.file.reader import DataFile
-from pennon.file.wire import parse_page_layout
+from pennon.file.container.file import DataFile
+from pennon.file.container.node import encoding_bytes
+from pennon.file.container.wire import parse_page_layout
 from pennon.io import open_store
 
 

@@ -21,7 +21,7 @@ from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.layouts import ConstantPage, FullZip, MiniBlock
 from pennon.errors import LanceError
 from pennon.file import LanceFileReader
-from pennon.file.reader import DataFile
+from pennon.file.container.file import DataFile
 from tests.interop.equality import difference
 from tests.interop.layouts import classes_in, open_file
 from tests.interop.oracle import Oracle

@@ -17,7 +17,7 @@ import pytest
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.layouts import BlobPage, ConstantPage, FullZip, MiniBlock
-from pennon.file.reader import DataFile
+from pennon.file.container.file import DataFile
 from pennon.io import open_store
 from pennon.testing import CountingStore
 from tests.interop.equality import difference

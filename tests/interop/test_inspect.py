@@ -15,9 +15,9 @@ from pennon.cli.inspect import explained
 from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.layouts import BlobPage, ConstantPage, FullZip, MiniBlock
 from pennon.errors import LanceError
+from pennon.file.container.file import DataFile
 from pennon.file.describe import describe, summarize
 from pennon.file.inspect import Inspection, inspect_pages
-from pennon.file.reader import DataFile
 from pennon.io import open_store
 from pennon.testing import MemoryStore
 from tests.interop.test_encodings_2_1 import FORCED, ROWS, _field

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pennon.encoding.rows import Rows
-from pennon.file.opening import open_data_file
+from pennon.file.open import open_data_file
 from pennon.io import open_store
 from pennon.testing import CountingStore
 from tests.interop.equality import difference

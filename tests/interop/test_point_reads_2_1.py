@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pennon.encoding.rows import Rows
-from pennon.file.reader import DataFile
+from pennon.file.container.file import DataFile
 from pennon.io import open_store
 from pennon.lance_dataset import LanceDataset
 from pennon.scan.snapshot import Snapshot

@@ -17,8 +17,8 @@ from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.layouts import BlobPage, FullZip, MiniBlock
 from pennon.errors import ArgumentError
 from pennon.file import LanceFileReader
-from pennon.file.reader import DataFile
-from pennon.file.wire import Direct, parse_page_layout
+from pennon.file.container.file import DataFile
+from pennon.file.container.wire import Direct, parse_page_layout
 from pennon.io import open_store
 from tests.interop.equality import difference
 from tests.interop.layouts import classes_in

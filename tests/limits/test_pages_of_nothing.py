@@ -19,7 +19,7 @@ from pennon.core.byte_ranges import Extent
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError, TooLargeError
 from pennon.file import LanceFileReader, LanceFileWriter
-from pennon.file.reader import DataFile
+from pennon.file.container.file import DataFile
 from pennon.io.memory import MemoryStore
 from pennon.proto import encodings_v2_1_pb2 as pb
 from tests.faults.damage import with_metadata

@@ -18,8 +18,8 @@ from pennon.encoding.steps import run
 from pennon.errors import DataLossWarning
 from pennon.expr.prune import Bounds, Pruner, Unit
 from pennon.expr.tree import Call, Column, Literal
-from pennon.file.bounds import FieldBounds
-from pennon.file.opening import OpenedFile, open_data_file
+from pennon.file.container.bounds import FieldBounds
+from pennon.file.open import OpenedFile, open_data_file
 from pennon.file.v0_1.writer import RowGroupWriter
 from pennon.file.writer import DataFileWriter
 from pennon.schema.arrow import schema_from_arrow

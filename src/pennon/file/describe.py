@@ -10,9 +10,9 @@ import pyarrow as pa
 from pennon.core.byte_ranges import Extent
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import FormatError, UnsupportedError
+from pennon.file.container.file import DataFile
+from pennon.file.container.wire import Column, EncodingBytes, Indirect, parse_encoding_message
 from pennon.file.debug_text import debug_text
-from pennon.file.reader import DataFile
-from pennon.file.wire import Column, EncodingBytes, Indirect, parse_encoding_message
 from pennon.schema.arrow import schema_to_arrow
 
 

@@ -14,9 +14,9 @@ from pennon.encoding.v2_0.encodings import BufferRef
 from pennon.encoding.v2_1.explain import PageMeasures, measure_page, parts_of, sketch_page
 from pennon.encoding.v2_1.layouts import BlobPage
 from pennon.errors import LanceError
-from pennon.file.node import encoding_bytes
-from pennon.file.reader import DataFile
-from pennon.file.wire import Column, parse_array_encoding, parse_page_layout
+from pennon.file.container.file import DataFile
+from pennon.file.container.node import encoding_bytes
+from pennon.file.container.wire import Column, parse_array_encoding, parse_page_layout
 from pennon.schema.version import V2_0, V2_1, V2_2, FileVersion
 
 

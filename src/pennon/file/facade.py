@@ -18,10 +18,10 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.units import MIB
 from pennon.encoding.rows import Rows
 from pennon.errors import ArgumentError, InvalidSchemaError, UnsupportedError
+from pennon.file.container.file import DataFile
 from pennon.file.describe import LanceFileMetadata, LanceFileStatistics, describe, summarize
-from pennon.file.opening import open_data_file
-from pennon.file.pages import DEFAULT_CACHE_BYTES, DEFAULT_MAX_PAGE_BYTES
-from pennon.file.reader import DataFile
+from pennon.file.open import open_data_file
+from pennon.file.v2_0.pages import DEFAULT_CACHE_BYTES, DEFAULT_MAX_PAGE_BYTES
 from pennon.file.writer import DataFileWriter
 from pennon.io import open_store
 from pennon.schema.arrow import schema_from_arrow, schema_to_arrow

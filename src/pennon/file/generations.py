@@ -19,7 +19,7 @@ from pennon.schema.field import Field
 from pennon.schema.version import V2_0, V2_1, V2_2, FileVersion
 
 if TYPE_CHECKING:
-    from pennon.file.reader import DataFile
+    from pennon.file.container.file import DataFile
 
 
 ReadRows: TypeAlias = Callable[[Rows], Steps[list[pa.Array]]]
@@ -40,7 +40,7 @@ def read_across(readers: Sequence[ReadRows], rows: FileRows) -> pa.Array | None:
 
 
 class MakeReader(Protocol):
-    """See `pennon.file.reader.DataFile.field_reader`."""
+    """See `pennon.file.container.file.DataFile.field_reader`."""
 
     def __call__(
         self, file: DataFile, field: Field, column_of: Mapping[FieldId, int], /
@@ -50,7 +50,7 @@ class MakeReader(Protocol):
 
 
 class ColumnsOfSchema(Protocol):
-    """See `pennon.file.reader.DataFile.column_of`."""
+    """See `pennon.file.container.file.DataFile.column_of`."""
 
     def __call__(self, file: DataFile) -> Mapping[FieldId, ColumnIndex]:
         """Return the columns of the file's own schema."""
@@ -66,13 +66,13 @@ class Generation:
 
 
 def _reader_of_2_0(file: DataFile, field: Field, column_of: Mapping[FieldId, int]) -> ReadRows:
-    from pennon.file.columns import read_field  # noqa: PLC0415 - when first read, here and below
+    from pennon.file.v2_0.columns import read_field  # noqa: PLC0415 - when first read, here and below
 
     return partial(read_field, file, field, column_of)
 
 
 def _columns_of_2_0(file: DataFile) -> Mapping[FieldId, ColumnIndex]:
-    from pennon.file.layout import columns_of_schema  # noqa: PLC0415
+    from pennon.file.v2_0.layout import columns_of_schema  # noqa: PLC0415
 
     return columns_of_schema(file)
 

@@ -30,14 +30,14 @@ from pennon.core.units import FieldId
 from pennon.encoding.steps import run
 from pennon.encoding.v2_0.encodings import Blob, BufferRef, ColumnEncoding, ZoneIndex
 from pennon.errors import LanceError
+from pennon.file.container.file import DataFile
+from pennon.file.container.footer import FOOTER_BYTES
+from pennon.file.container.node import encoding_bytes
+from pennon.file.container.wire import Column, Indirect, column_encoding_or_values
 from pennon.file.explain import PageReport, buffer_roles, explain_page
-from pennon.file.footer import FOOTER_BYTES
-from pennon.file.node import encoding_bytes
-from pennon.file.opening import open_data_file
-from pennon.file.reader import DataFile
+from pennon.file.open import open_data_file
 from pennon.file.v0_1.inspect import other_parts, page_reports
 from pennon.file.v0_1.reader import RowGroupFile
-from pennon.file.wire import Column, Indirect, column_encoding_or_values
 from pennon.io.store import ObjectReader
 from pennon.schema.field import Field
 

@@ -5,7 +5,7 @@ r"""Writing a data file of version 2.0 or 2.1, front to back, in memory bounded 
     column metadata, one after the other               | at the end
     column table, global buffer table, footer         /
 
-Batches go to the column writers (`pennon.file.pages`), which hold back what is not yet a page.  Pages
+Batches go to the column writers (`pennon.file.v2_0.pages`), which hold back what is not yet a page.  Pages
 are encoded on threads and written in the order in which they were cut, so the same batches make the
 same bytes.
 
@@ -25,9 +25,17 @@ from pennon.core.byte_ranges import Extent
 from pennon.core.units import MIB
 from pennon.encoding.v2_0.choose import BUFFER_ALIGNMENT
 from pennon.errors import ArgumentError, UnsupportedError
-from pennon.file.arrays import batch_column
-from pennon.file.column_tree import plan_columns
-from pennon.file.pages import (
+from pennon.file.container.arrays import batch_column
+from pennon.file.container.serialize import (
+    page_message,
+    serialize_column,
+    serialize_file_descriptor,
+    serialize_footer,
+    serialize_table,
+)
+from pennon.file.container.writing import FileWriter, WrittenFile
+from pennon.file.v2_0.column_tree import plan_columns
+from pennon.file.v2_0.pages import (
     DEFAULT_CACHE_BYTES,
     DEFAULT_MAX_PAGE_BYTES,
     ColumnWriter,
@@ -35,16 +43,8 @@ from pennon.file.pages import (
     PageLimits,
     PageWork,
 )
-from pennon.file.serialize import (
-    page_message,
-    serialize_column,
-    serialize_file_descriptor,
-    serialize_footer,
-    serialize_table,
-)
+from pennon.file.v2_0.zones import ZonedColumn, check_rows_per_zone
 from pennon.file.v2_1.leaf_column import plan_leaves
-from pennon.file.writing import FileWriter, WrittenFile
-from pennon.file.zones import ZonedColumn, check_rows_per_zone
 from pennon.io.store import ObjectWriter
 from pennon.proto import file2_pb2
 from pennon.schema.check import check_writable
@@ -64,7 +64,7 @@ class DataFileWriter(FileWriter[Sequence[EncodedPage]]):
 
     ``data_cache_bytes`` of a column gather before a page is cut; a page has at most about
     ``max_page_bytes``.  With ``rows_per_zone`` a file of version 2.0 has zone maps of its columns
-    (`pennon.file.zones`), by which Pennon skips rows; no release of pylance reads such a file.
+    (`pennon.file.v2_0.zones`), by which Pennon skips rows; no release of pylance reads such a file.
 
     Raises UnsupportedError for a version that is not written, and for types that it cannot hold.
     """

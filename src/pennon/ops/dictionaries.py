@@ -14,7 +14,7 @@ import pyarrow as pa
 from pennon.core.units import FieldId
 from pennon.encoding.steps import run
 from pennon.errors import ArgumentError, Breadcrumb
-from pennon.file.opening import open_data_file
+from pennon.file.open import open_data_file
 from pennon.io.store import Opens
 from pennon.schema.arrow import storage_field
 from pennon.schema.field import Field, Schema

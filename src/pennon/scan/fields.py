@@ -13,7 +13,7 @@ from pennon.core.cached_property import lazy
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import KIB, FieldId
 from pennon.encoding.steps import run
-from pennon.file.reader import DataFile
+from pennon.file.container.file import DataFile
 from pennon.scan.batch_sizing import FIRST_GROWTH
 from pennon.scan.fragment_reader import Chunks, FragmentReader, PreparedRead
 from pennon.scan.late_materialization import Cover

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRequest, Int64Array
 from pennon.core.fast_dataclass import dataclass
-from pennon.file.reader import DataFile
+from pennon.file.container.file import DataFile
 from pennon.io.fetch import plan_fetch
 from pennon.io.limits import OBJECT_STORE, FetchLimits
 from pennon.io.store import ObjectReader

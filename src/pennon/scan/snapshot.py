@@ -17,7 +17,7 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import WORK, Crew
 from pennon.errors import Breadcrumb, FormatError, LanceError, StoreError
-from pennon.file.opening import lend_values
+from pennon.file.open import lend_values
 from pennon.io.mapped import MappedReader
 from pennon.io.store import ObjectReader, Store
 from pennon.scan.deletion_mask import NONE_DELETED

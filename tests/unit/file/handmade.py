@@ -11,7 +11,7 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 
 from pennon.encoding.v2_0 import wire
 from pennon.encoding.v2_0.encodings import ArrayEncoding, ColumnEncoding, Values
-from pennon.file.reader import DataFile
+from pennon.file.container.file import DataFile
 from pennon.proto import file2_pb2, file_pb2
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.wire import serialize_fields

@@ -11,7 +11,7 @@ import pytest
 from pennon.core.byte_ranges import Extent
 from pennon.encoding.rows import Rows
 from pennon.errors import ArgumentError, UnsupportedError
-from pennon.file.reader import DataFile
+from pennon.file.container.file import DataFile
 from pennon.file.writer import DataFileWriter
 from pennon.io import MemoryStore
 from pennon.schema.arrow import schema_from_arrow

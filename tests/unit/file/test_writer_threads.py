@@ -12,7 +12,7 @@ import pytest
 from pennon.core import thread_pools as threads
 from pennon.core.byte_ranges import Extent
 from pennon.errors import UnsupportedError
-from pennon.file.reader import DataFile
+from pennon.file.container.file import DataFile
 from pennon.file.writer import DataFileWriter
 from pennon.io import MemoryStore
 from pennon.schema.arrow import schema_from_arrow

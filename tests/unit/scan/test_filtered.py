@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import pennon
 from pennon.encoding.rows import Rows
-from pennon.file.reader import DataFile
+from pennon.file.container.file import DataFile
 from pennon.io import open_store
 from pennon.lance_dataset import LanceDataset
 from pennon.scan import filter_exec as filtered

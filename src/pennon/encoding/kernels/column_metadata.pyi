@@ -1,7 +1,7 @@
 """The pages of a column, out of its protobuf message ``ColumnMetadata``.
 
 A file may have thousands of columns of as many pages, and most readers want few of them, so no
-object is made for any: numbers come out, and `pennon.file.wire` makes of them what is looked at.
+object is made for any: numbers come out, and `pennon.file.container.wire` makes of them what is looked at.
 Fields that are not known are skipped, as protobuf does.
 
 An *encoding* is three numbers: 0, 0, 0 for none; 1, first, end: the bytes ``data[first:end]``;

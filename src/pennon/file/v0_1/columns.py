@@ -42,7 +42,7 @@ _BYTES = frozenset(("string", "binary", "large_string", "large_binary", "json"))
 
 
 class FieldReader:
-    """See `pennon.file.reader.DataFile.field_reader`; the tree of nodes is made by the first read."""
+    """See `pennon.file.container.file.DataFile.field_reader`; the tree of nodes is made by the first read."""
 
     __slots__ = ("_column_of", "_field", "_file", "_node")
 

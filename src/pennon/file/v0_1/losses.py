@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from pennon.encoding.v2_0.binary import arrow_offsets
 from pennon.errors import DataLossWarning
-from pennon.file.arrays import child_array
+from pennon.file.container.arrays import child_array
 from pennon.schema.field import Field
 
 _BYTES = (pa.string(), pa.binary(), pa.large_string(), pa.large_binary())

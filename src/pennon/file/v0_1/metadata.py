@@ -33,7 +33,7 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.steps import Steps
 from pennon.encoding.v0_1.pages import Pages
 from pennon.errors import FormatError
-from pennon.file.tail import Tail
+from pennon.file.container.tail import Tail
 from pennon.proto import file_pb2
 
 FOOTER_BYTES: Final = 16

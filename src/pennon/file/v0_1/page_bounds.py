@@ -24,7 +24,7 @@ from pennon.encoding.steps import Steps, together
 from pennon.encoding.v0_1.pages import Pages
 from pennon.encoding.v0_1.picks import Picks
 from pennon.errors import FormatError
-from pennon.file.bounds import FieldBounds
+from pennon.file.container.bounds import FieldBounds
 from pennon.file.v0_1.columns import node_of
 from pennon.file.v0_1.metadata import ENTRY_BYTES, parse_pages
 from pennon.file.v0_1.statistics import GREATEST, LEAST, NULL_COUNT

@@ -35,7 +35,7 @@ from pennon.encoding.v0_1.list import encode_lists
 from pennon.encoding.v0_1.parts import Part, Slices
 from pennon.encoding.v0_1.plain import encode_bits, encode_fixed_width
 from pennon.errors import UnsupportedError
-from pennon.file.arrays import check_array, child_array
+from pennon.file.container.arrays import check_array, child_array
 from pennon.schema.field import Field
 
 Indices: TypeAlias = Callable[[Field, pa.DictionaryArray, str], pa.Array]

@@ -1,6 +1,6 @@
 """One data file of version 0.1, opened.
 
-To those who read columns it looks like a `pennon.file.reader.DataFile`: fields are read by number of
+To those who read columns it looks like a `pennon.file.container.file.DataFile`: fields are read by number of
 column, and what is called a column here is a row of the page table.
 """
 
@@ -20,10 +20,10 @@ from pennon.encoding.steps import Steps, run, together
 from pennon.encoding.v0_1.pages import Pages
 from pennon.encoding.v0_1.values import DictionaryPlace, read_values
 from pennon.errors import Breadcrumb, FormatError, LanceError
-from pennon.file.bounds import FieldBounds
-from pennon.file.footer import parse_version
+from pennon.file.container.bounds import FieldBounds
+from pennon.file.container.footer import parse_version
+from pennon.file.container.tail import Tail
 from pennon.file.generations import ReadRows
-from pennon.file.tail import Tail
 from pennon.file.v0_1.columns import FieldReader
 from pennon.file.v0_1.dictionary import Values
 from pennon.file.v0_1.metadata import (
@@ -170,7 +170,7 @@ class RowGroupFile:
         return read_bounds(self, fields)
 
     def field_reader(self, field: Field, column_of: Mapping[FieldId, int]) -> ReadRows:
-        """Return what reads rows of a field; see `pennon.file.reader.DataFile.field_reader`."""
+        """Return what reads rows of a field; see `pennon.file.container.file.DataFile.field_reader`."""
         return FieldReader(self, field, column_of)
 
     def read_field(

@@ -20,13 +20,13 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.units import MIB
 from pennon.encoding.v0_1.parts import Part, lay_out, write_parts
 from pennon.errors import ArgumentError
-from pennon.file.arrays import batch_column
+from pennon.file.container.arrays import batch_column
+from pennon.file.container.writing import FileWriter, WrittenFile
 from pennon.file.v0_1.dictionaries import Dictionaries
 from pennon.file.v0_1.end import PageTable, serialize_end
 from pennon.file.v0_1.losses import Losses
 from pennon.file.v0_1.pages import Pages
 from pennon.file.v0_1.statistics import Measured, Statistics
-from pennon.file.writing import FileWriter, WrittenFile
 from pennon.io.store import ObjectWriter
 from pennon.schema.check import check_writable
 from pennon.schema.field import Field, Schema

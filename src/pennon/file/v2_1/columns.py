@@ -26,7 +26,7 @@ from pennon.encoding.v2_1.page import PageValues
 from pennon.encoding.v2_1.pages import read_page
 from pennon.encoding.v2_1.picked import MOST_ROWS, CutRows, Found, are_alike, can_join
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
-from pennon.file.node import pages_of
+from pennon.file.container.node import pages_of
 from pennon.file.v2_1.leaves import Leaf, known_pages, opened_page
 from pennon.file.v2_1.nest import merge, nest, show
 from pennon.file.v2_1.tree import Tree, column_index, described
@@ -34,7 +34,7 @@ from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Field
 
 if TYPE_CHECKING:
-    from pennon.file.reader import DataFile
+    from pennon.file.container.file import DataFile
     from pennon.io.store import ObjectReader
 
 RUN_BYTES: Final = MIB
@@ -46,7 +46,7 @@ _PagePart: TypeAlias = tuple[int, Rows]
 
 
 class FieldReader:
-    """See `pennon.file.reader.DataFile.field_reader`.
+    """See `pennon.file.container.file.DataFile.field_reader`.
 
     What does not depend on the rows is found out once, by the first read.
     """

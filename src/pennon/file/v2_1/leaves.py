@@ -18,13 +18,13 @@ from pennon.encoding.v2_1.mini_block import read_known
 from pennon.encoding.v2_1.picked import KnownPage
 from pennon.encoding.v2_1.search_cache import Slot
 from pennon.errors import FormatError, LanceError
-from pennon.file.node import Node, encoding_bytes, page_buffers
+from pennon.file.container.node import Node, encoding_bytes, page_buffers
+from pennon.file.container.wire import Column, Page, parse_page_layout
 from pennon.file.v2_1.nest import path_types
 from pennon.file.v2_1.tree import Path, Tree, column_rows
-from pennon.file.wire import Column, Page, parse_page_layout
 
 if TYPE_CHECKING:
-    from pennon.file.reader import DataFile
+    from pennon.file.container.file import DataFile
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from pennon.file.arrays import check_array, child_array
+from pennon.file.container.arrays import check_array, child_array
 from pennon.file.v2_1.tree import Tree
 
 

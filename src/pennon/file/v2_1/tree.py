@@ -31,7 +31,7 @@ from pennon.schema.check import is_blob, is_packed
 from pennon.schema.field import Field
 
 if TYPE_CHECKING:
-    from pennon.file.reader import DataFile
+    from pennon.file.container.file import DataFile
 
 Path: TypeAlias = tuple[Field, ...]
 """The fields from the top of a tree down to a leaf."""

@@ -12,7 +12,7 @@ import pytest
 
 from pennon.encoding.rows import Rows
 from pennon.errors import DataLossWarning
-from pennon.file.opening import open_data_file
+from pennon.file.open import open_data_file
 from pennon.file.v0_1.losses import Losses
 from pennon.file.v0_1.writer import RowGroupWriter
 from pennon.schema.arrow import schema_from_arrow

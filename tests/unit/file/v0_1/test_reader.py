@@ -13,7 +13,7 @@ import pytest
 
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError, LanceError
-from pennon.file.opening import OpenedFile, open_data_file
+from pennon.file.open import OpenedFile, open_data_file
 from pennon.io.memory import MemoryStore
 from pennon.proto import file_pb2
 

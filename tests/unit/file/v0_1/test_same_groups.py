@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pennon.file.opening import open_data_file
+from pennon.file.open import open_data_file
 from pennon.file.v0_1.reader import RowGroupFile
 from pennon.file.v0_1.same_groups import SameGroupsWriter
 from pennon.io.memory import MemoryStore

@@ -10,10 +10,10 @@ import pytest
 
 from pennon.core.byte_ranges import ByteRequest, Extent
 from pennon.encoding.steps import run
-from pennon.file.bounds import FieldBounds
+from pennon.file.container.bounds import FieldBounds
+from pennon.file.container.tail import TAIL_BYTES
 from pennon.file.inspect import inspect_file
-from pennon.file.opening import OpenedFile, open_data_file
-from pennon.file.tail import TAIL_BYTES
+from pennon.file.open import OpenedFile, open_data_file
 from pennon.file.v0_1.writer import RowGroupWriter
 from pennon.proto import file_pb2
 from pennon.schema.arrow import schema_from_arrow

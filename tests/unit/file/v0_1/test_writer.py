@@ -11,7 +11,7 @@ import pytest
 
 from pennon.encoding.rows import Rows
 from pennon.errors import ArgumentError, DataLossWarning, UnsupportedError
-from pennon.file.opening import OpenedFile, open_data_file
+from pennon.file.open import OpenedFile, open_data_file
 from pennon.file.v0_1.dictionaries import Dictionaries
 from pennon.file.v0_1.reader import RowGroupFile
 from pennon.file.v0_1.writer import RowGroupWriter

@@ -39,7 +39,7 @@ from pennon.encoding.v2_0.encodings import Blob, ColumnEncoding, SimpleStruct, V
 from pennon.encoding.v2_0.list import encode_list, part_lists
 from pennon.encoding.v2_1.write.pages import EncodedPage as EncodedLayout
 from pennon.errors import Breadcrumb, LanceError
-from pennon.file.arrays import check_array, child_array
+from pennon.file.container.arrays import check_array, child_array
 from pennon.schema.check import null_struct_error
 from pennon.schema.field import Field
 from pennon.schema.version import V2_0

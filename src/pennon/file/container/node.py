@@ -12,12 +12,12 @@ from pennon.encoding.page import PageBuffers
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
-from pennon.file.wire import Column, Direct, EncodingBytes, Page, parse_array_encoding
+from pennon.file.container.wire import Column, Direct, EncodingBytes, Page, parse_array_encoding
 from pennon.schema.field import Field
 
 if TYPE_CHECKING:
     from pennon.encoding.v2_0.encodings import ArrayEncoding
-    from pennon.file.reader import DataFile
+    from pennon.file.container.file import DataFile
 
 
 @dataclass(frozen=True, slots=True)

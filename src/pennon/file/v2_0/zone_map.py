@@ -31,16 +31,16 @@ from pennon.encoding.v2_0.choose import encode_page
 from pennon.encoding.v2_0.encodings import Values
 from pennon.encoding.v2_1.search_cache import SearchCache
 from pennon.errors import FormatError
-from pennon.file.footer import FOOTER_BYTES, parse_footer, parse_table
-from pennon.file.reader import DataFile
-from pennon.file.serialize import (
+from pennon.file.container.file import DataFile
+from pennon.file.container.footer import FOOTER_BYTES, parse_footer, parse_table
+from pennon.file.container.serialize import (
     page_message,
     serialize_column,
     serialize_file_descriptor,
     serialize_footer,
     serialize_table,
 )
-from pennon.file.tail import Tail
+from pennon.file.container.tail import Tail
 from pennon.io.mapped import MappedReader
 from pennon.io.memory import MemoryStore
 from pennon.schema.arrow import schema_from_arrow

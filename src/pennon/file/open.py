@@ -12,10 +12,10 @@ from pennon.core.units import ColumnIndex, FieldId
 from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps
 from pennon.errors import Breadcrumb, LanceError
-from pennon.file.bounds import FieldBounds
-from pennon.file.footer import parse_version
+from pennon.file.container.bounds import FieldBounds
+from pennon.file.container.footer import parse_version
+from pennon.file.container.tail import Tail
 from pennon.file.generations import ReadRows
-from pennon.file.tail import Tail
 from pennon.io.store import ObjectReader
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1, FileVersion
@@ -68,14 +68,14 @@ class OpenedFile(Protocol):
         ...
 
     def field_reader(self, field: Field, column_of: Mapping[FieldId, int]) -> ReadRows:
-        """Return what reads rows of a field; see `pennon.file.reader.DataFile.field_reader`."""
+        """Return what reads rows of a field; see `pennon.file.container.file.DataFile.field_reader`."""
         ...
 
 
 def open_data_file(
     source: ObjectReader, memory: Cache | None = None, identity: Hashable = None
 ) -> OpenedFile:
-    """Open a data file of any version; see `pennon.file.reader.DataFile.open`."""
+    """Open a data file of any version; see `pennon.file.container.file.DataFile.open`."""
     try:
         tail = Tail.read(source)
         source = tail.behind(source)
@@ -84,7 +84,7 @@ def open_data_file(
             from pennon.file.v0_1.reader import RowGroupFile  # noqa: PLC0415 - when first read
 
             return RowGroupFile.open_behind(source, tail)
-        from pennon.file.reader import DataFile  # noqa: PLC0415
+        from pennon.file.container.file import DataFile  # noqa: PLC0415
 
         return DataFile.open_behind(source, tail, memory, identity)
     except LanceError as error:

@@ -24,11 +24,11 @@ from pennon.encoding.rows import Rows
 from pennon.encoding.steps import Steps, run, together
 from pennon.encoding.v2_1.search_cache import SearchCache
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
-from pennon.file.bounds import FieldBounds
-from pennon.file.footer import FOOTER_BYTES, Footer, parse_footer, parse_table
+from pennon.file.container.bounds import FieldBounds
+from pennon.file.container.footer import FOOTER_BYTES, Footer, parse_footer, parse_table
+from pennon.file.container.tail import Tail
+from pennon.file.container.wire import Column, parse_column, parse_file_descriptor
 from pennon.file.generations import GENERATIONS, ReadRows
-from pennon.file.tail import Tail
-from pennon.file.wire import Column, parse_column, parse_file_descriptor
 from pennon.io.store import ObjectReader
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V2_0, FileVersion
@@ -171,7 +171,7 @@ class DataFile:
         """Return the steps that read the bounds of fields, None for those that have none."""
         if self.version != V2_0:
             return [None] * len(fields)
-        from pennon.file.zones import read_bounds  # noqa: PLC0415 - zone maps are data files
+        from pennon.file.v2_0.zones import read_bounds  # noqa: PLC0415 - zone maps are data files
 
         return (yield from read_bounds(self, fields, column_of))
 

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Final
 
 from pennon.core.units import ColumnIndex, FieldId
 from pennon.encoding.v2_0.encodings import List
-from pennon.file.wire import Column, Direct, parse_array_encoding
+from pennon.file.container.wire import Column, Direct, parse_array_encoding
 from pennon.schema.field import Field
 
 if TYPE_CHECKING:
-    from pennon.file.reader import DataFile
+    from pennon.file.container.file import DataFile
 
 _PACKED_KEYS: Final = ("packed", "lance-encoding:packed")
 VARIABLE_WIDTH: Final = frozenset(("string", "binary", "large_string", "large_binary"))

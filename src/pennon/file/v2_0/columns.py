@@ -37,9 +37,7 @@ from pennon.encoding.v2_0.encodings import List, PackedStruct
 from pennon.encoding.v2_0.list import decode_list
 from pennon.encoding.v2_0.offsets import Spans
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError, UnsupportedError
-from pennon.file.chunks import align, join
-from pennon.file.layout import VARIABLE_WIDTH, is_packed
-from pennon.file.node import (
+from pennon.file.container.node import (
     Node,
     encoding_bytes,
     first_encoding,
@@ -47,14 +45,16 @@ from pennon.file.node import (
     page_encoding,
     pages_of,
 )
-from pennon.file.values import read_blobs, read_values
-from pennon.file.wire import Column, Page, column_encoding_or_values
+from pennon.file.container.wire import Column, Page, column_encoding_or_values
+from pennon.file.v2_0.chunks import align, join
+from pennon.file.v2_0.layout import VARIABLE_WIDTH, is_packed
+from pennon.file.v2_0.values import read_blobs, read_values
 from pennon.schema.arrow import field_to_arrow, storage_field
 from pennon.schema.field import Field
 from pennon.schema.types import storage_type
 
 if TYPE_CHECKING:
-    from pennon.file.reader import DataFile
+    from pennon.file.container.file import DataFile
 
 _LISTS = frozenset(("list", "list.struct", "large_list", "large_list.struct"))
 _EMPTY = pa.py_buffer(b"")
@@ -65,7 +65,7 @@ _ReadItems: TypeAlias = Callable[[Spans, Rows], Steps[pa.Array]]
 def read_field(
     file: DataFile, field: Field, column_of: Mapping[FieldId, int], rows: Rows
 ) -> Steps[list[pa.Array]]:
-    """Return the steps of `pennon.file.reader.DataFile.read_field`."""
+    """Return the steps of `pennon.file.container.file.DataFile.read_field`."""
     if rows.end > file.num_rows or (len(rows.starts) and rows.starts[0] < 0):
         message = f"rows up to {rows.end} of a file that has {file.num_rows} rows"
         raise ArgumentError(message, where=Breadcrumb(file=file.source.path))

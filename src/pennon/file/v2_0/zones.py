@@ -19,17 +19,17 @@ from pennon.core.units import FieldId
 from pennon.encoding.steps import Steps, together
 from pennon.encoding.v2_0.encodings import BufferRef, ColumnEncoding, Values, ZoneIndex
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
-from pennon.file.arrays import check_array
-from pennon.file.bounds import FieldBounds
-from pennon.file.node import encoding_bytes
-from pennon.file.pages import ColumnWriter, PageWork, ValueColumn
-from pennon.file.wire import Column, column_encoding_or_values
-from pennon.file.zone_map import ZoneMap, parse_zone_map, serialize_zone_map
+from pennon.file.container.arrays import check_array
+from pennon.file.container.bounds import FieldBounds
+from pennon.file.container.node import encoding_bytes
+from pennon.file.container.wire import Column, column_encoding_or_values
+from pennon.file.v2_0.pages import ColumnWriter, PageWork, ValueColumn
+from pennon.file.v2_0.zone_map import ZoneMap, parse_zone_map, serialize_zone_map
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Field
 
 if TYPE_CHECKING:
-    from pennon.file.reader import DataFile
+    from pennon.file.container.file import DataFile
 
 MOST_ZONES: Final = 1 << 20
 """Zone maps of more zones are left alone: to judge them takes longer than they save."""

@@ -1,0 +1,1 @@
+"""Columns of data files of version 2.0."""

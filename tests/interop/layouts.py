@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
-from pennon.encoding.steps import run
+from pennon.encoding.read_protocol import run
 from pennon.encoding.v2_1.layouts import ConstantPage, Layout
 from pennon.file.container.file import DataFile
 from pennon.file.container.node import encoding_bytes

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pennon.encoding.read_protocol import run
 from pennon.encoding.rows import Rows
-from pennon.encoding.steps import run
 from pennon.errors import DataLossWarning
 from pennon.expr.prune import Bounds, Pruner, Unit
 from pennon.expr.tree import Call, Column, Literal

@@ -9,7 +9,7 @@ from typing import Final
 from pennon.core.byte_ranges import Extent
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.page import PageBuffers
-from pennon.encoding.steps import run
+from pennon.encoding.read_protocol import run
 from pennon.encoding.v2_0.encodings import BufferRef
 from pennon.encoding.v2_1.explain import PageMeasures, measure_page, parts_of, sketch_page
 from pennon.encoding.v2_1.layouts import BlobPage

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import ColumnIndex, FieldId
+from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import FileRows, Rows
-from pennon.encoding.steps import Steps
 from pennon.schema.field import Field
 from pennon.schema.version import V2_0, V2_1, V2_2, FileVersion
 

@@ -27,7 +27,7 @@ import pyarrow as pa
 from pennon.core.byte_ranges import ByteRequest, Extent
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FieldId
-from pennon.encoding.steps import run
+from pennon.encoding.read_protocol import run
 from pennon.encoding.v2_0.encodings import Blob, BufferRef, ColumnEncoding, ZoneIndex
 from pennon.errors import LanceError
 from pennon.file.container.file import DataFile

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from pennon.core.cache import Cache
 from pennon.core.units import ColumnIndex, FieldId
+from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
-from pennon.encoding.steps import Steps
 from pennon.errors import Breadcrumb, LanceError
 from pennon.file.container.bounds import FieldBounds
 from pennon.file.container.footer import parse_version

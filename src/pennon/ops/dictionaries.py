@@ -12,7 +12,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from pennon.core.units import FieldId
-from pennon.encoding.steps import run
+from pennon.encoding.read_protocol import run
 from pennon.errors import ArgumentError, Breadcrumb
 from pennon.file.open import open_data_file
 from pennon.io.store import Opens

@@ -12,7 +12,7 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.cached_property import lazy
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import KIB, FieldId
-from pennon.encoding.steps import run
+from pennon.encoding.read_protocol import run
 from pennon.file.container.file import DataFile
 from pennon.scan.batch_sizing import FIRST_GROWTH
 from pennon.scan.fragment_reader import Chunks, FragmentReader, PreparedRead

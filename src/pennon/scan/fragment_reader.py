@@ -21,8 +21,8 @@ import pyarrow as pa
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import Crew, map_all, pool
 from pennon.core.units import KIB, ColumnIndex, FieldId
+from pennon.encoding.read_protocol import Steps, run, together
 from pennon.encoding.rows import FileRows, Rows
-from pennon.encoding.steps import Steps, run, together
 from pennon.errors import Breadcrumb, FormatError, LanceError, UnsupportedError
 from pennon.file.generations import ReadRows, read_across
 from pennon.io.limits import FetchLimits

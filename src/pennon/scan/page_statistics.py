@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import map_all
-from pennon.encoding.steps import run
+from pennon.encoding.read_protocol import run
 from pennon.expr.prune import Bounds, Path, Pruner
 from pennon.expr.tree import Expression, paths_of
 from pennon.file.container.bounds import FieldBounds

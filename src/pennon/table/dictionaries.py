@@ -39,7 +39,7 @@ def _read(
     whole: pa.Buffer | bytes, position: int, length: int, value_type: pa.DataType
 ) -> pa.Array[Any]:
     # Only tables of version 0.1 with dictionaries need these: who opens another does not wait.
-    from pennon.encoding.steps import run  # noqa: PLC0415
+    from pennon.encoding.read_protocol import run  # noqa: PLC0415
     from pennon.encoding.v0_1.values import DictionaryPlace, read_values  # noqa: PLC0415
 
     data = whole if isinstance(whole, pa.Buffer) else pa.py_buffer(whole)

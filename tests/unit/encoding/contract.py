@@ -13,8 +13,8 @@ import pyarrow as pa
 from pennon.core.byte_ranges import ByteRequest, Extent
 from pennon.encoding.assemble import assemble_as
 from pennon.encoding.page import PageBuffers
+from pennon.encoding.read_protocol import run
 from pennon.encoding.rows import Rows
-from pennon.encoding.steps import run
 from pennon.encoding.v2_0 import wire
 from pennon.encoding.v2_0.codecs import CODECS
 from pennon.encoding.v2_0.encodings import ArrayEncoding

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from pennon.core.byte_ranges import ByteRequest, Extent, Gather
-from pennon.encoding.frugal import LONGEST_GAP, frugal, merge
+from pennon.encoding.coalesce import LONGEST_GAP, frugal, merge
 from pennon.encoding.prefetch import LONGEST_PREFETCH, hull, prefetched
-from pennon.encoding.steps import Steps, run
+from pennon.encoding.read_protocol import Steps, run
 
 DATA = bytes(range(256))
 

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from pennon.encoding.read_protocol import run
 from pennon.encoding.rows import Rows
-from pennon.encoding.steps import run
 from pennon.encoding.v2_0 import encodings as e
 from pennon.encoding.v2_0.encodings import BufferRef
 from pennon.errors import ArgumentError, FormatError

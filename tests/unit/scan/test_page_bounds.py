@@ -262,8 +262,8 @@ def _pages(dataset: LanceDataset) -> Iterator[tuple[tuple[str, str], int, Extent
 
 
 def test_bounds_hold_what_is_read(dataset: LanceDataset) -> None:
+    from pennon.encoding.read_protocol import run
     from pennon.encoding.rows import Rows
-    from pennon.encoding.steps import run
 
     known = 0
     for fragment in dataset.snapshot.manifest.fragments:

@@ -19,7 +19,7 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.block import NullableBlock, VariableBlock
 from pennon.encoding.kernels.positions import decode_positions
-from pennon.encoding.steps import Steps
+from pennon.encoding.read_protocol import Steps
 from pennon.encoding.v0_1.pages import Pages, read_ranges
 from pennon.encoding.v0_1.parts import Positions, Slices, byte_view
 from pennon.encoding.v0_1.picks import Picks

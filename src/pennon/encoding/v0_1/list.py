@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
-from pennon.encoding.steps import Steps
+from pennon.encoding.read_protocol import Steps
 from pennon.encoding.v0_1.binary import Spans, read_spans
 from pennon.encoding.v0_1.pages import Pages
 from pennon.encoding.v0_1.parts import Slices, with_ends

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRequest, Extent, Gather, Int64Array
 from pennon.core.fast_dataclass import dataclass
-from pennon.encoding.steps import Steps
+from pennon.encoding.read_protocol import Steps
 from pennon.encoding.v0_1.picks import Picks
 from pennon.errors import FormatError
 

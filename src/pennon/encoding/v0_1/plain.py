@@ -19,7 +19,7 @@ from pennon.core.bits import bytes_for_bits
 from pennon.core.byte_ranges import Int64Array
 from pennon.encoding.block import FixedWidthBlock
 from pennon.encoding.kernels.bits import pick_bits
-from pennon.encoding.steps import Steps
+from pennon.encoding.read_protocol import Steps
 from pennon.encoding.v0_1.pages import Pages, read_ranges
 from pennon.encoding.v0_1.parts import Bytes, Slices, byte_view
 from pennon.encoding.v0_1.picks import Picks

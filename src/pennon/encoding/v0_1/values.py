@@ -13,7 +13,7 @@ import pyarrow as pa
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.assemble import assemble_as
 from pennon.encoding.block import Block
-from pennon.encoding.steps import Steps
+from pennon.encoding.read_protocol import Steps
 from pennon.encoding.v0_1.binary import decode_binary, encode_binary
 from pennon.encoding.v0_1.pages import Pages
 from pennon.encoding.v0_1.parts import Part, lay_out, write_parts

@@ -23,8 +23,8 @@ from pennon.encoding.block import Block, FixedWidthBlock
 from pennon.encoding.kernels import fastlanes
 from pennon.encoding.kernels.bits import unpack_bits
 from pennon.encoding.page import PageBuffers
+from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
-from pennon.encoding.steps import Steps
 from pennon.encoding.v2_0.dispatch import Codecs
 from pennon.encoding.v2_0.encoded import EMPTY
 from pennon.encoding.v2_0.encodings import Bitpacked, BitpackedForNonNeg

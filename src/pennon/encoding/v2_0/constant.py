@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from pennon.encoding.block import Block, FixedWidthBlock
 from pennon.encoding.page import PageBuffers
+from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
-from pennon.encoding.steps import Steps
 from pennon.encoding.v2_0.dispatch import Codecs
 from pennon.encoding.v2_0.encodings import Constant
 from pennon.errors import UnsupportedError

@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 
 from pennon.encoding.block import AllNullBlock, Block, DictionaryBlock, FixedWidthBlock
 from pennon.encoding.page import PageBuffers
+from pennon.encoding.read_protocol import Steps, together
 from pennon.encoding.rows import Rows
-from pennon.encoding.steps import Steps, together
 from pennon.encoding.v2_0.binary import encode_binary
 from pennon.encoding.v2_0.dispatch import Codecs
 from pennon.encoding.v2_0.encoded import Encoded

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.block import Block
 from pennon.encoding.page import PageBuffers
+from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
-from pennon.encoding.steps import Steps
 from pennon.encoding.v2_0.encodings import ArrayEncoding
 from pennon.errors import FormatError
 

@@ -15,8 +15,8 @@ import pyarrow as pa
 from pennon.encoding.block import Block, FixedSizeListBlock
 from pennon.encoding.kernels.nulls import zero_nulls
 from pennon.encoding.page import PageBuffers
+from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
-from pennon.encoding.steps import Steps
 from pennon.encoding.v2_0.dispatch import Codecs
 from pennon.encoding.v2_0.encoded import Bytes, Encoded, as_bytes
 from pennon.encoding.v2_0.encodings import FixedSizeList

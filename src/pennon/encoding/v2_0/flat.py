@@ -9,7 +9,7 @@
 Whole bytes: a range of rows is a range of bytes, which over a memory map costs no copy; many ranges
 are one `Gather`.  Bits: the bytes that hold them are read, and a kernel picks the bits.
 
-A Flat may be compressed as a whole buffer; then all of it is read (`pennon.encoding.v2_0.inflate`).
+A Flat may be compressed as a whole buffer; then all of it is read (`pennon.encoding.decompress`).
 
 Source: seed 004 (message Flat).
 """
@@ -25,16 +25,16 @@ from pennon.core.bits import bytes_for_bits
 from pennon.core.byte_ranges import ByteRequest, Extent, Gather
 from pennon.core.units import KIB
 from pennon.encoding.block import Block, FixedWidthBlock
+from pennon.encoding.decompress import deflate, inflate
 from pennon.encoding.kernels.bits import pick_bits
 from pennon.encoding.kernels.gather import gather
 from pennon.encoding.kernels.nulls import copy_bits, zero_nulls
 from pennon.encoding.page import PageBuffers
+from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
-from pennon.encoding.steps import Steps
 from pennon.encoding.v2_0.dispatch import Codecs
 from pennon.encoding.v2_0.encoded import EMPTY, Bytes, Encoded, as_bytes
 from pennon.encoding.v2_0.encodings import BufferRef, Compression, Flat
-from pennon.encoding.v2_0.inflate import deflate, inflate
 from pennon.errors import FormatError, UnsupportedError
 
 SPARSE_BITS_BYTES: Final = 64 * KIB

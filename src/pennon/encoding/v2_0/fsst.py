@@ -13,8 +13,8 @@ import pyarrow as pa
 from pennon.encoding.block import AllNullBlock, Block, NullableBlock, VariableBlock
 from pennon.encoding.kernels.fsst import decode_fsst as expand
 from pennon.encoding.page import PageBuffers
+from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
-from pennon.encoding.steps import Steps
 from pennon.encoding.symbol_table import SymbolTable, parse_symbol_table
 from pennon.encoding.v2_0.dispatch import Codecs
 from pennon.encoding.v2_0.encoded import as_bytes

@@ -18,8 +18,8 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.block import Block, FixedWidthBlock
 from pennon.encoding.kernels.offsets import decode_end_offsets
 from pennon.encoding.page import PageBuffers
+from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
-from pennon.encoding.steps import Steps
 from pennon.encoding.v2_0.dispatch import Codecs
 from pennon.encoding.v2_0.encodings import ArrayEncoding
 from pennon.errors import FormatError

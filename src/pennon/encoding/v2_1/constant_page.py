@@ -29,8 +29,8 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import KIB
 from pennon.encoding.block import AllNullBlock, Block, FixedWidthBlock, VariableBlock
 from pennon.encoding.page import PageBuffers
+from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
-from pennon.encoding.steps import Steps
 from pennon.encoding.v2_1.chunks import Bytes, Chunks, as_bytes
 from pennon.encoding.v2_1.constant import repeat
 from pennon.encoding.v2_1.dispatch import Codecs

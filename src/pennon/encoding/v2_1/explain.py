@@ -19,8 +19,8 @@ from pennon.core.byte_ranges import Extent, Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.kernels.miniblocks import split_chunks
 from pennon.encoding.page import PageBuffers
+from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
-from pennon.encoding.steps import Steps
 from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.blob_page import blobs_of
 from pennon.encoding.v2_1.chunk_index import ChunkIndex, parse_chunk_index

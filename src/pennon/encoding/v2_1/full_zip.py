@@ -23,8 +23,8 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.block import Block, FixedWidthBlock, VariableBlock
 from pennon.encoding.kernels.zipped import place_sized, unzip, unzip_sized
 from pennon.encoding.page import PageBuffers
+from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
-from pennon.encoding.steps import Steps
 from pennon.encoding.v2_1.chunks import as_bytes
 from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import General

@@ -2,7 +2,7 @@
 
 In mini-blocks it is the first buffer of each chunk that is compressed (the lengths of runs, the
 validity of items stay as they are), among single values each value.  The compressed form is that of
-2.0 (`pennon.encoding.v2_0.inflate`): a size in front, never believed beyond its limits.
+2.0 (`pennon.encoding.decompress`): a size in front, never believed beyond its limits.
 
 Source: ledger F-95.
 """
@@ -20,10 +20,10 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.memory import room
 from pennon.core.units import MIB
 from pennon.encoding.block import Block, VariableBlock
+from pennon.encoding.decompress import MAX_INFLATED, inflate
 from pennon.encoding.kernels.frames import copy_stored, stored_sizes
 from pennon.encoding.kernels.lz4 import inflate_blocks
 from pennon.encoding.rows import Rows
-from pennon.encoding.v2_0.inflate import MAX_INFLATED, inflate
 from pennon.encoding.v2_1.chunks import Bytes, ChunkBuffers, Chunks, as_bytes
 from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import General

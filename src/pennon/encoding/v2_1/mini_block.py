@@ -20,8 +20,8 @@ from pennon.encoding.block import Block
 from pennon.encoding.kernels.miniblocks import split_chunks
 from pennon.encoding.kernels.rowplaces import place_rows
 from pennon.encoding.page import PageBuffers
+from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
-from pennon.encoding.steps import Steps
 from pennon.encoding.v2_1.chunk_index import ChunkIndex, parse_chunk_index
 from pennon.encoding.v2_1.chunks import Bytes, ChunkBuffers, Chunks, as_bytes
 from pennon.encoding.v2_1.dispatch import Codecs

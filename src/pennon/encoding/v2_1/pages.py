@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pennon.encoding.page import PageBuffers
+from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
-from pennon.encoding.steps import Steps
 from pennon.encoding.v2_1.blob_page import blobs_of
 from pennon.encoding.v2_1.codecs import CODECS
 from pennon.encoding.v2_1.constant_page import read_constant_page

@@ -5,7 +5,7 @@ the metadata of all columns; what lies further in front is read when it is asked
 opened file does not change, but for remembering the column metadata that it parsed, so threads may
 share it.
 
-Reading a field is a value, too: `DataFile.read_field` returns steps (`pennon.encoding.steps`), and
+Reading a field is a value, too: `DataFile.read_field` returns steps (`pennon.encoding.read_protocol`), and
 whoever runs them decides which fields go together into one round.
 """
 
@@ -20,8 +20,8 @@ from pennon.core.byte_ranges import Extent
 from pennon.core.cache import Cache
 from pennon.core.cached_property import lazy
 from pennon.core.units import ColumnIndex, FieldId
+from pennon.encoding.read_protocol import Steps, run, together
 from pennon.encoding.rows import Rows
-from pennon.encoding.steps import Steps, run, together
 from pennon.encoding.v2_1.search_cache import SearchCache
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
 from pennon.file.container.bounds import FieldBounds

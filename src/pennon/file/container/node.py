@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FieldId
 from pennon.encoding.page import PageBuffers
+from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
-from pennon.encoding.steps import Steps
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
 from pennon.file.container.wire import Column, Direct, EncodingBytes, Page, parse_array_encoding
 from pennon.schema.field import Field

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pennon.core.byte_ranges import ByteRequest, Extent
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import KIB
-from pennon.encoding.steps import Steps
+from pennon.encoding.read_protocol import Steps
 from pennon.io.store import ObjectReader
 from pennon.io.tail_reader import KnownEnd
 

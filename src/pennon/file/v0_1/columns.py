@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from pennon.core.units import FieldId
+from pennon.encoding.read_protocol import Steps, together
 from pennon.encoding.rows import Rows
-from pennon.encoding.steps import Steps, together
 from pennon.encoding.v0_1.pages import Pages
 from pennon.encoding.v0_1.picks import Picks
 from pennon.errors import ArgumentError, Breadcrumb, LanceError, TooLargeError, UnsupportedError

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from pennon.core.byte_ranges import Extent
-from pennon.encoding.steps import run
+from pennon.encoding.read_protocol import run
 from pennon.encoding.v0_1.pages import Pages
 from pennon.encoding.v0_1.values import BINARY
 from pennon.errors import LanceError

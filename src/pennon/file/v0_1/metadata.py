@@ -30,7 +30,7 @@ from google.protobuf.message import DecodeError, Message
 
 from pennon.core.byte_ranges import Extent, Int64Array
 from pennon.core.fast_dataclass import dataclass
-from pennon.encoding.steps import Steps
+from pennon.encoding.read_protocol import Steps
 from pennon.encoding.v0_1.pages import Pages
 from pennon.errors import FormatError
 from pennon.file.container.tail import Tail

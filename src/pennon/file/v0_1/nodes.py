@@ -19,9 +19,9 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import MIB
 from pennon.encoding.assemble import assemble_as, lists_of, retype
 from pennon.encoding.block import Block, FixedSizeListBlock
-from pennon.encoding.frugal import FEW_ROWS, frugal
+from pennon.encoding.coalesce import FEW_ROWS, frugal
 from pennon.encoding.prefetch import hull, prefetched
-from pennon.encoding.steps import Steps, together
+from pennon.encoding.read_protocol import Steps, together
 from pennon.encoding.v0_1.binary import decode_binary
 from pennon.encoding.v0_1.list import decode_list
 from pennon.encoding.v0_1.pages import Pages

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pennon.core.byte_ranges import Extent
-from pennon.encoding.steps import Steps, together
+from pennon.encoding.read_protocol import Steps, together
 from pennon.encoding.v0_1.pages import Pages
 from pennon.encoding.v0_1.picks import Picks
 from pennon.errors import FormatError

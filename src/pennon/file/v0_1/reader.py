@@ -15,8 +15,8 @@ from pennon.core.byte_ranges import Extent
 from pennon.core.cached_property import lazy
 from pennon.core.units import ColumnIndex, FieldId
 from pennon.encoding.prefetch import answered
+from pennon.encoding.read_protocol import Steps, run, together
 from pennon.encoding.rows import Rows
-from pennon.encoding.steps import Steps, run, together
 from pennon.encoding.v0_1.pages import Pages
 from pennon.encoding.v0_1.values import DictionaryPlace, read_values
 from pennon.errors import Breadcrumb, FormatError, LanceError

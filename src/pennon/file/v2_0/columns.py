@@ -27,10 +27,10 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FieldId
 from pennon.encoding.assemble import assemble_as, lists_of, retype
 from pennon.encoding.block import NullableBlock, VariableBlock
-from pennon.encoding.frugal import FEW_ROWS, frugal
+from pennon.encoding.coalesce import FEW_ROWS, frugal
 from pennon.encoding.prefetch import hull, prefetched
+from pennon.encoding.read_protocol import Steps, together
 from pennon.encoding.rows import Rows
-from pennon.encoding.steps import Steps, together
 from pennon.encoding.v2_0.blob import is_blob
 from pennon.encoding.v2_0.codecs import CODECS
 from pennon.encoding.v2_0.encodings import List, PackedStruct

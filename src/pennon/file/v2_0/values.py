@@ -8,9 +8,9 @@ import pyarrow as pa
 from pennon.core.byte_ranges import Extent, Gather
 from pennon.encoding.assemble import assemble_as, retype
 from pennon.encoding.block import NullableBlock, VariableBlock
-from pennon.encoding.frugal import FEW_ROWS, frugal
+from pennon.encoding.coalesce import FEW_ROWS, frugal
+from pennon.encoding.read_protocol import Steps, together
 from pennon.encoding.rows import Rows
-from pennon.encoding.steps import Steps, together
 from pennon.encoding.v2_0.blob import DESCRIPTION_TYPE
 from pennon.encoding.v2_0.codecs import CODECS
 from pennon.encoding.v2_0.encodings import ArrayEncoding, Dictionary

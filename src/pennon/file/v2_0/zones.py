@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from pennon.core.byte_ranges import Extent, Int64Array
 from pennon.core.units import FieldId
-from pennon.encoding.steps import Steps, together
+from pennon.encoding.read_protocol import Steps, together
 from pennon.encoding.v2_0.encodings import BufferRef, ColumnEncoding, Values, ZoneIndex
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
 from pennon.file.container.arrays import check_array

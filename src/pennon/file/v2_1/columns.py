@@ -16,13 +16,13 @@ from pennon.core.byte_ranges import Extent, Gather
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import MIB, FieldId
 from pennon.encoding.block import VariableBlock
+from pennon.encoding.read_protocol import Steps, together
 from pennon.encoding.rows import Rows
-from pennon.encoding.steps import Steps, together
 from pennon.encoding.v2_1.blob_page import Blobs, blobs_of
 from pennon.encoding.v2_1.join import join_pages
 from pennon.encoding.v2_1.layouts import MiniBlock
-from pennon.encoding.v2_1.neighbours import WholePage, kinship, read_neighbours
 from pennon.encoding.v2_1.page import PageValues
+from pennon.encoding.v2_1.page_runs import WholePage, kinship, read_neighbours
 from pennon.encoding.v2_1.pages import read_page
 from pennon.encoding.v2_1.picked import MOST_ROWS, CutRows, Found, are_alike, can_join
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError

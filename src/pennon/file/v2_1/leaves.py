@@ -11,7 +11,7 @@ import pyarrow as pa
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FieldId
 from pennon.encoding.page import PageBuffers
-from pennon.encoding.steps import Steps, together
+from pennon.encoding.read_protocol import Steps, together
 from pennon.encoding.v2_1.codecs import CODECS
 from pennon.encoding.v2_1.layouts import BlobPage, Layout, MiniBlock
 from pennon.encoding.v2_1.mini_block import read_known

@@ -24,7 +24,7 @@ from pennon.encoding.v2_1.page import PageValues
 from pennon.encoding.v2_1.picked import CutRows, Found, KnownPage, are_alike
 from pennon.encoding.v2_1.recipe import Recipe, recipe_of
 from pennon.encoding.v2_1.write.choose import encode_page
-from pennon.encoding.v2_1.write.wishes import Wishes
+from pennon.encoding.v2_1.write.encoding_hints import Wishes
 from pennon.errors import FormatError
 from pennon.file.v2_1.spines import spines
 from pennon.file.v2_1.tree import Tree

@@ -10,8 +10,8 @@ import pytest
 
 from pennon.encoding.block import FixedWidthBlock, NullableBlock, VariableBlock
 from pennon.encoding.page import PageBuffers
+from pennon.encoding.read_protocol import run
 from pennon.encoding.rows import Rows
-from pennon.encoding.steps import run
 from pennon.encoding.v2_0 import encodings as e
 from pennon.encoding.v2_0.codecs import CODECS
 from pennon.encoding.v2_0.encodings import BufferRef

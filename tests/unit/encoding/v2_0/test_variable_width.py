@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from pennon.encoding.read_protocol import run
 from pennon.encoding.rows import Rows
-from pennon.encoding.steps import run
 from pennon.encoding.symbol_table import parse_symbol_table
 from pennon.encoding.v2_0.binary import encode_binary
 from pennon.encoding.v2_0.choose import encode_values

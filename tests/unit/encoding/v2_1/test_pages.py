@@ -13,8 +13,8 @@ import pytest
 from pennon.core.byte_ranges import ByteRequest, Extent
 from pennon.encoding.assemble import assemble_as
 from pennon.encoding.page import PageBuffers
+from pennon.encoding.read_protocol import run
 from pennon.encoding.rows import Rows
-from pennon.encoding.steps import run
 from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.constant_page import parse_value
 from pennon.encoding.v2_1.layouts import BlobPage, ConstantPage, FullZip, Layer, Layout, MiniBlock

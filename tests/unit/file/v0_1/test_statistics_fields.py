@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pennon.core.byte_ranges import ByteRequest, Extent
-from pennon.encoding.steps import run
+from pennon.encoding.read_protocol import run
 from pennon.file.container.bounds import FieldBounds
 from pennon.file.container.tail import TAIL_BYTES
 from pennon.file.inspect import inspect_file

@@ -36,6 +36,7 @@ from pennon.encoding.v2_1.write.choose_strings import (
     single_strings_of,
 )
 from pennon.encoding.v2_1.write.dictionary import find_items
+from pennon.encoding.v2_1.write.encoding_hints import Wishes
 from pennon.encoding.v2_1.write.leaf_values import leaf_values
 from pennon.encoding.v2_1.write.lists import chunk_lists, single_lists
 from pennon.encoding.v2_1.write.pages import (
@@ -46,7 +47,6 @@ from pennon.encoding.v2_1.write.pages import (
 )
 from pennon.encoding.v2_1.write.rows import chunk_rows
 from pennon.encoding.v2_1.write.shred import shred
-from pennon.encoding.v2_1.write.wishes import Wishes
 from pennon.errors import UnsupportedError
 
 

@@ -7,6 +7,7 @@ from typing import Final
 from pennon.encoding.kernels.pack import block_widths
 from pennon.encoding.kernels.squeeze import count_runs
 from pennon.encoding.v2_1.write.blocks import WORD_TYPES, Chunked, FixedValues
+from pennon.encoding.v2_1.write.encoding_hints import Wishes
 from pennon.encoding.v2_1.write.fixed import (
     chunk_flat,
     chunk_packed,
@@ -15,7 +16,6 @@ from pennon.encoding.v2_1.write.fixed import (
     packed_bytes,
 )
 from pennon.encoding.v2_1.write.general import compress_chunks
-from pennon.encoding.v2_1.write.wishes import Wishes
 
 _SAMPLE_VALUES: Final = 16 * 1024
 

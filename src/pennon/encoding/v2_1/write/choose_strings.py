@@ -7,6 +7,7 @@ from typing import Final
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.v2_1.encodings import BufferCompression
 from pennon.encoding.v2_1.write.blocks import Chunked, Single, StringValues
+from pennon.encoding.v2_1.write.encoding_hints import Wishes
 from pennon.encoding.v2_1.write.general import compress_chunks, compress_single
 from pennon.encoding.v2_1.write.strings import (
     chunk_fsst,
@@ -22,7 +23,6 @@ from pennon.encoding.v2_1.write.symbols import (
     sample_of,
     train,
 )
-from pennon.encoding.v2_1.write.wishes import Wishes
 
 FEWEST_BYTES: Final = 2 * TABLE_BYTES
 """Below this, even the best symbols save less than their table costs."""

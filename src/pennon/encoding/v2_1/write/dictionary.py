@@ -10,7 +10,7 @@ import pyarrow as pa
 from pennon.encoding.v2_0.binary import arrow_offsets, data_of
 from pennon.encoding.v2_0.encoded import as_bytes
 from pennon.encoding.v2_1.write.blocks import DictionaryValues, FixedValues, StringValues
-from pennon.encoding.v2_1.write.wishes import Wishes
+from pennon.encoding.v2_1.write.encoding_hints import Wishes
 
 FEWEST_VALUES: Final = 100
 DICTIONARY_BITS: Final = 128

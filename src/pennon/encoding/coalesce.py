@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRequest, Extent
 from pennon.core.units import MIB
-from pennon.encoding.steps import Steps
+from pennon.encoding.read_protocol import Steps
 
 T = TypeVar("T")
 

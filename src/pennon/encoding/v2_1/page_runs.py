@@ -17,7 +17,7 @@ import numpy as np
 from pennon.core.byte_ranges import Gather
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.page import PageBuffers
-from pennon.encoding.steps import Steps, together
+from pennon.encoding.read_protocol import Steps, together
 from pennon.encoding.v2_1.chunk_index import ChunkIndex, join_indices
 from pennon.encoding.v2_1.chunks import Bytes, as_bytes
 from pennon.encoding.v2_1.codecs import CODECS

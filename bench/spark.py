@@ -127,8 +127,8 @@ def scans_of(
             total(load_parquet, *TOTAL),
             total(load_floor, *TOTAL),
         ),
-        "scan, pennon.spark.reader": (
-            total(lambda: pennon.spark.reader(spark, lance), *TOTAL),
+        "scan, pennon.spark.read": (
+            total(lambda: pennon.spark.read(spark, lance), *TOTAL),
             total(load_parquet, *TOTAL),
             total(lambda: map_floor(DDL), *TOTAL),
         ),
@@ -137,8 +137,8 @@ def scans_of(
             total(load_parquet, "sum(i64)"),
             total(lambda: spark.read.format("floor").schema(one).load(floor), "sum(i64)"),
         ),
-        "one column, pennon.spark.reader": (
-            total(lambda: pennon.spark.reader(spark, lance, ["i64"]), "sum(i64)"),
+        "one column, pennon.spark.read": (
+            total(lambda: pennon.spark.read(spark, lance, ["i64"]), "sum(i64)"),
             total(load_parquet, "sum(i64)"),
             total(lambda: map_floor(one), "sum(i64)"),
         ),
@@ -150,7 +150,7 @@ def scans_of(
 def keep_newest(data: DataFrame, uri: str) -> None:
     """Leave one version on disk, as Parquet has one."""
     shutil.rmtree(uri)
-    pennon.spark.writer(data, uri)
+    pennon.spark.write(data, uri)
 
 
 def show(results: list[Measure], rows: int) -> None:

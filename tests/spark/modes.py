@@ -68,8 +68,8 @@ def tell(spark: SparkSession, parquet: Path, folder: Path) -> dict[str, Any]:
         "inserted": reader.load(str(folder / "airlines.lance")).where("carrier = 'ZZ'").count(),
         "travelled": reader.option("version", 1).load(str(folder / "airlines.lance")).count(),
         "pruned": spark.read.format("lance").schema("origin string").load(uri).columns,
-        "read": pennon.spark.reader(spark, uri, ["distance"]).groupBy().sum().collect()[0][0],
-        "written": pennon.spark.writer(spark.range(10).repartition(2), str(folder / "range.lance")),
+        "read": pennon.spark.read(spark, uri, ["distance"]).groupBy().sum().collect()[0][0],
+        "written": pennon.spark.write(spark.range(10).repartition(2), str(folder / "range.lance")),
         "message": message_of_a_missing_table(spark, folder),
     }
 

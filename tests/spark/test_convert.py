@@ -17,12 +17,12 @@ def test_convert(spark: SparkSession, tmp_path: Path) -> None:
         {"id": range(100), "word": [f"w{n}" for n in range(100)], "l": [[n, n] for n in range(100)]}
     )
     pennon.write_dataset(rows, uri, data_storage_version="legacy", max_rows_per_file=30)
-    assert pennon.spark.arrow_convert(spark, uri, "2.1") == 2
+    assert pennon.spark.convert(spark, uri, "2.1") == 2
     converted = pennon.dataset(uri)
     assert converted.data_storage_version == "2.1"
     assert converted.to_table().equals(rows)
     assert [f.count_rows() for f in converted.get_fragments()] == [30, 30, 30, 10]
-    assert pennon.spark.reader(spark, uri).count() == 100
+    assert pennon.spark.read(spark, uri).count() == 100
 
 
 def test_stable_row_ids_stay(spark: SparkSession, tmp_path: Path) -> None:
@@ -37,5 +37,5 @@ def test_stable_row_ids_stay(spark: SparkSession, tmp_path: Path) -> None:
     table.delete("id % 3 = 1")
     columns = ["id", "_rowid", "_row_created_at_version", "_row_last_updated_at_version"]
     before = pennon.dataset(uri).to_table(columns=columns)
-    pennon.spark.arrow_convert(spark, uri, "2.1")
+    pennon.spark.convert(spark, uri, "2.1")
     assert pennon.dataset(uri).to_table(columns=columns) == before

@@ -77,7 +77,7 @@ def test_maps_and_null_structs_come_back(
 def test_the_read_function_and_pruned_schemas_give_maps(
     spark: SparkSession, stored: str, truth: list[Row]
 ) -> None:
-    read = pennon.spark.reader(spark, stored, ["deep", "inner.m", "id"], with_row_id=True)
+    read = pennon.spark.read(spark, stored, ["deep", "inner.m", "id"], with_row_id=True)
     expected = [(row.deep, row.inner, row.id, number) for number, row in enumerate(truth)]
     assert [tuple(row) for row in read.orderBy("id").collect()] == expected
     reader = spark.read.format("lance")
@@ -125,9 +125,9 @@ def test_maps_go_into_2_0_tables_too(spark: SparkSession, uri: str) -> None:
     rows = spark.createDataFrame(
         [(1, {"a": 1, "b": None}), (2, {}), (3, None)], "id int, m map<string, int>"
     )
-    assert pennon.spark.writer(rows, uri, data_storage_version="2.0") == 1
+    assert pennon.spark.write(rows, uri, data_storage_version="2.0") == 1
     assert pennon.dataset(uri).data_storage_version == "2.0"
-    assert pennon.spark.reader(spark, uri).orderBy("id").collect() == rows.orderBy("id").collect()
+    assert pennon.spark.read(spark, uri).orderBy("id").collect() == rows.orderBy("id").collect()
 
 
 def test_maps_of_2_2_tables_are_maps(spark: SparkSession, uri: str) -> None:

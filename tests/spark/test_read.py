@@ -157,11 +157,11 @@ FILTERS = (
 def test_the_filter_of_read_is_that_of_scans(spark: SparkSession, stored: str) -> None:
     dataset, columns = pennon.dataset(stored), ["name", "id"]
     for text in FILTERS:
-        found = pennon.spark.reader(spark, stored, columns, filter=text).collect()
+        found = pennon.spark.read(spark, stored, columns, filter=text).collect()
         expected = dataset.to_table(columns=columns, filter=text).to_pylist()
         assert [row.asDict() for row in found] == expected, text
     with pytest.raises(ArgumentError, match="no column 'nope'"):
-        pennon.spark.reader(spark, stored, filter="nope = 1")
+        pennon.spark.read(spark, stored, filter="nope = 1")
 
 
 def plan_of(frame: DataFrame, capsys: pytest.CaptureFixture[str]) -> str:
@@ -197,7 +197,7 @@ def test_a_filter_of_one_query_does_not_leak_into_the_next(
 def test_partitions_follow_fragments_and_split_by_bytes(spark: SparkSession, stored: str) -> None:
     reader = spark.read.format("lance")
     assert reader.load(stored).rdd.getNumPartitions() == 3
-    read = pennon.spark.reader(spark, stored)  # knows that there are two cores
+    read = pennon.spark.read(spark, stored)  # knows that there are two cores
     assert read.rdd.getNumPartitions() == 2
     assert [row.id for row in read.select("id").collect()] == list(range(ROWS))
     split = reader.option("max_partition_bytes", 100_000).load(stored)
@@ -221,7 +221,7 @@ def test_options_choose_version_columns_and_row_columns(spark: SparkSession, uri
     assert load(columns="a", with_row_id="true") == [(1, 0), (2, 1), (3, 1 << 32)]
     assert load(columns="a", with_row_address="true")[2] == (3, 1 << 32)
     assert load(batch_size=1) == load()
-    read = pennon.spark.reader(spark, uri, ["b"], version=1, with_row_id=True)
+    read = pennon.spark.read(spark, uri, ["b"], version=1, with_row_id=True)
     assert read.columns == ["b", "_rowid"]
     assert read.count() == 2
 
@@ -267,7 +267,7 @@ def test_pruned_columns_are_not_read(spark: SparkSession, uri: str, tmp_path: Pa
     total = 20_000 * 19_999 // 2
     frame = spark.read.format("lance").schema("a long").load(uri)
     assert frame.groupBy().sum().collect()[0][0] == total
-    assert pennon.spark.reader(spark, uri, ["a"]).groupBy().sum().collect()[0][0] == total
+    assert pennon.spark.read(spark, uri, ["a"]).groupBy().sum().collect()[0][0] == total
     with pytest.raises(PySparkException, match="FormatError"):
         spark.read.format("lance").load(uri).selectExpr("max(b)").collect()
 

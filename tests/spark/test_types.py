@@ -41,7 +41,7 @@ def test_spark_types_come_back(spark: SparkSession, uri: str) -> None:
     assert back.schema.simpleString() == rows.schema.simpleString()
     key = F.col("i64").isNull()
     assert back.orderBy(key).collect() == rows.orderBy(key).collect()
-    assert pennon.spark.reader(spark, uri).orderBy(key).collect() == rows.orderBy(key).collect()
+    assert pennon.spark.read(spark, uri).orderBy(key).collect() == rows.orderBy(key).collect()
 
 
 def lance_only() -> pa.Table:

@@ -79,7 +79,7 @@ def test_a_failed_commit_makes_no_version_and_abort_deletes_nothing(
 
 def test_jobs_that_write_at_once_keep_all_rows(spark: SparkSession, uri: str) -> None:
     def run(first: int) -> None:
-        pennon.spark.writer(spark.range(first, first + 1000, 1, 2), uri, "append")
+        pennon.spark.write(spark.range(first, first + 1000, 1, 2), uri, "append")
 
     threads = [threading.Thread(target=run, args=(first,)) for first in (0, 1000, 2000)]
     for thread in threads:
@@ -95,7 +95,7 @@ def test_files_are_bounded_in_rows_and_in_bytes(spark: SparkSession, uri: str) -
     rows.write.format("lance").mode("append").option("max_rows_per_file", 3000).save(uri)
     sizes = [f.count_rows() for f in pennon.dataset(uri).get_fragments()]
     assert (max(sizes), sum(sizes)) == (3000, 20_000)
-    pennon.spark.writer(rows, uri, "overwrite", max_bytes_per_file=100_000)
+    pennon.spark.write(rows, uri, "overwrite", max_bytes_per_file=100_000)
     assert max(file.stat().st_size for file in data_files(uri)) < 200_000
     assert len(pennon.dataset(uri).get_fragments()) > 3
 
@@ -110,7 +110,7 @@ def test_an_append_of_no_rows_makes_no_version_but_creates_a_table(
     assert (table.version, table.count_rows()) == (1, 0)
     assert table.schema.names == ["id", "name"]
     assert spark.read.format("lance").load(uri).collect() == []
-    assert pennon.spark.reader(spark, uri).collect() == []
+    assert pennon.spark.read(spark, uri).collect() == []
 
 
 def test_columns_go_by_name_and_missing_ones_read_as_null(spark: SparkSession, uri: str) -> None:
@@ -147,13 +147,13 @@ def test_null_structs_in_2_0_are_refused_by_name_type_and_version(
 
 
 def test_write_function_tells_create_from_append(spark: SparkSession, uri: str) -> None:
-    assert pennon.spark.writer(numbers(spark, 10), uri) == 1
+    assert pennon.spark.write(numbers(spark, 10), uri) == 1
     with pytest.raises(AlreadyExistsError):
-        pennon.spark.writer(numbers(spark, 10), uri)
-    assert pennon.spark.writer(numbers(spark, 10), uri, "append") == 2
-    assert pennon.spark.writer(numbers(spark, 5), uri, "overwrite") == 3
+        pennon.spark.write(numbers(spark, 10), uri)
+    assert pennon.spark.write(numbers(spark, 10), uri, "append") == 2
+    assert pennon.spark.write(numbers(spark, 5), uri, "overwrite") == 3
     with pytest.raises(ArgumentError, match="overwrite"):
-        pennon.spark.writer(numbers(spark, 5), uri, "replace")
+        pennon.spark.write(numbers(spark, 5), uri, "replace")
     assert ids(uri) == list(range(5))
 
 

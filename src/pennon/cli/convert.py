@@ -44,6 +44,6 @@ def _locally(uri: str, to: str, stores: dict[str, str]) -> int:
 
 def _by_spark(master: str, uri: str, to: str, stores: dict[str, str]) -> int:
     from pennon.cli.ingest import session
-    from pennon.spark import arrow_convert as convert
+    from pennon.spark import convert
 
     return convert(session(master), uri, to, storage_options=stores or None)

@@ -1,6 +1,6 @@
 """Spark: ``format("lance")`` and functions over a session."""
 
-from pennon.spark.ingest import ingest, read, write
+from pennon.spark.functions import ingest, read, write
 from pennon.spark.operations import convert
 from pennon.spark.session import local_session
 from pennon.spark.source import LanceDataSource

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from pennon.errors import ArgumentError
-from pennon.spark.ingest import guess_format
+from pennon.spark.functions import guess_format
 from pennon.spark.options import (
     parse_fixed_size_lists,
     parse_read_options,

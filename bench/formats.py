@@ -120,8 +120,8 @@ class Counted(Lance):
 
     def open(self, uri: str) -> Table:
         """Open through a store that behaves as a remote one, without its latency."""
+        from pennon.dataset.lance_dataset import LanceDataset  # noqa: PLC0415
         from pennon.io import open_store  # noqa: PLC0415 - the other sides have no Pennon in them
-        from pennon.lance_dataset import LanceDataset  # noqa: PLC0415
         from pennon.scan.snapshot import Snapshot  # noqa: PLC0415
         from pennon.table.versions import read_manifest  # noqa: PLC0415
         from pennon.testing import CountingStore, LatencyStore  # noqa: PLC0415

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import pennon
+from pennon.dataset.lance_dataset import LanceDataset
 from pennon.errors import LanceError
 from pennon.io.memory import _STORES, MemoryStore
 from pennon.io.store import Store
-from pennon.lance_dataset import LanceDataset
 from pennon.ops.convert import convert, plan_convert
 from pennon.scan.session import Session
 from pennon.scan.snapshot import Snapshot

@@ -23,12 +23,12 @@ from typing import Final
 import pyarrow as pa
 
 import pennon
+from pennon.dataset.metadata import DataFile as DataFileMetadata
+from pennon.dataset.metadata import FragmentMetadata
 from pennon.errors import LanceError
 from pennon.file import LanceFileReader
 from pennon.file.container.file import DataFile
 from pennon.io.memory import MemoryStore
-from pennon.metadata import DataFile as DataFileMetadata
-from pennon.metadata import FragmentMetadata
 from pennon.schema.arrow import schema_to_arrow
 from tests.faults import exact_memory
 from tests.faults.damage import MESSAGES, Damaged, Damager

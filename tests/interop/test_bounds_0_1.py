@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import pennon
-from pennon.lance_dataset import LanceDataset
+from pennon.dataset.lance_dataset import LanceDataset
 from pennon.scan import pruning as prune
 from tests.interop.oracle import Oracle
 from tests.unit.scan.test_page_bounds import GROUP, ROWS, SEED, random_filter, table_of

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from pennon.dataset.lance_dataset import LanceDataset
 from pennon.encoding.rows import Rows
 from pennon.file.container.file import DataFile
 from pennon.io import open_store
-from pennon.lance_dataset import LanceDataset
 from pennon.scan.snapshot import Snapshot
 from pennon.table.versions import read_manifest
 from pennon.testing import CountingStore

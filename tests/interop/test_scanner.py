@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import pennon
+from pennon.dataset.lance_dataset import LanceDataset
+from pennon.dataset.scanner_builder import ColumnOrdering, ScannerBuilder
 from pennon.errors import ArgumentError, UnsupportedError
-from pennon.lance_dataset import LanceDataset
-from pennon.scanner_builder import ColumnOrdering, ScannerBuilder
 from tests.interop.equality import difference
 from tests.interop.filter_corpus import filter_table, filters
 from tests.interop.oracle import NEWEST, Oracle, OracleError

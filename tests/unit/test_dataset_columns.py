@@ -12,6 +12,8 @@ import pyarrow as pa
 import pytest
 
 import pennon
+from pennon.dataset.metadata import DataFile, FragmentMetadata
+from pennon.dataset.new_columns import plan_new_columns
 from pennon.errors import (
     ArgumentError,
     DataLossWarning,
@@ -25,8 +27,6 @@ from pennon.errors import (
 from pennon.file.v0_1.reader import RowGroupFile
 from pennon.file.v0_1.same_groups import SameGroupsWriter
 from pennon.io import open_store
-from pennon.metadata import DataFile, FragmentMetadata
-from pennon.new_columns import plan_new_columns
 from pennon.ops.columns.add import commit_add, plan_sql_columns
 from pennon.ops.columns.alter import alter_columns, plan_alter
 from pennon.ops.columns.alterations import Alteration

@@ -126,7 +126,7 @@ def _watch(tracker: Any, bar: Progress, task: TaskID, done: threading.Event) -> 
 
 
 def _summarize(uri: str, version: int, seconds: float, stores: dict[str, str]) -> None:
-    from pennon.dataset import dataset
+    from pennon.dataset.open import dataset
 
     rows = dataset(uri, version=version, storage_options=stores or None).count_rows()
     click.echo(f"{uri}: version {version}, {rows:,} rows, {seconds:.1f} s")

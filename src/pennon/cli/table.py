@@ -93,7 +93,7 @@ def _first_rows(
 
 
 def _open(uri: str, at: int | None, storage_option: Sequence[str]) -> LanceDataset:
-    from pennon.dataset import dataset
+    from pennon.dataset.open import dataset
 
     return dataset(uri, version=at, storage_options=parse_pairs(storage_option) or None)
 

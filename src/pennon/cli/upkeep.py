@@ -14,8 +14,8 @@ from pennon.cli.arguments import parse_pairs, quiet, storage_option, uri
 from pennon.cli.show import print_table, size
 
 if TYPE_CHECKING:
-    from pennon.cleanup import CleanupExplanation, CleanupStats
     from pennon.dataset import LanceDataset
+    from pennon.dataset.cleanup import CleanupExplanation, CleanupStats
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _SHOWN_FILES = 20
@@ -155,6 +155,6 @@ def _describe(stats: CleanupStats) -> str:
 
 
 def _open(uri: str, options: Sequence[str]) -> LanceDataset:
-    from pennon.dataset import dataset
+    from pennon.dataset.open import dataset
 
     return dataset(uri, storage_options=parse_pairs(options) or None)

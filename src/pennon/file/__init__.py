@@ -1,8 +1,8 @@
-"""Data files by themselves, with the names of ``lance.file``; imported when they are first named."""
+"""Data files by themselves, with the names of ``lance.file``."""
 
-from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
-from typing import Any as _Any
+
+from pennon.names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
     from pennon.file.describe import LanceBufferDescriptor as LanceBufferDescriptor
@@ -26,12 +26,5 @@ __all__ = [
     "ReaderResults",
     "stable_version",
 ]
-_IN_FACADE = ("LanceFileReader", "LanceFileWriter", "ReaderResults", "stable_version")
 
-
-def __getattr__(name: str) -> _Any:
-    if name not in __all__:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
-    module = "facade" if name in _IN_FACADE else "describe"
-    return getattr(_import_module(f"pennon.file.{module}"), name)
+__getattr__ = _lazy_names(__name__, frozenset(__all__))

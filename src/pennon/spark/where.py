@@ -19,8 +19,8 @@ from pennon.scan.filter import Predicate, SqlPredicate
 from pennon.scan.filter_exec import read_filtered_batches
 from pennon.scan.filter_unit import FilteredScan
 from pennon.scan.pruning import prune_tasks
+from pennon.scan.query import every_column
 from pennon.scan.snapshot import Snapshot
-from pennon.scanner_plan import every_column
 from pennon.spark.arrow_convert import convert_batch
 from pennon.spark.scan_task import TableScan
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
+from pennon.dataset.metadata import FragmentMetadata
 from pennon.errors import AlreadyExistsError, NotFoundError
 from pennon.io import open_store
-from pennon.metadata import FragmentMetadata
 from pennon.ops.write import (
     FileLimits,
     WriteMode,

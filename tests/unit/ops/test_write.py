@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import pennon
+from pennon.dataset.metadata import FragmentMetadata
 from pennon.errors import (
     AlreadyExistsError,
     ArgumentError,
@@ -20,7 +21,6 @@ from pennon.errors import (
     UnsupportedError,
 )
 from pennon.io import MemoryStore, open_store
-from pennon.metadata import FragmentMetadata
 from pennon.ops.fit import fit_schema
 from pennon.ops.source import as_reader
 from pennon.ops.write import (

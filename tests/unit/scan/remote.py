@@ -6,10 +6,10 @@ import threading
 from pathlib import Path
 
 from pennon.core.thread_pools import Crew, pool
+from pennon.dataset.lance_dataset import LanceDataset
 from pennon.io import open_store
 from pennon.io.limits import FetchLimits
 from pennon.io.store import Store
-from pennon.lance_dataset import LanceDataset
 from pennon.scan.snapshot import Snapshot
 from pennon.table.versions import read_manifest
 from pennon.testing import CountingStore, LatencyStore, WrappedStore

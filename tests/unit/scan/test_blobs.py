@@ -14,9 +14,9 @@ import pytest
 import pennon
 from pennon.blob import BlobFile
 from pennon.core.units import FieldId
+from pennon.dataset.lance_dataset import LanceDataset
 from pennon.errors import FormatError, NotFoundError, UnsupportedError
 from pennon.io import MemoryStore, open_store
-from pennon.lance_dataset import LanceDataset
 from pennon.scan.blobs import BlobRange, BlobSource, locate_blobs, sidecar_path
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field

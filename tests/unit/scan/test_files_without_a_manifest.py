@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import pennon
+from pennon.dataset.lance_dataset import LanceDataset
 from pennon.errors import FormatError
 from pennon.io import open_store
-from pennon.lance_dataset import LanceDataset
 from pennon.proto import file_pb2
 from pennon.scan.snapshot import Snapshot
 from pennon.table.versions import read_manifest

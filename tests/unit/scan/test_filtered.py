@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pennon
+from pennon.dataset.lance_dataset import LanceDataset
 from pennon.encoding.rows import Rows
 from pennon.file.container.file import DataFile
 from pennon.io import open_store
-from pennon.lance_dataset import LanceDataset
 from pennon.scan import filter_exec as filtered
 from pennon.scan.filter_unit import Kept, UnitFilter
 from pennon.scan.late_materialization import Choice, Cover, slice_chunks, true_rows

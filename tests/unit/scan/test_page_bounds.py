@@ -22,6 +22,7 @@ import pytest
 import pennon
 from pennon.core.byte_ranges import Extent
 from pennon.core.units import FragmentId
+from pennon.dataset.lance_dataset import LanceDataset
 from pennon.errors import ArgumentError, DataLossWarning
 from pennon.expr.parse import parse_filter
 from pennon.expr.prune import Pruner
@@ -29,7 +30,6 @@ from pennon.file.inspect import inspect_pages
 from pennon.io import open_store
 from pennon.io.fetch import plan_fetch
 from pennon.io.limits import FetchLimits
-from pennon.lance_dataset import LanceDataset
 from pennon.scan import pruning as prune
 from pennon.scan.page_statistics import prune_pages
 from pennon.scan.plan import ScanTask, plan_tasks

@@ -11,10 +11,10 @@ import pytest
 
 import pennon
 from pennon.core.units import FragmentId
+from pennon.dataset.lance_dataset import LanceDataset
 from pennon.expr.evaluate import evaluate
 from pennon.expr.parse import parse_filter
 from pennon.io import open_store
-from pennon.lance_dataset import LanceDataset
 from pennon.scan.plan import plan_tasks
 from pennon.scan.projection import MetaColumn, plan_scan_projection
 from pennon.scan.pruning import NEAR_ROWS, prune_tasks

@@ -13,9 +13,9 @@ import pytest
 
 import pennon
 from pennon.core.byte_ranges import ByteRequest
+from pennon.dataset.lance_dataset import LanceDataset
 from pennon.errors import StoreError
 from pennon.io.store import Store
-from pennon.lance_dataset import LanceDataset
 from pennon.scan.snapshot import Snapshot
 from pennon.table.versions import read_manifest
 from pennon.testing import CountingStore, WrappedStore

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import pennon
+from pennon.dataset.lance_dataset import LanceDataset
 from pennon.io import open_store
-from pennon.lance_dataset import LanceDataset
 from pennon.scan.snapshot import Snapshot
 from pennon.table.versions import read_manifest
 from pennon.testing import CountingStore

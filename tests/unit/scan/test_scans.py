@@ -15,11 +15,11 @@ import pytest
 
 import pennon
 from pennon.core.units import DatasetVersion, FieldId, FragmentId
+from pennon.dataset.lance_dataset import LanceDataset
+from pennon.dataset.metadata import DataFile, FragmentMetadata
 from pennon.errors import ArgumentError, FormatError, NotFoundError, OutOfRangeError
 from pennon.io import MemoryStore, open_store
 from pennon.io.store import Store
-from pennon.lance_dataset import LanceDataset
-from pennon.metadata import DataFile, FragmentMetadata
 from pennon.ops.write import FileLimits, WriteTask, write_fragments
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_from_arrow

@@ -17,8 +17,8 @@ import pytest
 
 import pennon
 from pennon.core.byte_ranges import Extent
+from pennon.dataset.lance_dataset import LanceDataset
 from pennon.io import open_store
-from pennon.lance_dataset import LanceDataset
 from pennon.scan.session import FILE_BYTES, Session
 from pennon.scan.snapshot import Snapshot
 from pennon.table.versions import read_manifest

@@ -14,10 +14,10 @@ from pennon.io import open_store
 from pennon.scan.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from pennon.cleanup import CleanupExplanation, CleanupStats
-    from pennon.lance_dataset import LanceDataset
-    from pennon.optimize import CompactionMetrics
-    from pennon.stats import LanceStats
+    from pennon.dataset.cleanup import CleanupExplanation, CleanupStats
+    from pennon.dataset.compaction import CompactionMetrics
+    from pennon.dataset.lance_dataset import LanceDataset
+    from pennon.dataset.stats import LanceStats
 
 
 _INTERVAL = "lance.auto_cleanup.interval"
@@ -52,7 +52,7 @@ class DatasetUpkeep:
     @property
     def stats(self) -> LanceStats:
         """Return what counts fragments, deleted rows and bytes."""
-        from pennon.stats import LanceStats  # noqa: PLC0415 - few programs count
+        from pennon.dataset.stats import LanceStats  # noqa: PLC0415 - few programs count
 
         return LanceStats(self._snapshot)
 
@@ -103,7 +103,7 @@ class DatasetUpkeep:
         Raises TaggedVersionsError; FormatError or UnsupportedError for a manifest that cannot be
         read, in which case nothing is deleted.
         """
-        from pennon.cleanup import stats_of  # noqa: PLC0415 - who only reads needs none
+        from pennon.dataset.cleanup import stats_of  # noqa: PLC0415 - who only reads needs none
         from pennon.ops.cleanup.policy import Policy  # noqa: PLC0415 - as above
         from pennon.ops.cleanup.run import Pace, clean  # noqa: PLC0415 - as above
 
@@ -124,7 +124,7 @@ class DatasetUpkeep:
         *,
         delete_unverified: bool = False,
         error_if_tagged_old_versions: bool = True,
-        delete_rate_limit: int | None = None,  # noqa: ARG002 - pylance's signature
+        delete_rate_limit: int | None = None,
         versions: Iterable[int] | None = None,
         include_files: bool = False,
         max_files: int = 1000,
@@ -134,7 +134,7 @@ class DatasetUpkeep:
         With ``include_files`` up to ``max_files`` files are listed; the numbers count all.  Ages are
         reckoned by this computer's clock here.
         """
-        from pennon.cleanup import explain  # noqa: PLC0415 - who only reads needs none
+        from pennon.dataset.cleanup import explain  # noqa: PLC0415 - who only reads needs none
         from pennon.ops.cleanup.policy import Policy  # noqa: PLC0415 - as above
 
         if max_files < 1:
@@ -219,7 +219,7 @@ class DatasetOptimizer:
         UnsupportedError for a deferred remapping of indices and for file versions not written.
         """
         given = {name: value for name, value in locals().items() if name != "self"}
-        from pennon.optimize import Compaction  # noqa: PLC0415 - who only reads needs none
+        from pennon.dataset.compaction import Compaction  # noqa: PLC0415 - who only reads needs none
 
         return Compaction.execute(self._dataset, given)
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from pennon.dataset_facts import DatasetFacts
+from pennon.dataset.base import DatasetFacts
 from pennon.scan.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from pennon.merge_insert import MergeInsertBuilder
+    from pennon.dataset.merge_insert import MergeInsertBuilder
     from pennon.table.manifest import Manifest
 
 CONFLICT_RETRIES = 10
@@ -87,7 +87,7 @@ class DatasetChanges(DatasetFacts):
 
         Raises ArgumentError for a column that is not there.
         """
-        from pennon.merge_insert import MergeInsertBuilder  # noqa: PLC0415 - as above
+        from pennon.dataset.merge_insert import MergeInsertBuilder  # noqa: PLC0415 - as above
 
         return MergeInsertBuilder(self, on)
 

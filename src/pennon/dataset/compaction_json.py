@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any, Final
 
+from pennon.dataset.metadata import FragmentMetadata
 from pennon.errors import ArgumentError
-from pennon.metadata import FragmentMetadata
 from pennon.ops.compact.options import CompactOptions
 
 _MODES: Final = {

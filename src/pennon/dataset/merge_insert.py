@@ -24,8 +24,8 @@ from pennon.schema.wire import is_primary_key
 from pennon.table.manifest import Manifest
 
 if TYPE_CHECKING:
-    from pennon.dataset_changes import DatasetChanges
-    from pennon.operation import Transaction
+    from pennon.dataset.operation import Transaction
+    from pennon.dataset.rows import DatasetChanges
 
 
 class MergeResult(TypedDict):
@@ -100,7 +100,7 @@ class MergeInsertBuilder:
         self._timeout = timeout
         return self
 
-    def use_index(self, use_index: bool) -> MergeInsertBuilder:  # noqa: ARG002 - pylance's name
+    def use_index(self, use_index: bool) -> MergeInsertBuilder:
         """Accept and ignore: keys are found by a scan of their columns."""
         return self
 
@@ -156,8 +156,8 @@ class MergeInsertBuilder:
         self, data_obj: Any, *, schema: pa.Schema | None = None
     ) -> tuple[Transaction, dict[str, Any]]:
         """Write what a merge writes, and return the transaction for `LanceDataset.commit`."""
-        from pennon.operation import Transaction  # noqa: PLC0415 - seldom needed
-        from pennon.operation_values import from_update  # noqa: PLC0415 - as above
+        from pennon.dataset.operation import Transaction  # noqa: PLC0415 - seldom needed
+        from pennon.dataset.operation_values import from_update  # noqa: PLC0415 - as above
 
         data = as_reader(data_obj, schema).read_all()
         merged = self._run(self._ds.snapshot, data)

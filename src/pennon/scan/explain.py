@@ -19,7 +19,7 @@ from pennon.scan.fields import FieldPlan
 from pennon.scan.filter_unit import FilteredScan, plan_fields
 from pennon.scan.metrics import Meter
 from pennon.scan.plan import live_row_counts
-from pennon.scanner_plan import ScanOptions
+from pennon.scan.query import ScanOptions
 from pennon.schema.field import Field
 
 

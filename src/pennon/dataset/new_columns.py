@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from pennon.dataset.udf import BatchUDF, as_batch
 from pennon.errors import ArgumentError
 from pennon.ops.columns.add import (
     AddPlan,
@@ -27,7 +28,6 @@ from pennon.scan.projection import MetaColumn, Projection, plan_scan_projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Schema
 from pennon.table.manifest import Fragment
-from pennon.udf import BatchUDF, as_batch
 
 FUNCTION_ROWS: Final = 1024
 """Rows of the batches that a function gets, unless the caller or the environment says otherwise."""

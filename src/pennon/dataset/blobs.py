@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from pennon.blob import DEFAULT_BLOB_BUFFER_SIZE, BlobFile, check_buffer_size, check_range
+from pennon.blob.file import DEFAULT_BLOB_BUFFER_SIZE, BlobFile, check_buffer_size, check_range
 from pennon.compat.arguments import row_ids, row_numbers
 from pennon.errors import ArgumentError
 from pennon.scan.blobs import (
@@ -59,8 +59,8 @@ class DatasetBlobs:
         addresses: Any = None,
         indices: Any = None,
         *,
-        io_buffer_size: int | None = None,  # noqa: ARG002
-        preserve_order: bool | None = None,  # noqa: ARG002 - they come in order anyhow
+        io_buffer_size: int | None = None,
+        preserve_order: bool | None = None,
     ) -> list[tuple[int, bytes | None]]:
         """Return (row address, bytes) for each row, in the order asked; a round for each file."""
         found = self._find_blobs(blob_column, ids, addresses, indices)
@@ -77,8 +77,8 @@ class DatasetBlobs:
         requests: Sequence[tuple[int, int, int]],
         *,
         selector: str,
-        io_buffer_size: int | None = None,  # noqa: ARG002
-        preserve_order: bool | None = None,  # noqa: ARG002 - they come in order anyhow
+        io_buffer_size: int | None = None,
+        preserve_order: bool | None = None,
     ) -> list[tuple[int, int, bytes | None]]:
         """Return (number of the request, row address, bytes) for requests (row, offset, length).
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
+from pennon.dataset.operation import Transaction
 from pennon.errors import ArgumentError, NotFoundError
-from pennon.operation import Transaction
 from pennon.table.row_ids.sequence import RowIds
 
 if TYPE_CHECKING:
-    from pennon.dataset_refs import DatasetRefs
+    from pennon.dataset.versions import DatasetRefs
 
 CREATED: Final = "_row_created_at_version"
 UPDATED: Final = "_row_last_updated_at_version"

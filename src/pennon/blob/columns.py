@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pennon.blob_frames import described_by, holds_blobs
+from pennon.blob.pandas import described_by, holds_blobs
 from pennon.scan.blobs import locate_blobs, read_ranges
 from pennon.scan.projection import MetaColumn
 from pennon.scan.snapshot import Snapshot

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.compat.arguments import row_ids
+from pennon.dataset.metadata import RowIdMeta
 from pennon.errors import ArgumentError, UnsupportedError
-from pennon.metadata import RowIdMeta
 from pennon.table.row_ids.sequence import count_row_ids, decode_row_ids, encode_row_ids
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pennon.blob import BlobFile
+from pennon.blob.file import BlobFile
 from pennon.errors import ArgumentError
 from pennon.scan.blobs import locate_blobs
 from pennon.scan.snapshot import Snapshot

@@ -8,14 +8,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from pennon.compat.arguments import refuse
-from pennon.dataset_facts import DatasetFacts
-from pennon.operation import LanceOperation, Transaction
+from pennon.dataset.base import DatasetFacts
+from pennon.dataset.operation import LanceOperation, Transaction
 from pennon.scan.snapshot import Snapshot
 from pennon.table.versions import list_locations, read_manifest
 
 if TYPE_CHECKING:
-    from pennon.commit_request import CommitRequest
-    from pennon.lance_dataset import LanceDataset
+    from pennon.dataset.commit_request import CommitRequest
+    from pennon.dataset.lance_dataset import LanceDataset
     from pennon.table.commit.lock import CommitLock
     from pennon.table.manifest import Manifest
 
@@ -59,7 +59,7 @@ class DatasetTransactions(DatasetFacts):
         NotFoundError if a file of the operation is not there.
         """
         refuse(unsupported)
-        from pennon.commit_request import CommitRequest  # noqa: PLC0415 - who only reads needs none
+        from pennon.dataset.commit_request import CommitRequest  # noqa: PLC0415 - who only reads needs none
 
         request = CommitRequest.of(
             base_uri,
@@ -87,7 +87,7 @@ class DatasetTransactions(DatasetFacts):
     ) -> BulkCommitResult:
         """Commit several appends as one, and return the version made and the one transaction."""
         refuse(unsupported)
-        from pennon.commit_request import CommitRequest, merged_appends  # noqa: PLC0415 - as above
+        from pennon.dataset.commit_request import CommitRequest, merged_appends  # noqa: PLC0415 - as above
 
         request = CommitRequest.of(
             dest,
@@ -117,7 +117,7 @@ class DatasetTransactions(DatasetFacts):
         return found[: max(recent_transactions, 0)]
 
     def _transaction_of(self, manifest: Manifest) -> Transaction | None:
-        from pennon.operation_values import from_table_transaction  # noqa: PLC0415 - seldom needed
+        from pennon.dataset.operation_values import from_table_transaction  # noqa: PLC0415 - seldom needed
         from pennon.table.transaction import find_transaction  # noqa: PLC0415 - as above
 
         found = find_transaction(self._snapshot.store, manifest)
@@ -136,7 +136,7 @@ class DatasetTransactions(DatasetFacts):
 
 
 def _dataset(request: CommitRequest, manifest: Manifest) -> LanceDataset:
-    from pennon.lance_dataset import LanceDataset  # noqa: PLC0415 - it is made of this class
+    from pennon.dataset.lance_dataset import LanceDataset  # noqa: PLC0415 - it is made of this class
 
     snapshot = request.snapshot(manifest)
     return LanceDataset.of_snapshot(request.uri, snapshot, request.storage_options)

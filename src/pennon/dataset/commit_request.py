@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Self
 
+from pennon.dataset.operation import LanceOperation, Transaction, merge_message
+from pennon.dataset.operation_values import to_table_operation
+from pennon.dataset.write_options import as_store, newest_version
 from pennon.errors import ArgumentError, NotFoundError
 from pennon.io.store import Store
-from pennon.operation import LanceOperation, Transaction, merge_message
-from pennon.operation_values import to_table_operation
 from pennon.ops.dictionaries import with_dictionaries
 from pennon.ops.row_counts import check_replacements, counted_by
 from pennon.scan.session import Session
@@ -27,7 +28,6 @@ from pennon.table.manifest import Manifest
 from pennon.table.naming import Naming
 from pennon.table.operations import Delete, Update
 from pennon.table.versions import read_manifest
-from pennon.writing import as_store, newest_version
 
 
 @dataclass(frozen=True, slots=True)

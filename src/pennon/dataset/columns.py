@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, NotRequired, TypedDict
 
 import pyarrow as pa
 
-from pennon.dataset_facts import DatasetFacts
+from pennon.dataset.base import DatasetFacts
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.scan.snapshot import Snapshot
 
@@ -53,7 +53,7 @@ class DatasetColumns(DatasetFacts):
         Raises InvalidSchemaError for a name that is taken, SchemaMismatchError for wrong rows or
         columns, ArgumentError for wrong SQL, UnsupportedError for types.
         """
-        from pennon.new_columns import plan_fields, plan_new_columns  # noqa: PLC0415 - as below
+        from pennon.dataset.new_columns import plan_fields, plan_new_columns  # noqa: PLC0415 - as below
         from pennon.ops.columns.add import commit_add  # noqa: PLC0415 - who only reads needs none
 
         planned = plan_fields(self._snapshot, transforms) or plan_new_columns(
@@ -102,7 +102,7 @@ class DatasetColumns(DatasetFacts):
         Raises NotFoundError for a key that is not there, InvalidSchemaError for a name that is
         taken, SchemaMismatchError for keys of different types.
         """
-        from pennon.new_columns import NewColumns  # noqa: PLC0415 - as above
+        from pennon.dataset.new_columns import NewColumns  # noqa: PLC0415 - as above
         from pennon.ops.columns.add import commit_add  # noqa: PLC0415 - as above
         from pennon.ops.columns.merge import plan_merge  # noqa: PLC0415 - as above
         from pennon.ops.source import as_reader  # noqa: PLC0415 - as above

@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.core.units import FragmentId
+from pennon.dataset.metadata import FragmentMetadata
 from pennon.errors import ArgumentError
-from pennon.metadata import FragmentMetadata
 from pennon.schema.lance_schema import LanceSchema
 
 if TYPE_CHECKING:
-    from pennon.lance_dataset import LanceDataset
-    from pennon.new_columns import NewColumns
+    from pennon.dataset.lance_dataset import LanceDataset
+    from pennon.dataset.new_columns import NewColumns
     from pennon.table.manifest import Fragment
 
 
@@ -36,8 +36,8 @@ class FragmentColumns:
         Returns the fragment with its new file, and the schema of the table with the new columns, for
         a `LanceOperation.Merge` of all fragments.
         """
-        from pennon.new_columns import plan_new_columns  # noqa: PLC0415 - who only reads needs none
-        from pennon.udf import BatchUDF  # noqa: PLC0415 - as above
+        from pennon.dataset.new_columns import plan_new_columns  # noqa: PLC0415 - who only reads needs none
+        from pennon.dataset.udf import BatchUDF  # noqa: PLC0415 - as above
 
         if isinstance(value_func, BatchUDF) and value_func.cache is not None:
             message = (
@@ -57,7 +57,7 @@ class FragmentColumns:
 
         Returns what `merge_columns` does.
         """
-        from pennon.new_columns import NewColumns  # noqa: PLC0415 - as above
+        from pennon.dataset.new_columns import NewColumns  # noqa: PLC0415 - as above
         from pennon.ops.columns.merge import plan_merge  # noqa: PLC0415 - as above
         from pennon.ops.source import as_reader  # noqa: PLC0415 - as above
 

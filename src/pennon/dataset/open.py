@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from datetime import datetime
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pennon.compat.arguments import refuse
@@ -18,84 +17,10 @@ from pennon.table.versions import version_as_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pennon.base_paths import DatasetBasePath
-    from pennon.blob import BlobFile as BlobFile
-    from pennon.dataset_changes import DeleteResult as DeleteResult
-    from pennon.dataset_changes import UpdateResult as UpdateResult
-    from pennon.dataset_columns import AlterColumn as AlterColumn
-    from pennon.dataset_refs import Branch as Branch
-    from pennon.dataset_refs import Branches as Branches
-    from pennon.dataset_refs import Tag as Tag
-    from pennon.dataset_refs import Tags as Tags
-    from pennon.dataset_transactions import BulkCommitResult as BulkCommitResult
-    from pennon.dataset_upkeep import AutoCleanupConfig as AutoCleanupConfig
-    from pennon.dataset_upkeep import DatasetOptimizer as DatasetOptimizer
-    from pennon.delta import DatasetDelta as DatasetDelta
-    from pennon.fragment import LanceFragment as LanceFragment
-    from pennon.history import Version as Version
-    from pennon.history import VersionRef as VersionRef
-    from pennon.lance_dataset import LanceDataset as LanceDataset
-    from pennon.merge_insert import MergeInsertBuilder as MergeInsertBuilder
-    from pennon.metadata import DataFile as DataFile
-    from pennon.metadata import FragmentMetadata as FragmentMetadata
-    from pennon.operation import LANCE_COMMIT_MESSAGE_KEY as LANCE_COMMIT_MESSAGE_KEY
-    from pennon.operation import Index as Index
-    from pennon.operation import LanceOperation as LanceOperation
-    from pennon.operation import Transaction as Transaction
-    from pennon.optimize import Compaction as Compaction
-    from pennon.optimize import CompactionMetrics as CompactionMetrics
-    from pennon.scan.sort import ColumnOrdering as ColumnOrdering
-    from pennon.scanner import LanceScanner as LanceScanner
-    from pennon.scanner_builder import ScannerBuilder as ScannerBuilder
-    from pennon.schema import LanceSchema as LanceSchema
+    from pennon.dataset.base_paths import DatasetBasePath
+    from pennon.dataset.lance_dataset import LanceDataset
+    from pennon.dataset.maintenance import AutoCleanupConfig
     from pennon.table.commit.lock import CommitLock
-    from pennon.udf import BatchUDF as BatchUDF
-    from pennon.udf import batch_udf as batch_udf
-
-_LATER = {
-    "AlterColumn": "pennon.dataset_columns",
-    "AutoCleanupConfig": "pennon.dataset_upkeep",
-    "BatchUDF": "pennon.udf",
-    "BlobFile": "pennon.blob",
-    "Branch": "pennon.dataset_refs",
-    "Branches": "pennon.dataset_refs",
-    "BulkCommitResult": "pennon.dataset_transactions",
-    "ColumnOrdering": "pennon.scan.sort",
-    "Compaction": "pennon.optimize",
-    "CompactionMetrics": "pennon.optimize",
-    "DataFile": "pennon.metadata",
-    "DatasetDelta": "pennon.delta",
-    "DatasetOptimizer": "pennon.dataset_upkeep",
-    "DeleteResult": "pennon.dataset_changes",
-    "FragmentMetadata": "pennon.metadata",
-    "Index": "pennon.operation",
-    "LANCE_COMMIT_MESSAGE_KEY": "pennon.operation",
-    "LanceDataset": "pennon.lance_dataset",
-    "LanceFragment": "pennon.fragment",
-    "LanceOperation": "pennon.operation",
-    "LanceScanner": "pennon.scanner",
-    "LanceSchema": "pennon.schema",
-    "MergeInsertBuilder": "pennon.merge_insert",
-    "ScannerBuilder": "pennon.scanner_builder",
-    "Tag": "pennon.dataset_refs",
-    "Tags": "pennon.dataset_refs",
-    "Transaction": "pennon.operation",
-    "UpdateResult": "pennon.dataset_changes",
-    "Version": "pennon.history",
-    "VersionRef": "pennon.history",
-    "batch_udf": "pennon.udf",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import when they are first named what only writers need, and what stands on pyarrow.dataset.
-
-    pyarrow.dataset imports pandas, which takes longer than all the rest of Pennon.
-    """
-    if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
-    message = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(message)
 
 
 def dataset(
@@ -128,7 +53,7 @@ def dataset(
     Raises NotFoundError if there is no such table or version, UnsupportedError if the table needs
     what this release does not know.
     """
-    from pennon.lance_dataset import LanceDataset  # noqa: PLC0415 - see __getattr__
+    from pennon.dataset.lance_dataset import LanceDataset  # noqa: PLC0415 - see pennon.names
 
     refuse(unsupported)
     if uri is None:
@@ -214,16 +139,16 @@ def write_dataset(
     Raises AlreadyExistsError, SchemaMismatchError, UnsupportedError for types or file versions that
     cannot be written, and `CommitError` if another writer was faster and cannot be reconciled.
     """
-    from pennon.lance_dataset import LanceDataset  # noqa: PLC0415 - see __getattr__
+    from pennon.dataset.lance_dataset import LanceDataset  # noqa: PLC0415 - see pennon.names
 
     refuse(unsupported)
     if uri is None:
         message = "a table needs a uri"
         raise ArgumentError(message)
-    from pennon.dataset_upkeep import cleanup_config  # noqa: PLC0415 - see __getattr__
-    from pennon.operation import merge_message  # noqa: PLC0415 - who only reads needs no writer
+    from pennon.dataset.maintenance import cleanup_config  # noqa: PLC0415 - see pennon.names
+    from pennon.dataset.operation import merge_message  # noqa: PLC0415 - who only reads needs no writer
+    from pennon.dataset.write_options import WriteRequest  # noqa: PLC0415
     from pennon.table.commit.loop import CommitOptions  # noqa: PLC0415
-    from pennon.writing import WriteRequest  # noqa: PLC0415
 
     request = WriteRequest.of(
         data_obj,

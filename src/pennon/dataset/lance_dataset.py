@@ -19,27 +19,27 @@ from pennon.compat.arguments import (
     row_numbers,
     version_number,
 )
-from pennon.dataset_blobs import DatasetBlobs
-from pennon.dataset_changes import DatasetChanges
-from pennon.dataset_columns import DatasetColumns
-from pennon.dataset_indices import DatasetIndices
-from pennon.dataset_refs import DatasetRefs
-from pennon.dataset_transactions import DatasetTransactions
-from pennon.dataset_upkeep import DatasetUpkeep
+from pennon.dataset.blobs import DatasetBlobs
+from pennon.dataset.columns import DatasetColumns
+from pennon.dataset.fragment import LanceFragment
+from pennon.dataset.history import Version, VersionRef, describe, read_history
+from pennon.dataset.indices import DatasetIndices
+from pennon.dataset.maintenance import DatasetUpkeep
+from pennon.dataset.operation import LanceOperation as LanceOperation
+from pennon.dataset.operation import Transaction as Transaction
+from pennon.dataset.rows import DatasetChanges
+from pennon.dataset.scanner import LanceScanner as LanceScanner
+from pennon.dataset.scanner_builder import ScannerBuilder as ScannerBuilder
+from pennon.dataset.transactions import DatasetTransactions
+from pennon.dataset.versions import DatasetRefs
 from pennon.errors import ArgumentError
-from pennon.fragment import LanceFragment
-from pennon.history import Version, VersionRef, describe, read_history
 from pennon.io import open_store
-from pennon.operation import LanceOperation as LanceOperation
-from pennon.operation import Transaction as Transaction
 from pennon.scan.plan import live_row_counts
 from pennon.scan.session import Session, session_of
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.take import take_batches, take_offsets, take_row_ids
 from pennon.scan.take_plan import plan_take
 from pennon.scan.validate import validate
-from pennon.scanner import LanceScanner as LanceScanner
-from pennon.scanner_builder import ScannerBuilder as ScannerBuilder
 from pennon.schema.arrow import schema_to_arrow
 from pennon.table.versions import list_locations, read_manifest
 
@@ -380,7 +380,7 @@ class LanceDataset(
 
     def insert(self, data: Any, *, mode: str = "append", **kwargs: Any) -> None:
         """Write data into the table, and turn this handle to the version made."""
-        from pennon.dataset import write_dataset  # noqa: PLC0415 - dataset imports us
+        from pennon.dataset.open import write_dataset  # noqa: PLC0415 - dataset imports us
 
         self._snapshot = write_dataset(data, self, mode=mode, **kwargs).snapshot
 

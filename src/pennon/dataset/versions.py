@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar
 
-from pennon.dataset_facts import DatasetFacts
+from pennon.dataset.base import DatasetFacts
 from pennon.errors import ArgumentError
 from pennon.io import open_store
 from pennon.scan.snapshot import Snapshot
@@ -15,9 +15,9 @@ from pennon.scan.snapshot import Snapshot
 if TYPE_CHECKING:
     from typing import Self
 
-    from pennon.base_paths import DatasetBasePath
-    from pennon.delta import DatasetDelta
-    from pennon.lance_dataset import LanceDataset
+    from pennon.dataset.base_paths import DatasetBasePath
+    from pennon.dataset.delta import DatasetDelta
+    from pennon.dataset.lance_dataset import LanceDataset
     from pennon.table.refs.files import Branch as TableBranch
     from pennon.table.refs.files import Tag as TableTag
 
@@ -177,7 +177,7 @@ class DatasetRefs(DatasetFacts):
         self,
         branch: str,
         reference: Reference = None,
-        storage_options: dict[str, str] | None = None,  # noqa: ARG002 - a branch is in the same store
+        storage_options: dict[str, str] | None = None,
     ) -> Self:
         """Make a branch that leaves at a version, this one by default, and return it.
 
@@ -206,7 +206,7 @@ class DatasetRefs(DatasetFacts):
         The new table is good as long as this one keeps the version: tag it.  Whoever opens the clone
         later must trust this table's place (``trusted_bases`` of `pennon.dataset`).
         """
-        from pennon.lance_dataset import LanceDataset  # noqa: PLC0415 - it is made of this class
+        from pennon.dataset.lance_dataset import LanceDataset  # noqa: PLC0415 - it is made of this class
         from pennon.ops.versions.branches import clone_shallow  # noqa: PLC0415 - few programs clone
         from pennon.table.base_paths import absolute_uri, root_of  # noqa: PLC0415 - as above
 
@@ -223,7 +223,7 @@ class DatasetRefs(DatasetFacts):
         **options: Any,
     ) -> LanceDataset:
         """Copy a version, with all of its files, to a new table; it depends on nothing here."""
-        from pennon.lance_dataset import LanceDataset  # noqa: PLC0415 - it is made of this class
+        from pennon.dataset.lance_dataset import LanceDataset  # noqa: PLC0415 - it is made of this class
         from pennon.ops.versions.deep_clone import copy_table  # noqa: PLC0415 - few programs clone
 
         stores = storage_options or self._storage_options
@@ -232,7 +232,7 @@ class DatasetRefs(DatasetFacts):
 
     def base_paths(self) -> dict[int, DatasetBasePath]:
         """Return the places, beside its own, that this version may name files in, by id."""
-        from pennon.base_paths import show_base  # noqa: PLC0415 - few tables have any
+        from pennon.dataset.base_paths import show_base  # noqa: PLC0415 - few tables have any
 
         return {base.id: show_base(base) for base in self._snapshot.manifest.base_paths}
 
@@ -245,7 +245,7 @@ class DatasetRefs(DatasetFacts):
 
         Raises ArgumentError for an id, a name or a path that is taken.
         """
-        from pennon.base_paths import to_base_path  # noqa: PLC0415 - few tables have any
+        from pennon.dataset.base_paths import to_base_path  # noqa: PLC0415 - few tables have any
         from pennon.ops.base_paths import add_bases  # noqa: PLC0415 - as above
 
         snapshot = self._snapshot
@@ -266,7 +266,7 @@ class DatasetRefs(DatasetFacts):
         Either ``compared_against``, a version older or newer than this one, or both
         ``begin_version`` and ``end_version``.
         """
-        from pennon.delta import DatasetDelta  # noqa: PLC0415 - few programs compare
+        from pennon.dataset.delta import DatasetDelta  # noqa: PLC0415 - few programs compare
 
         return DatasetDelta.between(self, compared_against, begin_version, end_version)
 

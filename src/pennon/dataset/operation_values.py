@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.core.units import DatasetVersion, FieldId, FragmentId
+from pennon.dataset.metadata import DataFile, FragmentMetadata
+from pennon.dataset.operation import Index, LanceOperation, Transaction
 from pennon.errors import ArgumentError, UnsupportedError
-from pennon.metadata import DataFile, FragmentMetadata
-from pennon.operation import Index, LanceOperation, Transaction
 from pennon.proto import table_pb2
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.field import Schema

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from pennon.compat.not_implemented import Unfinished
-from pennon.metadata import DataFile, FragmentMetadata
+from pennon.dataset.metadata import DataFile, FragmentMetadata
 from pennon.schema.lance_schema import LanceSchema
 
 LANCE_COMMIT_MESSAGE_KEY = "__lance_commit_message"

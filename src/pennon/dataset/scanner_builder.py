@@ -10,18 +10,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pennon.compat.arguments import check_columns
+from pennon.dataset.scanner import LanceScanner
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.scan.compute import Computation
 from pennon.scan.filter import Predicate, SqlPredicate, arrow_predicate, parse_expression
 from pennon.scan.plan import check_batch_rows
 from pennon.scan.projection import is_column
+from pennon.scan.query import ScanOptions, every_column
 from pennon.scan.sort import ColumnOrdering as ColumnOrdering
 from pennon.scan.sort import sort_keys
-from pennon.scanner import LanceScanner
-from pennon.scanner_plan import ScanOptions, every_column
 
 if TYPE_CHECKING:
-    from pennon.lance_dataset import LanceDataset
+    from pennon.dataset.lance_dataset import LanceDataset
 
 
 _BLOB_HANDLINGS = ("all_binary", "blobs_descriptions", "all_descriptions")
@@ -139,7 +139,7 @@ class ScannerBuilder:
         """Read these fragments only, in the order given."""
         if fragments is None:
             return self._set(fragments=None)
-        from pennon.fragment import LanceFragment  # noqa: PLC0415 - fragment imports us
+        from pennon.dataset.fragment import LanceFragment  # noqa: PLC0415 - fragment imports us
 
         chosen = []
         for fragment in fragments:

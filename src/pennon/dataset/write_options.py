@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from pennon.compat.arguments import refuse
+from pennon.dataset.metadata import DataFile, FragmentMetadata
+from pennon.dataset.operation_values import from_table_transaction
+from pennon.dataset.progress import FragmentWriteProgress
 from pennon.errors import ArgumentError, NoDataError, NotFoundError
 from pennon.io import open_store
 from pennon.io.store import Store
-from pennon.metadata import DataFile, FragmentMetadata
-from pennon.operation_values import from_table_transaction
 from pennon.ops.source import as_reader, check_metadata
 from pennon.ops.write import (
     MAX_ROWS_PER_GROUP,
@@ -27,14 +28,13 @@ from pennon.ops.write import (
     transaction_of,
     write_fragments,
 )
-from pennon.progress import FragmentWriteProgress
 from pennon.schema.version import V0_1, FileVersion
 from pennon.table.commit.lock import CommitLock, locked
 from pennon.table.commit.loop import CommitOptions
 from pennon.table.manifest import Fragment, Manifest
 
 if TYPE_CHECKING:
-    from pennon.base_paths import DatasetBasePath
+    from pennon.dataset.base_paths import DatasetBasePath
 
 
 def as_store(
@@ -167,7 +167,7 @@ def _placed(
     """Plan where data files go, if it is not the table's own folder."""
     if not initial and not targets and not everywhere:
         return plan
-    from pennon.base_paths import to_base_path  # noqa: PLC0415 - few tables have any
+    from pennon.dataset.base_paths import to_base_path  # noqa: PLC0415 - few tables have any
     from pennon.ops.base_paths import into_bases, with_base_paths  # noqa: PLC0415 - as above
 
     if targets and everywhere:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, TypedDict
 
-from pennon.dataset_facts import DatasetFacts
+from pennon.dataset.base import DatasetFacts
 from pennon.scan.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _description(snapshot: Snapshot, segments: list[Index]) -> IndexDescription:
 
 
 def _segment(snapshot: Snapshot, index: Index) -> IndexSegmentDescription:
-    from pennon.operation_values import from_index  # noqa: PLC0415 - as above
+    from pennon.dataset.operation_values import from_index  # noqa: PLC0415 - as above
     from pennon.table.indices import folder_of  # noqa: PLC0415 - as above
 
     shown = from_index(index)

@@ -10,28 +10,28 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pennon.blob_bytes import BytesOfBlobs
-from pennon.blob_frames import blob_paths, check_blob_mode, frame_with_files
+from pennon.blob.columns import BytesOfBlobs
+from pennon.blob.pandas import blob_paths, check_blob_mode, frame_with_files
 from pennon.compat.arrow_bases import ArrowScanner
 from pennon.core.cached_property import lazy
 from pennon.errors import UnsupportedError
 from pennon.scan.batches import rebatch
 from pennon.scan.execute import READ_AHEAD_BYTES, read_batches, read_table
+from pennon.scan.explain import analyze, explain
 from pennon.scan.filter import limit_batches
 from pennon.scan.filter_exec import count_filtered, read_filtered_batches, read_filtered_table
 from pennon.scan.filter_unit import FilteredScan
+from pennon.scan.metered import metered
 from pennon.scan.plan import BATCH_ROWS_VARIABLE
 from pennon.scan.projection import MetaColumn
+from pennon.scan.query import ScanOptions as ScanOptions
+from pennon.scan.query import batch_rows, plan_query, plan_rows, table_schema
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.sort import read_in_order
-from pennon.scanner_explain import analyze, explain
-from pennon.scanner_metered import metered
-from pennon.scanner_plan import ScanOptions as ScanOptions
-from pennon.scanner_plan import batch_rows, plan_query, plan_rows, table_schema
 from pennon.schema.blob import is_blob_v2
 
 if TYPE_CHECKING:
-    from pennon.lance_dataset import LanceDataset
+    from pennon.dataset.lance_dataset import LanceDataset
 
 
 class LanceScanner(ArrowScanner):

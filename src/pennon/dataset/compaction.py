@@ -1,0 +1,319 @@
+"""Compaction of tables, step by step and on many machines (``lance.optimize``).
+
+`Compaction.plan` chooses the fragments, `CompactionTask.execute` rewrites some of them, anywhere, and
+`Compaction.commit` makes the results a version.  Plans, tasks and results pickle, and turn into
+pylance's JSON, so that what one library planned or wrote, the other can go on with.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict
+
+from pennon.core.units import FragmentId
+from pennon.dataset.compaction_json import (
+    fragment_to_json,
+    options_to_json,
+    parse_fragments,
+    parse_options,
+    reading,
+)
+from pennon.dataset.metadata import FragmentMetadata
+from pennon.errors import ArgumentError
+from pennon.ops.compact.commit import commit_compact
+from pennon.ops.compact.options import CompactOptions
+from pennon.ops.compact.task import CompactTask, Rewritten, plan_compact, task_of
+from pennon.ops.row_counts import completed
+from pennon.ops.run_tasks import run_tasks
+from pennon.scan.snapshot import Snapshot
+from pennon.table.apply.rows import by_id
+from pennon.table.manifest import Fragment
+from pennon.table.versions import read_manifest
+
+if TYPE_CHECKING:
+    from pennon.dataset.lance_dataset import LanceDataset
+
+
+class CompactionOptions(TypedDict, total=False):
+    """Options of a compaction; `LanceDataset.optimize` tells what they mean."""
+
+    target_rows_per_fragment: int | None
+    max_rows_per_group: int | None
+    max_bytes_per_file: int | None
+    materialize_deletions: bool | None
+    materialize_deletions_threshold: float | None
+    num_threads: int | None
+    batch_size: int | None
+    io_buffer_size: int | None
+    compaction_mode: Literal["reencode", "try_binary_copy", "force_binary_copy"] | None
+    binary_copy_read_batch_bytes: int | None
+    defer_index_remap: bool | None
+    max_source_fragments: int | None
+    max_source_rows: int | None
+    max_source_bytes: int | None
+    excluded_fragment_ids: list[int] | None
+    data_storage_version: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionMetrics:
+    """What a compaction took away and added; deletion files count as files."""
+
+    fragments_removed: int = 0
+    fragments_added: int = 0
+    files_removed: int = 0
+    files_added: int = 0
+
+    def __add__(self, other: CompactionMetrics) -> CompactionMetrics:
+        """Return the sum."""
+        return CompactionMetrics(
+            self.fragments_removed + other.fragments_removed,
+            self.fragments_added + other.fragments_added,
+            self.files_removed + other.files_removed,
+            self.files_added + other.files_added,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteResult:
+    """What came of one task: the fragments it read, and those it wrote."""
+
+    read_version: int
+    original_fragments: list[FragmentMetadata] = field(repr=False)
+    new_fragments: list[FragmentMetadata]
+    old_fragments: list[FragmentMetadata] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Let the old fragments go by pylance's other name, too."""
+        object.__setattr__(self, "old_fragments", self.original_fragments)
+
+    @property
+    def metrics(self) -> CompactionMetrics:
+        """Return the numbers of fragments and files."""
+        old, new = self.original_fragments, self.new_fragments
+        return CompactionMetrics(len(old), len(new), _count_files(old), _count_files(new))
+
+    def json(self) -> str:
+        """Return pylance's JSON."""
+        result = {
+            "metrics": asdict(self.metrics),
+            "new_fragments": list(map(fragment_to_json, self.new_fragments)),
+            "read_version": self.read_version,
+            "original_fragments": list(map(fragment_to_json, self.original_fragments)),
+            "row_addrs": None,
+        }
+        return json.dumps(result)
+
+    @staticmethod
+    def from_json(text: str) -> RewriteResult:
+        """Parse what `json` returned."""
+        with reading("result of a compaction task"):
+            found = json.loads(text)
+            return RewriteResult(
+                found["read_version"],
+                parse_fragments(found["original_fragments"]),
+                parse_fragments(found["new_fragments"]),
+            )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as JSON."""
+        return RewriteResult.from_json, (self.json(),)
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionTask:
+    """Fragments to rewrite together."""
+
+    read_version: int
+    fragments: list[FragmentMetadata]
+    options: CompactOptions = field(repr=False, default_factory=CompactOptions)
+
+    def execute(self, dataset: LanceDataset) -> RewriteResult:
+        """Rewrite the fragments, as they were in the version of the plan; nothing is committed.
+
+        Raises ArgumentError if that version has no such fragments: it is another table's.
+        """
+        snapshot = _snapshot_at(dataset.snapshot, self.read_version)
+        old = _find(snapshot, self.fragments)
+        return _result(task_of(snapshot, self.options, [old]).run(0))
+
+    def json(self) -> str:
+        """Return pylance's JSON."""
+        task = {
+            "task": {"fragments": list(map(fragment_to_json, self.fragments))},
+            "read_version": self.read_version,
+            "options": options_to_json(self.options),
+        }
+        return json.dumps(task)
+
+    @staticmethod
+    def from_json(text: str) -> CompactionTask:
+        """Parse what `json` returned."""
+        with reading("compaction task"):
+            found = json.loads(text)
+            fragments = parse_fragments(found["task"]["fragments"])
+            options = parse_options(found["options"])
+            return CompactionTask(found["read_version"], fragments, options)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as JSON."""
+        return CompactionTask.from_json, (self.json(),)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CompactionPlan:
+    """The tasks of a compaction, planned on one version."""
+
+    read_version: int
+    tasks: list[CompactionTask]
+    options: CompactOptions
+
+    def num_tasks(self) -> int:
+        """Return the number of tasks."""
+        return len(self.tasks)
+
+    def __repr__(self) -> str:
+        """Return version and number of tasks."""
+        tasks = f"<{len(self.tasks)} compaction tasks>"
+        return f"CompactionPlan(read_version={self.read_version}, tasks={tasks})"
+
+    def json(self) -> str:
+        """Return pylance's JSON."""
+        plan = {
+            "tasks": [
+                {"fragments": list(map(fragment_to_json, task.fragments))} for task in self.tasks
+            ],
+            "read_version": self.read_version,
+            "options": options_to_json(self.options),
+        }
+        return json.dumps(plan)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Parse what `json` returned."""
+        with reading("compaction plan"):
+            found = json.loads(text)
+            version, options = found["read_version"], parse_options(found["options"])
+            tasks = [
+                CompactionTask(version, parse_fragments(task["fragments"]), options)
+                for task in found["tasks"]
+            ]
+            return cls(version, tasks, options)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as JSON."""
+        return CompactionPlan.from_json, (self.json(),)
+
+
+class Compaction:
+    """Compaction as a whole, and in its three steps."""
+
+    @staticmethod
+    def execute(
+        dataset: LanceDataset, options: CompactionOptions | Mapping[str, Any]
+    ) -> CompactionMetrics:
+        """Compact a table, and turn the handle to the version made; no version if nothing is to do.
+
+        Raises RetryableConflict if another writer changed a fragment meanwhile.
+        """
+        task = plan_compact(dataset.snapshot, _options(dataset, options))
+        threads = task.options.num_threads
+        rewritten = run_tasks(task, task.count, what="Compact fragments", threads=threads)
+        return _commit(dataset, rewritten)
+
+    @staticmethod
+    def plan(
+        dataset: LanceDataset, options: CompactionOptions | Mapping[str, Any]
+    ) -> CompactionPlan:
+        """Choose what to rewrite of the version that the dataset stands at."""
+        task = plan_compact(dataset.snapshot, _options(dataset, options))
+        version = dataset.version
+        chosen = _with_version(task)
+        tasks = [
+            CompactionTask(version, list(map(FragmentMetadata.from_fragment, old)), chosen)
+            for old in task.bins
+        ]
+        return CompactionPlan(version, tasks, chosen)
+
+    @staticmethod
+    def commit(
+        dataset: LanceDataset,
+        rewrites: Iterable[RewriteResult],
+        options: CompactionOptions | Mapping[str, Any] | None = None,
+    ) -> CompactionMetrics:
+        """Make the results of some tasks a version, and turn the handle to it.
+
+        Results that are not given can be committed later, as long as nobody changed their fragments.
+        Raises RetryableConflict if somebody did.
+        """
+        _options(dataset, options or {})
+        return _commit(dataset, [_rewritten(result) for result in rewrites])
+
+
+def _options(dataset: LanceDataset, given: Mapping[str, Any]) -> CompactOptions:
+    return CompactOptions.of(given, dataset.snapshot.manifest.config)
+
+
+def _with_version(task: CompactTask) -> CompactOptions:
+    """Return the options with the file version that the table has now, whatever becomes of it."""
+    given = asdict(task.options)
+    return CompactOptions(**{**given, "data_storage_version": str(task.write.version)})
+
+
+def _commit(dataset: LanceDataset, rewritten: list[Rewritten]) -> CompactionMetrics:
+    if not rewritten:
+        return CompactionMetrics()
+    store = dataset.snapshot.store
+    manifest = commit_compact(store, rewritten)
+    dataset._snapshot = Snapshot(store, manifest, dataset.snapshot.session)  # noqa: SLF001
+    return sum((_result(each).metrics for each in rewritten), CompactionMetrics())
+
+
+def _snapshot_at(snapshot: Snapshot, version: int) -> Snapshot:
+    if snapshot.manifest.version == version:
+        return snapshot
+    return Snapshot(snapshot.store, read_manifest(snapshot.store, version), snapshot.session)
+
+
+def _find(snapshot: Snapshot, metas: Iterable[FragmentMetadata]) -> tuple[Fragment, ...]:
+    """Return the fragments of a version that a task names, with their counts."""
+    known = by_id(snapshot.manifest.fragments)
+    found = []
+    for meta in metas:
+        named, fragment = meta.to_fragment(), known.get(FragmentId(meta.id))
+        if fragment is None or _places(named) != _places(fragment):
+            message = f"version {snapshot.manifest.version} has no fragment {meta.id} as planned"
+            raise ArgumentError(message)
+        found.append(completed(snapshot, fragment))
+    return tuple(found)
+
+
+def _places(fragment: Fragment) -> tuple[object, ...]:
+    deletion = fragment.deletion_file
+    return (
+        [(file.path, file.base_id) for file in fragment.files],
+        None if deletion is None else deletion.store_path(fragment.id),
+    )
+
+
+def _result(rewritten: Rewritten) -> RewriteResult:
+    return RewriteResult(
+        rewritten.read_version,
+        list(map(FragmentMetadata.from_fragment, rewritten.old)),
+        list(map(FragmentMetadata.from_fragment, rewritten.new)),
+    )
+
+
+def _rewritten(result: RewriteResult) -> Rewritten:
+    def parse(metas: list[FragmentMetadata]) -> tuple[Fragment, ...]:
+        return tuple(meta.to_fragment() for meta in metas)
+
+    return Rewritten(
+        result.read_version, parse(result.original_fragments), parse(result.new_fragments)
+    )
+
+
+def _count_files(fragments: Iterable[FragmentMetadata]) -> int:
+    return sum(len(each.files) + (each.deletion_file is not None) for each in fragments)

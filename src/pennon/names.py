@@ -1,0 +1,77 @@
+"""The public names and their homes: one table, from which the doors hand names on when they are asked.
+
+A door is a module that pylance has too (``pennon``, ``pennon.dataset``, ``pennon.file``).  Importing
+one loads only what its first users need: pyarrow.dataset imports pandas, which takes longer than all
+the rest of Pennon, and who only reads needs no writer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from importlib import import_module
+from typing import Any, Final
+
+HOMES: Final = {
+    "AlterColumn": "pennon.dataset.columns",
+    "AutoCleanupConfig": "pennon.dataset.maintenance",
+    "BatchUDF": "pennon.dataset.udf",
+    "BlobColumn": "pennon.blob.file",
+    "BlobFile": "pennon.blob.file",
+    "Branch": "pennon.dataset.versions",
+    "Branches": "pennon.dataset.versions",
+    "BulkCommitResult": "pennon.dataset.transactions",
+    "CleanupCandidateFile": "pennon.dataset.cleanup",
+    "CleanupExplanation": "pennon.dataset.cleanup",
+    "CleanupReferencedBranch": "pennon.dataset.cleanup",
+    "CleanupStats": "pennon.dataset.cleanup",
+    "ColumnOrdering": "pennon.scan.sort",
+    "Compaction": "pennon.dataset.compaction",
+    "CompactionMetrics": "pennon.dataset.compaction",
+    "DataFile": "pennon.dataset.metadata",
+    "DatasetBasePath": "pennon.dataset.base_paths",
+    "DatasetDelta": "pennon.dataset.delta",
+    "DatasetOptimizer": "pennon.dataset.maintenance",
+    "DeleteResult": "pennon.dataset.rows",
+    "FragmentMetadata": "pennon.dataset.metadata",
+    "Index": "pennon.dataset.operation",
+    "LANCE_COMMIT_MESSAGE_KEY": "pennon.dataset.operation",
+    "LanceBufferDescriptor": "pennon.file.describe",
+    "LanceColumnMetadata": "pennon.file.describe",
+    "LanceDataset": "pennon.dataset.lance_dataset",
+    "LanceFileMetadata": "pennon.file.describe",
+    "LanceFileReader": "pennon.file.facade",
+    "LanceFileStatistics": "pennon.file.describe",
+    "LanceFileWriter": "pennon.file.facade",
+    "LanceFragment": "pennon.dataset.fragment",
+    "LanceOperation": "pennon.dataset.operation",
+    "LancePageMetadata": "pennon.file.describe",
+    "LanceScanner": "pennon.dataset.scanner",
+    "LanceSchema": "pennon.schema.lance_schema",
+    "MergeInsertBuilder": "pennon.dataset.merge_insert",
+    "ReaderResults": "pennon.file.facade",
+    "ScannerBuilder": "pennon.dataset.scanner_builder",
+    "Session": "pennon.scan.session",
+    "Tag": "pennon.dataset.versions",
+    "Tags": "pennon.dataset.versions",
+    "Transaction": "pennon.dataset.operation",
+    "UpdateResult": "pennon.dataset.rows",
+    "Version": "pennon.dataset.history",
+    "VersionRef": "pennon.dataset.history",
+    "batch_udf": "pennon.dataset.udf",
+    "dataset": "pennon.dataset.open",
+    "parse_time": "pennon.dataset.open",
+    "stable_version": "pennon.file.facade",
+    "write_dataset": "pennon.dataset.open",
+}
+
+
+def lazy_names(door: str, offered: Collection[str]) -> Callable[[str], Any]:
+    """Return a door's ``__getattr__``: it imports the home of an offered name when that is first used."""
+
+    def get(name: str) -> Any:
+        if name in offered:
+            return getattr(import_module(HOMES[name]), name)
+        message = f"module {door!r} has no attribute {name!r}"
+        raise AttributeError(message)
+
+    return get

@@ -12,9 +12,9 @@ from pennon.table.apply import Surroundings, apply
 from pennon.table.commit.conflict_matrix import judge
 from pennon.table.indices import parse_indices, serialize_indices
 from pennon.table.transaction import Transaction, parse_transaction, serialize_transaction
-from tests.unit.table.conflict_table import cells
-from tests.unit.table.test_apply_operations import table
-from tests.unit.table.test_conflicts import index, sample
+from tests.unit.table.apply.test_apply_operations import table
+from tests.unit.table.commit.conflict_table import cells
+from tests.unit.table.commit.test_conflict_matrix import index, sample
 
 NAMES = list(dict.fromkeys(other for _, other in cells()))
 MUTANTS = 60

@@ -12,7 +12,7 @@ import pennon
 from pennon.dataset.lance_dataset import LanceDataset
 from pennon.scan import pruning as prune
 from tests.interop.oracle import Oracle
-from tests.unit.scan.test_page_bounds import GROUP, ROWS, SEED, random_filter, table_of
+from tests.unit.scan.test_page_statistics import GROUP, ROWS, SEED, random_filter, table_of
 
 FILTERS = 40
 

@@ -1,6 +1,6 @@
 """Conflicts with pylance on one table: what happens is what the table says, and what is read is right.
 
-Both plan on one version; one commits, then the other.  `tests/unit/table/conflict_table.py` says what
+Both plan on one version; one commits, then the other.  `tests/unit/table/commit/conflict_table.py` says what
 Pennon does as the second; what pylance 14.0.2 does as the second was measured.
 """
 
@@ -21,7 +21,7 @@ import pennon
 from pennon.errors import RetryableConflict
 from pennon.ops.rows.delete import commit_delete, plan_delete
 from tests.interop.phase_locked import VERSION, Model, Writer, make_base, outcome
-from tests.unit.table.conflict_table import cells
+from tests.unit.table.commit.conflict_table import cells
 
 OURS = list(dict.fromkeys(mine for mine, _ in cells()))
 THEIRS = [name for name in OURS if name != "reserve_fragments"]

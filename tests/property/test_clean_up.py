@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pennon.dataset import LanceDataset
-from tests.unit.ops.clean.clocked import ClockedStore, CrashError, open_table, write
+from tests.unit.ops.cleanup.clocked import ClockedStore, CrashError, open_table, write
 
 DAY: Final = timedelta(days=1)
 ORPHAN_AGE: Final = 7 * DAY

@@ -13,19 +13,19 @@ import pennon
 
 SOURCE = Path(pennon.__file__).parent
 MAY_DELETE = {
-    "ops/branches.py": "a branch that is dropped",
-    "ops/clean/drop.py": "a table that is dropped",
-    "ops/clean/run.py": "clean-up",
-    "ops/refs.py": "a tag that is dropped",
-    "table/migration.py": "the old name of a manifest that has a new one",
+    "ops/versions/branches.py": "a branch that is dropped",
+    "ops/cleanup/drop.py": "a table that is dropped",
+    "ops/cleanup/run.py": "clean-up",
+    "ops/versions/refs.py": "a tag that is dropped",
+    "table/commit/migrate_naming.py": "the old name of a manifest that has a new one",
     "table/external/finish.py": "the staged copy of a manifest that has its final name",
 }
 PASS_ON = {
-    "io/below.py",
+    "io/prefix_store.py",
     "io/remote.py",
-    "table/bases.py",
+    "table/base_paths.py",
     "table/external/store.py",
-    "table/locked.py",
+    "table/commit/lock.py",
 }
 """Stores, whose verb it is."""
 

@@ -49,8 +49,8 @@ from pennon.table.operations import (
 from pennon.table.roaring import serialize_roaring
 from pennon.table.row_ids.sequence import decode_row_ids, decode_row_versions, encode_row_ids
 from pennon.table.transaction import Append, Overwrite, Transaction
+from tests.unit.table.commit.test_conflict_matrix import index
 from tests.unit.table.tables import SCHEMA, append, data_file, new_fragment
-from tests.unit.table.test_conflicts import index
 
 NOW = Surroundings(now_ns=5)
 DELETION = DeletionFileRef(DeletionKind.ARROW, 1, 5, 2)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pennon.expr.functions.registry import FUNCTIONS
 
-PAGE = Path(__file__).parents[3] / "docs" / "sql.md"
+PAGE = Path(__file__).parents[4] / "docs" / "sql.md"
 
 
 def test_every_function_is_listed() -> None:

@@ -19,7 +19,7 @@ from pennon.errors import (
 )
 from pennon.proto import table_pb2
 from pennon.testing import Fault, FaultyStore
-from tests.unit.ops.clean.clocked import ClockedStore, CrashError, open_table, write
+from tests.unit.ops.cleanup.clocked import ClockedStore, CrashError, open_table, write
 
 DAY = timedelta(days=1)
 ALL = timedelta(0)

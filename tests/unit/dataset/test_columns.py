@@ -36,7 +36,7 @@ from pennon.table.versions import read_manifest
 from pennon.testing import CountingStore
 from tests.unit.columns import TABLE, bytes_of, files_of, made
 
-DATASETS = Path(__file__).parents[1] / "golden" / "datasets"
+DATASETS = Path(__file__).parents[2] / "golden" / "datasets"
 VERSIONS = ["0.1", "2.0", "2.1"]
 
 

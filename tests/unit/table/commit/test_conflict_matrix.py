@@ -36,7 +36,7 @@ from pennon.table.operations import (
     UpdateConfig,
     UpdateMode,
 )
-from tests.unit.table.conflict_table import cells
+from tests.unit.table.commit.conflict_table import cells
 from tests.unit.table.tables import SCHEMA, data_file, new_fragment
 
 ONLY_A = Schema(SCHEMA.fields[:1])

@@ -1,0 +1,132 @@
+"""Count the files that five common ways enter: how much of the house a reader of the code must know.
+
+``python scripts/walks.py`` prints a line a way; ``--files`` the files of each, in the order entered.
+A file counts when a function of it is called; what is imported, and never called, does not.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pyarrow as pa
+
+import pennon
+
+SOURCE = Path(pennon.__file__).parent
+GROUND = ("encoding/", "io/", "schema/", "core/", "compat/", "errors.py")
+
+
+class Walk:
+    """The files of the package in which a function was called, in order; some rooms are left out."""
+
+    def __init__(self, *beside: str) -> None:
+        self._beside = beside
+        self.files: dict[str, None] = {}
+
+    def _note(self, frame: FrameType, event: str, _: Any) -> None:
+        path = frame.f_code.co_filename
+        if event == "call" and path.startswith(str(SOURCE)) and frame.f_code.co_name != "<module>":
+            name = str(Path(path).relative_to(SOURCE))
+            if not name.startswith(self._beside):
+                self.files[name] = None
+
+    def __enter__(self) -> Walk:
+        threading.setprofile(self._note)
+        sys.setprofile(self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(None)
+        threading.setprofile(None)  # type: ignore[arg-type]
+
+
+def table() -> pa.Table:
+    """Return some rows: numbers and texts."""
+    return pa.table(
+        {"id": pa.array(range(10_000)), "t": [f"text {i % 977}" for i in range(10_000)]}
+    )
+
+
+def filtered_scan(folder: Path) -> Walk:
+    """A scan with a condition, of an open table: the rooms above files, manifests and expressions."""
+    pennon.write_dataset(table(), folder / "scan")
+    dataset = pennon.dataset(folder / "scan")
+    with Walk(*GROUND, "file/", "table/", "expr/") as walk:
+        dataset.to_table(["t"], filter="id < 100")
+    return walk
+
+
+def append(folder: Path) -> Walk:
+    """An append, its commit with it: all but data files and their pages."""
+    dataset = pennon.write_dataset(table(), folder / "append")
+    with Walk(*GROUND, "file/") as walk:
+        pennon.write_dataset(table(), dataset, mode="append")
+    return walk
+
+
+def take(folder: Path) -> Walk:
+    """A hundred rows by their numbers, of an open table: down to the file layer."""
+    pennon.write_dataset(table(), folder / "take")
+    dataset = pennon.dataset(folder / "take")
+    with Walk(*GROUND, "table/") as walk:
+        dataset.take(list(range(0, 10_000, 100)))
+    return walk
+
+
+def spark_read(folder: Path) -> Walk:
+    """What Spark's reader does, on the driver and in a task, without Spark itself."""
+    from pennon.spark.source import LanceDataSource  # noqa: PLC0415 - needs pyspark
+
+    pennon.write_dataset(table(), folder / "spark")
+    with Walk(*GROUND, "file/", "table/") as walk:
+        source = LanceDataSource({"path": str(folder / "spark")})
+        reader = source.reader(source.schema())
+        for partition in reader.partitions():
+            list(reader.read(partition))
+    return walk
+
+
+def page(folder: Path) -> Walk:
+    """One page of version 2.1, from a file that is open, to Arrow."""
+    from pennon.file import LanceFileReader, LanceFileWriter  # noqa: PLC0415
+
+    rows = table()
+    with LanceFileWriter(str(folder / "p.lance"), rows.schema, version="2.1") as writer:
+        writer.write_batch(rows)
+    reader = LanceFileReader(str(folder / "p.lance"))
+    with Walk("core/", "io/", "schema/") as walk:
+        reader.read_all().to_table()
+    return walk
+
+
+WAYS: dict[str, Callable[[Path], Walk]] = {
+    "filtered scan": filtered_scan,
+    "append with its commit": append,
+    "take(100)": take,
+    "Spark read": spark_read,
+    "a page of 2.1 to Arrow": page,
+}
+
+
+def main() -> None:
+    """Print the ways."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, way in WAYS.items():
+            way(Path(folder))  # what is imported or remembered the first time is no part of the way
+        for number, (name, way) in enumerate(WAYS.items()):
+            again = Path(folder) / str(number)
+            again.mkdir()
+            walk = way(again)
+            print(f"{name:36} {len(walk.files)}")
+            if "--files" in sys.argv:
+                print("".join(f"    {file}\n" for file in walk.files))
+
+
+if __name__ == "__main__":
+    main()

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 
@@ -36,7 +36,7 @@ class Walk:
             if not name.startswith(self._beside):
                 self.files[name] = None
 
-    def __enter__(self) -> Walk:
+    def __enter__(self) -> Self:
         threading.setprofile(self._note)
         sys.setprofile(self._note)
         return self
@@ -117,7 +117,7 @@ WAYS: dict[str, Callable[[Path], Walk]] = {
 def main() -> None:
     """Print the ways."""
     with tempfile.TemporaryDirectory() as folder:
-        for name, way in WAYS.items():
+        for way in WAYS.values():
             way(Path(folder))  # what is imported or remembered the first time is no part of the way
         for number, (name, way) in enumerate(WAYS.items()):
             again = Path(folder) / str(number)

@@ -21,6 +21,7 @@ import pennon
 from pennon.errors import RetryableConflict
 from pennon.ops.rows.delete import commit_delete, plan_delete
 from tests.interop.phase_locked import VERSION, Model, Writer, make_base, outcome
+from tests.seeds import each_seed
 from tests.unit.table.commit.conflict_table import cells
 
 OURS = list(dict.fromkeys(mine for mine, _ in cells()))
@@ -135,9 +136,11 @@ def test_theirs_after_ours(uri: str, mine: str, other: str, meet: bool) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100))
-def test_four_writers_that_began_together(uri: str, seed: int) -> None:
+@each_seed(100)
+def test_four_writers_that_began_together(base: Path, tmp_path: Path, seed: int) -> None:
     """Of what each of them planned, all that is acknowledged is there, as if done in that order."""
+    uri = str(tmp_path / str(seed))
+    shutil.copytree(base / "base", uri)
     draw = random.Random(seed)
     model, planned = Model(), []
     for number in range(4):

@@ -11,13 +11,14 @@ import pytest
 from pennon.encoding.kernels import fastlanes
 from pennon.encoding.kernels.bits import pick_bits, set_bits, unpack_bits
 from pennon.encoding.kernels.lz4 import decoded_size
+from tests.seeds import each_seed
 
 
 def bits_of(data: np.ndarray) -> list[int]:
     return [int(data[i // 8]) >> (i % 8) & 1 for i in range(8 * len(data))]
 
 
-@pytest.mark.parametrize("seed", range(50))
+@each_seed(50)
 def test_pick_bits(seed: int) -> None:
     chance = random.Random(seed)
     source = np.frombuffer(chance.randbytes(chance.randint(0, 40)), np.uint8)
@@ -41,7 +42,7 @@ def test_pick_bits_checks_first(starts: list[int], ends: list[int]) -> None:
     assert target.tolist() == [7, 7]
 
 
-@pytest.mark.parametrize("seed", range(50))
+@each_seed(50)
 def test_unpack_bits(seed: int) -> None:
     chance = random.Random(seed)
     width, signed = chance.randint(1, 64), chance.random() < 0.5
@@ -99,7 +100,7 @@ def test_fastlanes_checks_first(words: int, width: int, values: int) -> None:
         fastlanes.unpack(packed, width, target)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each_seed(30)
 def test_lz4_size(seed: int) -> None:
     chance = random.Random(seed)
     plain = b"".join(bytes([chance.randrange(4)]) * chance.randint(1, 600) for _ in range(20))

@@ -18,6 +18,7 @@ from pennon.encoding.kernels.runs import expand_runs, join_streams
 from pennon.encoding.kernels.strings import pick_strings
 from pennon.encoding.kernels.zipped import place_sized, unzip, unzip_sized
 from pennon.errors import FormatError
+from tests.seeds import each_seed
 
 ORDER = [0, 4, 2, 6, 1, 5, 3, 7]
 GAP = b"\xa5" * 3
@@ -52,7 +53,7 @@ def split_slowly(chunk: bytes, level_buffers: int, value_buffers: int, is_large:
     return [levels, *places]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each_seed(40)
 def test_split_chunks(seed: int) -> None:
     chance = random.Random(seed)
     level_buffers, value_buffers = chance.randint(0, 2), chance.randint(0, 3)
@@ -225,7 +226,7 @@ def string_chunk(strings: Sequence[bytes], width: int) -> bytes:
     return ends.astype(f"u{width}").tobytes() + b"".join(strings) + b"H" * 3
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each_seed(30)
 def test_pick_strings(seed: int) -> None:
     chance = random.Random(seed)
     width = chance.choice([4, 8])
@@ -269,7 +270,7 @@ def test_pick_strings_of_a_chunk_without_room() -> None:
 # --- full-zip -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each_seed(40)
 def test_unzip_sized(seed: int) -> None:
     chance = random.Random(seed)
     width = chance.choice([1, 2, 4, 8])
@@ -299,7 +300,7 @@ def test_unzip_sized(seed: int) -> None:
         place_sized(holed, np.array([0]), np.array([len(apart) + 1]), width, 1)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each_seed(40)
 def test_unzip(seed: int) -> None:
     chance = random.Random(seed)
     word, bits_def = chance.choice([(0, 0), (1, 2), (2, 9), (4, 16)])
@@ -363,7 +364,7 @@ def test_split_rows() -> None:
 # --- rows -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(60))
+@each_seed(60)
 def test_place_rows(seed: int) -> None:
     """Rows of random levels, cut into chunks anywhere between values, some chunks left out."""
     chance = random.Random(seed)

@@ -10,6 +10,7 @@ from google.protobuf.message import DecodeError
 
 from pennon.encoding.kernels.column_metadata import find_pages
 from pennon.proto import file2_pb2
+from tests.seeds import each_seed
 
 FILE_BYTES = 1 << 40
 MOST_ROWS = 1 << 62
@@ -93,7 +94,7 @@ def put_buffers(
     message.buffer_sizes.extend(rng.randrange(1 << 39) for _ in range(count))
 
 
-@pytest.mark.parametrize("seed", range(50))
+@each_seed(50)
 def test_pages_are_those_that_protobuf_reads(seed: int) -> None:
     data = example(random.Random(seed)).SerializeToString()
     assert made(data) == expected(data)
@@ -107,7 +108,7 @@ def test_numbers_may_be_packed_or_not_and_unknown_fields_are_skipped() -> None:
     assert made(unknown + data) == expected(unknown + data)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each_seed(20)
 def test_damaged_bytes_are_refused_or_read_as_protobuf_reads_them(seed: int) -> None:
     rng = random.Random(seed)
     whole = example(rng).SerializeToString()[:2000]

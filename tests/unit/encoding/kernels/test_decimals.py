@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pennon.encoding.kernels.decimals import are_small
+from tests.seeds import each_seed
 
 
 def words(values: list[int], count: int) -> np.ndarray:
@@ -16,7 +17,7 @@ def words(values: list[int], count: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("count", [2, 4])
-@pytest.mark.parametrize("seed", range(50))
+@each_seed(50)
 def test_small_decimals(seed: int, count: int) -> None:
     chance = random.Random(seed)
     limit = 10 ** chance.randint(1, 18)

@@ -14,6 +14,7 @@ from pennon.encoding.v2_1.encodings import BufferCompression, Flat, General, Var
 from pennon.encoding.v2_1.general import inflate_values
 from pennon.encoding.v2_1.variable import string_block
 from pennon.errors import LanceError
+from tests.seeds import each_seed
 
 CODEC = pa.Codec("zstd")
 IMAGES = General(BufferCompression("zstd"), Variable(Flat(64)))
@@ -57,7 +58,7 @@ def some_bytes(chance: random.Random) -> bytes:
     return chance.randbytes(1) * size if chance.random() < 0.3 else chance.randbytes(size)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each_seed(40)
 def test_stored_frames(seed: int) -> None:
     chance = random.Random(seed)
     plain = [some_bytes(chance) for _ in range(6)]
@@ -99,7 +100,7 @@ def test_arguments_that_do_not_fit() -> None:
             copy_stored(data, starts, ends, np.zeros(9, np.uint8), zero, np.array([other]))
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each_seed(30)
 def test_values_stored_and_compressed_side_by_side(seed: int) -> None:
     """Damage gives an error, or values that are as many."""
     chance = random.Random(seed)

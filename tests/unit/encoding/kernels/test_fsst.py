@@ -11,6 +11,7 @@ import pytest
 
 from pennon.encoding.kernels.fsst import decode_fsst, decode_fsst_chunks
 from pennon.errors import FormatError
+from tests.seeds import each_seed
 
 SYMBOLS = [b"a", b"the ", b"12345678", b"\x00\xff"]
 
@@ -55,7 +56,7 @@ def test_strings_decode_as_the_twin_says(dtype: Any) -> None:
         assert len(data) == offsets[-1]
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each_seed(30)
 def test_strings_of_chunks_decode_as_the_twin_says(seed: int) -> None:
     """Strings of few codes and of many, with many escapes and without, some of all items."""
     chance = random.Random(seed)

@@ -9,6 +9,7 @@ import pytest
 
 from pennon.encoding.kernels.levels import every_nth, lists_of, validity_of
 from pennon.errors import FormatError
+from tests.seeds import each_seed
 
 NONE = np.empty(0, np.uint16)
 
@@ -22,7 +23,7 @@ def bits_of(bitmap: np.ndarray | None, count: int) -> list[int]:
     return [int(bitmap[i // 8]) >> (i % 8) & 1 for i in range(count)]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each_seed(40)
 def test_validity(seed: int) -> None:
     chance = random.Random(seed)
     highest = chance.randint(0, 5)
@@ -92,7 +93,7 @@ def plain_lists_of(
     return [*offsets, items], valid, outer
 
 
-@pytest.mark.parametrize("seed", range(60))
+@each_seed(60)
 def test_lists_of_random_levels(seed: int) -> None:
     chance = random.Random(seed)
     count = chance.choice([1, 7, 8, 9, 63, 64, 65, 128, 200, 5000])

@@ -10,6 +10,7 @@ import pytest
 
 from pennon.encoding.kernels.lz4 import decoded_size, inflate_blocks
 from pennon.errors import FormatError
+from tests.seeds import each_seed
 
 CODEC = pa.Codec("lz4_raw")
 
@@ -39,7 +40,7 @@ def inflate(blocks: list[bytes], sizes: list[int]) -> bytes:
     return target.tobytes()
 
 
-@pytest.mark.parametrize("seed", range(60))
+@each_seed(60)
 def test_blocks_hold_what_was_put_in(seed: int) -> None:
     chance = random.Random(seed)
     plain = [text(chance, chance.choice([0, 1, 5, 17, 300, 8192, 70_000])) for _ in range(5)]
@@ -48,7 +49,7 @@ def test_blocks_hold_what_was_put_in(seed: int) -> None:
     assert [decoded_size(np.frombuffer(b, np.uint8)) for b in blocks] == [len(p) for p in plain]
 
 
-@pytest.mark.parametrize("seed", range(200))
+@each_seed(200)
 def test_damaged_blocks_are_format_errors_or_some_bytes(seed: int) -> None:
     chance = random.Random(seed)
     plain = text(chance, chance.choice([20, 300, 8192]))

@@ -14,6 +14,7 @@ import pytest
 
 from pennon.errors import UnsupportedError
 from pennon.ops.merge_insert.keys import ABSENT, Keys, check_key
+from tests.seeds import each_seed
 
 VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "int": (pa.int16(), [0, 1, -5, 300]),
@@ -35,7 +36,7 @@ def columns_of(rows: list[tuple[Any, ...]], kinds: list[pa.DataType]) -> list[pa
     ]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each_seed(20)
 def test_pairs_are_those_of_equal_keys(seed: int) -> None:
     chance = random.Random(seed)
     chosen = chance.sample(list(VALUES.values()), chance.randint(1, 3))

@@ -15,6 +15,7 @@ settings.register_profile(
 settings.load_profile("pennon")
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in a hook of the same name
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests by their folder, and put Spark's first: they are one long queue on one worker."""
     for item in items:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -16,12 +16,12 @@ from sqlglot import exp
 from pennon.errors import ArgumentError
 from pennon.expr.cast import cast
 from pennon.expr.evaluate import type_of
-from pennon.expr.fit import as_instants, as_timestamp, cast_to, comparable, one_type
+from pennon.expr.fit import as_instants, as_timestamp, cast_to, comparable, fit_all, one_type
 from pennon.expr.functions.registry import find_function
 from pennon.expr.literals import hexadecimal, interval, list_of, number
 from pennon.expr.names import field_of, find_name, sql_type
 from pennon.expr.operators import OPERATORS
-from pennon.expr.tree import Call, Case, Cast, Column, Expression, Literal
+from pennon.expr.tree import Call, Case, Cast, Column, Expression, Literal, is_among
 from pennon.expr.types import as_decimal, is_text, plain
 
 TRUE: Final = Literal(pa.scalar(True))  # noqa: FBT003 - a value
@@ -34,8 +34,10 @@ class Binder:
     Every method raises ArgumentError for what has no meaning here.
     """
 
-    def __init__(self, schema: pa.Schema) -> None:
+    def __init__(self, schema: pa.Schema, lists: Mapping[str, pa.Array] | None = None) -> None:
+        """Take the columns, and the lists that placeholders stand for (`take_out_lists`)."""
         self._schema = schema
+        self._lists = lists or {}
         self._top: exp.Expr | None = None
 
     def bind_top(self, node: exp.Expr) -> Expression:
@@ -159,13 +161,17 @@ class Binder:
             message = f"{node.sql()}: IN takes a list of values"
             raise ArgumentError(message)
         values = self.bind(node.this)
-        items = [self.bind(each) for each in node.expressions]
-        typed = [comparable(values, item) for item in items]
-        same = all(value == values and isinstance(item, Literal) for value, item in typed)
-        is_exact = not (t.is_nested(values.type) or t.is_floating(values.type))  # -0.0 equals 0.0
-        if same and is_exact:
-            return Call("IN", (values, *(item for _, item in typed)), pa.bool_())
-        return Call("OR", tuple(Call("=", pair, pa.bool_()) for pair in typed), pa.bool_())
+        found = self._list(node.expressions)
+        if found is not None:
+            fitted = fit_all(found, values.type)
+            if fitted is not None:
+                return is_among(values, fitted)
+            return _one_of(values, list(map(Literal, found)))
+        return _one_of(values, [self.bind(each) for each in node.expressions])
+
+    def _list(self, nodes: Sequence[exp.Expr]) -> pa.Array | None:
+        is_placeholder = len(nodes) == 1 and isinstance(nodes[0], exp.Placeholder)
+        return self._lists.get(nodes[0].name) if is_placeholder else None
 
     def _like(self, node: exp.Like | exp.ILike) -> Expression:
         name = "ilike" if isinstance(node, exp.ILike) else "like"
@@ -292,6 +298,16 @@ def as_condition(found: Expression) -> Expression:
 
 
 # --- pieces ---------------------------------------------------------------------------------------
+
+
+def _one_of(values: Expression, items: Sequence[Expression]) -> Expression:
+    """Return whether a value is one of others, each compared with it in a type of its own."""
+    typed = [comparable(values, item) for item in items]
+    literals = [item.value for _, item in typed if isinstance(item, Literal)]
+    is_same = len(literals) == len(typed) and all(value == values for value, _ in typed)
+    if is_same and not t.is_nested(values.type):
+        return is_among(values, pa.array(literals, values.type))
+    return Call("OR", tuple(Call("=", pair, pa.bool_()) for pair in typed), pa.bool_())
 
 
 def _field(whole: Expression, name: Expression) -> Expression | None:

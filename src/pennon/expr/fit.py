@@ -46,6 +46,22 @@ def comparable(left: Expression, right: Expression) -> tuple[Expression, ...]:
     return sides
 
 
+def fit_all(items: pa.Array, kind: pa.DataType) -> pa.Array | None:
+    """Return integers or texts as values of a type; None if one of them is another value there.
+
+    This is what `one_type` does with a literal beside a column, for very many at once.
+    """
+    if is_text(items.type) != is_text(kind) or not (is_text(kind) or is_number(kind)):
+        return None
+    if t.is_float16(kind) or t.is_decimal(kind):
+        return None
+    try:
+        found = items.cast(kind)
+        return found if found.cast(items.type).equals(items) else None
+    except pa.ArrowInvalid:
+        return None
+
+
 def cast_to(node: Expression, kind: pa.DataType) -> Expression:
     """Return an expression cast to a type; a literal at once.  May raise Arrow's errors."""
     if node.type == kind:

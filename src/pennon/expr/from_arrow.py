@@ -29,7 +29,7 @@ from pyarrow import types as t
 
 from pennon.errors import ArgumentError
 from pennon.expr.fit import one_type
-from pennon.expr.tree import Call, Column, Expression, Literal
+from pennon.expr.tree import Call, Column, Expression, Literal, is_among
 from pennon.expr.types import is_text, plain
 
 _COMPARES: Final = {
@@ -220,12 +220,8 @@ def _is_in(arguments: list[Expression], options: Mapping[str, Any]) -> Expressio
     items = options["value_set"]
     if options.get("null_matching_behavior") not in (0, "MATCH"):
         raise _UnknownError
-    known = [Literal(pa.scalar(each, values.type)) for each in items if each is not None]
-    if t.is_floating(values.type) and known:  # 0.0 equals -0.0
-        pairs = (Call("=", (values, each), pa.bool_()) for each in known)
-        found = Call("OR", tuple(pairs), pa.bool_())
-    else:
-        found = Call("IN", (values, *known), pa.bool_())
+    known = [pa.scalar(each, values.type) for each in items if each is not None]
+    found = is_among(values, pa.array(known, values.type))
     if None not in items:
         return found
     is_true = Call("IS TRUE", (found,), pa.bool_())
@@ -237,11 +233,9 @@ def _if_else(arguments: list[Expression], _: Mapping[str, Any]) -> Expression:
     condition, found, otherwise = arguments
     if not isinstance(otherwise, Literal) or otherwise.value.is_valid:
         raise _UnknownError
-    if not isinstance(found, Call) or found.function not in ("IN", "OR"):
+    if not isinstance(found, Call) or found.function != "IN":
         raise _UnknownError
-    first = found.arguments[0]
-    values = first.arguments[0] if isinstance(first, Call) and first.function == "=" else first
-    if condition != _is_valid([values], {}):
+    if condition != _is_valid([found.arguments[0]], {}):
         raise _UnknownError
     return found
 

@@ -105,14 +105,17 @@ def _pairwise(left: Datum, right: Datum) -> Datum:
     )
 
 
-def is_in(values: Datum, *items: pa.Scalar) -> Datum:
+def is_in(values: Datum, items: pa.LargeListScalar) -> Datum:
     """Tell which values are among literals of their type; NULL where only a NULL leaves it open."""
-    known = pa.array([item for item in items if item.is_valid], values.type)
+    known = items.values.drop_null()
+    if t.is_floating(values.type):  # -0.0 equals 0.0
+        values, known = pc.add(values, 0.0), pc.add(known, 0.0)
     found = pc.is_in(values, value_set=known)
-    if len(known) == len(items) and isinstance(values, pa.Array) and not values.null_count:
+    has_null = len(known) < len(items.values)
+    if not has_null and isinstance(values, pa.Array) and not values.null_count:
         return found
     is_open = pc.is_null(values)
-    if len(known) < len(items):
+    if has_null:
         is_open = pc.or_(is_open, pc.invert(found))
     return pc.if_else(is_open, pa.scalar(None, pa.bool_()), found)
 

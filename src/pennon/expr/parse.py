@@ -15,6 +15,7 @@ from sqlglot.errors import ParseError, SqlglotError
 
 from pennon.errors import ArgumentError, ExpressionError
 from pennon.expr.bind import Binder, as_condition
+from pennon.expr.literal_lists import take_out_lists
 from pennon.expr.tree import Expression
 
 LONGEST_TEXT: Final = 16 << 20
@@ -72,7 +73,8 @@ def parse_column(text: str, schema: pa.Schema) -> Expression:
         message = f"an expression of {len(text)} characters; at most {LONGEST_TEXT} are taken"
         raise ExpressionError(message)
     try:
-        return Binder(schema).bind_top(_syntax(text))
+        short, lists = take_out_lists(text)
+        return Binder(schema, lists).bind_top(_syntax(short))
     except ArgumentError as error:
         message = f"in the expression {_shown(text)}: {error.message}"
         raise ExpressionError(message) from error

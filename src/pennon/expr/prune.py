@@ -76,6 +76,8 @@ def literals_beside(condition: Expression, path: Path) -> Iterator[Any]:
         waiting.extend(children(node))
         if isinstance(node, Call) and any(_is_column(each, path) for each in node.arguments):
             literals = [each.value for each in node.arguments if isinstance(each, Literal)]
+            if node.function == "IN":
+                literals = list(literals[0].values) if literals else []
             yield from (value.as_py() for value in literals if value.is_valid)
 
 
@@ -184,12 +186,17 @@ def _key(value: pa.Scalar | None) -> Any:
     """Return a Python value that sorts as the column does; None if there is none."""
     if value is None or not value.is_valid or t.is_nested(value.type):
         return None
+    if not _needs_key(value.type):
+        return value.as_py()
     if t.is_floating(value.type):
         number = value.as_py()
         return (1, 0.0) if math.isnan(number) else (0, number)
-    if t.is_temporal(value.type):
-        return getattr(value, "value", None)
-    return value.as_py()
+    return getattr(value, "value", None)
+
+
+def _needs_key(kind: pa.DataType) -> bool:
+    """Return whether the keys of values are other than their Python values."""
+    return bool(t.is_floating(kind) or t.is_temporal(kind))
 
 
 def _comparison(may: Callable[[_Span, _Span], tuple[bool, bool]]) -> Callable[..., Judge]:
@@ -233,13 +240,13 @@ def _is_below(high: Any, low: Any) -> bool:
     return high is not None and low is not None and high < low
 
 
-def _in(values: Expression, *items: Expression) -> Judge:
-    keys = [_key(item.value) for item in items if isinstance(item, Literal) and item.value.is_valid]
-    is_known = all(isinstance(item, Literal) and item.type == values.type for item in items)
-    if not is_known or None in keys:
+def _in(values: Expression, items: Expression) -> Judge:
+    if not isinstance(items, Literal) or t.is_nested(values.type):
         return lambda _: _ANYTHING
-    keys.sort()
-    span, has_null = _span_of(values), len(keys) < len(items)
+    listed = items.value.values
+    known = listed.drop_null()
+    keys = sorted(map(_key, known) if _needs_key(known.type) else known.to_pylist())
+    span, has_null = _span_of(values), len(known) < len(listed)
 
     def judge(unit: Unit) -> Outcomes:
         x = span(unit)

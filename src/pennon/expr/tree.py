@@ -63,6 +63,16 @@ class Case:
 Expression: TypeAlias = Column | Literal | Call | Cast | Case
 
 
+def is_among(values: Expression, items: pa.Array) -> Call:
+    """Return the call of ``IN``: whether values are among some of their type, of which NULL may be one.
+
+    The items are one literal, a list, so that very many of them are as cheap as few.
+    """
+    offsets = pa.array([0, len(items)], pa.int64())
+    listed = pa.LargeListArray.from_arrays(offsets, items)[0]
+    return Call("IN", (values, Literal(listed)), pa.bool_())
+
+
 def children(node: Expression) -> Iterator[Expression]:
     """Yield the expressions that a node is made of."""
     if isinstance(node, Call):

@@ -17,7 +17,7 @@ from pyspark.sql import datasource as ds
 from pyspark.sql import types as st
 from pyspark.sql.pandas.types import to_arrow_type
 
-from pennon.expr.tree import Call, Column, Expression, Literal
+from pennon.expr.tree import Call, Column, Expression, Literal, is_among
 
 _COMPARABLE = (
     st.BooleanType,
@@ -80,9 +80,7 @@ def _compared(condition: ds.Filter, column: Column, kind: st.DataType) -> Expres
 
 def _among(column: Column, literals: Sequence[Literal]) -> Expression:
     """Return a test for some values, of which NULL may be one; floats equal each other by value."""
-    if not pa.types.is_floating(column.type):
-        return _call("IN", column, *literals)
-    return _call("OR", *(_call("=", column, each) for each in literals))
+    return is_among(column, pa.array([each.value for each in literals], column.type))
 
 
 def _call(name: str, *arguments: Expression) -> Call:

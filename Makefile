@@ -40,12 +40,17 @@ demo: setup ## real flights through Spark into Lance tables, queried, appended, 
 	@$(PY) demo/flights.py
 
 .PHONY: test
-test: oracle ## run the tests (ARGS="-k name" to choose)
-	@$(PYTEST) -m "not slow" $(ARGS)
+test: oracle ## run the tests, 4 minutes (ARGS="tests/interop -k name": of all but the slow ones)
+	@$(PYTEST) -m "$(if $(ARGS),not slow,not slow and not thorough)" $(ARGS)
+
+.PHONY: check
+check: test ## all that must hold: the tests, then faults, limits, all of interop, Spark's modes
+	@$(PYTEST) -m "thorough and not slow"
 
 .PHONY: test-all
-test-all: old-oracles ## run the slow tests as well
+test-all: old-oracles ## run the slow tests as well, and the kernels with sanitizers
 	@$(PYTEST) --timeout 3600 $(ARGS)
+	@$(if $(ARGS),,scripts/sanitize.sh)
 
 .PHONY: asan
 asan: setup ## kernels compiled with sanitizers, run over unit tests and mutants (ARGS chooses)

@@ -8,6 +8,27 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 HERE = Path(__file__).parent
+THOROUGH = frozenset(
+    [
+        "faults",
+        "limits",
+        "interop/test_conflicts.py",
+        "interop/test_contract_2_1.py",
+        "interop/test_external_stores.py",
+        "interop/test_file_0_1.py",
+        "interop/test_indexed_tables.py",
+        "interop/test_inspect.py",
+        "interop/test_matrix_2_0.py",
+        "interop/test_nested_2_1.py",
+        "interop/test_random_2_0.py",
+        "interop/test_sizes.py",
+        "interop/test_sizes_2_1.py",
+        "interop/test_statistics_0_1.py",
+        "interop/test_write_2_1.py",
+        "spark/test_modes.py",
+    ]
+)
+"""What `make check` runs and `make test` leaves out: folders, and modules that take long."""
 
 settings.register_profile(
     "pennon", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -19,7 +40,10 @@ settings.load_profile("pennon")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests by their folder, and put Spark's first: they are one long queue on one worker."""
     for item in items:
-        folder = item.path.relative_to(HERE).parts[0]
+        place = item.path.relative_to(HERE)
+        folder = place.parts[0]
+        if {folder, place.as_posix()} & THOROUGH:
+            item.add_marker("thorough")
         if folder in {"spark", "interop"}:
             item.add_marker(folder)
         if folder == "spark":

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 from pennon.compat.not_implemented import missing as _missing
-from pennon.dataset.open import Session as Session
 from pennon.dataset.open import dataset as dataset
 from pennon.dataset.open import write_dataset as write_dataset
 from pennon.names import HOMES as _HOMES
+from pennon.scan.session import Session as Session
 
 if TYPE_CHECKING:
     from pennon.blob.file import BlobColumn as BlobColumn

@@ -45,4 +45,4 @@ def test_a_name_that_is_nowhere_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match=r"'pennon\.dataset' has no attribute 'LanceDatasets'"):
         importlib.import_module("pennon.dataset").LanceDatasets  # noqa: B018
     with pytest.raises(AttributeError):
-        pennon.datasets  # type: ignore[attr-defined]  # noqa: B018
+        pennon.datasets  # noqa: B018

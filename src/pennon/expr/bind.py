@@ -24,6 +24,8 @@ from pennon.expr.operators import OPERATORS
 from pennon.expr.tree import Call, Case, Cast, Column, Expression, Literal, is_among
 from pennon.expr.types import as_decimal, is_text, plain
 
+MOST_ARGUMENTS: Final = 4096
+"""A function that takes any number of arguments takes so many."""
 TRUE: Final = Literal(pa.scalar(True))  # noqa: FBT003 - a value
 NULL: Final = Literal(pa.scalar(None))
 
@@ -238,7 +240,10 @@ class Binder:
                 message = f"{name} does not take {len(arguments)} arguments"
                 raise ArgumentError(message)
             return Call(name, (), function.run(0).type)
-        most = function.most if function.most is not None else len(arguments)
+        most = function.most if function.most is not None else MOST_ARGUMENTS
+        if len(arguments) > MOST_ARGUMENTS:
+            message = f"{name} of {len(arguments)} arguments; at most {MOST_ARGUMENTS} are taken"
+            raise ArgumentError(message)
         if not function.least <= len(arguments) <= most:
             message = f"{name} does not take {len(arguments)} arguments"
             raise ArgumentError(message)

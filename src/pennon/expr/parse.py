@@ -13,7 +13,7 @@ from sqlglot import exp, parser, tokens
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, SqlglotError
 
-from pennon.errors import ArgumentError, ExpressionError
+from pennon.errors import ArgumentError, ExpressionError, UnsupportedError
 from pennon.expr.bind import Binder, as_condition
 from pennon.expr.literal_lists import take_out_lists
 from pennon.expr.tree import Expression
@@ -72,6 +72,9 @@ def parse_column(text: str, schema: pa.Schema) -> Expression:
     if len(text) > LONGEST_TEXT:
         message = f"an expression of {len(text)} characters; at most {LONGEST_TEXT} are taken"
         raise ExpressionError(message)
+    if not _is_unicode(text):
+        message = f"the expression {_shown(text)} has a lone surrogate, which is no character"
+        raise ExpressionError(message)
     try:
         short, lists = take_out_lists(text)
         return Binder(schema, lists).bind_top(_syntax(short))
@@ -93,10 +96,27 @@ def _syntax(text: str) -> exp.Expr:
     except (SqlglotError, ValueError) as error:
         message = f"this is not SQL: {_first_line(error)}"
         raise ArgumentError(message) from error
+    except TypeError as error:
+        if "inherit from compiled" not in str(error):
+            raise
+        message = (
+            "sqlglot's compiled build takes no dialect but its own, and filters need Lance's: "
+            "uninstall the package sqlglotc (the extra sqlglot[c])"
+        )
+        raise UnsupportedError(message) from error
     if len(found) != 1 or found[0] is None:
         message = "one expression was expected"
         raise ArgumentError(message)
     return found[0]
+
+
+def _is_unicode(text: str) -> bool:
+    """Return whether a text can be written as UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _check_nesting(text: str) -> None:

@@ -1,0 +1,111 @@
+"""Long lists of literals are taken out of the text, and mean what they would mean inside it."""
+
+from __future__ import annotations
+
+import random
+
+import pyarrow as pa
+import pytest
+
+from pennon.errors import ExpressionError
+from pennon.expr.evaluate import evaluate
+from pennon.expr.literal_lists import FEWEST_LITERALS, take_out_lists
+from pennon.expr.parse import parse_filter
+from tests.seeds import each_seed
+
+NUMBERS = [None, 0, 1, -1, 3, 63, 64, 100, 127]
+ROWS = pa.record_batch(
+    {
+        "a": pa.array(NUMBERS, pa.int64()),
+        "small": pa.array(NUMBERS, pa.int8()),
+        "f": pa.array([None, -0.0, 1.0, -1.0, 3.5, 63.0, float("nan"), 100.0, 0.5]),
+        "half": pa.array([None, 0.0, 1.0, -1.0, 3.5, 63.0, 64.0, 100.0, 0.5], pa.float32()),
+        "t": pa.array([None, "", "1", "it's", "IN (1, 2)", "63", "x", "\u00e9", "1 OR a = 2"]),
+        "a b": pa.array([n and abs(n) for n in NUMBERS], pa.uint16()),
+        "d": pa.array(NUMBERS, pa.decimal128(9, 2)),
+    }
+)
+
+
+def answers(text: str) -> list[bool | None]:
+    found: list[bool | None] = evaluate(parse_filter(text, ROWS.schema), ROWS).to_pylist()
+    return found
+
+
+def is_in(column: str, items: list[str]) -> str:
+    return f"{column} IN ({', '.join(items)})"
+
+
+def ors(column: str, items: list[str]) -> str:
+    return " OR ".join(f"{column} = {item}" for item in items)
+
+
+def in_pieces(write: object, column: str, items: list[str]) -> str:
+    """The same condition, of lists that are too short to be taken out."""
+    few = FEWEST_LITERALS // 2
+    parts = [items[at : at + few] for at in range(0, len(items), few)]
+    return " OR ".join(f"({write(column, part)})" for part in parts)  # type: ignore[operator]
+
+
+INTEGERS = [str(number) for number in [*range(-3, 70), 100, 300, 2**62, -(2**63)]]
+TEXTS = ["'it''s'", "'IN (1, 2)'", "''", "'1'", *(f"'k{number}'" for number in range(70))]
+
+
+@pytest.mark.parametrize("write", [is_in, ors])
+@pytest.mark.parametrize("column", ["a", "small", "f", "half", "`a b`", "d"])
+def test_integers_mean_the_same_in_one_list_and_in_many(write: object, column: str) -> None:
+    text = write(column, INTEGERS)  # type: ignore[operator]
+    assert take_out_lists(text)[1]
+    assert answers(text) == answers(in_pieces(write, column, INTEGERS))
+    assert answers(f"NOT ({text})") == answers(f"NOT ({in_pieces(write, column, INTEGERS)})")
+
+
+@pytest.mark.parametrize("write", [is_in, ors])
+def test_texts_mean_the_same_in_one_list_and_in_many(write: object) -> None:
+    text = write("t", TEXTS)  # type: ignore[operator]
+    assert take_out_lists(text)[1]
+    assert answers(text) == [None, True, True, True, True, False, False, False, False]
+    assert answers(text) == answers(in_pieces(write, "t", TEXTS))
+
+
+@each_seed(60)
+def test_operators_that_bind_tighter_keep_their_operands(seed: int) -> None:
+    draw = random.Random(seed)
+    *terms, last = [f"a = {number}" for number in range(FEWEST_LITERALS + draw.randrange(5))]
+    before = draw.choice(["", "NOT ", "small = 3 AND ", "t = 'a = 1 OR ' OR ", "f > 0 OR ", "("])
+    behind = draw.choice(["", " AND small > 60", " OR f < 0", " + 1", " IS TRUE", " OR NOT t = ''"])
+    behind += ")" * before.count("(")
+    text = f"{before}{' OR '.join([*terms, last])}{behind}"
+    apart = f"{before}{' OR '.join([*(f'({term})' for term in terms), last])}{behind}"
+    assert take_out_lists(apart)[1] == {}
+    assert answers(text) == answers(apart)
+
+
+def test_what_is_inside_a_text_stays_there() -> None:
+    inside = is_in("a", list(map(str, range(100))))
+    assert take_out_lists(f"t = '{inside}'") == (f"t = '{inside}'", {})
+    assert take_out_lists(f'a > 1 AND t = "{inside}"')[1] == {}
+    assert take_out_lists(f"a > 1 -- {inside}")[1] == {}
+
+
+def test_numbers_beyond_64_bits_are_the_parsers() -> None:
+    items = [str(2**64 + number) for number in range(100)]
+    assert take_out_lists(is_in("a", items))[1] == {}
+    assert not any(answers(is_in("a", items)))
+
+
+def test_a_placeholder_is_no_syntax_of_callers() -> None:
+    with pytest.raises(ExpressionError):
+        parse_filter("a IN (:pennon_list_0)", ROWS.schema)
+    with pytest.raises(ExpressionError):
+        parse_filter(f"a IN (:pennon_list_0) OR {is_in('a', INTEGERS)}", ROWS.schema)
+
+
+def test_calls_of_too_many_arguments_are_refused() -> None:
+    with pytest.raises(ExpressionError, match="greatest of 5000 arguments; at most 4096 are taken"):
+        parse_filter(f"greatest({', '.join(['a'] * 5000)}) > 1", ROWS.schema)
+
+
+def test_a_lone_surrogate_is_a_typed_error() -> None:
+    with pytest.raises(ExpressionError, match="lone surrogate"):
+        parse_filter("t = '\ud800'", ROWS.schema)

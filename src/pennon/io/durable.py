@@ -11,6 +11,7 @@ thread meanwhile: syncs of one disk wait for the same journal, so several at onc
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import uuid
 from collections.abc import Iterable
@@ -22,6 +23,7 @@ import pyarrow as pa
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import pool
 from pennon.core.units import KIB, MIB
+from pennon.errors import Breadcrumb, StoreError
 from pennon.io.oserrors import os_errors
 from pennon.io.writer_base import Ending
 
@@ -42,7 +44,9 @@ def write_all(fd: int, data: memoryview) -> None:
 
 
 def sync_folder(folder: str) -> None:
-    """Make the names in ``folder`` durable."""
+    """Make the names in ``folder`` durable; Windows, which opens no folders, does so by itself."""
+    if os.name == "nt":
+        return
     fd = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
     try:
         os.fsync(fd)
@@ -83,20 +87,31 @@ def ensure_folder(folder: str) -> list[FolderSync]:
         os.mkdir(folder)
     except FileExistsError:
         return []
-    except FileNotFoundError:
-        return [*ensure_folder(os.path.dirname(folder)), *ensure_folder(folder)]
+    except FileNotFoundError as error:
+        above = os.path.dirname(folder)
+        if os.path.isdir(above):  # such as /proc
+            message = f"no folder can be made in {above}"
+            raise PermissionError(errno.EACCES, message) from error
+        return [*ensure_folder(above), *ensure_folder(folder)]
     return [FolderSync.begin(os.path.dirname(folder))]
 
 
-def open_temporary(final: str) -> tuple[int, str, list[FolderSync]]:
-    """Create an empty file beside ``final``; returns its descriptor, its name, and `sync_file`'s rest."""
+def temporary_name(final: str) -> str:
+    """Return a name of nobody's beside ``final``.
+
+    It is known before the file is made, so that an interrupt at any moment finds what to remove.
+    """
     folder, name = os.path.split(final)
-    temporary = os.path.join(folder, f".tmp_{name[:40]}_{uuid.uuid4().hex}")
+    return os.path.join(folder, f".tmp_{name[:40]}_{uuid.uuid4().hex}")
+
+
+def open_temporary(temporary: str) -> tuple[int, list[FolderSync]]:
+    """Create an empty file; returns its descriptor, and what `sync_file` has to wait for."""
     try:
-        return os.open(temporary, _NEW_FILE, 0o666), temporary, []
+        return os.open(temporary, _NEW_FILE, 0o666), []
     except FileNotFoundError:
-        above = ensure_folder(folder)
-        return os.open(temporary, _NEW_FILE, 0o666), temporary, above
+        above = ensure_folder(os.path.dirname(temporary))
+        return os.open(temporary, _NEW_FILE, 0o666), above
 
 
 def link_new(temporary: str, final: str) -> None:
@@ -120,17 +135,29 @@ def discard(temporary: str) -> None:
 
 
 class DurableWriter(Ending):
-    """An `ObjectWriter` for local files; ``path`` is what its errors call the file ``final``."""
+    """An `ObjectWriter` for local files; ``path`` is what its errors call the file ``final``.
+
+    The file is that of the process which began it: a forked child neither finishes nor removes it.
+    A writer that nobody holds any more has given up.
+    """
+
+    _fd = -1
 
     def __init__(self, final: str, path: str) -> None:
         self._final = final
         self._path = path
         self._pending = bytearray()
         self._size = 0
-        with os_errors("create", path):
-            self._fd, self._temporary, self._above = open_temporary(final)
+        self._process = os.getpid()
         self._unsynced = 0
         self._sync: Future[None] | None = None
+        self._temporary = temporary_name(final)
+        with os_errors("create", path):
+            try:
+                self._fd, self._above = open_temporary(self._temporary)
+            except BaseException:
+                discard(self._temporary)
+                raise
 
     def write(self, data: pa.Buffer | bytes | memoryview) -> None:
         """Append bytes; small pieces are gathered, large ones go straight to the file."""
@@ -154,6 +181,9 @@ class DurableWriter(Ending):
         """Make the file durable, then give it its name; closing twice is fine."""
         if self._fd < 0:
             return
+        if self._process != os.getpid():
+            message = f"process {self._process} writes this file; a forked child cannot finish it"
+            raise StoreError(message, where=Breadcrumb(self._path))
         try:
             with os_errors("finish", self._path):
                 self._flush()
@@ -168,11 +198,20 @@ class DurableWriter(Ending):
 
     def abort(self) -> None:
         """Remove what was written."""
+        if self._process != os.getpid():
+            self._sync = None  # of a thread that this process does not have
+            if self._fd >= 0:
+                self._close_fd()
+            return
         if self._fd >= 0:
             with contextlib.suppress(OSError):
                 self._end_sync()
             self._close_fd()
         discard(self._temporary)
+
+    def __del__(self) -> None:
+        if self._fd >= 0:
+            self.abort()
 
     def _replace(self) -> None:
         """Take the place of another file, which is there until ours is durable."""

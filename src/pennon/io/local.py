@@ -26,6 +26,7 @@ from pennon.io.durable import (
     link_new,
     open_temporary,
     sync_file,
+    temporary_name,
     write_all,
 )
 from pennon.io.mapped import MappedReader
@@ -111,8 +112,9 @@ class LocalStore:
         """Write a file whole and durably, unless the name is taken."""
         final = self._target(path)
         with os_errors("create", path):
-            temporary = _write_temporary(final, data)
+            temporary = temporary_name(final)
             try:
+                _write_temporary(temporary, data)
                 link_new(temporary, final)
             except OSError as error:
                 if error.errno in _NO_LINKS:
@@ -196,18 +198,14 @@ def _files(folder: str, prefix: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
                 yield path, entry
 
 
-def _write_temporary(final: str, data: bytes) -> str:
-    """Write ``data`` durably beside ``final``; returns the temporary name."""
-    fd, temporary, above = open_temporary(final)
+def _write_temporary(temporary: str, data: bytes) -> None:
+    """Write ``data`` durably to a new file."""
+    fd, above = open_temporary(temporary)
     try:
         write_all(fd, memoryview(data))
         sync_file(fd, above)
-    except BaseException:
-        discard(temporary)
-        raise
     finally:
         os.close(fd)
-    return temporary
 
 
 def _no_links(path: str) -> UnsupportedError:

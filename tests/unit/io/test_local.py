@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gc
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -309,3 +311,71 @@ for verb in (store.put, store.put_if_absent):
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.count("File too large") == 2
     assert files(store) == []
+
+
+def _temporaries(store: LocalStore) -> list[str]:
+    return [path.name for path in Path(store.root).rglob(".tmp_*")]
+
+
+def _in_child(run: Callable[[], object]) -> int:
+    """Return the exit status of a forked child that runs something: 0 if it raised nothing."""
+    pid = os.fork()
+    if not pid:
+        signal.alarm(20)  # what waits for a thread of the parent waits for ever
+        try:
+            run()
+        except BaseException:  # noqa: BLE001 - the status tells
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def test_a_forked_child_that_gives_up_leaves_the_parents_file(store: LocalStore) -> None:
+    writer = store.open_writer("data/x")
+    writer.write(b"a" * (20 << 20))  # so much that a sync is under way on another thread
+    assert _in_child(writer.abort) == 0
+    writer.close()
+    assert store.open("data/x").size_bytes == 20 << 20
+
+
+def test_a_forked_child_does_not_finish_the_parents_file(store: LocalStore) -> None:
+    writer = store.open_writer("x")
+    writer.write(b"parent")
+    assert _in_child(writer.close) == 1
+    writer.write(b"'s")
+    writer.close()
+    assert store.read_whole("x").to_pybytes() == b"parent's"
+
+
+def test_a_writer_that_nobody_holds_leaves_no_file(store: LocalStore) -> None:
+    store.put("there", b"")
+    writer = store.open_writer("x")
+    writer.write(b"bytes")
+    assert _temporaries(store)
+    del writer
+    gc.collect()
+    assert not _temporaries(store)
+
+
+@pytest.mark.parametrize("step", ["open", "fsync", "link"])
+def test_an_interrupt_behind_any_step_leaves_no_temporary(
+    store: LocalStore, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """The step was done, and its answer is lost with the interrupt."""
+    store.put("there", b"")
+    does: Any = getattr(os, step)
+
+    def interrupted(*arguments: Any) -> Any:
+        does(*arguments)
+        raise KeyboardInterrupt
+
+    for name, write in (("x", store.put), ("y", store.put_if_absent)):
+        with monkeypatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
+            patch.setattr(os, step, interrupted)
+            write(name, b"bytes")
+        assert not _temporaries(store)
+
+
+def test_a_place_that_nobody_can_make_a_folder_in_is_a_typed_error() -> None:
+    with pytest.raises(StoreError, match="create"):
+        LocalStore("/proc/pennon.lance", "/proc/pennon.lance").put("x", b"")

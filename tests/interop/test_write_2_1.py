@@ -13,7 +13,7 @@ from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.layouts import BlobPage, ConstantPage, FullZip, MiniBlock
 from pennon.errors import UnsupportedError
 from pennon.file import LanceFileReader
-from pennon.file.writer import DataFileWriter
+from pennon.file.container.writer import DataFileWriter
 from pennon.io import open_store
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.version import V2_1

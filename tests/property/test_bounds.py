@@ -18,10 +18,10 @@ from pennon.encoding.rows import Rows
 from pennon.errors import DataLossWarning
 from pennon.expr.prune import Bounds, Pruner, Unit
 from pennon.expr.tree import Call, Column, Literal
-from pennon.file.container.bounds import FieldBounds
+from pennon.file.container.field_bounds import FieldBounds
+from pennon.file.container.writer import DataFileWriter
 from pennon.file.open import OpenedFile, open_data_file
 from pennon.file.v0_1.writer import RowGroupWriter
-from pennon.file.writer import DataFileWriter
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.version import V2_0
 from pennon.testing import MemoryStore

@@ -14,7 +14,7 @@ LIGHT = """
 import sys
 import pennon
 heavy = {"pandas", "pyspark", "obstore", "sqlglot", "pyarrow.dataset", "click", "rich", "secrets"}
-writers = {"pennon.file.writer", "pennon.dataset.operation", "pennon.table.commit.loop"}
+writers = {"pennon.file.container.writer", "pennon.dataset.operation", "pennon.table.commit.loop"}
 versions = {"pennon.file.container.file", "pennon.encoding.v2_0.encodings", "pennon.encoding.v2_1.encodings"}
 found = (heavy | writers | versions) & sys.modules.keys()
 assert not found, found
@@ -27,7 +27,7 @@ try:
 except SystemExit as end:
     assert not end.code, end.code
 found = {"pandas", "pyspark", "obstore", "pyarrow.compute", "pyarrow.dataset"} & sys.modules.keys()
-found |= {"pennon.file.writer", "pennon.encoding.v2_0.encodings", "pennon.expr.tree"} & sys.modules.keys()
+found |= {"pennon.file.container.writer", "pennon.encoding.v2_0.encodings", "pennon.expr.tree"} & sys.modules.keys()
 assert not found, found
 """
 NAMES = """

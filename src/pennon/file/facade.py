@@ -19,10 +19,10 @@ from pennon.core.units import MIB
 from pennon.encoding.rows import Rows
 from pennon.errors import ArgumentError, InvalidSchemaError, UnsupportedError
 from pennon.file.container.file import DataFile
+from pennon.file.container.writer import DataFileWriter
 from pennon.file.describe import LanceFileMetadata, LanceFileStatistics, describe, summarize
 from pennon.file.open import open_data_file
-from pennon.file.v2_0.pages import DEFAULT_CACHE_BYTES, DEFAULT_MAX_PAGE_BYTES
-from pennon.file.writer import DataFileWriter
+from pennon.file.v2_0.column_writers import DEFAULT_CACHE_BYTES, DEFAULT_MAX_PAGE_BYTES
 from pennon.io import open_store
 from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
 from pennon.schema.field import Schema

@@ -33,11 +33,11 @@ from pennon.errors import LanceError
 from pennon.file.container.file import DataFile
 from pennon.file.container.footer import FOOTER_BYTES
 from pennon.file.container.node import encoding_bytes
+from pennon.file.container.page_report import PageReport, buffer_roles, explain_page
 from pennon.file.container.wire import Column, Indirect, column_encoding_or_values
-from pennon.file.explain import PageReport, buffer_roles, explain_page
 from pennon.file.open import open_data_file
+from pennon.file.v0_1.file import RowGroupFile
 from pennon.file.v0_1.inspect import other_parts, page_reports
-from pennon.file.v0_1.reader import RowGroupFile
 from pennon.io.store import ObjectReader
 from pennon.schema.field import Field
 

@@ -12,10 +12,10 @@ from pennon.core.units import ColumnIndex, FieldId
 from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
 from pennon.errors import Breadcrumb, LanceError
-from pennon.file.container.bounds import FieldBounds
+from pennon.file.container.field_bounds import FieldBounds
 from pennon.file.container.footer import parse_version
+from pennon.file.container.generation import ReadRows
 from pennon.file.container.tail import Tail
-from pennon.file.generations import ReadRows
 from pennon.io.store import ObjectReader
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1, FileVersion
@@ -81,7 +81,7 @@ def open_data_file(
         source = tail.behind(source)
         version, _ = parse_version(tail.last(8))
         if version == V0_1:
-            from pennon.file.v0_1.reader import RowGroupFile  # noqa: PLC0415 - when first read
+            from pennon.file.v0_1.file import RowGroupFile  # noqa: PLC0415 - when first read
 
             return RowGroupFile.open_behind(source, tail)
         from pennon.file.container.file import DataFile  # noqa: PLC0415
@@ -94,7 +94,7 @@ def open_data_file(
 def lend_values(file: OpenedFile, values: Mapping[FieldId, pa.Array]) -> None:
     """Let a file of version 0.1 that holds no values of its dictionaries have the table's."""
     if file.version == V0_1:
-        from pennon.file.v0_1.reader import RowGroupFile  # noqa: PLC0415 - it is read already
+        from pennon.file.v0_1.file import RowGroupFile  # noqa: PLC0415 - it is read already
 
         if isinstance(file, RowGroupFile):
             file.spare_values = values

@@ -27,10 +27,10 @@ from pennon.errors import (
     NotFoundError,
     UnsupportedError,
 )
+from pennon.file.container.writer import DataFileWriter
 from pennon.file.v0_1.dictionaries import Dictionaries
 from pennon.file.v0_1.losses import Losses
 from pennon.file.v0_1.writer import RowGroupWriter
-from pennon.file.writer import DataFileWriter
 from pennon.io.store import ObjectWriter, Store
 from pennon.ops.dictionaries import with_dictionaries
 from pennon.ops.fit import fit_batch, fit_schema

@@ -24,7 +24,7 @@ from pennon.errors import (
     SchemaMismatchError,
     UnsupportedError,
 )
-from pennon.file.v0_1.reader import RowGroupFile
+from pennon.file.v0_1.file import RowGroupFile
 from pennon.file.v0_1.same_groups import SameGroupsWriter
 from pennon.io import open_store
 from pennon.ops.columns.add import commit_add, plan_sql_columns

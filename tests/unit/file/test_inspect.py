@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from pennon.encoding.v2_0.encodings import BufferRef, Flat, SomeNulls
-from pennon.file.explain import describe
+from pennon.file.container.page_report import describe
+from pennon.file.container.writer import DataFileWriter
 from pennon.file.inspect import NamedRange, inspect_file, inspect_pages
-from pennon.file.writer import DataFileWriter
 from pennon.io import open_store
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.version import V2_0, V2_1, FileVersion

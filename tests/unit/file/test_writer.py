@@ -12,7 +12,7 @@ from pennon.core.byte_ranges import Extent
 from pennon.encoding.rows import Rows
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.file.container.file import DataFile
-from pennon.file.writer import DataFileWriter
+from pennon.file.container.writer import DataFileWriter
 from pennon.io import MemoryStore
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.version import V2_0, FileVersion
@@ -293,7 +293,7 @@ def test_held_back_rows_let_go_of_their_batches(
     store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After enough bytes, what is held back is copied: no batch stays alive for one column."""
-    monkeypatch.setattr("pennon.file.writer.OWN_AFTER_BYTES", 10_000)
+    monkeypatch.setattr("pennon.file.container.writer.OWN_AFTER_BYTES", 10_000)
     schema = pa.schema([("wide", pa.binary()), ("narrow", pa.int8())])
     before = pa.total_allocated_bytes()
     sink = store.open_writer("f.lance")

@@ -13,7 +13,7 @@ from pennon.core import thread_pools as threads
 from pennon.core.byte_ranges import Extent
 from pennon.errors import UnsupportedError
 from pennon.file.container.file import DataFile
-from pennon.file.writer import DataFileWriter
+from pennon.file.container.writer import DataFileWriter
 from pennon.io import MemoryStore
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.version import V2_0, V2_1, FileVersion

@@ -24,11 +24,11 @@ from pennon.encoding.read_protocol import Steps, run, together
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.search_cache import SearchCache
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
-from pennon.file.container.bounds import FieldBounds
+from pennon.file.container.field_bounds import FieldBounds
 from pennon.file.container.footer import FOOTER_BYTES, Footer, parse_footer, parse_table
+from pennon.file.container.generation import GENERATIONS, ReadRows
 from pennon.file.container.tail import Tail
 from pennon.file.container.wire import Column, parse_column, parse_file_descriptor
-from pennon.file.generations import GENERATIONS, ReadRows
 from pennon.io.store import ObjectReader
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V2_0, FileVersion

@@ -13,10 +13,10 @@ from pennon.encoding.read_protocol import run
 from pennon.encoding.v0_1.pages import Pages
 from pennon.encoding.v0_1.values import BINARY
 from pennon.errors import LanceError
-from pennon.file.explain import PageReport, Part
+from pennon.file.container.page_report import PageReport, Part
+from pennon.file.v0_1.file import RowGroupFile
 from pennon.file.v0_1.metadata import ENTRY_BYTES, FOOTER_BYTES, parse_pages
 from pennon.file.v0_1.nodes import PlainNode
-from pennon.file.v0_1.reader import RowGroupFile
 from pennon.proto import file_pb2
 from pennon.schema.arrow import storage_field
 from pennon.schema.field import Field, Schema

@@ -24,9 +24,9 @@ from pennon.encoding.read_protocol import Steps, together
 from pennon.encoding.v0_1.pages import Pages
 from pennon.encoding.v0_1.picks import Picks
 from pennon.errors import FormatError
-from pennon.file.container.bounds import FieldBounds
-from pennon.file.v0_1.columns import node_of
+from pennon.file.container.field_bounds import FieldBounds
 from pennon.file.v0_1.metadata import ENTRY_BYTES, parse_pages
+from pennon.file.v0_1.reader import node_of
 from pennon.file.v0_1.statistics import GREATEST, LEAST, NULL_COUNT
 from pennon.file.v0_1.text_bounds import LEAST_CUT, cut_text, next_text
 from pennon.schema.arrow import storage_field
@@ -34,7 +34,7 @@ from pennon.schema.field import Field
 from pennon.schema.wire import parse_fields
 
 if TYPE_CHECKING:
-    from pennon.file.v0_1.reader import RowGroupFile
+    from pennon.file.v0_1.file import RowGroupFile
 
 _TEXT = frozenset(("string", "large_string", "binary", "large_binary"))
 

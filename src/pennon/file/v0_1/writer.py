@@ -21,7 +21,7 @@ from pennon.core.units import MIB
 from pennon.encoding.v0_1.parts import Part, lay_out, write_parts
 from pennon.errors import ArgumentError
 from pennon.file.container.arrays import batch_column
-from pennon.file.container.writing import FileWriter, WrittenFile
+from pennon.file.container.writer_base import FileWriter, WrittenFile
 from pennon.file.v0_1.dictionaries import Dictionaries
 from pennon.file.v0_1.end import PageTable, serialize_end
 from pennon.file.v0_1.losses import Losses

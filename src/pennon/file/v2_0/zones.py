@@ -20,10 +20,10 @@ from pennon.encoding.read_protocol import Steps, together
 from pennon.encoding.v2_0.encodings import BufferRef, ColumnEncoding, Values, ZoneIndex
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
 from pennon.file.container.arrays import check_array
-from pennon.file.container.bounds import FieldBounds
+from pennon.file.container.field_bounds import FieldBounds
 from pennon.file.container.node import encoding_bytes
 from pennon.file.container.wire import Column, column_encoding_or_values
-from pennon.file.v2_0.pages import ColumnWriter, PageWork, ValueColumn
+from pennon.file.v2_0.column_writers import ColumnWriter, PageWork, ValueColumn
 from pennon.file.v2_0.zone_map import ZoneMap, parse_zone_map, serialize_zone_map
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Field

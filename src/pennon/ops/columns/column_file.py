@@ -15,10 +15,10 @@ import pyarrow as pa
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.units import FieldId
 from pennon.errors import ArgumentError
-from pennon.file.container.writing import WrittenFile
-from pennon.file.v0_1.reader import RowGroupFile
+from pennon.file.container.writer import DataFileWriter
+from pennon.file.container.writer_base import WrittenFile
+from pennon.file.v0_1.file import RowGroupFile
 from pennon.file.v0_1.same_groups import SameGroupsWriter
-from pennon.file.writer import DataFileWriter
 from pennon.io.store import ObjectWriter, Store
 from pennon.ops.columns.fill_deleted import with_deleted_rows
 from pennon.ops.fit import fit_batch

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from pennon.file.open import open_data_file
-from pennon.file.v0_1.reader import RowGroupFile
+from pennon.file.v0_1.file import RowGroupFile
 from pennon.file.v0_1.same_groups import SameGroupsWriter
 from pennon.io.memory import MemoryStore
 from pennon.schema.arrow import schema_from_arrow

@@ -10,7 +10,7 @@ import pytest
 
 from pennon.core.byte_ranges import ByteRequest, Extent
 from pennon.encoding.read_protocol import run
-from pennon.file.container.bounds import FieldBounds
+from pennon.file.container.field_bounds import FieldBounds
 from pennon.file.container.tail import TAIL_BYTES
 from pennon.file.inspect import inspect_file
 from pennon.file.open import OpenedFile, open_data_file

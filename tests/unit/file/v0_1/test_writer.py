@@ -13,7 +13,7 @@ from pennon.encoding.rows import Rows
 from pennon.errors import ArgumentError, DataLossWarning, UnsupportedError
 from pennon.file.open import OpenedFile, open_data_file
 from pennon.file.v0_1.dictionaries import Dictionaries
-from pennon.file.v0_1.reader import RowGroupFile
+from pennon.file.v0_1.file import RowGroupFile
 from pennon.file.v0_1.writer import RowGroupWriter
 from pennon.io.memory import MemoryStore
 from pennon.schema.arrow import schema_from_arrow

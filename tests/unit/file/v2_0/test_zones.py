@@ -18,12 +18,12 @@ from pennon.encoding.rows import Rows
 from pennon.encoding.v2_0 import encodings as e
 from pennon.encoding.v2_0.encodings import BufferRef
 from pennon.errors import ArgumentError, FormatError
-from pennon.file.container.bounds import FieldBounds
+from pennon.file.container.field_bounds import FieldBounds
 from pennon.file.container.file import DataFile
 from pennon.file.container.footer import parse_footer
+from pennon.file.container.writer import DataFileWriter
 from pennon.file.v2_0.zone_map import ZoneMap, parse_zone_map, serialize_zone_map
 from pennon.file.v2_0.zones import MOST_ZONES, Zones, has_zones
-from pennon.file.writer import DataFileWriter
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.version import V2_0, V2_1, FileVersion
 from pennon.testing import MemoryStore

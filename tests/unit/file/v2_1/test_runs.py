@@ -11,7 +11,7 @@ from pennon.core.byte_ranges import Extent
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError
 from pennon.file.container.file import DataFile
-from pennon.file.writer import DataFileWriter
+from pennon.file.container.writer import DataFileWriter
 from pennon.io import MemoryStore
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.version import V2_1

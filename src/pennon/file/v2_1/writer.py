@@ -19,8 +19,14 @@ from pennon.encoding.v2_1.write.choose import encode_page
 from pennon.encoding.v2_1.write.encoding_hints import Wishes
 from pennon.encoding.v2_1.write.pages import EncodedPage as EncodedLayout
 from pennon.errors import Breadcrumb, LanceError, UnsupportedError
-from pennon.file.v2_0.column_tree import ColumnTree
-from pennon.file.v2_0.pages import ColumnWriter, EncodedPage, GatheringColumn, PageLimits, PageWork
+from pennon.file.v2_0.column_writers import (
+    ColumnWriter,
+    EncodedPage,
+    GatheringColumn,
+    PageLimits,
+    PageWork,
+)
+from pennon.file.v2_0.writer import ColumnTree
 from pennon.file.v2_1.spines import leaf_of, replaced_leaf, spines
 from pennon.file.v2_1.tree import LISTS, Path, Tree
 from pennon.schema.check import is_blob
@@ -68,27 +74,27 @@ class FieldWriter:
     encoding: ColumnEncoding = dataclasses.field(default_factory=Values)
 
     def add(self, array: pa.Array) -> Iterator[PageWork]:
-        """See `pennon.file.v2_0.pages.ColumnWriter.add`."""
+        """See `pennon.file.v2_0.column_writers.ColumnWriter.add`."""
         found = spines(array, self.tree_of_fields, self.tree_of_fields.field.name)
         for leaf, spine in zip(self.leaves, list(found), strict=True):
             yield from leaf.add(spine)
 
     def flush(self) -> Iterator[PageWork]:
-        """See `pennon.file.v2_0.pages.ColumnWriter.flush`."""
+        """See `pennon.file.v2_0.column_writers.ColumnWriter.flush`."""
         for leaf in self.leaves:
             yield from leaf.flush()
 
     def finish(self) -> Iterator[PageWork]:
-        """See `pennon.file.v2_0.pages.ColumnWriter.finish`."""
+        """See `pennon.file.v2_0.column_writers.ColumnWriter.finish`."""
         return iter(())
 
     def own(self) -> None:
-        """See `pennon.file.v2_0.pages.ColumnWriter.own`."""
+        """See `pennon.file.v2_0.column_writers.ColumnWriter.own`."""
         for leaf in self.leaves:
             leaf.own()
 
     def tree(self) -> Iterator[ColumnWriter]:
-        """See `pennon.file.v2_0.pages.ColumnWriter.tree`."""
+        """See `pennon.file.v2_0.column_writers.ColumnWriter.tree`."""
         return iter(self.leaves)
 
 

@@ -5,7 +5,7 @@ r"""Writing a data file of version 2.0 or 2.1, front to back, in memory bounded 
     column metadata, one after the other               | at the end
     column table, global buffer table, footer         /
 
-Batches go to the column writers (`pennon.file.v2_0.pages`), which hold back what is not yet a page.  Pages
+Batches go to the column writers (`pennon.file.v2_0.column_writers`), which hold back what is not yet a page.  Pages
 are encoded on threads and written in the order in which they were cut, so the same batches make the
 same bytes.
 
@@ -33,9 +33,8 @@ from pennon.file.container.serialize import (
     serialize_footer,
     serialize_table,
 )
-from pennon.file.container.writing import FileWriter, WrittenFile
-from pennon.file.v2_0.column_tree import plan_columns
-from pennon.file.v2_0.pages import (
+from pennon.file.container.writer_base import FileWriter, WrittenFile
+from pennon.file.v2_0.column_writers import (
     DEFAULT_CACHE_BYTES,
     DEFAULT_MAX_PAGE_BYTES,
     ColumnWriter,
@@ -43,8 +42,9 @@ from pennon.file.v2_0.pages import (
     PageLimits,
     PageWork,
 )
+from pennon.file.v2_0.writer import plan_columns
 from pennon.file.v2_0.zones import ZonedColumn, check_rows_per_zone
-from pennon.file.v2_1.leaf_column import plan_leaves
+from pennon.file.v2_1.writer import plan_leaves
 from pennon.io.store import ObjectWriter
 from pennon.proto import file2_pb2
 from pennon.schema.check import check_writable

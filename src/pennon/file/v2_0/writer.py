@@ -8,8 +8,7 @@ from itertools import count
 
 import pyarrow as pa
 
-from pennon.file.v2_0.layout import fields_with_columns
-from pennon.file.v2_0.pages import (
+from pennon.file.v2_0.column_writers import (
     BlobColumn,
     ColumnWriter,
     ListColumn,
@@ -17,6 +16,7 @@ from pennon.file.v2_0.pages import (
     StructColumn,
     ValueColumn,
 )
+from pennon.file.v2_0.layout import fields_with_columns
 from pennon.file.v2_0.zones import ZonedColumn, has_zones
 from pennon.schema.check import is_blob, is_packed
 from pennon.schema.field import Field, Schema

@@ -33,7 +33,7 @@ def read_across(readers: Sequence[ReadRows], rows: FileRows) -> pa.Array | None:
     or damaged.
     """
     from pennon.file.v2_1.across import read_across as read  # noqa: PLC0415
-    from pennon.file.v2_1.columns import FieldReader  # noqa: PLC0415
+    from pennon.file.v2_1.reader import FieldReader  # noqa: PLC0415
 
     mine = [reader for reader in readers if isinstance(reader, FieldReader)]
     return read(mine, rows) if len(mine) == len(readers) else None
@@ -66,7 +66,7 @@ class Generation:
 
 
 def _reader_of_2_0(file: DataFile, field: Field, column_of: Mapping[FieldId, int]) -> ReadRows:
-    from pennon.file.v2_0.columns import read_field  # noqa: PLC0415 - when first read, here and below
+    from pennon.file.v2_0.reader import read_field  # noqa: PLC0415 - when first read, here and below
 
     return partial(read_field, file, field, column_of)
 
@@ -78,7 +78,7 @@ def _columns_of_2_0(file: DataFile) -> Mapping[FieldId, ColumnIndex]:
 
 
 def _reader_of_2_1(file: DataFile, field: Field, column_of: Mapping[FieldId, int]) -> ReadRows:
-    from pennon.file.v2_1.columns import FieldReader  # noqa: PLC0415
+    from pennon.file.v2_1.reader import FieldReader  # noqa: PLC0415
 
     return FieldReader(file, field, column_of)
 

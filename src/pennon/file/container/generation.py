@@ -1,98 +1,65 @@
-"""Which code reads which file version: a file version is a package, here is the one table of them.
+"""Where the code of a file version meets an opened file: what it may ask of that, and what it gives.
 
-A package is imported when the first file of its version is read.
+An opened file is handed its generation by `pennon.file.open`, so it knows none of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Generic, Protocol, TypeVar
 
-import pyarrow as pa
-
+from pennon.core.byte_ranges import Extent
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import ColumnIndex, FieldId
 from pennon.encoding.read_protocol import Steps
-from pennon.encoding.rows import FileRows, Rows
-from pennon.schema.field import Field
-from pennon.schema.version import V2_0, V2_1, V2_2, FileVersion
-
-if TYPE_CHECKING:
-    from pennon.file.container.file import DataFile
-
-
-ReadRows: TypeAlias = Callable[[Rows], Steps[list[pa.Array]]]
-"""Returns the steps that read rows of one field: arrays in order."""
+from pennon.encoding.v2_1.search_cache import SearchCache
+from pennon.file.container.opened_file import BoundsSteps, ReadRows
+from pennon.file.container.wire import Column
+from pennon.io.store import ObjectReader
+from pennon.schema.field import Field, Schema
 
 
-def read_across(readers: Sequence[ReadRows], rows: FileRows) -> pa.Array | None:
-    """Return rows of one field of several mapped files, those of each file after the other.
+class FileSource(Protocol):
+    """What the readers of versions 2.0 and newer ask of the file."""
 
-    None if they cannot be read together: of other versions than 2.1 and 2.2, encoded in other ways,
-    or damaged.
-    """
-    from pennon.file.v2_1.across import read_across as read  # noqa: PLC0415
-    from pennon.file.v2_1.reader import FieldReader  # noqa: PLC0415
+    source: ObjectReader
+    num_rows: int
+    global_buffers: tuple[Extent, ...]
+    search_cache: SearchCache
 
-    mine = [reader for reader in readers if isinstance(reader, FieldReader)]
-    return read(mine, rows) if len(mine) == len(readers) else None
+    @property
+    def schema(self) -> Schema:
+        """Return the schema that the file itself holds."""
+        ...
 
+    @property
+    def num_columns(self) -> int:
+        """Return the number of columns."""
+        ...
 
-class MakeReader(Protocol):
-    """See `pennon.file.container.file.DataFile.field_reader`."""
+    def columns(self) -> list[Column]:
+        """Return the metadata of all columns, reading what was not read yet."""
+        ...
 
-    def __call__(
-        self, file: DataFile, field: Field, column_of: Mapping[FieldId, int], /
-    ) -> ReadRows:
-        """Return what reads rows of a field."""
+    def read_columns(self, indices: Iterable[int]) -> Steps[list[Column]]:
+        """Return the steps that read the metadata of columns; no round for those known already."""
+        ...
+
+    def known_column(self, index: int) -> Column | None:
+        """Return the metadata of a column if it was read already."""
         ...
 
 
-class ColumnsOfSchema(Protocol):
-    """See `pennon.file.container.file.DataFile.column_of`."""
-
-    def __call__(self, file: DataFile) -> Mapping[FieldId, ColumnIndex]:
-        """Return the columns of the file's own schema."""
-        ...
+File = TypeVar("File")
 
 
 @dataclass(frozen=True, slots=True)
-class Generation:
+class Generation(Generic[File]):
     """How the columns of a file version are read."""
 
-    field_reader: MakeReader
-    columns_of_schema: ColumnsOfSchema
-
-
-def _reader_of_2_0(file: DataFile, field: Field, column_of: Mapping[FieldId, int]) -> ReadRows:
-    from pennon.file.v2_0.reader import read_field  # noqa: PLC0415 - when first read, here and below
-
-    return partial(read_field, file, field, column_of)
-
-
-def _columns_of_2_0(file: DataFile) -> Mapping[FieldId, ColumnIndex]:
-    from pennon.file.v2_0.layout import columns_of_schema  # noqa: PLC0415
-
-    return columns_of_schema(file)
-
-
-def _reader_of_2_1(file: DataFile, field: Field, column_of: Mapping[FieldId, int]) -> ReadRows:
-    from pennon.file.v2_1.reader import FieldReader  # noqa: PLC0415
-
-    return FieldReader(file, field, column_of)
-
-
-def _columns_of_2_1(file: DataFile) -> Mapping[FieldId, ColumnIndex]:
-    from pennon.file.v2_1.tree import columns_of_schema  # noqa: PLC0415
-
-    return columns_of_schema(file)
-
-
-_STRUCTURAL: Final = Generation(_reader_of_2_1, _columns_of_2_1)
-
-GENERATIONS: Final[Mapping[FileVersion, Generation]] = {
-    V2_0: Generation(_reader_of_2_0, _columns_of_2_0),
-    V2_1: _STRUCTURAL,
-    V2_2: _STRUCTURAL,
-}
+    field_reader: Callable[[File, Field, Mapping[FieldId, int]], ReadRows]
+    """See `pennon.file.container.opened_file.OpenedFile.field_reader`."""
+    columns_of_schema: Callable[[File], Mapping[FieldId, ColumnIndex]]
+    """See `pennon.file.container.opened_file.OpenedFile.column_of`."""
+    read_bounds: Callable[[File, Sequence[Field], Mapping[FieldId, int]], BoundsSteps] | None = None
+    """See `pennon.file.container.opened_file.OpenedFile.read_bounds`; None if no file has any."""

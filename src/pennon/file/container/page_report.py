@@ -1,23 +1,16 @@
-"""One page of a data file explained: its layout, its encodings, and what each of its bytes is for."""
+"""What there is to say of a page: its layout, its encodings, and what each of its bytes is for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
-from typing import Final
+from typing import TypeAlias
 
 from pennon.core.byte_ranges import Extent
 from pennon.core.fast_dataclass import dataclass
-from pennon.encoding.page import PageBuffers
-from pennon.encoding.read_protocol import run
 from pennon.encoding.v2_0.encodings import BufferRef
-from pennon.encoding.v2_1.explain import PageMeasures, measure_page, parts_of, sketch_page
-from pennon.encoding.v2_1.layouts import BlobPage
-from pennon.errors import LanceError
-from pennon.file.container.file import DataFile
-from pennon.file.container.node import encoding_bytes
-from pennon.file.container.wire import Column, parse_array_encoding, parse_page_layout
-from pennon.schema.version import V2_0, V2_1, V2_2, FileVersion
+from pennon.file.container.wire import Column
+from pennon.io.store import ObjectReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,30 +50,20 @@ class PageReport:
         return ", ".join(filter(None, (self.layout, how, rows)))
 
 
-def explain_page(
-    file: DataFile, column: Column, name: str, number: int, *, chunks: bool = True
-) -> PageReport:
-    """Return what is known of a page; ``chunks``: read them, too, and tell their bytes apart.
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """What is known of a file whose pages are all of its rows: these, and all other parts."""
 
-    Damage does not raise: it is part of the report.
-    """
-    page = column.pages[number]
-    try:
-        data = run(encoding_bytes(page.encoding), file.source.read)
-        if data is None:
-            return _unreadable(column, name, number, "no encoding")
-        return _EXPLAINERS[file.version](file, column, name, number, data, chunks)
-    except LanceError as error:
-        return _unreadable(column, name, number, error.message)
+    pages: list[PageReport]
+    parts: list[Part]
 
 
-def _unreadable(column: Column, name: str, number: int, why: str) -> PageReport:
-    page = column.pages[number]
-    parts = tuple(Part("page buffer", extent, "of an unreadable page") for extent in page.buffers)
-    return PageReport(name, number, page.rows, "", (("unreadable:", why),), (), parts)
+ExplainPage: TypeAlias = Callable[[ObjectReader, Column, str, int, bytes, bool], PageReport]
+"""Explains a page: of the column of a dotted name, its number, the message of its encoding, and whether
+to read its chunks, too, to tell their bytes apart.  Raises FormatError."""
 
 
-# --- 2.0 ------------------------------------------------------------------------------------------
+# --- encodings ------------------------------------------------------------------------------------
 
 
 def describe(encoding: object) -> str:
@@ -115,56 +98,3 @@ def buffer_roles(encoding: object, path: str = "") -> Iterator[tuple[BufferRef, 
             yield from buffer_roles(
                 getattr(encoding, each.name), ".".join(filter(None, (path, step)))
             )
-
-
-def _explain_arrays(
-    _file: DataFile, column: Column, name: str, number: int, data: bytes, _chunks: bool
-) -> PageReport:
-    page = column.pages[number]
-    encoding = parse_array_encoding(data)
-    roles = dict(buffer_roles(encoding))
-    parts = tuple(
-        Part("page buffer", extent, roles.get(BufferRef(index), "not named by the encoding"))
-        for index, extent in enumerate(page.buffers)
-    )
-    return PageReport(name, number, page.rows, "", (("values", describe(encoding)),), (), parts)
-
-
-# --- 2.1 and 2.2 ----------------------------------------------------------------------------------
-
-
-def _explain_layout(
-    file: DataFile, column: Column, name: str, number: int, data: bytes, chunks: bool
-) -> PageReport:
-    page = column.pages[number]
-    layout = parse_page_layout(data)
-    buffers = PageBuffers(page.rows, page.buffers)
-    sketch = sketch_page(layout, buffers)
-    found, facts = PageMeasures(), sketch.facts
-    if chunks:
-        try:
-            found = run(measure_page(layout, buffers), file.source.read)
-        except LanceError as error:
-            facts = (*facts, f"chunks unreadable: {error.message}")
-    parts = tuple(
-        Part(kind, extent, parts_of(extent, found.parts) if kind in ("chunks", "values") else "")
-        for kind, extent in zip(sketch.buffers, page.buffers, strict=True)
-    )
-    encodings = tuple(
-        (what, found.values if what == "values" and found.values else how)
-        for what, how in sketch.encodings
-    )
-    is_blob = isinstance(layout, BlobPage)
-    facts = (*facts, *found.facts)
-    return PageReport(
-        name, number, page.rows, sketch.layout, encodings, facts, parts, is_blob, found.blobs
-    )
-
-
-_Explain = Callable[[DataFile, Column, str, int, bytes, bool], PageReport]
-
-_EXPLAINERS: Final[Mapping[FileVersion, _Explain]] = {
-    V2_0: _explain_arrays,
-    V2_1: _explain_layout,
-    V2_2: _explain_layout,
-}

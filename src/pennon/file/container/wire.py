@@ -1,4 +1,4 @@
-"""Column metadata and the file descriptor: protobuf messages to values.
+"""Column metadata and the file descriptor: protobuf messages to values, and back.
 
 ::
 
@@ -10,14 +10,13 @@
 Sizes are checked here once, so that nothing behind this module asks for bytes outside the file.
 
 Source: seed 001 and `protos/pennon/proto/file2.proto`; that the bytes of an encoding are an ``Any``
-is the oracle's (and early writers') bytes.
+is the oracle's (and early writers') bytes, as are the two names inside it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING, Final, TypeAlias, overload
+from typing import Final, TypeAlias, overload
 
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError, Message
@@ -26,11 +25,9 @@ from pennon.core.byte_ranges import Extent, Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.kernels.column_metadata import find_pages
 from pennon.errors import FormatError, UnsupportedError
-from pennon.proto import file_pb2
-
-if TYPE_CHECKING:
-    from pennon.encoding.v2_0.encodings import ArrayEncoding, ColumnEncoding
-    from pennon.encoding.v2_1.layouts import Layout
+from pennon.proto import file2_pb2, file_pb2
+from pennon.schema.field import Schema
+from pennon.schema.wire import serialize_schema
 
 MAX_ROWS: Final = 1 << 62
 """Far more than any file has; keeps row arithmetic within 64 bits."""
@@ -157,30 +154,6 @@ def parse_file_descriptor(data: bytes) -> file_pb2.FileDescriptor:
     return message
 
 
-@lru_cache(maxsize=1024)
-def parse_array_encoding(data: bytes) -> ArrayEncoding:
-    """Return the array encoding in an ``Any`` message; pages of a column mostly repeat it."""
-    from pennon.encoding.v2_0 import wire  # noqa: PLC0415 - for files of its version only, as below
-
-    return wire.parse_array_encoding(_unwrap(data, "ArrayEncoding"))
-
-
-@lru_cache(maxsize=1024)
-def parse_page_layout(data: bytes) -> Layout:
-    """Return the layout of a page of version 2.1 or 2.2 in an ``Any`` message."""
-    from pennon.encoding.v2_1 import wire  # noqa: PLC0415
-
-    return wire.parse_page_layout(_unwrap(data, "PageLayout"))
-
-
-@lru_cache(maxsize=64)
-def parse_column_encoding(data: bytes) -> ColumnEncoding:
-    """Return the column encoding in an ``Any`` message."""
-    from pennon.encoding.v2_0 import wire  # noqa: PLC0415
-
-    return wire.parse_column_encoding(_unwrap(data, "ColumnEncoding"))
-
-
 def parse_encoding_message(data: bytes) -> Message:
     """Return the message in an ``Any`` message that describes a page, whatever it says.
 
@@ -203,13 +176,6 @@ def parse_encoding_message(data: bytes) -> Message:
     return message
 
 
-def column_encoding_or_values(data: bytes | None) -> ColumnEncoding:
-    """Return the encoding of a column; one that says nothing holds plain values."""
-    from pennon.encoding.v2_0.encodings import Values  # noqa: PLC0415
-
-    return Values() if data is None else parse_column_encoding(data)
-
-
 def _parse(message: Message, data: bytes) -> None:
     try:
         message.ParseFromString(data)
@@ -218,8 +184,11 @@ def _parse(message: Message, data: bytes) -> None:
         raise FormatError(text) from error
 
 
-def _unwrap(data: bytes, name: str) -> bytes:
-    """Return the bytes of the message inside an ``Any``, which must be of the kind ``name``."""
+def unwrap_encoding(data: bytes, name: str) -> bytes:
+    """Return the message of an encoding inside an ``Any``, which must be of the kind ``name``.
+
+    Raises FormatError if it is not.
+    """
     message = AnyMessage()
     _parse(message, data)
     kind = message.type_url.rpartition("/")[2].rpartition(".")[2]
@@ -227,6 +196,11 @@ def _unwrap(data: bytes, name: str) -> bytes:
         text = f"expected an encoding of kind {name}, found {message.type_url!r}"
         raise FormatError(text)
     return message.value
+
+
+def wrap_encoding(name: str, data: bytes) -> bytes:
+    """Return an ``Any`` message around that of an encoding; ``name`` is its package and its kind."""
+    return _serialize(AnyMessage(type_url=f"/lance.{name}", value=data))
 
 
 def _extents(extents: Int64Array, first: int, count: int) -> tuple[Extent, ...]:
@@ -240,3 +214,41 @@ def _encoding(data: bytes, kind: int, start: int, end: int) -> EncodingBytes:
     if kind == 1:
         return Direct(data[start:end])
     return Indirect(Extent(start, end)) if kind == 2 else None
+
+
+# --- values to bytes ------------------------------------------------------------------------------
+
+PageMessage: TypeAlias = file2_pb2.ColumnMetadata.Page
+
+
+def page_message(rows: int, encoding: bytes, buffers: Sequence[Extent]) -> PageMessage:
+    """Return the message of a page; ``buffers`` are where its buffers lie, in their order."""
+    page = PageMessage(
+        buffer_offsets=[buffer.position for buffer in buffers],
+        buffer_sizes=[buffer.size_bytes for buffer in buffers],
+        length=rows,
+    )
+    page.encoding.direct.encoding = encoding
+    return page
+
+
+def serialize_column(
+    encoding: bytes, pages: Sequence[PageMessage], buffers: Sequence[Extent] = ()
+) -> bytes:
+    """Return the metadata of a column; ``buffers`` are where its own buffers lie."""
+    message = file2_pb2.ColumnMetadata(
+        pages=pages,
+        buffer_offsets=[buffer.position for buffer in buffers],
+        buffer_sizes=[buffer.size_bytes for buffer in buffers],
+    )
+    message.encoding.direct.encoding = encoding
+    return _serialize(message)
+
+
+def serialize_file_descriptor(schema: Schema, num_rows: int) -> bytes:
+    """Return global buffer 0."""
+    return _serialize(file_pb2.FileDescriptor(schema=serialize_schema(schema), length=num_rows))
+
+
+def _serialize(message: Message) -> bytes:
+    return message.SerializeToString(deterministic=True)

@@ -1,7 +1,7 @@
 """One data file of version 0.1, opened.
 
-To those who read columns it looks like a `pennon.file.container.file.DataFile`: fields are read by number of
-column, and what is called a column here is a row of the page table.
+Fields are read by number of column, as in newer versions; what is called a column here is a row of
+the page table.
 """
 
 from __future__ import annotations
@@ -15,30 +15,26 @@ from pennon.core.byte_ranges import Extent
 from pennon.core.cached_property import lazy
 from pennon.core.units import ColumnIndex, FieldId
 from pennon.encoding.prefetch import answered
-from pennon.encoding.read_protocol import Steps, run, together
-from pennon.encoding.rows import Rows
+from pennon.encoding.read_protocol import Steps, run
 from pennon.encoding.v0_1.pages import Pages
 from pennon.encoding.v0_1.values import DictionaryPlace, read_values
 from pennon.errors import Breadcrumb, FormatError, LanceError
-from pennon.file.container.field_bounds import FieldBounds
 from pennon.file.container.footer import parse_version
-from pennon.file.container.generation import ReadRows
+from pennon.file.container.generation import Generation
+from pennon.file.container.opened_file import BoundsSteps, OpenedFile, ReadRows
 from pennon.file.container.tail import Tail
 from pennon.file.v0_1.dictionary import Values
 from pennon.file.v0_1.metadata import (
     FOOTER_BYTES,
-    Metadata,
     parse_pages,
     plan_pages,
     read_message,
     read_metadata,
 )
-from pennon.file.v0_1.reader import FieldReader
+from pennon.file.v0_1.wire import FileManifest, Metadata, parse_file_manifest
 from pennon.io.store import ObjectReader
-from pennon.proto import file_pb2
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1, FileVersion
-from pennon.schema.wire import parse_fields
 
 T = TypeVar("T")
 
@@ -46,25 +42,26 @@ GROUP_BYTES: Final = 16
 """What a page takes in memory once its entry of the page table was read."""
 
 
-class RowGroupFile:
-    """A data file of version 0.1, opened for reading; threads may share it."""
+class RowGroupFile(OpenedFile):
+    """A data file of version 0.1, opened for reading."""
 
-    def __init__(self, source: ObjectReader, tail: Tail, metadata: Metadata) -> None:
+    def __init__(
+        self,
+        source: ObjectReader,
+        tail: Tail,
+        metadata: Metadata,
+        generation: Generation[RowGroupFile],
+    ) -> None:
         self.source = source
         self.metadata = metadata
         self.num_rows = metadata.num_rows
+        self.row_groups = metadata.borders
         self.numbers = parse_version(tail.last(FOOTER_BYTES))[1]
         """Major and minor version as they stand in the file."""
         self.tail = tail
-        self.spare_values: Mapping[FieldId, pa.Array] = {}
-        """Values of dictionaries as the table's manifest has them, for a file that has none."""
+        self._generation = generation
         self._pages: dict[int, Pages] = {}
         self._values: dict[tuple[int, pa.DataType], Values] = {}
-
-    @classmethod
-    def open_behind(cls, source: ObjectReader, tail: Tail) -> RowGroupFile:
-        """Open a data file whose tail was read.  Raises FormatError if it is damaged."""
-        return cls(source, tail, run(read_metadata(tail), source.read))
 
     @property
     def version(self) -> FileVersion:
@@ -78,28 +75,26 @@ class RowGroupFile:
         return int(self.tail.data.size) + entries * GROUP_BYTES
 
     @lazy
-    def _described(self) -> file_pb2.Schema:
-        """The schema message of the manifest in the file; the two have the same field numbers."""
+    def _manifest(self) -> FileManifest:
+        """The manifest in the file."""
         if not self.metadata.manifest:
             message = "the file does not hold its own schema; the table's manifest has it"
             raise FormatError(message, where=Breadcrumb(file=self.source.path))
-        steps = read_message(self.tail, self.metadata.manifest, file_pb2.Schema)
-        return run(steps, self.source.read)
+        steps = read_message(self.tail, self.metadata.manifest, "schema")
+        return parse_file_manifest(run(steps, self.source.read))
 
     @lazy
     def schema(self) -> Schema:
-        """Return the schema that the file itself holds; a table's manifest has it, too."""
+        """See `OpenedFile.schema`."""
         try:
-            return parse_fields(self._described.fields, self._described.metadata)
+            return self._manifest.schema
         except LanceError as error:
             raise error.located(Breadcrumb(file=self.source.path)) from error.__cause__
 
     @lazy
     def column_of(self) -> Mapping[FieldId, ColumnIndex]:
         """Return the row of the page table of each field of the file's own schema."""
-        ids = [field.id for field in self.schema.walk()]
-        first = min(ids, default=0)
-        return {FieldId(each): ColumnIndex(each - first) for each in ids}
+        return self._generation.columns_of_schema(self)
 
     @property
     def num_columns(self) -> int:
@@ -109,13 +104,7 @@ class RowGroupFile:
     @lazy
     def dictionaries(self) -> Mapping[int, DictionaryPlace]:
         """Return where the values of dictionaries lie, by field id."""
-        if not self.metadata.manifest:
-            return {}
-        return {
-            field.id: DictionaryPlace(field.dictionary.offset, field.dictionary.length)
-            for field in self._described.fields
-            if field.HasField("dictionary")
-        }
+        return self._manifest.dictionaries if self.metadata.manifest else {}
 
     def read_pages(self, indices: Iterable[int]) -> Steps[list[Pages]]:
         """Return the steps that read rows of the page table; none for those known already."""
@@ -144,7 +133,7 @@ class RowGroupFile:
         """Return the steps that read the values of a dictionary as they are stored."""
         place = self.dictionaries.get(field.id)
         if place is None:
-            spare = self.spare_values.get(field.id)
+            spare = self.table_dictionaries.get(field.id)
             if spare is not None and spare.type == value_type:
                 return spare
             message = (
@@ -159,29 +148,23 @@ class RowGroupFile:
         behind = Extent(self.tail.first, int(self.tail.data.size))
         return answered(reader, behind, self.tail.data)
 
-    def read_bounds(
-        self,
-        fields: Sequence[Field],
-        column_of: Mapping[FieldId, int],  # noqa: ARG002 - statistics go by the ids of fields
-    ) -> Steps[list[FieldBounds | None]]:
-        """Return the steps that read the bounds of fields, None for those that have none."""
-        from pennon.file.v0_1.page_bounds import read_bounds  # noqa: PLC0415 - it knows this class
-
-        return read_bounds(self, fields)
+    def dictionary_values(self, field: Field, value_type: pa.DataType) -> pa.Array:
+        """See `OpenedFile.dictionary_values`."""
+        return run(self.read_stored_values(field, value_type), self.source.read)
 
     def field_reader(self, field: Field, column_of: Mapping[FieldId, int]) -> ReadRows:
-        """Return what reads rows of a field; see `pennon.file.container.file.DataFile.field_reader`."""
-        return FieldReader(self, field, column_of)
+        """See `OpenedFile.field_reader`."""
+        return self._generation.field_reader(self, field, column_of)
 
-    def read_field(
-        self, field: Field, column_of: Mapping[FieldId, int], rows: Rows
-    ) -> Steps[list[pa.Array]]:
-        """Return the steps that read ``rows`` of a field; see `field_reader`."""
-        return self.field_reader(field, column_of)(rows)
+    def read_bounds(self, fields: Sequence[Field], column_of: Mapping[FieldId, int]) -> BoundsSteps:
+        """See `OpenedFile.read_bounds`."""
+        if self._generation.read_bounds is None:
+            return [None] * len(fields)
+        return (yield from self._generation.read_bounds(self, fields, column_of))
 
-    def read_rows(
-        self, fields: Sequence[Field], column_of: Mapping[FieldId, int], rows: Rows
-    ) -> list[list[pa.Array]]:
-        """Read several fields side by side, in as few rounds as the slowest of them takes."""
-        readers = [self.read_field(field, column_of, rows) for field in fields]
-        return run(together(readers), self.source.read)
+
+def open_row_groups(
+    source: ObjectReader, tail: Tail, generation: Generation[RowGroupFile]
+) -> RowGroupFile:
+    """Open a data file whose tail was read.  Raises FormatError if it is damaged."""
+    return RowGroupFile(source, tail, run(read_metadata(tail), source.read), generation)

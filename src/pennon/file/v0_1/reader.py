@@ -11,16 +11,18 @@ groups at once (`pennon.encoding.v0_1.picks`), and makes one array of them:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import Final
 
 import pyarrow as pa
 
-from pennon.core.units import FieldId
+from pennon.core.units import ColumnIndex, FieldId
 from pennon.encoding.read_protocol import Steps, together
 from pennon.encoding.rows import Rows
 from pennon.encoding.v0_1.pages import Pages
 from pennon.encoding.v0_1.picks import Picks
 from pennon.errors import ArgumentError, Breadcrumb, LanceError, TooLargeError, UnsupportedError
+from pennon.file.container.generation import Generation
+from pennon.file.v0_1.file import RowGroupFile
 from pennon.file.v0_1.nodes import (
     BinaryNode,
     DictionaryNode,
@@ -34,15 +36,12 @@ from pennon.schema.arrow import field_to_arrow, storage_field
 from pennon.schema.field import Field
 from pennon.schema.types import storage_type
 
-if TYPE_CHECKING:
-    from pennon.file.v0_1.file import RowGroupFile
-
 _LISTS = frozenset(("list", "list.struct", "large_list", "large_list.struct"))
 _BYTES = frozenset(("string", "binary", "large_string", "large_binary", "json"))
 
 
 class FieldReader:
-    """See `pennon.file.container.file.DataFile.field_reader`; the tree of nodes is made by the first read."""
+    """See `pennon.file.container.opened_file.OpenedFile.field_reader`; the tree of nodes is made by the first read."""
 
     __slots__ = ("_column_of", "_field", "_file", "_node")
 
@@ -122,3 +121,14 @@ def _dictionary_node(file: RowGroupFile, field: Field, pages: Pages) -> Steps[No
     values = yield from file.read_dictionary(field, data_type)
     indices = PlainNode.of(pages, data_type.index_type, data_type.index_type)
     return DictionaryNode(indices, values, data_type)
+
+
+def columns_of_schema(file: RowGroupFile) -> Mapping[FieldId, ColumnIndex]:
+    """Return the row of the page table of each field of the file's own schema."""
+    ids = [field.id for field in file.schema.walk()]
+    first = min(ids, default=0)
+    return {FieldId(each): ColumnIndex(each - first) for each in ids}
+
+
+COLUMNS: Final[Generation[RowGroupFile]] = Generation(FieldReader, columns_of_schema)
+"""How files of version 0.1 are read, but for their statistics."""

@@ -18,8 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -37,24 +38,18 @@ from pennon.encoding.v2_0.encodings import List, PackedStruct
 from pennon.encoding.v2_0.list import decode_list
 from pennon.encoding.v2_0.offsets import Spans
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError, UnsupportedError
-from pennon.file.container.node import (
-    Node,
-    encoding_bytes,
-    first_encoding,
-    page_buffers,
-    page_encoding,
-    pages_of,
-)
-from pennon.file.container.wire import Column, Page, column_encoding_or_values
+from pennon.file.container.column_encoding import column_encoding_or_values
+from pennon.file.container.generation import FileSource, Generation
+from pennon.file.container.node import Node, encoding_bytes, page_buffers, pages_of
+from pennon.file.container.opened_file import ReadRows
+from pennon.file.container.wire import Column, Page
 from pennon.file.v2_0.chunks import align, join
-from pennon.file.v2_0.layout import VARIABLE_WIDTH, is_packed
+from pennon.file.v2_0.layout import VARIABLE_WIDTH, columns_of_schema, is_packed
+from pennon.file.v2_0.page_encoding import first_encoding, page_encoding
 from pennon.file.v2_0.values import read_blobs, read_values
 from pennon.schema.arrow import field_to_arrow, storage_field
 from pennon.schema.field import Field
 from pennon.schema.types import storage_type
-
-if TYPE_CHECKING:
-    from pennon.file.container.file import DataFile
 
 _LISTS = frozenset(("list", "list.struct", "large_list", "large_list.struct"))
 _EMPTY = pa.py_buffer(b"")
@@ -63,9 +58,9 @@ _ReadItems: TypeAlias = Callable[[Spans, Rows], Steps[pa.Array]]
 
 
 def read_field(
-    file: DataFile, field: Field, column_of: Mapping[FieldId, int], rows: Rows
+    file: FileSource, field: Field, column_of: Mapping[FieldId, int], rows: Rows
 ) -> Steps[list[pa.Array]]:
-    """Return the steps of `pennon.file.container.file.DataFile.read_field`."""
+    """Return the steps of `pennon.file.container.opened_file.OpenedFile.read_field`."""
     if rows.end > file.num_rows or (len(rows.starts) and rows.starts[0] < 0):
         message = f"rows up to {rows.end} of a file that has {file.num_rows} rows"
         raise ArgumentError(message, where=Breadcrumb(file=file.source.path))
@@ -77,7 +72,7 @@ def read_field(
 
 
 def _read_tree(
-    file: DataFile, field: Field, column_of: Mapping[FieldId, int], rows: Rows
+    file: FileSource, field: Field, column_of: Mapping[FieldId, int], rows: Rows
 ) -> Steps[list[pa.Array]]:
     known = [column_of[each.id] for each in field.walk() if column_of.get(each.id, -1) >= 0]
     yield from file.read_columns(known)
@@ -106,6 +101,14 @@ def _read_node(node: Node, field: Field, rows: Rows) -> Steps[list[pa.Array]]:
     arrays = yield from read_values(node, column, stored, rows)
     shown = field_to_arrow(field).type
     return arrays if shown is stored else [retype(array, shown) for array in arrays]
+
+
+def _field_reader(file: FileSource, field: Field, column_of: Mapping[FieldId, int]) -> ReadRows:
+    return partial(read_field, file, field, column_of)
+
+
+COLUMNS: Final[Generation[FileSource]] = Generation(_field_reader, columns_of_schema)
+"""How files of version 2.0 are read, but for their zone maps, which are such files themselves."""
 
 
 # --- structs ----------------------------------------------------------------------------------------

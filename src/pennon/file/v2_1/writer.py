@@ -6,27 +6,28 @@ leaves of a struct need not cut their pages at the same rows.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
 
 import pyarrow as pa
 
-from pennon.encoding.v2_0.encodings import ColumnEncoding, Values
 from pennon.encoding.v2_1.write.blobs import describe_blobs, encode_blob_page
 from pennon.encoding.v2_1.write.choose import encode_page
 from pennon.encoding.v2_1.write.encoding_hints import Wishes
 from pennon.encoding.v2_1.write.pages import EncodedPage as EncodedLayout
-from pennon.errors import Breadcrumb, LanceError, UnsupportedError
-from pennon.file.v2_0.column_writers import (
+from pennon.encoding.v2_1.write.serialize import serialize_page_layout
+from pennon.errors import ArgumentError, Breadcrumb, LanceError, UnsupportedError
+from pennon.file.container.column_writer import (
+    ColumnTree,
     ColumnWriter,
     EncodedPage,
+    FieldWriter,
     GatheringColumn,
-    PageLimits,
     PageWork,
 )
-from pennon.file.v2_0.writer import ColumnTree
+from pennon.file.container.wire import wrap_encoding
+from pennon.file.container.write_limits import PageLimits
 from pennon.file.v2_1.spines import leaf_of, replaced_leaf, spines
 from pennon.file.v2_1.tree import LISTS, Path, Tree
 from pennon.schema.check import is_blob
@@ -38,16 +39,20 @@ def plan_leaves(
 ) -> ColumnTree:
     """Give every leaf its column, in the order of the fields, depth first.
 
-    ``write_value`` puts a blob into the file and returns its position.
+    ``write_value`` puts a blob into the file and returns its position.  Raises ArgumentError for
+    zones, which this version does not have.
     """
+    if limits.rows_per_zone is not None:
+        message = "zone maps belong to files of version 2.0, and this is to be a newer one"
+        raise ArgumentError(message)
     numbers = count()
-    writers: list[ColumnWriter] = []
+    writers: list[FieldWriter] = []
     ids: list[int] = []
     for top in schema.fields:
         tree = Tree.of(top)
         leaves = [_leaf(path, next(numbers), limits, write_value) for path in tree.paths()]
         ids += [leaf.path[-1].id for leaf in leaves]
-        writers.append(FieldWriter(tree, leaves))
+        writers.append(SpineWriter(tree, leaves))
     return ColumnTree(writers, tuple(ids), tuple(range(len(ids))))
 
 
@@ -65,36 +70,30 @@ def _leaf(
 
 
 @dataclass(slots=True)
-class FieldWriter:
+class SpineWriter(FieldWriter):
     """A field of the schema's top; takes its arrays apart for the leaves."""
 
     tree_of_fields: Tree
     leaves: list[LeafColumn]
-    column: int = -1
-    encoding: ColumnEncoding = dataclasses.field(default_factory=Values)
 
     def add(self, array: pa.Array) -> Iterator[PageWork]:
-        """See `pennon.file.v2_0.column_writers.ColumnWriter.add`."""
+        """See `FieldWriter.add`."""
         found = spines(array, self.tree_of_fields, self.tree_of_fields.field.name)
         for leaf, spine in zip(self.leaves, list(found), strict=True):
             yield from leaf.add(spine)
 
     def flush(self) -> Iterator[PageWork]:
-        """See `pennon.file.v2_0.column_writers.ColumnWriter.flush`."""
+        """See `FieldWriter.flush`."""
         for leaf in self.leaves:
             yield from leaf.flush()
 
-    def finish(self) -> Iterator[PageWork]:
-        """See `pennon.file.v2_0.column_writers.ColumnWriter.finish`."""
-        return iter(())
-
     def own(self) -> None:
-        """See `pennon.file.v2_0.column_writers.ColumnWriter.own`."""
+        """See `FieldWriter.own`."""
         for leaf in self.leaves:
             leaf.own()
 
     def tree(self) -> Iterator[ColumnWriter]:
-        """See `pennon.file.v2_0.column_writers.ColumnWriter.tree`."""
+        """See `FieldWriter.tree`."""
         return iter(self.leaves)
 
 
@@ -118,7 +117,8 @@ class LeafColumn(GatheringColumn):
         """Return a page, or smaller ones if that cannot be one."""
         page = self._encode(array)
         if page is not None:
-            return [EncodedPage(self.column, len(array), page)]
+            encoding = wrap_encoding("encodings21.PageLayout", serialize_page_layout(page.layout))
+            return [EncodedPage(self.column, len(array), encoding, page.buffers)]
         if len(array) == 1:
             name = ".".join(field.name for field in self.path)
             message = "a row with more NULL or empty lists in sequence than a chunk can hold"

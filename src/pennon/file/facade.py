@@ -9,7 +9,7 @@ import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,6 @@ from pennon.file.container.write_limits import (
     DEFAULT_MAX_PAGE_BYTES,
     PageLimits,
 )
-from pennon.file.container.writer import DataFileWriter
 from pennon.file.describe import LanceFileMetadata, LanceFileStatistics, describe, summarize
 from pennon.file.open import create_container_file, open_data_file
 from pennon.io import open_store
@@ -33,6 +32,9 @@ from pennon.schema.field import Schema
 from pennon.schema.project import project
 from pennon.schema.version import DEFAULT_VERSION, FileVersion
 from pennon.schema.width import row_bytes
+
+if TYPE_CHECKING:  # who reads a file does not wait for what writes one
+    from pennon.file.container.writer import DataFileWriter
 
 WINDOW_BYTES: Final = 16 * MIB
 """About so much of a file is read at once, and then handed out in batches."""

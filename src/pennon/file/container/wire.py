@@ -24,7 +24,7 @@ from google.protobuf.message import DecodeError, Message
 from pennon.core.byte_ranges import Extent, Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.kernels.column_metadata import find_pages
-from pennon.errors import FormatError, UnsupportedError
+from pennon.errors import FormatError
 from pennon.proto import file2_pb2, file_pb2
 from pennon.schema.field import Schema
 from pennon.schema.wire import serialize_schema
@@ -147,36 +147,15 @@ def parse_file_descriptor(data: bytes) -> file_pb2.FileDescriptor:
     Raises FormatError if the bytes are no such message.
     """
     message = file_pb2.FileDescriptor()
-    _parse(message, data)
+    parse_message(message, data)
     if message.length > MAX_ROWS:
         text = f"file of {message.length} rows"
         raise FormatError(text)
     return message
 
 
-def parse_encoding_message(data: bytes) -> Message:
-    """Return the message in an ``Any`` message that describes a page, whatever it says.
-
-    Raises UnsupportedError for messages of another kind, FormatError if it is no such message.
-    """
-    from pennon.proto import encodings_v2_0_pb2, encodings_v2_1_pb2  # noqa: PLC0415
-
-    messages: dict[str, type[Message]] = {
-        "/lance.encodings.ArrayEncoding": encodings_v2_0_pb2.ArrayEncoding,
-        "/lance.encodings21.PageLayout": encodings_v2_1_pb2.PageLayout,
-    }
-    wrapped = AnyMessage()
-    _parse(wrapped, data)
-    kind = messages.get(wrapped.type_url)
-    if kind is None:
-        text = f"type_url={wrapped.type_url}"
-        raise UnsupportedError(text)
-    message = kind()
-    _parse(message, wrapped.value)
-    return message
-
-
-def _parse(message: Message, data: bytes) -> None:
+def parse_message(message: Message, data: bytes) -> None:
+    """Fill a message.  Raises FormatError if the bytes are none of its kind."""
     try:
         message.ParseFromString(data)
     except DecodeError as error:
@@ -190,7 +169,7 @@ def unwrap_encoding(data: bytes, name: str) -> bytes:
     Raises FormatError if it is not.
     """
     message = AnyMessage()
-    _parse(message, data)
+    parse_message(message, data)
     kind = message.type_url.rpartition("/")[2].rpartition(".")[2]
     if kind != name:
         text = f"expected an encoding of kind {name}, found {message.type_url!r}"

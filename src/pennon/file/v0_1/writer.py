@@ -9,22 +9,22 @@ once, so the bytes are put together, and the statistics measured, on threads.  W
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pennon.core.byte_ranges import Int64Array
-from pennon.core.units import MIB
+from pennon.core.units import MIB, FieldId
 from pennon.encoding.v0_1.parts import Part, lay_out, write_parts
-from pennon.errors import ArgumentError
+from pennon.errors import ArgumentError, Breadcrumb
 from pennon.file.container.arrays import batch_column
 from pennon.file.container.losses import Losses
 from pennon.file.container.write_limits import RowGroups
 from pennon.file.container.writer_base import FileWriter, WrittenFile
-from pennon.file.v0_1.dictionaries import Dictionaries
 from pennon.file.v0_1.end import PageTable, serialize_end
 from pennon.file.v0_1.losses import count_losses
 from pennon.file.v0_1.pages import Pages
@@ -214,3 +214,59 @@ def _check_group(rows: int) -> None:
     if rows < 1:
         message = f"max_rows_per_group must be at least 1, got {rows}"
         raise ArgumentError(message)
+
+
+# --- dictionaries ---------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Dictionaries:
+    """The values of each dictionary so far, by field id: one for all rows of the file.
+
+    An Arrow column may come with another dictionary in each batch.  The first one is taken as it is;
+    what later ones have beyond it is put behind it, and their indices are changed.  A file for a
+    table that has a dictionary already must do with that one (``fixed``), for readers know no other.
+    """
+
+    fixed: Mapping[FieldId, pa.Array]
+    values: dict[FieldId, pa.Array]
+
+    def indices(self, of: Field, array: pa.DictionaryArray, path: str) -> pa.Array:
+        """Return the indices of an array in the file's dictionary, which learns its values.
+
+        Raises ArgumentError if the dictionary is fixed and lacks a value, or there are more values
+        than the type of the indices can count.
+        """
+        known = self.values.get(of.id)
+        if known is None:
+            known = self.values[of.id] = self.fixed.get(of.id, array.dictionary)
+        if array.dictionary.equals(known):
+            return array.indices
+        places = pc.index_in(array.dictionary, known)
+        if places.null_count:
+            known = self._learn(of, array, known, places, path)
+            places = pc.index_in(array.dictionary, known)
+        self._check_count(len(known), array.type.index_type, path)
+        return places.cast(array.type.index_type).take(array.indices)
+
+    def _learn(
+        self, of: Field, array: pa.DictionaryArray, known: pa.Array, places: pa.Array, path: str
+    ) -> pa.Array:
+        new = array.dictionary.filter(places.is_null())
+        if of.id in self.fixed:
+            message = (
+                f"column {path!r}: the value {new[0].as_py()!r} is not in the dictionary of the "
+                "table, and at file version 0.1 a table has one dictionary for all its rows; "
+                "write plain values, or a table of a newer version"
+            )
+            raise ArgumentError(message, where=Breadcrumb(column=path))
+        self.values[of.id] = grown = pa.concat_arrays([known, new.unique()])
+        return grown
+
+    def _check_count(self, count: int, index_type: pa.DataType, path: str) -> None:
+        most = np.iinfo(index_type.to_pandas_dtype()).max
+        if count - 1 > most:
+            message = (
+                f"column {path!r}: {count} values of a dictionary, {index_type} counts to {most}"
+            )
+            raise ArgumentError(message, where=Breadcrumb(column=path))

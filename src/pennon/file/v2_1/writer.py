@@ -1,13 +1,14 @@
 """Writing the columns of version 2.1: every leaf of the schema gathers its own pages.
 
-A page holds whole rows.  What gathers is the *spine* of a leaf (see `pennon.file.v2_1.spines`), so the
-leaves of a struct need not cut their pages at the same rows.
+A page holds whole rows.  What gathers is the *spine* of a leaf: the array of the field as if it had
+that one leaf only, so every struct in it has one field.  Nothing is copied for that, spines of many
+batches join like other arrays, and the leaves of a struct need not cut their pages at the same rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from pennon.encoding.v2_1.write.encoding_hints import Wishes
 from pennon.encoding.v2_1.write.pages import EncodedPage as EncodedLayout
 from pennon.encoding.v2_1.write.serialize import serialize_page_layout
 from pennon.errors import ArgumentError, Breadcrumb, LanceError, UnsupportedError
+from pennon.file.container.arrays import check_array, child_array
 from pennon.file.container.column_writer import (
     ColumnTree,
     ColumnWriter,
@@ -28,7 +30,6 @@ from pennon.file.container.column_writer import (
 )
 from pennon.file.container.wire import wrap_encoding
 from pennon.file.container.write_limits import PageLimits
-from pennon.file.v2_1.spines import leaf_of, replaced_leaf, spines
 from pennon.file.v2_1.tree import LISTS, Path, Tree
 from pennon.schema.check import is_blob
 from pennon.schema.field import Schema
@@ -135,3 +136,59 @@ class LeafColumn(GatheringColumn):
         except LanceError as error:
             name = ".".join(field.name for field in self.path)
             raise error.located(Breadcrumb(column=name)) from error
+
+
+# --- spines ---------------------------------------------------------------------------------------
+
+
+def spines(
+    array: pa.Array, tree: Tree, path: str, *, within_null: bool = False
+) -> Iterator[pa.Array]:
+    """Yield the spine of each leaf, in the order of the columns.
+
+    Raises ArgumentError if the array does not fit the field.  Below structs that are NULL,
+    anything may be NULL.
+    """
+    field = replace(tree.field, nullable=True) if within_null else tree.field
+    array = check_array(array, field, path)
+    if not tree.children:
+        yield array
+        return
+    within_null = within_null or array.null_count > 0
+    for child in tree.children:
+        below = f"{path}.{child.field.name}"
+        if pa.types.is_struct(array.type):
+            part = child_array(array, child.field.name, path)
+        else:
+            part = array.values
+        for spine in spines(part, child, below, within_null=within_null):
+            yield _wrapped(array, spine, child.field.name)
+
+
+def _wrapped(array: pa.Array, spine: pa.Array, name: str) -> pa.Array:
+    """Return the array with ``spine`` in the place of its fields or items."""
+    inner = pa.field(name, spine.type)
+    if pa.types.is_struct(array.type):
+        validity = array.is_valid().buffers()[1] if array.null_count else None
+        kind: pa.DataType = pa.struct([inner])
+        return pa.Array.from_buffers(kind, len(array), [validity], children=[spine])
+    large = pa.types.is_large_list(array.type)
+    kind = pa.large_list(inner) if large else pa.list_(inner)
+    buffers = array.buffers()[:2]
+    return pa.Array.from_buffers(kind, len(array), buffers, offset=array.offset, children=[spine])
+
+
+def replaced_leaf(spine: pa.Array, depth: int, leaf: pa.Array) -> pa.Array:
+    """Return a spine with another leaf, which has as many values, ``depth`` layers down."""
+    if depth == 0:
+        return leaf
+    inner = spine.field(0) if pa.types.is_struct(spine.type) else spine.values
+    name = spine.type.field(0).name
+    return _wrapped(spine, replaced_leaf(inner, depth - 1, leaf), name)
+
+
+def leaf_of(spine: pa.Array, depth: int) -> pa.Array:
+    """Return the values of a spine, ``depth`` layers down, those under NULLs too."""
+    for _ in range(depth):
+        spine = spine.field(0) if pa.types.is_struct(spine.type) else spine.values
+    return spine

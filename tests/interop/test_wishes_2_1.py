@@ -17,7 +17,7 @@ from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.layouts import BlobPage, FullZip, MiniBlock
 from pennon.errors import ArgumentError
 from pennon.file import LanceFileReader
-from pennon.file.container.wire import Direct
+from pennon.file.container.column_metadata import Direct
 from pennon.file.open import open_container_file
 from pennon.file.v2_1.leaves import parse_page_layout
 from pennon.io import open_store

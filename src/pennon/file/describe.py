@@ -10,8 +10,8 @@ import pyarrow as pa
 from pennon.core.byte_ranges import Extent
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import FormatError, UnsupportedError
+from pennon.file.container.column_metadata import Column, EncodingBytes, Indirect
 from pennon.file.container.file import DataFile
-from pennon.file.container.wire import Column, EncodingBytes, Indirect
 from pennon.file.encoding_wire import encoding_text
 from pennon.schema.arrow import schema_to_arrow
 

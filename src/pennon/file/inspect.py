@@ -31,12 +31,12 @@ from pennon.encoding.read_protocol import run
 from pennon.encoding.v2_0.encodings import Blob, BufferRef, ColumnEncoding, ZoneIndex
 from pennon.errors import LanceError
 from pennon.file.container.column_encoding import column_encoding_or_values
+from pennon.file.container.column_metadata import Column, Indirect
 from pennon.file.container.file import DataFile
 from pennon.file.container.footer import FOOTER_BYTES
 from pennon.file.container.node import encoding_bytes
 from pennon.file.container.opened_file import OpenedFile
 from pennon.file.container.page_report import PageReport, Part, buffer_roles
-from pennon.file.container.wire import Column, Indirect
 from pennon.file.open import open_data_file, page_explainer, report_row_groups
 from pennon.io.store import ObjectReader
 from pennon.schema.field import Field

@@ -23,11 +23,12 @@ from pennon.core.units import ColumnIndex, FieldId
 from pennon.encoding.read_protocol import Steps, run
 from pennon.encoding.v2_1.search_cache import SearchCache
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
+from pennon.file.container.column_metadata import Column, parse_column
 from pennon.file.container.footer import FOOTER_BYTES, Footer, parse_footer, parse_table
 from pennon.file.container.generation import FileSource, Generation
 from pennon.file.container.opened_file import BoundsSteps, OpenedFile, ReadRows
 from pennon.file.container.tail import Tail
-from pennon.file.container.wire import Column, parse_column, parse_file_descriptor
+from pennon.file.container.wire import parse_file_descriptor
 from pennon.io.store import ObjectReader
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import FileVersion

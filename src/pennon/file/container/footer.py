@@ -33,6 +33,8 @@ from pennon.schema.version import READABLE, V0_1, V2_0, FileVersion
 
 FOOTER_BYTES: Final = 40
 MAGIC: Final = b"LANC"
+MAX_ROWS: Final = 1 << 62
+"""Far more than any file has; keeps row arithmetic within 64 bits."""
 
 _LAYOUT: Final = struct.Struct("<QQQIIHH4s")
 _VERSION: Final = struct.Struct("<HH4s")

@@ -13,8 +13,8 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import ColumnIndex, FieldId
 from pennon.encoding.read_protocol import Steps
 from pennon.encoding.v2_1.search_cache import SearchCache
+from pennon.file.container.column_metadata import Column
 from pennon.file.container.opened_file import BoundsSteps, ReadRows
-from pennon.file.container.wire import Column
 from pennon.io.store import ObjectReader
 from pennon.schema.field import Field, Schema
 

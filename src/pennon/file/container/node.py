@@ -11,8 +11,8 @@ from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
 from pennon.errors import ArgumentError, Breadcrumb, FormatError
+from pennon.file.container.column_metadata import Column, Direct, EncodingBytes, Page
 from pennon.file.container.generation import FileSource
-from pennon.file.container.wire import Column, Direct, EncodingBytes, Page
 from pennon.schema.field import Field
 
 

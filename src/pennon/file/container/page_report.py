@@ -9,7 +9,7 @@ from typing import TypeAlias
 from pennon.core.byte_ranges import Extent
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.v2_0.encodings import BufferRef
-from pennon.file.container.wire import Column
+from pennon.file.container.column_metadata import Column
 from pennon.io.store import ObjectReader
 
 

@@ -27,14 +27,10 @@ from pennon.encoding.v2_0.choose import BUFFER_ALIGNMENT
 from pennon.errors import ArgumentError
 from pennon.file.container.arrays import batch_column
 from pennon.file.container.column_encoding import wrap_column_encoding
+from pennon.file.container.column_wire import PageMessage, page_message, serialize_column
 from pennon.file.container.column_writer import ColumnTree, EncodedPage, PageWork
 from pennon.file.container.footer import serialize_footer, serialize_table
-from pennon.file.container.wire import (
-    PageMessage,
-    page_message,
-    serialize_column,
-    serialize_file_descriptor,
-)
+from pennon.file.container.wire import serialize_file_descriptor
 from pennon.file.container.write_limits import PageLimits
 from pennon.file.container.writer_base import FileWriter, WrittenFile
 from pennon.io.store import ObjectWriter

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pennon.encoding.v2_0.encodings import BufferRef
+from pennon.file.container.column_metadata import Column
 from pennon.file.container.page_report import PageReport, Part, buffer_roles, describe
-from pennon.file.container.wire import Column
 from pennon.file.v2_0.page_encoding import parse_page_encoding
 from pennon.io.store import ObjectReader
 

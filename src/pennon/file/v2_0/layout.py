@@ -19,8 +19,8 @@ from typing import Final
 
 from pennon.core.units import ColumnIndex, FieldId
 from pennon.encoding.v2_0.encodings import List
+from pennon.file.container.column_metadata import Column, Direct
 from pennon.file.container.generation import FileSource
-from pennon.file.container.wire import Column, Direct
 from pennon.file.v2_0.page_encoding import parse_page_encoding
 from pennon.schema.field import Field
 

@@ -8,8 +8,9 @@ from pennon.encoding.read_protocol import Steps
 from pennon.encoding.v2_0 import wire
 from pennon.encoding.v2_0.encodings import ArrayEncoding
 from pennon.errors import FormatError, LanceError
+from pennon.file.container.column_metadata import Column, Page
 from pennon.file.container.node import Node, encoding_bytes
-from pennon.file.container.wire import Column, Page, unwrap_encoding, wrap_encoding
+from pennon.file.container.wire import unwrap_encoding, wrap_encoding
 
 
 def page_encoding(page: Page) -> Steps[ArrayEncoding]:

@@ -39,10 +39,10 @@ from pennon.encoding.v2_0.list import decode_list
 from pennon.encoding.v2_0.offsets import Spans
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError, UnsupportedError
 from pennon.file.container.column_encoding import column_encoding_or_values
+from pennon.file.container.column_metadata import Column, Page
 from pennon.file.container.generation import FileSource, Generation
 from pennon.file.container.node import Node, encoding_bytes, page_buffers, pages_of
 from pennon.file.container.opened_file import ReadRows
-from pennon.file.container.wire import Column, Page
 from pennon.file.v2_0.layout import VARIABLE_WIDTH, columns_of_schema, is_packed
 from pennon.file.v2_0.page_encoding import first_encoding, page_encoding
 from pennon.file.v2_0.values import read_blobs, read_values

@@ -32,6 +32,7 @@ from pennon.encoding.v2_0.encodings import Values
 from pennon.encoding.v2_1.search_cache import SearchCache
 from pennon.errors import FormatError
 from pennon.file.container.column_encoding import wrap_column_encoding
+from pennon.file.container.column_wire import page_message, serialize_column
 from pennon.file.container.file import DataFile
 from pennon.file.container.footer import (
     FOOTER_BYTES,
@@ -41,7 +42,7 @@ from pennon.file.container.footer import (
     serialize_table,
 )
 from pennon.file.container.tail import Tail
-from pennon.file.container.wire import page_message, serialize_column, serialize_file_descriptor
+from pennon.file.container.wire import serialize_file_descriptor
 from pennon.file.v2_0.page_encoding import serialize_page_encoding
 from pennon.file.v2_0.reader import COLUMNS
 from pennon.io.mapped import MappedReader

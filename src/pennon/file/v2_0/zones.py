@@ -21,11 +21,11 @@ from pennon.encoding.v2_0.encodings import BufferRef, ColumnEncoding, Values, Zo
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
 from pennon.file.container.arrays import check_array
 from pennon.file.container.column_encoding import column_encoding_or_values
+from pennon.file.container.column_metadata import Column
 from pennon.file.container.column_writer import ColumnWriter, PageWork
 from pennon.file.container.field_bounds import FieldBounds
 from pennon.file.container.generation import FileSource
 from pennon.file.container.node import encoding_bytes
-from pennon.file.container.wire import Column
 from pennon.file.v2_0.column_writers import ValueColumn
 from pennon.file.v2_0.zone_map import ZoneMap, parse_zone_map, serialize_zone_map
 from pennon.schema.arrow import field_to_arrow

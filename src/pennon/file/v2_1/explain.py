@@ -7,8 +7,8 @@ from pennon.encoding.read_protocol import run
 from pennon.encoding.v2_1.explain import PageMeasures, measure_page, parts_of, sketch_page
 from pennon.encoding.v2_1.layouts import BlobPage
 from pennon.errors import LanceError
+from pennon.file.container.column_metadata import Column
 from pennon.file.container.page_report import PageReport, Part
-from pennon.file.container.wire import Column
 from pennon.file.v2_1.leaves import parse_page_layout
 from pennon.io.store import ObjectReader
 

@@ -20,9 +20,10 @@ from pennon.encoding.v2_1.mini_block import read_known
 from pennon.encoding.v2_1.picked import KnownPage
 from pennon.encoding.v2_1.search_cache import Slot
 from pennon.errors import FormatError, LanceError
+from pennon.file.container.column_metadata import Column, Page
 from pennon.file.container.generation import FileSource
 from pennon.file.container.node import Node, encoding_bytes, page_buffers
-from pennon.file.container.wire import Column, Page, unwrap_encoding
+from pennon.file.container.wire import unwrap_encoding
 from pennon.file.v2_1.nest import path_types
 from pennon.file.v2_1.tree import Path, Tree, column_rows
 

@@ -52,7 +52,7 @@ class PageReport:
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """What is known of a file whose pages are all of its rows: these, and all other parts."""
+    """What is known of a file of version 0.1: its pages, and all parts that are none."""
 
     pages: list[PageReport]
     parts: list[Part]

@@ -30,7 +30,8 @@ def parse_file_descriptor(data: bytes) -> file_pb2.FileDescriptor:
 
 def serialize_file_descriptor(schema: Schema, num_rows: int) -> bytes:
     """Return global buffer 0."""
-    return _serialize(file_pb2.FileDescriptor(schema=serialize_schema(schema), length=num_rows))
+    message = file_pb2.FileDescriptor(schema=serialize_schema(schema), length=num_rows)
+    return message.SerializeToString(deterministic=True)
 
 
 def unwrap_encoding(data: bytes, name: str) -> bytes:
@@ -49,7 +50,8 @@ def unwrap_encoding(data: bytes, name: str) -> bytes:
 
 def wrap_encoding(name: str, data: bytes) -> bytes:
     """Return an ``Any`` message around that of an encoding; ``name`` is its package and its kind."""
-    return _serialize(AnyMessage(type_url=f"/lance.{name}", value=data))
+    message = AnyMessage(type_url=f"/lance.{name}", value=data)
+    return message.SerializeToString(deterministic=True)
 
 
 def parse_message(message: Message, data: bytes) -> None:
@@ -59,7 +61,3 @@ def parse_message(message: Message, data: bytes) -> None:
     except DecodeError as error:
         text = f"not a valid {type(message).__name__} message: {error}"
         raise FormatError(text) from error
-
-
-def _serialize(message: Message) -> bytes:
-    return message.SerializeToString(deterministic=True)

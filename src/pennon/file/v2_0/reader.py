@@ -249,7 +249,7 @@ def _read_list_page(
         raise error.located(node.place(page, lists.number)) from error.__cause__
 
 
-# --- chunks: a column read from several pages is several arrays ---------------------------------------
+# --- chunks: a column read from several pages is several arrays -----------------------------------
 
 
 def align(columns: Sequence[Sequence[pa.Array]]) -> Iterator[tuple[pa.Array, ...]]:

@@ -15,8 +15,8 @@ import pytest
 
 import pennon
 from pennon.errors import DataLossWarning
-from pennon.file.container.file import DataFile
 from pennon.file.inspect import inspect_file
+from pennon.file.open import open_container_file
 from pennon.io import open_store
 from pennon.proto import file_pb2
 from tests.faults.test_mutants import TABLES, Job, check, run_child
@@ -35,7 +35,7 @@ def statistics_of(data: Path) -> list[tuple[int, int]]:
 
 def zone_maps_of(data: Path) -> list[tuple[int, int]]:
     """Return where the zone maps of a file of 2.0 lie, their footers by themselves, too."""
-    file = DataFile.open(open_store(data.parent).open(data.name))
+    file = open_container_file(open_store(data.parent).open(data.name))
     extents = [buffer for column in file.columns() for buffer in column.buffers]
     wholes = [(each.position, each.end) for each in extents]
     return wholes + [(each.end - 40, each.end) for each in extents]

@@ -27,7 +27,7 @@ from pennon.dataset.metadata import DataFile as DataFileMetadata
 from pennon.dataset.metadata import FragmentMetadata
 from pennon.errors import LanceError
 from pennon.file import LanceFileReader
-from pennon.file.container.file import DataFile
+from pennon.file.open import open_container_file
 from pennon.io.memory import MemoryStore
 from pennon.schema.arrow import schema_to_arrow
 from tests.faults import exact_memory
@@ -139,7 +139,7 @@ def make_table(data: bytes) -> None:
     """Commit a table that has the file, while it is sound, as its one data file."""
     store = MemoryStore("mutants")
     store.put(f"data/{NAME}", data)
-    file = DataFile.open(store.open(f"data/{NAME}"))
+    file = open_container_file(store.open(f"data/{NAME}"))
     fields: list[int] = list(file.column_of)
     columns: list[int] = list(file.column_of.values())
     ref = DataFileMetadata(NAME, fields, columns, *file.footer.numbers, len(data))

@@ -10,13 +10,14 @@ from pennon.encoding.read_protocol import run
 from pennon.encoding.v2_1.layouts import ConstantPage, Layout
 from pennon.file.container.file import DataFile
 from pennon.file.container.node import encoding_bytes
-from pennon.file.container.wire import parse_page_layout
+from pennon.file.open import open_container_file
+from pennon.file.v2_1.leaves import parse_page_layout
 from pennon.io import open_store
 
 
 def open_file(path: Path) -> DataFile:
     """Open a data file of the local disk."""
-    return DataFile.open(open_store(path.parent).open(path.name))
+    return open_container_file(open_store(path.parent).open(path.name))
 
 
 def layouts_of(file: DataFile) -> Iterator[Layout]:

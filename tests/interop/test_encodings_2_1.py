@@ -18,6 +18,7 @@ from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.layouts import BlobPage, ConstantPage, FullZip, MiniBlock
 from pennon.file.container.file import DataFile
+from pennon.file.open import open_container_file
 from pennon.io import open_store
 from pennon.testing import CountingStore
 from tests.interop.equality import difference
@@ -202,7 +203,7 @@ def test_forced(newest: Oracle, name: str, tmp_path: Path) -> None:
             table = pa.table([array], schema=pa.schema([_field(case, array)]))
             path = tmp_path / "x.lance"
             newest.call("write_file", path=str(path), table=table, version=version)
-            file = DataFile.open(store.open(path.name))
+            file = open_container_file(store.open(path.name))
             assert case.classes <= classes_in(file), (name, version, rows)
             _check_reads(store, file, table)
             path.unlink()

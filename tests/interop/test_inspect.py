@@ -15,9 +15,9 @@ from pennon.cli.inspect import explained
 from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.layouts import BlobPage, ConstantPage, FullZip, MiniBlock
 from pennon.errors import LanceError
-from pennon.file.container.file import DataFile
 from pennon.file.describe import describe, summarize
 from pennon.file.inspect import Inspection, inspect_pages
+from pennon.file.open import open_container_file
 from pennon.io import open_store
 from pennon.testing import MemoryStore
 from tests.interop.test_encodings_2_1 import FORCED, ROWS, _field
@@ -146,7 +146,7 @@ def test_damage_is_said_and_nothing_else_happens(name: str, tmp_path: Path) -> N
                 del damaged[chance.randrange(first, len(whole)) :]
             store.put("x.lance", bytes(damaged))
             with suppress(LanceError):
-                file = DataFile.open(store.open("x.lance"))
+                file = open_container_file(store.open("x.lance"))
                 assert (repr(describe(file)), repr(summarize(file))) != ("", "")
             try:
                 found = inspect_pages(store.open("x.lance"))

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pennon.encoding.rows import Rows
-from pennon.file.container.file import DataFile
+from pennon.file.open import open_container_file
 from pennon.io import open_store
 from pennon.testing import CountingStore
 from tests.interop.equality import difference
@@ -49,7 +49,7 @@ def test_one_row_costs_two_requests(newest: Oracle, tmp_path: Path, nulls: str) 
         table = pa.table({"c": random_array(rng, data_type, ROWS, nulls)})
         path = tmp_path / f"{number}.lance"
         newest.call("write_file", path=str(path), table=table, version="2.0")
-        file = DataFile.open(store.open(path.name))
+        file = open_container_file(store.open(path.name))
         for row in (0, 1, 31_999, ROWS - 1):
             store.reset()
             ((chunk,),) = file.read_rows(
@@ -68,6 +68,6 @@ def test_opening_costs_one_request(newest: Oracle, tmp_path: Path) -> None:
     path = tmp_path / "x.lance"
     newest.call("write_file", path=str(path), table=table, version="2.0")
     store = CountingStore(open_store(tmp_path))
-    file = DataFile.open(store.open("x.lance"))
+    file = open_container_file(store.open("x.lance"))
     file.columns()
     assert (store.counts.rounds, store.counts.requests) == (1, 1)

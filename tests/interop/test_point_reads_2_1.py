@@ -10,7 +10,7 @@ import pytest
 
 from pennon.dataset.lance_dataset import LanceDataset
 from pennon.encoding.rows import Rows
-from pennon.file.container.file import DataFile
+from pennon.file.open import open_container_file
 from pennon.io import open_store
 from pennon.scan.snapshot import Snapshot
 from pennon.table.versions import read_manifest
@@ -41,7 +41,7 @@ def test_a_row_costs_two_rounds_then_one(
         table = pa.table({"c": array})
         path = tmp_path / f"{number}.lance"
         newest.call("write_file", path=str(path), table=table, version=version)
-        file = DataFile.open(store.open(path.name))
+        file = open_container_file(store.open(path.name))
         for row in (0, 1, 12_345, ROWS - 1):
             for most in (2, 1):
                 store.reset()
@@ -65,7 +65,7 @@ def test_wide_values(newest: Oracle, tmp_path: Path, version: str) -> None:
     path = tmp_path / "x.lance"
     for array, rounds, most_bytes in ((vectors, 1, 768 * 4), (texts, 2, 2400)):
         newest.call("write_file", path=str(path), table=pa.table({"c": array}), version=version)
-        file = DataFile.open(store.open(path.name))
+        file = open_container_file(store.open(path.name))
         file.columns()
         store.reset()
         ((chunk,),) = file.read_rows(file.schema.fields, file.column_of, Rows.between(50, 51))

@@ -17,8 +17,9 @@ from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.layouts import BlobPage, FullZip, MiniBlock
 from pennon.errors import ArgumentError
 from pennon.file import LanceFileReader
-from pennon.file.container.file import DataFile
-from pennon.file.container.wire import Direct, parse_page_layout
+from pennon.file.container.column_metadata import Direct
+from pennon.file.open import open_container_file
+from pennon.file.v2_1.leaves import parse_page_layout
 from pennon.io import open_store
 from tests.interop.equality import difference
 from tests.interop.layouts import classes_in
@@ -113,7 +114,7 @@ def _shown(path: Path) -> Parts:
 
 def _items(path: Path) -> int:
     """Return how many items the dictionaries of a file have."""
-    file, total = DataFile.open(open_store(path.parent).open(path.name)), 0
+    file, total = open_container_file(open_store(path.parent).open(path.name)), 0
     for column in file.columns():
         for page in column.pages:
             assert isinstance(page.encoding, Direct)

@@ -13,7 +13,8 @@ from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.layouts import BlobPage, ConstantPage, FullZip, MiniBlock
 from pennon.errors import UnsupportedError
 from pennon.file import LanceFileReader
-from pennon.file.writer import DataFileWriter
+from pennon.file.container.write_limits import PageLimits
+from pennon.file.open import create_container_file
 from pennon.io import open_store
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.version import V2_1
@@ -34,7 +35,8 @@ def write(path: Path, table: pa.Table, batch_rows: int | None = None, **options:
     """Write a table to one data file of version 2.1; return its size in bytes."""
     sink = open_store(path.parent).open_writer(path.name)
     schema = schema_from_arrow(table.schema)
-    with DataFileWriter(sink, schema, version=V2_1, **options) as writer:
+    limits = PageLimits(**options)
+    with create_container_file(sink, schema, V2_1, limits=limits) as writer:
         for batch in table.to_batches(max_chunksize=batch_rows):
             writer.write(batch)
     return path.stat().st_size

@@ -19,7 +19,7 @@ from pennon.core.byte_ranges import Extent
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError, TooLargeError
 from pennon.file import LanceFileReader, LanceFileWriter
-from pennon.file.container.file import DataFile
+from pennon.file.open import open_container_file
 from pennon.io.memory import MemoryStore
 from pennon.proto import encodings_v2_1_pb2 as pb
 from tests.faults.damage import with_metadata
@@ -179,7 +179,7 @@ def _values(table: pa.Table) -> list[object]:
 def test_all_rows_at_once_are_refused(name: str) -> None:
     layout, data_type, _ = SOUND[name]
     MemoryStore(STORE).put(PATH, file_of(layout, data_type))
-    file = DataFile.open(MemoryStore(STORE).open(PATH))
+    file = open_container_file(MemoryStore(STORE).open(PATH))
     with costs_at_most(16 * MIB), pytest.raises(TooLargeError, match="read fewer rows"):
         file.read_rows(file.schema.fields, file.column_of, Rows.between(0, MANY))
 

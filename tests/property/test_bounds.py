@@ -18,12 +18,12 @@ from pennon.encoding.rows import Rows
 from pennon.errors import DataLossWarning
 from pennon.expr.prune import Bounds, Pruner, Unit
 from pennon.expr.tree import Call, Column, Literal
-from pennon.file.container.bounds import FieldBounds
-from pennon.file.open import OpenedFile, open_data_file
-from pennon.file.v0_1.writer import RowGroupWriter
-from pennon.file.writer import DataFileWriter
+from pennon.file.container.field_bounds import FieldBounds
+from pennon.file.container.opened_file import OpenedFile
+from pennon.file.container.write_limits import PageLimits, RowGroups
+from pennon.file.open import create_data_file, open_data_file
 from pennon.schema.arrow import schema_from_arrow
-from pennon.schema.version import V2_0
+from pennon.schema.version import FileVersion
 from pennon.testing import MemoryStore
 
 INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64()]
@@ -84,11 +84,9 @@ def columns(draw: st.DrawFn) -> tuple[pa.Table, int]:
 def _written(table: pa.Table, version: str, rows: int) -> OpenedFile:
     store = MemoryStore()
     sink, schema = store.open_writer("x.lance"), schema_from_arrow(table.schema)
-    writer: DataFileWriter | RowGroupWriter
-    if version == "0.1":
-        writer = RowGroupWriter(sink, schema, max_rows_per_group=rows)
-    else:
-        writer = DataFileWriter(sink, schema, version=V2_0, rows_per_zone=rows)
+    groups, limits = RowGroups(max_rows=rows), PageLimits(rows_per_zone=rows)
+    number = FileVersion.parse(version)
+    writer = create_data_file(sink, schema, number, limits=limits, groups=groups)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataLossWarning)
         with writer:

@@ -14,8 +14,9 @@ LIGHT = """
 import sys
 import pennon
 heavy = {"pandas", "pyspark", "obstore", "sqlglot", "pyarrow.dataset", "click", "rich", "secrets"}
-writers = {"pennon.file.writer", "pennon.dataset.operation", "pennon.table.commit.loop"}
+writers = {"pennon.file.container.writer", "pennon.dataset.operation", "pennon.table.commit.loop"}
 versions = {"pennon.file.container.file", "pennon.encoding.v2_0.encodings", "pennon.encoding.v2_1.encodings"}
+versions |= {"pennon.file.v0_1", "pennon.file.v2_0", "pennon.file.v2_1", "pennon.file.container.wire"}
 found = (heavy | writers | versions) & sys.modules.keys()
 assert not found, found
 """
@@ -27,7 +28,8 @@ try:
 except SystemExit as end:
     assert not end.code, end.code
 found = {"pandas", "pyspark", "obstore", "pyarrow.compute", "pyarrow.dataset"} & sys.modules.keys()
-found |= {"pennon.file.writer", "pennon.encoding.v2_0.encodings", "pennon.expr.tree"} & sys.modules.keys()
+versions = {"pennon.file.v0_1", "pennon.file.v2_0", "pennon.encoding.v2_0.encodings"}
+found |= ({"pennon.file.container.writer", "pennon.expr.tree"} | versions) & sys.modules.keys()
 assert not found, found
 """
 NAMES = """

@@ -11,7 +11,7 @@ from pennon.cli.arguments import parse_pairs, storage_option
 from pennon.cli.show import console, print_table, size
 
 if TYPE_CHECKING:
-    from pennon.file.explain import PageReport
+    from pennon.file.container.page_report import PageReport
     from pennon.file.inspect import NamedRange
 
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 from pennon.core.byte_ranges import Extent
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import FormatError, UnsupportedError
+from pennon.file.container.column_metadata import Column, EncodingBytes, Indirect
 from pennon.file.container.file import DataFile
-from pennon.file.container.wire import Column, EncodingBytes, Indirect, parse_encoding_message
-from pennon.file.debug_text import debug_text
+from pennon.file.encoding_wire import encoding_text
 from pennon.schema.arrow import schema_to_arrow
 
 
@@ -145,13 +145,13 @@ def summarize(file: DataFile) -> LanceFileStatistics:
 
 def _column(column: Column) -> LanceColumnMetadata:
     pages = [
-        LancePageMetadata(_descriptors(page.buffers), encoding_text(page.encoding))
+        LancePageMetadata(_descriptors(page.buffers), _encoding(page.encoding))
         for page in column.pages
     ]
     return LanceColumnMetadata(_descriptors(column.buffers), pages)
 
 
-def encoding_text(encoding: EncodingBytes) -> str:
+def _encoding(encoding: EncodingBytes) -> str:
     """Return the encoding of a page as pylance shows it; damage is part of the text."""
     if encoding is None:
         return "NoEncodingDescription"
@@ -159,7 +159,7 @@ def encoding_text(encoding: EncodingBytes) -> str:
         extent = encoding.extent
         return f"IndirectEncoding(pos={extent.position},size={extent.size_bytes})"
     try:
-        return debug_text(parse_encoding_message(encoding.data))
+        return encoding_text(encoding.data)
     except UnsupportedError as error:
         return f"Unrecognized({error.message})"
     except FormatError as error:

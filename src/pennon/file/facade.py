@@ -9,7 +9,7 @@ import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 import pyarrow as pa
@@ -19,16 +19,22 @@ from pennon.core.units import MIB
 from pennon.encoding.rows import Rows
 from pennon.errors import ArgumentError, InvalidSchemaError, UnsupportedError
 from pennon.file.container.file import DataFile
+from pennon.file.container.write_limits import (
+    DEFAULT_CACHE_BYTES,
+    DEFAULT_MAX_PAGE_BYTES,
+    PageLimits,
+)
 from pennon.file.describe import LanceFileMetadata, LanceFileStatistics, describe, summarize
-from pennon.file.open import open_data_file
-from pennon.file.v2_0.pages import DEFAULT_CACHE_BYTES, DEFAULT_MAX_PAGE_BYTES
-from pennon.file.writer import DataFileWriter
+from pennon.file.open import create_container_file, open_data_file
 from pennon.io import open_store
 from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
 from pennon.schema.field import Schema
 from pennon.schema.project import project
 from pennon.schema.version import DEFAULT_VERSION, FileVersion
 from pennon.schema.width import row_bytes
+
+if TYPE_CHECKING:  # who reads a file does not wait for what writes one
+    from pennon.file.container.writer import DataFileWriter
 
 WINDOW_BYTES: Final = 16 * MIB
 """About so much of a file is read at once, and then handed out in batches."""
@@ -246,14 +252,9 @@ class LanceFileWriter:
         cache_bytes = DEFAULT_CACHE_BYTES
         if self._cache_bytes is not None:
             cache_bytes = self._cache_bytes // max(len(fields.fields), 1)
-        self._writer = DataFileWriter(
-            self._store.open_writer(self._name),
-            fields,
-            version=self._version,
-            data_cache_bytes=cache_bytes,
-            max_page_bytes=self._page_bytes,
-            rows_per_zone=self._rows_per_zone,
-        )
+        limits = PageLimits(cache_bytes, self._page_bytes, self._rows_per_zone)
+        sink = self._store.open_writer(self._name)
+        self._writer = create_container_file(sink, fields, self._version, limits=limits)
         self._writer.add_schema_metadata(self._metadata)
         return self._writer
 

@@ -30,14 +30,14 @@ from pennon.core.units import FieldId
 from pennon.encoding.read_protocol import run
 from pennon.encoding.v2_0.encodings import Blob, BufferRef, ColumnEncoding, ZoneIndex
 from pennon.errors import LanceError
+from pennon.file.container.column_encoding import column_encoding_or_values
+from pennon.file.container.column_metadata import Column, Indirect
 from pennon.file.container.file import DataFile
 from pennon.file.container.footer import FOOTER_BYTES
 from pennon.file.container.node import encoding_bytes
-from pennon.file.container.wire import Column, Indirect, column_encoding_or_values
-from pennon.file.explain import PageReport, buffer_roles, explain_page
-from pennon.file.open import open_data_file
-from pennon.file.v0_1.inspect import other_parts, page_reports
-from pennon.file.v0_1.reader import RowGroupFile
+from pennon.file.container.opened_file import OpenedFile
+from pennon.file.container.page_report import PageReport, Part, buffer_roles
+from pennon.file.open import open_data_file, page_explainer, report_row_groups
 from pennon.io.store import ObjectReader
 from pennon.schema.field import Field
 
@@ -82,12 +82,11 @@ def inspect_pages(source: ObjectReader, *, chunks: bool = True) -> Inspection:
     overlaps another is listed all the same.  ``chunks``: read the chunks of mini-block pages, too,
     to tell their bytes apart.
 
-    Raises FormatError, UnsupportedError as `DataFile.open` does.
+    Raises FormatError, UnsupportedError as `open_data_file` does.
     """
-    opened = open_data_file(source)
-    if isinstance(opened, RowGroupFile):
-        return _inspect_groups(opened)
-    file = DataFile.open(source)
+    file = open_data_file(source)
+    if not isinstance(file, DataFile):
+        return _inspect_groups(file)
     columns = [_InspectedColumn.of(file, index, name, chunks) for index, name in _columns(file)]
     claimed = sorted([*_file_claims(file), *(each for c in columns for each in c.claims())])
     gaps = list(_gaps(claimed, source.size_bytes))
@@ -96,16 +95,16 @@ def inspect_pages(source: ObjectReader, *, chunks: bool = True) -> Inspection:
     return Inspection(str(file.version), file.num_rows, pages, ranges)
 
 
-def _inspect_groups(file: RowGroupFile) -> Inspection:
+def _inspect_groups(file: OpenedFile) -> Inspection:
     """Return the pages and ranges of a file of version 0.1."""
-    pages = list(page_reports(file))
-    claimed = [_named(part.extent, part.kind, part.detail) for part in other_parts(file)]
-    for page in pages:
+    report = report_row_groups(file)
+    claimed = [_named(part.extent, part.kind, part.detail) for part in report.parts]
+    for page in report.pages:
         of = f"{page.column}, row group {page.number}"
         claimed += [_named(part.extent, part.kind, of) for part in page.parts]
     claimed = sorted(each for each in claimed if each.size_bytes)
     gaps = [_named(gap, "unclaimed", "") for gap in _gaps(claimed, file.source.size_bytes)]
-    return Inspection(str(file.version), file.num_rows, pages, sorted(claimed + gaps))
+    return Inspection(str(file.version), file.num_rows, report.pages, sorted(claimed + gaps))
 
 
 # --- what the file claims -------------------------------------------------------------------------
@@ -151,8 +150,7 @@ class _InspectedColumn:
         except LanceError as error:
             damage = error.message
         pages = [
-            explain_page(file, column, name, number, chunks=chunks)
-            for number in range(len(column.pages))
+            _explain_page(file, column, name, number, chunks) for number in range(len(column.pages))
         ]
         return cls(name, extent, column, damage, encoding, pages)
 
@@ -189,6 +187,27 @@ class _InspectedColumn:
             if isinstance(page.encoding, Indirect):
                 place = f"{self.name}, page {report.number}"
                 yield _named(page.encoding.extent, "encoding", place)
+
+
+def _explain_page(
+    file: DataFile, column: Column, name: str, number: int, chunks: bool
+) -> PageReport:
+    """Return what is known of a page.  Damage does not raise: it is part of the report."""
+    page = column.pages[number]
+    try:
+        data = run(encoding_bytes(page.encoding), file.source.read)
+        if data is None:
+            return _unreadable(column, name, number, "no encoding")
+        explain = page_explainer(file.version)
+        return explain(file.source, column, name, number, data, chunks)
+    except LanceError as error:
+        return _unreadable(column, name, number, error.message)
+
+
+def _unreadable(column: Column, name: str, number: int, why: str) -> PageReport:
+    page = column.pages[number]
+    parts = tuple(Part("page buffer", extent, "of an unreadable page") for extent in page.buffers)
+    return PageReport(name, number, page.rows, "", (("unreadable:", why),), (), parts)
 
 
 def _page_claims(report: PageReport) -> Iterator[NamedRange]:

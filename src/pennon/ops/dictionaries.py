@@ -12,7 +12,6 @@ from dataclasses import replace
 import pyarrow as pa
 
 from pennon.core.units import FieldId
-from pennon.encoding.read_protocol import run
 from pennon.errors import ArgumentError, Breadcrumb
 from pennon.file.open import open_data_file
 from pennon.io.store import Opens
@@ -70,14 +69,12 @@ def _collect(
 
 
 def _values(store: Opens, ref: DataFileRef, of: Field) -> pa.Array:
-    from pennon.file.v0_1.reader import RowGroupFile  # noqa: PLC0415 - seldom needed
-
     file = open_data_file(store.open(ref.store_path, ref.size_bytes or None))
-    if not isinstance(file, RowGroupFile):
+    values = file.dictionary_values(of, storage_field(of).type.value_type)
+    if values is None:
         message = f"the manifest has it as a file of version 0.1, but it is of {file.version}"
         raise ArgumentError(message, where=Breadcrumb(ref.store_path))
-    value_type = storage_field(of).type.value_type
-    return run(file.read_stored_values(of, value_type), file.source.read)
+    return values
 
 
 def _files(fragments: Iterable[Fragment]) -> Iterator[DataFileRef]:

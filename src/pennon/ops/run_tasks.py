@@ -14,7 +14,7 @@ from contextlib import closing
 from typing import Final, Protocol, TypeVar
 
 from pennon.core.thread_pools import Crew, map_in_order
-from pennon.file.v0_1.losses import Losses
+from pennon.file.container.losses import Losses
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)

@@ -27,11 +27,10 @@ from pennon.errors import (
     NotFoundError,
     UnsupportedError,
 )
-from pennon.file.v0_1.dictionaries import Dictionaries
-from pennon.file.v0_1.losses import Losses
-from pennon.file.v0_1.writer import RowGroupWriter
-from pennon.file.writer import DataFileWriter
-from pennon.io.store import ObjectWriter, Store
+from pennon.file.container.losses import Losses
+from pennon.file.container.write_limits import PageLimits, RowGroups
+from pennon.file.open import create_data_file
+from pennon.io.store import Store
 from pennon.ops.dictionaries import with_dictionaries
 from pennon.ops.fit import fit_batch, fit_schema
 from pennon.ops.row_counts import counted_by
@@ -269,24 +268,17 @@ def write_fragments(
         return _write_nothing(batches)
     pieces = _Pieces(batches, target)
     fragments: list[Fragment] = []
-    shared = _Shared(Dictionaries(task.dictionaries))
+    groups = RowGroups(task.limits.max_rows_per_group, fixed=task.dictionaries)
+    losses = Losses()
     while pieces.has_rows():
         major, minor = task.version.to_numbers()
         base_id = task.bases[len(fragments) % len(task.bases)]
         file = DataFileRef(new_file_name(), (), (), major, minor, base_id=base_id)
         watcher.begin(file.path)
-        fragments.append(_write_file(task, file, pieces, shared))
+        fragments.append(_write_file(task, file, pieces, groups, losses))
         watcher.complete(fragments[-1])
-    shared.losses.warn()
+    losses.warn()
     return fragments
-
-
-@dataclass(frozen=True, slots=True)
-class _Shared:
-    """What the files of one write have in common, if they are of version 0.1."""
-
-    dictionaries: Dictionaries
-    losses: Losses = field(default_factory=Losses)
 
 
 def _write_nothing(batches: Iterable[pa.RecordBatch]) -> list[Fragment]:
@@ -330,17 +322,23 @@ class _Pieces:
         return current.slice(0, taken)
 
 
-def _write_file(task: WriteTask, file: DataFileRef, pieces: _Pieces, shared: _Shared) -> Fragment:
+def _write_file(
+    task: WriteTask, file: DataFileRef, pieces: _Pieces, groups: RowGroups, losses: Losses
+) -> Fragment:
     """Write one data file, until it is full or no rows are left."""
     limits = task.limits
     rows = size_bytes = 0
-    with _open_writer(task, task.store.open_writer(file.store_path), shared) as writer:
+    sink = task.store.open_writer(file.store_path)
+    with create_data_file(
+        sink, task.schema, task.version, limits=_page_limits(task), groups=groups
+    ) as writer:
         while not limits.is_full(rows, size_bytes) and pieces.has_rows():
             piece = pieces.next(limits, rows, size_bytes)
             writer.write(piece)
             rows += piece.num_rows
             size_bytes += piece.nbytes
-        written = writer.finish()
+        with losses.gathered():
+            written = writer.finish()
     whole = replace(
         file,
         field_ids=tuple(map(FieldId, written.field_ids)),
@@ -350,31 +348,15 @@ def _write_file(task: WriteTask, file: DataFileRef, pieces: _Pieces, shared: _Sh
     return Fragment(UNASSIGNED_FRAGMENT, (whole,), written.num_rows)
 
 
-def _open_writer(
-    task: WriteTask, sink: ObjectWriter, shared: _Shared
-) -> DataFileWriter | RowGroupWriter:
-    if task.version != V0_1:
-        return DataFileWriter(sink, task.schema, version=task.version, **_writer_options(task))
-    return RowGroupWriter(
-        sink,
-        task.schema,
-        max_rows_per_group=task.limits.max_rows_per_group,
-        dictionaries=shared.dictionaries,
-        losses=shared.losses,
-    )
-
-
-def _writer_options(task: WriteTask) -> dict[str, int]:
-    """Return the writer's limits; the cache is given for the file, and shared by its columns."""
-    options = {}
+def _page_limits(task: WriteTask) -> PageLimits:
+    """Return the limits of pages; the cache is given for the file, and shared by its columns."""
+    limits = PageLimits(rows_per_zone=task.limits.rows_per_zone)
     if task.limits.data_cache_bytes is not None:
         columns = max(len(task.schema.fields), 1)
-        options["data_cache_bytes"] = max(task.limits.data_cache_bytes // columns, 1)
+        limits = replace(limits, cache_bytes=max(task.limits.data_cache_bytes // columns, 1))
     if task.limits.max_page_bytes is not None:
-        options["max_page_bytes"] = task.limits.max_page_bytes
-    if task.limits.rows_per_zone is not None:
-        options["rows_per_zone"] = task.limits.rows_per_zone
-    return options
+        limits = replace(limits, max_page_bytes=task.limits.max_page_bytes)
+    return limits
 
 
 def new_file_name() -> str:

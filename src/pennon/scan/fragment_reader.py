@@ -24,7 +24,8 @@ from pennon.core.units import KIB, ColumnIndex, FieldId
 from pennon.encoding.read_protocol import Steps, run, together
 from pennon.encoding.rows import FileRows, Rows
 from pennon.errors import Breadcrumb, FormatError, LanceError, UnsupportedError
-from pennon.file.generations import ReadRows, read_across
+from pennon.file.container.opened_file import ReadRows
+from pennon.file.open import read_across
 from pennon.io.limits import FetchLimits
 from pennon.scan.deletion_mask import LiveRows
 from pennon.scan.join import held_part, is_split_within, join

@@ -20,7 +20,7 @@ from pennon.core.thread_pools import map_all
 from pennon.encoding.read_protocol import run
 from pennon.expr.prune import Bounds, Path, Pruner
 from pennon.expr.tree import Expression, paths_of
-from pennon.file.container.bounds import FieldBounds
+from pennon.file.container.field_bounds import FieldBounds
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.plan import ScanTask
 from pennon.scan.snapshot import Snapshot

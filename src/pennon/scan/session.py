@@ -16,7 +16,8 @@ from pennon.core.cache import Cache
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import KIB, MIB
 from pennon.errors import ArgumentError, UnsupportedError
-from pennon.file.open import OpenedFile, open_data_file
+from pennon.file.container.opened_file import OpenedFile
+from pennon.file.open import open_data_file
 from pennon.io.store import ObjectReader
 from pennon.table.row_ids.sequence import RowIds
 

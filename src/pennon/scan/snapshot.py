@@ -17,7 +17,6 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import WORK, Crew
 from pennon.errors import Breadcrumb, FormatError, LanceError, StoreError
-from pennon.file.open import lend_values
 from pennon.io.mapped import MappedReader
 from pennon.io.store import ObjectReader, Store
 from pennon.scan.deletion_mask import NONE_DELETED
@@ -104,7 +103,7 @@ class Snapshot:
             identity = self._identify(path, size)
             found = self.session.open_file(identity, lambda: self._open(path, size, identity))
             if self.manifest.dictionaries:
-                lend_values(found.data, self.manifest.dictionaries)
+                found.data.table_dictionaries = self.manifest.dictionaries
             return found if self.meter is None else self.meter.around(found)
         except LanceError as error:
             raise error.located(Breadcrumb(path)) from None

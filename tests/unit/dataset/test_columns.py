@@ -24,14 +24,15 @@ from pennon.errors import (
     SchemaMismatchError,
     UnsupportedError,
 )
-from pennon.file.v0_1.reader import RowGroupFile
-from pennon.file.v0_1.same_groups import SameGroupsWriter
+from pennon.file.container.write_limits import RowGroups
+from pennon.file.open import create_data_file
 from pennon.io import open_store
 from pennon.ops.columns.add import commit_add, plan_sql_columns
 from pennon.ops.columns.alter import alter_columns, plan_alter
 from pennon.ops.columns.alterations import Alteration
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_from_arrow
+from pennon.schema.version import V0_1
 from pennon.table.versions import read_manifest
 from pennon.testing import CountingStore
 from tests.unit.columns import TABLE, bytes_of, files_of, made
@@ -108,7 +109,8 @@ def test_row_groups_of_old_files(tmp_path: Path, groups: list[int]) -> None:
     pennon.write_dataset(data.slice(0, 0), tmp_path, data_storage_version="0.1")
     borders = np.cumsum([0, *groups])
     schema = schema_from_arrow(data.schema)
-    with SameGroupsWriter(store.open_writer("data/f.lance"), schema, borders) as writer:
+    sink, cut = store.open_writer("data/f.lance"), RowGroups(borders=borders)
+    with create_data_file(sink, schema, V0_1, groups=cut) as writer:
         writer.write(data.to_batches()[0])
     fragment = FragmentMetadata(0, [DataFile("f.lance", [0, 1], [], 0, 2)], 8)
     append = pennon.LanceOperation.Append([fragment])
@@ -121,8 +123,8 @@ def test_row_groups_of_old_files(tmp_path: Path, groups: list[int]) -> None:
     }
     (found,) = dataset.get_fragments()
     reader = dataset.snapshot.open_file(found.fragment.files[1]).data
-    assert isinstance(reader, RowGroupFile)
-    assert reader.metadata.borders.tolist() == borders.tolist()
+    assert reader.row_groups is not None
+    assert reader.row_groups.tolist() == borders.tolist()
 
 
 def test_tasks_pickle_and_do_the_same(tmp_path: Path) -> None:

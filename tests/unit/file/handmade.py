@@ -12,6 +12,7 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from pennon.encoding.v2_0 import wire
 from pennon.encoding.v2_0.encodings import ArrayEncoding, ColumnEncoding, Values
 from pennon.file.container.file import DataFile
+from pennon.file.open import open_container_file
 from pennon.proto import file2_pb2, file_pb2
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.wire import serialize_fields
@@ -118,4 +119,4 @@ def open_bytes(data: bytes) -> DataFile:
 def open_counted(data: bytes) -> tuple[DataFile, CountingStore]:
     store = CountingStore(MemoryStore("handmade"))
     store.put("data/x.lance", data)
-    return DataFile.open(store.open("data/x.lance")), store
+    return open_container_file(store.open("data/x.lance")), store

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 
 from pennon.encoding.v2_0.encodings import BufferRef, Flat, SomeNulls
-from pennon.file.explain import describe
+from pennon.file.container.page_report import describe
+from pennon.file.container.write_limits import PageLimits
 from pennon.file.inspect import NamedRange, inspect_file, inspect_pages
-from pennon.file.writer import DataFileWriter
+from pennon.file.open import create_container_file
 from pennon.io import open_store
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.version import V2_0, V2_1, FileVersion
@@ -50,12 +51,8 @@ def every_kind() -> pa.Table:
 
 
 def write_ours(table: pa.Table, folder: Path, version: FileVersion = V2_0) -> str:
-    writer = DataFileWriter(
-        open_store(folder).open_writer("ours.lance"),
-        schema_from_arrow(table.schema),
-        version=version,
-        data_cache_bytes=4_096,
-    )
+    sink, schema = open_store(folder).open_writer("ours.lance"), schema_from_arrow(table.schema)
+    writer = create_container_file(sink, schema, version, limits=PageLimits(cache_bytes=4_096))
     for batch in table.to_batches(max_chunksize=1_000):
         writer.write(batch)
     writer.add_global_buffer(b"something of the writer's own")

@@ -15,7 +15,7 @@ from pennon.encoding.v2_0 import encodings as e
 from pennon.encoding.v2_0.encodings import BufferRef
 from pennon.errors import ArgumentError, FormatError, LanceError, UnsupportedError
 from pennon.file.container.file import DataFile
-from pennon.file.v2_0.chunks import align
+from pennon.file.v2_0.reader import align
 from tests.unit.file.handmade import HandColumn, HandFile, HandPage, open_bytes, open_counted
 
 B0, B1 = BufferRef(0), BufferRef(1)

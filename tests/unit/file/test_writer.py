@@ -11,8 +11,8 @@ import pytest
 from pennon.core.byte_ranges import Extent
 from pennon.encoding.rows import Rows
 from pennon.errors import ArgumentError, UnsupportedError
-from pennon.file.container.file import DataFile
-from pennon.file.writer import DataFileWriter
+from pennon.file.container.write_limits import PageLimits
+from pennon.file.open import create_container_file, open_container_file
 from pennon.io import MemoryStore
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.version import V2_0, FileVersion
@@ -30,8 +30,8 @@ def write(
     store: MemoryStore, batches: Any, schema: Any = None, name: str = "f.lance", **options: Any
 ) -> Any:
     fields = schema_from_arrow(schema or batches[0].schema)
-    options = {"version": V2_0, **options}
-    with DataFileWriter(store.open_writer(name), fields, **options) as writer:
+    limits = PageLimits(**options)
+    with create_container_file(store.open_writer(name), fields, V2_0, limits=limits) as writer:
         for batch in batches:
             writer.write(batch)
     return writer.finish()
@@ -43,7 +43,7 @@ def bytes_of(store: MemoryStore, name: str = "f.lance") -> Any:
 
 
 def read(store: MemoryStore, name: str = "f.lance") -> Any:
-    file = DataFile.open(store.open(name))
+    file = open_container_file(store.open(name))
     chunks = file.read_rows(file.schema.fields, file.column_of, Rows.between(0, file.num_rows))
     return {
         field.name: [value for chunk in parts for value in chunk.to_pylist()]
@@ -140,7 +140,7 @@ def test_batches_and_pages_of_any_size_hold_the_same_rows(
     store: MemoryStore, cut: int, cache_bytes: int, page_bytes: int
 ) -> None:
     batches = table().to_batches(max_chunksize=cut)
-    write(store, batches, data_cache_bytes=cache_bytes, max_page_bytes=page_bytes)
+    write(store, batches, cache_bytes=cache_bytes, max_page_bytes=page_bytes)
     assert read(store) == table().to_pydict()
 
 
@@ -151,22 +151,22 @@ def test_slices_of_everything(store: MemoryStore) -> None:
     while sum(len(part) for part in parts) < 200:
         parts.append(whole.slice(chance.randrange(60), chance.randrange(1, 9)).combine_chunks())
     batches = [batch for part in parts for batch in part.to_batches()]
-    write(store, batches, data_cache_bytes=500)
+    write(store, batches, cache_bytes=500)
     assert read(store) == pa.Table.from_batches(batches).to_pydict()
 
 
 def test_page_is_cut_when_the_cache_is_full_and_split_when_too_long(store: MemoryStore) -> None:
     batches = [pa.record_batch({"a": pa.array(range(100))})] * 4
-    write(store, batches, data_cache_bytes=1000, max_page_bytes=1000)
-    (column,) = DataFile.open(store.open("f.lance")).columns()
+    write(store, batches, cache_bytes=1000, max_page_bytes=1000)
+    (column,) = open_container_file(store.open("f.lance")).columns()
     assert [page.rows for page in column.pages] == [100] * 4
     assert all(buffer.position % 64 == 0 for page in column.pages for buffer in page.buffers)
 
 
 def test_pages_of_items_end_where_pages_of_lists_end(store: MemoryStore) -> None:
     batches = [pa.record_batch({"l": pa.array([[1, 2, 3]] * 50, pa.list_(pa.int8()))})] * 6
-    write(store, batches, data_cache_bytes=350)
-    lists, items = DataFile.open(store.open("f.lance")).columns()
+    write(store, batches, cache_bytes=350)
+    lists, items = open_container_file(store.open("f.lance")).columns()
     assert [page.rows for page in lists.pages] == [100] * 3
     borders = set(items.first_rows.tolist())
     assert {300, 600, 900} <= borders
@@ -188,12 +188,12 @@ def test_blobs_lie_between_the_pages(store: MemoryStore) -> None:
 
 def test_global_buffers_and_metadata(store: MemoryStore) -> None:
     schema = schema_from_arrow(pa.schema([("a", pa.int8())], metadata={"k": "v"}))
-    with DataFileWriter(store.open_writer("f.lance"), schema, version=V2_0) as writer:
+    with create_container_file(store.open_writer("f.lance"), schema, V2_0) as writer:
         assert writer.add_global_buffer(b"one") == 1
         writer.write(pa.record_batch({"a": pa.array([1], pa.int8())}))
         assert writer.add_global_buffer(b"two") == 2
         writer.add_schema_metadata({"late": "yes"})
-    file = DataFile.open(store.open("f.lance"))
+    file = open_container_file(store.open("f.lance"))
     assert file.global_buffer(2).to_pybytes() == b"two"
     assert dict(file.schema.metadata) == {"k": b"v", "late": b"yes"}
 
@@ -259,7 +259,7 @@ def test_batches_that_do_not_fit_give_the_file_up(
     store: MemoryStore, columns: Any, message: str
 ) -> None:
     schema = schema_from_arrow(pa.schema([pa.field("a", pa.int64(), nullable=False)]))
-    writer = DataFileWriter(store.open_writer("f.lance"), schema, version=V2_0)
+    writer = create_container_file(store.open_writer("f.lance"), schema, V2_0)
     with pytest.raises(ArgumentError, match=message):
         writer.write(pa.record_batch(columns))
     with pytest.raises(ArgumentError, match="given up"):
@@ -277,7 +277,7 @@ def test_packed_structs_of_other_fields_are_refused(store: MemoryStore) -> None:
 def test_an_exception_in_the_block_gives_the_file_up(store: MemoryStore) -> None:
     schema = schema_from_arrow(pa.schema([("a", pa.int8())]))
     sink = store.open_writer("f.lance")
-    with pytest.raises(KeyError), DataFileWriter(sink, schema, version=V2_0):
+    with pytest.raises(KeyError), create_container_file(sink, schema, V2_0):
         raise KeyError
     assert names_in(store) == []
 
@@ -285,7 +285,7 @@ def test_an_exception_in_the_block_gives_the_file_up(store: MemoryStore) -> None
 def test_other_versions_are_refused_before_a_byte_is_written(store: MemoryStore) -> None:
     schema = schema_from_arrow(pa.schema([("a", pa.int8())]))
     with pytest.raises(UnsupportedError, match=r"2\.2"):
-        DataFileWriter(store.open_writer("f.lance"), schema, version=FileVersion(2, 2))
+        create_container_file(store.open_writer("f.lance"), schema, FileVersion(2, 2))
     assert names_in(store) == []
 
 
@@ -293,12 +293,12 @@ def test_held_back_rows_let_go_of_their_batches(
     store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After enough bytes, what is held back is copied: no batch stays alive for one column."""
-    monkeypatch.setattr("pennon.file.writer.OWN_AFTER_BYTES", 10_000)
+    monkeypatch.setattr("pennon.file.container.writer.OWN_AFTER_BYTES", 10_000)
     schema = pa.schema([("wide", pa.binary()), ("narrow", pa.int8())])
     before = pa.total_allocated_bytes()
     sink = store.open_writer("f.lance")
-    options: dict[str, Any] = {"version": V2_0, "data_cache_bytes": 4096}
-    writer = DataFileWriter(sink, schema_from_arrow(schema), **options)
+    limits = PageLimits(cache_bytes=4096)
+    writer = create_container_file(sink, schema_from_arrow(schema), V2_0, limits=limits)
     for _ in range(50):
         big = pa.array([bytes(9000)])
         body = pa.py_buffer(bytes(9000) + b"\x01")
@@ -316,6 +316,6 @@ def test_string_views_and_extension_types_are_stored_as_what_they_hold(store: Me
         pa.fixed_shape_tensor(pa.int8(), [2]), pa.array([[1, 2], None], pa.list_(pa.int8(), 2))
     )
     write(store, [pa.record_batch({"v": views, "t": tensor})])
-    file = DataFile.open(store.open("f.lance"))
+    file = open_container_file(store.open("f.lance"))
     assert file.schema.fields[0].logical_type == "string"
     assert read(store)["v"] == ["a", None]

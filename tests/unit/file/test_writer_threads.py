@@ -12,8 +12,8 @@ import pytest
 from pennon.core import thread_pools as threads
 from pennon.core.byte_ranges import Extent
 from pennon.errors import UnsupportedError
-from pennon.file.container.file import DataFile
-from pennon.file.writer import DataFileWriter
+from pennon.file.container.write_limits import PageLimits
+from pennon.file.open import create_container_file, open_container_file
 from pennon.io import MemoryStore
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.version import V2_0, V2_1, FileVersion
@@ -41,12 +41,12 @@ def _table() -> pa.Table:
 def _written(version: FileVersion, table: pa.Table) -> bytes:
     store = MemoryStore(str(version))
     schema = schema_from_arrow(table.schema)
-    limits = {"data_cache_bytes": 100_000, "max_page_bytes": 150_000}
-    with DataFileWriter(store.open_writer("f"), schema, version=version, **limits) as writer:
+    limits = PageLimits(cache_bytes=100_000, max_page_bytes=150_000)
+    with create_container_file(store.open_writer("f"), schema, version, limits=limits) as writer:
         for batch in table.to_batches(max_chunksize=700):
             writer.write(batch)
     source = store.open("f")
-    assert DataFile.open(source).num_rows == table.num_rows
+    assert open_container_file(source).num_rows == table.num_rows
     whole: bytes = source.read([Extent(0, source.size_bytes)])[0].to_pybytes()
     return whole
 
@@ -68,9 +68,8 @@ def test_an_error_on_a_thread_gives_the_file_up() -> None:
     rows = pa.array([{"x": None if n == 29_000 else n} for n in range(_ROWS)])
     field = pa.field("p", rows.type, metadata={"packed": "true"})
     store = MemoryStore("an error on a thread")
-    writer = DataFileWriter(
-        store.open_writer("f"), schema_from_arrow(pa.schema([field])), version=V2_1
-    )
+    schema = schema_from_arrow(pa.schema([field]))
+    writer = create_container_file(store.open_writer("f"), schema, V2_1)
     writer.write(pa.record_batch([rows], schema=pa.schema([field])))
     with pytest.raises(UnsupportedError, match="'x'"):
         writer.finish()

@@ -1,6 +1,6 @@
 """The one mapping from the array encodings of file version 2.0 to their decoders.
 
-List and SimpleStruct are not in it: they describe a column, not values, and `pennon.file.v2_0.columns`
+List and SimpleStruct are not in it: they describe a column, not values, and `pennon.file.v2_0.reader`
 takes them apart.
 """
 

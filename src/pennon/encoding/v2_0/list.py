@@ -4,7 +4,7 @@
                                        items    A B C D E      in the column that follows
 
 A list page and its items are separate pages of separate columns, so decoding stops at the ranges of
-items: `pennon.file.v2_0.columns` reads those from the item column, whose row 0 for this page is the sum
+items: `pennon.file.v2_0.reader` reads those from the item column, whose row 0 for this page is the sum
 of ``num_items`` of the pages in front of it.
 
 Source: seed 004 (message List); pylance 14.0.2 writes the adjustment items + 1.

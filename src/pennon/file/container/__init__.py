@@ -1,1 +1,4 @@
-"""What data files of all versions from 2.0 on share: the end of the file, its messages, its life."""
+"""What file versions share: the file as it is opened and written, its end, its messages.
+
+Nothing here knows a version's code; `pennon.file.open` hands it in.
+"""

@@ -5,7 +5,7 @@ the metadata of all columns; what lies further in front is read when it is asked
 opened file does not change, but for remembering the column metadata that it parsed, so threads may
 share it.
 
-Reading a field is a value, too: `DataFile.read_field` returns steps (`pennon.encoding.read_protocol`), and
+Reading a field is a value, too: `OpenedFile.read_field` returns steps (`pennon.encoding.read_protocol`), and
 whoever runs them decides which fields go together into one round.
 """
 
@@ -20,25 +20,25 @@ from pennon.core.byte_ranges import Extent
 from pennon.core.cache import Cache
 from pennon.core.cached_property import lazy
 from pennon.core.units import ColumnIndex, FieldId
-from pennon.encoding.read_protocol import Steps, run, together
-from pennon.encoding.rows import Rows
+from pennon.encoding.read_protocol import Steps, run
 from pennon.encoding.v2_1.search_cache import SearchCache
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
-from pennon.file.container.bounds import FieldBounds
+from pennon.file.container.column_metadata import Column, parse_column
 from pennon.file.container.footer import FOOTER_BYTES, Footer, parse_footer, parse_table
+from pennon.file.container.generation import FileSource, Generation
+from pennon.file.container.opened_file import BoundsSteps, OpenedFile, ReadRows
 from pennon.file.container.tail import Tail
-from pennon.file.container.wire import Column, parse_column, parse_file_descriptor
-from pennon.file.generations import GENERATIONS, ReadRows
+from pennon.file.container.wire import parse_file_descriptor
 from pennon.io.store import ObjectReader
 from pennon.schema.field import Field, Schema
-from pennon.schema.version import V2_0, FileVersion
+from pennon.schema.version import FileVersion
 from pennon.schema.wire import parse_fields
 
 PARSED: Final = 8
 """Column metadata takes about so many times the bytes that it has in the file."""
 
 
-class DataFile:
+class DataFile(OpenedFile):
     """A data file of version 2.0, 2.1 or 2.2, opened for reading."""
 
     def __init__(
@@ -49,6 +49,7 @@ class DataFile:
         column_extents: tuple[Extent, ...],
         global_buffers: tuple[Extent, ...],
         descriptor: bytes,
+        generation: Generation[FileSource],
         search_cache: SearchCache,
     ) -> None:
         self.source = source
@@ -59,33 +60,11 @@ class DataFile:
         """Where the global buffers lie; number 0 is the file descriptor."""
         self.search_cache = search_cache
         """What was learned of pages so far (versions 2.1 and 2.2)."""
+        self._generation = generation
         self._tail = tail
         self._columns: dict[int, Column] = {}
         self._descriptor = parse_file_descriptor(descriptor)
         self.num_rows = self._descriptor.length
-
-    @classmethod
-    def open(
-        cls, source: ObjectReader, memory: Cache | None = None, identity: Hashable = None
-    ) -> DataFile:
-        """Open a data file: one read of its end, and another if its tables are very long.
-
-        What is learned of its pages is kept in ``memory``, if that is given, where ``identity``
-        (`pennon.io.store.Opens.identity`) tells this file from all others.
-
-        Raises FormatError if it is damaged or no Lance file, UnsupportedError for other versions.
-        """
-        try:
-            return cls.open_behind(source, Tail.read(source), memory, identity)
-        except LanceError as error:
-            raise error.located(Breadcrumb(file=source.path)) from error.__cause__
-
-    @classmethod
-    def open_behind(
-        cls, source: ObjectReader, tail: Tail, memory: Cache | None, identity: Hashable
-    ) -> DataFile:
-        """Open a data file whose tail was read; see `open`."""
-        return _open(source, tail, SearchCache(memory, identity))
 
     @property
     def version(self) -> FileVersion:
@@ -114,11 +93,8 @@ class DataFile:
 
     @lazy
     def column_of(self) -> Mapping[FieldId, ColumnIndex]:
-        """Return the column of each field of the file's own schema.
-
-        Fragments carry this mapping in the manifest; it is for files that stand alone.
-        """
-        return GENERATIONS[self.version].columns_of_schema(self)
+        """See `OpenedFile.column_of`."""
+        return self._generation.columns_of_schema(self)
 
     def global_buffer(self, index: int) -> pa.Buffer:
         """Read one global buffer.  Raises ArgumentError if there is none of that number."""
@@ -151,36 +127,14 @@ class DataFile:
         return self._columns.get(index)
 
     def field_reader(self, field: Field, column_of: Mapping[FieldId, int]) -> ReadRows:
-        """Return what reads rows of a field, as often as it is called: arrays in order.
+        """See `OpenedFile.field_reader`."""
+        return self._generation.field_reader(self, field, column_of)
 
-        ``column_of`` says which column a field, or a field below it, is stored in.  The rounds are
-        one for most types, two for strings and lists, one more for each list inside a list.
-        Raises FormatError, UnsupportedError, ArgumentError if there are no such rows.
-        """
-        return GENERATIONS[self.version].field_reader(self, field, column_of)
-
-    def read_field(
-        self, field: Field, column_of: Mapping[FieldId, int], rows: Rows
-    ) -> Steps[list[pa.Array]]:
-        """Return the steps that read ``rows`` of a field; see `field_reader`."""
-        return self.field_reader(field, column_of)(rows)
-
-    def read_bounds(
-        self, fields: Sequence[Field], column_of: Mapping[FieldId, int]
-    ) -> Steps[list[FieldBounds | None]]:
-        """Return the steps that read the bounds of fields, None for those that have none."""
-        if self.version != V2_0:
+    def read_bounds(self, fields: Sequence[Field], column_of: Mapping[FieldId, int]) -> BoundsSteps:
+        """See `OpenedFile.read_bounds`."""
+        if self._generation.read_bounds is None:
             return [None] * len(fields)
-        from pennon.file.v2_0.zones import read_bounds  # noqa: PLC0415 - zone maps are data files
-
-        return (yield from read_bounds(self, fields, column_of))
-
-    def read_rows(
-        self, fields: Sequence[Field], column_of: Mapping[FieldId, int], rows: Rows
-    ) -> list[list[pa.Array]]:
-        """Read several fields side by side, in as few rounds as the slowest of them takes."""
-        readers = [self.read_field(field, column_of, rows) for field in fields]
-        return run(together(readers), self.source.read)
+        return (yield from self._generation.read_bounds(self, fields, column_of))
 
     def _parse_column(self, index: int, extent: Extent, buffer: pa.Buffer) -> Column:
         try:
@@ -194,7 +148,14 @@ class DataFile:
         return self._tail.read_extents(extents)
 
 
-def _open(source: ObjectReader, tail: Tail, search_cache: SearchCache) -> DataFile:
+def open_container(
+    source: ObjectReader,
+    tail: Tail,
+    generation: Generation[FileSource],
+    memory: Cache | None,
+    identity: Hashable,
+) -> DataFile:
+    """Open a data file whose tail was read; see `pennon.file.open.open_data_file`."""
     size = source.size_bytes
     footer = parse_footer(tail.last(FOOTER_BYTES), size)
     tables = run(tail.read_extents([footer.column_table, footer.buffer_table]), source.read)
@@ -204,4 +165,13 @@ def _open(source: ObjectReader, tail: Tail, search_cache: SearchCache) -> DataFi
         message = "data file without global buffers, so without a schema"
         raise FormatError(message)
     (descriptor,) = run(tail.read_extents(buffers[:1]), source.read)
-    return DataFile(source, footer, tail, columns, buffers, descriptor.to_pybytes(), search_cache)
+    return DataFile(
+        source,
+        footer,
+        tail,
+        columns,
+        buffers,
+        descriptor.to_pybytes(),
+        generation,
+        SearchCache(memory, identity),
+    )

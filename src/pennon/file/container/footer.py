@@ -22,21 +22,26 @@ Source: seed 001, "File Structure".
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
 from pennon.core.byte_ranges import Extent
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import FormatError, UnsupportedError
-from pennon.schema.version import READABLE, V0_1, FileVersion
+from pennon.schema.version import READABLE, V0_1, V2_0, FileVersion
 
 FOOTER_BYTES: Final = 40
 MAGIC: Final = b"LANC"
+MAX_ROWS: Final = 1 << 62
+"""Far more than any file has; keeps row arithmetic within 64 bits."""
 
 _LAYOUT: Final = struct.Struct("<QQQIIHH4s")
 _VERSION: Final = struct.Struct("<HH4s")
 _ENTRY: Final = struct.Struct("<QQ")
 _ENTRY_BYTES: Final = _ENTRY.size
+_WRITTEN_NUMBERS: Final = {V2_0: (0, 3)}
+"""What the footer of a 2.0 file says: oldest and newest readers know it (measured)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,3 +143,23 @@ def parse_table(what: str, data: bytes, size_bytes: int) -> tuple[Extent, ...]:
             raise FormatError(message)
         extents.append(Extent(position, size))
     return tuple(extents)
+
+
+def serialize_table(extents: Sequence[Extent]) -> bytes:
+    """Return a table of (position, size), for columns or for global buffers."""
+    return b"".join(_ENTRY.pack(extent.position, extent.size_bytes) for extent in extents)
+
+
+def serialize_footer(
+    first_column: int, column_table: Extent, buffer_table: Extent, version: FileVersion
+) -> bytes:
+    """Return the last 40 bytes of a file."""
+    return _LAYOUT.pack(
+        first_column,
+        column_table.position,
+        buffer_table.position,
+        buffer_table.size_bytes // _ENTRY_BYTES,
+        column_table.size_bytes // _ENTRY_BYTES,
+        *_WRITTEN_NUMBERS.get(version, version.to_numbers()),
+        MAGIC,
+    )

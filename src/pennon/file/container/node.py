@@ -4,27 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FieldId
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
-from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
-from pennon.file.container.wire import Column, Direct, EncodingBytes, Page, parse_array_encoding
+from pennon.errors import ArgumentError, Breadcrumb, FormatError
+from pennon.file.container.column_metadata import Column, Direct, EncodingBytes, Page
+from pennon.file.container.generation import FileSource
 from pennon.schema.field import Field
-
-if TYPE_CHECKING:
-    from pennon.encoding.v2_0.encodings import ArrayEncoding
-    from pennon.file.container.file import DataFile
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
     """Where in the tree of a field a reader stands."""
 
-    file: DataFile
+    file: FileSource
     column_of: Mapping[FieldId, int]
     path: str
     """The dotted name, for messages."""
@@ -83,22 +79,3 @@ def encoding_bytes(encoding: EncodingBytes) -> Steps[bytes | None]:
     (buffer,) = yield [encoding.extent]
     data: bytes = buffer.to_pybytes()
     return data
-
-
-def page_encoding(page: Page) -> Steps[ArrayEncoding]:
-    """Return the steps that get the encoding of a page."""
-    data = yield from encoding_bytes(page.encoding)
-    if data is None:
-        message = "page without an encoding"
-        raise FormatError(message)
-    return parse_array_encoding(data)
-
-
-def first_encoding(node: Node, column: Column) -> Steps[ArrayEncoding | None]:
-    """Return the steps that get the encoding of a column's first page, which tells its kind."""
-    if not column.pages:
-        return None
-    try:
-        return (yield from page_encoding(column.pages[0]))
-    except LanceError as error:
-        raise error.located(node.place(column.pages[0], 0)) from error.__cause__

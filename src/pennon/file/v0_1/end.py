@@ -1,30 +1,33 @@
 """What stands behind the pages of a file of version 0.1, as bytes.
 
-Source: `pennon.file.v0_1.metadata` draws it; the order and the manifest are the oracle's.
+Source: `pennon.file.v0_1.metadata` draws it; the order is the oracle's.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
-from google.protobuf.message import Message
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.units import FieldId
 from pennon.encoding.v0_1.parts import lay_out, write_parts
-from pennon.encoding.v0_1.values import encode_values
+from pennon.encoding.v0_1.values import DictionaryPlace, encode_values
 from pennon.errors import UnsupportedError
 from pennon.file.v0_1.pages import Entry, Pages
-from pennon.proto import file_pb2, table_pb2
+from pennon.file.v0_1.wire import (
+    Metadata,
+    StatisticsPlace,
+    place_statistics,
+    serialize_file_manifest,
+    serialize_file_metadata,
+)
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.field import Field, Schema
-from pennon.schema.version import V0_1
-from pennon.schema.wire import serialize_fields, serialize_metadata
 
 FILE_NUMBERS: Final = (0, 2)
 
@@ -66,23 +69,21 @@ def serialize_end(
     """Yield the parts behind the pages, which end at ``position``, in their order."""
     end = _End(position)
     first_id = min((each.id for each in schema.walk()), default=FieldId(0))
-    metadata = file_pb2.Metadata(page_table_position=position)
-    if len(borders) > 1:
-        metadata.batch_offsets.extend(borders.tolist())
     yield end.took(table.serialize(first_id))
+    place = None
     if statistics is not None:
-        yield from _statistics(end, statistics, metadata.statistics)
-    fields = serialize_fields(schema)
-    for message in fields:
-        values = dictionaries.get(FieldId(message.id))
+        place = yield from _statistics(end, statistics)
+    places: dict[FieldId, DictionaryPlace] = {}
+    for each in schema.walk():
+        values = dictionaries.get(each.id)
         if values is not None:
-            data, message.dictionary.offset = encode_values(values, end.position)
-            message.dictionary.length = len(values)
+            data, start = encode_values(values, end.position)
+            places[each.id] = DictionaryPlace(start, len(values))
             yield end.took(data)
-    metadata.manifest_position = end.position
-    yield end.took(_message(_manifest(schema, fields)))
+    metadata = Metadata(borders, position, end.position, place)
+    yield end.took(_with_length(serialize_file_manifest(schema, places)))
     footer = _FOOTER.pack(end.position, *FILE_NUMBERS, b"LANC")
-    yield end.took(_message(metadata))
+    yield end.took(_with_length(serialize_file_metadata(metadata)))
     yield footer
 
 
@@ -99,9 +100,9 @@ class _End:
 
 
 def _statistics(
-    end: _End, batch: pa.RecordBatch, message: file_pb2.Metadata.StatisticsMetadata
-) -> Iterator[bytes | pa.Buffer]:
-    """Yield the pages of the statistics and their page table, and say where they are."""
+    end: _End, batch: pa.RecordBatch
+) -> Generator[bytes | pa.Buffer, None, StatisticsPlace]:
+    """Yield the pages of the statistics and their page table, and return where they are."""
     schema = schema_from_arrow(batch.schema)
     pages = Pages(_no_dictionaries, lambda *_: None)
     borders = np.array([0, batch.num_rows], np.int64)
@@ -111,10 +112,9 @@ def _statistics(
     table = PageTable()
     table.add(pages.entries, positions, 1)
     yield end.took(write_parts(pages.parts, positions))
-    message.schema.extend(serialize_fields(schema))
-    message.fields.extend(each.id for each in schema.walk())
-    message.page_table_position = end.position
+    place = place_statistics(schema, end.position)
     yield end.took(table.serialize(0))
+    return place
 
 
 def _no_dictionaries(of: Field, _array: pa.DictionaryArray, _path: str) -> pa.Array:
@@ -122,16 +122,5 @@ def _no_dictionaries(of: Field, _array: pa.DictionaryArray, _path: str) -> pa.Ar
     raise UnsupportedError(message)
 
 
-def _manifest(schema: Schema, fields: Sequence[file_pb2.Field]) -> table_pb2.Manifest:
-    """Return the manifest that a data file holds of itself."""
-    manifest = table_pb2.Manifest(fields=fields, version=1)
-    for key, value in serialize_metadata(schema).items():
-        manifest.schema_metadata[key] = value
-    manifest.data_format.file_format = "lance"
-    manifest.data_format.version = str(V0_1)
-    return manifest
-
-
-def _message(message: Message) -> bytes:
-    data = message.SerializeToString(deterministic=True)
-    return _LENGTH.pack(len(data)) + data
+def _with_length(message: bytes) -> bytes:
+    return _LENGTH.pack(len(message)) + message

@@ -13,22 +13,26 @@ from pennon.encoding.read_protocol import run
 from pennon.encoding.v0_1.pages import Pages
 from pennon.encoding.v0_1.values import BINARY
 from pennon.errors import LanceError
-from pennon.file.explain import PageReport, Part
+from pennon.file.container.page_report import FileReport, PageReport, Part
+from pennon.file.v0_1.file import RowGroupFile
 from pennon.file.v0_1.metadata import ENTRY_BYTES, FOOTER_BYTES, parse_pages
 from pennon.file.v0_1.nodes import PlainNode
-from pennon.file.v0_1.reader import RowGroupFile
-from pennon.proto import file_pb2
+from pennon.file.v0_1.wire import StatisticsPlace
 from pennon.schema.arrow import storage_field
 from pennon.schema.field import Field, Schema
 from pennon.schema.types import arrow_type
-from pennon.schema.wire import parse_fields
 
 _POSITION: Final = struct.Struct("<q")
 _LENGTH: Final = struct.Struct("<I")
 _LISTS: Final = frozenset(("list", "list.struct", "large_list", "large_list.struct"))
 
 
-def page_reports(file: RowGroupFile) -> Iterator[PageReport]:
+def report_file(file: RowGroupFile) -> FileReport:
+    """Return the pages of a file and all its other parts.  Raises FormatError."""
+    return FileReport(list(_page_reports(file)), list(_other_parts(file)))
+
+
+def _page_reports(file: RowGroupFile) -> Iterator[PageReport]:
     """Yield what is known of each page of the fields, field after field; damage does not raise."""
     for path, field in _paths(file.schema):
         (pages,) = run(file.read_pages([file.column_of[field.id]]), file.source.read)
@@ -36,7 +40,7 @@ def page_reports(file: RowGroupFile) -> Iterator[PageReport]:
             yield _report(file, path, field, pages, number)
 
 
-def other_parts(file: RowGroupFile) -> Iterator[Part]:
+def _other_parts(file: RowGroupFile) -> Iterator[Part]:
     """Yield the parts of a file that are no pages of its fields.  Raises FormatError."""
     metadata, size = file.metadata, file.source.size_bytes
     table = file.num_columns * metadata.num_groups * ENTRY_BYTES
@@ -56,11 +60,9 @@ def other_parts(file: RowGroupFile) -> Iterator[Part]:
     yield Part("footer", Extent(size - FOOTER_BYTES, FOOTER_BYTES), f"version 0.1 {file.numbers}")
 
 
-def _statistics(
-    file: RowGroupFile, statistics: file_pb2.Metadata.StatisticsMetadata
-) -> Iterator[Part]:
-    table, size = statistics.page_table_position, file.source.size_bytes
-    schema = parse_fields(statistics.schema, {})
+def _statistics(file: RowGroupFile, statistics: StatisticsPlace) -> Iterator[Part]:
+    table, size = statistics.page_table, file.source.size_bytes
+    schema = statistics.schema
     rows = max((each.id for each in schema.walk()), default=-1) + 1
     for path, field in _paths(schema):
         (entry,) = run(

@@ -23,48 +23,22 @@ Source: seeds 000 and 002; measured (Lance 0.7.5 to 14.0.2).
 from __future__ import annotations
 
 import struct
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
-from google.protobuf.message import DecodeError, Message
 
-from pennon.core.byte_ranges import Extent, Int64Array
-from pennon.core.fast_dataclass import dataclass
+from pennon.core.byte_ranges import Extent
 from pennon.encoding.read_protocol import Steps
 from pennon.encoding.v0_1.pages import Pages
 from pennon.errors import FormatError
 from pennon.file.container.tail import Tail
-from pennon.proto import file_pb2
+from pennon.file.v0_1.wire import Metadata, parse_file_metadata
 
 FOOTER_BYTES: Final = 16
 ENTRY_BYTES: Final = 16
 
 _FOOTER: Final = struct.Struct("<QHH4s")
 _LENGTH: Final = struct.Struct("<I")
-M = TypeVar("M", bound=Message)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Metadata:
-    """What the metadata of a file says, checked as far as it can be without the rest of the file."""
-
-    borders: Int64Array
-    """Row group g has the rows ``[borders[g], borders[g + 1])``."""
-    page_table: int
-    """Position of the page table."""
-    manifest: int
-    """Position of the manifest, 0 if there is none."""
-    statistics: file_pb2.Metadata.StatisticsMetadata | None
-
-    @property
-    def num_rows(self) -> int:
-        """Return the number of rows."""
-        return int(self.borders[-1])
-
-    @property
-    def num_groups(self) -> int:
-        """Return the number of row groups."""
-        return len(self.borders) - 1
 
 
 def read_metadata(tail: Tail) -> Steps[Metadata]:
@@ -77,26 +51,18 @@ def read_metadata(tail: Tail) -> Steps[Metadata]:
         message = f"a file of {tail.file_bytes} bytes is too short for a Lance file"
         raise FormatError(message)
     position = _FOOTER.unpack(footer)[0]
-    parsed = yield from read_message(tail, position, file_pb2.Metadata)
-    groups = len(parsed.batch_offsets) - 1
-    if groups * ENTRY_BYTES > tail.file_bytes:
-        message = f"{groups} row groups, whose page table does not fit the file"
+    metadata = parse_file_metadata((yield from read_message(tail, position, "metadata")))
+    if metadata.num_groups * ENTRY_BYTES > tail.file_bytes:
+        message = f"{metadata.num_groups} row groups, whose page table does not fit the file"
         raise FormatError(message)
-    has_statistics = parsed.HasField("statistics")
-    return Metadata(
-        _borders(parsed.batch_offsets),
-        parsed.page_table_position,
-        parsed.manifest_position,
-        parsed.statistics if has_statistics else None,
-    )
+    return metadata
 
 
-def read_message(tail: Tail, position: int, kind: type[M]) -> Steps[M]:
+def read_message(tail: Tail, position: int, what: str) -> Steps[bytes]:
     """Return the steps that read a message that stands behind its length.
 
-    Raises FormatError if it leaves the file or does not parse.
+    Raises FormatError if it leaves the file.
     """
-    what = kind.__name__.lower()
     room = tail.file_bytes - FOOTER_BYTES - position
     if room < _LENGTH.size:
         message = f"the {what} at {position} of a file of {tail.file_bytes} bytes"
@@ -107,22 +73,8 @@ def read_message(tail: Tail, position: int, kind: type[M]) -> Steps[M]:
         message = f"the {what} at {position} has {size_bytes} bytes, and leaves the file"
         raise FormatError(message)
     (data,) = yield from tail.read_extents([Extent(position + _LENGTH.size, size_bytes)])
-    parsed = kind()
-    try:
-        parsed.ParseFromString(data.to_pybytes())
-    except DecodeError as error:
-        message = f"not a valid {what} message: {error}"
-        raise FormatError(message) from error
-    return parsed
-
-
-def _borders(offsets: object) -> Int64Array:
-    """Return the borders of the row groups.  Raises FormatError if they fall."""
-    borders = np.array(offsets or [0], np.int64)
-    if borders[0] != 0 or (borders[1:] < borders[:-1]).any():
-        message = "row groups that do not begin at row 0, or end before they begin"
-        raise FormatError(message)
-    return borders
+    found: bytes = data.to_pybytes()
+    return found
 
 
 def plan_pages(metadata: Metadata, position: int, row: int, file_bytes: int) -> Extent:

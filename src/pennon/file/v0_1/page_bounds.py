@@ -11,43 +11,45 @@ than `pennon.file.v0_1.statistics` names, have no bounds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pennon.core.byte_ranges import Extent
+from pennon.core.units import FieldId
 from pennon.encoding.read_protocol import Steps, together
 from pennon.encoding.v0_1.pages import Pages
 from pennon.encoding.v0_1.picks import Picks
 from pennon.errors import FormatError
-from pennon.file.container.bounds import FieldBounds
-from pennon.file.v0_1.columns import node_of
+from pennon.file.container.field_bounds import FieldBounds
+from pennon.file.container.opened_file import BoundsSteps
+from pennon.file.v0_1.file import RowGroupFile
 from pennon.file.v0_1.metadata import ENTRY_BYTES, parse_pages
+from pennon.file.v0_1.reader import node_of
 from pennon.file.v0_1.statistics import GREATEST, LEAST, NULL_COUNT
 from pennon.file.v0_1.text_bounds import LEAST_CUT, cut_text, next_text
 from pennon.schema.arrow import storage_field
 from pennon.schema.field import Field
-from pennon.schema.wire import parse_fields
-
-if TYPE_CHECKING:
-    from pennon.file.v0_1.reader import RowGroupFile
 
 _TEXT = frozenset(("string", "large_string", "binary", "large_binary"))
 
 
-def read_bounds(file: RowGroupFile, fields: Sequence[Field]) -> Steps[list[FieldBounds | None]]:
+def read_bounds(
+    file: RowGroupFile,
+    fields: Sequence[Field],
+    _column_of: Mapping[FieldId, int],  # statistics go by the ids of fields
+) -> BoundsSteps:
     """Return the steps that read the bounds of fields.  Raises FormatError if they are damaged."""
     statistics = file.metadata.statistics
     if statistics is None:
         return [None] * len(fields)
-    schema = parse_fields(statistics.schema, {})
-    by_name = {each.name: each for each in schema.fields}
+    by_name = {each.name: each for each in statistics.schema.fields}
     found = [by_name.get(str(each.id)) for each in fields]
-    table = statistics.page_table_position
+    table = statistics.page_table
     readers = [_read(file, table, *both) for both in zip(fields, found, strict=True)]
     return (yield from together(readers))
 

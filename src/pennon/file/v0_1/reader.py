@@ -1,187 +1,134 @@
-"""One data file of version 0.1, opened.
+"""Reading fields of files of version 0.1.
 
-To those who read columns it looks like a `pennon.file.container.file.DataFile`: fields are read by number of
-column, and what is called a column here is a row of the page table.
+A field is a tree of nodes, made once.  Each node takes the rows that are wanted of it, of all row
+groups at once (`pennon.encoding.v0_1.picks`), and makes one array of them:
+
+    values, strings, dictionaries    the rows of the field's own pages
+    struct                           no pages; the children have the same rows
+    list                             pages of offsets, which say which items of the child to read
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, TypeVar
+from collections.abc import Mapping
+from typing import Final
 
 import pyarrow as pa
 
-from pennon.core.byte_ranges import Extent
-from pennon.core.cached_property import lazy
 from pennon.core.units import ColumnIndex, FieldId
-from pennon.encoding.prefetch import answered
-from pennon.encoding.read_protocol import Steps, run, together
+from pennon.encoding.read_protocol import Steps, together
 from pennon.encoding.rows import Rows
 from pennon.encoding.v0_1.pages import Pages
-from pennon.encoding.v0_1.values import DictionaryPlace, read_values
-from pennon.errors import Breadcrumb, FormatError, LanceError
-from pennon.file.container.bounds import FieldBounds
-from pennon.file.container.footer import parse_version
-from pennon.file.container.tail import Tail
-from pennon.file.generations import ReadRows
-from pennon.file.v0_1.columns import FieldReader
-from pennon.file.v0_1.dictionary import Values
-from pennon.file.v0_1.metadata import (
-    FOOTER_BYTES,
-    Metadata,
-    parse_pages,
-    plan_pages,
-    read_message,
-    read_metadata,
+from pennon.encoding.v0_1.picks import Picks
+from pennon.errors import ArgumentError, Breadcrumb, LanceError, TooLargeError, UnsupportedError
+from pennon.file.container.generation import Generation
+from pennon.file.v0_1.file import RowGroupFile
+from pennon.file.v0_1.nodes import (
+    BinaryNode,
+    DictionaryNode,
+    ListNode,
+    Node,
+    NullNode,
+    PlainNode,
+    StructNode,
 )
-from pennon.io.store import ObjectReader
-from pennon.proto import file_pb2
-from pennon.schema.field import Field, Schema
-from pennon.schema.version import V0_1, FileVersion
-from pennon.schema.wire import parse_fields
+from pennon.schema.arrow import field_to_arrow, storage_field
+from pennon.schema.field import Field
+from pennon.schema.types import storage_type
 
-T = TypeVar("T")
-
-GROUP_BYTES: Final = 16
-"""What a page takes in memory once its entry of the page table was read."""
+_LISTS = frozenset(("list", "list.struct", "large_list", "large_list.struct"))
+_BYTES = frozenset(("string", "binary", "large_string", "large_binary", "json"))
 
 
-class RowGroupFile:
-    """A data file of version 0.1, opened for reading; threads may share it."""
+class FieldReader:
+    """See `pennon.file.container.opened_file.OpenedFile.field_reader`; the tree of nodes is made by the first read."""
 
-    def __init__(self, source: ObjectReader, tail: Tail, metadata: Metadata) -> None:
-        self.source = source
-        self.metadata = metadata
-        self.num_rows = metadata.num_rows
-        self.numbers = parse_version(tail.last(FOOTER_BYTES))[1]
-        """Major and minor version as they stand in the file."""
-        self.tail = tail
-        self.spare_values: Mapping[FieldId, pa.Array] = {}
-        """Values of dictionaries as the table's manifest has them, for a file that has none."""
-        self._pages: dict[int, Pages] = {}
-        self._values: dict[tuple[int, pa.DataType], Values] = {}
+    __slots__ = ("_column_of", "_field", "_file", "_node")
 
-    @classmethod
-    def open_behind(cls, source: ObjectReader, tail: Tail) -> RowGroupFile:
-        """Open a data file whose tail was read.  Raises FormatError if it is damaged."""
-        return cls(source, tail, run(read_metadata(tail), source.read))
+    def __init__(self, file: RowGroupFile, field: Field, column_of: Mapping[FieldId, int]) -> None:
+        self._file = file
+        self._field = field
+        self._column_of = column_of
+        self._node: Node | None = None
 
-    @property
-    def version(self) -> FileVersion:
-        """Return the file version."""
-        return V0_1
-
-    @property
-    def memory_bytes(self) -> int:
-        """Return about how much memory the file's metadata takes once all of it was read."""
-        entries = self.metadata.num_groups * max(len(self._pages), 1)
-        return int(self.tail.data.size) + entries * GROUP_BYTES
-
-    @lazy
-    def _described(self) -> file_pb2.Schema:
-        """The schema message of the manifest in the file; the two have the same field numbers."""
-        if not self.metadata.manifest:
-            message = "the file does not hold its own schema; the table's manifest has it"
-            raise FormatError(message, where=Breadcrumb(file=self.source.path))
-        steps = read_message(self.tail, self.metadata.manifest, file_pb2.Schema)
-        return run(steps, self.source.read)
-
-    @lazy
-    def schema(self) -> Schema:
-        """Return the schema that the file itself holds; a table's manifest has it, too."""
+    def __call__(self, rows: Rows) -> Steps[list[pa.Array]]:
+        """Return the steps that read rows."""
+        file = self._file
+        if len(rows.starts) and (rows.ends[-1] > file.num_rows or rows.starts[0] < 0):
+            message = f"rows up to {rows.end} of a file that has {file.num_rows} rows"
+            raise ArgumentError(message, where=Breadcrumb(file=file.source.path))
         try:
-            return parse_fields(self._described.fields, self._described.metadata)
+            node = self._node
+            if node is None:
+                node = self._node = yield from self._make_node()
+            return (yield from _read_parts(node, Picks.of(rows, file.metadata.borders)))
         except LanceError as error:
-            raise error.located(Breadcrumb(file=self.source.path)) from error.__cause__
+            place = Breadcrumb(file=file.source.path, column=self._field.name)
+            raise error.located(place) from error.__cause__
 
-    @lazy
-    def column_of(self) -> Mapping[FieldId, ColumnIndex]:
-        """Return the row of the page table of each field of the file's own schema."""
-        ids = [field.id for field in self.schema.walk()]
-        first = min(ids, default=0)
-        return {FieldId(each): ColumnIndex(each - first) for each in ids}
+    def _make_node(self) -> Steps[Node]:
+        """Return the steps that find the pages of the field and of all below it."""
+        fields = [each for each in self._field.walk() if each.logical_type != "struct"]
+        places = [self._column_of.get(each.id, -1) for each in fields]
+        for each, place in zip(fields, places, strict=True):
+            if place < 0:
+                message = f"field {each.name!r} (id {each.id}) has no pages in this file"
+                raise ArgumentError(message)
+        found = yield from self._file.read_pages(places)
+        pages = {each.id: its for each, its in zip(fields, found, strict=True)}
+        return (yield from node_of(self._file, self._field, pages))
 
-    @property
-    def num_columns(self) -> int:
-        """Return the number of rows of the page table that the file's own schema needs."""
-        return max(self.column_of.values(), default=-1) + 1
 
-    @lazy
-    def dictionaries(self) -> Mapping[int, DictionaryPlace]:
-        """Return where the values of dictionaries lie, by field id."""
-        if not self.metadata.manifest:
-            return {}
-        return {
-            field.id: DictionaryPlace(field.dictionary.offset, field.dictionary.length)
-            for field in self._described.fields
-            if field.HasField("dictionary")
-        }
+def _read_parts(node: Node, picks: Picks) -> Steps[list[pa.Array]]:
+    """Return the steps that read rows as one array, or as several if one cannot count so many bytes."""
+    try:
+        return [(yield from node.read(picks))]
+    except TooLargeError:
+        halves = picks.halves()
+        if halves is None:
+            raise
+    first = yield from _read_parts(node, halves[0])
+    return first + (yield from _read_parts(node, halves[1]))
 
-    def read_pages(self, indices: Iterable[int]) -> Steps[list[Pages]]:
-        """Return the steps that read rows of the page table; none for those known already."""
-        wanted = list(indices)
-        missing = [index for index in dict.fromkeys(wanted) if index not in self._pages]
-        size = self.source.size_bytes
-        table = self.metadata.page_table
-        extents = [plan_pages(self.metadata, table, index, size) for index in missing]
-        buffers = yield from self.tail.read_extents(extents)
-        for index, buffer in zip(missing, buffers, strict=True):
-            self._pages[index] = parse_pages(buffer.to_pybytes(), size)
-        return [self._pages[index] for index in wanted]
 
-    def read_dictionary(self, field: Field, data_type: pa.DictionaryType) -> Steps[Values]:
-        """Return the steps that read the values of a dictionary; none if they are known already.
+def node_of(file: RowGroupFile, field: Field, pages: Mapping[FieldId, Pages]) -> Steps[Node]:
+    """Return the steps that make the node of a field; dictionaries are read on the way."""
+    kind = field.logical_type
+    shown = field_to_arrow(field).type
+    stored = storage_field(field).type
+    if kind == "struct":
+        parts = yield from together([node_of(file, each, pages) for each in field.children])
+        return StructNode(storage_type(shown), shown, tuple(parts))
+    mine = pages[field.id]
+    if kind in _LISTS:
+        (child,) = field.children
+        item = yield from node_of(file, child, pages)
+        return ListNode(mine, storage_type(shown), shown, item)
+    if kind.startswith("dict:"):
+        return (yield from _dictionary_node(file, field, mine))
+    if kind == "null":
+        return NullNode(mine)
+    if kind in _BYTES:
+        return BinaryNode(mine, stored, shown, field.nullable)
+    if kind == "map" or kind.startswith("fixed_size_list:struct"):
+        message = f"column of type {kind!r}, which file version 0.1 cannot hold (2.2 can)"
+        raise UnsupportedError(message)
+    return PlainNode.of(mine, stored, shown)
 
-        Raises FormatError if they are damaged, or neither the file nor the table holds them.
-        """
-        known = self._values.get((field.id, data_type))
-        if known is None:
-            stored = yield from self.read_stored_values(field, data_type.value_type)
-            known = self._values[field.id, data_type] = Values.of(stored, data_type.index_type)
-        return known
 
-    def read_stored_values(self, field: Field, value_type: pa.DataType) -> Steps[pa.Array]:
-        """Return the steps that read the values of a dictionary as they are stored."""
-        place = self.dictionaries.get(field.id)
-        if place is None:
-            spare = self.spare_values.get(field.id)
-            if spare is not None and spare.type == value_type:
-                return spare
-            message = (
-                "neither the file nor the table's manifest holds the values of this dictionary"
-            )
-            raise FormatError(message)
-        reader = read_values(place, value_type, self.source.size_bytes)
-        return (yield from self.answered(reader))
+def _dictionary_node(file: RowGroupFile, field: Field, pages: Pages) -> Steps[Node]:
+    data_type = field_to_arrow(field).type
+    values = yield from file.read_dictionary(field, data_type)
+    indices = PlainNode.of(pages, data_type.index_type, data_type.index_type)
+    return DictionaryNode(indices, values, data_type)
 
-    def answered(self, reader: Steps[T]) -> Steps[T]:
-        """Run a reader on the tail of the file as far as that goes."""
-        behind = Extent(self.tail.first, int(self.tail.data.size))
-        return answered(reader, behind, self.tail.data)
 
-    def read_bounds(
-        self,
-        fields: Sequence[Field],
-        column_of: Mapping[FieldId, int],  # noqa: ARG002 - statistics go by the ids of fields
-    ) -> Steps[list[FieldBounds | None]]:
-        """Return the steps that read the bounds of fields, None for those that have none."""
-        from pennon.file.v0_1.page_bounds import read_bounds  # noqa: PLC0415 - it knows this class
+def columns_of_schema(file: RowGroupFile) -> Mapping[FieldId, ColumnIndex]:
+    """Return the row of the page table of each field of the file's own schema."""
+    ids = [field.id for field in file.schema.walk()]
+    first = min(ids, default=0)
+    return {FieldId(each): ColumnIndex(each - first) for each in ids}
 
-        return read_bounds(self, fields)
 
-    def field_reader(self, field: Field, column_of: Mapping[FieldId, int]) -> ReadRows:
-        """Return what reads rows of a field; see `pennon.file.container.file.DataFile.field_reader`."""
-        return FieldReader(self, field, column_of)
-
-    def read_field(
-        self, field: Field, column_of: Mapping[FieldId, int], rows: Rows
-    ) -> Steps[list[pa.Array]]:
-        """Return the steps that read ``rows`` of a field; see `field_reader`."""
-        return self.field_reader(field, column_of)(rows)
-
-    def read_rows(
-        self, fields: Sequence[Field], column_of: Mapping[FieldId, int], rows: Rows
-    ) -> list[list[pa.Array]]:
-        """Read several fields side by side, in as few rounds as the slowest of them takes."""
-        readers = [self.read_field(field, column_of, rows) for field in fields]
-        return run(together(readers), self.source.read)
+COLUMNS: Final[Generation[RowGroupFile]] = Generation(FieldReader, columns_of_schema)
+"""How files of version 0.1 are read, but for their statistics."""

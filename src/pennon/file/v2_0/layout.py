@@ -15,15 +15,14 @@ Early writers stored a string as a list of bytes, which takes two columns: offse
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pennon.core.units import ColumnIndex, FieldId
 from pennon.encoding.v2_0.encodings import List
-from pennon.file.container.wire import Column, Direct, parse_array_encoding
+from pennon.file.container.column_metadata import Column, Direct
+from pennon.file.container.generation import FileSource
+from pennon.file.v2_0.page_encoding import parse_page_encoding
 from pennon.schema.field import Field
-
-if TYPE_CHECKING:
-    from pennon.file.container.file import DataFile
 
 _PACKED_KEYS: Final = ("packed", "lance-encoding:packed")
 VARIABLE_WIDTH: Final = frozenset(("string", "binary", "large_string", "large_binary"))
@@ -44,7 +43,7 @@ def fields_with_columns(field: Field) -> Iterator[Field]:
             yield from fields_with_columns(child)
 
 
-def columns_of_schema(file: DataFile) -> Mapping[FieldId, ColumnIndex]:
+def columns_of_schema(file: FileSource) -> Mapping[FieldId, ColumnIndex]:
     """Return the column of each field of the file's own schema."""
     fields = [each for top in file.schema.fields for each in fields_with_columns(top)]
     if len(fields) == file.num_columns:
@@ -69,4 +68,4 @@ def _begins_with_list(columns: list[Column], number: int) -> bool:
     if number >= len(columns) or not columns[number].pages:
         return False
     encoding = columns[number].pages[0].encoding
-    return isinstance(encoding, Direct) and isinstance(parse_array_encoding(encoding.data), List)
+    return isinstance(encoding, Direct) and isinstance(parse_page_encoding(encoding.data), List)

@@ -15,8 +15,9 @@ from pennon.encoding.v2_0.blob import DESCRIPTION_TYPE
 from pennon.encoding.v2_0.codecs import CODECS
 from pennon.encoding.v2_0.encodings import ArrayEncoding, Dictionary
 from pennon.errors import FormatError, LanceError
-from pennon.file.container.node import Node, page_buffers, page_encoding, pages_of
-from pennon.file.container.wire import Column
+from pennon.file.container.column_metadata import Column
+from pennon.file.container.node import Node, page_buffers, pages_of
+from pennon.file.v2_0.page_encoding import page_encoding
 from pennon.schema.arrow import field_to_arrow, storage_field
 from pennon.schema.blob import NULL_POSITION
 from pennon.schema.field import Field

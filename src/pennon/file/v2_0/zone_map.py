@@ -31,16 +31,20 @@ from pennon.encoding.v2_0.choose import encode_page
 from pennon.encoding.v2_0.encodings import Values
 from pennon.encoding.v2_1.search_cache import SearchCache
 from pennon.errors import FormatError
+from pennon.file.container.column_encoding import wrap_column_encoding
+from pennon.file.container.column_wire import page_message, serialize_column
 from pennon.file.container.file import DataFile
-from pennon.file.container.footer import FOOTER_BYTES, parse_footer, parse_table
-from pennon.file.container.serialize import (
-    page_message,
-    serialize_column,
-    serialize_file_descriptor,
+from pennon.file.container.footer import (
+    FOOTER_BYTES,
+    parse_footer,
+    parse_table,
     serialize_footer,
     serialize_table,
 )
 from pennon.file.container.tail import Tail
+from pennon.file.container.wire import serialize_file_descriptor
+from pennon.file.v2_0.page_encoding import serialize_page_encoding
+from pennon.file.v2_0.reader import COLUMNS
 from pennon.io.mapped import MappedReader
 from pennon.io.memory import MemoryStore
 from pennon.schema.arrow import schema_from_arrow
@@ -80,7 +84,7 @@ def parse_zone_map(data: pa.Buffer, data_type: pa.DataType, zones: int) -> ZoneM
         raise FormatError(message)
     schema = schema_from_arrow(_schema(data_type))
     descriptor = serialize_file_descriptor(schema, zones)
-    file = DataFile(source, footer, tail, extents, (), descriptor, SearchCache(None, None))
+    file = DataFile(source, footer, tail, extents, (), descriptor, COLUMNS, SearchCache())
     column_of = {field.id: ColumnIndex(at) for at, field in enumerate(schema.fields)}
     chunks = file.read_rows(schema.fields, column_of, Rows.between(0, zones))
     return ZoneMap(*(pa.concat_arrays(parts) for parts in chunks))
@@ -105,7 +109,8 @@ def _columns(arrays: list[pa.Array[Any]], data: bytearray) -> Iterator[bytes]:
         for buffer in page.buffers:
             extents.append(_append(data, buffer))
             data += bytes(-len(data) % ALIGNMENT)
-        yield serialize_column(Values(), [page_message(len(array), page.encoding, extents)])
+        message = page_message(len(array), serialize_page_encoding(page.encoding), extents)
+        yield serialize_column(wrap_column_encoding(Values()), [message])
 
 
 def _append(data: bytearray, part: bytes | pa.Buffer) -> Extent:

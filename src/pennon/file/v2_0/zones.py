@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -20,16 +20,16 @@ from pennon.encoding.read_protocol import Steps, together
 from pennon.encoding.v2_0.encodings import BufferRef, ColumnEncoding, Values, ZoneIndex
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
 from pennon.file.container.arrays import check_array
-from pennon.file.container.bounds import FieldBounds
+from pennon.file.container.column_encoding import column_encoding_or_values
+from pennon.file.container.column_metadata import Column
+from pennon.file.container.column_writer import ColumnWriter, PageWork
+from pennon.file.container.field_bounds import FieldBounds
+from pennon.file.container.generation import FileSource
 from pennon.file.container.node import encoding_bytes
-from pennon.file.container.wire import Column, column_encoding_or_values
-from pennon.file.v2_0.pages import ColumnWriter, PageWork, ValueColumn
+from pennon.file.v2_0.column_writers import ValueColumn
 from pennon.file.v2_0.zone_map import ZoneMap, parse_zone_map, serialize_zone_map
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Field
-
-if TYPE_CHECKING:
-    from pennon.file.container.file import DataFile
 
 MOST_ZONES: Final = 1 << 20
 """Zone maps of more zones are left alone: to judge them takes longer than they save."""
@@ -50,7 +50,7 @@ def has_zones(of: Field) -> bool:
 
 
 def read_bounds(
-    file: DataFile, fields: Sequence[Field], column_of: Mapping[FieldId, int]
+    file: FileSource, fields: Sequence[Field], column_of: Mapping[FieldId, int]
 ) -> Steps[list[FieldBounds | None]]:
     """Return the steps that read the bounds of fields, None for those that have none.
 
@@ -59,7 +59,7 @@ def read_bounds(
     return together([_read(file, of, column_of.get(of.id, -1)) for of in fields])
 
 
-def _read(file: DataFile, of: Field, index: int) -> Steps[FieldBounds | None]:
+def _read(file: FileSource, of: Field, index: int) -> Steps[FieldBounds | None]:
     if index < 0 or not has_zones(of):
         return None
     (column,) = yield from file.read_columns([index])
@@ -74,7 +74,7 @@ def _read(file: DataFile, of: Field, index: int) -> Steps[FieldBounds | None]:
 
 
 def _read_zones(
-    file: DataFile, of: Field, column: Column, index: ZoneIndex
+    file: FileSource, of: Field, column: Column, index: ZoneIndex
 ) -> Steps[FieldBounds | None]:
     if not index.rows_per_zone or column.rows != file.num_rows:
         message = f"zones of {index.rows_per_zone} rows, {column.rows} of {file.num_rows} rows"
@@ -92,7 +92,7 @@ def _read_zones(
     return _bounds(borders, found)
 
 
-def _place(file: DataFile, column: Column, ref: BufferRef) -> Extent:
+def _place(file: FileSource, column: Column, ref: BufferRef) -> Extent:
     places = {"column": column.buffers, "file": file.global_buffers}.get(ref.place, ())
     if ref.index >= len(places):
         message = f"the zone map is buffer {ref.index} of the {ref.place}, which has {len(places)}"
@@ -167,8 +167,8 @@ def _extremes(values: pa.Array[Any]) -> tuple[pa.Scalar[Any], pa.Scalar[Any]]:
 
 
 @dataclass(slots=True)
-class ZonedColumn:
-    """A column of values with a zone map beside it; see `ColumnWriter`."""
+class ZonedColumn(ColumnWriter):
+    """A column of values with a zone map beside it."""
 
     column: int
     values: ValueColumn
@@ -182,31 +182,23 @@ class ZonedColumn:
         encoding = ZoneIndex(rows_per_zone, BufferRef(0, "column"), Values())
         return cls(values.column, values, zones, encoding)
 
-    def zone_map(self) -> bytes:
-        """Return the column's one buffer; asked when all rows were taken."""
-        return serialize_zone_map(self.zones.zone_map())
+    def buffers(self) -> list[pa.Buffer]:
+        """Return the zone map, the column's one buffer."""
+        return [pa.py_buffer(serialize_zone_map(self.zones.zone_map()))]
 
     def add(self, array: pa.Array[Any]) -> Iterator[PageWork]:
-        """See `ColumnWriter.add`."""
+        """See `FieldWriter.add`."""
         array = check_array(array, self.values.field, self.values.path)
         self.zones.add(array)
         return self.values.gather(array)
 
     def flush(self) -> Iterator[PageWork]:
-        """See `ColumnWriter.flush`."""
+        """See `FieldWriter.flush`."""
         return self.values.flush()
 
-    def finish(self) -> Iterator[PageWork]:
-        """See `ColumnWriter.finish`."""
-        return self.values.finish()
-
     def own(self) -> None:
-        """See `ColumnWriter.own`."""
+        """See `FieldWriter.own`."""
         self.values.own()
-
-    def tree(self) -> Iterator[ColumnWriter]:
-        """See `ColumnWriter.tree`."""
-        yield self
 
 
 def check_rows_per_zone(rows: int) -> None:

@@ -17,9 +17,9 @@ from pennon.encoding.rows import FileRows
 from pennon.encoding.v2_1.chunks import Bytes
 from pennon.encoding.v2_1.picked import CutRows, Found, KnownPage, Read, are_alike, can_join
 from pennon.errors import LanceError
-from pennon.file.v2_1.columns import FieldPlan, FieldReader
 from pennon.file.v2_1.leaves import Leaf, known_pages, remembered_page
 from pennon.file.v2_1.nest import merge, nest, show
+from pennon.file.v2_1.reader import FieldPlan, FieldReader
 from pennon.io.mapped import MappedReader
 from pennon.io.store import ObjectReader
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, cast
+from functools import lru_cache
+from typing import cast
 
 import pyarrow as pa
 
@@ -12,26 +13,26 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FieldId
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import Steps, together
+from pennon.encoding.v2_1 import wire
 from pennon.encoding.v2_1.codecs import CODECS
 from pennon.encoding.v2_1.layouts import BlobPage, Layout, MiniBlock
 from pennon.encoding.v2_1.mini_block import read_known
 from pennon.encoding.v2_1.picked import KnownPage
 from pennon.encoding.v2_1.search_cache import Slot
 from pennon.errors import FormatError, LanceError
+from pennon.file.container.column_metadata import Column, Page
+from pennon.file.container.generation import FileSource
 from pennon.file.container.node import Node, encoding_bytes, page_buffers
-from pennon.file.container.wire import Column, Page, parse_page_layout
+from pennon.file.container.wire import unwrap_encoding
 from pennon.file.v2_1.nest import path_types
 from pennon.file.v2_1.tree import Path, Tree, column_rows
-
-if TYPE_CHECKING:
-    from pennon.file.container.file import DataFile
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
     """A column, and the way to it in the schema."""
 
-    file: DataFile
+    file: FileSource
     path: Path
     column: Column
     node: Node
@@ -44,7 +45,7 @@ class Leaf:
     @classmethod
     def of(
         cls,
-        file: DataFile,
+        file: FileSource,
         column_of: Mapping[FieldId, int],
         tree: Tree,
         path: Path,
@@ -123,3 +124,9 @@ def _layout(page: Page) -> Steps[Layout]:
         message = "page without an encoding"
         raise FormatError(message)
     return parse_page_layout(data)
+
+
+@lru_cache(maxsize=1024)
+def parse_page_layout(data: bytes) -> Layout:
+    """Return the layout in an ``Any`` message; pages of a column mostly repeat it."""
+    return wire.parse_page_layout(unwrap_encoding(data, "PageLayout"))

@@ -18,20 +18,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from operator import is_
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import ColumnIndex, FieldId
 from pennon.errors import ArgumentError, Breadcrumb, FormatError
+from pennon.file.container.generation import FileSource
 from pennon.schema.arrow import storage_field
 from pennon.schema.blob import describe_v2, is_blob_v2
 from pennon.schema.check import is_blob, is_packed
 from pennon.schema.field import Field
-
-if TYPE_CHECKING:
-    from pennon.file.container.file import DataFile
 
 Path: TypeAlias = tuple[Field, ...]
 """The fields from the top of a tree down to a leaf."""
@@ -123,7 +121,7 @@ def column_rows(path: Path) -> int:
     return rows
 
 
-def columns_of_schema(file: DataFile) -> Mapping[FieldId, ColumnIndex]:
+def columns_of_schema(file: FileSource) -> Mapping[FieldId, ColumnIndex]:
     """Return the column of each leaf of the file's own schema.
 
     Raises FormatError if the file has more or fewer columns.

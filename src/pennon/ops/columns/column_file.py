@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +16,9 @@ import pyarrow as pa
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.units import FieldId
 from pennon.errors import ArgumentError
-from pennon.file.container.writing import WrittenFile
-from pennon.file.v0_1.reader import RowGroupFile
-from pennon.file.v0_1.same_groups import SameGroupsWriter
-from pennon.file.writer import DataFileWriter
+from pennon.file.container.write_limits import RowGroups
+from pennon.file.container.writer_base import FileWriter, WrittenFile
+from pennon.file.open import create_data_file
 from pennon.io.store import ObjectWriter, Store
 from pennon.ops.columns.fill_deleted import with_deleted_rows
 from pennon.ops.fit import fit_batch
@@ -53,12 +53,9 @@ class ColumnFiles:
                 writer.write(batch)
             return _ref(name, writer.finish())
 
-    def _open(
-        self, sink: ObjectWriter, reader: FragmentReader
-    ) -> DataFileWriter | SameGroupsWriter:
-        if self.version == V0_1:
-            return SameGroupsWriter(sink, self.schema, _borders(reader))
-        return DataFileWriter(sink, self.schema, version=self.version)
+    def _open(self, sink: ObjectWriter, reader: FragmentReader) -> FileWriter[Any]:
+        groups = RowGroups(borders=_borders(reader)) if self.version == V0_1 else None
+        return create_data_file(sink, self.schema, self.version, groups=groups)
 
     def _rows(
         self, reader: FragmentReader, batches: Iterable[pa.RecordBatch]
@@ -75,9 +72,9 @@ class ColumnFiles:
 def _borders(reader: FragmentReader) -> Int64Array:
     """Return the borders of the row groups of a fragment's files."""
     for file in reader.files:
-        opened = reader.snapshot.open_file(file.ref).data
-        if isinstance(opened, RowGroupFile):
-            return opened.metadata.borders
+        borders = reader.snapshot.open_file(file.ref).data.row_groups
+        if borders is not None:
+            return borders
     return np.array([0, reader.physical_rows()], np.int64)
 
 

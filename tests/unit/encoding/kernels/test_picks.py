@@ -26,8 +26,8 @@ from pennon.encoding.v2_1.recipe import Recipe, recipe_of
 from pennon.encoding.v2_1.write.choose import encode_page
 from pennon.encoding.v2_1.write.encoding_hints import Wishes
 from pennon.errors import FormatError
-from pennon.file.v2_1.spines import spines
 from pennon.file.v2_1.tree import Tree
+from pennon.file.v2_1.writer import spines
 from pennon.schema.arrow import schema_from_arrow
 
 ROWS = 9_000

@@ -7,10 +7,12 @@ from itertools import pairwise
 import pyarrow as pa
 import pytest
 
+from pennon.file.container.write_limits import RowGroups
 from pennon.file.inspect import inspect_pages
-from pennon.file.v0_1.writer import RowGroupWriter
+from pennon.file.open import create_data_file
 from pennon.io.memory import MemoryStore
 from pennon.schema.arrow import schema_from_arrow
+from pennon.schema.version import V0_1
 
 TABLE = pa.table(
     {
@@ -29,9 +31,8 @@ TABLE = pa.table(
 @pytest.mark.parametrize("group", [3, 100])
 def test_the_ranges_tile_the_file(group: int) -> None:
     store = MemoryStore()
-    writer = RowGroupWriter(
-        store.open_writer("a"), schema_from_arrow(TABLE.schema), max_rows_per_group=group
-    )
+    sink, schema = store.open_writer("a"), schema_from_arrow(TABLE.schema)
+    writer = create_data_file(sink, schema, V0_1, groups=RowGroups(max_rows=group))
     for batch in TABLE.to_batches():
         writer.write(batch)
     size_bytes = writer.finish().size_bytes

@@ -12,10 +12,11 @@ import pytest
 
 from pennon.encoding.rows import Rows
 from pennon.errors import DataLossWarning
-from pennon.file.open import open_data_file
-from pennon.file.v0_1.losses import Losses
-from pennon.file.v0_1.writer import RowGroupWriter
+from pennon.file.container.losses import Losses
+from pennon.file.container.write_limits import RowGroups
+from pennon.file.open import create_data_file, open_data_file
 from pennon.schema.arrow import schema_from_arrow
+from pennon.schema.version import V0_1
 from pennon.testing import MemoryStore
 
 NULLS, EMPTY = "NULLs", "empty values"
@@ -115,9 +116,11 @@ def written(batch: pa.RecordBatch) -> tuple[dict[tuple[str, str], int], list[Any
     """Write a batch; return what the warning says, and the rows that are read back."""
     store, losses = MemoryStore(), Losses()
     schema = schema_from_arrow(batch.schema)
-    with RowGroupWriter(
-        store.open_writer("x"), schema, max_rows_per_group=2, losses=losses
-    ) as file:
+    groups = RowGroups(max_rows=2)
+    with (
+        losses.gathered(),
+        create_data_file(store.open_writer("x"), schema, V0_1, groups=groups) as file,
+    ):
         file.write(batch)
     opened = open_data_file(store.open("x"))
     chunks = opened.read_rows(

@@ -13,7 +13,8 @@ import pytest
 
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError, LanceError
-from pennon.file.open import OpenedFile, open_data_file
+from pennon.file.container.opened_file import OpenedFile
+from pennon.file.open import open_data_file
 from pennon.io.memory import MemoryStore
 from pennon.proto import file_pb2
 

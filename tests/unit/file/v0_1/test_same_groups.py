@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pennon.file.open import open_data_file
-from pennon.file.v0_1.reader import RowGroupFile
-from pennon.file.v0_1.same_groups import SameGroupsWriter
+from pennon.file.container.write_limits import RowGroups
+from pennon.file.open import create_data_file, open_data_file
 from pennon.io.memory import MemoryStore
 from pennon.schema.arrow import schema_from_arrow
+from pennon.schema.version import V0_1
 
 ARROW = pa.schema([("n", pa.int64())])
 
@@ -22,9 +22,10 @@ ARROW = pa.schema([("n", pa.int64())])
 def test_groups_are_those_asked_for(borders: list[int], batch_rows: int) -> None:
     store = MemoryStore("same-groups")
     wanted = np.array(borders, np.int64)
-    with SameGroupsWriter(store.open_writer("f"), schema_from_arrow(ARROW), wanted) as writer:
+    sink, groups = store.open_writer("f"), RowGroups(borders=wanted)
+    with create_data_file(sink, schema_from_arrow(ARROW), V0_1, groups=groups) as writer:
         for batch in pa.table({"n": range(10)}, ARROW).to_batches(max_chunksize=batch_rows):
             writer.write(batch)
     opened = open_data_file(store.open("f"))
-    assert isinstance(opened, RowGroupFile)
-    assert opened.metadata.borders.tolist() == borders
+    assert opened.row_groups is not None
+    assert opened.row_groups.tolist() == borders

@@ -10,13 +10,15 @@ import pytest
 
 from pennon.core.byte_ranges import ByteRequest, Extent
 from pennon.encoding.read_protocol import run
-from pennon.file.container.bounds import FieldBounds
+from pennon.file.container.field_bounds import FieldBounds
+from pennon.file.container.opened_file import OpenedFile
 from pennon.file.container.tail import TAIL_BYTES
+from pennon.file.container.write_limits import RowGroups
 from pennon.file.inspect import inspect_file
-from pennon.file.open import OpenedFile, open_data_file
-from pennon.file.v0_1.writer import RowGroupWriter
+from pennon.file.open import create_data_file, open_data_file
 from pennon.proto import file_pb2
 from pennon.schema.arrow import schema_from_arrow
+from pennon.schema.version import V0_1
 from pennon.testing import MemoryStore
 
 TABLE = pa.table({"a": [1, 2, 3], "t": ["x", "y", "z"]})
@@ -26,7 +28,7 @@ Statistics = file_pb2.Metadata.StatisticsMetadata
 def written(table: pa.Table, group: int) -> bytes:
     store = MemoryStore()
     sink, schema = store.open_writer("x"), schema_from_arrow(table.schema)
-    with RowGroupWriter(sink, schema, max_rows_per_group=group) as writer:
+    with create_data_file(sink, schema, V0_1, groups=RowGroups(max_rows=group)) as writer:
         writer.write(table.to_batches()[0])
     return store.read_whole("x").to_pybytes()
 

@@ -11,12 +11,12 @@ import pytest
 
 from pennon.encoding.rows import Rows
 from pennon.errors import ArgumentError, DataLossWarning, UnsupportedError
-from pennon.file.open import OpenedFile, open_data_file
-from pennon.file.v0_1.dictionaries import Dictionaries
-from pennon.file.v0_1.reader import RowGroupFile
-from pennon.file.v0_1.writer import RowGroupWriter
+from pennon.file.container.opened_file import OpenedFile
+from pennon.file.container.write_limits import RowGroups
+from pennon.file.open import create_data_file, open_data_file
 from pennon.io.memory import MemoryStore
 from pennon.schema.arrow import schema_from_arrow
+from pennon.schema.version import V0_1
 
 
 def written(
@@ -24,12 +24,8 @@ def written(
 ) -> OpenedFile:
     store = MemoryStore()
     schema = schema_from_arrow(batches[0].schema)
-    with RowGroupWriter(
-        store.open_writer("a"),
-        schema,
-        max_rows_per_group=group,
-        dictionaries=Dictionaries(dictionaries or {}),
-    ) as writer:
+    groups = RowGroups(group, fixed=dictionaries or {})
+    with create_data_file(store.open_writer("a"), schema, V0_1, groups=groups) as writer:
         for batch in batches:
             writer.write(batch)
         done = writer.finish()
@@ -47,8 +43,8 @@ def read(file: OpenedFile, rows: Rows | None = None) -> list[list[Any]]:
 
 
 def borders(file: OpenedFile) -> list[int]:
-    assert isinstance(file, RowGroupFile)
-    return file.metadata.borders.tolist()
+    assert file.row_groups is not None
+    return file.row_groups.tolist()
 
 
 def batch_of(**columns: Any) -> pa.RecordBatch:
@@ -148,8 +144,7 @@ def test_dictionary_of_the_table_is_kept() -> None:
     batch = batch_of(d=pa.array(["z", "x"]).dictionary_encode())
     file = written([batch], dictionaries=known)
     assert read(file) == [["z", "x"]]
-    assert isinstance(file, RowGroupFile)
-    assert file.dictionaries[0].length == 3
+    assert file.dictionary_values(file.schema.fields[0], pa.string()).to_pylist() == ["x", "y", "z"]
     batch = batch_of(d=pa.array(["w"]).dictionary_encode())
     with pytest.raises(ArgumentError, match="'w' is not in the dictionary of the table"):
         written([batch], dictionaries=known)
@@ -197,11 +192,11 @@ def test_blobs_are_refused() -> None:
 def test_a_writer_that_fails_leaves_nothing() -> None:
     store = MemoryStore()
     schema = schema_from_arrow(pa.schema([pa.field("a", pa.int32(), nullable=False)]))
-    writer = RowGroupWriter(store.open_writer("failed"), schema)
+    writer = create_data_file(store.open_writer("failed"), schema, V0_1)
     with pytest.raises(ArgumentError, match="not nullable"):
         writer.write(pa.record_batch([pa.array([None] * 2000, pa.int32())], ["a"]))
     with pytest.raises(ArgumentError, match="given up"):
         writer.finish()
     assert "failed" not in [found.path for found in store.list("")]
     with pytest.raises(ArgumentError, match="max_rows_per_group"):
-        RowGroupWriter(store.open_writer("a"), schema, max_rows_per_group=0)
+        create_data_file(store.open_writer("a"), schema, V0_1, groups=RowGroups(max_rows=0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from pennon.file.v2_0.chunks import align
+from pennon.file.v2_0.reader import align
 
 
 def _lengths(*columns: list[int]) -> list[tuple[int, ...]]:

@@ -18,12 +18,13 @@ from pennon.encoding.rows import Rows
 from pennon.encoding.v2_0 import encodings as e
 from pennon.encoding.v2_0.encodings import BufferRef
 from pennon.errors import ArgumentError, FormatError
-from pennon.file.container.bounds import FieldBounds
+from pennon.file.container.field_bounds import FieldBounds
 from pennon.file.container.file import DataFile
 from pennon.file.container.footer import parse_footer
+from pennon.file.container.write_limits import PageLimits
+from pennon.file.open import create_container_file, open_container_file
 from pennon.file.v2_0.zone_map import ZoneMap, parse_zone_map, serialize_zone_map
 from pennon.file.v2_0.zones import MOST_ZONES, Zones, has_zones
-from pennon.file.writer import DataFileWriter
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.version import V2_0, V2_1, FileVersion
 from pennon.testing import MemoryStore
@@ -84,10 +85,11 @@ def test_a_zone_map_is_a_small_file_without_global_buffers() -> None:
 def written(table: pa.Table, version: FileVersion = V2_0, **options: Any) -> DataFile:
     store = MemoryStore("zones")
     schema = schema_from_arrow(table.schema)
-    with DataFileWriter(store.open_writer("x.lance"), schema, version=version, **options) as writer:
+    sink, limits = store.open_writer("x.lance"), PageLimits(**options)
+    with create_container_file(sink, schema, version, limits=limits) as writer:
         for batch in table.to_batches(max_chunksize=7):
             writer.write(batch)
-    return DataFile.open(store.open("x.lance"))
+    return open_container_file(store.open("x.lance"))
 
 
 def bounds_of(file: DataFile) -> list[FieldBounds | None]:

@@ -11,7 +11,8 @@ from pennon.core.byte_ranges import Extent
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError
 from pennon.file.container.file import DataFile
-from pennon.file.writer import DataFileWriter
+from pennon.file.container.write_limits import PageLimits
+from pennon.file.open import create_container_file, open_container_file
 from pennon.io import MemoryStore
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.version import V2_1
@@ -62,9 +63,8 @@ def written(store: MemoryStore, name: str) -> pa.ChunkedArray:
         pa.record_batch([pa.array(make(seed), kind)], schema=schema) for seed in range(PAGES)
     ]
     sink = store.open_writer("f.lance")
-    with DataFileWriter(
-        sink, schema_from_arrow(schema), version=V2_1, data_cache_bytes=1
-    ) as writer:
+    limits = PageLimits(cache_bytes=1)
+    with create_container_file(sink, schema_from_arrow(schema), V2_1, limits=limits) as writer:
         for batch in batches:
             writer.write(batch)
         writer.finish()
@@ -72,7 +72,7 @@ def written(store: MemoryStore, name: str) -> pa.ChunkedArray:
 
 
 def opened(store: MemoryStore) -> DataFile:
-    return DataFile.open(store.open("f.lance"))
+    return open_container_file(store.open("f.lance"))
 
 
 def read(file: DataFile, start: int, end: int) -> list[pa.Array]:

@@ -8,30 +8,13 @@ from itertools import count
 
 import pyarrow as pa
 
+from pennon.file.container.column_writer import ColumnTree, ColumnWriter
+from pennon.file.container.write_limits import PageLimits
+from pennon.file.v2_0.column_writers import BlobColumn, ListColumn, StructColumn, ValueColumn
 from pennon.file.v2_0.layout import fields_with_columns
-from pennon.file.v2_0.pages import (
-    BlobColumn,
-    ColumnWriter,
-    ListColumn,
-    PageLimits,
-    StructColumn,
-    ValueColumn,
-)
-from pennon.file.v2_0.zones import ZonedColumn, has_zones
+from pennon.file.v2_0.zones import ZonedColumn, check_rows_per_zone, has_zones
 from pennon.schema.check import is_blob, is_packed
 from pennon.schema.field import Field, Schema
-
-
-@dataclass(slots=True)
-class ColumnTree:
-    """The writers of a file's top-level fields, and the columns of all fields, depth first.
-
-    The fields of a packed struct have no column and are not listed, as the oracle does it.
-    """
-
-    writers: list[ColumnWriter]
-    field_ids: tuple[int, ...]
-    column_indices: tuple[int, ...]
 
 
 def plan_columns(
@@ -39,8 +22,11 @@ def plan_columns(
 ) -> ColumnTree:
     """Give every field its column, in the order of the fields, depth first.
 
-    ``write_value`` puts a blob into the file and returns its position.
+    ``write_value`` puts a blob into the file and returns its position.  Raises ArgumentError for zones
+    of no rows.
     """
+    if limits.rows_per_zone is not None:
+        check_rows_per_zone(limits.rows_per_zone)
     planner = _Planner(limits, write_value, count())
     writers = [planner.plan(top, top.name) for top in schema.fields]
     stored = [field for top in schema.fields for field in fields_with_columns(top)]

@@ -7,7 +7,7 @@ themselves (unless it is remembered), one for the values; blobs take one more.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
@@ -26,16 +26,14 @@ from pennon.encoding.v2_1.page_runs import WholePage, kinship, read_neighbours
 from pennon.encoding.v2_1.pages import read_page
 from pennon.encoding.v2_1.picked import MOST_ROWS, CutRows, Found, are_alike, can_join
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
+from pennon.file.container.generation import FileSource, Generation
 from pennon.file.container.node import pages_of
 from pennon.file.v2_1.leaves import Leaf, known_pages, opened_page
 from pennon.file.v2_1.nest import merge, nest, show
-from pennon.file.v2_1.tree import Tree, column_index, described
+from pennon.file.v2_1.tree import Tree, column_index, columns_of_schema, described
+from pennon.io.store import ObjectReader
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Field
-
-if TYPE_CHECKING:
-    from pennon.file.container.file import DataFile
-    from pennon.io.store import ObjectReader
 
 RUN_BYTES: Final = MIB
 SMALL_PAGES: Final = 4
@@ -46,14 +44,14 @@ _PagePart: TypeAlias = tuple[int, Rows]
 
 
 class FieldReader:
-    """See `pennon.file.container.file.DataFile.field_reader`.
+    """See `pennon.file.container.opened_file.OpenedFile.field_reader`.
 
     What does not depend on the rows is found out once, by the first read.
     """
 
     __slots__ = ("_column_of", "_field", "_file", "_plan", "is_apart")
 
-    def __init__(self, file: DataFile, field: Field, column_of: Mapping[FieldId, int]) -> None:
+    def __init__(self, file: FileSource, field: Field, column_of: Mapping[FieldId, int]) -> None:
         self._file = file
         self._field = field
         self._column_of = column_of
@@ -97,6 +95,10 @@ class FieldReader:
         shown = field_to_arrow(field).type
         run_rows = max(RUN_BYTES // max(map(_row_bytes, leaves)), 1)
         return FieldPlan(self._field, tree, leaves, shown, run_rows, _kin(leaves))
+
+
+COLUMNS: Final[Generation[FileSource]] = Generation(FieldReader, columns_of_schema)
+"""How files of versions 2.1 and 2.2 are read."""
 
 
 @dataclass(frozen=True, slots=True)

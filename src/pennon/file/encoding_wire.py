@@ -1,4 +1,4 @@
-"""Messages as the text that pylance shows for them, which is that of Rust's ``{:#?}``.
+"""The message that describes a page, as the text that pylance shows, which is that of Rust's ``{:#?}``.
 
 Programs look for words such as ``InlineBitpacking`` or ``MiniBlockLayout`` in it::
 
@@ -17,18 +17,45 @@ Source: measured (pylance 14.0.2).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor, OneofDescriptor
 from google.protobuf.message import Message
+
+from pennon.errors import UnsupportedError
+from pennon.file.container.wire import parse_message
+from pennon.proto.encodings_v2_0_pb2 import ArrayEncoding
+from pennon.proto.encodings_v2_1_pb2 import PageLayout
 
 _INDENT: Final = "    "
 _ESCAPES: Final = {0: "\\0", 9: "\\t", 10: "\\n", 13: "\\r", 34: '\\"', 92: "\\\\"}
 
 
-def debug_text(message: Message) -> str:
-    """Return a message as text of several lines."""
+_MESSAGES: Final[Mapping[str, type[Message]]] = {
+    "/lance.encodings.ArrayEncoding": ArrayEncoding,
+    "/lance.encodings21.PageLayout": PageLayout,
+}
+
+
+def encoding_text(data: bytes) -> str:
+    """Return the message in an ``Any``, whatever it says, as text of several lines.
+
+    Raises UnsupportedError for messages of another kind, FormatError if it is no such message.
+    """
+    wrapped = AnyMessage()
+    parse_message(wrapped, data)
+    kind = _MESSAGES.get(wrapped.type_url)
+    if kind is None:
+        text = f"type_url={wrapped.type_url}"
+        raise UnsupportedError(text)
+    message = kind()
+    parse_message(message, wrapped.value)
+    return _text(message)
+
+
+def _text(message: Message) -> str:
     fields = list(_fields(message))
     name = message.DESCRIPTOR.name
     return _block(f"{name} {{", fields, "}") if fields else name
@@ -80,7 +107,7 @@ def _choice(message: Message, choice: OneofDescriptor) -> str:
 
 def _value(field: FieldDescriptor, value: Any) -> str:
     if field.message_type is not None:
-        return debug_text(value)
+        return _text(value)
     if field.enum_type is not None:
         return _enum(field.enum_type, value)
     if isinstance(value, bool):

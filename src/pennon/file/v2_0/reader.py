@@ -18,8 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -37,24 +38,17 @@ from pennon.encoding.v2_0.encodings import List, PackedStruct
 from pennon.encoding.v2_0.list import decode_list
 from pennon.encoding.v2_0.offsets import Spans
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError, UnsupportedError
-from pennon.file.container.node import (
-    Node,
-    encoding_bytes,
-    first_encoding,
-    page_buffers,
-    page_encoding,
-    pages_of,
-)
-from pennon.file.container.wire import Column, Page, column_encoding_or_values
-from pennon.file.v2_0.chunks import align, join
-from pennon.file.v2_0.layout import VARIABLE_WIDTH, is_packed
+from pennon.file.container.column_encoding import column_encoding_or_values
+from pennon.file.container.column_metadata import Column, Page
+from pennon.file.container.generation import FileSource, Generation
+from pennon.file.container.node import Node, encoding_bytes, page_buffers, pages_of
+from pennon.file.container.opened_file import ReadRows
+from pennon.file.v2_0.layout import VARIABLE_WIDTH, columns_of_schema, is_packed
+from pennon.file.v2_0.page_encoding import first_encoding, page_encoding
 from pennon.file.v2_0.values import read_blobs, read_values
 from pennon.schema.arrow import field_to_arrow, storage_field
 from pennon.schema.field import Field
 from pennon.schema.types import storage_type
-
-if TYPE_CHECKING:
-    from pennon.file.container.file import DataFile
 
 _LISTS = frozenset(("list", "list.struct", "large_list", "large_list.struct"))
 _EMPTY = pa.py_buffer(b"")
@@ -63,9 +57,9 @@ _ReadItems: TypeAlias = Callable[[Spans, Rows], Steps[pa.Array]]
 
 
 def read_field(
-    file: DataFile, field: Field, column_of: Mapping[FieldId, int], rows: Rows
+    file: FileSource, field: Field, column_of: Mapping[FieldId, int], rows: Rows
 ) -> Steps[list[pa.Array]]:
-    """Return the steps of `pennon.file.container.file.DataFile.read_field`."""
+    """Return the steps of `pennon.file.container.opened_file.OpenedFile.read_field`."""
     if rows.end > file.num_rows or (len(rows.starts) and rows.starts[0] < 0):
         message = f"rows up to {rows.end} of a file that has {file.num_rows} rows"
         raise ArgumentError(message, where=Breadcrumb(file=file.source.path))
@@ -77,7 +71,7 @@ def read_field(
 
 
 def _read_tree(
-    file: DataFile, field: Field, column_of: Mapping[FieldId, int], rows: Rows
+    file: FileSource, field: Field, column_of: Mapping[FieldId, int], rows: Rows
 ) -> Steps[list[pa.Array]]:
     known = [column_of[each.id] for each in field.walk() if column_of.get(each.id, -1) >= 0]
     yield from file.read_columns(known)
@@ -106,6 +100,14 @@ def _read_node(node: Node, field: Field, rows: Rows) -> Steps[list[pa.Array]]:
     arrays = yield from read_values(node, column, stored, rows)
     shown = field_to_arrow(field).type
     return arrays if shown is stored else [retype(array, shown) for array in arrays]
+
+
+def _field_reader(file: FileSource, field: Field, column_of: Mapping[FieldId, int]) -> ReadRows:
+    return partial(read_field, file, field, column_of)
+
+
+COLUMNS: Final[Generation[FileSource]] = Generation(_field_reader, columns_of_schema)
+"""How files of version 2.0 are read, but for their zone maps, which are such files themselves."""
 
 
 # --- structs ----------------------------------------------------------------------------------------
@@ -245,3 +247,46 @@ def _read_list_page(
         return (yield from read_items(spans, moved))
     except LanceError as error:
         raise error.located(node.place(page, lists.number)) from error.__cause__
+
+
+# --- chunks: a column read from several pages is several arrays -----------------------------------
+
+
+def align(columns: Sequence[Sequence[pa.Array]]) -> Iterator[tuple[pa.Array, ...]]:
+    """Yield the chunks of several columns cut to equal lengths; nothing is copied."""
+    if all(len(chunks) == 1 for chunks in columns):
+        yield tuple(chunks[0] for chunks in columns)
+        return
+    borders = sorted({end for chunks in columns for end in accumulate(map(len, chunks)) if end})
+    cursors = [_Cursor(chunks) for chunks in columns]
+    done = 0
+    for border in borders:
+        yield tuple(cursor.take(border - done) for cursor in cursors)
+        done = border
+
+
+class _Cursor:
+    """Walks along the chunks of one column."""
+
+    __slots__ = ("_chunks", "_number", "_used")
+
+    def __init__(self, chunks: Sequence[pa.Array]) -> None:
+        self._chunks = [chunk for chunk in chunks if len(chunk)]
+        self._number = 0
+        self._used = 0
+
+    def take(self, count: int) -> pa.Array:
+        """Return the next ``count`` rows, which never cross the end of a chunk."""
+        chunk = self._chunks[self._number]
+        part = chunk.slice(self._used, count)
+        self._used += count
+        if self._used == len(chunk):
+            self._number, self._used = self._number + 1, 0
+        return part
+
+
+def join(chunks: Sequence[pa.Array], data_type: pa.DataType) -> pa.Array:
+    """Return all chunks as one array; copied only if there are several."""
+    if len(chunks) == 1:
+        return chunks[0]
+    return pa.concat_arrays(chunks) if chunks else pa.nulls(0, data_type)

@@ -5,8 +5,8 @@ r"""Writing a data file of version 2.0 or 2.1, front to back, in memory bounded 
     column metadata, one after the other               | at the end
     column table, global buffer table, footer         /
 
-Batches go to the column writers (`pennon.file.v2_0.pages`), which hold back what is not yet a page.  Pages
-are encoded on threads and written in the order in which they were cut, so the same batches make the
+Batches go to the column writers (`pennon.file.container.column_writer`), which hold back what is not yet
+a page.  Pages are encoded on threads and written in the order in which they were cut, so the same batches make the
 same bytes.
 
 Source: seed 001, "File Structure"; the order of the parts at the end is the oracle's.
@@ -14,81 +14,66 @@ Source: seed 001, "File Structure"; the order of the parts at the end is the ora
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Final
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Extent
 from pennon.core.units import MIB
 from pennon.encoding.v2_0.choose import BUFFER_ALIGNMENT
-from pennon.errors import ArgumentError, UnsupportedError
+from pennon.errors import ArgumentError
 from pennon.file.container.arrays import batch_column
-from pennon.file.container.serialize import (
-    page_message,
-    serialize_column,
-    serialize_file_descriptor,
-    serialize_footer,
-    serialize_table,
-)
-from pennon.file.container.writing import FileWriter, WrittenFile
-from pennon.file.v2_0.column_tree import plan_columns
-from pennon.file.v2_0.pages import (
-    DEFAULT_CACHE_BYTES,
-    DEFAULT_MAX_PAGE_BYTES,
-    ColumnWriter,
-    EncodedPage,
-    PageLimits,
-    PageWork,
-)
-from pennon.file.v2_0.zones import ZonedColumn, check_rows_per_zone
-from pennon.file.v2_1.leaf_column import plan_leaves
+from pennon.file.container.column_encoding import wrap_column_encoding
+from pennon.file.container.column_wire import PageMessage, page_message, serialize_column
+from pennon.file.container.column_writer import ColumnTree, EncodedPage, PageWork
+from pennon.file.container.footer import serialize_footer, serialize_table
+from pennon.file.container.wire import serialize_file_descriptor
+from pennon.file.container.write_limits import PageLimits
+from pennon.file.container.writer_base import FileWriter, WrittenFile
 from pennon.io.store import ObjectWriter
-from pennon.proto import file2_pb2
 from pennon.schema.check import check_writable
 from pennon.schema.field import Schema
-from pennon.schema.version import V2_0, V2_1, FileVersion
+from pennon.schema.version import FileVersion
 
 OWN_AFTER_BYTES: Final = 64 * MIB
 """After so many bytes of batches, pages under way are awaited and what is held back is copied, to let
 go of the batches."""
 
 _PADDING: Final = bytes(BUFFER_ALIGNMENT)
-_PLANNERS: Final = {V2_0: plan_columns, V2_1: plan_leaves}
+
+PlanColumns: TypeAlias = Callable[[Schema, PageLimits, Callable[[pa.Buffer], int]], ColumnTree]
+"""Gives the fields of a schema their columns; the last argument puts a blob into the file."""
 
 
 class DataFileWriter(FileWriter[Sequence[EncodedPage]]):
     """Writes record batches to one data file of version 2.0 or 2.1.
 
-    ``data_cache_bytes`` of a column gather before a page is cut; a page has at most about
-    ``max_page_bytes``.  With ``rows_per_zone`` a file of version 2.0 has zone maps of its columns
-    (`pennon.file.v2_0.zones`), by which Pennon skips rows; no release of pylance reads such a file.
+    ``plan_columns`` is that of the file version.
 
-    Raises UnsupportedError for a version that is not written, and for types that it cannot hold.
+    Raises ArgumentError for limits that make no pages, UnsupportedError for types that the version
+    cannot hold.
     """
 
     def __init__(
         self,
         sink: ObjectWriter,
         schema: Schema,
-        *,
         version: FileVersion,
-        data_cache_bytes: int = DEFAULT_CACHE_BYTES,
-        max_page_bytes: int = DEFAULT_MAX_PAGE_BYTES,
-        rows_per_zone: int | None = None,
+        plan_columns: PlanColumns,
+        limits: PageLimits | None = None,
     ) -> None:
         super().__init__(sink, schema)
-        with self._whole_or_nothing():
-            _check_options(version, data_cache_bytes, max_page_bytes)
-            _check_zones(version, rows_per_zone)
-            check_writable(schema, version)
+        limits = limits or PageLimits()
         self._version = version
-        limits = PageLimits(data_cache_bytes, max_page_bytes, rows_per_zone)
-        self._tree = _PLANNERS[version](schema, limits, self._write_value)
+        with self._whole_or_nothing():
+            _check_limits(limits)
+            check_writable(schema, version)
+            self._tree = plan_columns(schema, limits, self._write_value)
         self._columns = [column for top in self._tree.writers for column in top.tree()]
-        self._pages: list[list[file2_pb2.ColumnMetadata.Page]] = [[] for _ in self._columns]
+        self._pages: list[list[PageMessage]] = [[] for _ in self._columns]
         self._global_buffers: list[Extent] = []
         self._metadata: dict[str, bytes] = dict(schema.metadata)
         self._held_bytes = 0
@@ -141,8 +126,8 @@ class DataFileWriter(FileWriter[Sequence[EncodedPage]]):
     def _write_pages(self, found: Iterable[Sequence[EncodedPage]]) -> None:
         """Write pages as they come, and keep their messages for the end."""
         for page in chain.from_iterable(found):
-            extents = [self._write_buffer(buffer) for buffer in page.encoded.buffers]
-            message = page_message(page.rows, page.encoded.encoding, extents)
+            extents = [self._write_buffer(buffer) for buffer in page.buffers]
+            message = page_message(page.rows, page.encoding, extents)
             self._pages[page.column].append(message)
 
     def _write_value(self, data: pa.Buffer) -> int:
@@ -165,37 +150,21 @@ class DataFileWriter(FileWriter[Sequence[EncodedPage]]):
     def _write_end(self) -> None:
         schema = replace(self._schema, metadata=self._metadata)
         descriptor = self._write_part(serialize_file_descriptor(schema, self._num_rows))
-        buffers = [self._write_column_buffers(column) for column in self._columns]
+        buffers = [
+            [self._write_buffer(buffer) for buffer in column.buffers()] for column in self._columns
+        ]
         first_column = self._sink.tell()
         columns = [
-            self._write_part(serialize_column(column.encoding, pages, own))
+            self._write_part(serialize_column(wrap_column_encoding(column.encoding), pages, own))
             for column, pages, own in zip(self._columns, self._pages, buffers, strict=True)
         ]
         column_table = self._write_part(serialize_table(columns))
         buffer_table = self._write_part(serialize_table([descriptor, *self._global_buffers]))
         self._write_part(serialize_footer(first_column, column_table, buffer_table, self._version))
 
-    def _write_column_buffers(self, column: ColumnWriter) -> list[Extent]:
-        """Write the buffers that belong to a column as a whole."""
-        if not isinstance(column, ZonedColumn):
-            return []
-        return [self._write_buffer(pa.py_buffer(column.zone_map()))]
 
-
-def _check_zones(version: FileVersion, rows_per_zone: int | None) -> None:
-    if rows_per_zone is None:
-        return
-    if version != V2_0:
-        message = f"zone maps belong to files of version 2.0, and this is to be one of {version}"
-        raise ArgumentError(message)
-    check_rows_per_zone(rows_per_zone)
-
-
-def _check_options(version: FileVersion, data_cache_bytes: int, max_page_bytes: int) -> None:
-    if version not in _PLANNERS:
-        known = " and ".join(str(known) for known in _PLANNERS)
-        message = f"Pennon writes file versions {known}; it cannot write version {version} yet"
-        raise UnsupportedError(message)
-    if data_cache_bytes < 0 or max_page_bytes <= 0:
-        message = f"page limits of {data_cache_bytes} and {max_page_bytes} bytes make no pages"
+def _check_limits(limits: PageLimits) -> None:
+    cache_bytes, page_bytes = limits.cache_bytes, limits.max_page_bytes
+    if cache_bytes < 0 or page_bytes <= 0:
+        message = f"page limits of {cache_bytes} and {page_bytes} bytes make no pages"
         raise ArgumentError(message)

@@ -1,27 +1,35 @@
 """Writing the columns of version 2.1: every leaf of the schema gathers its own pages.
 
-A page holds whole rows.  What gathers is the *spine* of a leaf (see `pennon.file.v2_1.spines`), so the
-leaves of a struct need not cut their pages at the same rows.
+A page holds whole rows.  What gathers is the *spine* of a leaf: the array of the field as if it had
+that one leaf only, so every struct in it has one field.  Nothing is copied for that, spines of many
+batches join like other arrays, and the leaves of a struct need not cut their pages at the same rows.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 import pyarrow as pa
 
-from pennon.encoding.v2_0.encodings import ColumnEncoding, Values
 from pennon.encoding.v2_1.write.blobs import describe_blobs, encode_blob_page
 from pennon.encoding.v2_1.write.choose import encode_page
 from pennon.encoding.v2_1.write.encoding_hints import Wishes
 from pennon.encoding.v2_1.write.pages import EncodedPage as EncodedLayout
-from pennon.errors import Breadcrumb, LanceError, UnsupportedError
-from pennon.file.v2_0.column_tree import ColumnTree
-from pennon.file.v2_0.pages import ColumnWriter, EncodedPage, GatheringColumn, PageLimits, PageWork
-from pennon.file.v2_1.spines import leaf_of, replaced_leaf, spines
+from pennon.encoding.v2_1.write.serialize import serialize_page_layout
+from pennon.errors import ArgumentError, Breadcrumb, LanceError, UnsupportedError
+from pennon.file.container.arrays import check_array, child_array
+from pennon.file.container.column_writer import (
+    ColumnTree,
+    ColumnWriter,
+    EncodedPage,
+    FieldWriter,
+    GatheringColumn,
+    PageWork,
+)
+from pennon.file.container.wire import wrap_encoding
+from pennon.file.container.write_limits import PageLimits
 from pennon.file.v2_1.tree import LISTS, Path, Tree
 from pennon.schema.check import is_blob
 from pennon.schema.field import Schema
@@ -32,16 +40,20 @@ def plan_leaves(
 ) -> ColumnTree:
     """Give every leaf its column, in the order of the fields, depth first.
 
-    ``write_value`` puts a blob into the file and returns its position.
+    ``write_value`` puts a blob into the file and returns its position.  Raises ArgumentError for
+    zones, which this version does not have.
     """
+    if limits.rows_per_zone is not None:
+        message = "zone maps belong to files of version 2.0, and this is to be a newer one"
+        raise ArgumentError(message)
     numbers = count()
-    writers: list[ColumnWriter] = []
+    writers: list[FieldWriter] = []
     ids: list[int] = []
     for top in schema.fields:
         tree = Tree.of(top)
         leaves = [_leaf(path, next(numbers), limits, write_value) for path in tree.paths()]
         ids += [leaf.path[-1].id for leaf in leaves]
-        writers.append(FieldWriter(tree, leaves))
+        writers.append(SpineWriter(tree, leaves))
     return ColumnTree(writers, tuple(ids), tuple(range(len(ids))))
 
 
@@ -59,36 +71,30 @@ def _leaf(
 
 
 @dataclass(slots=True)
-class FieldWriter:
+class SpineWriter(FieldWriter):
     """A field of the schema's top; takes its arrays apart for the leaves."""
 
     tree_of_fields: Tree
     leaves: list[LeafColumn]
-    column: int = -1
-    encoding: ColumnEncoding = dataclasses.field(default_factory=Values)
 
     def add(self, array: pa.Array) -> Iterator[PageWork]:
-        """See `pennon.file.v2_0.pages.ColumnWriter.add`."""
+        """See `FieldWriter.add`."""
         found = spines(array, self.tree_of_fields, self.tree_of_fields.field.name)
         for leaf, spine in zip(self.leaves, list(found), strict=True):
             yield from leaf.add(spine)
 
     def flush(self) -> Iterator[PageWork]:
-        """See `pennon.file.v2_0.pages.ColumnWriter.flush`."""
+        """See `FieldWriter.flush`."""
         for leaf in self.leaves:
             yield from leaf.flush()
 
-    def finish(self) -> Iterator[PageWork]:
-        """See `pennon.file.v2_0.pages.ColumnWriter.finish`."""
-        return iter(())
-
     def own(self) -> None:
-        """See `pennon.file.v2_0.pages.ColumnWriter.own`."""
+        """See `FieldWriter.own`."""
         for leaf in self.leaves:
             leaf.own()
 
     def tree(self) -> Iterator[ColumnWriter]:
-        """See `pennon.file.v2_0.pages.ColumnWriter.tree`."""
+        """See `FieldWriter.tree`."""
         return iter(self.leaves)
 
 
@@ -112,7 +118,8 @@ class LeafColumn(GatheringColumn):
         """Return a page, or smaller ones if that cannot be one."""
         page = self._encode(array)
         if page is not None:
-            return [EncodedPage(self.column, len(array), page)]
+            encoding = wrap_encoding("encodings21.PageLayout", serialize_page_layout(page.layout))
+            return [EncodedPage(self.column, len(array), encoding, page.buffers)]
         if len(array) == 1:
             name = ".".join(field.name for field in self.path)
             message = "a row with more NULL or empty lists in sequence than a chunk can hold"
@@ -129,3 +136,59 @@ class LeafColumn(GatheringColumn):
         except LanceError as error:
             name = ".".join(field.name for field in self.path)
             raise error.located(Breadcrumb(column=name)) from error
+
+
+# --- spines ---------------------------------------------------------------------------------------
+
+
+def spines(
+    array: pa.Array, tree: Tree, path: str, *, within_null: bool = False
+) -> Iterator[pa.Array]:
+    """Yield the spine of each leaf, in the order of the columns.
+
+    Raises ArgumentError if the array does not fit the field.  Below structs that are NULL,
+    anything may be NULL.
+    """
+    field = replace(tree.field, nullable=True) if within_null else tree.field
+    array = check_array(array, field, path)
+    if not tree.children:
+        yield array
+        return
+    within_null = within_null or array.null_count > 0
+    for child in tree.children:
+        below = f"{path}.{child.field.name}"
+        if pa.types.is_struct(array.type):
+            part = child_array(array, child.field.name, path)
+        else:
+            part = array.values
+        for spine in spines(part, child, below, within_null=within_null):
+            yield _wrapped(array, spine, child.field.name)
+
+
+def _wrapped(array: pa.Array, spine: pa.Array, name: str) -> pa.Array:
+    """Return the array with ``spine`` in the place of its fields or items."""
+    inner = pa.field(name, spine.type)
+    if pa.types.is_struct(array.type):
+        validity = array.is_valid().buffers()[1] if array.null_count else None
+        kind: pa.DataType = pa.struct([inner])
+        return pa.Array.from_buffers(kind, len(array), [validity], children=[spine])
+    large = pa.types.is_large_list(array.type)
+    kind = pa.large_list(inner) if large else pa.list_(inner)
+    buffers = array.buffers()[:2]
+    return pa.Array.from_buffers(kind, len(array), buffers, offset=array.offset, children=[spine])
+
+
+def replaced_leaf(spine: pa.Array, depth: int, leaf: pa.Array) -> pa.Array:
+    """Return a spine with another leaf, which has as many values, ``depth`` layers down."""
+    if depth == 0:
+        return leaf
+    inner = spine.field(0) if pa.types.is_struct(spine.type) else spine.values
+    name = spine.type.field(0).name
+    return _wrapped(spine, replaced_leaf(inner, depth - 1, leaf), name)
+
+
+def leaf_of(spine: pa.Array, depth: int) -> pa.Array:
+    """Return the values of a spine, ``depth`` layers down, those under NULLs too."""
+    for _ in range(depth):
+        spine = spine.field(0) if pa.types.is_struct(spine.type) else spine.values
+    return spine

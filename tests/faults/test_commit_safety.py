@@ -25,7 +25,7 @@ from pennon.schema.field import Schema
 from pennon.table.commit.loop import commit
 from pennon.table.commit.migrate_naming import migrate_to_v2
 from pennon.table.deletion import read_deletions, write_deletions
-from pennon.table.manifest import Fragment
+from pennon.table.fragment import Fragment
 from pennon.table.naming import Naming
 from pennon.table.operations import Delete, MapUpdate, Project, Update, UpdateConfig
 from pennon.table.roaring import Offsets

@@ -19,8 +19,8 @@ from pennon.schema.field import Schema
 from pennon.schema.lance_schema import LanceSchema
 from pennon.table import indices as table_indices
 from pennon.table import operations as table
+from pennon.table.fragment import BasePath, Fragment
 from pennon.table.fragment_wire import parse_message, serialize_message
-from pennon.table.manifest import BasePath, Fragment
 from pennon.table.roaring import serialize_roaring
 from pennon.table.transaction import Transaction as TableTransaction
 

@@ -31,7 +31,8 @@ from pennon.ops.write import (
 from pennon.schema.version import V0_1, FileVersion
 from pennon.table.commit.lock import CommitLock, locked
 from pennon.table.commit.loop import CommitOptions
-from pennon.table.manifest import Fragment, Manifest
+from pennon.table.fragment import Fragment
+from pennon.table.manifest import Manifest
 
 if TYPE_CHECKING:
     from pennon.dataset.base_paths import DatasetBasePath

@@ -12,7 +12,8 @@ from pennon.scan.snapshot import Snapshot
 from pennon.table.apply.bases import with_new_bases
 from pennon.table.base_paths import BasedStore, Trust, below, trust_of
 from pennon.table.commit.loop import CommitOptions, commit
-from pennon.table.manifest import BasePath, Manifest
+from pennon.table.fragment import BasePath
+from pennon.table.manifest import Manifest
 from pennon.table.operations import UpdateBases
 from pennon.table.transaction import Transaction
 

@@ -29,7 +29,8 @@ from pennon.io.limits import FetchLimits
 from pennon.io.paths import Location, parse_uri
 from pennon.io.prefix_store import BelowStore
 from pennon.io.store import ObjectInfo, ObjectReader, ObjectWriter, Store
-from pennon.table.manifest import BasePath, Manifest
+from pennon.table.fragment import BasePath
+from pennon.table.manifest import Manifest
 from pennon.table.refs.tags_and_branches import branch_folder
 
 ENVIRONMENT = "PENNON_TRUSTED_BASES"

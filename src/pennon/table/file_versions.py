@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pennon.schema.version import FileVersion
+from pennon.table.fragment import Fragment
 from pennon.table.fragments import Fragments
-from pennon.table.manifest import Fragment
 
 
 def file_versions(fragments: Iterable[Fragment]) -> frozenset[FileVersion]:

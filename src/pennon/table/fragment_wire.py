@@ -6,6 +6,7 @@ put back first when the message is made anew.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeAlias, TypeVar, cast
 
 from google.protobuf.message import DecodeError, EncodeError, Message
@@ -14,7 +15,9 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from pennon.core.units import FieldId, FragmentId
 from pennon.errors import ArgumentError, FormatError
 from pennon.proto import table_pb2
-from pennon.table.manifest import (
+from pennon.table.fragment import (
+    MAX_FRAGMENT_ID,
+    MAX_ROWS,
     BasePath,
     DataFileRef,
     DeletionFileRef,
@@ -27,11 +30,6 @@ from pennon.table.manifest import (
 M = TypeVar("M", bound=Message)
 Tuples: TypeAlias = dict[tuple[int, ...], tuple[int, ...]]
 """What the files of many fragments have in common: one object for each."""
-
-MAX_ROWS = 1 << 32
-"""A fragment has no more rows than a row address can tell apart."""
-
-MAX_FRAGMENT_ID = (1 << 32) - 1
 
 
 def parse_message(kind: type[M], data: bytes) -> M:
@@ -65,13 +63,18 @@ def unknown_fields(message: Message) -> bytes:
 
 def parse_fragment(message: table_pb2.DataFragment) -> Fragment:
     """Return the fragment that a message stands for; raises FormatError."""
-    return parse_known_fragment(message, {}, may_hold_unknown=True)
+    return _parse_fragment(message, {}, may_hold_unknown=True)
 
 
-def parse_known_fragment(
-    message: table_pb2.DataFragment, known: Tuples, *, may_hold_unknown: bool
+def parse_one_of_many(data: bytes, known: Tuples, *, may_hold_unknown: bool) -> Fragment:
+    """Parse one fragment of many: messages in which nothing is unknown are not asked for it."""
+    message = parse_message(table_pb2.DataFragment, data)
+    return _parse_fragment(message, known, may_hold_unknown)
+
+
+def _parse_fragment(
+    message: table_pb2.DataFragment, known: Tuples, may_hold_unknown: bool
 ) -> Fragment:
-    """Return one fragment of many: messages in which nothing is unknown are not asked for it."""
     number, rows, which = message.id, message.physical_rows, message.WhichOneof
     if number > MAX_FRAGMENT_ID or rows > MAX_ROWS:
         raise out_of_bounds(number, rows)
@@ -104,6 +107,11 @@ def serialize_fragment(fragment: Fragment) -> table_pb2.DataFragment:
     _put_sequence(message, "last_updated_at_versions", fragment.last_updated_at_versions)
     _put_sequence(message, "created_at_versions", fragment.created_at_versions)
     return message
+
+
+def serialize_fragments(fragments: Iterable[Fragment]) -> bytes:
+    """Return fragments as they stand in a manifest message."""
+    return serialize_message(table_pb2.Manifest(fragments=map(serialize_fragment, fragments)))
 
 
 def parse_base_path(message: table_pb2.BasePath) -> BasePath:

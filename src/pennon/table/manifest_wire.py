@@ -31,6 +31,7 @@ from pennon.schema.version import check_not_newer
 from pennon.schema.wire import parse_fields, serialize_fields
 from pennon.table.dictionaries import parse_dictionaries, serialize_dictionaries
 from pennon.table.flags import check_readable
+from pennon.table.fragment import Fragment
 from pennon.table.fragment_wire import (
     parse_base_path,
     parse_message,
@@ -39,7 +40,7 @@ from pennon.table.fragment_wire import (
     unknown_fields,
 )
 from pennon.table.fragments import Fragments
-from pennon.table.manifest import DataFormat, Fragment, Manifest, Summary, WriterVersion
+from pennon.table.manifest import DataFormat, Manifest, Summary, WriterVersion
 
 _FOOTER = struct.Struct("<QHH4s")
 _LENGTH = struct.Struct("<I")

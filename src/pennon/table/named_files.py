@@ -33,7 +33,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import UnsupportedError
 from pennon.proto import table_pb2
-from pennon.table.manifest import DeletionKind
+from pennon.table.fragment import DeletionKind
 
 _HARMLESS = frozenset({("lance.table.IndexMetadata", 10), ("lance.file.Field", 11)})
 """Fields that writers fill in and Pennon does not read: the files inside of an index's folder, and how

@@ -15,6 +15,7 @@ from pennon.proto import transaction_pb2
 from pennon.schema.field import Schema
 from pennon.schema.wire import parse_fields, serialize_fields
 from pennon.table.config_wire import parse_update_config, serialize_update_config
+from pennon.table.fragment import Fragment
 from pennon.table.fragment_wire import (
     parse_base_path,
     parse_file,
@@ -27,7 +28,6 @@ from pennon.table.fragment_wire import (
     unknown_fields,
 )
 from pennon.table.indices import parse_index, parse_uuid, serialize_index, serialize_uuid
-from pennon.table.manifest import Fragment
 from pennon.table.operations import (
     NAMES,
     Append,

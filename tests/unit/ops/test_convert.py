@@ -18,7 +18,7 @@ from pennon.ops.convert import commit_convert, convert, plan_convert
 from pennon.schema.version import V0_1, V2_0, V2_1, V2_2, FileVersion
 from pennon.table.commit.loop import commit
 from pennon.table.deletion import write_deletions
-from pennon.table.manifest import Fragment
+from pennon.table.fragment import Fragment
 from pennon.table.transaction import Overwrite, Transaction
 from pennon.table.versions import read_manifest
 

@@ -14,7 +14,8 @@ from pennon.io import LocalStore, open_store
 from pennon.io.prefix_store import BelowStore
 from pennon.schema.arrow import schema_from_arrow
 from pennon.table.base_paths import BasedStore, Trust, base_uri, below, place_store, root_of
-from pennon.table.manifest import BasePath, DataFileRef, Manifest
+from pennon.table.fragment import BasePath, DataFileRef
+from pennon.table.manifest import Manifest
 
 SCHEMA = schema_from_arrow(pa.schema([("a", pa.int8())]))
 

@@ -16,7 +16,7 @@ from pennon.proto import transaction_pb2
 from pennon.schema.arrow import schema_from_arrow
 from pennon.table.commit.conflict_rules import config_keys
 from pennon.table.commit.loop import commit
-from pennon.table.manifest import DataFileRef, Fragment
+from pennon.table.fragment import DataFileRef, Fragment
 from pennon.table.transaction import (
     Append,
     Other,

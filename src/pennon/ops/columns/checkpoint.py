@@ -32,13 +32,13 @@ from pennon.ops.columns.task import ColumnsTask, Maker, Place
 from pennon.proto import table_pb2
 from pennon.scan.projection import Projection
 from pennon.schema.wire import serialize_schema
+from pennon.table.fragment import Fragment
 from pennon.table.fragment_wire import (
     parse_fragment,
     parse_message,
     serialize_fragment,
     serialize_message,
 )
-from pennon.table.manifest import Fragment
 
 _TABLES: Final = (
     "CREATE TABLE IF NOT EXISTS batches (fragment_id INT, batch_index INT, result BLOB)",

@@ -16,8 +16,8 @@ import numpy as np
 
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.snapshot import Snapshot
-from pennon.table.manifest import Fragment
-from pennon.table.manifest import Sequence as Stored
+from pennon.table.fragment import Fragment
+from pennon.table.fragment import Sequence as Stored
 from pennon.table.row_ids.sequence import (
     RowIds,
     decode_row_versions,

@@ -17,8 +17,9 @@ from pennon.ops.versions.branches import commit_copy
 from pennon.ops.versions.refs import Reference, open_point, resolve
 from pennon.scan.snapshot import Snapshot
 from pennon.table.flags import check_writable
+from pennon.table.fragment import ExternalFile, Fragment
 from pennon.table.indices import folder_of, parse_indices, serialize_indices, unbased
-from pennon.table.manifest import ExternalFile, Fragment, Manifest
+from pennon.table.manifest import Manifest
 from pennon.table.versions import list_locations
 
 _PIECE_BYTES = 16 * MIB

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from pennon.errors import ArgumentError
-from pennon.table.manifest import BasePath
+from pennon.table.fragment import BasePath
 
 
 def with_new_bases(old: Iterable[BasePath], new: Iterable[BasePath]) -> tuple[BasePath, ...]:

@@ -10,8 +10,8 @@ import numpy as np
 from pennon.core.units import FragmentId
 from pennon.errors import ArgumentError
 from pennon.table.apply.context import Surroundings
-from pennon.table.fragment_wire import MAX_FRAGMENT_ID
-from pennon.table.manifest import Fragment, Manifest
+from pennon.table.fragment import MAX_FRAGMENT_ID, Fragment
+from pennon.table.manifest import Manifest
 from pennon.table.row_ids.sequence import (
     RowIds,
     count_row_ids,

@@ -13,7 +13,7 @@ import numpy as np
 
 from pennon.errors import ArgumentError
 from pennon.table.apply.context import Surroundings
-from pennon.table.manifest import Fragment
+from pennon.table.fragment import Fragment
 from pennon.table.roaring import parse_roaring
 from pennon.table.row_ids.sequence import (
     RowIds,

@@ -16,7 +16,8 @@ from pennon.core.units import FragmentId
 from pennon.errors import RetryableConflict
 from pennon.io.store import Opens
 from pennon.table.deletion import read_deletions
-from pennon.table.manifest import Fragment, Manifest
+from pennon.table.fragment import Fragment
+from pennon.table.manifest import Manifest
 from pennon.table.operations import Delete, Update
 from pennon.table.roaring import Offsets
 

@@ -18,7 +18,8 @@ from pennon.table.commit.conflict_matrix import judge
 from pennon.table.commit.conflict_rules import Verdict, touched
 from pennon.table.commit.put_manifest import CommitStore
 from pennon.table.deletion import read_deletions, write_deletions
-from pennon.table.manifest import Fragment, Manifest
+from pennon.table.fragment import Fragment
+from pennon.table.manifest import Manifest
 from pennon.table.operations import (
     Clone,
     CreateIndex,

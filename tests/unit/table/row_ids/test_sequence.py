@@ -12,7 +12,7 @@ import pytest
 from pennon.errors import FormatError
 from pennon.io import MemoryStore, open_store
 from pennon.proto import rowids_pb2
-from pennon.table.manifest import ExternalFile
+from pennon.table.fragment import ExternalFile
 from pennon.table.row_ids.sequence import (
     decode_row_ids,
     decode_row_versions,

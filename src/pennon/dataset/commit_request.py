@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any, Self
 
 from pennon.dataset.operation import LanceOperation, Transaction, merge_message
-from pennon.dataset.operation_values import to_table_operation
+from pennon.dataset.operation_fields import to_table_operation, to_table_transaction
 from pennon.dataset.write_options import as_store, newest_version
 from pennon.errors import ArgumentError, NotFoundError
 from pennon.io.store import Store
@@ -159,12 +159,7 @@ def _from_transaction(transaction: Transaction, message: str | None) -> table.Tr
     if message is not None:
         text = "a Transaction has its own properties; put the commit message among them"
         raise ArgumentError(text)
-    return table.Transaction(
-        transaction.read_version,
-        to_table_operation(transaction.operation),
-        transaction.uuid,
-        transaction.transaction_properties or {},
-    )
+    return to_table_transaction(transaction)
 
 
 def _from_operation(

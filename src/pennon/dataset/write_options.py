@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pennon.compat.arguments import refuse
 from pennon.dataset.metadata import DataFile, FragmentMetadata
-from pennon.dataset.operation_values import from_table_transaction
+from pennon.dataset.operation_fields import from_table_transaction
 from pennon.dataset.progress import FragmentWriteProgress
 from pennon.errors import ArgumentError, NoDataError, NotFoundError
 from pennon.io import open_store

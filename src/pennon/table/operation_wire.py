@@ -27,7 +27,7 @@ from pennon.table.fragment_wire import (
     serialize_message,
     unknown_fields,
 )
-from pennon.table.indices import parse_index, parse_uuid, serialize_index, serialize_uuid
+from pennon.table.indices_wire import parse_index, parse_uuid, serialize_index, serialize_uuid
 from pennon.table.operations import (
     NAMES,
     Append,

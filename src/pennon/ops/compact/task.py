@@ -23,7 +23,8 @@ from pennon.schema.version import V0_1, FileVersion
 from pennon.schema.width import row_bytes
 from pennon.table.apply.rows import by_id
 from pennon.table.fragment import Fragment
-from pennon.table.indices import SYSTEM, parse_indices
+from pennon.table.indices import SYSTEM
+from pennon.table.indices_wire import parse_indices
 
 
 @dataclass(frozen=True, slots=True)

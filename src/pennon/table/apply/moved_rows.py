@@ -12,7 +12,8 @@ from pennon.table.apply.context import Surroundings
 from pennon.table.apply.ids import filled_row_ids
 from pennon.table.apply.row_versions import created_versions
 from pennon.table.fragment import Fragment
-from pennon.table.indices import Index, covering
+from pennon.table.indices import Index
+from pennon.table.indices_wire import covering
 from pennon.table.manifest import Manifest
 from pennon.table.operations import Update
 from pennon.table.row_ids.sequence import (

@@ -13,7 +13,7 @@ from pennon.schema.wire import serialize_fields
 from pennon.table.apply.bases import with_new_bases
 from pennon.table.apply.context import Surroundings
 from pennon.table.fragment_wire import parse_message, serialize_message
-from pennon.table.indices import parse_indices, serialize_indices
+from pennon.table.indices_wire import parse_indices, serialize_indices
 from pennon.table.manifest import Manifest
 from pennon.table.operations import CreateIndex, MapUpdate, UpdateBases, UpdateConfig
 

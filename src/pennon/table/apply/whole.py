@@ -13,7 +13,7 @@ from pennon.table.apply.ids import with_fresh_ids, with_new_row_ids, without_row
 from pennon.table.file_versions import file_versions
 from pennon.table.flags import STABLE_ROW_IDS, check_writable
 from pennon.table.fragment import BasePath, Fragment
-from pennon.table.indices import based, parse_indices, serialize_indices
+from pennon.table.indices_wire import based, parse_indices, serialize_indices
 from pennon.table.manifest import DataFormat, Manifest
 from pennon.table.operations import Clone, Overwrite, Restore
 from pennon.table.storage_version import storage_version

@@ -30,8 +30,6 @@ def bins(
             field_ids=(),
             fragment_ids=None if ids is None else frozenset(map(FragmentId, ids)),
             dataset_version=1,
-            is_vector=False,
-            wire=b"",
         )
         for number, ids in enumerate(indices or [])
     ]

@@ -18,7 +18,8 @@ from pennon.schema.wire import serialize_fields
 from pennon.table.apply import Surroundings, apply, create
 from pennon.table.commit.loop import commit
 from pennon.table.fragment import BasePath, DeletionFileRef, DeletionKind, Fragment, Sequence
-from pennon.table.indices import FRAGMENT_REUSE, Index, parse_indices, serialize_indices
+from pennon.table.indices import FRAGMENT_REUSE, Index
+from pennon.table.indices_wire import parse_indices, serialize_indices
 from pennon.table.manifest import Manifest
 from pennon.table.operations import (
     Clone,

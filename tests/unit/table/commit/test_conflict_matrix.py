@@ -13,7 +13,8 @@ from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.field import Schema
 from pennon.table.commit.conflict_matrix import COLUMNS, LETTERS, RULES, Verdict, judge
 from pennon.table.fragment import BasePath, Fragment
-from pennon.table.indices import FRAGMENT_REUSE, Index, covering, parse_index
+from pennon.table.indices import FRAGMENT_REUSE, Index
+from pennon.table.indices_wire import covering, parse_index
 from pennon.table.operations import (
     Append,
     Clone,

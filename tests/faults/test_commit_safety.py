@@ -29,7 +29,8 @@ from pennon.table.fragment import Fragment
 from pennon.table.naming import Naming
 from pennon.table.operations import Delete, MapUpdate, Project, Update, UpdateConfig
 from pennon.table.roaring import Offsets
-from pennon.table.transaction import Transaction, parse_transaction, read_transaction
+from pennon.table.transaction import Transaction
+from pennon.table.transaction_wire import parse_transaction, read_transaction
 from pennon.table.versions import (
     latest_location,
     latest_version,

@@ -10,7 +10,7 @@ from typing import Any
 
 from pennon.core.units import FieldId
 from pennon.proto import transaction_pb2
-from pennon.table.fragment_wire import unknown_fields
+from pennon.table.message_wire import unknown_fields
 from pennon.table.operations import MapUpdate, UpdateConfig
 
 _Proto = transaction_pb2.Transaction

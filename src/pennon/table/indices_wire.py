@@ -16,8 +16,8 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from pennon.core.units import FieldId, FragmentId
 from pennon.errors import FormatError
 from pennon.proto import table_pb2
-from pennon.table.fragment_wire import parse_message, serialize_message
 from pennon.table.indices import Index, RewrittenIndex
+from pennon.table.message_wire import parse_message, serialize_message
 from pennon.table.roaring import parse_roaring, serialize_roaring
 
 _MOST_FRAGMENTS = 1 << 21

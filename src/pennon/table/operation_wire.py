@@ -20,14 +20,12 @@ from pennon.table.fragment_wire import (
     parse_base_path,
     parse_file,
     parse_fragment,
-    parse_message,
     serialize_base_path,
     serialize_file,
     serialize_fragment,
-    serialize_message,
-    unknown_fields,
 )
 from pennon.table.indices_wire import parse_index, parse_uuid, serialize_index, serialize_uuid
+from pennon.table.message_wire import parse_message, serialize_message, unknown_fields
 from pennon.table.operations import (
     NAMES,
     Append,

@@ -16,8 +16,9 @@ from pennon.table.commit.loop import CommitOptions, commit
 from pennon.table.commit.put_manifest import CommitStore
 from pennon.table.fragment import DataFileRef, Fragment
 from pennon.table.manifest import Manifest
+from pennon.table.operations import Append, Overwrite
 from pennon.table.roaring import serialize_roaring
-from pennon.table.transaction import Append, Overwrite, Transaction
+from pennon.table.transaction import Transaction
 
 _NUMBERS = count()
 

@@ -33,8 +33,9 @@ from pennon.table.refs.tags_and_branches import (
     read_branch,
     replace_branch,
 )
-from pennon.table.row_ids.sequence import read_sequence
-from pennon.table.transaction import Transaction, find_transaction
+from pennon.table.row_ids.decode_wire import read_sequence
+from pennon.table.transaction import Transaction
+from pennon.table.transaction_wire import find_transaction
 from pennon.table.versions import list_locations, read_manifest
 
 

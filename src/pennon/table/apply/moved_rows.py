@@ -16,14 +16,9 @@ from pennon.table.indices import Index
 from pennon.table.indices_wire import covering
 from pennon.table.manifest import Manifest
 from pennon.table.operations import Update
-from pennon.table.row_ids.sequence import (
-    RowIds,
-    count_row_ids,
-    decode_row_ids,
-    encode_one_version,
-    encode_row_ids,
-    encode_row_versions,
-)
+from pennon.table.row_ids import RowIds
+from pennon.table.row_ids.decode_wire import count_row_ids, decode_row_ids
+from pennon.table.row_ids.encode_wire import encode_one_version, encode_row_ids, encode_row_versions
 
 
 def with_moved_row_ids(

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from pennon.core.units import FieldId
 from pennon.errors import ArgumentError
-from pennon.proto import file_pb2
 from pennon.schema.field import Field, Schema
-from pennon.schema.wire import serialize_fields
 from pennon.table.apply.bases import with_new_bases
 from pennon.table.apply.context import Surroundings
-from pennon.table.fragment_wire import parse_message, serialize_message
+from pennon.table.fields_wire import with_metadata
 from pennon.table.indices_wire import parse_indices, serialize_indices
 from pennon.table.manifest import Manifest
 from pennon.table.operations import CreateIndex, MapUpdate, UpdateBases, UpdateConfig
@@ -63,22 +62,12 @@ def _with_metadata(field: Field, updates: Mapping[FieldId, MapUpdate]) -> Field:
 
 
 def _updated_wire(head: Manifest, operation: UpdateConfig) -> tuple[bytes, ...]:
-    """Return the messages of the fields, which may hold what Pennon does not know, changed."""
-    wire = head.fields_wire
-    if wire is None:
-        wire = tuple(map(serialize_message, serialize_fields(head.schema)))
-    return tuple(_with_wire_metadata(each, operation.fields) for each in wire)
-
-
-def _with_wire_metadata(wire: bytes, updates: Mapping[FieldId, MapUpdate]) -> bytes:
-    message = parse_message(file_pb2.Field, wire)
-    update = updates.get(FieldId(message.id))
-    if update is None:
-        return wire
-    metadata = _updated_bytes(dict(message.metadata), update)
-    message.ClearField("metadata")
-    message.metadata.update(metadata)
-    return serialize_message(message)
+    """Return the messages of the fields, with their new metadata."""
+    changes = {
+        number: partial(_updated_bytes, update=update)
+        for number, update in operation.fields.items()
+    }
+    return with_metadata(head.fields_wire, head.schema, changes)
 
 
 def create_index(head: Manifest, operation: CreateIndex, around: Surroundings) -> Manifest:

@@ -33,7 +33,8 @@ from pennon.table.operations import (
     operation_name,
 )
 from pennon.table.roaring import Offsets
-from pennon.table.transaction import Transaction, parse_transaction, serialize_transaction
+from pennon.table.transaction import Transaction
+from pennon.table.transaction_wire import parse_transaction, serialize_transaction
 
 Affected: TypeAlias = Mapping[FragmentId, Offsets]
 """The rows of each fragment that a delete or an update took away, by their offsets."""

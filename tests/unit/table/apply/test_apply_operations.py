@@ -22,6 +22,7 @@ from pennon.table.indices import FRAGMENT_REUSE, Index
 from pennon.table.indices_wire import parse_indices, serialize_indices
 from pennon.table.manifest import Manifest
 from pennon.table.operations import (
+    Append,
     Clone,
     CreateIndex,
     DataReplacement,
@@ -29,6 +30,7 @@ from pennon.table.operations import (
     MapUpdate,
     Merge,
     Operation,
+    Overwrite,
     Project,
     Replacement,
     ReserveFragments,
@@ -42,8 +44,9 @@ from pennon.table.operations import (
     UpdateMode,
 )
 from pennon.table.roaring import serialize_roaring
-from pennon.table.row_ids.sequence import decode_row_ids, decode_row_versions, encode_row_ids
-from pennon.table.transaction import Append, Overwrite, Transaction
+from pennon.table.row_ids.decode_wire import decode_row_ids, decode_row_versions
+from pennon.table.row_ids.encode_wire import encode_row_ids
+from pennon.table.transaction import Transaction
 from tests.unit.table.commit.test_conflict_matrix import index
 from tests.unit.table.tables import SCHEMA, append, data_file, new_fragment
 

@@ -65,7 +65,7 @@ def into_bases(
     ids = ids or (None, *sorted(base.id for base in bases))
     named = [base.path for base, it in zip(found, targets or (), strict=True) if it != base.name]
     trust = trust_of(store) or Trust.given(None, storage_options)
-    home = store.home if isinstance(store, BasedStore) else store
+    home = store.inner if isinstance(store, BasedStore) else store
     placed = BasedStore(home, bases, replace(trust, places=(*trust.places, *named)))
     return replace(plan, task=replace(plan.task, store=placed, bases=ids))
 

@@ -23,16 +23,16 @@ Source: seeds, 002 "External Manifest Store"; commit-and-faults reference, 1.7.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import Breadcrumb, NotFoundError, StoreError, UnsupportedError
-from pennon.io.limits import FetchLimits
-from pennon.io.prefix_store import BelowStore
-from pennon.io.store import ObjectInfo, ObjectReader, ObjectWriter, Store
+from pennon.io.forwarding_store import ForwardingStore
+from pennon.io.prefix_store import PrefixStore
+from pennon.io.store import ObjectInfo, ObjectReader, Store
 from pennon.table.external.granted import GrantedVersions
 from pennon.table.external.manifests import ManifestStore
 from pennon.table.external.staging import version_of
@@ -42,20 +42,21 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class ExternalStore:
+class ExternalStore(ForwardingStore):
     """The `Store` ``inner``, whose manifests are committed through ``manifests``.
 
-    ``uri`` is what the user wrote, which opens both.
+    ``given`` is the URI that the user wrote, which opens both.  What the manifest store knows of a
+    version stays when its manifest is deleted, and does no harm.
     """
 
     inner: Store
     manifests: ManifestStore
-    uri: str
+    given: str
 
     @property
-    def limits(self) -> FetchLimits | None:
-        """Return how the object store likes to be asked."""
-        return self.inner.limits
+    def uri(self) -> str:
+        """Return the URI that the user wrote."""
+        return self.given
 
     def open(self, path: str, size_bytes: int | None = None) -> ObjectReader:
         """Open an object; the manifest of a commit that is half done is finished first."""
@@ -65,10 +66,6 @@ class ExternalStore:
         """Read a whole object; as `open`."""
         return self._finished(path, lambda: self.inner.read_whole(path))
 
-    def identity(self, path: str, size_bytes: int | None = None) -> Hashable:
-        """Return the identity that the object has in its store."""
-        return self.inner.identity(path, size_bytes)
-
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
         """Yield the objects under a folder; where versions are listed, they are finished first."""
         return self._checked(prefix, lambda: self.inner.list(prefix), lambda info: info.path)
@@ -76,14 +73,6 @@ class ExternalStore:
     def list_names(self, prefix: str) -> Iterator[tuple[str, int | None]]:
         """Yield path and size of the objects under a folder; as `list`."""
         return self._checked(prefix, lambda: self.inner.list_names(prefix), lambda pair: pair[0])
-
-    def open_writer(self, path: str) -> ObjectWriter:
-        """Start a new object."""
-        return self.inner.open_writer(path)
-
-    def put(self, path: str, data: bytes) -> None:
-        """Write a small object whole."""
-        self.inner.put(path, data)
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         """Write an object whole, unless the name is taken; a manifest is committed.
@@ -102,15 +91,11 @@ class ExternalStore:
                 raise
             self.inner.put(path, data)  # a detached version: its name is a random number
 
-    def delete(self, path: str) -> None:
-        """Delete an object; what the manifest store knows of it stays, and does no harm."""
-        self.inner.delete(path)
-
     def _versions(self, folder: str) -> GrantedVersions:
         """Return the versions of the table in a folder, which is empty for this one."""
         if not folder:
             return GrantedVersions(self.inner, self.manifests)
-        return GrantedVersions(BelowStore(self.inner, folder), self.manifests.below(folder))
+        return GrantedVersions(PrefixStore(self.inner, folder), self.manifests.below(folder))
 
     def _finished(self, path: str, read: Callable[[], T]) -> T:
         try:

@@ -19,11 +19,10 @@ from pennon.scan.session import Session
 from pennon.scan.snapshot import Snapshot
 from pennon.table import transaction as table
 from pennon.table.base_paths import place_store
-from pennon.table.commit.affected_rows import NewDeletions
 from pennon.table.commit.detached import commit_detached
 from pennon.table.commit.lock import CommitLock
 from pennon.table.commit.loop import LONG_AGO, CommitOptions, commit
-from pennon.table.commit.rebase import Affected
+from pennon.table.commit.rebase import Affected, NewDeletions
 from pennon.table.manifest import Manifest
 from pennon.table.naming import Naming
 from pennon.table.operations import Delete, Update

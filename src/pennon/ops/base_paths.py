@@ -9,7 +9,7 @@ from pennon.errors import ArgumentError
 from pennon.ops.row_counts import counted_by
 from pennon.ops.write import WriteMode, WritePlan
 from pennon.scan.snapshot import Snapshot
-from pennon.table.apply.bases import with_new_bases
+from pennon.table.apply.settings import with_new_bases
 from pennon.table.base_paths import BasedStore, Trust, below, trust_of
 from pennon.table.commit.loop import CommitOptions, commit
 from pennon.table.fragment import BasePath

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from pennon.encoding.kernels.manifest_fragments import find_fragments
 from pennon.errors import FormatError
+from pennon.schema.version import FileVersion
 from pennon.table.fragment import MAX_FRAGMENT_ID, MAX_ROWS, Fragment
 from pennon.table.fragment_wire import (
     Tuples,
@@ -184,3 +185,12 @@ def fragment_ids(fragments: Iterable[Fragment]) -> list[int]:
     if isinstance(fragments, Fragments):
         return fragments.ids()
     return [fragment.id for fragment in fragments]
+
+
+def file_versions(fragments: Iterable[Fragment]) -> frozenset[FileVersion]:
+    """Return the versions of all data files.  Raises FormatError for numbers that never were."""
+    if isinstance(fragments, Fragments):
+        numbers = fragments.file_numbers()
+    else:
+        numbers = {(file.major, file.minor) for fragment in fragments for file in fragment.files}
+    return frozenset(FileVersion.from_numbers(*each) for each in numbers)

@@ -14,7 +14,7 @@ from pennon.errors import FormatError
 from pennon.io import open_store
 from pennon.proto import transaction_pb2
 from pennon.schema.arrow import schema_from_arrow
-from pennon.table.commit.conflict_rules import config_keys
+from pennon.table.commit.conflict_matrix import config_keys
 from pennon.table.commit.loop import commit
 from pennon.table.fragment import DataFileRef, Fragment
 from pennon.table.operations import Append, Other, Overwrite, operation_name

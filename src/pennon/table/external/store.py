@@ -24,18 +24,32 @@ Source: seeds, 002 "External Manifest Store"; commit-and-faults reference, 1.7.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TypeVar
 
 import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
-from pennon.errors import Breadcrumb, NotFoundError, StoreError, UnsupportedError
+from pennon.errors import (
+    AlreadyExistsError,
+    Breadcrumb,
+    LanceError,
+    NotFoundError,
+    StoreError,
+    UnsupportedError,
+)
 from pennon.io.forwarding_store import ForwardingStore
 from pennon.io.prefix_store import PrefixStore
 from pennon.io.store import ObjectInfo, ObjectReader, Store
-from pennon.table.external.granted import GrantedVersions
-from pennon.table.external.manifests import ManifestStore
-from pennon.table.external.staging import version_of
+from pennon.table.external.finish import finish, finish_with, read_if_there
+from pennon.table.external.manifests import (
+    Entry,
+    ManifestStore,
+    final_path,
+    is_staged,
+    new_staging_path,
+    version_of,
+)
 from pennon.table.naming import VERSIONS, Naming
 
 T = TypeVar("T")
@@ -133,6 +147,75 @@ class ExternalStore(ForwardingStore):
                 " is gone: the table was removed and its entries were not, or two tables share one key"
             )
             raise StoreError(message, where=Breadcrumb(file=newest.path))
+
+
+@dataclass(frozen=True, slots=True)
+class GrantedVersions:
+    """The table in ``store``, whose versions ``manifests`` grants."""
+
+    store: Store
+    manifests: ManifestStore
+
+    def create(self, version: int, path: str, data: bytes) -> None:
+        """Commit a manifest.
+
+        Raises AlreadyExistsError if the version is another's, StoreError if that is not known.
+        """
+        if read_if_there(self.store, path) is not None:
+            message = "the version was committed, though the manifest store does not say so"
+            raise AlreadyExistsError(message, where=Breadcrumb(file=path))
+        entry = Entry(version, new_staging_path(path), len(data))
+        self.store.put(entry.path, data)
+        try:
+            self.manifests.put_if_not_exists(entry)
+        except AlreadyExistsError:
+            if not self._is_ours(entry, data):
+                raise
+        with suppress(StoreError, NotFoundError):  # committed all the same; the next one goes on
+            finish_with(self.store, self.manifests, entry, data)
+
+    def finish_one(self, version: int) -> bool:
+        """Finish a version that is committed by half; return whether it was."""
+        entry = self.manifests.get(version)
+        if entry is None or not is_staged(entry):
+            return False
+        self._finish(entry)
+        return True
+
+    def finish_newest(self) -> Entry | None:
+        """Finish the newest versions that are committed by half, oldest first; return the newest."""
+        newest = entry = self.manifests.get_latest()
+        half_done: list[Entry] = []
+        while entry is not None and is_staged(entry):
+            half_done.append(entry)
+            entry = self.manifests.get(entry.version - 1)
+        for entry in reversed(half_done):
+            newest = self._finish(entry)
+        return newest
+
+    def _finish(self, entry: Entry) -> Entry:
+        try:
+            return finish(self.store, self.manifests, entry)
+        except LanceError as error:
+            message = (
+                f"version {entry.version} is committed by half, and finishing it failed: {error}"
+            )
+            raise StoreError(message, where=Breadcrumb(file=entry.path)) from error
+
+    def _is_ours(self, entry: Entry, data: bytes) -> bool:
+        """Tell whether a version that is taken is the one that we want to make.
+
+        A client asks again when an answer is lost, and finds what it has put itself: nobody else
+        chose that path.  And where a table is going over from one naming scheme to the other
+        (`pennon.table.commit.migrate_naming`), a version has the same bytes under its other name.
+        """
+        taken = self.manifests.get(entry.version)
+        if taken is None or taken.path == entry.path:
+            return taken is not None
+        if final_path(taken) == final_path(entry):
+            return False
+        body = self.store.read_whole(self._finish(taken).path)
+        return bytes(body) == data
 
 
 def _split(path: str) -> tuple[str, str]:

@@ -19,7 +19,8 @@ from pennon.ops.convert import convert, plan_convert
 from pennon.scan.session import Session
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.version import FileVersion
-from pennon.table.manifest import ExternalFile, Manifest
+from pennon.table.fragment import ExternalFile
+from pennon.table.manifest import Manifest
 from pennon.table.naming import transaction_path
 from pennon.table.versions import list_locations, read_manifest, read_manifest_at
 

@@ -30,7 +30,8 @@ from pennon.table.commit.loop import CommitOptions, commit
 from pennon.table.manifest import Manifest
 from pennon.table.manifest_wire import serialize_manifest_file
 from pennon.table.naming import Naming
-from pennon.table.transaction import Other, Transaction
+from pennon.table.operations import Other
+from pennon.table.transaction import Transaction
 from pennon.table.versions import latest_version, list_versions, read_manifest
 from pennon.testing import Fault, FaultyStore, WrappedStore
 from tests.unit.table.tables import (

@@ -25,11 +25,12 @@ from pennon.schema.field import Schema
 from pennon.table.commit.loop import commit
 from pennon.table.commit.migrate_naming import migrate_to_v2
 from pennon.table.deletion import read_deletions, write_deletions
-from pennon.table.manifest import Fragment
+from pennon.table.fragment import Fragment
 from pennon.table.naming import Naming
 from pennon.table.operations import Delete, MapUpdate, Project, Update, UpdateConfig
 from pennon.table.roaring import Offsets
-from pennon.table.transaction import Transaction, parse_transaction, read_transaction
+from pennon.table.transaction import Transaction
+from pennon.table.transaction_wire import parse_transaction, read_transaction
 from pennon.table.versions import (
     latest_location,
     latest_version,

@@ -16,7 +16,7 @@ from pennon.errors import (
     UnsupportedError,
 )
 from pennon.io import MemoryStore
-from pennon.io.prefix_store import BelowStore
+from pennon.io.prefix_store import PrefixStore
 from pennon.io.store import Store
 from pennon.table.commit.loop import commit
 from pennon.table.commit.migrate_naming import migrate_to_v2
@@ -409,7 +409,7 @@ def test_a_store_without_conditional_puts() -> None:
 def test_a_branch_is_a_table_of_its_own() -> None:
     """Also for who goes there from the table's root; what is half done there is finished, too."""
     table = Table()
-    branch = BelowStore(table.store, "tree/one")
+    branch = PrefixStore(table.store, "tree/one")
     create_table(branch)
     assert commit(branch, append(1)).version == 2
     manifests = table.manifests.branches["tree/one"]

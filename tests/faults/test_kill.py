@@ -26,7 +26,7 @@ import pytest
 from pennon.io.memory import _STORES
 from pennon.io.store import Store
 from pennon.table.external import Entry, ExternalStore
-from pennon.table.external.staging import is_staged
+from pennon.table.external.manifests import is_staged
 from pennon.table.versions import list_locations
 from pennon.testing import MemoryStore
 from tests.faults.killing import Place, dies_after_change, dies_at_system_call

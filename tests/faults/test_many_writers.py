@@ -16,8 +16,8 @@ import pytest
 
 import pennon
 from pennon.table.external import ExternalStore
-from pennon.table.external.staging import is_staged
-from pennon.table.transaction import read_transaction
+from pennon.table.external.manifests import is_staged
+from pennon.table.transaction_wire import read_transaction
 from pennon.table.versions import list_locations, read_manifest_at
 from tests.faults.killing import Place
 from tests.unit.io import dynamodb_tables

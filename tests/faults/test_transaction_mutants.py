@@ -10,8 +10,9 @@ import pytest
 from pennon.errors import LanceError
 from pennon.table.apply import Surroundings, apply
 from pennon.table.commit.conflict_matrix import judge
-from pennon.table.indices import parse_indices, serialize_indices
-from pennon.table.transaction import Transaction, parse_transaction, serialize_transaction
+from pennon.table.indices_wire import parse_indices, serialize_indices
+from pennon.table.transaction import Transaction
+from pennon.table.transaction_wire import parse_transaction, serialize_transaction
 from tests.unit.table.apply.test_apply_operations import table
 from tests.unit.table.commit.conflict_table import cells
 from tests.unit.table.commit.test_conflict_matrix import index, sample

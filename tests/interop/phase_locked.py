@@ -21,7 +21,8 @@ import pyarrow as pa
 import pennon
 from pennon.table.commit.loop import commit
 from pennon.table.operations import CreateIndex, ReserveFragments
-from pennon.table.transaction import Transaction, parse_transaction, read_transaction
+from pennon.table.transaction import Transaction
+from pennon.table.transaction_wire import parse_transaction, read_transaction
 from pennon.table.versions import read_manifest
 
 VERSION = 4

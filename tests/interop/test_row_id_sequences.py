@@ -14,7 +14,7 @@ import pennon
 import pennon.fragment
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.fragment import RowIdMeta, RowIdSequence
-from pennon.table.manifest import ExternalFile
+from pennon.table.fragment import ExternalFile
 
 
 def test_sequences() -> None:

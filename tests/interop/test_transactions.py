@@ -23,7 +23,7 @@ from pennon.errors import (
 from pennon.proto import transaction_pb2
 from pennon.table.manifest_wire import serialize_manifest_file
 from pennon.table.naming import Naming, transaction_path
-from pennon.table.transaction import parse_transaction, read_transaction, serialize_transaction
+from pennon.table.transaction_wire import parse_transaction, read_transaction, serialize_transaction
 from pennon.table.versions import read_manifest
 from tests.interop.phase_locked import ROWS, VERSION, Writer, make_base, table
 

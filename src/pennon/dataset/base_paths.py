@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 
 from pennon.io.paths import parse_uri
-from pennon.table.manifest import BasePath
+from pennon.table.fragment import BasePath
 
 
 @dataclass(frozen=True)

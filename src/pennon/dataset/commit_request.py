@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any, Self
 
 from pennon.dataset.operation import LanceOperation, Transaction, merge_message
-from pennon.dataset.operation_values import to_table_operation
+from pennon.dataset.operation_fields import to_table_operation, to_table_transaction
 from pennon.dataset.write_options import as_store, newest_version
 from pennon.errors import ArgumentError, NotFoundError
 from pennon.io.store import Store
@@ -19,11 +19,10 @@ from pennon.scan.session import Session
 from pennon.scan.snapshot import Snapshot
 from pennon.table import transaction as table
 from pennon.table.base_paths import place_store
-from pennon.table.commit.affected_rows import NewDeletions
 from pennon.table.commit.detached import commit_detached
 from pennon.table.commit.lock import CommitLock
 from pennon.table.commit.loop import LONG_AGO, CommitOptions, commit
-from pennon.table.commit.rebase import Affected
+from pennon.table.commit.rebase import Affected, NewDeletions
 from pennon.table.manifest import Manifest
 from pennon.table.naming import Naming
 from pennon.table.operations import Delete, Update
@@ -159,12 +158,7 @@ def _from_transaction(transaction: Transaction, message: str | None) -> table.Tr
     if message is not None:
         text = "a Transaction has its own properties; put the commit message among them"
         raise ArgumentError(text)
-    return table.Transaction(
-        transaction.read_version,
-        to_table_operation(transaction.operation),
-        transaction.uuid,
-        transaction.transaction_properties or {},
-    )
+    return to_table_transaction(transaction)
 
 
 def _from_operation(

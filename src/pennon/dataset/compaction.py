@@ -29,7 +29,7 @@ from pennon.ops.row_counts import completed
 from pennon.ops.run_tasks import run_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.table.apply.rows import by_id
-from pennon.table.manifest import Fragment
+from pennon.table.fragment import Fragment
 from pennon.table.versions import read_manifest
 
 if TYPE_CHECKING:

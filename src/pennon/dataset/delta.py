@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from pennon.dataset.operation import Transaction
 from pennon.errors import ArgumentError, NotFoundError
-from pennon.table.row_ids.sequence import RowIds
+from pennon.table.row_ids import RowIds
 
 if TYPE_CHECKING:
     from pennon.dataset.versions import DatasetRefs

@@ -29,7 +29,7 @@ from pennon.scan.take import take_batches, take_fragment_offsets
 from pennon.scan.take_plan import TakePlan, plan_take
 from pennon.scan.validate import validate_fragment
 from pennon.schema.project import quoted
-from pennon.table.manifest import Fragment
+from pennon.table.fragment import Fragment
 
 if TYPE_CHECKING:
     from pennon.dataset.lance_dataset import LanceDataset

@@ -15,7 +15,7 @@ from pennon.schema.lance_schema import LanceSchema
 if TYPE_CHECKING:
     from pennon.dataset.lance_dataset import LanceDataset
     from pennon.dataset.new_columns import NewColumns
-    from pennon.table.manifest import Fragment
+    from pennon.table.fragment import Fragment
 
 
 class FragmentColumns:

@@ -63,7 +63,7 @@ class DatasetIndices(DatasetFacts):
 
     def describe_indices(self) -> list[IndexDescription]:
         """Return all indices, ordered by name; their folders are listed for the sizes."""
-        from pennon.table.indices import parse_indices  # noqa: PLC0415 - few programs ask
+        from pennon.table.indices_wire import parse_indices  # noqa: PLC0415 - few programs ask
 
         named: dict[str, list[Index]] = defaultdict(list)
         for index in parse_indices(self._snapshot.manifest.indices):
@@ -102,7 +102,7 @@ class DatasetIndices(DatasetFacts):
 def _description(snapshot: Snapshot, segments: list[Index]) -> IndexDescription:
     from pennon.scan.plan import live_row_count  # noqa: PLC0415 - as above
     from pennon.schema.project import sorted_paths  # noqa: PLC0415 - as above
-    from pennon.table.indices import kind_of  # noqa: PLC0415 - as above
+    from pennon.table.indices_wire import kind_of  # noqa: PLC0415 - as above
 
     first, manifest = segments[0], snapshot.manifest
     covered = frozenset().union(*(index.fragment_ids or () for index in segments))
@@ -123,8 +123,7 @@ def _description(snapshot: Snapshot, segments: list[Index]) -> IndexDescription:
 
 
 def _segment(snapshot: Snapshot, index: Index) -> IndexSegmentDescription:
-    from pennon.dataset.operation_values import from_index  # noqa: PLC0415 - as above
-    from pennon.table.indices import folder_of  # noqa: PLC0415 - as above
+    from pennon.dataset.operation_fields import from_index  # noqa: PLC0415 - as above
 
     shown = from_index(index)
     return IndexSegmentDescription(
@@ -133,6 +132,6 @@ def _segment(snapshot: Snapshot, index: Index) -> IndexSegmentDescription:
         set(index.fragment_ids or ()),
         shown.index_version,
         shown.created_at,
-        sum(info.size_bytes for info in snapshot.store.list(folder_of(index))),
+        sum(info.size_bytes for info in snapshot.store.list(index.folder)),
         shown.base_id,
     )

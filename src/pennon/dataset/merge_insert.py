@@ -157,7 +157,7 @@ class MergeInsertBuilder:
     ) -> tuple[Transaction, dict[str, Any]]:
         """Write what a merge writes, and return the transaction for `LanceDataset.commit`."""
         from pennon.dataset.operation import Transaction  # noqa: PLC0415 - seldom needed
-        from pennon.dataset.operation_values import from_update  # noqa: PLC0415 - as above
+        from pennon.dataset.operation_fields import from_update  # noqa: PLC0415 - as above
 
         data = as_reader(data_obj, schema).read_all()
         merged = self._run(self._ds.snapshot, data)

@@ -1,6 +1,6 @@
 """Fragments as pylance's users see them: plain, mutable dataclasses that turn into JSON.
 
-Inside Pennon a fragment is `pennon.table.manifest.Fragment`; these classes have pylance's names,
+Inside Pennon a fragment is `pennon.table.fragment.Fragment`; these classes have pylance's names,
 fields and JSON, so that what one library wrote for another process, the other can commit.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from pennon.core.units import FieldId, FragmentId
 from pennon.errors import ArgumentError
-from pennon.table.manifest import (
+from pennon.table.fragment import (
     DataFileRef,
     DeletionFileRef,
     DeletionKind,

@@ -27,7 +27,7 @@ from pennon.scan.plan import BATCH_ROWS_VARIABLE, default_batch_rows, plan_tasks
 from pennon.scan.projection import MetaColumn, Projection, plan_scan_projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Schema
-from pennon.table.manifest import Fragment
+from pennon.table.fragment import Fragment
 
 FUNCTION_ROWS: Final = 1024
 """Rows of the batches that a function gets, unless the caller or the environment says otherwise."""

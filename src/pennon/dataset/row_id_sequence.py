@@ -11,7 +11,8 @@ import pyarrow as pa
 from pennon.compat.arguments import row_ids
 from pennon.dataset.metadata import RowIdMeta
 from pennon.errors import ArgumentError, UnsupportedError
-from pennon.table.row_ids.sequence import count_row_ids, decode_row_ids, encode_row_ids
+from pennon.table.row_ids.decode_wire import count_row_ids, decode_row_ids
+from pennon.table.row_ids.encode_wire import encode_row_ids
 
 
 class RowIdSequence:

@@ -14,7 +14,7 @@ from pennon.file.describe import summarize
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.plan import live_row_counts
 from pennon.scan.snapshot import Snapshot
-from pennon.table.manifest import NO_COLUMN, DataFileRef, Fragment
+from pennon.table.fragment import NO_COLUMN, DataFileRef, Fragment
 
 
 class DatasetStats(TypedDict):

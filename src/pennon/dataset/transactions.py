@@ -117,8 +117,8 @@ class DatasetTransactions(DatasetFacts):
         return found[: max(recent_transactions, 0)]
 
     def _transaction_of(self, manifest: Manifest) -> Transaction | None:
-        from pennon.dataset.operation_values import from_table_transaction  # noqa: PLC0415 - seldom needed
-        from pennon.table.transaction import find_transaction  # noqa: PLC0415 - as above
+        from pennon.dataset.operation_fields import from_table_transaction  # noqa: PLC0415 - seldom needed
+        from pennon.table.transaction_wire import find_transaction  # noqa: PLC0415 - as above
 
         found = find_transaction(self._snapshot.store, manifest)
         return None if found is None else from_table_transaction(found)

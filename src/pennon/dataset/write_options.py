@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pennon.compat.arguments import refuse
 from pennon.dataset.metadata import DataFile, FragmentMetadata
-from pennon.dataset.operation_values import from_table_transaction
+from pennon.dataset.operation_fields import from_table_transaction
 from pennon.dataset.progress import FragmentWriteProgress
 from pennon.errors import ArgumentError, NoDataError, NotFoundError
 from pennon.io import open_store
@@ -31,7 +31,8 @@ from pennon.ops.write import (
 from pennon.schema.version import V0_1, FileVersion
 from pennon.table.commit.lock import CommitLock, locked
 from pennon.table.commit.loop import CommitOptions
-from pennon.table.manifest import Fragment, Manifest
+from pennon.table.fragment import Fragment
+from pennon.table.manifest import Manifest
 
 if TYPE_CHECKING:
     from pennon.dataset.base_paths import DatasetBasePath

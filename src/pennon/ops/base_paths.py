@@ -9,10 +9,11 @@ from pennon.errors import ArgumentError
 from pennon.ops.row_counts import counted_by
 from pennon.ops.write import WriteMode, WritePlan
 from pennon.scan.snapshot import Snapshot
-from pennon.table.apply.bases import with_new_bases
+from pennon.table.apply.settings import with_new_bases
 from pennon.table.base_paths import BasedStore, Trust, below, trust_of
 from pennon.table.commit.loop import CommitOptions, commit
-from pennon.table.manifest import BasePath, Manifest
+from pennon.table.fragment import BasePath
+from pennon.table.manifest import Manifest
 from pennon.table.operations import UpdateBases
 from pennon.table.transaction import Transaction
 
@@ -64,7 +65,7 @@ def into_bases(
     ids = ids or (None, *sorted(base.id for base in bases))
     named = [base.path for base, it in zip(found, targets or (), strict=True) if it != base.name]
     trust = trust_of(store) or Trust.given(None, storage_options)
-    home = store.home if isinstance(store, BasedStore) else store
+    home = store.inner if isinstance(store, BasedStore) else store
     placed = BasedStore(home, bases, replace(trust, places=(*trust.places, *named)))
     return replace(plan, task=replace(plan.task, store=placed, bases=ids))
 

@@ -27,8 +27,10 @@ from pennon.scan.snapshot import Snapshot
 from pennon.schema.check import check_writable
 from pennon.schema.version import V0_1, FileVersion, check_is_written
 from pennon.table.commit.loop import CommitOptions, commit
-from pennon.table.manifest import Fragment, Manifest
-from pennon.table.transaction import Overwrite, Transaction
+from pennon.table.fragment import Fragment
+from pennon.table.manifest import Manifest
+from pennon.table.operations import Overwrite
+from pennon.table.transaction import Transaction
 from pennon.table.versions import read_manifest
 
 

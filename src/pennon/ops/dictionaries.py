@@ -19,8 +19,9 @@ from pennon.schema.arrow import storage_field
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1, FileVersion
 from pennon.table.commit.loop import CommitOptions
-from pennon.table.manifest import DataFileRef, Fragment
-from pennon.table.transaction import Append, Overwrite, Transaction
+from pennon.table.fragment import DataFileRef, Fragment
+from pennon.table.operations import Append, Overwrite
+from pennon.table.transaction import Transaction
 from pennon.table.versions import Reads, read_manifest
 
 

@@ -13,7 +13,7 @@ from pennon.errors import ArgumentError
 from pennon.io.store import Store
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.snapshot import Snapshot
-from pennon.table.manifest import Fragment
+from pennon.table.fragment import Fragment
 from pennon.table.operations import DataReplacement
 from pennon.table.transaction import Transaction
 from pennon.table.versions import read_manifest

@@ -46,9 +46,11 @@ from pennon.schema.version import (
     check_is_written,
 )
 from pennon.table.commit.loop import CommitOptions, commit
-from pennon.table.manifest import BasePath, DataFileRef, Fragment, Manifest
+from pennon.table.fragment import BasePath, DataFileRef, Fragment
+from pennon.table.manifest import Manifest
+from pennon.table.operations import Append, Overwrite
 from pennon.table.storage_version import storage_version
-from pennon.table.transaction import Append, Overwrite, Transaction
+from pennon.table.transaction import Transaction
 from pennon.table.versions import read_manifest
 
 MAX_ROWS_PER_FILE = 1024 * 1024

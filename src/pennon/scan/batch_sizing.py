@@ -26,7 +26,7 @@ from pennon.core.thread_pools import processors
 from pennon.core.units import MIB
 from pennon.scan.plan import DEFAULT_BATCH_BYTES, LEAST_UNIT_BYTES, ScanTask, Unit, bytes_per_row
 from pennon.schema.width import has_width, row_bytes
-from pennon.table.manifest import Fragment
+from pennon.table.fragment import Fragment
 
 UNIT_BYTES: Final = 8 * MIB
 """What a unit becomes in memory.  Threads work on one each, and the caller looks at one."""

@@ -49,7 +49,7 @@ from pennon.schema.blob import NULL_POSITION, is_blob_v2
 from pennon.schema.check import is_blob
 from pennon.schema.field import Field
 from pennon.schema.project import resolve
-from pennon.table.manifest import DataFileRef
+from pennon.table.fragment import DataFileRef
 
 
 class BlobKind(IntEnum):

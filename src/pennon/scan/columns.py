@@ -31,7 +31,7 @@ from pennon.scan.fragment_reader import Chunks, FragmentReader
 from pennon.scan.plan import live_row_count
 from pennon.scan.projection import MetaColumn, OutputColumn, Projection
 from pennon.scan.snapshot import Snapshot
-from pennon.table.manifest import Fragment
+from pennon.table.fragment import Fragment
 
 UInt64Array: TypeAlias = npt.NDArray[np.uint64]
 

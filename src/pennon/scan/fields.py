@@ -22,7 +22,7 @@ from pennon.scan.projection import Projection
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Field
 from pennon.schema.width import has_width, row_bytes
-from pennon.table.manifest import Fragment
+from pennon.table.fragment import Fragment
 
 ROW_COST_BYTES: Final = 400
 """To read a row by itself costs as much as to read so many bytes in sequence.

@@ -35,7 +35,7 @@ from pennon.schema.blob import is_blob_v2
 from pennon.schema.field import Field
 from pennon.schema.version import V0_1, FileVersion
 from pennon.schema.width import row_bytes
-from pennon.table.manifest import DataFileRef, Fragment
+from pennon.table.fragment import DataFileRef, Fragment
 
 Chunks: TypeAlias = "list[pa.Array[Any]]"
 """Values of one column: arrays that follow one another, none longer than a page."""

@@ -18,8 +18,8 @@ from pennon.core.units import MIB
 from pennon.errors import ArgumentError
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.snapshot import Snapshot
+from pennon.table.fragment import Fragment
 from pennon.table.fragments import Fragments
-from pennon.table.manifest import Fragment
 
 DEFAULT_BATCH_ROWS = 8192
 DEFAULT_BATCH_BYTES = 16 * MIB

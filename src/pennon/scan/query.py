@@ -23,7 +23,7 @@ from pennon.scan.sort import ColumnOrdering
 from pennon.schema.blob import describe_blobs
 from pennon.schema.field import Schema
 from pennon.schema.width import has_width, row_bytes
-from pennon.table.manifest import Fragment
+from pennon.table.fragment import Fragment
 
 
 @dataclass(frozen=True, slots=True)

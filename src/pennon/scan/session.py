@@ -19,7 +19,7 @@ from pennon.errors import ArgumentError, UnsupportedError
 from pennon.file.container.opened_file import OpenedFile
 from pennon.file.open import open_data_file
 from pennon.io.store import ObjectReader
-from pennon.table.row_ids.sequence import RowIds
+from pennon.table.row_ids import RowIds
 
 DEFAULT_BYTES: Final = 256 * MIB
 FILE_BYTES: Final = 64 * KIB

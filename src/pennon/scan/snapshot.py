@@ -23,8 +23,10 @@ from pennon.scan.deletion_mask import NONE_DELETED
 from pennon.scan.session import OpenFile as OpenFile
 from pennon.scan.session import Session as Session
 from pennon.table.deletion import read_deletions
-from pennon.table.manifest import DataFileRef, ExternalFile, Fragment, Manifest, Sequence
-from pennon.table.row_ids.sequence import RowIds, decode_row_ids, decode_row_versions, read_sequence
+from pennon.table.fragment import DataFileRef, ExternalFile, Fragment, Sequence
+from pennon.table.manifest import Manifest
+from pennon.table.row_ids import RowIds
+from pennon.table.row_ids.decode_wire import decode_row_ids, decode_row_versions, read_sequence
 
 if TYPE_CHECKING:
     from pennon.scan.metrics import Meter

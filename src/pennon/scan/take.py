@@ -27,7 +27,7 @@ from pennon.scan.columns import Place, UInt64Array, row_addresses, show_columns
 from pennon.scan.fragment_reader import Chunks, FragmentReader, one_array, read_together
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.take_plan import FragmentColumns, TakePlan, fragment_numbers, live_ends
-from pennon.table.manifest import Fragment
+from pennon.table.fragment import Fragment
 
 FEW_ROWS: Final = 4096
 MORE_ROWS: Final = 16 * 1024

@@ -30,8 +30,8 @@ from pennon.scan.snapshot import Snapshot
 from pennon.scan.take_computed import TakenExpressions, split_computed
 from pennon.schema.blob import describe_blobs
 from pennon.schema.field import Schema
+from pennon.table.fragment import Fragment
 from pennon.table.fragments import Fragments
-from pennon.table.manifest import Fragment
 
 MAX_PLANS: Final = 16
 MAX_FRAGMENTS: Final = 256

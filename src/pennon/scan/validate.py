@@ -5,7 +5,7 @@ from __future__ import annotations
 from pennon.errors import Breadcrumb, FormatError
 from pennon.scan.fragment_reader import FileColumns, FragmentReader
 from pennon.scan.snapshot import Snapshot
-from pennon.table.manifest import TOMBSTONE, Fragment
+from pennon.table.fragment import TOMBSTONE, Fragment
 
 
 def validate(snapshot: Snapshot) -> None:

@@ -30,7 +30,8 @@ from pennon.schema.version import FileVersion
 from pennon.spark.arrow_convert import convert_batch
 from pennon.spark.options import WriteOptions
 from pennon.spark.types import append_schema, lance_schema
-from pennon.table.manifest import Fragment, Manifest
+from pennon.table.fragment import Fragment
+from pennon.table.manifest import Manifest
 from pennon.table.versions import read_manifest
 
 

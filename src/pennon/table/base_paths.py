@@ -20,16 +20,15 @@ import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
-import pyarrow as pa
-
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import ArgumentError, FormatError, UntrustedPathError
 from pennon.io import open_store
-from pennon.io.limits import FetchLimits
+from pennon.io.forwarding_store import ForwardingStore
 from pennon.io.paths import Location, parse_uri
-from pennon.io.prefix_store import BelowStore
-from pennon.io.store import ObjectInfo, ObjectReader, ObjectWriter, Store
-from pennon.table.manifest import BasePath, Manifest
+from pennon.io.prefix_store import PrefixStore
+from pennon.io.store import ObjectInfo, Store
+from pennon.table.fragment import BasePath
+from pennon.table.manifest import Manifest
 from pennon.table.refs.tags_and_branches import branch_folder
 
 ENVIRONMENT = "PENNON_TRUSTED_BASES"
@@ -58,43 +57,23 @@ class Trust:
 
 
 @dataclass(frozen=True, slots=True)
-class BasedStore:
-    """A table's own folder, and its base paths under ``@{id}/``."""
+class BasedStore(ForwardingStore):
+    """A table's own folder, ``inner``, and its base paths under ``@{id}/``."""
 
-    home: Store
+    inner: Store
     bases: tuple[BasePath, ...]
     trust: Trust = field(default_factory=Trust)
     _opened: dict[int, Store] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[type[BasedStore], tuple[Store, tuple[BasePath, ...], Trust]]:
         """Pickle without the stores opened so far."""
-        return BasedStore, (self.home, self.bases, self.trust)
-
-    @property
-    def uri(self) -> str:
-        """Return the table's URI."""
-        return self.home.uri
-
-    @property
-    def limits(self) -> FetchLimits | None:
-        """Return how the table's own store likes to be asked."""
-        return self.home.limits
-
-    def open(self, path: str, size_bytes: int | None = None) -> ObjectReader:
-        """Open an object; raises UntrustedPathError for one in a place that nobody trusts."""
-        store, path = self._place(path)
-        return store.open(path, size_bytes)
-
-    def read_whole(self, path: str) -> pa.Buffer:
-        """Return the bytes of an object."""
-        store, path = self._place(path)
-        return store.read_whole(path)
+        return BasedStore, (self.inner, self.bases, self.trust)
 
     def identity(self, path: str, size_bytes: int | None = None) -> Hashable:
         """Return what tells the bytes of an object from all others."""
         store, inner = self._place(path)
         found = store.identity(inner, size_bytes)
-        return found if store is self.home else (store.uri, found)
+        return found if store is self.inner else (store.uri, found)
 
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
         """Yield the objects under a folder."""
@@ -108,27 +87,22 @@ class BasedStore:
         for path, size_bytes in store.list_names(folder):
             yield prefix + path.removeprefix(folder), size_bytes
 
-    def open_writer(self, path: str) -> ObjectWriter:
-        """Start a new object, which may be a data file in a place that is trusted."""
-        store, path = self._place(path)
-        return store.open_writer(path)
-
     def put(self, path: str, data: bytes) -> None:
         """Write a small object of the table's own."""
-        self.home.put(path, data)
+        self.inner.put(path, data)
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         """Write an object of the table's own, unless the name is taken."""
-        self.home.put_if_absent(path, data)
+        self.inner.put_if_absent(path, data)
 
     def delete(self, path: str) -> None:
         """Delete an object of the table's own; what lies under a base belongs to another table."""
-        self.home.delete(path)
+        self.inner.delete(path)
 
     def _place(self, path: str) -> tuple[Store, str]:
         found = _BASED.fullmatch(path)
         if found is None:
-            return self.home, path
+            return self.inner, path
         number, inner = int(found.group(1)), found.group(2)
         base = next((each for each in self.bases if each.id == number), None)
         if base is None:
@@ -140,11 +114,11 @@ class BasedStore:
         return store, inner if base.is_dataset_root else inner.removeprefix("data/")
 
     def _open_base(self, base: BasePath) -> Store:
-        root = root_of(self.home)
+        root = root_of(self.inner)
         uri = base_uri(base, root.uri)
         inside = below(uri, root.uri)
         if inside is not None:
-            return BelowStore(root, inside) if inside else root
+            return PrefixStore(root, inside) if inside else root
         if not self.trust.covers(uri):
             message = (
                 f"the table names files in {uri!r}, outside of its own root; to read them, trust that"
@@ -164,7 +138,7 @@ def place_store(store: Store, manifest: Manifest, trust: Trust | None = None) ->
         if store.bases == manifest.base_paths and trust is None:
             return store
         trust = store.trust if trust is None else trust
-        store = store.home
+        store = store.inner
     if not manifest.base_paths and manifest.branch is None:
         return store
     trust = Trust.given(None, None) if trust is None else trust
@@ -175,8 +149,8 @@ def place_store(store: Store, manifest: Manifest, trust: Trust | None = None) ->
 def root_of(store: Store) -> Store:
     """Return the store of the table's root, for a store of the table or of one of its branches."""
     if isinstance(store, BasedStore):
-        return root_of(store.home)
-    return store.above if isinstance(store, BelowStore) else store
+        return root_of(store.inner)
+    return store.inner if isinstance(store, PrefixStore) else store
 
 
 def trust_of(store: Store) -> Trust | None:
@@ -194,7 +168,7 @@ def absolute_uri(store: Store) -> str:
 
 def branch_store(root: Store, branch: str | None) -> Store:
     """Return the store of a branch's own folder; that of the main line is the root."""
-    return root if branch is None else BelowStore(root, branch_folder(branch))
+    return root if branch is None else PrefixStore(root, branch_folder(branch))
 
 
 def base_uri(base: BasePath, root: str) -> str:
@@ -227,7 +201,7 @@ def below(uri: str, root: str) -> str | None:
 
 def _rooted(store: Store, branch: str | None, trust: Trust) -> Store:
     """Return a branch's store as one below the table's root, however it was opened."""
-    if branch is None or isinstance(store, BelowStore):
+    if branch is None or isinstance(store, PrefixStore):
         return store
     folder = f"/{branch_folder(branch)}"
     uri, mark, query = store.uri.partition("?") if "://" in store.uri else (store.uri, "", "")

@@ -1,68 +1,21 @@
 """Changes of config and metadata as messages of transaction.proto, both ways.
 
 Old writers said them in other fields of the same message (1 to 4): keys to set and keys to delete
-of the config, and whole maps in place of the metadata of the schema and of fields.
+of the config, and whole maps in place of the metadata of the schema and of fields.  These are read,
+and never written.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pennon.core.units import FieldId
 from pennon.proto import transaction_pb2
-from pennon.table.fragment_wire import unknown_fields
-from pennon.table.operations import MapUpdate, UpdateConfig
+from pennon.table.message_wire import Way, one, optional
+from pennon.table.operations import MapUpdate
 
 _Proto = transaction_pb2.Transaction
-
-
-def parse_update_config(message: _Proto.UpdateConfig) -> UpdateConfig:
-    """Return what a message changes, whichever way it says it."""
-    fields = {
-        FieldId(number): _parse_map(update)
-        for number, update in message.field_metadata_updates.items()
-    }
-    for number, old in message.field_metadata.items():
-        fields.setdefault(FieldId(number), MapUpdate(dict(old.metadata), replace=True))
-    return UpdateConfig(
-        _parse_config(message),
-        _optional(message, "table_metadata_updates"),
-        _parse_schema_metadata(message),
-        fields,
-        unknown_fields(message),
-    )
-
-
-def serialize_update_config(it: UpdateConfig, message: _Proto.UpdateConfig) -> None:
-    """Put the changes into a message, the way of today."""
-    if it.config is not None:
-        message.config_updates.CopyFrom(_serialize_map(it.config))
-    if it.table_metadata is not None:
-        message.table_metadata_updates.CopyFrom(_serialize_map(it.table_metadata))
-    if it.schema_metadata is not None:
-        message.schema_metadata_updates.CopyFrom(_serialize_map(it.schema_metadata))
-    for number, update in it.fields.items():
-        message.field_metadata_updates[number].CopyFrom(_serialize_map(update))
-
-
-def _parse_config(message: _Proto.UpdateConfig) -> MapUpdate | None:
-    new = _optional(message, "config_updates")
-    if not message.upsert_values and not message.delete_keys:
-        return new
-    gone: dict[str, str | None] = dict.fromkeys(message.delete_keys)
-    old = {**gone, **message.upsert_values}
-    return MapUpdate(old) if new is None else MapUpdate({**old, **new.entries}, new.replace)
-
-
-def _parse_schema_metadata(message: _Proto.UpdateConfig) -> MapUpdate | None:
-    update = _optional(message, "schema_metadata_updates")
-    if update is None and message.schema_metadata:
-        return MapUpdate(dict(message.schema_metadata), replace=True)
-    return update
-
-
-def _optional(message: Any, name: str) -> MapUpdate | None:
-    return _parse_map(getattr(message, name)) if message.HasField(name) else None
 
 
 def _parse_map(message: _Proto.UpdateMap) -> MapUpdate:
@@ -80,3 +33,41 @@ def _serialize_map(update: MapUpdate) -> _Proto.UpdateMap:
         if value is not None:
             entry.value = value
     return message
+
+
+MAP = optional(one(_parse_map, _serialize_map))
+"""Changes of one map, or None."""
+
+
+def _read_config(message: _Proto.UpdateConfig, field: str) -> MapUpdate | None:
+    new: MapUpdate | None = MAP.read(message, field)
+    if not message.upsert_values and not message.delete_keys:
+        return new
+    gone: dict[str, str | None] = dict.fromkeys(message.delete_keys)
+    old = {**gone, **message.upsert_values}
+    return MapUpdate(old) if new is None else MapUpdate({**old, **new.entries}, new.replace)
+
+
+def _read_schema_metadata(message: _Proto.UpdateConfig, field: str) -> MapUpdate | None:
+    update: MapUpdate | None = MAP.read(message, field)
+    if update is None and message.schema_metadata:
+        return MapUpdate(dict(message.schema_metadata), replace=True)
+    return update
+
+
+def _read_field_metadata(message: _Proto.UpdateConfig, field: str) -> dict[FieldId, MapUpdate]:
+    updates = getattr(message, field)
+    fields = {FieldId(number): _parse_map(update) for number, update in updates.items()}
+    for number, old in message.field_metadata.items():
+        fields.setdefault(FieldId(number), MapUpdate(dict(old.metadata), replace=True))
+    return fields
+
+
+def _put_field_metadata(message: Any, field: str, updates: Mapping[FieldId, MapUpdate]) -> None:
+    for number, update in updates.items():
+        getattr(message, field)[number].CopyFrom(_serialize_map(update))
+
+
+CONFIG = Way(_read_config, MAP.put)
+SCHEMA_METADATA = Way(_read_schema_metadata, MAP.put)
+FIELD_METADATA = Way(_read_field_metadata, _put_field_metadata)

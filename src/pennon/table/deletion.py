@@ -18,8 +18,7 @@ from pennon.core.byte_ranges import ascending
 from pennon.core.units import FragmentId
 from pennon.errors import Breadcrumb, FormatError, LanceError, TooLargeError
 from pennon.io.store import Opens, Writes
-from pennon.table.fragment_wire import MAX_ROWS
-from pennon.table.manifest import DeletionFileRef, DeletionKind, Fragment
+from pennon.table.fragment import MAX_ROWS, DeletionFileRef, DeletionKind, Fragment
 from pennon.table.roaring import Offsets, parse_roaring, serialize_roaring
 
 _ARROW_MAX_ROWS = 5000

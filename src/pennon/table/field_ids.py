@@ -18,7 +18,8 @@ from dataclasses import replace
 
 from pennon.core.units import FieldId
 from pennon.schema.field import UNASSIGNED, Field, Schema
-from pennon.table.manifest import DataFileRef, Fragment, Manifest
+from pennon.table.fragment import DataFileRef, Fragment
+from pennon.table.manifest import Manifest
 
 _FIRST_RIGHT = (0, 11)
 """Writers of Lance from this version on leave no id twice."""

@@ -15,8 +15,7 @@ from dataclasses import replace
 
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.schema.version import V0_1
-from pennon.table.file_versions import file_versions
-from pennon.table.fragments import Fragments
+from pennon.table.fragments import Fragments, file_versions
 from pennon.table.manifest import Manifest
 
 DELETION_FILES = 1

@@ -1,20 +1,20 @@
 """Fragments and their parts: protobuf messages of table.proto to values, and back.
 
-What a message holds beyond the fields that Pennon knows is kept as bytes (`unknown_fields`), and
-put back first when the message is made anew.
+What a message holds beyond the fields that Pennon knows is kept as bytes, and put back first when the
+message is made anew.
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias, TypeVar, cast
-
-from google.protobuf.message import DecodeError, EncodeError, Message
-from google.protobuf.unknown_fields import UnknownFieldSet
+from collections.abc import Iterable
+from typing import TypeAlias, cast
 
 from pennon.core.units import FieldId, FragmentId
-from pennon.errors import ArgumentError, FormatError
+from pennon.errors import FormatError
 from pennon.proto import table_pb2
-from pennon.table.manifest import (
+from pennon.table.fragment import (
+    MAX_FRAGMENT_ID,
+    MAX_ROWS,
     BasePath,
     DataFileRef,
     DeletionFileRef,
@@ -23,55 +23,31 @@ from pennon.table.manifest import (
     Fragment,
     Sequence,
 )
+from pennon.table.message_wire import parse_message, serialize_message, unknown_fields
 
-M = TypeVar("M", bound=Message)
 Tuples: TypeAlias = dict[tuple[int, ...], tuple[int, ...]]
 """What the files of many fragments have in common: one object for each."""
-
-MAX_ROWS = 1 << 32
-"""A fragment has no more rows than a row address can tell apart."""
-
-MAX_FRAGMENT_ID = (1 << 32) - 1
-
-
-def parse_message(kind: type[M], data: bytes) -> M:
-    """Parse one message; raises FormatError."""
-    try:
-        return kind.FromString(data)
-    except DecodeError as error:
-        message = f"these {len(data)} bytes are no {kind.DESCRIPTOR.name} message"
-        raise FormatError(message) from error
-
-
-def serialize_message(message: Message) -> bytes:
-    """Serialize a message; the same value gives the same bytes."""
-    try:
-        return message.SerializeToString(deterministic=True)
-    except (EncodeError, ValueError) as error:
-        text = f"a {message.DESCRIPTOR.name} message cannot be written: {error}"
-        raise ArgumentError(text) from error
-
-
-def unknown_fields(message: Message) -> bytes:
-    """Return, serialized, the fields of a message that Pennon does not know."""
-    if not len(UnknownFieldSet(message)):
-        return b""
-    rest = type(message)()
-    rest.CopyFrom(message)
-    for known in message.DESCRIPTOR.fields:
-        rest.ClearField(known.name)
-    return rest.SerializeToString()
 
 
 def parse_fragment(message: table_pb2.DataFragment) -> Fragment:
     """Return the fragment that a message stands for; raises FormatError."""
-    return parse_known_fragment(message, {}, may_hold_unknown=True)
+    return _parse_fragment(message, {}, may_hold_unknown=True)
 
 
-def parse_known_fragment(
-    message: table_pb2.DataFragment, known: Tuples, *, may_hold_unknown: bool
+def parse_fragment_bytes(data: bytes) -> Fragment:
+    """Return the fragment in a serialized message; raises FormatError."""
+    return parse_fragment(parse_message(table_pb2.DataFragment, data))
+
+
+def parse_one_of_many(data: bytes, known: Tuples, *, may_hold_unknown: bool) -> Fragment:
+    """Parse one fragment of many: messages in which nothing is unknown are not asked for it."""
+    message = parse_message(table_pb2.DataFragment, data)
+    return _parse_fragment(message, known, may_hold_unknown)
+
+
+def _parse_fragment(
+    message: table_pb2.DataFragment, known: Tuples, may_hold_unknown: bool
 ) -> Fragment:
-    """Return one fragment of many: messages in which nothing is unknown are not asked for it."""
     number, rows, which = message.id, message.physical_rows, message.WhichOneof
     if number > MAX_FRAGMENT_ID or rows > MAX_ROWS:
         raise out_of_bounds(number, rows)
@@ -104,6 +80,16 @@ def serialize_fragment(fragment: Fragment) -> table_pb2.DataFragment:
     _put_sequence(message, "last_updated_at_versions", fragment.last_updated_at_versions)
     _put_sequence(message, "created_at_versions", fragment.created_at_versions)
     return message
+
+
+def serialize_fragment_bytes(fragment: Fragment) -> bytes:
+    """Return the serialized message of a fragment."""
+    return serialize_message(serialize_fragment(fragment))
+
+
+def serialize_fragments(fragments: Iterable[Fragment]) -> bytes:
+    """Return fragments as they stand in a manifest message."""
+    return serialize_message(table_pb2.Manifest(fragments=map(serialize_fragment, fragments)))
 
 
 def parse_base_path(message: table_pb2.BasePath) -> BasePath:

@@ -15,18 +15,14 @@ import numpy.typing as npt
 
 from pennon.encoding.kernels.manifest_fragments import find_fragments
 from pennon.errors import FormatError
-from pennon.proto import table_pb2
+from pennon.schema.version import FileVersion
+from pennon.table.fragment import MAX_FRAGMENT_ID, MAX_ROWS, Fragment
 from pennon.table.fragment_wire import (
-    MAX_FRAGMENT_ID,
-    MAX_ROWS,
     Tuples,
     out_of_bounds,
-    parse_known_fragment,
-    parse_message,
-    serialize_fragment,
-    serialize_message,
+    parse_one_of_many,
+    serialize_fragments,
 )
-from pennon.table.manifest import Fragment
 
 _START, _END, _ID, _ROWS, _FLAGS, _DELETED, _FILES, _VERSION, _SIZE = range(1, 10)
 _HAS_DELETION, _HAS_ROW_IDS, _HAS_UNKNOWN, _IS_MIXED = 1, 2, 4, 8
@@ -54,7 +50,9 @@ class Fragments(Sequence[Fragment]):
     @classmethod
     def of(cls, fragments: Iterable[Fragment]) -> Fragments:
         """Return fragments as their bytes."""
-        return fragments if isinstance(fragments, Fragments) else cls(_serialize(fragments))
+        return (
+            fragments if isinstance(fragments, Fragments) else cls(serialize_fragments(fragments))
+        )
 
     def check_bounds(self) -> None:
         """Raise FormatError for an id or a number of rows that does not fit a row address."""
@@ -147,9 +145,9 @@ class Fragments(Sequence[Fragment]):
 
     def _make(self, number: int) -> Fragment:
         record: list[int] = self._numbers[number].tolist()
-        message = parse_message(table_pb2.DataFragment, self._body[record[_START] : record[_END]])
+        data = self._body[record[_START] : record[_END]]
         has_unknown = bool(record[_FLAGS] & _HAS_UNKNOWN)
-        return parse_known_fragment(message, self._tuples, may_hold_unknown=has_unknown)
+        return parse_one_of_many(data, self._tuples, may_hold_unknown=has_unknown)
 
     def __iter__(self) -> Iterator[Fragment]:
         """Yield all fragments."""
@@ -157,7 +155,7 @@ class Fragments(Sequence[Fragment]):
 
     def __add__(self, others: Iterable[Fragment]) -> Fragments:
         """Return these fragments, then others."""
-        more = Fragments(self.wire() + _serialize(others))
+        more = Fragments(self.wire() + serialize_fragments(others))
         more._made.update(self._made)
         return more
 
@@ -182,13 +180,17 @@ class Fragments(Sequence[Fragment]):
         return Fragments, (self.wire(),)
 
 
-def _serialize(fragments: Iterable[Fragment]) -> bytes:
-    """Return fragments as they stand in a manifest message."""
-    return serialize_message(table_pb2.Manifest(fragments=map(serialize_fragment, fragments)))
-
-
 def fragment_ids(fragments: Iterable[Fragment]) -> list[int]:
     """Return the id of each fragment."""
     if isinstance(fragments, Fragments):
         return fragments.ids()
     return [fragment.id for fragment in fragments]
+
+
+def file_versions(fragments: Iterable[Fragment]) -> frozenset[FileVersion]:
+    """Return the versions of all data files.  Raises FormatError for numbers that never were."""
+    if isinstance(fragments, Fragments):
+        numbers = fragments.file_numbers()
+    else:
+        numbers = {(file.major, file.minor) for fragment in fragments for file in fragment.files}
+    return frozenset(FileVersion.from_numbers(*each) for each in numbers)

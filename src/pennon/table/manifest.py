@@ -1,136 +1,26 @@
 """The values that a manifest file holds: one version of a table, whole.
 
 A manifest names everything that belongs to one version: the schema, and the fragments in scan
-order, each with its data files, its deletion file and, in tables with stable row ids, the ids of
-its rows.
-
-Protobuf fields that Pennon does not know are carried along as bytes (``unknown``), so that a table
-goes through Pennon without losing what a newer writer put into it.  What belongs to one manifest
-*file* only, positions inside it, is not part of these values: `pennon.table.manifest_wire` makes it anew.
+order (`pennon.table.fragment`).  What belongs to one manifest *file* only, positions inside it, is not
+part of these values: `pennon.table.manifest_wire` makes it anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from collections.abc import Sequence as Many
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from datetime import UTC, datetime, timedelta
-from enum import IntEnum
-from typing import Any, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
-from pennon.core.units import DatasetVersion, FieldId, FragmentId
+from pennon.core.units import DatasetVersion, FieldId
 from pennon.schema.field import Schema
-
-TOMBSTONE = FieldId(-2)
-"""Stands in ``DataFileRef.field_ids`` for a field whose column in this file is dead."""
-
-NO_COLUMN = -1
-"""Stands in ``DataFileRef.column_indices`` for a field without a column of its own."""
+from pennon.table.fragment import BasePath, Fragment
+from pennon.table.fragments import Fragments, fragment_ids
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def _in_base(base_id: int | None, path: str) -> str:
-    return path if base_id is None else f"@{base_id}/{path}"
-
-
-@dataclass(frozen=True, slots=True)
-class DataFileRef:
-    """A data file of a fragment; ``path`` is relative to the folder ``data/``.
-
-    ``field_ids[i]`` lies in the file's column ``column_indices[i]``; version 0.1 files have no
-    column indices.  ``major`` and ``minor`` are the numbers as written: (0, 3) is version 2.0.
-    ``size_bytes`` is None where the writer did not say.
-    """
-
-    path: str
-    field_ids: tuple[FieldId, ...]
-    column_indices: tuple[int, ...]
-    major: int
-    minor: int
-    size_bytes: int | None = None
-    base_id: int | None = None
-    unknown: bytes = field(default=b"", repr=False)
-
-    @property
-    def store_path(self) -> str:
-        """Return the path relative to the table's root, or to a base's (`pennon.table.base_paths`)."""
-        return _in_base(self.base_id, f"data/{self.path}")
-
-
-class DeletionKind(IntEnum):
-    """How a deletion file stores its row offsets; the numbers are those of table.proto."""
-
-    ARROW = 0
-    BITMAP = 1
-
-
-@dataclass(frozen=True, slots=True)
-class DeletionFileRef:
-    """A deletion file: which rows of its fragment are dead.
-
-    ``num_deleted_rows`` is None where the writer did not say, or is known to say wrong.
-    """
-
-    kind: DeletionKind
-    read_version: int
-    id: int
-    num_deleted_rows: int | None = None
-    base_id: int | None = None
-    unknown: bytes = field(default=b"", repr=False)
-
-    def store_path(self, fragment: FragmentId) -> str:
-        """Return the path relative to the root, or to a base's; it is made of numbers only."""
-        suffix = "arrow" if self.kind is DeletionKind.ARROW else "bin"
-        name = f"_deletions/{fragment}-{self.read_version}-{self.id}.{suffix}"
-        return _in_base(self.base_id, name)
-
-
-@dataclass(frozen=True, slots=True)
-class ExternalFile:
-    """Bytes kept in a file of their own, at ``offset``; ``path`` is relative to the root."""
-
-    path: str
-    offset: int
-    size_bytes: int
-
-
-Sequence: TypeAlias = bytes | ExternalFile
-"""A serialized sequence (row ids, row versions): inline, or in a file."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fragment:
-    """Some rows of the table, in one or more data files of equal length.
-
-    ``physical_rows`` counts deleted rows too.  It is None where the writer did not say, or is
-    known to say wrong: the reader then asks the data file.
-    """
-
-    id: FragmentId
-    files: tuple[DataFileRef, ...]
-    physical_rows: int | None
-    deletion_file: DeletionFileRef | None = None
-    row_ids: Sequence | None = None
-    last_updated_at_versions: Sequence | None = None
-    created_at_versions: Sequence | None = None
-    unknown: bytes = field(default=b"", repr=False)
-
-    @property
-    def num_deleted_rows(self) -> int | None:
-        """Return how many rows are deleted, or None if only the deletion file knows."""
-        return 0 if self.deletion_file is None else self.deletion_file.num_deleted_rows
-
-    @property
-    def num_rows(self) -> int | None:
-        """Return how many rows live, or None if the manifest does not say."""
-        deleted = self.num_deleted_rows
-        if self.physical_rows is None or deleted is None:
-            return None
-        return self.physical_rows - deleted
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,16 +39,6 @@ class DataFormat:
 
     file_format: str
     version: str
-
-
-@dataclass(frozen=True, slots=True)
-class BasePath:
-    """Another place where files of this table may lie."""
-
-    id: int
-    path: str
-    name: str | None = None
-    is_dataset_root: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +76,7 @@ class Manifest:
 
     schema: Schema
     version: DatasetVersion
-    fragments: Many[Fragment] = ()
+    fragments: Sequence[Fragment] = ()
     fields_wire: tuple[bytes, ...] | None = field(default=None, repr=False, compare=False)
     timestamp_ns: int = 0
     writer: WriterVersion | None = None
@@ -227,8 +107,6 @@ class Manifest:
     @property
     def summary(self) -> Summary:
         """Return the line of this version in the table's history."""
-        from pennon.table.fragments import Fragments  # noqa: PLC0415 - fragments imports us
-
         fragments = Fragments.of(self.fragments)
         files, size_bytes = fragments.total_files()
         rows, deleted = fragments.total_rows()
@@ -260,6 +138,4 @@ class Manifest:
         return self.fragments[ids.index(fragment_id)] if fragment_id in ids else None
 
     def _fragment_ids(self) -> list[int]:
-        from pennon.table.fragments import fragment_ids  # noqa: PLC0415 - fragments imports us
-
         return fragment_ids(self.fragments)

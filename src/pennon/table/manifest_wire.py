@@ -2,7 +2,7 @@
 
 ::
 
-    dictionaries                    in tables of version 0.1 only (`pennon.table.dictionaries`)
+    dictionaries                    in tables of version 0.1 only (`pennon.table.dictionaries_wire`)
     [u32 length | IndexSection]?    the table's indices
     [u32 length | Transaction]?     what made this version (writers since late 2025)
     [u32 length | Manifest]         at ``position``
@@ -29,17 +29,13 @@ from pennon.errors import FormatError
 from pennon.proto import table_pb2
 from pennon.schema.version import check_not_newer
 from pennon.schema.wire import parse_fields, serialize_fields
-from pennon.table.dictionaries import parse_dictionaries, serialize_dictionaries
+from pennon.table.dictionaries_wire import parse_dictionaries, serialize_dictionaries
 from pennon.table.flags import check_readable
-from pennon.table.fragment_wire import (
-    parse_base_path,
-    parse_message,
-    serialize_base_path,
-    serialize_message,
-    unknown_fields,
-)
+from pennon.table.fragment import Fragment
+from pennon.table.fragment_wire import parse_base_path, serialize_base_path
 from pennon.table.fragments import Fragments
-from pennon.table.manifest import DataFormat, Fragment, Manifest, Summary, WriterVersion
+from pennon.table.manifest import DataFormat, Manifest, Summary, WriterVersion
+from pennon.table.message_wire import parse_message, serialize_message, unknown_fields
 
 _FOOTER = struct.Struct("<QHH4s")
 _LENGTH = struct.Struct("<I")

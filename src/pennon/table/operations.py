@@ -1,6 +1,6 @@
 """What a transaction does to a table: a value for each operation of transaction.proto.
 
-Fragments, schemas and files are those of `pennon.table.manifest`.  Every operation keeps, in
+Fragments, schemas and files are those of `pennon.table.fragment`.  Every operation keeps, in
 ``unknown``, the fields of its message that Pennon does not know, and in ``fields_wire`` the fields
 of a schema as another writer wrote them.
 """
@@ -15,9 +15,9 @@ from typing import TypeAlias
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import DatasetVersion, FieldId, FragmentId
 from pennon.schema.field import Schema
+from pennon.table.fragment import BasePath, DataFileRef, Fragment
 from pennon.table.indices import Index
 from pennon.table.indices import RewrittenIndex as RewrittenIndex
-from pennon.table.manifest import BasePath, DataFileRef, Fragment
 
 
 @dataclass(frozen=True, slots=True)

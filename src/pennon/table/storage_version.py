@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pennon.errors import ArgumentError, FormatError
 from pennon.schema.version import V0_1, V2_0, FileVersion, check_not_newer
-from pennon.table.file_versions import file_versions
 from pennon.table.flags import V2_FORMAT
+from pennon.table.fragments import file_versions
 from pennon.table.manifest import Manifest
 
 

@@ -9,13 +9,13 @@ from typing import Self, TypeAlias
 import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRequest, Extent
-from pennon.io.limits import FetchLimits
+from pennon.io.forwarding_store import ForwardingStore
 from pennon.io.store import ObjectInfo, ObjectReader, ObjectWriter, Store
 
 Data: TypeAlias = pa.Buffer | bytes | memoryview
 
 
-class WrappedStore:
+class WrappedStore(ForwardingStore):
     """A store that passes every verb on, after telling ``before(verb, path)`` of it.
 
     The base of all others here.  The verbs of a store are ``open``, ``list``, ``put``,
@@ -42,16 +42,6 @@ class WrappedStore:
     def cut(self, path: str, data: Data) -> Data:  # noqa: ARG002
         """Return what of ``data`` reaches the object; a torn write is less than all."""
         return data
-
-    @property
-    def uri(self) -> str:
-        """Return the wrapped store's URI."""
-        return self.inner.uri
-
-    @property
-    def limits(self) -> FetchLimits | None:
-        """Return the wrapped store's limits."""
-        return self.inner.limits
 
     def open(self, path: str, size_bytes: int | None = None) -> ObjectReader:
         """Open an object for reading."""

@@ -18,8 +18,9 @@ from pennon.ops.convert import commit_convert, convert, plan_convert
 from pennon.schema.version import V0_1, V2_0, V2_1, V2_2, FileVersion
 from pennon.table.commit.loop import commit
 from pennon.table.deletion import write_deletions
-from pennon.table.manifest import Fragment
-from pennon.table.transaction import Overwrite, Transaction
+from pennon.table.fragment import Fragment
+from pennon.table.operations import Overwrite
+from pennon.table.transaction import Transaction
 from pennon.table.versions import read_manifest
 
 ROWS = 1000

@@ -20,13 +20,7 @@ MAY_DELETE = {
     "table/commit/migrate_naming.py": "the old name of a manifest that has a new one",
     "table/external/finish.py": "the staged copy of a manifest that has its final name",
 }
-PASS_ON = {
-    "io/prefix_store.py",
-    "io/remote.py",
-    "table/base_paths.py",
-    "table/external/store.py",
-    "table/commit/lock.py",
-}
+PASS_ON = {"io/forwarding_store.py", "io/remote.py", "table/base_paths.py"}
 """Stores, whose verb it is."""
 
 

@@ -11,7 +11,7 @@ from pennon.core.units import FieldId, FragmentId
 from pennon.scan import batch_sizing as pace
 from pennon.scan.batch_sizing import FIRST_GROWTH, UNIT_BYTES, Pace
 from pennon.scan.plan import DEFAULT_BATCH_BYTES, ScanTask, Unit
-from pennon.table.manifest import DataFileRef, Fragment
+from pennon.table.fragment import DataFileRef, Fragment
 
 TEXT = pa.schema([("t", pa.string())])
 NUMBERS = pa.schema([("n", pa.int64())])

@@ -20,7 +20,7 @@ from pennon.io import MemoryStore, open_store
 from pennon.scan.blobs import BlobRange, BlobSource, locate_blobs, sidecar_path
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field
-from pennon.table.manifest import DataFileRef
+from pennon.table.fragment import DataFileRef
 from pennon.table.versions import read_manifest
 from pennon.testing import CountingStore
 

@@ -6,7 +6,7 @@ import pytest
 
 from pennon.core.units import FieldId
 from pennon.scan.fragment_reader import FileColumns
-from pennon.table.manifest import DataFileRef
+from pennon.table.fragment import DataFileRef
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,8 @@ from pennon.scan.page_statistics import prune_pages
 from pennon.scan.plan import ScanTask, plan_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.table.deletion import write_deletions
-from pennon.table.manifest import Fragment, Manifest
+from pennon.table.fragment import Fragment
+from pennon.table.manifest import Manifest
 from pennon.table.versions import read_manifest
 from pennon.testing import CountingStore, LatencyStore
 

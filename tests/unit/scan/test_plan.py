@@ -6,7 +6,7 @@ import pytest
 
 from pennon.core.units import FieldId, FragmentId
 from pennon.scan.plan import MAX_DECODED_BYTES, UNIT_BYTES, ScanTask, plan_units
-from pennon.table.manifest import DataFileRef, Fragment
+from pennon.table.fragment import DataFileRef, Fragment
 
 
 def _task(rows: int, size_bytes: int) -> ScanTask:

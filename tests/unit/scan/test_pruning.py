@@ -20,7 +20,8 @@ from pennon.scan.projection import MetaColumn, plan_scan_projection
 from pennon.scan.pruning import NEAR_ROWS, prune_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.table.deletion import write_deletions
-from pennon.table.manifest import Fragment, Manifest
+from pennon.table.fragment import Fragment
+from pennon.table.manifest import Manifest
 from pennon.table.versions import read_manifest
 from pennon.testing import CountingStore
 

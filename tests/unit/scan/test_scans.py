@@ -26,7 +26,8 @@ from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.field import Schema
 from pennon.schema.version import V2_0
 from pennon.table.deletion import write_deletions
-from pennon.table.manifest import DataFileRef, Fragment, Manifest
+from pennon.table.fragment import DataFileRef, Fragment
+from pennon.table.manifest import Manifest
 
 ROWS = 5000
 TABLE = pa.table(

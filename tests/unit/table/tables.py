@@ -14,9 +14,11 @@ from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.field import Schema
 from pennon.table.commit.loop import CommitOptions, commit
 from pennon.table.commit.put_manifest import CommitStore
-from pennon.table.manifest import DataFileRef, Fragment, Manifest
+from pennon.table.fragment import DataFileRef, Fragment
+from pennon.table.manifest import Manifest
+from pennon.table.operations import Append, Overwrite
 from pennon.table.roaring import serialize_roaring
-from pennon.table.transaction import Append, Overwrite, Transaction
+from pennon.table.transaction import Transaction
 
 _NUMBERS = count()
 

@@ -11,10 +11,11 @@ import pytest
 from pennon.core.units import DatasetVersion
 from pennon.errors import FormatError, UntrustedPathError
 from pennon.io import LocalStore, open_store
-from pennon.io.prefix_store import BelowStore
+from pennon.io.prefix_store import PrefixStore
 from pennon.schema.arrow import schema_from_arrow
 from pennon.table.base_paths import BasedStore, Trust, base_uri, below, place_store, root_of
-from pennon.table.manifest import BasePath, DataFileRef, Manifest
+from pennon.table.fragment import BasePath, DataFileRef
+from pennon.table.manifest import Manifest
 
 SCHEMA = schema_from_arrow(pa.schema([("a", pa.int8())]))
 
@@ -96,7 +97,7 @@ def test_a_branch_that_is_opened_by_its_folder_knows_its_root(tmp_path: Path) ->
     store = open_store(tmp_path / "t/tree/dev/one")
     manifest = Manifest(SCHEMA, DatasetVersion(1), branch="dev/one")
     placed = place_store(store, manifest)
-    assert isinstance(placed, BelowStore)
+    assert isinstance(placed, PrefixStore)
     assert root_of(placed).uri == str(tmp_path / "t")
     assert placed.uri == store.uri
     assert place_store(placed, manifest) == placed

@@ -19,7 +19,7 @@ from pennon.table.deletion import (
     serialize_deletions,
     write_deletions,
 )
-from pennon.table.manifest import DeletionFileRef, DeletionKind, Fragment
+from pennon.table.fragment import DeletionFileRef, DeletionKind, Fragment
 from pennon.table.versions import read_manifest
 from tests.unit.table.tables import new_fragment
 

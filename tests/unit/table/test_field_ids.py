@@ -10,7 +10,8 @@ import pytest
 from pennon.core.units import DatasetVersion, FieldId, FragmentId
 from pennon.schema.arrow import schema_from_arrow
 from pennon.table.field_ids import highest_field_id, with_distinct_ids, without_unused_files
-from pennon.table.manifest import DataFileRef, Fragment, Manifest, WriterVersion
+from pennon.table.fragment import DataFileRef, Fragment
+from pennon.table.manifest import Manifest, WriterVersion
 
 SCHEMA = schema_from_arrow(pa.schema([("a", pa.int64()), ("b", pa.int64()), ("c", pa.int64())]))
 OLD = WriterVersion("lance", "0.10.5")

@@ -11,7 +11,8 @@ from pennon.errors import ArgumentError, UnsupportedError
 from pennon.io import MemoryStore
 from pennon.table import flags
 from pennon.table.commit.loop import commit
-from pennon.table.manifest import DeletionFileRef, DeletionKind, Manifest
+from pennon.table.fragment import DeletionFileRef, DeletionKind
+from pennon.table.manifest import Manifest
 from pennon.table.manifest_wire import serialize_manifest_file
 from pennon.table.naming import Naming
 from pennon.table.versions import read_manifest

@@ -14,14 +14,8 @@ from pennon.core.units import DatasetVersion, FieldId, FragmentId
 from pennon.errors import FormatError, UnsupportedError
 from pennon.proto import table_pb2
 from pennon.schema.field import Schema
-from pennon.table.manifest import (
-    DataFileRef,
-    DeletionFileRef,
-    DeletionKind,
-    Fragment,
-    Manifest,
-    WriterVersion,
-)
+from pennon.table.fragment import DataFileRef, DeletionFileRef, DeletionKind, Fragment
+from pennon.table.manifest import Manifest, WriterVersion
 from pennon.table.manifest_wire import (
     parse_manifest_file,
     serialize_manifest_file,

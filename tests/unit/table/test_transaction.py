@@ -14,20 +14,12 @@ from pennon.errors import FormatError
 from pennon.io import open_store
 from pennon.proto import transaction_pb2
 from pennon.schema.arrow import schema_from_arrow
-from pennon.table.commit.conflict_rules import config_keys
+from pennon.table.commit.conflict_matrix import config_keys
 from pennon.table.commit.loop import commit
-from pennon.table.manifest import DataFileRef, Fragment
-from pennon.table.transaction import (
-    Append,
-    Other,
-    Overwrite,
-    Transaction,
-    check_uuid,
-    operation_name,
-    parse_transaction,
-    read_transaction,
-    serialize_transaction,
-)
+from pennon.table.fragment import DataFileRef, Fragment
+from pennon.table.operations import Append, Other, Overwrite, operation_name
+from pennon.table.transaction import Transaction, check_uuid
+from pennon.table.transaction_wire import parse_transaction, read_transaction, serialize_transaction
 from pennon.table.versions import list_locations, read_manifest, read_manifest_at
 from tests.unit.table.tables import SCHEMA, append, new_fragment, overwrite
 

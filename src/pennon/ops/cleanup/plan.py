@@ -18,7 +18,7 @@ from pennon.io.store import ObjectInfo
 from pennon.ops.cleanup.file_kinds import FOLDERS, PLAN, Kind, kind_of
 from pennon.ops.cleanup.policy import Policy
 from pennon.ops.cleanup.survey import Survey, View
-from pennon.table.named_files import Names
+from pennon.table.named_files_wire import Names
 
 
 @dataclass(frozen=True, slots=True)

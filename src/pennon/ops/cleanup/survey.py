@@ -18,7 +18,7 @@ from pennon.ops.cleanup.file_kinds import DETACHED
 from pennon.table.base_paths import branch_store, root_of
 from pennon.table.flags import check_readable
 from pennon.table.manifest_wire import parse_messages
-from pennon.table.named_files import Names, read_names
+from pennon.table.named_files_wire import Names, read_names
 from pennon.table.naming import VERSIONS, parse_manifest_name
 from pennon.table.refs.tags_and_branches import TREE, branch_folder, list_branches, list_tags
 

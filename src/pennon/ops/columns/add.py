@@ -21,7 +21,8 @@ from pennon.ops.columns.task import ColumnsTask, Maker, rows_at_once
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Schema
 from pennon.schema.version import V0_1
-from pennon.table.manifest import Fragment, Manifest
+from pennon.table.fragment import Fragment
+from pennon.table.manifest import Manifest
 from pennon.table.storage_version import storage_version
 
 

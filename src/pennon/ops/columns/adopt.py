@@ -10,7 +10,7 @@ from pennon.ops.fit import fit_schema
 from pennon.scan.fragment_reader import FileColumns
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field
-from pennon.table.manifest import DataFileRef, Fragment
+from pennon.table.fragment import DataFileRef, Fragment
 from pennon.table.storage_version import storage_version
 
 

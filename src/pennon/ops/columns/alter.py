@@ -32,7 +32,8 @@ from pennon.schema.check import check_writable
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1
 from pennon.table.field_ids import highest_field_id, without_unused_files
-from pennon.table.manifest import TOMBSTONE, DataFileRef, Fragment, Manifest
+from pennon.table.fragment import TOMBSTONE, DataFileRef, Fragment
+from pennon.table.manifest import Manifest
 from pennon.table.storage_version import storage_version
 
 

@@ -29,16 +29,11 @@ import pyarrow as pa
 from pennon.core.units import FragmentId
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, NotFoundError
 from pennon.ops.columns.task import ColumnsTask, Maker, Place
-from pennon.proto import table_pb2
 from pennon.scan.projection import Projection
 from pennon.schema.wire import serialize_schema
-from pennon.table.fragment_wire import (
-    parse_fragment,
-    parse_message,
-    serialize_fragment,
-    serialize_message,
-)
-from pennon.table.manifest import Fragment
+from pennon.table.fragment import Fragment
+from pennon.table.fragment_wire import parse_fragment_bytes, serialize_fragment_bytes
+from pennon.table.message_wire import serialize_message
 
 _TABLES: Final = (
     "CREATE TABLE IF NOT EXISTS batches (fragment_id INT, batch_index INT, result BLOB)",
@@ -107,13 +102,13 @@ class Checkpoint:
         with self._connect() as connection:
             row = connection.execute(query, (fragment,)).fetchone()
         try:
-            return None if row is None else _parse(row[0])
+            return None if row is None else parse_fragment_bytes(row[0])
         except FormatError:
             return None
 
     def keep_fragment(self, fragment: Fragment) -> None:
         """Keep a fragment that is written; results for its batches are not needed any more."""
-        data = serialize_message(serialize_fragment(fragment))
+        data = serialize_fragment_bytes(fragment)
         with self._connect() as connection:
             connection.execute("INSERT INTO fragments VALUES (?, ?)", (fragment.id, data))
             connection.execute(_FORGET[0], (fragment.id,))
@@ -127,10 +122,6 @@ class Checkpoint:
         except sqlite3.Error as error:
             message = f"the checkpoint file cannot be used: {error}"
             raise ArgumentError(message, where=Breadcrumb(str(self.path))) from error
-
-
-def _parse(data: bytes) -> Fragment:
-    return parse_fragment(parse_message(table_pb2.DataFragment, data))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +160,7 @@ class CheckpointedTask:
 def _plan(task: ColumnsTask, fragment: Fragment) -> str:
     """Return a digest of all that the results for a fragment depend on, but for the function."""
     parts = (
-        serialize_message(serialize_fragment(fragment)),
+        serialize_fragment_bytes(fragment),
         serialize_message(serialize_schema(task.files.schema)),
         repr((task.maker.inputs.names, task.batch_rows, str(task.files.version))).encode(),
     )

@@ -27,7 +27,7 @@ from pennon.scan.fragment_reader import FragmentReader
 from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.field import Schema
 from pennon.schema.version import V0_1, FileVersion
-from pennon.table.manifest import DataFileRef
+from pennon.table.fragment import DataFileRef
 
 
 @dataclass(frozen=True, slots=True)

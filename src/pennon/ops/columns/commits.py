@@ -9,7 +9,8 @@ from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Schema
 from pennon.table.commit.loop import LONG_AGO, CommitOptions, commit
 from pennon.table.fields_wire import carry_over
-from pennon.table.manifest import Fragment, Manifest
+from pennon.table.fragment import Fragment
+from pennon.table.manifest import Manifest
 from pennon.table.operations import Merge, Operation, Project
 from pennon.table.transaction import Transaction
 

@@ -26,7 +26,7 @@ from pennon.scan.projection import Projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Schema
 from pennon.schema.width import row_bytes
-from pennon.table.manifest import Fragment
+from pennon.table.fragment import Fragment
 
 MOST_ROWS_AT_ONCE: Final = 1 << 16
 """Rows of which columns are made at once, unless the caller says so: what a batch costs is shared."""

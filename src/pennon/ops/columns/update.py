@@ -29,7 +29,7 @@ from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.field import Schema
 from pennon.schema.version import V0_1, FileVersion
-from pennon.table.manifest import Fragment
+from pennon.table.fragment import Fragment
 from pennon.table.storage_version import storage_version
 
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from pennon.core.units import FragmentId
 from pennon.ops.compact.options import CompactOptions
+from pennon.table.fragment import Fragment
 from pennon.table.indices import Index
-from pennon.table.manifest import Fragment
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,15 +16,11 @@ import numpy as np
 
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.snapshot import Snapshot
-from pennon.table.manifest import Fragment
-from pennon.table.manifest import Sequence as Stored
-from pennon.table.row_ids.sequence import (
-    RowIds,
-    decode_row_versions,
-    encode_row_ids,
-    encode_row_versions,
-    read_sequence,
-)
+from pennon.table.fragment import Fragment
+from pennon.table.fragment import Sequence as Stored
+from pennon.table.row_ids import RowIds
+from pennon.table.row_ids.decode_wire import decode_row_versions, read_sequence
+from pennon.table.row_ids.encode_wire import encode_row_ids, encode_row_versions
 
 
 def with_history(

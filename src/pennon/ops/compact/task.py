@@ -22,8 +22,9 @@ from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.version import V0_1, FileVersion
 from pennon.schema.width import row_bytes
 from pennon.table.apply.rows import by_id
-from pennon.table.indices import SYSTEM, parse_indices
-from pennon.table.manifest import Fragment
+from pennon.table.fragment import Fragment
+from pennon.table.indices import SYSTEM
+from pennon.table.indices_wire import parse_indices
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from pennon.errors import NotFoundError
 from pennon.ops.row_counts import counted_by
 from pennon.scan.snapshot import Snapshot
 from pennon.table.commit.loop import CommitOptions, commit
-from pennon.table.indices import parse_indices
+from pennon.table.indices_wire import parse_indices
 from pennon.table.manifest import Manifest
 from pennon.table.operations import CreateIndex
 from pennon.table.transaction import Transaction

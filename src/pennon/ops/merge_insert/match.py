@@ -31,7 +31,7 @@ from pennon.scan.projection import MetaColumn, Projection, plan_take_projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.field import Schema
-from pennon.table.manifest import Fragment
+from pennon.table.fragment import Fragment
 
 _SOURCE, _TARGET = "source", "target"
 

@@ -37,7 +37,8 @@ from pennon.ops.rows.rewrite_rows import Moved, MoveTask, plan_move
 from pennon.ops.run_tasks import run_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.version import FileVersion
-from pennon.table.manifest import Fragment, Manifest
+from pennon.table.fragment import Fragment
+from pennon.table.manifest import Manifest
 from pennon.table.operations import Update, UpdateMode
 from pennon.table.roaring import Offsets, serialize_roaring
 

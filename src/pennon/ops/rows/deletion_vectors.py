@@ -14,7 +14,7 @@ from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.take import check_offsets
 from pennon.table.deletion import write_deletions
-from pennon.table.manifest import Fragment
+from pennon.table.fragment import Fragment
 from pennon.table.roaring import Offsets
 
 

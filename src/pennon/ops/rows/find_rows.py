@@ -28,7 +28,7 @@ from pennon.scan.projection import MetaColumn, plan_scan_projection
 from pennon.scan.pruning import prune_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.blob import describe_blobs
-from pennon.table.manifest import Fragment
+from pennon.table.fragment import Fragment
 
 GROUP_ROWS: Final = 1 << 20
 GROUP_FRAGMENTS: Final = 256

@@ -23,7 +23,7 @@ from pennon.scan.plan import DEFAULT_BATCH_ROWS, plan_tasks
 from pennon.scan.projection import plan_take_projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Schema
-from pennon.table.manifest import TOMBSTONE, Fragment
+from pennon.table.fragment import TOMBSTONE, Fragment
 from pennon.table.storage_version import storage_version
 
 

@@ -31,8 +31,9 @@ from pennon.scan.projection import Projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.version import V0_1, FileVersion
-from pennon.table.manifest import Fragment
-from pennon.table.row_ids.sequence import RowIds, encode_row_ids
+from pennon.table.fragment import Fragment
+from pennon.table.row_ids import RowIds
+from pennon.table.row_ids.encode_wire import encode_row_ids
 
 PIECE_ROWS: Final = 1 << 16
 PIECE_BYTES: Final = 4 * MIB

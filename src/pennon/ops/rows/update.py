@@ -26,7 +26,8 @@ from pennon.ops.run_tasks import run_tasks
 from pennon.scan.compute import Condition
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.version import FileVersion
-from pennon.table.manifest import Fragment, Manifest
+from pennon.table.fragment import Fragment
+from pennon.table.manifest import Manifest
 from pennon.table.operations import Update, UpdateMode
 
 

@@ -18,7 +18,8 @@ from pennon.ops.versions.refs import Reference, check_texts, measure, open_point
 from pennon.scan.snapshot import Snapshot
 from pennon.table.base_paths import absolute_uri, branch_store, place_store, root_of, trust_of
 from pennon.table.commit.loop import CommitOptions, commit
-from pennon.table.manifest import Manifest, Sequence
+from pennon.table.fragment import Sequence
+from pennon.table.manifest import Manifest
 from pennon.table.operations import Clone
 from pennon.table.refs.files import Branch
 from pennon.table.refs.tags_and_branches import (
@@ -32,8 +33,9 @@ from pennon.table.refs.tags_and_branches import (
     read_branch,
     replace_branch,
 )
-from pennon.table.row_ids.sequence import read_sequence
-from pennon.table.transaction import Transaction, find_transaction
+from pennon.table.row_ids.decode_wire import read_sequence
+from pennon.table.transaction import Transaction
+from pennon.table.transaction_wire import find_transaction
 from pennon.table.versions import list_locations, read_manifest
 
 

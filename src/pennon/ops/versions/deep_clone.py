@@ -17,8 +17,9 @@ from pennon.ops.versions.branches import commit_copy
 from pennon.ops.versions.refs import Reference, open_point, resolve
 from pennon.scan.snapshot import Snapshot
 from pennon.table.flags import check_writable
-from pennon.table.indices import folder_of, parse_indices, serialize_indices, unbased
-from pennon.table.manifest import ExternalFile, Fragment, Manifest
+from pennon.table.fragment import ExternalFile, Fragment
+from pennon.table.indices_wire import parse_indices, serialize_indices, unbased
+from pennon.table.manifest import Manifest
 from pennon.table.versions import list_locations
 
 _PIECE_BYTES = 16 * MIB
@@ -80,7 +81,7 @@ def plan_copy(source: Snapshot, target: Store) -> CopyTask:
             files[deletion.store_path(fragment.id)] = own
         files.update((path, path) for path in _external_paths(fragment))
     for index in parse_indices(source.manifest.indices):
-        for path, _ in source.store.list_names(folder_of(index)):
+        for path, _ in source.store.list_names(index.folder):
             files[path] = path[path.index("_indices/") :]
     return CopyTask(source.store, target, tuple(files.items()))
 

@@ -9,8 +9,8 @@ from pennon.core.units import FieldId
 from pennon.errors import ArgumentError, RetryableConflict
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1, FileVersion
-from pennon.table.file_versions import file_versions
-from pennon.table.manifest import TOMBSTONE, Fragment
+from pennon.table.fragment import TOMBSTONE, Fragment
+from pennon.table.fragments import file_versions
 
 
 def missing_field(schema: Schema, fragments: Iterable[Fragment]) -> Field | None:

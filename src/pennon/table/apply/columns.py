@@ -19,8 +19,9 @@ from pennon.table.apply.ids import with_fresh_ids, with_new_row_ids, without_row
 from pennon.table.apply.index_rules import prune_fields, relevant_indices
 from pennon.table.apply.row_versions import all_updated
 from pennon.table.apply.rows import by_id, known
-from pennon.table.indices import parse_indices, serialize_indices
-from pennon.table.manifest import TOMBSTONE, DataFileRef, Fragment, Manifest
+from pennon.table.fragment import TOMBSTONE, DataFileRef, Fragment
+from pennon.table.indices_wire import parse_indices, serialize_indices
+from pennon.table.manifest import Manifest
 from pennon.table.operations import DataReplacement, Merge, Project, Replacement
 from pennon.table.storage_version import storage_version
 

@@ -12,8 +12,9 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FieldId
 from pennon.errors import UnsupportedError
 from pennon.schema.version import FileVersion
+from pennon.table.fragment import Fragment, Sequence
 from pennon.table.fragments import Fragments
-from pennon.table.manifest import Fragment, Manifest, Sequence
+from pennon.table.manifest import Manifest
 
 Complete = Callable[[Fragment], Fragment]
 

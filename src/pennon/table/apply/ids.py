@@ -10,15 +10,11 @@ import numpy as np
 from pennon.core.units import FragmentId
 from pennon.errors import ArgumentError
 from pennon.table.apply.context import Surroundings
-from pennon.table.fragment_wire import MAX_FRAGMENT_ID
-from pennon.table.manifest import Fragment, Manifest
-from pennon.table.row_ids.sequence import (
-    RowIds,
-    count_row_ids,
-    decode_row_ids,
-    encode_one_version,
-    encode_row_id_range,
-)
+from pennon.table.fragment import MAX_FRAGMENT_ID, Fragment
+from pennon.table.manifest import Manifest
+from pennon.table.row_ids import RowIds
+from pennon.table.row_ids.decode_wire import count_row_ids, decode_row_ids
+from pennon.table.row_ids.encode_wire import encode_one_version, encode_row_id_range
 
 
 def with_fresh_ids(fragments: Iterable[Fragment], last: int) -> tuple[Fragment, ...]:

@@ -12,15 +12,10 @@ from collections.abc import Iterable, Sequence
 from pennon.core.units import FieldId, FragmentId
 from pennon.errors import ArgumentError
 from pennon.schema.field import Schema
-from pennon.table.indices import (
-    FRAGMENT_REUSE,
-    SYSTEM,
-    Index,
-    covering,
-    parse_indices,
-    serialize_indices,
-)
-from pennon.table.manifest import Fragment, WriterVersion
+from pennon.table.fragment import Fragment
+from pennon.table.indices import FRAGMENT_REUSE, SYSTEM, Index
+from pennon.table.indices_wire import covering, parse_indices, serialize_indices
+from pennon.table.manifest import WriterVersion
 from pennon.table.operations import RewriteGroup
 
 _RIGHT_BITMAPS = (0, 8, 15)

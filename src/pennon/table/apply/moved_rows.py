@@ -11,17 +11,14 @@ from pennon.core.units import FragmentId
 from pennon.table.apply.context import Surroundings
 from pennon.table.apply.ids import filled_row_ids
 from pennon.table.apply.row_versions import created_versions
-from pennon.table.indices import Index, covering
-from pennon.table.manifest import Fragment, Manifest
+from pennon.table.fragment import Fragment
+from pennon.table.indices import Index
+from pennon.table.indices_wire import covering
+from pennon.table.manifest import Manifest
 from pennon.table.operations import Update
-from pennon.table.row_ids.sequence import (
-    RowIds,
-    count_row_ids,
-    decode_row_ids,
-    encode_one_version,
-    encode_row_ids,
-    encode_row_versions,
-)
+from pennon.table.row_ids import RowIds
+from pennon.table.row_ids.decode_wire import count_row_ids, decode_row_ids
+from pennon.table.row_ids.encode_wire import encode_one_version, encode_row_ids, encode_row_versions
 
 
 def with_moved_row_ids(

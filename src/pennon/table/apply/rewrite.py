@@ -12,8 +12,10 @@ from pennon.table.apply.context import Surroundings
 from pennon.table.apply.ids import check_last_id, with_fresh_ids
 from pennon.table.apply.index_rules import moved_fragments
 from pennon.table.apply.rows import by_id, known
-from pennon.table.indices import Index, covering, parse_indices, renamed, serialize_indices
-from pennon.table.manifest import Fragment, Manifest
+from pennon.table.fragment import Fragment
+from pennon.table.indices import Index
+from pennon.table.indices_wire import covering, parse_indices, renamed, serialize_indices
+from pennon.table.manifest import Manifest
 from pennon.table.operations import ReserveFragments, Rewrite, RewriteGroup
 from pennon.table.storage_version import storage_version
 

@@ -13,14 +13,11 @@ import numpy as np
 
 from pennon.errors import ArgumentError
 from pennon.table.apply.context import Surroundings
-from pennon.table.manifest import Fragment
+from pennon.table.fragment import Fragment
 from pennon.table.roaring import parse_roaring
-from pennon.table.row_ids.sequence import (
-    RowIds,
-    decode_row_versions,
-    encode_one_version,
-    encode_row_versions,
-)
+from pennon.table.row_ids import RowIds
+from pennon.table.row_ids.decode_wire import decode_row_versions
+from pennon.table.row_ids.encode_wire import encode_one_version, encode_row_versions
 
 
 def created_versions(fragment: Fragment, around: Surroundings) -> RowIds:

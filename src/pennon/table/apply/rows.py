@@ -21,8 +21,9 @@ from pennon.table.apply.ids import with_fresh_ids, with_new_row_ids, without_row
 from pennon.table.apply.index_rules import prune_fields, relevant_indices
 from pennon.table.apply.moved_rows import extend_indices, with_moved_row_ids
 from pennon.table.apply.row_versions import some_updated
-from pennon.table.indices import parse_indices, serialize_indices
-from pennon.table.manifest import DataFormat, Fragment, Manifest
+from pennon.table.fragment import Fragment
+from pennon.table.indices_wire import parse_indices, serialize_indices
+from pennon.table.manifest import DataFormat, Manifest
 from pennon.table.operations import Append, Delete, Update
 from pennon.table.storage_version import storage_version
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from pennon.core.units import FieldId
 from pennon.errors import ArgumentError
-from pennon.proto import file_pb2
 from pennon.schema.field import Field, Schema
-from pennon.schema.wire import serialize_fields
-from pennon.table.apply.bases import with_new_bases
 from pennon.table.apply.context import Surroundings
-from pennon.table.fragment_wire import parse_message, serialize_message
-from pennon.table.indices import parse_indices, serialize_indices
+from pennon.table.fields_wire import with_metadata
+from pennon.table.fragment import BasePath
+from pennon.table.indices_wire import parse_indices, serialize_indices
 from pennon.table.manifest import Manifest
 from pennon.table.operations import CreateIndex, MapUpdate, UpdateBases, UpdateConfig
 
@@ -63,22 +62,12 @@ def _with_metadata(field: Field, updates: Mapping[FieldId, MapUpdate]) -> Field:
 
 
 def _updated_wire(head: Manifest, operation: UpdateConfig) -> tuple[bytes, ...]:
-    """Return the messages of the fields, which may hold what Pennon does not know, changed."""
-    wire = head.fields_wire
-    if wire is None:
-        wire = tuple(map(serialize_message, serialize_fields(head.schema)))
-    return tuple(_with_wire_metadata(each, operation.fields) for each in wire)
-
-
-def _with_wire_metadata(wire: bytes, updates: Mapping[FieldId, MapUpdate]) -> bytes:
-    message = parse_message(file_pb2.Field, wire)
-    update = updates.get(FieldId(message.id))
-    if update is None:
-        return wire
-    metadata = _updated_bytes(dict(message.metadata), update)
-    message.ClearField("metadata")
-    message.metadata.update(metadata)
-    return serialize_message(message)
+    """Return the messages of the fields, with their new metadata."""
+    changes = {
+        number: partial(_updated_bytes, update=update)
+        for number, update in operation.fields.items()
+    }
+    return with_metadata(head.fields_wire, head.schema, changes)
 
 
 def create_index(head: Manifest, operation: CreateIndex, around: Surroundings) -> Manifest:
@@ -98,3 +87,25 @@ def update_bases(head: Manifest, operation: UpdateBases, around: Surroundings) -
     """Add roots for files; raises ArgumentError if one is there already."""
     bases = with_new_bases(head.base_paths, operation.new_bases)
     return replace(head, fragments=around.completed(head), base_paths=bases)
+
+
+def with_new_bases(old: Iterable[BasePath], new: Iterable[BasePath]) -> tuple[BasePath, ...]:
+    """Return base paths and further ones, of which those with id 0 get the next one.
+
+    Raises ArgumentError if an id, a name or a path is there already.
+    """
+    bases = list(old)
+    for each in new:
+        last = max((base.id for base in bases), default=0)
+        base = replace(each, id=last + 1) if each.id == 0 else each
+        _check_new(base, bases)
+        bases.append(base)
+    return tuple(bases)
+
+
+def _check_new(new: BasePath, bases: list[BasePath]) -> None:
+    for base in bases:
+        same_name = new.name is not None and new.name == base.name
+        if same_name or new.path == base.path or new.id == base.id:
+            message = f"base path {new} clashes with {base}"
+            raise ArgumentError(message)

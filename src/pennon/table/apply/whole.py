@@ -6,14 +6,15 @@ from dataclasses import replace
 
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.schema.version import DEFAULT_VERSION, FileVersion
-from pennon.table.apply.bases import with_new_bases
 from pennon.table.apply.checks import check_one_version
 from pennon.table.apply.context import Surroundings
 from pennon.table.apply.ids import with_fresh_ids, with_new_row_ids, without_row_ids
-from pennon.table.file_versions import file_versions
+from pennon.table.apply.settings import with_new_bases
 from pennon.table.flags import STABLE_ROW_IDS, check_writable
-from pennon.table.indices import based, parse_indices, serialize_indices
-from pennon.table.manifest import BasePath, DataFormat, Fragment, Manifest
+from pennon.table.fragment import BasePath, Fragment
+from pennon.table.fragments import file_versions
+from pennon.table.indices_wire import based, parse_indices, serialize_indices
+from pennon.table.manifest import DataFormat, Manifest
 from pennon.table.operations import Clone, Overwrite, Restore
 from pennon.table.storage_version import storage_version
 

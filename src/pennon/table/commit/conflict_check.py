@@ -21,7 +21,8 @@ from pennon.table.commit.rebase import (
 from pennon.table.flags import check_writable
 from pennon.table.manifest import Manifest
 from pennon.table.naming import transaction_path
-from pennon.table.transaction import Transaction, read_transaction, serialize_transaction
+from pennon.table.transaction import Transaction
+from pennon.table.transaction_wire import read_transaction, serialize_transaction
 from pennon.table.versions import ManifestLocation, read_manifest_at
 
 _AHEAD_BYTES: Final = 8 * MIB

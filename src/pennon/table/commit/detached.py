@@ -17,7 +17,8 @@ from pennon.table.commit.loop import CommitOptions, check_job, next_manifest
 from pennon.table.commit.put_manifest import CommitStore, land_at
 from pennon.table.manifest import Manifest
 from pennon.table.naming import MAX_VERSION, Naming, detached_path
-from pennon.table.transaction import Transaction, check_uuid, serialize_transaction
+from pennon.table.transaction import Transaction, check_uuid
+from pennon.table.transaction_wire import serialize_transaction
 from pennon.table.versions import ManifestLocation, find_location, read_manifest_at
 
 _TRIES = 5

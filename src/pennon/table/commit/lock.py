@@ -6,18 +6,16 @@ may look whether there is one, and write it.  Where the store can, the lock is h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TypeAlias
 
-import pyarrow as pa
-
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import AlreadyExistsError, NotFoundError, UnsupportedError
-from pennon.io.limits import FetchLimits
-from pennon.io.prefix_store import BelowStore
-from pennon.io.store import ObjectInfo, ObjectReader, ObjectWriter, Store
+from pennon.io.forwarding_store import ForwardingStore
+from pennon.io.prefix_store import PrefixStore
+from pennon.io.store import Store
 from pennon.table.base_paths import BasedStore
 from pennon.table.naming import VERSIONS, parse_manifest_name
 
@@ -26,49 +24,11 @@ CommitLock: TypeAlias = Callable[[int], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class LockedStore:
+class LockedStore(ForwardingStore):
     """The `Store` ``inner``, in which a version is made by who holds its lock."""
 
     inner: Store
     lock: CommitLock
-
-    @property
-    def uri(self) -> str:
-        """Return the root as the user wrote it."""
-        return self.inner.uri
-
-    @property
-    def limits(self) -> FetchLimits | None:
-        """Return how the store likes to be asked."""
-        return self.inner.limits
-
-    def open(self, path: str, size_bytes: int | None = None) -> ObjectReader:
-        """Open an object."""
-        return self.inner.open(path, size_bytes)
-
-    def read_whole(self, path: str) -> pa.Buffer:
-        """Return the bytes of an object."""
-        return self.inner.read_whole(path)
-
-    def identity(self, path: str, size_bytes: int | None = None) -> Hashable:
-        """Return what tells the bytes of an object from all others."""
-        return self.inner.identity(path, size_bytes)
-
-    def list(self, prefix: str) -> Iterator[ObjectInfo]:
-        """Yield the objects under a folder."""
-        return self.inner.list(prefix)
-
-    def list_names(self, prefix: str) -> Iterator[tuple[str, int | None]]:
-        """Yield path and size of the objects under a folder."""
-        return self.inner.list_names(prefix)
-
-    def open_writer(self, path: str) -> ObjectWriter:
-        """Start a new object."""
-        return self.inner.open_writer(path)
-
-    def put(self, path: str, data: bytes) -> None:
-        """Write a small object whole."""
-        self.inner.put(path, data)
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         """Write an object whole, unless the name is taken; a version's manifest under its lock."""
@@ -81,10 +41,6 @@ class LockedStore:
                 self.inner.put_if_absent(path, data)
             except UnsupportedError:
                 self._put_alone(path, data)
-
-    def delete(self, path: str) -> None:
-        """Delete an object."""
-        self.inner.delete(path)
 
     def _put_alone(self, path: str, data: bytes) -> None:
         """Write an object unless it is there: nobody else makes it meanwhile."""
@@ -101,10 +57,8 @@ def locked(store: Store, lock: CommitLock | None) -> Store:
     """Return a table's store, in which versions are made under a lock; as it is without one."""
     if lock is None:
         return store
-    if isinstance(store, BasedStore):
-        return replace(store, home=locked(store.home, lock))
-    if isinstance(store, BelowStore):
-        return replace(store, above=locked(store.above, lock))
+    if isinstance(store, BasedStore | PrefixStore):
+        return replace(store, inner=locked(store.inner, lock))
     inner = store.inner if isinstance(store, LockedStore) else store
     return LockedStore(inner, lock)
 

@@ -48,8 +48,9 @@ from pennon.table.commit.rebase import Affected
 from pennon.table.manifest import Manifest
 from pennon.table.naming import Naming, is_detached
 from pennon.table.operations import Clone, Overwrite, Restore
-from pennon.table.row_ids.sequence import read_sequence
-from pennon.table.transaction import Transaction, check_uuid, serialize_transaction
+from pennon.table.row_ids.decode_wire import read_sequence
+from pennon.table.transaction import Transaction, check_uuid
+from pennon.table.transaction_wire import serialize_transaction
 from pennon.table.versions import (
     ManifestLocation,
     latest_location,

@@ -24,7 +24,7 @@ from pennon.table.commit.put_manifest import CommitStore
 from pennon.table.commit.rebase import same_intent
 from pennon.table.manifest_wire import parse_manifest_file
 from pennon.table.naming import VERSIONS, Naming, parse_manifest_name
-from pennon.table.transaction import parse_transaction, read_transaction
+from pennon.table.transaction_wire import parse_transaction, read_transaction
 from pennon.table.versions import ManifestLocation, list_locations, read_manifest_at
 
 

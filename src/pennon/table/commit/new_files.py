@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from pennon.core.thread_pools import WORK, map_all
 from pennon.errors import Breadcrumb, FormatError, NotFoundError
 from pennon.io.store import Opens
-from pennon.table.manifest import Fragment, Manifest
+from pennon.table.fragment import Fragment
+from pennon.table.manifest import Manifest
 from pennon.table.operations import (
     Append,
     DataReplacement,

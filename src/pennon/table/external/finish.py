@@ -30,8 +30,7 @@ from pennon.errors import (
     UnsupportedError,
 )
 from pennon.io.store import Store
-from pennon.table.external.manifests import Entry, ManifestStore
-from pennon.table.external.staging import final_path, is_staged
+from pennon.table.external.manifests import Entry, ManifestStore, final_path, is_staged
 
 
 def finish(store: Store, manifests: ManifestStore, entry: Entry) -> Entry:

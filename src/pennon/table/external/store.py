@@ -23,39 +23,54 @@ Source: seeds, 002 "External Manifest Store"; commit-and-faults reference, 1.7.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TypeVar
 
 import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
-from pennon.errors import Breadcrumb, NotFoundError, StoreError, UnsupportedError
-from pennon.io.limits import FetchLimits
-from pennon.io.prefix_store import BelowStore
-from pennon.io.store import ObjectInfo, ObjectReader, ObjectWriter, Store
-from pennon.table.external.granted import GrantedVersions
-from pennon.table.external.manifests import ManifestStore
-from pennon.table.external.staging import version_of
+from pennon.errors import (
+    AlreadyExistsError,
+    Breadcrumb,
+    LanceError,
+    NotFoundError,
+    StoreError,
+    UnsupportedError,
+)
+from pennon.io.forwarding_store import ForwardingStore
+from pennon.io.prefix_store import PrefixStore
+from pennon.io.store import ObjectInfo, ObjectReader, Store
+from pennon.table.external.finish import finish, finish_with, read_if_there
+from pennon.table.external.manifests import (
+    Entry,
+    ManifestStore,
+    final_path,
+    is_staged,
+    new_staging_path,
+    version_of,
+)
 from pennon.table.naming import VERSIONS, Naming
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class ExternalStore:
+class ExternalStore(ForwardingStore):
     """The `Store` ``inner``, whose manifests are committed through ``manifests``.
 
-    ``uri`` is what the user wrote, which opens both.
+    ``given`` is the URI that the user wrote, which opens both.  What the manifest store knows of a
+    version stays when its manifest is deleted, and does no harm.
     """
 
     inner: Store
     manifests: ManifestStore
-    uri: str
+    given: str
 
     @property
-    def limits(self) -> FetchLimits | None:
-        """Return how the object store likes to be asked."""
-        return self.inner.limits
+    def uri(self) -> str:
+        """Return the URI that the user wrote."""
+        return self.given
 
     def open(self, path: str, size_bytes: int | None = None) -> ObjectReader:
         """Open an object; the manifest of a commit that is half done is finished first."""
@@ -65,10 +80,6 @@ class ExternalStore:
         """Read a whole object; as `open`."""
         return self._finished(path, lambda: self.inner.read_whole(path))
 
-    def identity(self, path: str, size_bytes: int | None = None) -> Hashable:
-        """Return the identity that the object has in its store."""
-        return self.inner.identity(path, size_bytes)
-
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
         """Yield the objects under a folder; where versions are listed, they are finished first."""
         return self._checked(prefix, lambda: self.inner.list(prefix), lambda info: info.path)
@@ -76,14 +87,6 @@ class ExternalStore:
     def list_names(self, prefix: str) -> Iterator[tuple[str, int | None]]:
         """Yield path and size of the objects under a folder; as `list`."""
         return self._checked(prefix, lambda: self.inner.list_names(prefix), lambda pair: pair[0])
-
-    def open_writer(self, path: str) -> ObjectWriter:
-        """Start a new object."""
-        return self.inner.open_writer(path)
-
-    def put(self, path: str, data: bytes) -> None:
-        """Write a small object whole."""
-        self.inner.put(path, data)
 
     def put_if_absent(self, path: str, data: bytes) -> None:
         """Write an object whole, unless the name is taken; a manifest is committed.
@@ -102,15 +105,11 @@ class ExternalStore:
                 raise
             self.inner.put(path, data)  # a detached version: its name is a random number
 
-    def delete(self, path: str) -> None:
-        """Delete an object; what the manifest store knows of it stays, and does no harm."""
-        self.inner.delete(path)
-
     def _versions(self, folder: str) -> GrantedVersions:
         """Return the versions of the table in a folder, which is empty for this one."""
         if not folder:
             return GrantedVersions(self.inner, self.manifests)
-        return GrantedVersions(BelowStore(self.inner, folder), self.manifests.below(folder))
+        return GrantedVersions(PrefixStore(self.inner, folder), self.manifests.below(folder))
 
     def _finished(self, path: str, read: Callable[[], T]) -> T:
         try:
@@ -148,6 +147,75 @@ class ExternalStore:
                 " is gone: the table was removed and its entries were not, or two tables share one key"
             )
             raise StoreError(message, where=Breadcrumb(file=newest.path))
+
+
+@dataclass(frozen=True, slots=True)
+class GrantedVersions:
+    """The table in ``store``, whose versions ``manifests`` grants."""
+
+    store: Store
+    manifests: ManifestStore
+
+    def create(self, version: int, path: str, data: bytes) -> None:
+        """Commit a manifest.
+
+        Raises AlreadyExistsError if the version is another's, StoreError if that is not known.
+        """
+        if read_if_there(self.store, path) is not None:
+            message = "the version was committed, though the manifest store does not say so"
+            raise AlreadyExistsError(message, where=Breadcrumb(file=path))
+        entry = Entry(version, new_staging_path(path), len(data))
+        self.store.put(entry.path, data)
+        try:
+            self.manifests.put_if_not_exists(entry)
+        except AlreadyExistsError:
+            if not self._is_ours(entry, data):
+                raise
+        with suppress(StoreError, NotFoundError):  # committed all the same; the next one goes on
+            finish_with(self.store, self.manifests, entry, data)
+
+    def finish_one(self, version: int) -> bool:
+        """Finish a version that is committed by half; return whether it was."""
+        entry = self.manifests.get(version)
+        if entry is None or not is_staged(entry):
+            return False
+        self._finish(entry)
+        return True
+
+    def finish_newest(self) -> Entry | None:
+        """Finish the newest versions that are committed by half, oldest first; return the newest."""
+        newest = entry = self.manifests.get_latest()
+        half_done: list[Entry] = []
+        while entry is not None and is_staged(entry):
+            half_done.append(entry)
+            entry = self.manifests.get(entry.version - 1)
+        for entry in reversed(half_done):
+            newest = self._finish(entry)
+        return newest
+
+    def _finish(self, entry: Entry) -> Entry:
+        try:
+            return finish(self.store, self.manifests, entry)
+        except LanceError as error:
+            message = (
+                f"version {entry.version} is committed by half, and finishing it failed: {error}"
+            )
+            raise StoreError(message, where=Breadcrumb(file=entry.path)) from error
+
+    def _is_ours(self, entry: Entry, data: bytes) -> bool:
+        """Tell whether a version that is taken is the one that we want to make.
+
+        A client asks again when an answer is lost, and finds what it has put itself: nobody else
+        chose that path.  And where a table is going over from one naming scheme to the other
+        (`pennon.table.commit.migrate_naming`), a version has the same bytes under its other name.
+        """
+        taken = self.manifests.get(entry.version)
+        if taken is None or taken.path == entry.path:
+            return taken is not None
+        if final_path(taken) == final_path(entry):
+            return False
+        body = self.store.read_whole(self._finish(taken).path)
+        return bytes(body) == data
 
 
 def _split(path: str) -> tuple[str, str]:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pennon.core.units import FragmentId
 from pennon.ops.compact.choose import choose, even_shares
 from pennon.ops.compact.options import CompactOptions
+from pennon.table.fragment import DataFileRef, Fragment
 from pennon.table.indices import Index
-from pennon.table.manifest import DataFileRef, Fragment
 
 
 def bins(
@@ -30,8 +30,6 @@ def bins(
             field_ids=(),
             fragment_ids=None if ids is None else frozenset(map(FragmentId, ids)),
             dataset_version=1,
-            is_vector=False,
-            wire=b"",
         )
         for number, ids in enumerate(indices or [])
     ]

@@ -12,7 +12,7 @@ import pytest
 import pennon
 from pennon.errors import ArgumentError, ConflictError, RetryableConflict, UnsupportedError
 from pennon.optimize import Compaction, CompactionMetrics, CompactionPlan, RewriteResult
-from pennon.table.row_ids.sequence import decode_row_versions
+from pennon.table.row_ids.decode_wire import decode_row_versions
 
 SIZES = [10, 20, 100, 10, 10, 10, 100, 5, 5]
 

@@ -32,7 +32,7 @@ from pennon.ops.run_tasks import run_tasks
 from pennon.ops.write import FileLimits, commit_write, plan_write, write_fragments
 from pennon.ops.write import WriteMode as TableMode
 from pennon.scan.snapshot import Snapshot
-from pennon.table.manifest import DeletionKind
+from pennon.table.fragment import DeletionKind
 from pennon.table.versions import read_manifest
 from pennon.testing import CountingStore
 

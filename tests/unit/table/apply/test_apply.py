@@ -12,18 +12,12 @@ from pennon.errors import ArgumentError, SchemaMismatchError, UnsupportedError
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.version import V2_0, V2_1
 from pennon.table.apply import Surroundings, apply, create, missing_field
-from pennon.table.manifest import (
-    BasePath,
-    DataFormat,
-    DeletionFileRef,
-    DeletionKind,
-    Fragment,
-    Manifest,
-    WriterVersion,
-)
-from pennon.table.row_ids.sequence import decode_row_ids, decode_row_versions
+from pennon.table.fragment import BasePath, DeletionFileRef, DeletionKind, Fragment
+from pennon.table.manifest import DataFormat, Manifest, WriterVersion
+from pennon.table.operations import Append, Other, Overwrite
+from pennon.table.row_ids.decode_wire import decode_row_ids, decode_row_versions
 from pennon.table.storage_version import storage_version
-from pennon.table.transaction import Append, Other, Overwrite, Transaction
+from pennon.table.transaction import Transaction
 from tests.unit.table.tables import (
     SCHEMA,
     append,

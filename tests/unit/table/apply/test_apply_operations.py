@@ -17,16 +17,12 @@ from pennon.schema.field import Schema
 from pennon.schema.wire import serialize_fields
 from pennon.table.apply import Surroundings, apply, create
 from pennon.table.commit.loop import commit
-from pennon.table.indices import FRAGMENT_REUSE, Index, parse_indices, serialize_indices
-from pennon.table.manifest import (
-    BasePath,
-    DeletionFileRef,
-    DeletionKind,
-    Fragment,
-    Manifest,
-    Sequence,
-)
+from pennon.table.fragment import BasePath, DeletionFileRef, DeletionKind, Fragment, Sequence
+from pennon.table.indices import FRAGMENT_REUSE, Index
+from pennon.table.indices_wire import parse_indices, serialize_indices
+from pennon.table.manifest import Manifest
 from pennon.table.operations import (
+    Append,
     Clone,
     CreateIndex,
     DataReplacement,
@@ -34,6 +30,7 @@ from pennon.table.operations import (
     MapUpdate,
     Merge,
     Operation,
+    Overwrite,
     Project,
     Replacement,
     ReserveFragments,
@@ -47,8 +44,9 @@ from pennon.table.operations import (
     UpdateMode,
 )
 from pennon.table.roaring import serialize_roaring
-from pennon.table.row_ids.sequence import decode_row_ids, decode_row_versions, encode_row_ids
-from pennon.table.transaction import Append, Overwrite, Transaction
+from pennon.table.row_ids.decode_wire import decode_row_ids, decode_row_versions
+from pennon.table.row_ids.encode_wire import encode_row_ids
+from pennon.table.transaction import Transaction
 from tests.unit.table.commit.test_conflict_matrix import index
 from tests.unit.table.tables import SCHEMA, append, data_file, new_fragment
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pennon.table.apply.index_rules import believable
-from pennon.table.indices import FRAGMENT_REUSE, parse_indices
+from pennon.table.indices import FRAGMENT_REUSE
+from pennon.table.indices_wire import parse_indices
 from pennon.table.manifest import WriterVersion
 from tests.unit.table.tables import index_section
 

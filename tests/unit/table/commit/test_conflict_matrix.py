@@ -12,8 +12,9 @@ from pennon.proto import table_pb2
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.field import Schema
 from pennon.table.commit.conflict_matrix import COLUMNS, LETTERS, RULES, Verdict, judge
-from pennon.table.indices import FRAGMENT_REUSE, Index, covering, parse_index
-from pennon.table.manifest import BasePath, Fragment
+from pennon.table.fragment import BasePath, Fragment
+from pennon.table.indices import FRAGMENT_REUSE, Index
+from pennon.table.indices_wire import covering, parse_index
 from pennon.table.operations import (
     Append,
     Clone,

@@ -13,7 +13,7 @@ import pennon
 from pennon.commit import CommitConflictError
 from pennon.errors import AlreadyExistsError, UnsupportedError
 from pennon.io import MemoryStore
-from pennon.io.prefix_store import BelowStore
+from pennon.io.prefix_store import PrefixStore
 from pennon.table.commit.lock import LockedStore, locked
 from pennon.table.naming import Naming
 from pennon.testing import WrappedStore
@@ -91,8 +91,8 @@ def test_under_the_lock_a_plain_store_is_good_enough() -> None:
 def test_a_branch_has_the_lock_of_its_table() -> None:
     events: list[str] = []
     root = MemoryStore("memory://root")
-    branch = locked(BelowStore(root, "tree/dev"), recorded(events))
-    assert branch == BelowStore(LockedStore(root, branch.above.lock), "tree/dev")  # type: ignore[attr-defined]
+    branch = locked(PrefixStore(root, "tree/dev"), recorded(events))
+    assert branch == PrefixStore(LockedStore(root, branch.inner.lock), "tree/dev")  # type: ignore[attr-defined]
     branch.put_if_absent(MANIFEST, b"")
     assert events == ["lock 7", "release 7"]
 

@@ -8,7 +8,9 @@ from pennon.errors import ConflictError, IncompatibleConflict, RetryableConflict
 from pennon.proto import transaction_pb2
 from pennon.table.commit.conflict_matrix import RULES, Verdict, judge
 from pennon.table.commit.rebase import check_compatible
-from pennon.table.transaction import Other, Transaction, parse_transaction, serialize_transaction
+from pennon.table.operations import Other
+from pennon.table.transaction import Transaction
+from pennon.table.transaction_wire import parse_transaction, serialize_transaction
 from tests.unit.table.tables import append, overwrite
 
 OPERATIONS = [f.name for f in transaction_pb2.Transaction.DESCRIPTOR.oneofs[0].fields]

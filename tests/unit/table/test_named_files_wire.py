@@ -7,7 +7,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from pennon.errors import UnsupportedError
 from pennon.proto import table_pb2
-from pennon.table.named_files import read_names
+from pennon.table.named_files_wire import read_names
 
 TEXT = {FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES}
 
@@ -17,7 +17,7 @@ NAMES = """
     lance.table.Manifest.transaction_file
     lance.table.UUID.uuid
 """
-"""Fields that name files: `pennon.table.named_files` collects them (UUID is that of an index)."""
+"""Fields that name files: `pennon.table.named_files_wire` collects them (UUID is that of an index)."""
 
 PLACES = """
     lance.table.BasePath.name
@@ -61,7 +61,7 @@ def texts(descriptor: Descriptor, seen: set[str]) -> set[str]:
 def test_no_field_is_overlooked() -> None:
     """Clean-up deletes what nobody names: say of every new field whether it names files.
 
-    If it does, teach `pennon.table.named_files` to collect it.
+    If it does, teach `pennon.table.named_files_wire` to collect it.
     """
     seen: set[str] = set()
     found = texts(table_pb2.Manifest.DESCRIPTOR, seen)

@@ -12,14 +12,9 @@ import pytest
 from pennon.errors import FormatError
 from pennon.io import MemoryStore, open_store
 from pennon.proto import rowids_pb2
-from pennon.table.manifest import ExternalFile
-from pennon.table.row_ids.sequence import (
-    decode_row_ids,
-    decode_row_versions,
-    encode_one_version,
-    encode_row_id_range,
-    read_sequence,
-)
+from pennon.table.fragment import ExternalFile
+from pennon.table.row_ids.decode_wire import decode_row_ids, decode_row_versions, read_sequence
+from pennon.table.row_ids.encode_wire import encode_one_version, encode_row_id_range
 from pennon.table.versions import read_manifest
 
 Segment = rowids_pb2.U64Segment

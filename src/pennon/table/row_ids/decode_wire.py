@@ -18,13 +18,9 @@ from pennon.core.byte_ranges import Extent
 from pennon.errors import FormatError
 from pennon.io.store import Opens
 from pennon.proto import rowids_pb2
-from pennon.table.fragment_wire import parse_message
-from pennon.table.manifest import ExternalFile, Sequence
-from pennon.table.row_ids.sequence_wire import RowIds as RowIds
-from pennon.table.row_ids.sequence_wire import encode_one_version as encode_one_version
-from pennon.table.row_ids.sequence_wire import encode_row_id_range as encode_row_id_range
-from pennon.table.row_ids.sequence_wire import encode_row_ids as encode_row_ids
-from pennon.table.row_ids.sequence_wire import encode_row_versions as encode_row_versions
+from pennon.table.fragment import ExternalFile, Sequence
+from pennon.table.message_wire import parse_message
+from pennon.table.row_ids import RowIds
 
 _U64_MAX = (1 << 64) - 1
 

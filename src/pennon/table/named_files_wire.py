@@ -1,7 +1,7 @@
 """Every file that a manifest names, found by walking its messages as the descriptors lay them out.
 
 A kind of reference that is added to table.proto is so either found, because it uses a message that
-is known to name files, or makes a test fail (`tests/unit/table/test_named_files.py`); and a manifest
+is known to name files, or makes a test fail (`tests/unit/table/test_named_files_wire.py`); and a manifest
 with fields that this release does not know is refused, because they may name files, too.
 
 ==================  ===========================================================================
@@ -33,7 +33,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import UnsupportedError
 from pennon.proto import table_pb2
-from pennon.table.manifest import DeletionKind
+from pennon.table.fragment import DeletionKind
 
 _HARMLESS = frozenset({("lance.table.IndexMetadata", 10), ("lance.file.Field", 11)})
 """Fields that writers fill in and Pennon does not read: the files inside of an index's folder, and how

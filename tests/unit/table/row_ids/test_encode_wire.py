@@ -10,14 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pennon.table.row_ids.sequence import (
-    RowIds,
-    count_row_ids,
-    decode_row_ids,
-    decode_row_versions,
-    encode_row_ids,
-    encode_row_versions,
-)
+from pennon.table.row_ids import RowIds
+from pennon.table.row_ids.decode_wire import count_row_ids, decode_row_ids, decode_row_versions
+from pennon.table.row_ids.encode_wire import encode_row_ids, encode_row_versions
 
 RANGES = st.lists(st.tuples(st.integers(0, 2**40), st.integers(1, 300)), min_size=1, max_size=4)
 FORMS: dict[str, Any] = {

@@ -1,17 +1,15 @@
-"""Row ids and row versions to bytes; what the forms are is told in `pennon.table.row_ids.sequence`."""
+"""Row ids and row versions to bytes; what the forms are is told in `pennon.table.row_ids.decode_wire`."""
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from pennon.proto import rowids_pb2
-from pennon.table.fragment_wire import serialize_message
-
-RowIds: TypeAlias = npt.NDArray[np.uint64]
+from pennon.table.message_wire import serialize_message
+from pennon.table.row_ids import RowIds
 
 _LEAST_PIECE = 16
 """Ids that ascend for fewer rows than this, on average, are written as one array."""

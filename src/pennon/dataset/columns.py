@@ -204,7 +204,7 @@ class DatasetColumns(DatasetFacts):
         self._turn_to(commit_operation(self._snapshot, operation))
 
     def _turn_to(self, manifest: Manifest) -> None:
-        self._snapshot = Snapshot(self._snapshot.store, manifest, self._snapshot.session)
+        self._snapshot = self._snapshot.at(manifest)
 
 
 def _parse_alteration(given: Mapping[str, Any]) -> Alteration:

@@ -267,14 +267,14 @@ def _commit(dataset: LanceDataset, rewritten: list[Rewritten]) -> CompactionMetr
         return CompactionMetrics()
     store = dataset.snapshot.store
     manifest = commit_compact(store, rewritten)
-    dataset._snapshot = Snapshot(store, manifest, dataset.snapshot.session)  # noqa: SLF001
+    dataset._snapshot = dataset.snapshot.at(manifest)  # noqa: SLF001
     return sum((_result(each).metrics for each in rewritten), CompactionMetrics())
 
 
 def _snapshot_at(snapshot: Snapshot, version: int) -> Snapshot:
     if snapshot.manifest.version == version:
         return snapshot
-    return Snapshot(snapshot.store, read_manifest(snapshot.store, version), snapshot.session)
+    return snapshot.at(read_manifest(snapshot.store, version))
 
 
 def _find(snapshot: Snapshot, metas: Iterable[FragmentMetadata]) -> tuple[Fragment, ...]:

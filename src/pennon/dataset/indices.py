@@ -96,7 +96,7 @@ class DatasetIndices(DatasetFacts):
         from pennon.ops.index.drop import drop_index  # noqa: PLC0415 - as above
 
         manifest = drop_index(self._snapshot, name)
-        self._snapshot = Snapshot(self._snapshot.store, manifest, self._snapshot.session)
+        self._snapshot = self._snapshot.at(manifest)
 
 
 def _description(snapshot: Snapshot, segments: list[Index]) -> IndexDescription:

@@ -370,8 +370,7 @@ class LanceDataset(
         self._snapshot = self._at(None).snapshot
 
     def _at(self, version: int | None) -> LanceDataset:
-        old = self._snapshot
-        snapshot = Snapshot(old.store, read_manifest(old.store, version), old.session)
+        snapshot = self._snapshot.at(read_manifest(self._snapshot.store, version))
         return LanceDataset.of_snapshot(
             self._uri, snapshot, self._storage_options, self._default_scan_options
         )

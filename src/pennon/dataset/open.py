@@ -176,8 +176,7 @@ def write_dataset(
     options = CommitOptions(naming=naming, stable_row_ids=enable_stable_row_ids)
     manifest = request.write_and_commit(progress, properties, options)
     if isinstance(uri, LanceDataset):
-        old = uri.snapshot
-        snapshot = Snapshot(old.store, manifest, old.session)
+        snapshot = uri.snapshot.at(manifest)
         return LanceDataset.of_snapshot(uri.uri, snapshot, uri.initial_storage_options)
     snapshot = Snapshot(request.plan.task.store, manifest, Session())
     return LanceDataset.of_snapshot(os.fspath(uri), snapshot, storage_options)

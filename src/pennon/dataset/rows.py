@@ -101,5 +101,5 @@ class DatasetChanges(DatasetFacts):
         from pennon.ops.retry import with_retries  # noqa: PLC0415 - as above
 
         manifest, result = with_retries(execute, self._snapshot, conflict_retries, retry_timeout)
-        self._snapshot = Snapshot(self._snapshot.store, manifest, self._snapshot.session)
+        self._snapshot = self._snapshot.at(manifest)
         return result

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from pennon.compat.arguments import refuse
 from pennon.dataset.base import DatasetFacts
 from pennon.dataset.operation import LanceOperation, Transaction
-from pennon.scan.snapshot import Snapshot
 from pennon.table.versions import list_locations, read_manifest
 
 if TYPE_CHECKING:
@@ -132,7 +131,7 @@ class DatasetTransactions(DatasetFacts):
 
         migrate_to_v2(self._snapshot.store)
         manifest = read_manifest(self._snapshot.store, self.version)
-        self._snapshot = Snapshot(self._snapshot.store, manifest, self._snapshot.session)
+        self._snapshot = self._snapshot.at(manifest)
 
 
 def _dataset(request: CommitRequest, manifest: Manifest) -> LanceDataset:

@@ -192,7 +192,7 @@ class DatasetRefs(DatasetFacts):
         from pennon.ops.versions.restore import restore  # noqa: PLC0415 - only writers need it
 
         manifest = restore(self._snapshot)
-        self._snapshot = Snapshot(self._snapshot.store, manifest, self._snapshot.session)
+        self._snapshot = self._snapshot.at(manifest)
 
     def shallow_clone(
         self,
@@ -251,7 +251,7 @@ class DatasetRefs(DatasetFacts):
         snapshot = self._snapshot
         bases = tuple(map(to_base_path, new_bases))
         manifest = add_bases(snapshot, bases, transaction_properties or {})
-        self._snapshot = Snapshot(snapshot.store, manifest, snapshot.session)
+        self._snapshot = snapshot.at(manifest)
         return self
 
     def delta(

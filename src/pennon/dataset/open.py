@@ -148,7 +148,7 @@ def write_dataset(
     from pennon.dataset.maintenance import cleanup_config  # noqa: PLC0415 - see pennon.names
     from pennon.dataset.operation import merge_message  # noqa: PLC0415 - who only reads needs no writer
     from pennon.dataset.write_options import WriteRequest  # noqa: PLC0415
-    from pennon.table.commit.loop import CommitOptions  # noqa: PLC0415
+    from pennon.ops.commit import CommitPolicy  # noqa: PLC0415
 
     request = WriteRequest.of(
         data_obj,
@@ -173,8 +173,8 @@ def write_dataset(
     )
     naming = Naming.V2 if enable_v2_manifest_paths else Naming.V1
     properties = merge_message(commit_message, transaction_properties)
-    options = CommitOptions(naming=naming, stable_row_ids=enable_stable_row_ids)
-    manifest = request.write_and_commit(progress, properties, options)
+    policy = CommitPolicy(naming=naming, stable_row_ids=enable_stable_row_ids)
+    manifest = request.write_and_commit(progress, properties, policy)
     if isinstance(uri, LanceDataset):
         snapshot = uri.snapshot.at(manifest)
         return LanceDataset.of_snapshot(uri.uri, snapshot, uri.initial_storage_options)

@@ -16,6 +16,7 @@ from pennon.dataset.progress import FragmentWriteProgress
 from pennon.errors import ArgumentError, NoDataError, NotFoundError
 from pennon.io import open_store
 from pennon.io.store import Store
+from pennon.ops.commit import CommitPolicy
 from pennon.ops.source import as_reader, check_metadata
 from pennon.ops.write import (
     MAX_ROWS_PER_GROUP,
@@ -30,7 +31,6 @@ from pennon.ops.write import (
 )
 from pennon.schema.version import V0_1, FileVersion
 from pennon.table.commit.lock import CommitLock, locked
-from pennon.table.commit.loop import CommitOptions
 from pennon.table.manifest import Fragment, Manifest
 
 if TYPE_CHECKING:
@@ -141,10 +141,10 @@ class WriteRequest:
         self,
         progress: FragmentWriteProgress | None,
         properties: Mapping[str, str] | None,
-        options: CommitOptions,
+        policy: CommitPolicy,
     ) -> Manifest:
         """Write the data files and make them a version."""
-        return commit_write(self.plan, self.write(progress), properties, options)
+        return commit_write(self.plan, self.write(progress), properties, policy)
 
     def write_uncommitted(
         self, progress: FragmentWriteProgress | None, *, as_transaction: bool

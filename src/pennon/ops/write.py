@@ -32,9 +32,8 @@ from pennon.file.v0_1.losses import Losses
 from pennon.file.v0_1.writer import RowGroupWriter
 from pennon.file.writer import DataFileWriter
 from pennon.io.store import ObjectWriter, Store
-from pennon.ops.dictionaries import with_dictionaries
+from pennon.ops.commit import DEFAULT_POLICY, CommitPolicy, commit_transaction
 from pennon.ops.fit import fit_batch, fit_schema
-from pennon.ops.row_counts import counted_by
 from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
 from pennon.schema.check import check_writable
 from pennon.schema.field import Schema
@@ -46,7 +45,6 @@ from pennon.schema.version import (
     FileVersion,
     check_is_written,
 )
-from pennon.table.commit.loop import CommitOptions, commit
 from pennon.table.manifest import BasePath, DataFileRef, Fragment, Manifest
 from pennon.table.storage_version import storage_version
 from pennon.table.transaction import Append, Overwrite, Transaction
@@ -407,19 +405,18 @@ def commit_write(
     plan: WritePlan,
     fragments: Iterable[Fragment],
     properties: Mapping[str, str] | None = None,
-    options: CommitOptions | None = None,
+    policy: CommitPolicy = DEFAULT_POLICY,
 ) -> Manifest:
     """Make the fragments of all tasks one new version, and return its manifest.
 
     An append of no rows makes a version, too.
     Raises what `pennon.table.commit.loop.commit` raises.
     """
-    store, transaction = plan.task.store, transaction_of(plan, fragments, properties)
-    options = replace(
-        options or CommitOptions(),
-        file_version=plan.task.version,
-        complete=counted_by(store),
+    return commit_transaction(
+        plan.task.store,
+        transaction_of(plan, fragments, properties),
+        policy,
         base=plan.base,
         planned_ns=plan.planned_ns,
+        file_version=plan.task.version,
     )
-    return commit(store, transaction, with_dictionaries(store, transaction, options))

@@ -13,9 +13,9 @@ from dataclasses import replace
 from pennon.core.units import FragmentId
 from pennon.errors import ArgumentError
 from pennon.io.store import Store
+from pennon.ops.commit import commit_transaction
 from pennon.ops.compact.task import Rewritten
-from pennon.ops.row_counts import counted_by
-from pennon.table.commit.loop import LONG_AGO, CommitOptions, commit
+from pennon.table.commit.loop import LONG_AGO
 from pennon.table.manifest import Manifest
 from pennon.table.operations import ReserveFragments, Rewrite, RewriteGroup
 from pennon.table.transaction import Transaction
@@ -29,11 +29,11 @@ def commit_compact(store: Store, rewritten: Sequence[Rewritten]) -> Manifest:
     """
     _check_distinct(rewritten)
     read_version = min(each.read_version for each in rewritten)
-    options = CommitOptions(complete=counted_by(store), planned_ns=LONG_AGO)
     count = sum(len(each.new) for each in rewritten)
     first = 0
     if count:
-        reserved = commit(store, Transaction(read_version, ReserveFragments(count)), options)
+        reserving = Transaction(read_version, ReserveFragments(count))
+        reserved = commit_transaction(store, reserving, planned_ns=LONG_AGO)
         first = reserved.last_fragment_id - count + 1
     groups = []
     for each in rewritten:
@@ -43,7 +43,8 @@ def commit_compact(store: Store, rewritten: Sequence[Rewritten]) -> Manifest:
         )
         first += len(new)
         groups.append(RewriteGroup(each.old, new))
-    return commit(store, Transaction(read_version, Rewrite(tuple(groups))), options)
+    transaction = Transaction(read_version, Rewrite(tuple(groups)))
+    return commit_transaction(store, transaction, planned_ns=LONG_AGO)
 
 
 def _check_distinct(rewritten: Sequence[Rewritten]) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import pyarrow.compute as pc
 
-from pennon.ops.rows.commit import land
+from pennon.ops.commit import commit_on
 from pennon.ops.rows.deletion_vectors import Removal, Removals, remove_rows
 from pennon.ops.rows.find_rows import bind, find_rows, is_always_true, plan_groups
 from pennon.ops.run_tasks import run_tasks
@@ -65,11 +65,11 @@ def commit_delete(task: DeleteTask, removals: Iterable[Iterable[Removal]]) -> tu
     snapshot, text = task.snapshot, str(task.condition.predicate)
     if is_always_true(task.condition):
         ids = tuple(fragment.id for fragment in snapshot.manifest.fragments)
-        manifest = land(snapshot, Delete((), ids, text), planned_ns=task.planned_ns)
+        manifest = commit_on(snapshot, Delete((), ids, text), planned_ns=task.planned_ns)
         return manifest, sum(live_row_counts(snapshot))
     found = Removals.of(removal for several in removals for removal in several)
     operation = Delete(found.updated, found.gone, text)
-    return land(snapshot, operation, found.affected, planned_ns=task.planned_ns), found.rows
+    return commit_on(snapshot, operation, found.affected, planned_ns=task.planned_ns), found.rows
 
 
 def delete(snapshot: Snapshot, predicate: str | pc.Expression) -> tuple[Manifest, int]:

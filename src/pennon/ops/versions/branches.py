@@ -13,11 +13,10 @@ from datetime import UTC, datetime
 
 from pennon.errors import AlreadyExistsError, ArgumentError, NotFoundError, RefExistsError
 from pennon.io.store import Store
-from pennon.ops.row_counts import counted_by
+from pennon.ops.commit import commit_transaction
 from pennon.ops.versions.refs import Reference, check_texts, measure, open_point, resolve
 from pennon.scan.snapshot import Snapshot
 from pennon.table.base_paths import absolute_uri, branch_store, place_store, root_of, trust_of
-from pennon.table.commit.loop import CommitOptions, commit
 from pennon.table.manifest import Manifest, Sequence
 from pennon.table.operations import Clone
 from pennon.table.refs.files import Branch
@@ -86,15 +85,14 @@ def _clone_of(source: Snapshot, branch: str | None) -> Clone:
 def _commit_clone(source: Snapshot, home: Store, clone: Clone) -> Manifest:
     transaction = Transaction(clone.ref_version, clone)
     past = _with_inline_sequences(source)
-    options = CommitOptions(past=past, complete=counted_by(source.store))
-    return commit(home, transaction, options)
+    return commit_transaction(home, transaction, past=past, counted_in=source.store)
 
 
 def commit_copy(target: Store, source: Snapshot, copied: Manifest) -> Manifest:
     """Make a version whose files were copied the first one of the table at ``target``."""
     clone = replace(_clone_of(source, None), is_shallow=False)
-    options = CommitOptions(past=copied, complete=counted_by(source.store))
-    return commit(target, Transaction(clone.ref_version, clone), options)
+    transaction = Transaction(clone.ref_version, clone)
+    return commit_transaction(target, transaction, past=copied, counted_in=source.store)
 
 
 def _with_inline_sequences(source: Snapshot) -> Manifest:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pennon.ops.row_counts import counted_by
+from pennon.ops.commit import commit_transaction
 from pennon.scan.snapshot import Snapshot
-from pennon.table.commit.loop import CommitOptions, commit
 from pennon.table.manifest import Manifest
 from pennon.table.operations import Restore
 from pennon.table.transaction import Transaction
@@ -18,7 +17,5 @@ def restore(snapshot: Snapshot) -> Manifest:
     with nothing.  No file is written but the manifest.
     """
     store = snapshot.store
-    operation = Restore(snapshot.manifest.version)
-    transaction = Transaction(latest_version(store), operation)
-    options = CommitOptions(complete=counted_by(store), base=snapshot.manifest)
-    return commit(store, transaction, options)
+    transaction = Transaction(latest_version(store), Restore(snapshot.manifest.version))
+    return commit_transaction(store, transaction, base=snapshot.manifest)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
+from pennon.dataset.base import DatasetBase
 from pennon.dataset.operation import Transaction
+from pennon.dataset.operation_values import from_table_transaction
 from pennon.errors import ArgumentError, NotFoundError
 from pennon.table.row_ids.sequence import RowIds
-
-if TYPE_CHECKING:
-    from pennon.dataset.versions import DatasetRefs
+from pennon.table.transaction import find_transaction
+from pennon.table.versions import read_manifest
 
 CREATED: Final = "_row_created_at_version"
 UPDATED: Final = "_row_last_updated_at_version"
@@ -28,14 +29,14 @@ class DatasetDelta:
     stable row ids note.
     """
 
-    dataset: DatasetRefs
+    dataset: DatasetBase
     begin: int
     end: int
 
     @classmethod
     def between(
         cls,
-        dataset: DatasetRefs,
+        dataset: DatasetBase,
         compared_against: int | None,
         begin_version: int | None,
         end_version: int | None,
@@ -60,15 +61,16 @@ class DatasetDelta:
 
         Raises NotFoundError for a version that was cleaned up, or was never made.
         """
-        found = []
+        found, store = [], self.dataset.snapshot.store
         for version in range(self.begin + 1, self.end + 1):
             try:
-                transaction = self.dataset.read_transaction(version)
+                manifest = read_manifest(store, version)
             except NotFoundError:
                 message = f"version {version} does not exist; was it cleaned up?"
                 raise NotFoundError(message) from None
+            transaction = find_transaction(store, manifest)
             if transaction is not None:
-                found.append(transaction)
+                found.append(from_table_transaction(transaction))
         return found
 
     def get_inserted_rows(self) -> pa.RecordBatchReader:

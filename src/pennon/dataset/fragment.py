@@ -32,7 +32,7 @@ from pennon.schema.project import quoted
 from pennon.table.manifest import Fragment
 
 if TYPE_CHECKING:
-    from pennon.dataset.lance_dataset import LanceDataset
+    from pennon.dataset.base import DatasetBase
 
 DEFAULT_MAX_BYTES_PER_FILE = 90 * 1024 * 1024 * 1024
 _NO_LIMIT = 2**63 - 1
@@ -53,7 +53,7 @@ class LanceFragment(FragmentColumns, ArrowFragment):
     """Some of a table's rows: those of one fragment, deleted ones left out."""
 
     def __init__(
-        self, dataset: LanceDataset, fragment_id: int | None, *, fragment: Fragment | None = None
+        self, dataset: DatasetBase, fragment_id: int | None, *, fragment: Fragment | None = None
     ) -> None:
         """Take the fragment of that id; raises NotFoundError if there is none."""
         self._ds = dataset
@@ -326,7 +326,7 @@ class LanceFragment(FragmentColumns, ArrowFragment):
 
 def write_fragments(
     data: Any,
-    dataset_uri: str | Path | LanceDataset,
+    dataset_uri: str | Path | DatasetBase,
     schema: pa.Schema | None = None,
     *,
     return_transaction: bool = False,

@@ -6,13 +6,14 @@ import warnings
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
-from pennon.dataset.base import DatasetFacts
+from pennon import ops
+from pennon.dataset.base import DatasetBase
+from pennon.scan.plan import live_row_count
 from pennon.scan.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from pennon.table.indices import Index
+from pennon.schema.project import sorted_paths
+from pennon.table.indices import Index, folder_of, kind_of, parse_indices
 
 
 class IndexInformation(TypedDict):
@@ -58,13 +59,11 @@ class IndexDescription:
         return sum(segment.size_bytes for segment in self.segments)
 
 
-class DatasetIndices(DatasetFacts):
+class DatasetIndices(DatasetBase):
     """The indices of a table."""
 
     def describe_indices(self) -> list[IndexDescription]:
         """Return all indices, ordered by name; their folders are listed for the sizes."""
-        from pennon.table.indices import parse_indices  # noqa: PLC0415 - few programs ask
-
         named: dict[str, list[Index]] = defaultdict(list)
         for index in parse_indices(self._snapshot.manifest.indices):
             named[index.name].append(index)
@@ -93,17 +92,10 @@ class DatasetIndices(DatasetFacts):
 
         Raises NotFoundError if there is none of that name.
         """
-        from pennon.ops.index.drop import drop_index  # noqa: PLC0415 - as above
-
-        manifest = drop_index(self._snapshot, name)
-        self._snapshot = self._snapshot.at(manifest)
+        self._turn_to(ops.drop_index(self._snapshot, name))
 
 
 def _description(snapshot: Snapshot, segments: list[Index]) -> IndexDescription:
-    from pennon.scan.plan import live_row_count  # noqa: PLC0415 - as above
-    from pennon.schema.project import sorted_paths  # noqa: PLC0415 - as above
-    from pennon.table.indices import kind_of  # noqa: PLC0415 - as above
-
     first, manifest = segments[0], snapshot.manifest
     covered = frozenset().union(*(index.fragment_ids or () for index in segments))
     alive = [fragment for fragment in manifest.fragments if fragment.id in covered]
@@ -123,8 +115,7 @@ def _description(snapshot: Snapshot, segments: list[Index]) -> IndexDescription:
 
 
 def _segment(snapshot: Snapshot, index: Index) -> IndexSegmentDescription:
-    from pennon.dataset.operation_values import from_index  # noqa: PLC0415 - as above
-    from pennon.table.indices import folder_of  # noqa: PLC0415 - as above
+    from pennon.dataset.operation_values import from_index  # noqa: PLC0415 - saves operations at open
 
     shown = from_index(index)
     return IndexSegmentDescription(

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import pyarrow as pa
 
+from pennon import ops
+from pennon.dataset.base import DatasetBase
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.io import open_store
-from pennon.scan.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from pennon.dataset.cleanup import CleanupExplanation, CleanupStats
     from pennon.dataset.compaction import CompactionMetrics
-    from pennon.dataset.lance_dataset import LanceDataset
     from pennon.dataset.stats import LanceStats
 
 
@@ -38,16 +38,13 @@ def cleanup_config(options: AutoCleanupConfig) -> dict[str, str]:
     return {_INTERVAL: str(options.get("interval", 20)), _OLDER_THAN: f"{seconds}s"}
 
 
-class DatasetUpkeep:
+class DatasetMaintenance(DatasetBase):
     """The methods of `LanceDataset` that keep a table in shape."""
-
-    _snapshot: Snapshot
-    _uri: str
 
     @property
     def optimize(self) -> DatasetOptimizer:
         """Return what compacts the table."""
-        return DatasetOptimizer(self)  # type: ignore[arg-type] # a part of LanceDataset
+        return DatasetOptimizer(self)
 
     @property
     def stats(self) -> LanceStats:
@@ -69,9 +66,7 @@ class DatasetUpkeep:
         Raises NotFoundError where there is nothing, unless that is to be ignored; ArgumentError for a
         place that is no table, or a branch of one, of which nothing is deleted then.
         """
-        from pennon.ops.cleanup.drop import drop_table  # noqa: PLC0415 - as above
-
-        drop_table(open_store(base_uri, storage_options), missing_ok=bool(ignore_not_found))
+        ops.drop_table(open_store(base_uri, storage_options), missing_ok=bool(ignore_not_found))
 
     def cleanup_old_versions(
         self,
@@ -104,18 +99,16 @@ class DatasetUpkeep:
         read, in which case nothing is deleted.
         """
         from pennon.dataset.cleanup import stats_of  # noqa: PLC0415 - who only reads needs none
-        from pennon.ops.cleanup.policy import Policy  # noqa: PLC0415 - as above
-        from pennon.ops.cleanup.run import Pace, clean  # noqa: PLC0415 - as above
 
-        policy = Policy.of(
+        policy = ops.Policy.of(
             older_than,
             retain_versions,
             versions,
             delete_unverified=delete_unverified,
             error_if_tagged=error_if_tagged_old_versions,
         )
-        pace = Pace(delete_rate_limit, delete_concurrency)
-        return stats_of(clean(self._snapshot, policy, pace))
+        pace = ops.Pace(delete_rate_limit, delete_concurrency)
+        return stats_of(ops.clean(self._snapshot, policy, pace))
 
     def explain_cleanup_old_versions(
         self,
@@ -135,12 +128,11 @@ class DatasetUpkeep:
         reckoned by this computer's clock here.
         """
         from pennon.dataset.cleanup import explain  # noqa: PLC0415 - who only reads needs none
-        from pennon.ops.cleanup.policy import Policy  # noqa: PLC0415 - as above
 
         if max_files < 1:
             message = f"max_files must be positive, got {max_files}"
             raise ArgumentError(message)
-        policy = Policy.of(
+        policy = ops.Policy.of(
             older_than,
             retain_versions,
             versions,
@@ -151,10 +143,7 @@ class DatasetUpkeep:
 
     def all_files(self) -> pa.RecordBatchReader:
         """Return all files below the table's folder: base_uri, path, size_bytes, last_modified."""
-        from pennon.ops.cleanup.inventory import all_files  # noqa: PLC0415 - as above
-        from pennon.ops.cleanup.run import survey_of  # noqa: PLC0415 - as above
-
-        return all_files(survey_of(self._snapshot), self._uri)
+        return ops.all_files(ops.survey_of(self._snapshot), self._uri)
 
     def tracked_files(
         self,
@@ -168,16 +157,13 @@ class DatasetUpkeep:
         transaction file, index file).  ``progress`` is called after each version with the number of
         versions done and that of all.
         """
-        from pennon.ops.cleanup.inventory import tracked_files  # noqa: PLC0415 - as above
-        from pennon.ops.cleanup.run import survey_of  # noqa: PLC0415 - as above
-
-        return tracked_files(survey_of(self._snapshot), self._uri, min_version, progress)
+        return ops.tracked_files(ops.survey_of(self._snapshot), self._uri, min_version, progress)
 
 
 class DatasetOptimizer:
     """Makes a table's fragments fewer and fuller."""
 
-    def __init__(self, dataset: LanceDataset) -> None:
+    def __init__(self, dataset: DatasetBase) -> None:
         """Take the table."""
         self._dataset = dataset
 
@@ -234,8 +220,12 @@ class DatasetOptimizer:
 
         Pennon never does so by itself.
         """
-        self._dataset.update_config(cleanup_config(auto_cleanup_config))
+        self._configure(cleanup_config(auto_cleanup_config))
 
     def disable_auto_cleanup(self, **_: Any) -> None:
         """Undo `enable_auto_cleanup`."""
-        self._dataset.delete_config_keys([_INTERVAL, _OLDER_THAN])
+        self._configure({_INTERVAL: None, _OLDER_THAN: None})
+
+    def _configure(self, values: Mapping[str, str | None]) -> None:
+        snapshot = self._dataset.snapshot
+        self._dataset._turn_to(ops.update_config(snapshot, values))  # noqa: SLF001 - its own

@@ -6,10 +6,13 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 import pyarrow as pa
 
+from pennon.dataset.base import DatasetBase
+from pennon.dataset.operation import Transaction
+from pennon.dataset.operation_values import from_update
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.ops.merge_insert.clauses import Clauses, Matched, WriteMode
 from pennon.ops.merge_insert.merge import MergeCounts, Merged, commit_merge, plan_merge, run_merge
@@ -22,10 +25,6 @@ from pennon.schema.field import Schema
 from pennon.schema.version import FileVersion
 from pennon.schema.wire import is_primary_key
 from pennon.table.manifest import Manifest
-
-if TYPE_CHECKING:
-    from pennon.dataset.operation import Transaction
-    from pennon.dataset.rows import DatasetChanges
 
 
 class MergeResult(TypedDict):
@@ -43,7 +42,7 @@ class MergeInsertBuilder:
     nothing.  Kinds of rows that are not mentioned stay as they are.
     """
 
-    def __init__(self, dataset: DatasetChanges, on: str | Iterable[str] | None) -> None:
+    def __init__(self, dataset: DatasetBase, on: str | Iterable[str] | None) -> None:
         """Choose the key; without ``on`` it is the schema's primary key."""
         self._ds = dataset
         schema = dataset.snapshot.manifest.schema
@@ -149,16 +148,13 @@ class MergeInsertBuilder:
             merged = self._run(snapshot, data)
             return commit_merge(merged), merged.counts
 
-        counts = self._ds._change(execute, self._retries, self._timeout)  # noqa: SLF001 - its half
+        counts = self._ds._change(execute, self._retries, self._timeout)  # noqa: SLF001 - its own
         return _result(counts)
 
     def execute_uncommitted(
         self, data_obj: Any, *, schema: pa.Schema | None = None
     ) -> tuple[Transaction, dict[str, Any]]:
         """Write what a merge writes, and return the transaction for `LanceDataset.commit`."""
-        from pennon.dataset.operation import Transaction  # noqa: PLC0415 - seldom needed
-        from pennon.dataset.operation_values import from_update  # noqa: PLC0415 - as above
-
         data = as_reader(data_obj, schema).read_all()
         merged = self._run(self._ds.snapshot, data)
         operation = from_update(merged.operation, adds_keys=merged.adds_keys)

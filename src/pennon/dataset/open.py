@@ -17,7 +17,7 @@ from pennon.table.versions import version_as_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pennon.dataset.base_paths import DatasetBasePath
+    from pennon.dataset.metadata import DatasetBasePath
     from pennon.dataset.lance_dataset import LanceDataset
     from pennon.dataset.maintenance import AutoCleanupConfig
     from pennon.table.commit.lock import CommitLock

@@ -5,35 +5,38 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar
 
 from pennon.compat.arguments import refuse
-from pennon.dataset.base import DatasetFacts
+from pennon.dataset.base import DatasetBase
 from pennon.dataset.operation import LanceOperation, Transaction
 from pennon.table.versions import list_locations, read_manifest
 
 if TYPE_CHECKING:
     from pennon.dataset.commit_request import CommitRequest
-    from pennon.dataset.lance_dataset import LanceDataset
     from pennon.table.commit.lock import CommitLock
     from pennon.table.manifest import Manifest
 
 COMMIT_TIMEOUT = timedelta(minutes=30)
 
 
-class BulkCommitResult(TypedDict):
-    """What `LanceDataset.commit_batch` returns."""
+D = TypeVar("D", bound=DatasetBase)
 
-    dataset: LanceDataset
+
+class BulkCommitResult(TypedDict, Generic[D]):
+    """What `LanceDataset.commit_batch` returns: the version made, and the one transaction."""
+
+    dataset: D
     merged: Transaction
 
 
-class DatasetTransactions(DatasetFacts):
+class DatasetTransactions(DatasetBase):
     """The transactions of a table."""
 
-    @staticmethod
+    @classmethod
     def commit(
-        base_uri: str | os.PathLike[str] | LanceDataset,
+        cls,
+        base_uri: str | os.PathLike[str] | DatasetBase,
         operation: LanceOperation.BaseOperation | Transaction,
         read_version: int | None = None,
         commit_lock: CommitLock | None = None,
@@ -46,7 +49,7 @@ class DatasetTransactions(DatasetFacts):
         enable_stable_row_ids: bool | None = None,
         commit_timeout: timedelta | None = COMMIT_TIMEOUT,
         **unsupported: Any,
-    ) -> LanceDataset:
+    ) -> Self:
         """Commit what was written before, and return the version made.
 
         ``read_version`` is the version that the operation was planned on; an Overwrite and a Restore
@@ -70,11 +73,12 @@ class DatasetTransactions(DatasetFacts):
             timeout=commit_timeout,
             commit_lock=commit_lock,
         )
-        return _dataset(request, request.commit(operation, read_version, commit_message))
+        return cls._of(request, request.commit(operation, read_version, commit_message))
 
-    @staticmethod
+    @classmethod
     def commit_batch(
-        dest: str | os.PathLike[str] | LanceDataset,
+        cls,
+        dest: str | os.PathLike[str] | DatasetBase,
         transactions: Sequence[Transaction],
         commit_lock: CommitLock | None = None,
         storage_options: dict[str, str] | None = None,
@@ -83,7 +87,7 @@ class DatasetTransactions(DatasetFacts):
         max_retries: int = 20,
         commit_timeout: timedelta | None = COMMIT_TIMEOUT,
         **unsupported: Any,
-    ) -> BulkCommitResult:
+    ) -> BulkCommitResult[Self]:
         """Commit several appends as one, and return the version made and the one transaction."""
         refuse(unsupported)
         from pennon.dataset.commit_request import CommitRequest, merged_appends  # noqa: PLC0415 - as above
@@ -98,8 +102,12 @@ class DatasetTransactions(DatasetFacts):
             commit_lock=commit_lock,
         )
         merged = merged_appends(transactions)
-        made = _dataset(request, request.commit(merged))
+        made = cls._of(request, request.commit(merged))
         return BulkCommitResult(dataset=made, merged=merged)
+
+    @classmethod
+    def _of(cls, request: CommitRequest, manifest: Manifest) -> Self:
+        return cls.of_snapshot(request.uri, request.snapshot(manifest), request.storage_options)
 
     def read_transaction(self, version: int) -> Transaction | None:
         """Return the transaction that made a version, None if nobody kept it."""
@@ -130,12 +138,4 @@ class DatasetTransactions(DatasetFacts):
         from pennon.table.commit.migrate_naming import migrate_to_v2  # noqa: PLC0415 - seldom needed
 
         migrate_to_v2(self._snapshot.store)
-        manifest = read_manifest(self._snapshot.store, self.version)
-        self._snapshot = self._snapshot.at(manifest)
-
-
-def _dataset(request: CommitRequest, manifest: Manifest) -> LanceDataset:
-    from pennon.dataset.lance_dataset import LanceDataset  # noqa: PLC0415 - it is made of this class
-
-    snapshot = request.snapshot(manifest)
-    return LanceDataset.of_snapshot(request.uri, snapshot, request.storage_options)
+        self._turn_to(read_manifest(self._snapshot.store, self.version))

@@ -34,7 +34,7 @@ from pennon.table.commit.lock import CommitLock, locked
 from pennon.table.manifest import Fragment, Manifest
 
 if TYPE_CHECKING:
-    from pennon.dataset.base_paths import DatasetBasePath
+    from pennon.dataset.metadata import DatasetBasePath
 
 
 def as_store(
@@ -167,14 +167,13 @@ def _placed(
     """Plan where data files go, if it is not the table's own folder."""
     if not initial and not targets and not everywhere:
         return plan
-    from pennon.dataset.base_paths import to_base_path  # noqa: PLC0415 - few tables have any
     from pennon.ops.base_paths import into_bases, with_base_paths  # noqa: PLC0415 - as above
 
     if targets and everywhere:
         message = "either target_bases or target_all_bases, not both"
         raise ArgumentError(message)
     if initial:
-        plan = with_base_paths(plan, list(map(to_base_path, initial)), storage_options)
+        plan = with_base_paths(plan, [base.to_base() for base in initial], storage_options)
     if targets or everywhere:
         return into_bases(plan, targets or None, storage_options)
     return plan

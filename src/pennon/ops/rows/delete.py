@@ -19,6 +19,7 @@ from pennon.ops.run_tasks import run_tasks
 from pennon.scan.compute import Condition
 from pennon.scan.plan import live_row_counts
 from pennon.scan.snapshot import Snapshot
+from pennon.table.commit.loop import LONG_AGO
 from pennon.table.manifest import Manifest
 from pennon.table.operations import Delete
 
@@ -70,6 +71,12 @@ def commit_delete(task: DeleteTask, removals: Iterable[Iterable[Removal]]) -> tu
     found = Removals.of(removal for several in removals for removal in several)
     operation = Delete(found.updated, found.gone, text)
     return commit_on(snapshot, operation, found.affected, planned_ns=task.planned_ns), found.rows
+
+
+def truncate(snapshot: Snapshot) -> Manifest:
+    """Delete all rows, and return the version made."""
+    ids = tuple(fragment.id for fragment in snapshot.manifest.fragments)
+    return commit_on(snapshot, Delete((), ids, "true"), planned_ns=LONG_AGO)
 
 
 def delete(snapshot: Snapshot, predicate: str | pc.Expression) -> tuple[Manifest, int]:

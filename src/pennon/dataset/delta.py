@@ -11,6 +11,8 @@ import pyarrow as pa
 from pennon.dataset.base import DatasetBase
 from pennon.dataset.operation import Transaction
 from pennon.dataset.operation_values import from_table_transaction
+from pennon.dataset.scanner import LanceScanner, ScanOptions
+from pennon.dataset.scanner_builder import ScannerBuilder
 from pennon.errors import ArgumentError, NotFoundError
 from pennon.table.row_ids.sequence import RowIds
 from pennon.table.transaction import find_transaction
@@ -97,14 +99,17 @@ class DatasetDelta:
         return pa.RecordBatchReader.from_batches(_IDS, [batch])
 
     def _rows(self, condition: str) -> pa.RecordBatchReader:
-        names = [*self.dataset.schema.names, "_rowid", CREATED, UPDATED]
-        return self.dataset.scanner(columns=names, filter=condition).to_reader()
+        names = [*self.dataset.snapshot.manifest.schema.names, "_rowid", CREATED, UPDATED]
+        builder = ScannerBuilder(self.dataset).columns(names).filter(condition)
+        return builder.to_scanner().to_reader()
 
     def _row_ids(self, version: int) -> RowIds:
-        dataset = self.dataset.checkout_version(version)
-        if not dataset.has_stable_row_ids:
+        here = self.dataset.snapshot
+        manifest = read_manifest(here.store, version)
+        if not manifest.has_stable_row_ids:
             message = f"deleted row ids need stable row ids, which version {version} does not have"
             raise ArgumentError(message)
-        table = dataset.scanner(columns=["_rowid"]).to_table()
+        options = ScanOptions(columns=("_rowid",))
+        table = LanceScanner(self.dataset, here.at(manifest), options).to_table()
         ids: RowIds = table.column("_rowid").to_numpy()
         return ids

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 HOMES: Final = {
     "AlterColumn": "pennon.dataset.columns",
-    "AutoCleanupConfig": "pennon.dataset.maintenance",
+    "AutoCleanupConfig": "pennon.dataset.write_options",
     "BatchUDF": "pennon.dataset.udf",
     "BlobColumn": "pennon.blob.file",
     "BlobFile": "pennon.blob.file",

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from pennon.dataset.delta import DatasetDelta as DatasetDelta
     from pennon.dataset.fragment import LanceFragment as LanceFragment
     from pennon.dataset.lance_dataset import LanceDataset as LanceDataset
-    from pennon.dataset.maintenance import AutoCleanupConfig as AutoCleanupConfig
     from pennon.dataset.maintenance import DatasetOptimizer as DatasetOptimizer
     from pennon.dataset.merge_insert import MergeInsertBuilder as MergeInsertBuilder
     from pennon.dataset.metadata import DataFile as DataFile
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from pennon.dataset.udf import batch_udf as batch_udf
     from pennon.dataset.versions import Version as Version
     from pennon.dataset.versions import VersionRef as VersionRef
+    from pennon.dataset.write_options import AutoCleanupConfig as AutoCleanupConfig
     from pennon.scan.session import Session as Session
     from pennon.scan.sort import ColumnOrdering as ColumnOrdering
     from pennon.schema.lance_schema import LanceSchema as LanceSchema

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from pennon.dataset.operation import LanceOperation, Transaction, merge_message
 from pennon.dataset.operation_values import to_table_operation
-from pennon.dataset.write_options import as_store, newest_version
+from pennon.dataset.write import as_store, newest_version
 from pennon.errors import ArgumentError, NotFoundError
 from pennon.io.store import Store
 from pennon.ops.commit import CommitPolicy, commit_transaction

@@ -5,12 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
 from pennon import ops
 from pennon.dataset.base import DatasetBase
+from pennon.dataset.write_options import (
+    CLEANUP_INTERVAL,
+    CLEANUP_OLDER_THAN,
+    AutoCleanupConfig,
+    cleanup_config,
+)
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.io import open_store
 
@@ -18,24 +24,6 @@ if TYPE_CHECKING:
     from pennon.dataset.cleanup import CleanupExplanation, CleanupStats
     from pennon.dataset.compaction import CompactionMetrics
     from pennon.dataset.stats import LanceStats
-
-
-_INTERVAL = "lance.auto_cleanup.interval"
-_OLDER_THAN = "lance.auto_cleanup.older_than"
-_TWO_WEEKS_S = 14 * 24 * 3600
-
-
-class AutoCleanupConfig(TypedDict, total=False):
-    """After how many commits, and beyond what age, pylance clears away old versions by itself."""
-
-    interval: int
-    older_than_seconds: int
-
-
-def cleanup_config(options: AutoCleanupConfig) -> dict[str, str]:
-    """Return how a table's config says it: by default every 20 commits, beyond two weeks."""
-    seconds = options.get("older_than_seconds", _TWO_WEEKS_S)
-    return {_INTERVAL: str(options.get("interval", 20)), _OLDER_THAN: f"{seconds}s"}
 
 
 class DatasetMaintenance(DatasetBase):
@@ -49,7 +37,7 @@ class DatasetMaintenance(DatasetBase):
     @property
     def stats(self) -> LanceStats:
         """Return what counts fragments, deleted rows and bytes."""
-        from pennon.dataset.stats import LanceStats  # noqa: PLC0415 - few programs count
+        from pennon.dataset.stats import LanceStats  # noqa: PLC0415 - saves file descriptions at open
 
         return LanceStats(self._snapshot)
 
@@ -98,7 +86,7 @@ class DatasetMaintenance(DatasetBase):
         Raises TaggedVersionsError; FormatError or UnsupportedError for a manifest that cannot be
         read, in which case nothing is deleted.
         """
-        from pennon.dataset.cleanup import stats_of  # noqa: PLC0415 - who only reads needs none
+        from pennon.dataset.cleanup import stats_of  # noqa: PLC0415 - saves clean-up at open
 
         policy = ops.Policy.of(
             older_than,
@@ -127,7 +115,7 @@ class DatasetMaintenance(DatasetBase):
         With ``include_files`` up to ``max_files`` files are listed; the numbers count all.  Ages are
         reckoned by this computer's clock here.
         """
-        from pennon.dataset.cleanup import explain  # noqa: PLC0415 - who only reads needs none
+        from pennon.dataset.cleanup import explain  # noqa: PLC0415 - as above
 
         if max_files < 1:
             message = f"max_files must be positive, got {max_files}"
@@ -205,7 +193,7 @@ class DatasetOptimizer:
         UnsupportedError for a deferred remapping of indices and for file versions not written.
         """
         given = {name: value for name, value in locals().items() if name != "self"}
-        from pennon.dataset.compaction import Compaction  # noqa: PLC0415 - who only reads needs none
+        from pennon.dataset.compaction import Compaction  # noqa: PLC0415 - saves writers at open
 
         return Compaction.execute(self._dataset, given)
 
@@ -224,7 +212,7 @@ class DatasetOptimizer:
 
     def disable_auto_cleanup(self, **_: Any) -> None:
         """Undo `enable_auto_cleanup`."""
-        self._configure({_INTERVAL: None, _OLDER_THAN: None})
+        self._configure({CLEANUP_INTERVAL: None, CLEANUP_OLDER_THAN: None})
 
     def _configure(self, values: Mapping[str, str | None]) -> None:
         snapshot = self._dataset.snapshot

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar
 
+from pennon import ops
 from pennon.compat.arguments import refuse
 from pennon.dataset.base import DatasetBase
 from pennon.dataset.operation import LanceOperation, Transaction
@@ -61,7 +62,7 @@ class DatasetTransactions(DatasetBase):
         NotFoundError if a file of the operation is not there.
         """
         refuse(unsupported)
-        from pennon.dataset.commit_request import CommitRequest  # noqa: PLC0415 - who only reads needs none
+        from pennon.dataset.commit_request import CommitRequest  # noqa: PLC0415 - saves commits at open
 
         request = CommitRequest.of(
             base_uri,
@@ -124,7 +125,7 @@ class DatasetTransactions(DatasetBase):
         return found[: max(recent_transactions, 0)]
 
     def _transaction_of(self, manifest: Manifest) -> Transaction | None:
-        from pennon.dataset.operation_values import from_table_transaction  # noqa: PLC0415 - seldom needed
+        from pennon.dataset.operation_values import from_table_transaction  # noqa: PLC0415 - saves operations at open
         from pennon.table.transaction import find_transaction  # noqa: PLC0415 - as above
 
         found = find_transaction(self._snapshot.store, manifest)
@@ -135,7 +136,5 @@ class DatasetTransactions(DatasetBase):
 
         It can be called again at any time.  Pennon's own writers may work meanwhile; others must not.
         """
-        from pennon.table.commit.migrate_naming import migrate_to_v2  # noqa: PLC0415 - seldom needed
-
-        migrate_to_v2(self._snapshot.store)
+        ops.migrate_to_v2(self._snapshot.store)
         self._turn_to(read_manifest(self._snapshot.store, self.version))

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pennon.ops.cleanup.run import Pace as Pace
     from pennon.ops.cleanup.run import clean as clean
     from pennon.ops.cleanup.run import survey_of as survey_of
-    from pennon.ops.columns.add import commit_add as commit_add
     from pennon.ops.columns.alter import alter_columns as alter_columns
     from pennon.ops.columns.alter import drop_columns as drop_columns
     from pennon.ops.columns.alter import plan_alter as plan_alter
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
     from pennon.ops.versions.refs import tag_version as tag_version
     from pennon.ops.versions.refs import tagged_version as tagged_version
     from pennon.ops.versions.refs import tags_of as tags_of
+    from pennon.table.commit.migrate_naming import migrate_to_v2 as migrate_to_v2
 
 _HOMES: Final = {
     "Alteration": "pennon.ops.columns.alterations",
@@ -63,7 +63,6 @@ _HOMES: Final = {
     "branches_of": "pennon.ops.versions.branches",
     "clean": "pennon.ops.cleanup.run",
     "clone_shallow": "pennon.ops.versions.branches",
-    "commit_add": "pennon.ops.columns.add",
     "copy_table": "pennon.ops.versions.deep_clone",
     "delete": "pennon.ops.rows.delete",
     "describe_branch": "pennon.ops.versions.branches",
@@ -75,6 +74,7 @@ _HOMES: Final = {
     "drop_tag": "pennon.ops.versions.refs",
     "find_rows": "pennon.ops.rows.find_rows",
     "make_branch": "pennon.ops.versions.branches",
+    "migrate_to_v2": "pennon.table.commit.migrate_naming",
     "move_tag": "pennon.ops.versions.refs",
     "open_version": "pennon.ops.versions.refs",
     "plan_alter": "pennon.ops.columns.alter",

@@ -63,7 +63,7 @@ def _collect(
 
 
 def _values(store: Opens, ref: DataFileRef, of: Field) -> pa.Array:
-    from pennon.file.v0_1.reader import RowGroupFile  # noqa: PLC0415 - seldom needed
+    from pennon.file.v0_1.reader import RowGroupFile  # noqa: PLC0415 - saves the reader of 0.1
 
     file = open_data_file(store.open(ref.store_path, ref.size_bytes or None))
     if not isinstance(file, RowGroupFile):

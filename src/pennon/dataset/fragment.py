@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -20,7 +20,6 @@ from pennon.dataset.metadata import (
 )
 from pennon.dataset.scanner import LanceScanner
 from pennon.dataset.scanner_builder import ScannerBuilder
-from pennon.dataset.write_options import WriteOptions
 from pennon.errors import NotFoundError, UnsupportedError
 from pennon.ops.file_limits import MAX_BYTES_PER_FILE, MAX_ROWS_PER_FILE, MAX_ROWS_PER_GROUP
 from pennon.scan.fragment_reader import FragmentReader
@@ -32,9 +31,6 @@ from pennon.scan.take_plan import TakePlan, plan_take
 from pennon.scan.validate import validate_fragment
 from pennon.schema.project import quoted
 from pennon.table.manifest import Fragment
-
-if TYPE_CHECKING:
-    from pennon.dataset.write import WriteRequest
 
 DEFAULT_MAX_BYTES_PER_FILE: Final = MAX_BYTES_PER_FILE
 _NO_LIMIT = 2**63 - 1
@@ -255,6 +251,8 @@ class LanceFragment(FragmentColumns, ArrowFragment):
 
         Raises NoDataError if the data has no rows or no columns.
         """
+        from pennon.dataset.write import WriteOptions, WriteRequest  # noqa: PLC0415 - saves writers at open
+
         refuse(unsupported)
         options = WriteOptions(
             mode=mode,
@@ -266,7 +264,7 @@ class LanceFragment(FragmentColumns, ArrowFragment):
             use_legacy_format=use_legacy_format,
             storage_options=storage_options,
         )
-        return _plan_write(data, dataset_uri, schema, options).write_one(fragment_id or 0)
+        return WriteRequest.of(data, dataset_uri, schema, options).write_one(fragment_id or 0)
 
     def delete(self, predicate: Any) -> FragmentMetadata | None:
         """Write a deletion file for the rows for which SQL, or a pyarrow expression, is true.
@@ -342,6 +340,8 @@ def write_fragments(
     that would commit them.  ``create`` and ``overwrite`` number the fields from 0; ``append`` checks
     the data against the table.
     """
+    from pennon.dataset.write import WriteOptions, WriteRequest  # noqa: PLC0415 - as above
+
     refuse(unsupported)
     options = WriteOptions(
         mode=mode,
@@ -356,13 +356,5 @@ def write_fragments(
         storage_options=storage_options,
         enable_stable_row_ids=enable_stable_row_ids,
     )
-    request = _plan_write(data, dataset_uri, schema, options)
+    request = WriteRequest.of(data, dataset_uri, schema, options)
     return request.write_uncommitted(as_transaction=return_transaction)
-
-
-def _plan_write(
-    data: Any, target: Any, schema: pa.Schema | None, given: WriteOptions
-) -> WriteRequest:
-    from pennon.dataset.write import WriteRequest  # noqa: PLC0415 - saves writers at open
-
-    return WriteRequest.of(data, target, schema, given)

@@ -10,7 +10,6 @@ from pennon import ops
 from pennon.core.units import FragmentId
 from pennon.dataset.base import DatasetBase
 from pennon.dataset.metadata import FragmentMetadata
-from pennon.ops.source import as_reader
 from pennon.schema.lance_schema import LanceSchema
 from pennon.table.manifest import Fragment
 
@@ -73,7 +72,7 @@ class FragmentColumns:
         Raises NotFoundError for a key or column that is not there, SchemaMismatchError for types.
         """
         key = left_on if right_on is None else right_on
-        reader = as_reader(data_obj, schema)
+        reader = ops.as_reader(data_obj, schema)
         updated = ops.update_columns(self._ds.snapshot, self._number(), reader, left_on, key)
         shown = self._shown(updated.fragment), [int(each) for each in updated.fields_modified]
         if not with_offsets:

@@ -28,7 +28,6 @@ from pennon.dataset.scanner import LanceScanner as LanceScanner
 from pennon.dataset.scanner_builder import ScannerBuilder as ScannerBuilder
 from pennon.dataset.transactions import DatasetTransactions
 from pennon.dataset.versions import DatasetVersions
-from pennon.dataset.write_options import WriteOptions
 from pennon.errors import ArgumentError
 from pennon.scan.plan import live_row_counts
 from pennon.scan.take import take_batches, take_offsets, take_row_ids
@@ -250,7 +249,7 @@ class LanceDataset(
 
     def insert(self, data: Any, *, mode: str = "append", **kwargs: Any) -> None:
         """Write data into the table, and turn this handle to the version made."""
-        from pennon.dataset.write import write_version  # noqa: PLC0415 - saves writers at open
+        from pennon.dataset.write import WriteOptions, write_version  # noqa: PLC0415 - saves writers at open
 
         schema = kwargs.pop("schema", None)
         options = WriteOptions.named({"mode": mode, **kwargs})

@@ -11,12 +11,6 @@ import pyarrow as pa
 
 from pennon import ops
 from pennon.dataset.base import DatasetBase
-from pennon.dataset.write_options import (
-    CLEANUP_INTERVAL,
-    CLEANUP_OLDER_THAN,
-    AutoCleanupConfig,
-    cleanup_config,
-)
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.io import open_store
 
@@ -24,6 +18,7 @@ if TYPE_CHECKING:
     from pennon.dataset.cleanup import CleanupExplanation, CleanupStats
     from pennon.dataset.compaction import CompactionMetrics
     from pennon.dataset.stats import LanceStats
+    from pennon.dataset.write_options import AutoCleanupConfig
 
 
 class DatasetMaintenance(DatasetBase):
@@ -208,11 +203,15 @@ class DatasetOptimizer:
 
         Pennon never does so by itself.
         """
+        from pennon.dataset.write_options import cleanup_config  # noqa: PLC0415 - saves write options at open
+
         self._configure(cleanup_config(auto_cleanup_config))
 
     def disable_auto_cleanup(self, **_: Any) -> None:
         """Undo `enable_auto_cleanup`."""
-        self._configure({CLEANUP_INTERVAL: None, CLEANUP_OLDER_THAN: None})
+        from pennon.dataset.write_options import cleanup_config  # noqa: PLC0415 - as above
+
+        self._configure(dict.fromkeys(cleanup_config({})))
 
     def _configure(self, values: Mapping[str, str | None]) -> None:
         snapshot = self._dataset.snapshot

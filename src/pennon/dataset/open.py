@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from pennon.compat.arguments import refuse
-from pennon.dataset.write_options import AutoCleanupConfig, WriteOptions
 from pennon.errors import ArgumentError
 from pennon.io import open_store
 from pennon.ops.file_limits import MAX_BYTES_PER_FILE, MAX_ROWS_PER_FILE, MAX_ROWS_PER_GROUP
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
     from pennon.dataset.lance_dataset import LanceDataset
     from pennon.dataset.metadata import DatasetBasePath
+    from pennon.dataset.write_options import AutoCleanupConfig
     from pennon.table.commit.lock import CommitLock
 
 
@@ -139,7 +139,7 @@ def write_dataset(
     cannot be written, and `CommitError` if another writer was faster and cannot be reconciled.
     """
     from pennon.dataset.lance_dataset import LanceDataset  # noqa: PLC0415 - saves pandas
-    from pennon.dataset.write import write_version  # noqa: PLC0415 - saves writers
+    from pennon.dataset.write import WriteOptions, write_version  # noqa: PLC0415 - saves writers
 
     refuse(unsupported)
     if uri is None:

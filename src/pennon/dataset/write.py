@@ -13,7 +13,7 @@ from pennon.dataset.metadata import DataFile, FragmentMetadata
 from pennon.dataset.operation import merge_message
 from pennon.dataset.operation_values import from_table_transaction
 from pennon.dataset.progress import FragmentWriteProgress
-from pennon.dataset.write_options import WriteOptions
+from pennon.dataset.write_options import WriteOptions as WriteOptions
 from pennon.errors import NoDataError, NotFoundError
 from pennon.io import open_store
 from pennon.io.store import Store

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from pennon.dataset.progress import FragmentWriteProgress
     from pennon.table.commit.lock import CommitLock
 
-CLEANUP_INTERVAL: Final = "lance.auto_cleanup.interval"
-CLEANUP_OLDER_THAN: Final = "lance.auto_cleanup.older_than"
 _TWO_WEEKS_S: Final = 14 * 24 * 3600
 
 
@@ -37,8 +35,8 @@ def cleanup_config(options: AutoCleanupConfig) -> dict[str, str]:
     """Return how a table's config says it: by default every 20 commits, beyond two weeks."""
     seconds = options.get("older_than_seconds", _TWO_WEEKS_S)
     return {
-        CLEANUP_INTERVAL: str(options.get("interval", 20)),
-        CLEANUP_OLDER_THAN: f"{seconds}s",
+        "lance.auto_cleanup.interval": str(options.get("interval", 20)),
+        "lance.auto_cleanup.older_than": f"{seconds}s",
     }
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pennon.ops.rows.find_rows import bind as bind
     from pennon.ops.rows.find_rows import find_rows as find_rows
     from pennon.ops.rows.update import update as update
+    from pennon.ops.source import as_reader as as_reader
     from pennon.ops.versions.branches import branches_of as branches_of
     from pennon.ops.versions.branches import clone_shallow as clone_shallow
     from pennon.ops.versions.branches import describe_branch as describe_branch
@@ -59,6 +60,7 @@ _HOMES: Final = {
     "adopt_file": "pennon.ops.columns.column_file",
     "all_files": "pennon.ops.cleanup.inventory",
     "alter_columns": "pennon.ops.columns.alter",
+    "as_reader": "pennon.ops.source",
     "bind": "pennon.ops.rows.find_rows",
     "branches_of": "pennon.ops.versions.branches",
     "clean": "pennon.ops.cleanup.run",

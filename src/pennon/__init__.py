@@ -17,7 +17,6 @@ from pennon.scan.session import Session as Session
 if TYPE_CHECKING:
     from pennon.blob.file import BlobColumn as BlobColumn
     from pennon.blob.file import BlobFile as BlobFile
-    from pennon.dataset.base_paths import DatasetBasePath as DatasetBasePath
     from pennon.dataset.cleanup import CleanupCandidateFile as CleanupCandidateFile
     from pennon.dataset.cleanup import CleanupExplanation as CleanupExplanation
     from pennon.dataset.cleanup import CleanupReferencedBranch as CleanupReferencedBranch
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from pennon.dataset.fragment import LanceFragment as LanceFragment
     from pennon.dataset.lance_dataset import LanceDataset as LanceDataset
     from pennon.dataset.merge_insert import MergeInsertBuilder as MergeInsertBuilder
+    from pennon.dataset.metadata import DatasetBasePath as DatasetBasePath
     from pennon.dataset.metadata import FragmentMetadata as FragmentMetadata
     from pennon.dataset.operation import Index as Index
     from pennon.dataset.operation import LanceOperation as LanceOperation

@@ -7,18 +7,18 @@ the rest of Pennon, and who only reads needs no writer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from typing import Any, Final
 
 HOMES: Final = {
     "AlterColumn": "pennon.dataset.columns",
-    "AutoCleanupConfig": "pennon.dataset.maintenance",
+    "AutoCleanupConfig": "pennon.dataset.write_options",
     "BatchUDF": "pennon.dataset.udf",
     "BlobColumn": "pennon.blob.file",
     "BlobFile": "pennon.blob.file",
-    "Branch": "pennon.dataset.versions",
-    "Branches": "pennon.dataset.versions",
+    "Branch": "pennon.dataset.refs",
+    "Branches": "pennon.dataset.refs",
     "BulkCommitResult": "pennon.dataset.transactions",
     "CleanupCandidateFile": "pennon.dataset.cleanup",
     "CleanupExplanation": "pennon.dataset.cleanup",
@@ -28,7 +28,7 @@ HOMES: Final = {
     "Compaction": "pennon.dataset.compaction",
     "CompactionMetrics": "pennon.dataset.compaction",
     "DataFile": "pennon.dataset.metadata",
-    "DatasetBasePath": "pennon.dataset.base_paths",
+    "DatasetBasePath": "pennon.dataset.metadata",
     "DatasetDelta": "pennon.dataset.delta",
     "DatasetOptimizer": "pennon.dataset.maintenance",
     "DeleteResult": "pennon.dataset.rows",
@@ -51,12 +51,12 @@ HOMES: Final = {
     "ReaderResults": "pennon.file.facade",
     "ScannerBuilder": "pennon.dataset.scanner_builder",
     "Session": "pennon.scan.session",
-    "Tag": "pennon.dataset.versions",
-    "Tags": "pennon.dataset.versions",
+    "Tag": "pennon.dataset.refs",
+    "Tags": "pennon.dataset.refs",
     "Transaction": "pennon.dataset.operation",
     "UpdateResult": "pennon.dataset.rows",
-    "Version": "pennon.dataset.history",
-    "VersionRef": "pennon.dataset.history",
+    "Version": "pennon.dataset.versions",
+    "VersionRef": "pennon.dataset.versions",
     "batch_udf": "pennon.dataset.udf",
     "dataset": "pennon.dataset.open",
     "parse_time": "pennon.dataset.open",
@@ -65,12 +65,14 @@ HOMES: Final = {
 }
 
 
-def lazy_names(door: str, offered: Collection[str]) -> Callable[[str], Any]:
+def lazy_names(
+    door: str, offered: Collection[str], homes: Mapping[str, str] = HOMES
+) -> Callable[[str], Any]:
     """Return a door's ``__getattr__``: it imports the home of an offered name when that is first used."""
 
     def get(name: str) -> Any:
         if name in offered:
-            return getattr(import_module(HOMES[name]), name)
+            return getattr(import_module(homes[name]), name)
         message = f"module {door!r} has no attribute {name!r}"
         raise AttributeError(message)
 

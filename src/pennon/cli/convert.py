@@ -8,6 +8,9 @@ from collections.abc import Sequence
 import click
 
 from pennon.cli.arguments import parse_pairs, quiet, storage_option, uri
+from pennon.cli.ingest import session
+from pennon.io import open_store
+from pennon.schema.version import FileVersion
 
 
 @click.command
@@ -35,15 +38,12 @@ def convert(
 
 
 def _locally(uri: str, to: str, stores: dict[str, str]) -> int:
-    from pennon.io import open_store
-    from pennon.ops.convert import convert, plan_convert
-    from pennon.schema.version import FileVersion
+    from pennon.ops.convert import convert, plan_convert  # saves the writers
 
     return convert(plan_convert(open_store(uri, stores or None), FileVersion.parse(to))).version
 
 
 def _by_spark(master: str, uri: str, to: str, stores: dict[str, str]) -> int:
-    from pennon.cli.ingest import session
-    from pennon.spark import convert
+    from pennon.spark import convert  # saves Spark
 
     return convert(session(master), uri, to, storage_options=stores or None)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pennon.cli.arguments import parse_pairs, quiet, storage_option, uri
+from pennon.dataset.open import dataset
 from pennon.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def ingest(
     """
     started = time.monotonic()
     spark = session(master)
-    from pennon.spark import ingest as run
+    from pennon.spark import ingest as run  # saves Spark
 
     with _progress(spark, quiet):
         version = run(
@@ -81,7 +82,7 @@ def ingest(
 def session(master: str) -> Any:
     """Return a Spark session.  Raises ArgumentError if there is no Spark."""
     try:
-        from pennon.spark import local_session
+        from pennon.spark import local_session  # which may not be installed
     except ImportError as error:
         message = "this needs Spark: pip install 'pennon[spark]'"
         raise ArgumentError(message) from error
@@ -98,8 +99,8 @@ def _progress(spark: Any, quiet: bool) -> Iterator[None]:
     if quiet or context is None or not sys.stderr.isatty():
         yield
         return
-    from rich.console import Console
-    from rich.progress import Progress
+    from rich.console import Console  # saves rich where nobody looks
+    from rich.progress import Progress  # as above
 
     done = threading.Event()
     with Progress(console=Console(stderr=True), transient=True) as bar:
@@ -126,7 +127,5 @@ def _watch(tracker: Any, bar: Progress, task: TaskID, done: threading.Event) -> 
 
 
 def _summarize(uri: str, version: int, seconds: float, stores: dict[str, str]) -> None:
-    from pennon.dataset.open import dataset
-
     rows = dataset(uri, version=version, storage_options=stores or None).count_rows()
     click.echo(f"{uri}: version {version}, {rows:,} rows, {seconds:.1f} s")

@@ -9,6 +9,7 @@ import click
 
 from pennon.cli.arguments import parse_pairs, storage_option
 from pennon.cli.show import console, print_table, size
+from pennon.io import open_store
 
 if TYPE_CHECKING:
     from pennon.file.container.page_report import PageReport
@@ -32,8 +33,7 @@ def inspect(
 
     Its pages (layout, encodings, levels, sizes), and what each of its bytes is for.
     """
-    from pennon.file.inspect import inspect_pages
-    from pennon.io import open_store
+    from pennon.file.inspect import inspect_pages  # saves all encodings
 
     folder, _, name = file.rpartition("/")
     root = folder or ("/" if file.startswith("/") else ".")

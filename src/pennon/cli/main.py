@@ -20,23 +20,8 @@ from pennon.cli.upkeep import clean, compact
 from pennon.errors import LanceError
 
 
-def _show_version(context: click.Context, _: click.Parameter, asked: bool) -> None:
-    if asked:
-        from importlib.metadata import version
-
-        click.echo(version("pennon"))
-        context.exit()
-
-
 @click.group(context_settings=HELP)
-@click.option(
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_show_version,
-    help="Show the version.",
-)
+@click.version_option(package_name="pennon", message="%(version)s", help="Show the version.")
 def app() -> None:
     """Make Lance tables and files, and look at them.
 

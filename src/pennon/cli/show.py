@@ -18,7 +18,7 @@ MAX_CELL = 40
 
 def console() -> Console:
     """Return a console on stdout; it is wide enough for any table where stdout is no terminal."""
-    from rich.console import Console
+    from rich.console import Console  # saves rich for tables and --help
 
     found = Console(highlight=False)
     return found if found.is_terminal else Console(highlight=False, width=400)

@@ -6,9 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
+from pyarrow import types
 
 from pennon.cli.arguments import at, parse_names, parse_pairs, storage_option, uri
 from pennon.cli.show import cell, console, print_table, size
+from pennon.dataset.open import dataset
+from pennon.io import open_store
+from pennon.table.versions import read_manifest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,13 +82,11 @@ def _first_rows(
     uri: str, rows: int, columns: list[str] | None, at: int | None, storage_option: Sequence[str]
 ) -> pa.Table:
     """Read rows as `LanceDataset.head` does, but without its bases: those import pandas."""
-    from pennon.io import open_store
-    from pennon.scan.execute import Scan, read_table
+    from pennon.scan.execute import Scan, read_table  # all these save what --help does not need
     from pennon.scan.plan import plan_tasks
     from pennon.scan.projection import plan_scan_projection
     from pennon.scan.snapshot import Snapshot
     from pennon.schema.blob import describe_blobs
-    from pennon.table.versions import read_manifest
 
     store = open_store(uri, parse_pairs(storage_option) or None)
     snapshot = Snapshot(store, read_manifest(store, at))
@@ -93,8 +95,6 @@ def _first_rows(
 
 
 def _open(uri: str, at: int | None, storage_option: Sequence[str]) -> LanceDataset:
-    from pennon.dataset.open import dataset
-
     return dataset(uri, version=at, storage_options=parse_pairs(storage_option) or None)
 
 
@@ -107,8 +107,6 @@ def _schema_rows(schema: pa.Schema) -> list[tuple[str, str, str]]:
 
 
 def _is_number(data_type: pa.DataType) -> bool:
-    from pyarrow import types
-
     return bool(
         types.is_integer(data_type) or types.is_floating(data_type) or types.is_decimal(data_type)
     )

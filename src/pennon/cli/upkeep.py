@@ -12,6 +12,7 @@ import click
 
 from pennon.cli.arguments import parse_pairs, quiet, storage_option, uri
 from pennon.cli.show import print_table, size
+from pennon.dataset.open import dataset
 
 if TYPE_CHECKING:
     from pennon.dataset import LanceDataset
@@ -155,6 +156,4 @@ def _describe(stats: CleanupStats) -> str:
 
 
 def _open(uri: str, options: Sequence[str]) -> LanceDataset:
-    from pennon.dataset.open import dataset
-
     return dataset(uri, storage_options=parse_pairs(options) or None)

@@ -11,10 +11,7 @@ if TYPE_CHECKING:
     from pennon.dataset.compaction import CompactionMetrics as CompactionMetrics
     from pennon.dataset.delta import DatasetDelta as DatasetDelta
     from pennon.dataset.fragment import LanceFragment as LanceFragment
-    from pennon.dataset.history import Version as Version
-    from pennon.dataset.history import VersionRef as VersionRef
     from pennon.dataset.lance_dataset import LanceDataset as LanceDataset
-    from pennon.dataset.maintenance import AutoCleanupConfig as AutoCleanupConfig
     from pennon.dataset.maintenance import DatasetOptimizer as DatasetOptimizer
     from pennon.dataset.merge_insert import MergeInsertBuilder as MergeInsertBuilder
     from pennon.dataset.metadata import DataFile as DataFile
@@ -26,6 +23,10 @@ if TYPE_CHECKING:
     from pennon.dataset.operation import Index as Index
     from pennon.dataset.operation import LanceOperation as LanceOperation
     from pennon.dataset.operation import Transaction as Transaction
+    from pennon.dataset.refs import Branch as Branch
+    from pennon.dataset.refs import Branches as Branches
+    from pennon.dataset.refs import Tag as Tag
+    from pennon.dataset.refs import Tags as Tags
     from pennon.dataset.rows import DeleteResult as DeleteResult
     from pennon.dataset.rows import UpdateResult as UpdateResult
     from pennon.dataset.scanner import LanceScanner as LanceScanner
@@ -33,10 +34,9 @@ if TYPE_CHECKING:
     from pennon.dataset.transactions import BulkCommitResult as BulkCommitResult
     from pennon.dataset.udf import BatchUDF as BatchUDF
     from pennon.dataset.udf import batch_udf as batch_udf
-    from pennon.dataset.versions import Branch as Branch
-    from pennon.dataset.versions import Branches as Branches
-    from pennon.dataset.versions import Tag as Tag
-    from pennon.dataset.versions import Tags as Tags
+    from pennon.dataset.versions import Version as Version
+    from pennon.dataset.versions import VersionRef as VersionRef
+    from pennon.dataset.write_options import AutoCleanupConfig as AutoCleanupConfig
     from pennon.scan.session import Session as Session
     from pennon.scan.sort import ColumnOrdering as ColumnOrdering
     from pennon.schema.lance_schema import LanceSchema as LanceSchema

@@ -1,25 +1,159 @@
-"""What a dataset says of its table without reading a row."""
+"""A handle on one version of a table: how it is opened, copied and turned, and the version's facts.
+
+All that `LanceDataset` can do beyond that is in classes above this one, which knows none of them.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+import pyarrow as pa
+
+from pennon import ops
+from pennon.compat.arguments import refuse, version_number
 from pennon.compat.arrow_bases import ArrowDataset
 from pennon.compat.not_implemented import Unfinished, missing
-from pennon.scan.session import Session
+from pennon.io import open_store
+from pennon.ops.retry import with_retries
+from pennon.scan.session import Session, session_of
 from pennon.scan.snapshot import Snapshot
+from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.lance_schema import LanceSchema
 from pennon.table.field_ids import highest_field_id
+from pennon.table.manifest import Manifest
 from pennon.table.storage_version import storage_version
-from pennon.table.versions import latest_version
+from pennon.table.versions import latest_version, read_manifest
+
+if TYPE_CHECKING:
+    from pennon.table.commit.lock import CommitLock
+
+R = TypeVar("R")
 
 
-class DatasetFacts(ArrowDataset, metaclass=Unfinished):
-    """The facts of one version of a table."""
+class DatasetBase(ArrowDataset, metaclass=Unfinished):
+    """One version of a table.  It pickles, and may be shared by threads."""
 
-    _uri: str
-    _snapshot: Snapshot
-    _storage_options: dict[str, str] | None
+    def __init__(
+        self,
+        uri: str | os.PathLike[str],
+        version: int | str | None = None,
+        block_size: int | None = None,
+        index_cache_size: int | None = None,
+        metadata_cache_size: int | None = None,
+        commit_lock: CommitLock | None = None,
+        storage_options: dict[str, str] | None = None,
+        serialized_manifest: bytes | None = None,
+        default_scan_options: dict[str, Any] | None = None,
+        metadata_cache_size_bytes: int | None = None,
+        index_cache_size_bytes: int | None = None,
+        read_params: dict[str, Any] | None = None,
+        session: Session | None = None,
+        *,
+        trusted_bases: Sequence[str | os.PathLike[str]] | None = None,
+        **unsupported: Any,
+    ) -> None:
+        """Open a version, the newest by default; see `pennon.dataset`."""
+        refuse({"serialized_manifest": serialized_manifest, **unsupported})
+        session = session_of(session, index_cache_size_bytes, metadata_cache_size_bytes)
+        store = open_store(uri, storage_options)
+        if commit_lock is not None:
+            from pennon.table.commit.lock import locked  # noqa: PLC0415 - saves locks at open
+
+            store = locked(store, commit_lock)
+        number = None if isinstance(version, str) else version_number(version)
+        manifest = read_manifest(store, number)
+        if manifest.base_paths or manifest.branch is not None:
+            from pennon.table.base_paths import Trust, place_store  # noqa: PLC0415 - saves base paths at open
+
+            store = place_store(store, manifest, Trust.given(trusted_bases, storage_options))
+        snapshot = Snapshot(store, manifest, session)
+        if isinstance(version, str):
+            snapshot = ops.open_version(snapshot, version)
+        self._take_over(os.fspath(uri), snapshot, storage_options, default_scan_options)
+
+    def _take_over(
+        self,
+        uri: str,
+        snapshot: Snapshot,
+        storage_options: Mapping[str, str] | None,
+        default_scan_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._uri = uri
+        self._snapshot = snapshot
+        self._storage_options = dict(storage_options) if storage_options else None
+        self._default_scan_options = dict(default_scan_options) if default_scan_options else None
+
+    @classmethod
+    def of_snapshot(
+        cls,
+        uri: str,
+        snapshot: Snapshot,
+        storage_options: Mapping[str, str] | None = None,
+        default_scan_options: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Return the dataset of a version that was read already."""
+        made = cls.__new__(cls)
+        made._take_over(uri, snapshot, storage_options, default_scan_options)  # noqa: SLF001
+        return made
+
+    def _at_snapshot(self, snapshot: Snapshot) -> Self:
+        """Return a handle on another version of the same table, or of one of its branches."""
+        is_here = snapshot.manifest.branch == self._snapshot.manifest.branch
+        uri = self._uri if is_here else snapshot.store.uri
+        return type(self).of_snapshot(
+            uri, snapshot, self._storage_options, self._default_scan_options
+        )
+
+    def _turn_to(self, manifest: Manifest) -> None:
+        """Turn this handle to another version of the same table."""
+        self._snapshot = self._snapshot.at(manifest)
+
+    def _change(
+        self,
+        execute: Callable[[Snapshot], tuple[Manifest, R]],
+        conflict_retries: int,
+        retry_timeout: timedelta,
+    ) -> R:
+        """Change the table, again after conflicts, and turn to the version made."""
+        manifest, result = with_retries(execute, self._snapshot, conflict_retries, retry_timeout)
+        self._turn_to(manifest)
+        return result
+
+    def __reduce__(self) -> tuple[Callable[..., Self], tuple[Any, ...]]:
+        """Pickle with the manifest, so that the other side opens the same version, unasked."""
+        return type(self).of_snapshot, (
+            self._uri,
+            self._snapshot,
+            self._storage_options,
+            self._default_scan_options,
+        )
+
+    def __copy__(self) -> Self:
+        """Return another handle on the same version; caches are shared."""
+        build, arguments = self.__reduce__()
+        return build(*arguments)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare place and version."""
+        if not isinstance(other, DatasetBase):
+            return NotImplemented
+        mine, theirs = self._snapshot, other.snapshot
+        return mine.store.uri == theirs.store.uri and mine.manifest == theirs.manifest
+
+    def __hash__(self) -> int:
+        """Hash the place."""
+        return hash(self._snapshot.store.uri)
+
+    def __repr__(self) -> str:
+        """Return the place and version."""
+        return f"<LanceDataset {self._uri!r} version {self.version}>"
+
+    def __getattr__(self, name: str) -> Any:
+        """Say of an absent attribute whether pylance has it."""
+        return missing("LanceDataset", name)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -46,13 +180,14 @@ class DatasetFacts(ArrowDataset, metaclass=Unfinished):
         return latest_version(self._snapshot.store)
 
     @property
+    def schema(self) -> pa.Schema:
+        """Return the schema of the table."""
+        return schema_to_arrow(self._snapshot.manifest.schema)
+
+    @property
     def lance_schema(self) -> LanceSchema:
         """Return the schema with field ids."""
         return LanceSchema(self._snapshot.manifest.schema)
-
-    def __getattr__(self, name: str) -> Any:
-        """Say of an absent attribute whether pylance has it."""
-        return missing("LanceDataset", name)
 
     @property
     def data_storage_version(self) -> str:
@@ -61,7 +196,7 @@ class DatasetFacts(ArrowDataset, metaclass=Unfinished):
 
     @property
     def has_stable_row_ids(self) -> bool:
-        """Tell whether rows keep their ids when they move."""
+        """Return whether rows keep their ids when they move."""
         return self._snapshot.manifest.has_stable_row_ids
 
     @property
@@ -71,7 +206,7 @@ class DatasetFacts(ArrowDataset, metaclass=Unfinished):
 
     @property
     def has_index(self) -> bool:
-        """Tell whether the version has indices."""
+        """Return whether the version has indices."""
         return bool(self._snapshot.manifest.indices)
 
     @property

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, NotRequired, TypedDict
+from typing import Any, NoReturn, NotRequired, TypedDict
 
 import pyarrow as pa
 
-from pennon.dataset.base import DatasetFacts
+from pennon import ops
+from pennon.dataset.base import DatasetBase
 from pennon.errors import ArgumentError, UnsupportedError
-from pennon.scan.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from pennon.ops.columns.alterations import Alteration
-    from pennon.table.manifest import Manifest
-    from pennon.table.operations import Operation
+from pennon.ops.retry import with_retries
 
 _ALTERATIONS = {"path": str, "name": str, "nullable": bool, "data_type": pa.DataType}
 
@@ -29,7 +25,7 @@ class AlterColumn(TypedDict):
     data_type: NotRequired[pa.DataType | None]
 
 
-class DatasetColumns(DatasetFacts):
+class DatasetColumns(DatasetBase):
     """The methods of `LanceDataset` that change columns; each turns the handle to the version made."""
 
     def add_columns(
@@ -53,27 +49,21 @@ class DatasetColumns(DatasetFacts):
         Raises InvalidSchemaError for a name that is taken, SchemaMismatchError for wrong rows or
         columns, ArgumentError for wrong SQL, UnsupportedError for types.
         """
-        from pennon.dataset.new_columns import plan_fields, plan_new_columns  # noqa: PLC0415 - as below
-        from pennon.ops.columns.add import commit_add  # noqa: PLC0415 - who only reads needs none
+        from pennon.dataset.new_columns import add_columns  # noqa: PLC0415 - saves writers and SQL at open
 
-        planned = plan_fields(self._snapshot, transforms) or plan_new_columns(
-            self._snapshot, transforms, read_columns, reader_schema, batch_size
+        self._turn_to(
+            add_columns(self._snapshot, transforms, read_columns, reader_schema, batch_size)
         )
-        self._turn_to(commit_add(planned.plan, planned.run()))
-        if planned.checkpoint is not None:
-            planned.checkpoint.clear()
 
     def drop_columns(self, columns: Sequence[str]) -> None:
         """Drop columns, or fields inside them (``a.b``); their bytes stay until a compaction.
 
         Raises NotFoundError for a column that is not there, InvalidSchemaError if none is left.
         """
-        from pennon.ops.columns.drop import drop_columns  # noqa: PLC0415 - as above
-
         if isinstance(columns, str):
             message = f"columns must be a list of names, got {columns!r}"
             raise TypeError(message)
-        self._turn_to(drop_columns(self._snapshot, columns))
+        self._turn_to(ops.drop_columns(self._snapshot, columns))
 
     def alter_columns(self, *alterations: Mapping[str, Any]) -> None:
         """Change names, nullability or types of columns.
@@ -85,10 +75,8 @@ class DatasetColumns(DatasetFacts):
         Raises NotFoundError for a column that is not there, InvalidSchemaError for names, and for a
         column that is to be never NULL but has NULLs, ArgumentError for values that do not fit.
         """
-        from pennon.ops.columns.alter import alter_columns, plan_alter  # noqa: PLC0415 - as above
-
-        plan = plan_alter(self._snapshot, [_parse_alteration(each) for each in alterations])
-        self._turn_to(alter_columns(plan))
+        plan = ops.plan_alter(self._snapshot, [_parse_alteration(each) for each in alterations])
+        self._turn_to(ops.alter_columns(plan))
 
     def merge(
         self, data_obj: Any, left_on: str, right_on: str | None = None, schema: Any = None
@@ -103,13 +91,9 @@ class DatasetColumns(DatasetFacts):
         taken, SchemaMismatchError for keys of different types.
         """
         from pennon.dataset.new_columns import NewColumns  # noqa: PLC0415 - as above
-        from pennon.ops.columns.add import commit_add  # noqa: PLC0415 - as above
-        from pennon.ops.columns.merge import plan_merge  # noqa: PLC0415 - as above
-        from pennon.ops.source import as_reader  # noqa: PLC0415 - as above
 
-        key = left_on if right_on is None else right_on
-        plan = plan_merge(self._snapshot, as_reader(data_obj, schema), left_on, key)
-        self._turn_to(commit_add(plan, NewColumns(plan).run()))
+        planned = NewColumns.merged(self._snapshot, data_obj, left_on, right_on, schema)
+        self._turn_to(planned.commit())
 
     def replace_schema(self, schema: Any) -> NoReturn:
         """Refuse: a schema is changed column by column."""
@@ -125,15 +109,7 @@ class DatasetColumns(DatasetFacts):
 
         Where another writer changed rows meanwhile, it is done again on the newest version.
         """
-        from pennon.ops.columns.commits import commit_operation  # noqa: PLC0415 - as above
-        from pennon.ops.retry import with_retries  # noqa: PLC0415 - as above
-        from pennon.table.operations import Delete  # noqa: PLC0415 - as above
-
-        def truncate(snapshot: Snapshot) -> Manifest:
-            ids = tuple(fragment.id for fragment in snapshot.manifest.fragments)
-            return commit_operation(snapshot, Delete((), ids, "true"))
-
-        self._turn_to(with_retries(truncate, self._snapshot))
+        self._turn_to(with_retries(ops.truncate, self._snapshot))
 
     # Metadata
 
@@ -144,20 +120,14 @@ class DatasetColumns(DatasetFacts):
 
         ``replace``: nothing else stays.
         """
-        from pennon.ops.columns.settings import map_update  # noqa: PLC0415 - as above
-        from pennon.table.operations import UpdateConfig  # noqa: PLC0415 - as above
-
-        self._commit_settings(UpdateConfig(table_metadata=map_update(values, replace=replace)))
+        self._turn_to(ops.update_table_metadata(self._snapshot, values, replace=replace))
         return self.metadata
 
     def update_config(
         self, values: Mapping[str, str | None], *, replace: bool = False
     ) -> dict[str, str]:
         """Change the table's config, and return it; see `update_metadata`."""
-        from pennon.ops.columns.settings import map_update  # noqa: PLC0415 - as above
-        from pennon.table.operations import UpdateConfig  # noqa: PLC0415 - as above
-
-        self._commit_settings(UpdateConfig(config=map_update(values, replace=replace)))
+        self._turn_to(ops.update_config(self._snapshot, values, replace=replace))
         return self.config()
 
     def delete_config_keys(self, keys: Sequence[str]) -> None:
@@ -168,10 +138,7 @@ class DatasetColumns(DatasetFacts):
         self, values: Mapping[str, str | None], *, replace: bool = False
     ) -> dict[str, str]:
         """Change the schema's metadata, and return it; see `update_metadata`."""
-        from pennon.ops.columns.settings import map_update  # noqa: PLC0415 - as above
-        from pennon.table.operations import UpdateConfig  # noqa: PLC0415 - as above
-
-        self._commit_settings(UpdateConfig(schema_metadata=map_update(values, replace=replace)))
+        self._turn_to(ops.update_schema_metadata(self._snapshot, values, replace=replace))
         return self.schema_metadata
 
     def update_field_metadata(
@@ -181,10 +148,7 @@ class DatasetColumns(DatasetFacts):
 
         Raises NotFoundError for a field that is not there.
         """
-        from pennon.ops.columns.settings import field_updates as parse  # noqa: PLC0415 - as above
-
-        schema = self._snapshot.manifest.schema
-        self._commit_settings(parse(schema, field_updates, replace=replace))
+        self._turn_to(ops.update_field_metadata(self._snapshot, field_updates, replace=replace))
 
     def replace_schema_metadata(self, new_metadata: Mapping[str, str]) -> None:
         """Replace the schema's metadata (pylance's old name)."""
@@ -198,19 +162,9 @@ class DatasetColumns(DatasetFacts):
         warnings.warn(message, DeprecationWarning, stacklevel=2)
         self.update_field_metadata({field_name: new_metadata}, replace=True)
 
-    def _commit_settings(self, operation: Operation) -> None:
-        from pennon.ops.columns.commits import commit_operation  # noqa: PLC0415 - as above
 
-        self._turn_to(commit_operation(self._snapshot, operation))
-
-    def _turn_to(self, manifest: Manifest) -> None:
-        self._snapshot = Snapshot(self._snapshot.store, manifest, self._snapshot.session)
-
-
-def _parse_alteration(given: Mapping[str, Any]) -> Alteration:
+def _parse_alteration(given: Mapping[str, Any]) -> ops.Alteration:
     """Return an alteration; raises ArgumentError for keys that are missing or not known."""
-    from pennon.ops.columns.alterations import Alteration  # noqa: PLC0415 - who only reads needs none
-
     if "path" not in given:
         message = "path is required"
         raise ArgumentError(message)
@@ -225,4 +179,4 @@ def _parse_alteration(given: Mapping[str, Any]) -> Alteration:
     if all(value is None for key, value in given.items() if key != "path"):
         message = "At least one of name, nullable, or data_type must be specified"
         raise ArgumentError(message)
-    return Alteration(**given)
+    return ops.Alteration(**given)

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Self
 
 from pennon.dataset.operation import LanceOperation, Transaction, merge_message
 from pennon.dataset.operation_fields import to_table_operation, to_table_transaction
-from pennon.dataset.write_options import as_store, newest_version
+from pennon.dataset.write import as_store, newest_version
 from pennon.errors import ArgumentError, NotFoundError
 from pennon.io.store import Store
-from pennon.ops.dictionaries import with_dictionaries
-from pennon.ops.row_counts import check_replacements, counted_by
+from pennon.ops.commit import CommitPolicy, commit_transaction
+from pennon.ops.row_counts import check_replacements
 from pennon.scan.session import Session
 from pennon.scan.snapshot import Snapshot
 from pennon.table import transaction as table
 from pennon.table.base_paths import place_store
-from pennon.table.commit.detached import commit_detached
 from pennon.table.commit.lock import CommitLock
-from pennon.table.commit.loop import LONG_AGO, CommitOptions, commit
+from pennon.table.commit.loop import LONG_AGO
 from pennon.table.commit.rebase import Affected, NewDeletions
 from pennon.table.manifest import Manifest
 from pennon.table.naming import Naming
@@ -35,7 +34,7 @@ class CommitRequest:
 
     uri: str
     store: Store
-    options: CommitOptions
+    policy: CommitPolicy
     detached: bool
     storage_options: Mapping[str, str] | None
     base: Manifest | None
@@ -59,18 +58,16 @@ class CommitRequest:
         if timeout is not None and timeout <= timedelta(0):
             message = f"commit_timeout must be longer than nothing, got {timeout}"
             raise ArgumentError(message)
-        options = CommitOptions(
+        policy = CommitPolicy(
             max_retries,
+            None if timeout is None else timeout.total_seconds(),
             Naming.V2 if v2_paths else Naming.V1,
-            stable_row_ids=stable_row_ids,
-            complete=counted_by(store),
-            planned_ns=LONG_AGO,
-            timeout_s=None if timeout is None else timeout.total_seconds(),
+            stable_row_ids,
         )
         snapshot = getattr(target, "snapshot", None)
         uri = os.fspath(target) if snapshot is None else target.uri
         session = None if snapshot is None else snapshot.session
-        return cls(uri, store, options, detached, storage_options, base, session)
+        return cls(uri, store, policy, detached, storage_options, base, session)
 
     def commit(
         self, operation: Any, read_version: int | None = None, message: str | None = None
@@ -88,14 +85,16 @@ class CommitRequest:
             text = f"operation must be a LanceOperation or a Transaction, got {wrong}"
             raise TypeError(text)
         check_replacements(self.store, transaction)
-        affected = self._affected(transaction)
-        options = with_dictionaries(self.store, transaction, self.options)
-        if self.detached:
-            return commit_detached(self.store, transaction, options)
-        options = replace(
-            options, base=self._planned_here(transaction), adds_keys=adds_keys(operation)
+        return commit_transaction(
+            self.store,
+            transaction,
+            self.policy,
+            affected=self._affected(transaction),
+            base=self._planned_here(transaction),
+            planned_ns=LONG_AGO,
+            adds_keys=adds_keys(operation),
+            detached=self.detached,
         )
-        return commit(self.store, transaction, options, affected)
 
     def _planned_here(self, transaction: table.Transaction) -> Manifest | None:
         """Return the caller's version if the transaction was planned on it."""

@@ -8,23 +8,17 @@ pylance's JSON, so that what one library planned or wrote, the other can go on w
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict
+from typing import Any, Final, Literal, Self, TypedDict
 
 from pennon.core.units import FragmentId
-from pennon.dataset.compaction_json import (
-    fragment_to_json,
-    options_to_json,
-    parse_fragments,
-    parse_options,
-    reading,
-)
+from pennon.dataset.base import DatasetBase
 from pennon.dataset.metadata import FragmentMetadata
 from pennon.errors import ArgumentError
-from pennon.ops.compact.commit import commit_compact
 from pennon.ops.compact.options import CompactOptions
-from pennon.ops.compact.task import CompactTask, Rewritten, plan_compact, task_of
+from pennon.ops.compact.task import CompactTask, Rewritten, commit_compact, plan_compact, task_of
 from pennon.ops.row_counts import completed
 from pennon.ops.run_tasks import run_tasks
 from pennon.scan.snapshot import Snapshot
@@ -32,8 +26,19 @@ from pennon.table.apply.rows import by_id
 from pennon.table.fragment import Fragment
 from pennon.table.versions import read_manifest
 
-if TYPE_CHECKING:
-    from pennon.dataset.lance_dataset import LanceDataset
+_MODES: Final = {
+    "reencode": "Reencode",
+    "try_binary_copy": "TryBinaryCopy",
+    "force_binary_copy": "ForceBinaryCopy",
+}
+_UNUSED_OPTIONS: Final = {
+    "index_remap_mode": "Direct",
+    "enable_binary_copy": False,
+    "enable_binary_copy_force": False,
+    "max_overlays_per_fragment": 10,
+    "has_eager_remappable_index": None,
+}
+"""Options of pylance's JSON that mean nothing here."""
 
 
 class CompactionOptions(TypedDict, total=False):
@@ -99,9 +104,9 @@ class RewriteResult:
         """Return pylance's JSON."""
         result = {
             "metrics": asdict(self.metrics),
-            "new_fragments": list(map(fragment_to_json, self.new_fragments)),
+            "new_fragments": list(map(_fragment_to_json, self.new_fragments)),
             "read_version": self.read_version,
-            "original_fragments": list(map(fragment_to_json, self.original_fragments)),
+            "original_fragments": list(map(_fragment_to_json, self.original_fragments)),
             "row_addrs": None,
         }
         return json.dumps(result)
@@ -109,12 +114,12 @@ class RewriteResult:
     @staticmethod
     def from_json(text: str) -> RewriteResult:
         """Parse what `json` returned."""
-        with reading("result of a compaction task"):
+        with _reading("result of a compaction task"):
             found = json.loads(text)
             return RewriteResult(
                 found["read_version"],
-                parse_fragments(found["original_fragments"]),
-                parse_fragments(found["new_fragments"]),
+                _parse_fragments(found["original_fragments"]),
+                _parse_fragments(found["new_fragments"]),
             )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -130,7 +135,7 @@ class CompactionTask:
     fragments: list[FragmentMetadata]
     options: CompactOptions = field(repr=False, default_factory=CompactOptions)
 
-    def execute(self, dataset: LanceDataset) -> RewriteResult:
+    def execute(self, dataset: DatasetBase) -> RewriteResult:
         """Rewrite the fragments, as they were in the version of the plan; nothing is committed.
 
         Raises ArgumentError if that version has no such fragments: it is another table's.
@@ -142,19 +147,19 @@ class CompactionTask:
     def json(self) -> str:
         """Return pylance's JSON."""
         task = {
-            "task": {"fragments": list(map(fragment_to_json, self.fragments))},
+            "task": {"fragments": list(map(_fragment_to_json, self.fragments))},
             "read_version": self.read_version,
-            "options": options_to_json(self.options),
+            "options": _options_to_json(self.options),
         }
         return json.dumps(task)
 
     @staticmethod
     def from_json(text: str) -> CompactionTask:
         """Parse what `json` returned."""
-        with reading("compaction task"):
+        with _reading("compaction task"):
             found = json.loads(text)
-            fragments = parse_fragments(found["task"]["fragments"])
-            options = parse_options(found["options"])
+            fragments = _parse_fragments(found["task"]["fragments"])
+            options = _parse_options(found["options"])
             return CompactionTask(found["read_version"], fragments, options)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -183,21 +188,21 @@ class CompactionPlan:
         """Return pylance's JSON."""
         plan = {
             "tasks": [
-                {"fragments": list(map(fragment_to_json, task.fragments))} for task in self.tasks
+                {"fragments": list(map(_fragment_to_json, task.fragments))} for task in self.tasks
             ],
             "read_version": self.read_version,
-            "options": options_to_json(self.options),
+            "options": _options_to_json(self.options),
         }
         return json.dumps(plan)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Parse what `json` returned."""
-        with reading("compaction plan"):
+        with _reading("compaction plan"):
             found = json.loads(text)
-            version, options = found["read_version"], parse_options(found["options"])
+            version, options = found["read_version"], _parse_options(found["options"])
             tasks = [
-                CompactionTask(version, parse_fragments(task["fragments"]), options)
+                CompactionTask(version, _parse_fragments(task["fragments"]), options)
                 for task in found["tasks"]
             ]
             return cls(version, tasks, options)
@@ -212,7 +217,7 @@ class Compaction:
 
     @staticmethod
     def execute(
-        dataset: LanceDataset, options: CompactionOptions | Mapping[str, Any]
+        dataset: DatasetBase, options: CompactionOptions | Mapping[str, Any]
     ) -> CompactionMetrics:
         """Compact a table, and turn the handle to the version made; no version if nothing is to do.
 
@@ -225,7 +230,7 @@ class Compaction:
 
     @staticmethod
     def plan(
-        dataset: LanceDataset, options: CompactionOptions | Mapping[str, Any]
+        dataset: DatasetBase, options: CompactionOptions | Mapping[str, Any]
     ) -> CompactionPlan:
         """Choose what to rewrite of the version that the dataset stands at."""
         task = plan_compact(dataset.snapshot, _options(dataset, options))
@@ -239,7 +244,7 @@ class Compaction:
 
     @staticmethod
     def commit(
-        dataset: LanceDataset,
+        dataset: DatasetBase,
         rewrites: Iterable[RewriteResult],
         options: CompactionOptions | Mapping[str, Any] | None = None,
     ) -> CompactionMetrics:
@@ -252,7 +257,7 @@ class Compaction:
         return _commit(dataset, [_rewritten(result) for result in rewrites])
 
 
-def _options(dataset: LanceDataset, given: Mapping[str, Any]) -> CompactOptions:
+def _options(dataset: DatasetBase, given: Mapping[str, Any]) -> CompactOptions:
     return CompactOptions.of(given, dataset.snapshot.manifest.config)
 
 
@@ -262,19 +267,17 @@ def _with_version(task: CompactTask) -> CompactOptions:
     return CompactOptions(**{**given, "data_storage_version": str(task.write.version)})
 
 
-def _commit(dataset: LanceDataset, rewritten: list[Rewritten]) -> CompactionMetrics:
+def _commit(dataset: DatasetBase, rewritten: list[Rewritten]) -> CompactionMetrics:
     if not rewritten:
         return CompactionMetrics()
-    store = dataset.snapshot.store
-    manifest = commit_compact(store, rewritten)
-    dataset._snapshot = Snapshot(store, manifest, dataset.snapshot.session)  # noqa: SLF001
+    dataset._turn_to(commit_compact(dataset.snapshot.store, rewritten))  # noqa: SLF001 - its own
     return sum((_result(each).metrics for each in rewritten), CompactionMetrics())
 
 
 def _snapshot_at(snapshot: Snapshot, version: int) -> Snapshot:
     if snapshot.manifest.version == version:
         return snapshot
-    return Snapshot(snapshot.store, read_manifest(snapshot.store, version), snapshot.session)
+    return snapshot.at(read_manifest(snapshot.store, version))
 
 
 def _find(snapshot: Snapshot, metas: Iterable[FragmentMetadata]) -> tuple[Fragment, ...]:
@@ -317,3 +320,48 @@ def _rewritten(result: RewriteResult) -> Rewritten:
 
 def _count_files(fragments: Iterable[FragmentMetadata]) -> int:
     return sum(len(each.files) + (each.deletion_file is not None) for each in fragments)
+
+
+# JSON
+
+
+def _fragment_to_json(fragment: FragmentMetadata) -> dict[str, Any]:
+    """Return a fragment; what it does not have is left out."""
+    found = fragment.to_json()
+    if not found["overlays"]:
+        del found["overlays"]
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _parse_fragments(found: list[dict[str, Any]]) -> list[FragmentMetadata]:
+    """Return the fragments of a list."""
+    return [FragmentMetadata.from_json(json.dumps(each)) for each in found]
+
+
+def _options_to_json(options: CompactOptions) -> dict[str, Any]:
+    """Return options, each by its name there."""
+    found = asdict(options)
+    found["excluded_fragment_ids"] = list(options.excluded_fragment_ids)
+    mode = found["compaction_mode"]
+    found["compaction_mode"] = None if mode is None else _MODES[mode]
+    return {**_UNUSED_OPTIONS, **found}
+
+
+def _parse_options(found: Mapping[str, Any]) -> CompactOptions:
+    """Return the options that mean something here; raises ArgumentError for one that makes no sense."""
+    known = CompactOptions.__dataclass_fields__
+    given = {name: value for name, value in found.items() if name in known}
+    names = {theirs: ours for ours, theirs in _MODES.items()}
+    if given.get("compaction_mode") is not None:
+        given["compaction_mode"] = names.get(given["compaction_mode"], given["compaction_mode"])
+    return CompactOptions.of(given, {})
+
+
+@contextmanager
+def _reading(what: str) -> Iterator[None]:
+    """Raise ArgumentError for JSON that is no such thing."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        message = f"this text is no {what}: {error}"
+        raise ArgumentError(message) from error

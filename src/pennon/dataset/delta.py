@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
+from pennon.dataset.base import DatasetBase
 from pennon.dataset.operation import Transaction
+from pennon.dataset.operation_fields import from_table_transaction
+from pennon.dataset.scanner import LanceScanner, ScanOptions
+from pennon.dataset.scanner_builder import ScannerBuilder
 from pennon.errors import ArgumentError, NotFoundError
 from pennon.table.row_ids import RowIds
-
-if TYPE_CHECKING:
-    from pennon.dataset.versions import DatasetRefs
+from pennon.table.transaction_wire import find_transaction
+from pennon.table.versions import read_manifest
 
 CREATED: Final = "_row_created_at_version"
 UPDATED: Final = "_row_last_updated_at_version"
@@ -28,14 +31,14 @@ class DatasetDelta:
     stable row ids note.
     """
 
-    dataset: DatasetRefs
+    dataset: DatasetBase
     begin: int
     end: int
 
     @classmethod
     def between(
         cls,
-        dataset: DatasetRefs,
+        dataset: DatasetBase,
         compared_against: int | None,
         begin_version: int | None,
         end_version: int | None,
@@ -60,15 +63,16 @@ class DatasetDelta:
 
         Raises NotFoundError for a version that was cleaned up, or was never made.
         """
-        found = []
+        found, store = [], self.dataset.snapshot.store
         for version in range(self.begin + 1, self.end + 1):
             try:
-                transaction = self.dataset.read_transaction(version)
+                manifest = read_manifest(store, version)
             except NotFoundError:
                 message = f"version {version} does not exist; was it cleaned up?"
                 raise NotFoundError(message) from None
+            transaction = find_transaction(store, manifest)
             if transaction is not None:
-                found.append(transaction)
+                found.append(from_table_transaction(transaction))
         return found
 
     def get_inserted_rows(self) -> pa.RecordBatchReader:
@@ -95,14 +99,17 @@ class DatasetDelta:
         return pa.RecordBatchReader.from_batches(_IDS, [batch])
 
     def _rows(self, condition: str) -> pa.RecordBatchReader:
-        names = [*self.dataset.schema.names, "_rowid", CREATED, UPDATED]
-        return self.dataset.scanner(columns=names, filter=condition).to_reader()
+        names = [*self.dataset.snapshot.manifest.schema.names, "_rowid", CREATED, UPDATED]
+        builder = ScannerBuilder(self.dataset).columns(names).filter(condition)
+        return builder.to_scanner().to_reader()
 
     def _row_ids(self, version: int) -> RowIds:
-        dataset = self.dataset.checkout_version(version)
-        if not dataset.has_stable_row_ids:
+        here = self.dataset.snapshot
+        manifest = read_manifest(here.store, version)
+        if not manifest.has_stable_row_ids:
             message = f"deleted row ids need stable row ids, which version {version} does not have"
             raise ArgumentError(message)
-        table = dataset.scanner(columns=["_rowid"]).to_table()
+        options = ScanOptions(columns=("_rowid",))
+        table = LanceScanner(self.dataset, here.at(manifest), options).to_table()
         ids: RowIds = table.column("_rowid").to_numpy()
         return ids

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
 import pyarrow as pa
 
-from pennon.compat.arguments import check_columns, row_numbers
+from pennon import ops
+from pennon.compat.arguments import check_columns, refuse, row_numbers
 from pennon.compat.arrow_bases import ArrowFragment
+from pennon.dataset.base import DatasetBase
 from pennon.dataset.fragment_columns import FragmentColumns
-from pennon.dataset.metadata import DataFile as DataFile
-from pennon.dataset.metadata import DeletionFile as DeletionFile
-from pennon.dataset.metadata import FragmentMetadata as FragmentMetadata
-from pennon.dataset.metadata import RowDatasetVersionMeta as RowDatasetVersionMeta
-from pennon.dataset.metadata import RowIdMeta as RowIdMeta
-from pennon.dataset.row_id_sequence import RowIdSequence as RowIdSequence
+from pennon.dataset.metadata import (
+    DataFile,
+    FragmentMetadata,
+)
 from pennon.dataset.scanner import LanceScanner
 from pennon.dataset.scanner_builder import ScannerBuilder
 from pennon.errors import NotFoundError, UnsupportedError
+from pennon.ops.file_limits import MAX_BYTES_PER_FILE, MAX_ROWS_PER_FILE, MAX_ROWS_PER_GROUP
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.plan import live_row_count
 from pennon.scan.projection import MetaColumn
@@ -31,10 +32,7 @@ from pennon.scan.validate import validate_fragment
 from pennon.schema.project import quoted
 from pennon.table.fragment import Fragment
 
-if TYPE_CHECKING:
-    from pennon.dataset.lance_dataset import LanceDataset
-
-DEFAULT_MAX_BYTES_PER_FILE = 90 * 1024 * 1024 * 1024
+DEFAULT_MAX_BYTES_PER_FILE: Final = MAX_BYTES_PER_FILE
 _NO_LIMIT = 2**63 - 1
 
 
@@ -53,7 +51,7 @@ class LanceFragment(FragmentColumns, ArrowFragment):
     """Some of a table's rows: those of one fragment, deleted ones left out."""
 
     def __init__(
-        self, dataset: LanceDataset, fragment_id: int | None, *, fragment: Fragment | None = None
+        self, dataset: DatasetBase, fragment_id: int | None, *, fragment: Fragment | None = None
     ) -> None:
         """Take the fragment of that id; raises NotFoundError if there is none."""
         self._ds = dataset
@@ -240,7 +238,7 @@ class LanceFragment(FragmentColumns, ArrowFragment):
         data: Any,
         fragment_id: int | None = None,
         schema: pa.Schema | None = None,
-        max_rows_per_group: int | None = 1024,
+        max_rows_per_group: int | None = MAX_ROWS_PER_GROUP,
         progress: Any = None,
         mode: str = "append",
         *,
@@ -253,36 +251,29 @@ class LanceFragment(FragmentColumns, ArrowFragment):
 
         Raises NoDataError if the data has no rows or no columns.
         """
-        from pennon.dataset.write_options import WriteRequest  # noqa: PLC0415 - writing imports us
+        from pennon.dataset.write import WriteOptions, WriteRequest  # noqa: PLC0415 - saves writers at open
 
-        request = WriteRequest.of(
-            data,
-            dataset_uri,
-            schema,
-            mode,
+        refuse(unsupported)
+        options = WriteOptions(
+            mode=mode,
             max_rows_per_file=_NO_LIMIT,
             max_rows_per_group=max_rows_per_group,
             max_bytes_per_file=_NO_LIMIT,
-            data_cache_bytes=None,
-            max_page_bytes=None,
+            progress=progress,
             data_storage_version=data_storage_version,
             use_legacy_format=use_legacy_format,
             storage_options=storage_options,
-            unsupported=unsupported,
         )
-        return request.write_one(progress, fragment_id or 0)
+        return WriteRequest.of(data, dataset_uri, schema, options).write_one(fragment_id or 0)
 
     def delete(self, predicate: Any) -> FragmentMetadata | None:
         """Write a deletion file for the rows for which SQL, or a pyarrow expression, is true.
 
         Returns the fragment as `LanceOperation.Delete` takes it, None if no row is left.
         """
-        from pennon.ops.rows.deletion_vectors import remove_rows  # noqa: PLC0415 - as above
-        from pennon.ops.rows.find_rows import bind, find_rows  # noqa: PLC0415 - readers need none
-
         snapshot = self._ds.snapshot
-        for rows in find_rows(snapshot, [self._fragment], bind(snapshot, predicate)):
-            return self._metadata_of(remove_rows(snapshot, rows).left)
+        for rows in ops.find_rows(snapshot, [self._fragment], ops.bind(snapshot, predicate)):
+            return self._metadata_of(ops.remove_rows(snapshot, rows).left)
         return self.metadata
 
     def delete_rows(self, offsets: Iterable[int]) -> FragmentMetadata | None:
@@ -290,11 +281,11 @@ class LanceFragment(FragmentColumns, ArrowFragment):
 
         Returns as `delete` does.  Raises OutOfRangeError for a row that the fragment does not have.
         """
-        from pennon.ops.rows.deletion_vectors import remove_rows, rows_at  # noqa: PLC0415 - as above
-
         snapshot = self._ds.snapshot
-        rows = rows_at(snapshot, self._fragment, row_numbers(offsets))
-        return self._metadata_of(remove_rows(snapshot, rows).left) if len(rows) else self.metadata
+        rows = ops.rows_at(snapshot, self._fragment, row_numbers(offsets))
+        return (
+            self._metadata_of(ops.remove_rows(snapshot, rows).left) if len(rows) else self.metadata
+        )
 
     def _metadata_of(self, left: Fragment | None) -> FragmentMetadata | None:
         return None if left is None else LanceFragment(self._ds, None, fragment=left).metadata
@@ -326,14 +317,14 @@ class LanceFragment(FragmentColumns, ArrowFragment):
 
 def write_fragments(
     data: Any,
-    dataset_uri: str | Path | LanceDataset,
+    dataset_uri: str | Path | DatasetBase,
     schema: pa.Schema | None = None,
     *,
     return_transaction: bool = False,
     mode: str = "append",
-    max_rows_per_file: int = 1024 * 1024,
-    max_rows_per_group: int | None = 1024,
-    max_bytes_per_file: int = DEFAULT_MAX_BYTES_PER_FILE,
+    max_rows_per_file: int = MAX_ROWS_PER_FILE,
+    max_rows_per_group: int | None = MAX_ROWS_PER_GROUP,
+    max_bytes_per_file: int = MAX_BYTES_PER_FILE,
     data_cache_bytes: int | None = None,
     max_page_bytes: int | None = None,
     progress: Any = None,
@@ -349,35 +340,21 @@ def write_fragments(
     that would commit them.  ``create`` and ``overwrite`` number the fields from 0; ``append`` checks
     the data against the table.
     """
-    from pennon.dataset.write_options import WriteRequest  # noqa: PLC0415 - writing imports us
+    from pennon.dataset.write import WriteOptions, WriteRequest  # noqa: PLC0415 - as above
 
-    request = WriteRequest.of(
-        data,
-        dataset_uri,
-        schema,
-        mode,
+    refuse(unsupported)
+    options = WriteOptions(
+        mode=mode,
         max_rows_per_file=max_rows_per_file,
         max_rows_per_group=max_rows_per_group,
         max_bytes_per_file=max_bytes_per_file,
         data_cache_bytes=data_cache_bytes,
         max_page_bytes=max_page_bytes,
+        progress=progress,
         data_storage_version=data_storage_version,
         use_legacy_format=use_legacy_format,
         storage_options=storage_options,
-        unsupported=unsupported,
+        enable_stable_row_ids=enable_stable_row_ids,
     )
-    return request.write_uncommitted(progress, as_transaction=return_transaction)
-
-
-__all__: Sequence[str] = [
-    "DEFAULT_MAX_BYTES_PER_FILE",
-    "DataFile",
-    "DeletionFile",
-    "FragmentMetadata",
-    "FragmentSession",
-    "LanceFragment",
-    "RowDatasetVersionMeta",
-    "RowIdMeta",
-    "RowIdSequence",
-    "write_fragments",
-]
+    request = WriteRequest.of(data, dataset_uri, schema, options)
+    return request.write_uncommitted(as_transaction=return_transaction)

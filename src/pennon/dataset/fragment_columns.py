@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
+from pennon import ops
 from pennon.core.units import FragmentId
+from pennon.dataset.base import DatasetBase
 from pennon.dataset.metadata import FragmentMetadata
-from pennon.errors import ArgumentError
 from pennon.schema.lance_schema import LanceSchema
+from pennon.table.fragment import Fragment
 
 if TYPE_CHECKING:
-    from pennon.dataset.lance_dataset import LanceDataset
     from pennon.dataset.new_columns import NewColumns
     from pennon.table.fragment import Fragment
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class FragmentColumns:
     """The methods of `LanceFragment` that write columns; none commits."""
 
-    _ds: LanceDataset
+    _ds: DatasetBase
     _fragment: Fragment
 
     def merge_columns(
@@ -36,17 +36,10 @@ class FragmentColumns:
         Returns the fragment with its new file, and the schema of the table with the new columns, for
         a `LanceOperation.Merge` of all fragments.
         """
-        from pennon.dataset.new_columns import plan_new_columns  # noqa: PLC0415 - who only reads needs none
-        from pennon.dataset.udf import BatchUDF  # noqa: PLC0415 - as above
+        from pennon.dataset.new_columns import plan_fragment_columns  # noqa: PLC0415 - saves writers and SQL
 
-        if isinstance(value_func, BatchUDF) and value_func.cache is not None:
-            message = (
-                "A checkpoint file cannot be used for one fragment: nothing is committed here, so "
-                "nobody knows when it has done its duty"
-            )
-            raise ArgumentError(message)
-        planned = plan_new_columns(
-            self._ds.snapshot, value_func, columns, reader_schema, batch_size, [self._fragment]
+        planned = plan_fragment_columns(
+            self._ds.snapshot, self._fragment, value_func, columns, reader_schema, batch_size
         )
         return self._run(planned)
 
@@ -58,12 +51,9 @@ class FragmentColumns:
         Returns what `merge_columns` does.
         """
         from pennon.dataset.new_columns import NewColumns  # noqa: PLC0415 - as above
-        from pennon.ops.columns.merge import plan_merge  # noqa: PLC0415 - as above
-        from pennon.ops.source import as_reader  # noqa: PLC0415 - as above
 
-        key = left_on if right_on is None else right_on
-        reader = as_reader(data_obj, schema)
-        return self._run(NewColumns(plan_merge(self._ds.snapshot, reader, left_on, key)))
+        snapshot = self._ds.snapshot
+        return self._run(NewColumns.merged(snapshot, data_obj, left_on, right_on, schema))
 
     def update_columns(
         self,
@@ -82,29 +72,21 @@ class FragmentColumns:
 
         Raises NotFoundError for a key or column that is not there, SchemaMismatchError for types.
         """
-        from pennon.ops.columns.update import update_columns  # noqa: PLC0415 - as above
-        from pennon.ops.source import as_reader  # noqa: PLC0415 - as above
-        from pennon.table.roaring import serialize_roaring  # noqa: PLC0415 - as above
-
         key = left_on if right_on is None else right_on
-        reader = as_reader(data_obj, schema)
-        updated = update_columns(self._ds.snapshot, self._number(), reader, left_on, key)
+        reader = ops.as_reader(data_obj, schema)
+        updated = ops.update_columns(self._ds.snapshot, self._number(), reader, left_on, key)
         shown = self._shown(updated.fragment), [int(each) for each in updated.fields_modified]
         if not with_offsets:
             return shown
-        return (*shown, serialize_roaring(updated.offsets.astype(np.uint32)))
+        return (*shown, updated.serialize_offsets())
 
     @staticmethod
-    def create_from_file(
-        filename: str, dataset: LanceDataset, fragment_id: int
-    ) -> FragmentMetadata:
+    def create_from_file(filename: str, dataset: DatasetBase, fragment_id: int) -> FragmentMetadata:
         """Return the fragment that a data file in the table's ``data/`` makes.
 
         Raises NotFoundError if it is not there, SchemaMismatchError if it does not fit the table.
         """
-        from pennon.ops.columns.adopt import adopt_file  # noqa: PLC0415 - as above
-
-        fragment = adopt_file(dataset.snapshot, filename, FragmentId(fragment_id))
+        fragment = ops.adopt_file(dataset.snapshot, filename, FragmentId(fragment_id))
         return FragmentMetadata.from_fragment(fragment)
 
     def _run(self, planned: NewColumns) -> tuple[FragmentMetadata, LanceSchema]:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections import defaultdict
-from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, TypedDict
 
-from pennon.dataset.base import DatasetFacts
-from pennon.scan.snapshot import Snapshot
+from pennon import ops
+from pennon.dataset.base import DatasetBase
 
 if TYPE_CHECKING:
-    from pennon.table.indices import Index
+    from pennon.dataset.index_descriptions import IndexDescription
 
 
 class IndexInformation(TypedDict):
@@ -27,48 +24,14 @@ class IndexInformation(TypedDict):
     base_id: int | None
 
 
-@dataclass(frozen=True)
-class IndexSegmentDescription:
-    """A segment: the fragments that it names, and the version and time that it was made at."""
-
-    uuid: str
-    dataset_version_at_last_update: int
-    fragment_ids: set[int]
-    index_version: int
-    created_at: datetime | None
-    size_bytes: int
-    base_id: int | None
-
-
-@dataclass(frozen=True)
-class IndexDescription:
-    """An index: what it is of, and how much of the table it covers."""
-
-    name: str
-    type_url: str
-    index_type: str
-    num_rows_indexed: int
-    fields: list[int]
-    field_names: list[str]
-    segments: list[IndexSegmentDescription]
-
-    @property
-    def total_size_bytes(self) -> int:
-        """Return the bytes of all files of the index."""
-        return sum(segment.size_bytes for segment in self.segments)
-
-
-class DatasetIndices(DatasetFacts):
+class DatasetIndices(DatasetBase):
     """The indices of a table."""
 
     def describe_indices(self) -> list[IndexDescription]:
         """Return all indices, ordered by name; their folders are listed for the sizes."""
-        from pennon.table.indices_wire import parse_indices  # noqa: PLC0415 - few programs ask
+        from pennon.dataset.index_descriptions import describe  # noqa: PLC0415 - saves operations at open
 
-        named: dict[str, list[Index]] = defaultdict(list)
-        for index in parse_indices(self._snapshot.manifest.indices):
-            named[index.name].append(index)
-        return [_description(self._snapshot, named[name]) for name in sorted(named)]
+        return describe(self._snapshot)
 
     def list_indices(self) -> list[IndexInformation]:
         """Return all segments of all indices; `describe_indices` says more."""
@@ -93,45 +56,4 @@ class DatasetIndices(DatasetFacts):
 
         Raises NotFoundError if there is none of that name.
         """
-        from pennon.ops.index.drop import drop_index  # noqa: PLC0415 - as above
-
-        manifest = drop_index(self._snapshot, name)
-        self._snapshot = Snapshot(self._snapshot.store, manifest, self._snapshot.session)
-
-
-def _description(snapshot: Snapshot, segments: list[Index]) -> IndexDescription:
-    from pennon.scan.plan import live_row_count  # noqa: PLC0415 - as above
-    from pennon.schema.project import sorted_paths  # noqa: PLC0415 - as above
-    from pennon.table.indices_wire import kind_of  # noqa: PLC0415 - as above
-
-    first, manifest = segments[0], snapshot.manifest
-    covered = frozenset().union(*(index.fragment_ids or () for index in segments))
-    alive = [fragment for fragment in manifest.fragments if fragment.id in covered]
-    schema = manifest.schema
-    ids = [field.id for field in schema.walk()]
-    paths = dict(zip(ids, sorted_paths(schema), strict=True))
-    url, kind = kind_of(first)
-    return IndexDescription(
-        first.name,
-        url,
-        kind,
-        sum(live_row_count(snapshot, fragment) for fragment in alive),
-        list(first.field_ids),
-        [paths.get(number, "") for number in first.field_ids],
-        [_segment(snapshot, index) for index in segments],
-    )
-
-
-def _segment(snapshot: Snapshot, index: Index) -> IndexSegmentDescription:
-    from pennon.dataset.operation_fields import from_index  # noqa: PLC0415 - as above
-
-    shown = from_index(index)
-    return IndexSegmentDescription(
-        index.uuid,
-        index.dataset_version,
-        set(index.fragment_ids or ()),
-        shown.index_version,
-        shown.created_at,
-        sum(info.size_bytes for info in snapshot.store.list(index.folder)),
-        shown.base_id,
-    )
+        self._turn_to(ops.drop_index(self._snapshot, name))

@@ -2,155 +2,49 @@
 
 from __future__ import annotations
 
-import os
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from pennon.compat.arguments import (
     check_arrow_options,
     check_columns,
-    refuse,
     row_ids,
     row_numbers,
-    version_number,
 )
 from pennon.dataset.blobs import DatasetBlobs
 from pennon.dataset.columns import DatasetColumns
 from pennon.dataset.fragment import LanceFragment
-from pennon.dataset.history import Version, VersionRef, describe, read_history
 from pennon.dataset.indices import DatasetIndices
-from pennon.dataset.maintenance import DatasetUpkeep
+from pennon.dataset.maintenance import DatasetMaintenance
 from pennon.dataset.operation import LanceOperation as LanceOperation
 from pennon.dataset.operation import Transaction as Transaction
-from pennon.dataset.rows import DatasetChanges
+from pennon.dataset.rows import DatasetRows
 from pennon.dataset.scanner import LanceScanner as LanceScanner
 from pennon.dataset.scanner_builder import ScannerBuilder as ScannerBuilder
 from pennon.dataset.transactions import DatasetTransactions
-from pennon.dataset.versions import DatasetRefs
+from pennon.dataset.versions import DatasetVersions
 from pennon.errors import ArgumentError
-from pennon.io import open_store
 from pennon.scan.plan import live_row_counts
-from pennon.scan.session import Session, session_of
-from pennon.scan.snapshot import Snapshot
 from pennon.scan.take import take_batches, take_offsets, take_row_ids
 from pennon.scan.take_plan import plan_take
 from pennon.scan.validate import validate
-from pennon.schema.arrow import schema_to_arrow
-from pennon.table.versions import list_locations, read_manifest
-
-if TYPE_CHECKING:
-    from pennon.table.commit.lock import CommitLock
 
 
 class LanceDataset(
     DatasetBlobs,
-    DatasetChanges,
+    DatasetRows,
     DatasetColumns,
     DatasetIndices,
-    DatasetRefs,
+    DatasetVersions,
     DatasetTransactions,
-    DatasetUpkeep,
+    DatasetMaintenance,
 ):
     """One version of a table.  It pickles, and may be shared by threads."""
-
-    def __init__(
-        self,
-        uri: str | os.PathLike[str],
-        version: int | str | None = None,
-        block_size: int | None = None,
-        index_cache_size: int | None = None,
-        metadata_cache_size: int | None = None,
-        commit_lock: CommitLock | None = None,
-        storage_options: dict[str, str] | None = None,
-        serialized_manifest: bytes | None = None,
-        default_scan_options: dict[str, Any] | None = None,
-        metadata_cache_size_bytes: int | None = None,
-        index_cache_size_bytes: int | None = None,
-        read_params: dict[str, Any] | None = None,
-        session: Session | None = None,
-        *,
-        trusted_bases: Sequence[str | os.PathLike[str]] | None = None,
-        **unsupported: Any,
-    ) -> None:
-        """Open a version, the newest by default; see `pennon.dataset`."""
-        refuse({"serialized_manifest": serialized_manifest, **unsupported})
-        session = session_of(session, index_cache_size_bytes, metadata_cache_size_bytes)
-        store = open_store(uri, storage_options)
-        if commit_lock is not None:
-            from pennon.table.commit.lock import locked  # noqa: PLC0415 - few programs have locks
-
-            store = locked(store, commit_lock)
-        number = None if isinstance(version, str) else version_number(version)
-        manifest = read_manifest(store, number)
-        if manifest.base_paths or manifest.branch is not None:
-            from pennon.table.base_paths import Trust, place_store  # noqa: PLC0415 - few tables need it
-
-            store = place_store(store, manifest, Trust.given(trusted_bases, storage_options))
-        snapshot = Snapshot(store, manifest, session)
-        if isinstance(version, str):
-            from pennon.ops.versions.refs import open_point, resolve  # noqa: PLC0415 - few programs use tags
-
-            snapshot = open_point(snapshot, resolve(snapshot, version))
-        self._take_over(os.fspath(uri), snapshot, storage_options, default_scan_options)
-
-    def _take_over(
-        self,
-        uri: str,
-        snapshot: Snapshot,
-        storage_options: Mapping[str, str] | None,
-        default_scan_options: Mapping[str, Any] | None = None,
-    ) -> None:
-        self._uri = uri
-        self._snapshot = snapshot
-        self._storage_options = dict(storage_options) if storage_options else None
-        self._default_scan_options = dict(default_scan_options) if default_scan_options else None
-
-    @classmethod
-    def of_snapshot(
-        cls,
-        uri: str,
-        snapshot: Snapshot,
-        storage_options: Mapping[str, str] | None = None,
-        default_scan_options: Mapping[str, Any] | None = None,
-    ) -> LanceDataset:
-        """Return the dataset of a version that was read already."""
-        made = cls.__new__(cls)
-        made._take_over(uri, snapshot, storage_options, default_scan_options)  # noqa: SLF001
-        return made
-
-    def __reduce__(self) -> tuple[Callable[..., LanceDataset], tuple[Any, ...]]:
-        """Pickle with the manifest, so that the other side opens the same version, unasked."""
-        return LanceDataset.of_snapshot, (
-            self._uri,
-            self._snapshot,
-            self._storage_options,
-            self._default_scan_options,
-        )
-
-    def __copy__(self) -> LanceDataset:
-        """Return another handle on the same version; caches are shared."""
-        build, arguments = self.__reduce__()
-        return build(*arguments)
-
-    def __eq__(self, other: object) -> bool:
-        """Compare place and version."""
-        if not isinstance(other, LanceDataset):
-            return NotImplemented
-        mine, theirs = self._snapshot, other.snapshot
-        return mine.store.uri == theirs.store.uri and mine.manifest == theirs.manifest
-
-    def __hash__(self) -> int:
-        """Hash the place."""
-        return hash(self._snapshot.store.uri)
-
-    def __repr__(self) -> str:
-        """Return the place and version."""
-        return f"<LanceDataset {self._uri!r} version {self.version}>"
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -161,7 +55,7 @@ class LanceDataset(
         """Return the schema, as scans show it."""
         if self._default_scan_options:
             return self.scanner().projected_schema
-        return schema_to_arrow(self._snapshot.manifest.schema)
+        return super().schema
 
     # Scans
 
@@ -351,37 +245,14 @@ class LanceDataset(
         """Raise FormatError or NotFoundError if something of this version is missing or wrong."""
         validate(self._snapshot)
 
-    # Versions
-
-    def versions(self) -> list[Version]:
-        """Return all versions of the table, oldest first."""
-        return read_history(self._snapshot.store)
-
-    def version_refs(self) -> list[VersionRef]:
-        """Return the numbers of all versions, oldest first; no manifest is read."""
-        return [VersionRef(version=at.version) for at in list_locations(self._snapshot.store)]
-
-    def get_version(self) -> Version:
-        """Return this version's number, time and summary."""
-        return describe(self._snapshot.manifest.summary)
-
-    def checkout_latest(self) -> None:
-        """Turn this handle to the newest version."""
-        self._snapshot = self._at(None).snapshot
-
-    def _at(self, version: int | None) -> LanceDataset:
-        old = self._snapshot
-        snapshot = Snapshot(old.store, read_manifest(old.store, version), old.session)
-        return LanceDataset.of_snapshot(
-            self._uri, snapshot, self._storage_options, self._default_scan_options
-        )
-
     # Writes
 
     def insert(self, data: Any, *, mode: str = "append", **kwargs: Any) -> None:
         """Write data into the table, and turn this handle to the version made."""
-        from pennon.dataset.open import write_dataset  # noqa: PLC0415 - dataset imports us
+        from pennon.dataset.write import WriteOptions, write_version  # noqa: PLC0415 - saves writers at open
 
-        self._snapshot = write_dataset(data, self, mode=mode, **kwargs).snapshot
+        schema = kwargs.pop("schema", None)
+        options = WriteOptions.named({"mode": mode, **kwargs})
+        self._snapshot = write_version(data, self, schema, options)
 
     _get_fragments = get_fragments

@@ -3,56 +3,36 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from pennon import ops
+from pennon.dataset.base import DatasetBase
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.io import open_store
-from pennon.scan.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from pennon.dataset.cleanup import CleanupExplanation, CleanupStats
     from pennon.dataset.compaction import CompactionMetrics
-    from pennon.dataset.lance_dataset import LanceDataset
     from pennon.dataset.stats import LanceStats
+    from pennon.dataset.write_options import AutoCleanupConfig
 
 
-_INTERVAL = "lance.auto_cleanup.interval"
-_OLDER_THAN = "lance.auto_cleanup.older_than"
-_TWO_WEEKS_S = 14 * 24 * 3600
-
-
-class AutoCleanupConfig(TypedDict, total=False):
-    """After how many commits, and beyond what age, pylance clears away old versions by itself."""
-
-    interval: int
-    older_than_seconds: int
-
-
-def cleanup_config(options: AutoCleanupConfig) -> dict[str, str]:
-    """Return how a table's config says it: by default every 20 commits, beyond two weeks."""
-    seconds = options.get("older_than_seconds", _TWO_WEEKS_S)
-    return {_INTERVAL: str(options.get("interval", 20)), _OLDER_THAN: f"{seconds}s"}
-
-
-class DatasetUpkeep:
+class DatasetMaintenance(DatasetBase):
     """The methods of `LanceDataset` that keep a table in shape."""
-
-    _snapshot: Snapshot
-    _uri: str
 
     @property
     def optimize(self) -> DatasetOptimizer:
         """Return what compacts the table."""
-        return DatasetOptimizer(self)  # type: ignore[arg-type] # a part of LanceDataset
+        return DatasetOptimizer(self)
 
     @property
     def stats(self) -> LanceStats:
         """Return what counts fragments, deleted rows and bytes."""
-        from pennon.dataset.stats import LanceStats  # noqa: PLC0415 - few programs count
+        from pennon.dataset.stats import LanceStats  # noqa: PLC0415 - saves file descriptions at open
 
         return LanceStats(self._snapshot)
 
@@ -69,9 +49,7 @@ class DatasetUpkeep:
         Raises NotFoundError where there is nothing, unless that is to be ignored; ArgumentError for a
         place that is no table, or a branch of one, of which nothing is deleted then.
         """
-        from pennon.ops.cleanup.drop import drop_table  # noqa: PLC0415 - as above
-
-        drop_table(open_store(base_uri, storage_options), missing_ok=bool(ignore_not_found))
+        ops.drop_table(open_store(base_uri, storage_options), missing_ok=bool(ignore_not_found))
 
     def cleanup_old_versions(
         self,
@@ -103,19 +81,17 @@ class DatasetUpkeep:
         Raises TaggedVersionsError; FormatError or UnsupportedError for a manifest that cannot be
         read, in which case nothing is deleted.
         """
-        from pennon.dataset.cleanup import stats_of  # noqa: PLC0415 - who only reads needs none
-        from pennon.ops.cleanup.policy import Policy  # noqa: PLC0415 - as above
-        from pennon.ops.cleanup.run import Pace, clean  # noqa: PLC0415 - as above
+        from pennon.dataset.cleanup import stats_of  # noqa: PLC0415 - saves clean-up at open
 
-        policy = Policy.of(
+        policy = ops.Policy.of(
             older_than,
             retain_versions,
             versions,
             delete_unverified=delete_unverified,
             error_if_tagged=error_if_tagged_old_versions,
         )
-        pace = Pace(delete_rate_limit, delete_concurrency)
-        return stats_of(clean(self._snapshot, policy, pace))
+        pace = ops.Pace(delete_rate_limit, delete_concurrency)
+        return stats_of(ops.clean(self._snapshot, policy, pace))
 
     def explain_cleanup_old_versions(
         self,
@@ -134,13 +110,12 @@ class DatasetUpkeep:
         With ``include_files`` up to ``max_files`` files are listed; the numbers count all.  Ages are
         reckoned by this computer's clock here.
         """
-        from pennon.dataset.cleanup import explain  # noqa: PLC0415 - who only reads needs none
-        from pennon.ops.cleanup.policy import Policy  # noqa: PLC0415 - as above
+        from pennon.dataset.cleanup import explain  # noqa: PLC0415 - as above
 
         if max_files < 1:
             message = f"max_files must be positive, got {max_files}"
             raise ArgumentError(message)
-        policy = Policy.of(
+        policy = ops.Policy.of(
             older_than,
             retain_versions,
             versions,
@@ -151,10 +126,7 @@ class DatasetUpkeep:
 
     def all_files(self) -> pa.RecordBatchReader:
         """Return all files below the table's folder: base_uri, path, size_bytes, last_modified."""
-        from pennon.ops.cleanup.inventory import all_files  # noqa: PLC0415 - as above
-        from pennon.ops.cleanup.run import survey_of  # noqa: PLC0415 - as above
-
-        return all_files(survey_of(self._snapshot), self._uri)
+        return ops.all_files(ops.survey_of(self._snapshot), self._uri)
 
     def tracked_files(
         self,
@@ -168,16 +140,13 @@ class DatasetUpkeep:
         transaction file, index file).  ``progress`` is called after each version with the number of
         versions done and that of all.
         """
-        from pennon.ops.cleanup.inventory import tracked_files  # noqa: PLC0415 - as above
-        from pennon.ops.cleanup.run import survey_of  # noqa: PLC0415 - as above
-
-        return tracked_files(survey_of(self._snapshot), self._uri, min_version, progress)
+        return ops.tracked_files(ops.survey_of(self._snapshot), self._uri, min_version, progress)
 
 
 class DatasetOptimizer:
     """Makes a table's fragments fewer and fuller."""
 
-    def __init__(self, dataset: LanceDataset) -> None:
+    def __init__(self, dataset: DatasetBase) -> None:
         """Take the table."""
         self._dataset = dataset
 
@@ -219,7 +188,7 @@ class DatasetOptimizer:
         UnsupportedError for a deferred remapping of indices and for file versions not written.
         """
         given = {name: value for name, value in locals().items() if name != "self"}
-        from pennon.dataset.compaction import Compaction  # noqa: PLC0415 - who only reads needs none
+        from pennon.dataset.compaction import Compaction  # noqa: PLC0415 - saves writers at open
 
         return Compaction.execute(self._dataset, given)
 
@@ -234,8 +203,16 @@ class DatasetOptimizer:
 
         Pennon never does so by itself.
         """
-        self._dataset.update_config(cleanup_config(auto_cleanup_config))
+        from pennon.dataset.write_options import cleanup_config  # noqa: PLC0415 - saves write options at open
+
+        self._configure(cleanup_config(auto_cleanup_config))
 
     def disable_auto_cleanup(self, **_: Any) -> None:
         """Undo `enable_auto_cleanup`."""
-        self._dataset.delete_config_keys([_INTERVAL, _OLDER_THAN])
+        from pennon.dataset.write_options import cleanup_config  # noqa: PLC0415 - as above
+
+        self._configure(dict.fromkeys(cleanup_config({})))
+
+    def _configure(self, values: Mapping[str, str | None]) -> None:
+        snapshot = self._dataset.snapshot
+        self._dataset._turn_to(ops.update_config(snapshot, values))  # noqa: SLF001 - its own

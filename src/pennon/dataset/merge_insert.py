@@ -6,10 +6,12 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 import pyarrow as pa
 
+from pennon.dataset.base import DatasetBase
+from pennon.dataset.operation import Transaction
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.ops.merge_insert.clauses import Clauses, Matched, WriteMode
 from pennon.ops.merge_insert.merge import MergeCounts, Merged, commit_merge, plan_merge, run_merge
@@ -22,10 +24,6 @@ from pennon.schema.field import Schema
 from pennon.schema.version import FileVersion
 from pennon.schema.wire import is_primary_key
 from pennon.table.manifest import Manifest
-
-if TYPE_CHECKING:
-    from pennon.dataset.operation import Transaction
-    from pennon.dataset.rows import DatasetChanges
 
 
 class MergeResult(TypedDict):
@@ -43,7 +41,7 @@ class MergeInsertBuilder:
     nothing.  Kinds of rows that are not mentioned stay as they are.
     """
 
-    def __init__(self, dataset: DatasetChanges, on: str | Iterable[str] | None) -> None:
+    def __init__(self, dataset: DatasetBase, on: str | Iterable[str] | None) -> None:
         """Choose the key; without ``on`` it is the schema's primary key."""
         self._ds = dataset
         schema = dataset.snapshot.manifest.schema
@@ -149,7 +147,7 @@ class MergeInsertBuilder:
             merged = self._run(snapshot, data)
             return commit_merge(merged), merged.counts
 
-        counts = self._ds._change(execute, self._retries, self._timeout)  # noqa: SLF001 - its half
+        counts = self._ds._change(execute, self._retries, self._timeout)  # noqa: SLF001 - its own
         return _result(counts)
 
     def execute_uncommitted(

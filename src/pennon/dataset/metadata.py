@@ -1,4 +1,4 @@
-"""Fragments as pylance's users see them: plain, mutable dataclasses that turn into JSON.
+"""Fragments as pylance's users see them, plain, mutable dataclasses that turn into JSON; and base paths.
 
 Inside Pennon a fragment is `pennon.table.fragment.Fragment`; these classes have pylance's names,
 fields and JSON, so that what one library wrote for another process, the other can commit.
@@ -7,13 +7,16 @@ fields and JSON, so that what one library wrote for another process, the other c
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 from pennon.core.units import FieldId, FragmentId
 from pennon.errors import ArgumentError
+from pennon.io.paths import parse_uri
 from pennon.table.fragment import (
+    BasePath,
     DataFileRef,
     DeletionFileRef,
     DeletionKind,
@@ -295,6 +298,34 @@ class FragmentMetadata:
             None if updated is None else RowDatasetVersionMeta.from_dict(updated),
             list(data.get("overlays") or ()),
         )
+
+
+@dataclass(frozen=True)
+class DatasetBasePath:
+    """A place that a table may name files in.
+
+    ``is_dataset_root``: data files lie in its folder ``data/``, as in a table, rather than beside one
+    another.  ``id`` is given when the place becomes one of a table's.
+    """
+
+    path: str
+    name: str | None = None
+    is_dataset_root: bool = False
+    id: int | None = None
+
+    @classmethod
+    def from_base(cls, base: BasePath) -> Self:
+        """Return a base path of a manifest."""
+        return cls(base.path, base.name, base.is_dataset_root, base.id)
+
+    def to_base(self) -> BasePath:
+        """Return a base path to be added to a table; 0 stands for an id to be given.
+
+        Paths of this machine are made absolute.
+        """
+        location = parse_uri(self.path)
+        path = location.path if location.scheme == "file" else os.fspath(self.path)
+        return BasePath(self.id or 0, path, self.name, self.is_dataset_root)
 
 
 def _parse_json(text: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import pyarrow as pa
 
@@ -13,12 +13,14 @@ from pennon.dataset.udf import BatchUDF, as_batch
 from pennon.errors import ArgumentError
 from pennon.ops.columns.add import (
     AddPlan,
+    commit_add,
     plan_columns,
     plan_null_columns,
     plan_sql_columns,
 )
 from pennon.ops.columns.checkpoint import Checkpoint, CheckpointedTask
 from pennon.ops.columns.column_sources import FollowingRows, FunctionColumns
+from pennon.ops.columns.merge import plan_merge
 from pennon.ops.columns.names import find_column
 from pennon.ops.columns.task import FragmentTask, run_columns
 from pennon.ops.source import as_reader
@@ -28,6 +30,7 @@ from pennon.scan.projection import MetaColumn, Projection, plan_scan_projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Schema
 from pennon.table.fragment import Fragment
+from pennon.table.manifest import Manifest
 
 FUNCTION_ROWS: Final = 1024
 """Rows of the batches that a function gets, unless the caller or the environment says otherwise."""
@@ -49,6 +52,21 @@ class NewColumns:
             return task
         return CheckpointedTask(task, self.checkpoint)
 
+    @classmethod
+    def merged(
+        cls, snapshot: Snapshot, data: Any, left_on: str, right_on: str | None, schema: Any
+    ) -> Self:
+        """Plan to add the columns of other data, joined by a key; see `LanceDataset.merge`."""
+        key = left_on if right_on is None else right_on
+        return cls(plan_merge(snapshot, as_reader(data, schema), left_on, key))
+
+    def commit(self) -> Manifest:
+        """Write the columns of all fragments, and make them a version of the table."""
+        manifest = commit_add(self.plan, self.run())
+        if self.checkpoint is not None:
+            self.checkpoint.clear()
+        return manifest
+
     def run(self) -> list[Fragment]:
         """Write the columns of all fragments; return the fragments."""
         if self.task is None or self.plan.task is None:
@@ -69,6 +87,43 @@ class NewColumns:
         """Raise SchemaMismatchError if a reader has rows left."""
         if self.plan.task is not None and isinstance(self.plan.task.maker, FollowingRows):
             self.plan.task.maker.check_end()
+
+
+def add_columns(
+    snapshot: Snapshot,
+    transforms: Any,
+    read_columns: Sequence[str] | None,
+    reader_schema: pa.Schema | None,
+    batch_rows: int | None,
+) -> Manifest:
+    """Add the columns that ``transforms`` describes, and commit; see `LanceDataset.add_columns`."""
+    planned = plan_fields(snapshot, transforms) or plan_new_columns(
+        snapshot, transforms, read_columns, reader_schema, batch_rows
+    )
+    return planned.commit()
+
+
+def plan_fragment_columns(
+    snapshot: Snapshot,
+    fragment: Fragment,
+    transforms: Any,
+    read_columns: Sequence[str] | None,
+    reader_schema: pa.Schema | None,
+    batch_rows: int | None,
+) -> NewColumns:
+    """Plan to add columns to one fragment, for a commit by hand.
+
+    Raises ArgumentError for a function with a checkpoint.
+    """
+    if isinstance(transforms, BatchUDF) and transforms.cache is not None:
+        message = (
+            "A checkpoint file cannot be used for one fragment: nothing is committed here, so "
+            "nobody knows when it has done its duty"
+        )
+        raise ArgumentError(message)
+    return plan_new_columns(
+        snapshot, transforms, read_columns, reader_schema, batch_rows, [fragment]
+    )
 
 
 def plan_new_columns(

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Any
 from pennon.compat.arguments import refuse
 from pennon.errors import ArgumentError
 from pennon.io import open_store
+from pennon.ops.file_limits import MAX_BYTES_PER_FILE, MAX_ROWS_PER_FILE, MAX_ROWS_PER_GROUP
 from pennon.scan.session import Session as Session
-from pennon.scan.snapshot import Snapshot
-from pennon.table.naming import Naming
 from pennon.table.versions import version_as_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pennon.dataset.base_paths import DatasetBasePath
     from pennon.dataset.lance_dataset import LanceDataset
-    from pennon.dataset.maintenance import AutoCleanupConfig
+    from pennon.dataset.metadata import DatasetBasePath
+    from pennon.dataset.write_options import AutoCleanupConfig
     from pennon.table.commit.lock import CommitLock
 
 
@@ -53,7 +52,7 @@ def dataset(
     Raises NotFoundError if there is no such table or version, UnsupportedError if the table needs
     what this release does not know.
     """
-    from pennon.dataset.lance_dataset import LanceDataset  # noqa: PLC0415 - see pennon.names
+    from pennon.dataset.lance_dataset import LanceDataset  # noqa: PLC0415 - saves pandas
 
     refuse(unsupported)
     if uri is None:
@@ -95,9 +94,9 @@ def write_dataset(
     schema: Any = None,
     mode: str = "create",
     *,
-    max_rows_per_file: int = 1024 * 1024,
-    max_rows_per_group: int = 1024,
-    max_bytes_per_file: int = 90 * 1024 * 1024 * 1024,
+    max_rows_per_file: int = MAX_ROWS_PER_FILE,
+    max_rows_per_group: int = MAX_ROWS_PER_GROUP,
+    max_bytes_per_file: int = MAX_BYTES_PER_FILE,
     data_cache_bytes: int | None = None,
     max_page_bytes: int | None = None,
     rows_per_zone: int | None = None,
@@ -139,45 +138,36 @@ def write_dataset(
     Raises AlreadyExistsError, SchemaMismatchError, UnsupportedError for types or file versions that
     cannot be written, and `CommitError` if another writer was faster and cannot be reconciled.
     """
-    from pennon.dataset.lance_dataset import LanceDataset  # noqa: PLC0415 - see pennon.names
+    from pennon.dataset.lance_dataset import LanceDataset  # noqa: PLC0415 - saves pandas
+    from pennon.dataset.write import WriteOptions, write_version  # noqa: PLC0415 - saves writers
 
     refuse(unsupported)
     if uri is None:
         message = "a table needs a uri"
         raise ArgumentError(message)
-    from pennon.dataset.maintenance import cleanup_config  # noqa: PLC0415 - see pennon.names
-    from pennon.dataset.operation import merge_message  # noqa: PLC0415 - who only reads needs no writer
-    from pennon.dataset.write_options import WriteRequest  # noqa: PLC0415
-    from pennon.table.commit.loop import CommitOptions  # noqa: PLC0415
-
-    request = WriteRequest.of(
-        data_obj,
-        uri,
-        schema,
-        mode,
+    options = WriteOptions(
+        mode=mode,
         max_rows_per_file=max_rows_per_file,
         max_rows_per_group=max_rows_per_group,
         max_bytes_per_file=max_bytes_per_file,
         data_cache_bytes=data_cache_bytes,
         max_page_bytes=max_page_bytes,
         rows_per_zone=rows_per_zone,
+        commit_lock=commit_lock,
+        progress=progress,
+        storage_options=storage_options,
         data_storage_version=data_storage_version,
         use_legacy_format=use_legacy_format,
-        storage_options=storage_options,
-        commit_lock=commit_lock,
-        config=None if auto_cleanup_options is None else cleanup_config(auto_cleanup_options),
+        enable_v2_manifest_paths=enable_v2_manifest_paths,
+        enable_stable_row_ids=enable_stable_row_ids,
+        auto_cleanup_options=auto_cleanup_options,
+        commit_message=commit_message,
+        transaction_properties=transaction_properties,
         initial_bases=initial_bases,
         target_bases=target_bases,
         target_all_bases=target_all_bases,
-        unsupported={},
     )
-    naming = Naming.V2 if enable_v2_manifest_paths else Naming.V1
-    properties = merge_message(commit_message, transaction_properties)
-    options = CommitOptions(naming=naming, stable_row_ids=enable_stable_row_ids)
-    manifest = request.write_and_commit(progress, properties, options)
+    snapshot = write_version(data_obj, uri, schema, options)
     if isinstance(uri, LanceDataset):
-        old = uri.snapshot
-        snapshot = Snapshot(old.store, manifest, old.session)
         return LanceDataset.of_snapshot(uri.uri, snapshot, uri.initial_storage_options)
-    snapshot = Snapshot(request.plan.task.store, manifest, Session())
     return LanceDataset.of_snapshot(os.fspath(uri), snapshot, storage_options)

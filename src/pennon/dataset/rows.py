@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from pennon.dataset.base import DatasetFacts
-from pennon.scan.snapshot import Snapshot
+from pennon import ops
+from pennon.dataset.base import DatasetBase
+from pennon.ops.retry import CONFLICT_RETRIES, RETRY_TIMEOUT
 
 if TYPE_CHECKING:
     from pennon.dataset.merge_insert import MergeInsertBuilder
-    from pennon.table.manifest import Manifest
-
-CONFLICT_RETRIES = 10
-RETRY_TIMEOUT = timedelta(seconds=30)
 
 
 class DeleteResult(TypedDict):
@@ -29,7 +26,7 @@ class UpdateResult(TypedDict):
     num_rows_updated: int
 
 
-class DatasetChanges(DatasetFacts):
+class DatasetRows(DatasetBase):
     """The methods of `LanceDataset` that change rows; each turns the handle to the version made."""
 
     def delete(
@@ -47,10 +44,8 @@ class DatasetChanges(DatasetFacts):
 
         Raises ArgumentError if the condition is none, RetryableConflict if retries did not help.
         """
-        from pennon.ops.rows.delete import delete  # noqa: PLC0415 - who only reads needs none
-
         rows = self._change(
-            lambda snapshot: delete(snapshot, predicate), conflict_retries, retry_timeout
+            lambda snapshot: ops.delete(snapshot, predicate), conflict_retries, retry_timeout
         )
         return {"num_deleted_rows": rows}
 
@@ -70,10 +65,8 @@ class DatasetChanges(DatasetFacts):
         Raises ArgumentError for what the table does not have, and for values that a column cannot
         take (the message names it).
         """
-        from pennon.ops.rows.update import update  # noqa: PLC0415 - who only reads needs none
-
         rows = self._change(
-            lambda snapshot: update(snapshot, updates, where, data_storage_version),
+            lambda snapshot: ops.update(snapshot, updates, where, data_storage_version),
             conflict_retries,
             retry_timeout,
         )
@@ -87,19 +80,6 @@ class DatasetChanges(DatasetFacts):
 
         Raises ArgumentError for a column that is not there.
         """
-        from pennon.dataset.merge_insert import MergeInsertBuilder  # noqa: PLC0415 - as above
+        from pennon.dataset.merge_insert import MergeInsertBuilder  # noqa: PLC0415 - saves writers at open
 
         return MergeInsertBuilder(self, on)
-
-    def _change(
-        self,
-        execute: Callable[[Snapshot], tuple[Manifest, Any]],
-        conflict_retries: int,
-        retry_timeout: timedelta,
-    ) -> Any:
-        """Change the table, again after conflicts, and turn to the version made."""
-        from pennon.ops.retry import with_retries  # noqa: PLC0415 - as above
-
-        manifest, result = with_retries(execute, self._snapshot, conflict_retries, retry_timeout)
-        self._snapshot = Snapshot(self._snapshot.store, manifest, self._snapshot.session)
-        return result

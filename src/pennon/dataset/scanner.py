@@ -31,13 +31,13 @@ from pennon.scan.sort import read_in_order
 from pennon.schema.blob import is_blob_v2
 
 if TYPE_CHECKING:
-    from pennon.dataset.lance_dataset import LanceDataset
+    from pennon.dataset.base import DatasetBase
 
 
 class LanceScanner(ArrowScanner):
     """Reads rows of one version of a table; every method starts the scan anew."""
 
-    def __init__(self, dataset: LanceDataset, snapshot: Snapshot, options: ScanOptions) -> None:
+    def __init__(self, dataset: DatasetBase, snapshot: Snapshot, options: ScanOptions) -> None:
         """Describe the scan; nothing is read yet."""
         self._ds = dataset
         self._snapshot = snapshot
@@ -46,7 +46,7 @@ class LanceScanner(ArrowScanner):
 
     def __reduce__(
         self,
-    ) -> tuple[type[LanceScanner], tuple[LanceDataset, Snapshot, ScanOptions]]:
+    ) -> tuple[type[LanceScanner], tuple[DatasetBase, Snapshot, ScanOptions]]:
         """Pickle the description; the other side starts the scan anew."""
         return LanceScanner, (self._ds, self._snapshot, self._options)
 

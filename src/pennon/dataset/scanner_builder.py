@@ -19,9 +19,10 @@ from pennon.scan.projection import is_column
 from pennon.scan.query import ScanOptions, every_column
 from pennon.scan.sort import ColumnOrdering as ColumnOrdering
 from pennon.scan.sort import sort_keys
+from pennon.table.fragment import Fragment
 
 if TYPE_CHECKING:
-    from pennon.dataset.lance_dataset import LanceDataset
+    from pennon.dataset.base import DatasetBase
 
 
 _BLOB_HANDLINGS = ("all_binary", "blobs_descriptions", "all_descriptions")
@@ -55,7 +56,7 @@ class ScannerBuilder:
     (``use_stats``, ...) is accepted and changes nothing.
     """
 
-    def __init__(self, ds: LanceDataset) -> None:
+    def __init__(self, ds: DatasetBase) -> None:
         """Start with the defaults."""
         self.ds = ds
         self._given: dict[str, Any] = {}
@@ -139,15 +140,14 @@ class ScannerBuilder:
         """Read these fragments only, in the order given."""
         if fragments is None:
             return self._set(fragments=None)
-        from pennon.dataset.fragment import LanceFragment  # noqa: PLC0415 - fragment imports us
-
         chosen = []
-        for fragment in fragments:
-            if not isinstance(fragment, LanceFragment):
-                name = type(fragment).__name__
+        for each in fragments:
+            fragment = getattr(each, "fragment", None)
+            if not isinstance(fragment, Fragment):
+                name = type(each).__name__
                 message = f"fragments must be an iterable of LanceFragment, got a {name}"
                 raise TypeError(message)
-            chosen.append(fragment.fragment)
+            chosen.append(fragment)
         return self._set(fragments=tuple(chosen))
 
     def with_row_id(self, with_row_id: bool = True) -> ScannerBuilder:

@@ -5,36 +5,39 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar
 
+from pennon import ops
 from pennon.compat.arguments import refuse
-from pennon.dataset.base import DatasetFacts
+from pennon.dataset.base import DatasetBase
 from pennon.dataset.operation import LanceOperation, Transaction
-from pennon.scan.snapshot import Snapshot
 from pennon.table.versions import list_locations, read_manifest
 
 if TYPE_CHECKING:
     from pennon.dataset.commit_request import CommitRequest
-    from pennon.dataset.lance_dataset import LanceDataset
     from pennon.table.commit.lock import CommitLock
     from pennon.table.manifest import Manifest
 
 COMMIT_TIMEOUT = timedelta(minutes=30)
 
 
-class BulkCommitResult(TypedDict):
-    """What `LanceDataset.commit_batch` returns."""
+D = TypeVar("D", bound=DatasetBase)
 
-    dataset: LanceDataset
+
+class BulkCommitResult(TypedDict, Generic[D]):
+    """What `LanceDataset.commit_batch` returns: the version made, and the one transaction."""
+
+    dataset: D
     merged: Transaction
 
 
-class DatasetTransactions(DatasetFacts):
+class DatasetTransactions(DatasetBase):
     """The transactions of a table."""
 
-    @staticmethod
+    @classmethod
     def commit(
-        base_uri: str | os.PathLike[str] | LanceDataset,
+        cls,
+        base_uri: str | os.PathLike[str] | DatasetBase,
         operation: LanceOperation.BaseOperation | Transaction,
         read_version: int | None = None,
         commit_lock: CommitLock | None = None,
@@ -47,7 +50,7 @@ class DatasetTransactions(DatasetFacts):
         enable_stable_row_ids: bool | None = None,
         commit_timeout: timedelta | None = COMMIT_TIMEOUT,
         **unsupported: Any,
-    ) -> LanceDataset:
+    ) -> Self:
         """Commit what was written before, and return the version made.
 
         ``read_version`` is the version that the operation was planned on; an Overwrite and a Restore
@@ -59,7 +62,7 @@ class DatasetTransactions(DatasetFacts):
         NotFoundError if a file of the operation is not there.
         """
         refuse(unsupported)
-        from pennon.dataset.commit_request import CommitRequest  # noqa: PLC0415 - who only reads needs none
+        from pennon.dataset.commit_request import CommitRequest  # noqa: PLC0415 - saves commits at open
 
         request = CommitRequest.of(
             base_uri,
@@ -71,11 +74,12 @@ class DatasetTransactions(DatasetFacts):
             timeout=commit_timeout,
             commit_lock=commit_lock,
         )
-        return _dataset(request, request.commit(operation, read_version, commit_message))
+        return cls._of(request, request.commit(operation, read_version, commit_message))
 
-    @staticmethod
+    @classmethod
     def commit_batch(
-        dest: str | os.PathLike[str] | LanceDataset,
+        cls,
+        dest: str | os.PathLike[str] | DatasetBase,
         transactions: Sequence[Transaction],
         commit_lock: CommitLock | None = None,
         storage_options: dict[str, str] | None = None,
@@ -84,7 +88,7 @@ class DatasetTransactions(DatasetFacts):
         max_retries: int = 20,
         commit_timeout: timedelta | None = COMMIT_TIMEOUT,
         **unsupported: Any,
-    ) -> BulkCommitResult:
+    ) -> BulkCommitResult[Self]:
         """Commit several appends as one, and return the version made and the one transaction."""
         refuse(unsupported)
         from pennon.dataset.commit_request import CommitRequest, merged_appends  # noqa: PLC0415 - as above
@@ -99,8 +103,12 @@ class DatasetTransactions(DatasetFacts):
             commit_lock=commit_lock,
         )
         merged = merged_appends(transactions)
-        made = _dataset(request, request.commit(merged))
+        made = cls._of(request, request.commit(merged))
         return BulkCommitResult(dataset=made, merged=merged)
+
+    @classmethod
+    def _of(cls, request: CommitRequest, manifest: Manifest) -> Self:
+        return cls.of_snapshot(request.uri, request.snapshot(manifest), request.storage_options)
 
     def read_transaction(self, version: int) -> Transaction | None:
         """Return the transaction that made a version, None if nobody kept it."""
@@ -117,8 +125,8 @@ class DatasetTransactions(DatasetFacts):
         return found[: max(recent_transactions, 0)]
 
     def _transaction_of(self, manifest: Manifest) -> Transaction | None:
-        from pennon.dataset.operation_fields import from_table_transaction  # noqa: PLC0415 - seldom needed
-        from pennon.table.transaction_wire import find_transaction  # noqa: PLC0415 - as above
+        from pennon.dataset.operation_fields import from_table_transaction  # noqa: PLC0415 - seldom needed  # noqa: PLC0415 - saves operations at open
+        from pennon.table.transaction_wire import find_transaction  # noqa: PLC0415 - as above  # noqa: PLC0415 - as above
 
         found = find_transaction(self._snapshot.store, manifest)
         return None if found is None else from_table_transaction(found)
@@ -128,15 +136,5 @@ class DatasetTransactions(DatasetFacts):
 
         It can be called again at any time.  Pennon's own writers may work meanwhile; others must not.
         """
-        from pennon.table.commit.migrate_naming import migrate_to_v2  # noqa: PLC0415 - seldom needed
-
-        migrate_to_v2(self._snapshot.store)
-        manifest = read_manifest(self._snapshot.store, self.version)
-        self._snapshot = Snapshot(self._snapshot.store, manifest, self._snapshot.session)
-
-
-def _dataset(request: CommitRequest, manifest: Manifest) -> LanceDataset:
-    from pennon.dataset.lance_dataset import LanceDataset  # noqa: PLC0415 - it is made of this class
-
-    snapshot = request.snapshot(manifest)
-    return LanceDataset.of_snapshot(request.uri, snapshot, request.storage_options)
+        ops.migrate_to_v2(self._snapshot.store)
+        self._turn_to(read_manifest(self._snapshot.store, self.version))

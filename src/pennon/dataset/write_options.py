@@ -1,208 +1,110 @@
-"""What `write_dataset` and `write_fragments` have in common: arguments in, a planned write out."""
+"""How data is written: every argument of the functions that write, once, with its default and unit."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
-
-import pyarrow as pa
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Final, Self, TypedDict
 
 from pennon.compat.arguments import refuse
-from pennon.dataset.metadata import DataFile, FragmentMetadata
-from pennon.dataset.operation_fields import from_table_transaction
-from pennon.dataset.progress import FragmentWriteProgress
-from pennon.errors import ArgumentError, NoDataError, NotFoundError
-from pennon.io import open_store
-from pennon.io.store import Store
-from pennon.ops.source import as_reader, check_metadata
-from pennon.ops.write import (
+from pennon.errors import ArgumentError
+from pennon.ops.file_limits import (
+    MAX_BYTES_PER_FILE,
+    MAX_ROWS_PER_FILE,
     MAX_ROWS_PER_GROUP,
     FileLimits,
-    Watcher,
-    WriteMode,
-    WritePlan,
-    commit_write,
-    plan_write,
-    transaction_of,
-    write_fragments,
 )
-from pennon.schema.version import V0_1, FileVersion
-from pennon.table.commit.lock import CommitLock, locked
-from pennon.table.commit.loop import CommitOptions
-from pennon.table.fragment import Fragment
-from pennon.table.manifest import Manifest
+from pennon.schema.version import FileVersion
+from pennon.table.commit.lock import CommitLock
 
 if TYPE_CHECKING:
-    from pennon.dataset.base_paths import DatasetBasePath
+    from pennon.dataset.metadata import DatasetBasePath
+    from pennon.dataset.progress import FragmentWriteProgress
+    from pennon.table.commit.lock import CommitLock
+
+_TWO_WEEKS_S: Final = 14 * 24 * 3600
 
 
-def as_store(
-    target: Any,
-    storage_options: Mapping[str, str] | None = None,
-    commit_lock: CommitLock | None = None,
-) -> tuple[Store, Manifest | None]:
-    """Return the store of a path, a URI or a LanceDataset, and the version that the last one is at.
+class AutoCleanupConfig(TypedDict, total=False):
+    """After how many commits, and beyond what age, pylance clears away old versions by itself."""
 
-    Raises TypeError for anything else.
+    interval: int
+    older_than_seconds: int
+
+
+def cleanup_config(options: AutoCleanupConfig) -> dict[str, str]:
+    """Return how a table's config says it: by default every 20 commits, beyond two weeks."""
+    seconds = options.get("older_than_seconds", _TWO_WEEKS_S)
+    return {
+        "lance.auto_cleanup.interval": str(options.get("interval", 20)),
+        "lance.auto_cleanup.older_than": f"{seconds}s",
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteOptions:
+    """What a caller says about a write; `pennon.write_dataset` tells what each means.
+
+    Sizes are in bytes.  None leaves the choice to the table, or else to Pennon.
     """
-    snapshot = getattr(target, "snapshot", None)
-    if snapshot is not None:
-        return locked(snapshot.store, commit_lock), snapshot.manifest
-    if not isinstance(target, (str, os.PathLike)):
-        message = f"the target must be a str, a Path or a LanceDataset, got {type(target).__name__}"
-        raise TypeError(message)
-    return locked(open_store(target, storage_options), commit_lock), None
 
+    mode: str = "create"
+    max_rows_per_file: int = MAX_ROWS_PER_FILE
+    max_rows_per_group: int | None = MAX_ROWS_PER_GROUP
+    max_bytes_per_file: int = MAX_BYTES_PER_FILE
+    data_cache_bytes: int | None = None
+    max_page_bytes: int | None = None
+    rows_per_zone: int | None = None
+    data_storage_version: str | None = None
+    use_legacy_format: bool | None = None
+    storage_options: Mapping[str, str] | None = None
+    commit_lock: CommitLock | None = None
+    progress: FragmentWriteProgress | None = None
+    enable_v2_manifest_paths: bool = True
+    enable_stable_row_ids: bool = False
+    auto_cleanup_options: AutoCleanupConfig | None = None
+    commit_message: str | None = None
+    transaction_properties: Mapping[str, str] | None = None
+    initial_bases: Sequence[DatasetBasePath] | None = None
+    target_bases: Sequence[str] | None = None
+    target_all_bases: bool | None = None
 
-def file_version(name: str | None, use_legacy_format: bool | None) -> FileVersion | None:
-    """Return the file version that the caller asks for; None leaves it to the table."""
-    if use_legacy_format is not None:
-        name = "legacy" if use_legacy_format else "stable"
-    return None if name is None else FileVersion.parse(name)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class WriteRequest:
-    """A planned write and the data for it."""
-
-    plan: WritePlan
-    reader: pa.RecordBatchReader
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense, whatever the data and the table are."""
+        if self.target_bases and self.target_all_bases:
+            message = "either target_bases or target_all_bases, not both"
+            raise ArgumentError(message)
 
     @classmethod
-    def of(
-        cls,
-        data: Any,
-        target: Any,
-        schema: pa.Schema | None,
-        mode: str,
-        *,
-        max_rows_per_file: int,
-        max_rows_per_group: int | None,
-        max_bytes_per_file: int,
-        data_cache_bytes: int | None,
-        max_page_bytes: int | None,
-        rows_per_zone: int | None = None,
-        data_storage_version: str | None,
-        use_legacy_format: bool | None,
-        storage_options: Mapping[str, str] | None,
-        commit_lock: CommitLock | None = None,
-        config: Mapping[str, str] | None = None,
-        initial_bases: Sequence[DatasetBasePath] | None = None,
-        target_bases: Sequence[str] | None = None,
-        target_all_bases: bool | None = None,
-        unsupported: Mapping[str, Any],
-    ) -> Self:
-        """Check the arguments and plan the write; the data is not read yet."""
-        refuse(unsupported)
-        reader = as_reader(data, schema)
-        check_metadata(reader.schema)
-        store, base = as_store(target, storage_options, commit_lock)
-        group = MAX_ROWS_PER_GROUP if max_rows_per_group is None else max_rows_per_group
-        limits = FileLimits(
-            max_rows_per_file,
-            max_bytes_per_file,
-            data_cache_bytes,
-            max_page_bytes,
-            group,
-            rows_per_zone,
+    def named(cls, given: Mapping[str, Any]) -> Self:
+        """Return options by their names.  Raises UnsupportedError for one that there is not."""
+        known = {field.name for field in fields(cls)}
+        refuse({name: value for name, value in given.items() if name not in known})
+        return cls(**{name: value for name, value in given.items() if name in known})
+
+    @property
+    def limits(self) -> FileLimits:
+        """Return when a data file is full.  Raises ArgumentError for what no file can keep."""
+        group = self.max_rows_per_group
+        return FileLimits(
+            self.max_rows_per_file,
+            self.max_bytes_per_file,
+            self.data_cache_bytes,
+            self.max_page_bytes,
+            MAX_ROWS_PER_GROUP if group is None else group,
+            self.rows_per_zone,
         )
-        version = file_version(data_storage_version, use_legacy_format)
-        parsed = WriteMode.parse(mode)
-        plan = plan_write(store, reader.schema, parsed, base=base, version=version, limits=limits)
-        if plan.task.version == V0_1 and isinstance(data, pa.Table):
-            reader = as_reader(data.unify_dictionaries(), schema)
-        plan = replace(plan, config=config or {})
-        plan = _placed(
-            plan, initial_bases, target_bases, storage_options, everywhere=target_all_bases
-        )
-        return cls(plan, reader)
 
-    def write(self, progress: FragmentWriteProgress | None, fragment_id: int = 0) -> list[Fragment]:
-        """Write the data files."""
-        watcher = _watcher(progress, fragment_id, self.plan.task.version)
-        return write_fragments(self.plan.task, self.reader, watcher)
+    @property
+    def file_version(self) -> FileVersion | None:
+        """Return the version of new data files; None leaves it to the table."""
+        name = self.data_storage_version
+        if self.use_legacy_format is not None:
+            name = "legacy" if self.use_legacy_format else "stable"
+        return None if name is None else FileVersion.parse(name)
 
-    def write_one(
-        self, progress: FragmentWriteProgress | None, fragment_id: int
-    ) -> FragmentMetadata:
-        """Write all data as one fragment of that id.  Raises NoDataError if there is nothing."""
-        if not self.plan.task.schema.fields:
-            message = "a fragment cannot be written: the data has no column"
-            raise NoDataError(message)
-        fragments = self.write(progress, fragment_id)
-        if not fragments:
-            message = "a fragment cannot be written: the data has no row"
-            raise NoDataError(message)
-        made = FragmentMetadata.from_fragment(fragments[0])
-        return replace(made, id=fragment_id)
-
-    def write_and_commit(
-        self,
-        progress: FragmentWriteProgress | None,
-        properties: Mapping[str, str] | None,
-        options: CommitOptions,
-    ) -> Manifest:
-        """Write the data files and make them a version."""
-        return commit_write(self.plan, self.write(progress), properties, options)
-
-    def write_uncommitted(
-        self, progress: FragmentWriteProgress | None, *, as_transaction: bool
-    ) -> Any:
-        """Write the data files, and return FragmentMetadata or the Transaction to commit."""
-        fragments = self.write(progress)
-        if as_transaction:
-            return from_table_transaction(transaction_of(self.plan, fragments))
-        return [FragmentMetadata.from_fragment(fragment) for fragment in fragments]
-
-
-def _placed(
-    plan: WritePlan,
-    initial: Sequence[DatasetBasePath] | None,
-    targets: Sequence[str] | None,
-    storage_options: Mapping[str, str] | None,
-    *,
-    everywhere: bool | None,
-) -> WritePlan:
-    """Plan where data files go, if it is not the table's own folder."""
-    if not initial and not targets and not everywhere:
-        return plan
-    from pennon.dataset.base_paths import to_base_path  # noqa: PLC0415 - few tables have any
-    from pennon.ops.base_paths import into_bases, with_base_paths  # noqa: PLC0415 - as above
-
-    if targets and everywhere:
-        message = "either target_bases or target_all_bases, not both"
-        raise ArgumentError(message)
-    if initial:
-        plan = with_base_paths(plan, list(map(to_base_path, initial)), storage_options)
-    if targets or everywhere:
-        return into_bases(plan, targets or None, storage_options)
-    return plan
-
-
-def _watcher(
-    progress: FragmentWriteProgress | None, fragment_id: int, version: FileVersion
-) -> Watcher:
-    if progress is None:
-        return Watcher()
-
-    def begin(name: str) -> None:
-        file = DataFile(name, [], [], *version.to_numbers())
-        unknown: Any = None  # as pylance has it: nobody knows the number of rows yet
-        progress.begin(FragmentMetadata(fragment_id, [file], unknown))
-
-    def complete(fragment: Fragment) -> None:
-        progress.complete(replace(FragmentMetadata.from_fragment(fragment), id=fragment_id))
-
-    return Watcher(begin, complete)
-
-
-def newest_version(store: Store) -> int:
-    """Return the newest version of the table, 0 if there is none."""
-    from pennon.table.versions import latest_version  # noqa: PLC0415
-
-    try:
-        return latest_version(store)
-    except NotFoundError:
-        return 0
+    @property
+    def config(self) -> dict[str, str]:
+        """Return the config of a new table."""
+        options = self.auto_cleanup_options
+        return {} if options is None else cleanup_config(options)

@@ -6,16 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pennon.errors import ArgumentError
-from pennon.ops.row_counts import counted_by
+from pennon.ops.commit import commit_on
 from pennon.ops.write import WriteMode, WritePlan
 from pennon.scan.snapshot import Snapshot
 from pennon.table.apply.settings import with_new_bases
 from pennon.table.base_paths import BasedStore, Trust, below, trust_of
-from pennon.table.commit.loop import CommitOptions, commit
 from pennon.table.fragment import BasePath
 from pennon.table.manifest import Manifest
 from pennon.table.operations import UpdateBases
-from pennon.table.transaction import Transaction
 
 
 def add_bases(
@@ -25,11 +23,7 @@ def add_bases(
 
     Raises IncompatibleConflict if another writer took an id, a name or a path of them meanwhile.
     """
-    transaction = Transaction(
-        snapshot.manifest.version, UpdateBases(bases), properties=dict(properties)
-    )
-    options = CommitOptions(complete=counted_by(snapshot.store), base=snapshot.manifest)
-    return commit(snapshot.store, transaction, options)
+    return commit_on(snapshot, UpdateBases(bases), properties=properties)
 
 
 def with_base_paths(

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.io.store import Store
+from pennon.ops.commit import CommitPolicy, commit_transaction
 from pennon.ops.compact.row_history import with_history
-from pennon.ops.dictionaries import with_dictionaries
 from pennon.ops.write import FileLimits, WriteTask, limits_for, write_fragments
 from pennon.scan.execute import Scan, read_batches
 from pennon.scan.plan import DEFAULT_BATCH_ROWS, plan_tasks
@@ -26,7 +26,6 @@ from pennon.scan.projection import plan_scan_projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.check import check_writable
 from pennon.schema.version import V0_1, FileVersion, check_is_written
-from pennon.table.commit.loop import CommitOptions, commit
 from pennon.table.fragment import Fragment
 from pennon.table.manifest import Manifest
 from pennon.table.operations import Overwrite
@@ -95,8 +94,9 @@ def commit_convert(task: ConvertTask, fragments: Iterable[Iterable[Fragment]]) -
         each for old, several in pairs for each in with_history(task.snapshot, [old], list(several))
     )
     transaction = Transaction(manifest.version, Overwrite(new, manifest.schema))
-    options = CommitOptions(max_retries=0, file_version=task.write.version, keeps_rows=True)
-    return commit(store, transaction, with_dictionaries(store, transaction, options))
+    strict = CommitPolicy(max_retries=0)
+    version = task.write.version
+    return commit_transaction(store, transaction, strict, file_version=version, keeps_rows=True)
 
 
 def convert(task: ConvertTask) -> Manifest:

@@ -7,7 +7,6 @@ makes look at the manifest only, so all files of a table must have the same ones
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 
 import pyarrow as pa
 
@@ -18,31 +17,25 @@ from pennon.io.store import Opens
 from pennon.schema.arrow import storage_field
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1, FileVersion
-from pennon.table.commit.loop import CommitOptions
 from pennon.table.fragment import DataFileRef, Fragment
 from pennon.table.operations import Append, Overwrite
 from pennon.table.transaction import Transaction
 from pennon.table.versions import Reads, read_manifest
 
 
-def with_dictionaries(
-    store: Reads, transaction: Transaction, options: CommitOptions
-) -> CommitOptions:
-    """Return the options of a commit with the dictionaries of the files that it adds.
+def dictionaries_of(store: Reads, transaction: Transaction) -> Mapping[FieldId, pa.Array]:
+    """Return the dictionaries that a commit gives a table: an overwrite has those of its files.
 
-    Raises ArgumentError if they differ from one another, or from those of the table.
+    Raises ArgumentError if those of the files that it adds differ from one another, or from those of
+    the table.
     """
     operation = transaction.operation
-    if isinstance(operation, Append):
-        if not any(map(_is_old, _files(operation.fragments))):
-            return options
+    if isinstance(operation, Overwrite):
+        return _collect(store, operation.schema, operation.fragments, {})
+    if isinstance(operation, Append) and any(map(_is_old, _files(operation.fragments))):
         head = read_manifest(store)
         _collect(store, head.schema, operation.fragments, head.dictionaries)
-        return options
-    if isinstance(operation, Overwrite):
-        found = _collect(store, operation.schema, operation.fragments, {})
-        return replace(options, dictionaries=found)
-    return options
+    return {}
 
 
 def _collect(

@@ -59,4 +59,4 @@ def with_retries(
 
 def newest(snapshot: Snapshot) -> Snapshot:
     """Return the newest version of the same table; caches are shared."""
-    return Snapshot(snapshot.store, read_manifest(snapshot.store), snapshot.session)
+    return snapshot.at(read_manifest(snapshot.store))

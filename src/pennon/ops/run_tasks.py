@@ -56,7 +56,7 @@ def _with_bar(results: Iterable[R], count: int, what: str) -> Iterator[R]:
     if not sys.stderr.isatty():
         yield from results
         return
-    from rich.console import Console  # noqa: PLC0415 - not needed off a terminal
+    from rich.console import Console  # noqa: PLC0415 - saves rich off a terminal
     from rich.progress import Progress  # noqa: PLC0415 - as above
 
     bar = Progress(console=Console(stderr=True), transient=True)

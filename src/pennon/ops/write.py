@@ -19,7 +19,7 @@ from enum import Enum
 
 import pyarrow as pa
 
-from pennon.core.units import MIB, FieldId, FragmentId
+from pennon.core.units import FieldId, FragmentId
 from pennon.errors import (
     AlreadyExistsError,
     ArgumentError,
@@ -31,9 +31,9 @@ from pennon.file.container.losses import Losses
 from pennon.file.container.write_limits import PageLimits, RowGroups
 from pennon.file.open import create_data_file
 from pennon.io.store import Store
-from pennon.ops.dictionaries import with_dictionaries
+from pennon.ops.commit import DEFAULT_POLICY, CommitPolicy, commit_transaction
+from pennon.ops.file_limits import FileLimits as FileLimits
 from pennon.ops.fit import fit_batch, fit_schema
-from pennon.ops.row_counts import counted_by
 from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
 from pennon.schema.check import check_writable
 from pennon.schema.field import Schema
@@ -45,7 +45,6 @@ from pennon.schema.version import (
     FileVersion,
     check_is_written,
 )
-from pennon.table.commit.loop import CommitOptions, commit
 from pennon.table.fragment import BasePath, DataFileRef, Fragment
 from pennon.table.manifest import Manifest
 from pennon.table.operations import Append, Overwrite
@@ -53,11 +52,6 @@ from pennon.table.storage_version import storage_version
 from pennon.table.transaction import Transaction
 from pennon.table.versions import read_manifest
 
-MAX_ROWS_PER_FILE = 1024 * 1024
-MAX_BYTES_PER_FILE = 90 * 1024**3
-MAX_ROWS_PER_GROUP = 1024
-MIN_ROWS_PER_FILE = 1024
-MIN_BYTES_PER_FILE = 8 * MIB
 UNASSIGNED_FRAGMENT = FragmentId(0)
 
 
@@ -77,53 +71,6 @@ class WriteMode(Enum):
             known = ", ".join(repr(mode.value) for mode in cls)
             message = f"there is no write mode {name!r}; the modes are {known}"
             raise ArgumentError(message) from None
-
-
-@dataclass(frozen=True, slots=True)
-class FileLimits:
-    """When a data file is full, and what a writer may hold in memory.
-
-    A limit of bytes that is smaller than a row must not make a file of every row: no file ends for
-    its bytes before it has 1024 rows or 8 MiB.
-    """
-
-    max_rows: int = MAX_ROWS_PER_FILE
-    max_bytes: int = MAX_BYTES_PER_FILE
-    data_cache_bytes: int | None = None
-    max_page_bytes: int | None = None
-    max_rows_per_group: int = MAX_ROWS_PER_GROUP
-    rows_per_zone: int | None = None
-    """Files of version 2.0 get zone maps of so many rows a zone."""
-
-    def __post_init__(self) -> None:
-        """Refuse limits that no file could keep."""
-        limits = {
-            "max_rows_per_file": self.max_rows,
-            "max_bytes_per_file": self.max_bytes,
-            "max_rows_per_group": self.max_rows_per_group,
-        }
-        for name, value in limits.items():
-            if value < 1:
-                message = f"{name} must be at least 1, got {value}"
-                raise ArgumentError(message)
-
-    def of_whole_groups(self) -> FileLimits:
-        """Return the limits for files of row groups: a file ends where a row group does."""
-        group = min(self.max_rows_per_group, self.max_rows)
-        rows = -(-self.max_rows // group) * group
-        return replace(self, max_rows=rows, max_rows_per_group=group)
-
-    def is_full(self, rows: int, size_bytes: int) -> bool:
-        """Tell whether a file of so many rows and bytes has no room for another row."""
-        if rows < MIN_ROWS_PER_FILE and size_bytes < MIN_BYTES_PER_FILE:
-            return rows >= self.max_rows
-        return rows >= self.max_rows or size_bytes >= self.max_bytes
-
-    def room(self, rows: int, size_bytes: int, row_bytes: float) -> int:
-        """Return how many rows of that size a file has room for, at least 1 unless it is full."""
-        least = min(MIN_ROWS_PER_FILE - rows, int((MIN_BYTES_PER_FILE - size_bytes) / row_bytes))
-        by_bytes = max(int((self.max_bytes - size_bytes) / row_bytes), least, 1)
-        return min(by_bytes, self.max_rows - rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,19 +338,18 @@ def commit_write(
     plan: WritePlan,
     fragments: Iterable[Fragment],
     properties: Mapping[str, str] | None = None,
-    options: CommitOptions | None = None,
+    policy: CommitPolicy = DEFAULT_POLICY,
 ) -> Manifest:
     """Make the fragments of all tasks one new version, and return its manifest.
 
     An append of no rows makes a version, too.
     Raises what `pennon.table.commit.loop.commit` raises.
     """
-    store, transaction = plan.task.store, transaction_of(plan, fragments, properties)
-    options = replace(
-        options or CommitOptions(),
-        file_version=plan.task.version,
-        complete=counted_by(store),
+    return commit_transaction(
+        plan.task.store,
+        transaction_of(plan, fragments, properties),
+        policy,
         base=plan.base,
         planned_ns=plan.planned_ns,
+        file_version=plan.task.version,
     )
-    return commit(store, transaction, with_dictionaries(store, transaction, options))

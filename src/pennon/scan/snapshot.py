@@ -69,6 +69,10 @@ class Snapshot:
         """Return the same version, read under the eyes of a meter."""
         return Snapshot(self.store, self.manifest, self.session, meter)
 
+    def at(self, manifest: Manifest) -> Snapshot:
+        """Return another version of the same table, or branch; what is remembered of files is shared."""
+        return Snapshot(self.store, manifest, self.session)
+
     @property
     def is_remote(self) -> bool:
         """Tell whether to read is to wait for a store's answers."""

@@ -37,7 +37,7 @@ def deletes(path: Path) -> bool:
     )
 
 
-NO_STORES = {"np", "self._dataset", "dataset"}
+NO_STORES = {"np", "self._dataset", "dataset", "ops"}
 
 
 def test_only_clean_up_deletes() -> None:

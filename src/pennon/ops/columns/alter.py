@@ -1,11 +1,11 @@
-"""Changing columns that are there: their names, whether they may be NULL, their types.
+"""Changing columns that are there: their names, whether they may be NULL, their types; dropping them.
 
 Names and nullability are the schema's alone.  A column of another type is written anew, as a field
 with a new id; the old data files stay.
 
 A cast inside a struct or list writes the whole top-level column again, for not all readers put its
 parts together from several files.  The fields that keep their ids are then dead in the older files,
-where -2 stands for them.
+where -2 stands for them.  The data files keep columns that are dropped until rows are rewritten.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pennon.core.units import FieldId
 from pennon.errors import InvalidSchemaError
 from pennon.ops.columns.alterations import Alteration, alter_schema, with_ascending_ids
 from pennon.ops.columns.casts import cast_column
 from pennon.ops.columns.column_file import ColumnFiles
 from pennon.ops.columns.commits import commit_columns, commit_schema
-from pennon.ops.columns.names import check_written
+from pennon.ops.columns.names import check_written, find_column
 from pennon.ops.columns.task import ColumnsTask, Place, rows_at_once, run_columns
 from pennon.scan.execute import Scan, read_batches
 from pennon.scan.plan import plan_tasks
@@ -138,3 +139,35 @@ def alter_columns(plan: AlterPlan) -> Manifest:
         return commit_schema(plan.snapshot, plan.schema)
     fragments = run_columns(plan.task, "Casting columns", plan.task.columns.threads)
     return commit_columns(plan.snapshot, fragments, plan.schema)
+
+
+# Dropping
+
+
+def without_columns(schema: Schema, paths: Iterable[str]) -> Schema:
+    """Return the schema without the columns, or fields inside them, at these paths.
+
+    A struct or list that loses all that is in it goes, too.  Raises NotFoundError for a column that
+    is not there, InvalidSchemaError if none is left.
+    """
+    gone = frozenset(find_column(schema, path)[-1].id for path in paths)
+    fields = tuple(kept for top in schema.fields if (kept := _field_without(top, gone)) is not None)
+    if not fields:
+        message = "Cannot drop all columns from a dataset"
+        raise InvalidSchemaError(message)
+    return replace(schema, fields=fields)
+
+
+def _field_without(field: Field, gone: frozenset[FieldId]) -> Field | None:
+    if field.id in gone:
+        return None
+    kept = [_field_without(child, gone) for child in field.children]
+    children = tuple(child for child in kept if child is not None)
+    if field.children and not children:
+        return None
+    return field if children == field.children else replace(field, children=children)
+
+
+def drop_columns(snapshot: Snapshot, paths: Iterable[str]) -> Manifest:
+    """Drop columns, and commit."""
+    return commit_schema(snapshot, without_columns(snapshot.manifest.schema, paths))

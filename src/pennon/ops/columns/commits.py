@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pennon.ops.row_counts import counted_by
+from pennon.ops.commit import commit_on
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Schema
-from pennon.table.commit.loop import LONG_AGO, CommitOptions, commit
+from pennon.table.commit.loop import LONG_AGO
 from pennon.table.fields_wire import carry_over
 from pennon.table.fragment import Fragment
 from pennon.table.manifest import Manifest
 from pennon.table.operations import Merge, Operation, Project
-from pennon.table.transaction import Transaction
 
 
 def commit_operation(snapshot: Snapshot, operation: Operation) -> Manifest:
     """Commit an operation that was planned on a version; return the manifest of the new one."""
-    store = snapshot.store
-    transaction = Transaction(snapshot.manifest.version, operation)
-    options = CommitOptions(complete=counted_by(store), base=snapshot.manifest, planned_ns=LONG_AGO)
-    return commit(store, transaction, options)
+    return commit_on(snapshot, operation, planned_ns=LONG_AGO)
 
 
 def commit_columns(snapshot: Snapshot, fragments: Iterable[Fragment], schema: Schema) -> Manifest:

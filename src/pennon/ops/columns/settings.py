@@ -1,4 +1,7 @@
-"""Changes of the table's config, and of the metadata of the table, its schema and its fields."""
+"""Changing the table's config, and the metadata of the table, its schema and its fields.
+
+Of all values None takes a key away; ``replace``: nothing else stays.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,15 @@ from typing import Any
 from pennon.core.units import FieldId
 from pennon.errors import ArgumentError
 from pennon.ops.columns.names import find_column
-from pennon.schema.field import Schema
+from pennon.ops.commit import commit_on
+from pennon.scan.snapshot import Snapshot
+from pennon.table.commit.loop import LONG_AGO
+from pennon.table.manifest import Manifest
 from pennon.table.operations import MapUpdate, UpdateConfig
 
 
-def map_update(values: Mapping[Any, Any], *, replace: bool = False) -> MapUpdate:
-    """Return the changes of a map; None takes a key away.
-
-    Raises TypeError for keys or values that are not text.
-    """
+def _map_update(values: Mapping[Any, Any], *, replace: bool) -> MapUpdate:
+    """Return the changes of a map.  Raises TypeError for keys or values that are not text."""
     for key, value in values.items():
         if not isinstance(key, str) or not (value is None or isinstance(value, str)):
             message = f"metadata is text, but there is {key!r}: {value!r}"
@@ -24,18 +27,43 @@ def map_update(values: Mapping[Any, Any], *, replace: bool = False) -> MapUpdate
     return MapUpdate(dict(values), replace)
 
 
-def field_updates(
-    schema: Schema, values: Mapping[str, Mapping[str, str | None]], *, replace: bool = False
-) -> UpdateConfig:
-    """Return the changes of the metadata of fields, which are named by their paths.
+def update_table_metadata(
+    snapshot: Snapshot, values: Mapping[str, str | None], *, replace: bool = False
+) -> Manifest:
+    """Change the table's own metadata; return the version made."""
+    return _commit(snapshot, UpdateConfig(table_metadata=_map_update(values, replace=replace)))
+
+
+def update_config(
+    snapshot: Snapshot, values: Mapping[str, str | None], *, replace: bool = False
+) -> Manifest:
+    """Change the table's config; return the version made."""
+    return _commit(snapshot, UpdateConfig(config=_map_update(values, replace=replace)))
+
+
+def update_schema_metadata(
+    snapshot: Snapshot, values: Mapping[str, str | None], *, replace: bool = False
+) -> Manifest:
+    """Change the schema's metadata; return the version made."""
+    return _commit(snapshot, UpdateConfig(schema_metadata=_map_update(values, replace=replace)))
+
+
+def update_field_metadata(
+    snapshot: Snapshot, values: Mapping[str, Mapping[str, str | None]], *, replace: bool = False
+) -> Manifest:
+    """Change the metadata of fields, which are named by their paths; return the version made.
 
     Raises NotFoundError for a field that is not there, ArgumentError for one that is named twice.
     """
     updates: dict[FieldId, MapUpdate] = {}
     for path, entries in values.items():
-        field = find_column(schema, path)[-1]
+        field = find_column(snapshot.manifest.schema, path)[-1]
         if field.id in updates:
             message = f"the field {path!r} is named twice"
             raise ArgumentError(message)
-        updates[field.id] = map_update(entries, replace=replace)
-    return UpdateConfig(fields=updates)
+        updates[field.id] = _map_update(entries, replace=replace)
+    return _commit(snapshot, UpdateConfig(fields=updates))
+
+
+def _commit(snapshot: Snapshot, operation: UpdateConfig) -> Manifest:
+    return commit_on(snapshot, operation, planned_ns=LONG_AGO)

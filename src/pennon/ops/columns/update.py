@@ -30,6 +30,7 @@ from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.field import Schema
 from pennon.schema.version import V0_1, FileVersion
 from pennon.table.fragment import Fragment
+from pennon.table.roaring import serialize_roaring
 from pennon.table.storage_version import storage_version
 
 
@@ -43,6 +44,10 @@ class UpdatedFragment:
     fragment: Fragment
     fields_modified: tuple[FieldId, ...]
     offsets: Int64Array
+
+    def serialize_offsets(self) -> bytes:
+        """Return the offsets as a Roaring bitmap, as the Update holds them."""
+        return serialize_roaring(self.offsets.astype(np.uint32))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,9 @@
-"""Rewriting the rows of a bin of fragments into new ones; the task pickles."""
+"""Rewriting the rows of a bin of fragments into new ones; the task pickles.
+
+The results become a version in two commits.  The first reserves ids for the new fragments, so that they
+are known in the second, the rewrite.  Both are judged against the version that the oldest rewrite read:
+had anybody deleted rows of the old fragments since, their copies would bring those rows back.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,10 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from pennon.errors import FormatError, UnsupportedError
+from pennon.core.units import FragmentId
+from pennon.errors import ArgumentError, FormatError, UnsupportedError
+from pennon.io.store import Store
+from pennon.ops.commit import commit_transaction
 from pennon.ops.compact.choose import choose, even_shares
 from pennon.ops.compact.options import CompactOptions
 from pennon.ops.compact.row_history import with_history
@@ -22,9 +30,13 @@ from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.version import V0_1, FileVersion
 from pennon.schema.width import row_bytes
 from pennon.table.apply.rows import by_id
+from pennon.table.commit.loop import LONG_AGO
 from pennon.table.fragment import Fragment
 from pennon.table.indices import SYSTEM
 from pennon.table.indices_wire import parse_indices
+from pennon.table.manifest import Manifest
+from pennon.table.operations import ReserveFragments, Rewrite, RewriteGroup
+from pennon.table.transaction import Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,3 +138,36 @@ def _counted(snapshot: Snapshot) -> Iterator[tuple[Fragment, int, int]]:
         whole = completed(snapshot, fragment)
         physical = whole.physical_rows or 0
         yield whole, physical, physical - (whole.num_deleted_rows or 0)
+
+
+def commit_compact(store: Store, rewritten: Sequence[Rewritten]) -> Manifest:
+    """Put new fragments in the place of old ones, and return the version made.
+
+    Raises RetryableConflict if another writer changed one of the old fragments: the compaction is to
+    be planned anew.
+    """
+    _check_distinct(rewritten)
+    read_version = min(each.read_version for each in rewritten)
+    count = sum(len(each.new) for each in rewritten)
+    first = 0
+    if count:
+        reserving = Transaction(read_version, ReserveFragments(count))
+        reserved = commit_transaction(store, reserving, planned_ns=LONG_AGO)
+        first = reserved.last_fragment_id - count + 1
+    groups = []
+    for each in rewritten:
+        new = tuple(
+            replace(fragment, id=FragmentId(first + number))
+            for number, fragment in enumerate(each.new)
+        )
+        first += len(new)
+        groups.append(RewriteGroup(each.old, new))
+    transaction = Transaction(read_version, Rewrite(tuple(groups)))
+    return commit_transaction(store, transaction, planned_ns=LONG_AGO)
+
+
+def _check_distinct(rewritten: Sequence[Rewritten]) -> None:
+    ids = [fragment.id for each in rewritten for fragment in each.old]
+    if len(set(ids)) != len(ids):
+        message = f"two results rewrite one fragment: {sorted(ids)[:20]}"
+        raise ArgumentError(message)

@@ -46,7 +46,7 @@ class Conditions:
     @classmethod
     def of(cls, clauses: Clauses, schema: Schema, data: pa.Schema) -> Conditions:
         """Parse them; raises ArgumentError."""
-        from pennon.expr.parse import parse_filter  # noqa: PLC0415 - most merges have none
+        from pennon.expr.parse import parse_filter  # noqa: PLC0415 - saves sqlglot where a merge has no condition
 
         target = schema_to_arrow(schema)
         sides = pa.schema([(_SOURCE, pa.struct(list(data))), (_TARGET, pa.struct(list(target)))])

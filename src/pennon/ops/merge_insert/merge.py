@@ -25,11 +25,11 @@ import numpy as np
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.units import FragmentId
 from pennon.errors import ArgumentError
+from pennon.ops.commit import commit_on
 from pennon.ops.merge_insert.clauses import Clauses, Matched, WriteMode
 from pennon.ops.merge_insert.keys import ABSENT
 from pennon.ops.merge_insert.match import Conditions, Found, GroupFound, MatchTask
 from pennon.ops.merge_insert.source import Source
-from pennon.ops.rows.commit import land
 from pennon.ops.rows.deletion_vectors import Removals
 from pennon.ops.rows.find_rows import plan_groups
 from pennon.ops.rows.rewrite_columns import PatchTask
@@ -217,7 +217,7 @@ def _counts(
 
 def commit_merge(merged: Merged) -> Manifest:
     """Commit a merge; raises what `pennon.table.commit.loop.commit` raises."""
-    return land(
+    return commit_on(
         merged.snapshot,
         merged.operation,
         merged.affected,

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 
 import pyarrow.compute as pc
 
-from pennon.ops.rows.commit import land
+from pennon.ops.commit import commit_on
 from pennon.ops.rows.deletion_vectors import Removal, Removals, remove_rows
 from pennon.ops.rows.find_rows import bind, find_rows, is_always_true, plan_groups
 from pennon.ops.run_tasks import run_tasks
 from pennon.scan.compute import Condition
 from pennon.scan.plan import live_row_counts
 from pennon.scan.snapshot import Snapshot
+from pennon.table.commit.loop import LONG_AGO
 from pennon.table.manifest import Manifest
 from pennon.table.operations import Delete
 
@@ -65,11 +66,17 @@ def commit_delete(task: DeleteTask, removals: Iterable[Iterable[Removal]]) -> tu
     snapshot, text = task.snapshot, str(task.condition.predicate)
     if is_always_true(task.condition):
         ids = tuple(fragment.id for fragment in snapshot.manifest.fragments)
-        manifest = land(snapshot, Delete((), ids, text), planned_ns=task.planned_ns)
+        manifest = commit_on(snapshot, Delete((), ids, text), planned_ns=task.planned_ns)
         return manifest, sum(live_row_counts(snapshot))
     found = Removals.of(removal for several in removals for removal in several)
     operation = Delete(found.updated, found.gone, text)
-    return land(snapshot, operation, found.affected, planned_ns=task.planned_ns), found.rows
+    return commit_on(snapshot, operation, found.affected, planned_ns=task.planned_ns), found.rows
+
+
+def truncate(snapshot: Snapshot) -> Manifest:
+    """Delete all rows, and return the version made."""
+    ids = tuple(fragment.id for fragment in snapshot.manifest.fragments)
+    return commit_on(snapshot, Delete((), ids, "true"), planned_ns=LONG_AGO)
 
 
 def delete(snapshot: Snapshot, predicate: str | pc.Expression) -> tuple[Manifest, int]:

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 
 import pyarrow.compute as pc
 
+from pennon.ops.commit import commit_on
 from pennon.ops.rows.assignments import Assignments
-from pennon.ops.rows.commit import land
 from pennon.ops.rows.deletion_vectors import Removal, Removals, remove_rows
 from pennon.ops.rows.find_rows import Rows, bind, find_rows, plan_groups
 from pennon.ops.rows.rewrite_rows import Moved, MoveTask, plan_move
@@ -106,7 +106,7 @@ def commit_update(
         fields_preserved=task.assignments.field_ids(),
         mode=UpdateMode.REWRITE_ROWS,
     )
-    manifest = land(task.snapshot, operation, removals.affected, planned_ns=task.planned_ns)
+    manifest = commit_on(task.snapshot, operation, removals.affected, planned_ns=task.planned_ns)
     return manifest, removals.rows
 
 

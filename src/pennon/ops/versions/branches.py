@@ -1,4 +1,4 @@
-"""Branches, and tables that begin as a version of another.
+"""Branches, tables that begin as a version of another, and versions that become the newest again.
 
 A branch is a table's folder of its own, ``tree/{branch}/``, whose first version names the files of
 the version that it left, through a base path (`pennon.table.base_paths`).  A shallow clone is the same in
@@ -13,14 +13,20 @@ from datetime import UTC, datetime
 
 from pennon.errors import AlreadyExistsError, ArgumentError, NotFoundError, RefExistsError
 from pennon.io.store import Store
-from pennon.ops.row_counts import counted_by
-from pennon.ops.versions.refs import Reference, check_texts, measure, open_point, resolve
+from pennon.ops.commit import commit_transaction
+from pennon.ops.versions.refs import (
+    Reference,
+    check_texts,
+    measure,
+    open_point,
+    open_version,
+    resolve,
+)
 from pennon.scan.snapshot import Snapshot
 from pennon.table.base_paths import absolute_uri, branch_store, place_store, root_of, trust_of
-from pennon.table.commit.loop import CommitOptions, commit
 from pennon.table.fragment import Sequence
 from pennon.table.manifest import Manifest
-from pennon.table.operations import Clone
+from pennon.table.operations import Clone, Restore
 from pennon.table.refs.files import Branch
 from pennon.table.refs.tags_and_branches import (
     branch_folder,
@@ -36,7 +42,7 @@ from pennon.table.refs.tags_and_branches import (
 from pennon.table.row_ids.decode_wire import read_sequence
 from pennon.table.transaction import Transaction
 from pennon.table.transaction_wire import find_transaction
-from pennon.table.versions import list_locations, read_manifest
+from pennon.table.versions import latest_version, list_locations, read_manifest
 
 
 def make_branch(snapshot: Snapshot, name: str, reference: Reference) -> Snapshot:
@@ -65,13 +71,26 @@ def make_branch(snapshot: Snapshot, name: str, reference: Reference) -> Snapshot
     return Snapshot(placed, manifest, snapshot.session)
 
 
-def clone_shallow(snapshot: Snapshot, reference: Reference, target: Store) -> None:
+def clone_shallow(snapshot: Snapshot, reference: Reference, target: Store) -> str:
     """Make a version the first one of a table at another place; its files stay where they are.
 
+    Returns the place of those files, which whoever opens the clone must trust.
     Raises NotFoundError if there is no such version, AlreadyExistsError if there is a table.
     """
-    source = open_point(snapshot, resolve(snapshot, reference))
+    source = open_version(snapshot, reference)
     _commit_clone(source, target, _clone_of(source, None))
+    return absolute_uri(root_of(source.store))
+
+
+def restore(snapshot: Snapshot) -> Manifest:
+    """Commit that the snapshot's version is the newest again, and return the version made.
+
+    What was committed since is no part of it, also what comes in while this runs: a restore conflicts
+    with nothing.  No file is written but the manifest.
+    """
+    store = snapshot.store
+    transaction = Transaction(latest_version(store), Restore(snapshot.manifest.version))
+    return commit_transaction(store, transaction, base=snapshot.manifest)
 
 
 def _clone_of(source: Snapshot, branch: str | None) -> Clone:
@@ -88,15 +107,14 @@ def _clone_of(source: Snapshot, branch: str | None) -> Clone:
 def _commit_clone(source: Snapshot, home: Store, clone: Clone) -> Manifest:
     transaction = Transaction(clone.ref_version, clone)
     past = _with_inline_sequences(source)
-    options = CommitOptions(past=past, complete=counted_by(source.store))
-    return commit(home, transaction, options)
+    return commit_transaction(home, transaction, past=past, counted_in=source.store)
 
 
 def commit_copy(target: Store, source: Snapshot, copied: Manifest) -> Manifest:
     """Make a version whose files were copied the first one of the table at ``target``."""
     clone = replace(_clone_of(source, None), is_shallow=False)
-    options = CommitOptions(past=copied, complete=counted_by(source.store))
-    return commit(target, Transaction(clone.ref_version, clone), options)
+    transaction = Transaction(clone.ref_version, clone)
+    return commit_transaction(target, transaction, past=copied, counted_in=source.store)
 
 
 def _with_inline_sequences(source: Snapshot) -> Manifest:
@@ -132,6 +150,11 @@ def _left_unnamed(home: Store, clone: Clone) -> Manifest | None:
         return manifest
     message = f"{home.uri!r} holds versions, though no branch of that name exists; drop it first"
     raise AlreadyExistsError(message)
+
+
+def branches_of(snapshot: Snapshot) -> dict[str, Branch]:
+    """Return all branches of the table by name."""
+    return list_branches(root_of(snapshot.store))
 
 
 def describe_branch(snapshot: Snapshot, name: str, metadata: Mapping[str, str]) -> None:

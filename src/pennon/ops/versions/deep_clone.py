@@ -14,7 +14,7 @@ from pennon.errors import AlreadyExistsError
 from pennon.io.store import Store
 from pennon.ops.run_tasks import run_tasks
 from pennon.ops.versions.branches import commit_copy
-from pennon.ops.versions.refs import Reference, open_point, resolve
+from pennon.ops.versions.refs import Reference, open_version
 from pennon.scan.snapshot import Snapshot
 from pennon.table.flags import check_writable
 from pennon.table.fragment import ExternalFile, Fragment
@@ -59,7 +59,7 @@ def copy_table(snapshot: Snapshot, reference: Reference, target: Store) -> Manif
     Raises NotFoundError if there is no such version, AlreadyExistsError if there is a table at the
     target already.
     """
-    source = open_point(snapshot, resolve(snapshot, reference))
+    source = open_version(snapshot, reference)
     if list_locations(target):
         message = f"there is a table at {target.uri!r} already"
         raise AlreadyExistsError(message)

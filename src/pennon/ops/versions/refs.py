@@ -20,6 +20,7 @@ from pennon.table.refs.tags_and_branches import (
     MAIN,
     check_new_tag_name,
     create_tag,
+    list_tags,
     read_branch,
     read_tag,
     replace_tag,
@@ -82,6 +83,14 @@ def open_point(snapshot: Snapshot, point: Point) -> Snapshot:
     return Snapshot(place_store(store, manifest, trust), manifest, snapshot.session)
 
 
+def open_version(snapshot: Snapshot, reference: Reference) -> Snapshot:
+    """Open the version of the same table that is meant; memory is shared.
+
+    Raises NotFoundError for a tag or a version that does not exist, TypeError for what is no reference.
+    """
+    return open_point(snapshot, resolve(snapshot, reference))
+
+
 def _store_of(store: Store, branch: str | None) -> Store:
     """Return the store of a branch that exists."""
     root = root_of(store)
@@ -91,6 +100,16 @@ def _store_of(store: Store, branch: str | None) -> Store:
 
 
 # Tags
+
+
+def tags_of(snapshot: Snapshot) -> dict[str, Tag]:
+    """Return all tags of the table by name."""
+    return list_tags(root_of(snapshot.store))
+
+
+def tagged_version(snapshot: Snapshot, name: str) -> int:
+    """Return the version that a tag names.  Raises NotFoundError."""
+    return read_tag(root_of(snapshot.store), name).version
 
 
 def tag_version(snapshot: Snapshot, name: str, reference: Reference) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from pennon.core.units import FieldId
 from pennon.errors import ArgumentError, InvalidSchemaError, NotFoundError
+from pennon.ops.columns.alter import without_columns
 from pennon.ops.columns.alterations import Alteration, alter_schema, with_ascending_ids
-from pennon.ops.columns.drop import without_columns
 from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
 from pennon.schema.field import Schema
 

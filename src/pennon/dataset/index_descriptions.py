@@ -1,0 +1,85 @@
+"""What the indices of a table are of, and how much of it they cover."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import datetime
+
+from pennon.dataset.operation_fields import from_index
+from pennon.scan.plan import live_row_count
+from pennon.scan.snapshot import Snapshot
+from pennon.schema.project import sorted_paths
+from pennon.table.indices import Index
+from pennon.table.indices_wire import kind_of, parse_indices
+
+
+@dataclass(frozen=True)
+class IndexSegmentDescription:
+    """A segment: the fragments that it names, and the version and time that it was made at."""
+
+    uuid: str
+    dataset_version_at_last_update: int
+    fragment_ids: set[int]
+    index_version: int
+    created_at: datetime | None
+    size_bytes: int
+    base_id: int | None
+
+
+@dataclass(frozen=True)
+class IndexDescription:
+    """An index: what it is of, and how much of the table it covers."""
+
+    name: str
+    type_url: str
+    index_type: str
+    num_rows_indexed: int
+    fields: list[int]
+    field_names: list[str]
+    segments: list[IndexSegmentDescription]
+
+    @property
+    def total_size_bytes(self) -> int:
+        """Return the bytes of all files of the index."""
+        return sum(segment.size_bytes for segment in self.segments)
+
+
+def describe(snapshot: Snapshot) -> list[IndexDescription]:
+    """Return all indices of a version, ordered by name; their folders are listed for the sizes."""
+    named: dict[str, list[Index]] = defaultdict(list)
+    for index in parse_indices(snapshot.manifest.indices):
+        named[index.name].append(index)
+    return [_description(snapshot, named[name]) for name in sorted(named)]
+
+
+def _description(snapshot: Snapshot, segments: list[Index]) -> IndexDescription:
+    first, manifest = segments[0], snapshot.manifest
+    covered = frozenset().union(*(index.fragment_ids or () for index in segments))
+    alive = [fragment for fragment in manifest.fragments if fragment.id in covered]
+    schema = manifest.schema
+    ids = [field.id for field in schema.walk()]
+    paths = dict(zip(ids, sorted_paths(schema), strict=True))
+    url, kind = kind_of(first)
+    return IndexDescription(
+        first.name,
+        url,
+        kind,
+        sum(live_row_count(snapshot, fragment) for fragment in alive),
+        list(first.field_ids),
+        [paths.get(number, "") for number in first.field_ids],
+        [_segment(snapshot, index) for index in segments],
+    )
+
+
+def _segment(snapshot: Snapshot, index: Index) -> IndexSegmentDescription:
+    shown = from_index(index)
+    return IndexSegmentDescription(
+        index.uuid,
+        index.dataset_version,
+        set(index.fragment_ids or ()),
+        shown.index_version,
+        shown.created_at,
+        sum(info.size_bytes for info in snapshot.store.list(index.folder)),
+        shown.base_id,
+    )

@@ -1,0 +1,111 @@
+"""Committing what an operation planned and wrote: the only place that makes the options of a commit.
+
+An operation says what it does and how that differs from the rule; retries, the names of manifests, row
+counts that old writers left out, and dictionaries of version 0.1 are seen to here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from pennon.io.store import Store
+from pennon.ops.dictionaries import dictionaries_of
+from pennon.ops.row_counts import counted_by
+from pennon.scan.snapshot import Snapshot
+from pennon.schema.version import FileVersion
+from pennon.table.commit.detached import commit_detached
+from pennon.table.commit.loop import CommitOptions, commit
+from pennon.table.commit.rebase import Affected
+from pennon.table.manifest import Manifest
+from pennon.table.naming import Naming
+from pennon.table.operations import Operation
+from pennon.table.transaction import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class CommitPolicy:
+    """What the caller may choose about a commit.
+
+    ``max_retries`` is how often the race for a version may be lost; an overwrite with 0 retries is
+    strict: nobody may have committed since its read version.  After ``timeout_s`` seconds no further
+    attempt is made.  ``naming`` and ``stable_row_ids`` count for a new table.
+    """
+
+    max_retries: int = 20
+    timeout_s: float | None = None
+    naming: Naming = Naming.V2
+    stable_row_ids: bool = False
+
+
+DEFAULT_POLICY: Final = CommitPolicy()
+
+
+def commit_on(
+    snapshot: Snapshot,
+    operation: Operation,
+    affected: Affected | None = None,
+    *,
+    properties: Mapping[str, str] | None = None,
+    planned_ns: int | None = None,
+    adds_keys: bool = False,
+) -> Manifest:
+    """Commit an operation that was planned on a version of a table, and return the version made.
+
+    ``affected``: the rows that it takes away, by their offsets.  With them, another writer's change
+    of other rows of the same fragments does not stand in the way.  ``planned_ns``: when it was planned,
+    in nanoseconds since 1970; the files of a job that took long are looked for.  ``adds_keys``: it adds
+    rows because nobody had their keys.  Raises what `pennon.table.commit.loop.commit` raises.
+    """
+    manifest = snapshot.manifest
+    return commit_transaction(
+        snapshot.store,
+        Transaction(manifest.version, operation, properties=dict(properties or {})),
+        affected=affected,
+        base=manifest,
+        planned_ns=planned_ns,
+        adds_keys=adds_keys,
+    )
+
+
+def commit_transaction(
+    store: Store,
+    transaction: Transaction,
+    policy: CommitPolicy = DEFAULT_POLICY,
+    *,
+    affected: Affected | None = None,
+    base: Manifest | None = None,
+    planned_ns: int | None = None,
+    adds_keys: bool = False,
+    file_version: FileVersion | None = None,
+    keeps_rows: bool = False,
+    past: Manifest | None = None,
+    counted_in: Store | None = None,
+    detached: bool = False,
+) -> Manifest:
+    """Commit a transaction to the table in ``store``, and return the version made.
+
+    ``base``: the version that was planned on; if the table has another of its number, it is another
+    table.  ``file_version``: that of the data files of a new or overwritten table.  ``keeps_rows``: an
+    overwrite brings ids and versions of the table's own rows along.  ``past``: the version that a clone
+    begins with, whose rows are counted in the store ``counted_in``.  ``detached``: in no line of
+    versions.  The others are those of `commit_on`, and so is what it raises.
+    """
+    options = CommitOptions(
+        max_retries=policy.max_retries,
+        timeout_s=policy.timeout_s,
+        naming=policy.naming,
+        stable_row_ids=policy.stable_row_ids,
+        file_version=file_version,
+        complete=counted_by(counted_in or store),
+        dictionaries=dictionaries_of(store, transaction),
+        past=past,
+        keeps_rows=keeps_rows,
+        adds_keys=adds_keys,
+        base=base,
+        planned_ns=planned_ns,
+    )
+    if detached:
+        return commit_detached(store, transaction, options)
+    return commit(store, transaction, options, affected)

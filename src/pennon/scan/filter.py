@@ -10,7 +10,6 @@ from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import acero
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import ArgumentError
@@ -45,6 +44,9 @@ class ArrowPredicate:
 
     def test(self, batch: pa.RecordBatch) -> pa.BooleanArray:
         """See `Predicate.test`."""
+        # Acero imports pandas (a third of a second), and conditions in our own form need neither.
+        from pyarrow import acero  # noqa: PLC0415
+
         source = acero.TableSourceNodeOptions(pa.Table.from_batches([batch]))
         project = acero.ProjectNodeOptions([self.expression], ["passes"])
         plan = acero.Declaration.from_sequence(

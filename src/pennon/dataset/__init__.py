@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from pennon.dataset.versions import Branches as Branches
     from pennon.dataset.versions import Tag as Tag
     from pennon.dataset.versions import Tags as Tags
+    from pennon.scan.query import ColumnOrdering as ColumnOrdering
     from pennon.scan.session import Session as Session
-    from pennon.scan.sort import ColumnOrdering as ColumnOrdering
     from pennon.schema.lance_schema import LanceSchema as LanceSchema
 
 __all__ = [

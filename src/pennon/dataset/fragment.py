@@ -278,10 +278,10 @@ class LanceFragment(FragmentColumns, ArrowFragment):
         Returns the fragment as `LanceOperation.Delete` takes it, None if no row is left.
         """
         from pennon.ops.rows.deletion_vectors import remove_rows  # noqa: PLC0415 - as above
-        from pennon.ops.rows.find_rows import bind, find_rows  # noqa: PLC0415 - readers need none
+        from pennon.ops.rows.find_rows import bind_search, find_rows  # noqa: PLC0415 - readers need none
 
         snapshot = self._ds.snapshot
-        for rows in find_rows(snapshot, [self._fragment], bind(snapshot, predicate)):
+        for rows in find_rows(bind_search(snapshot, predicate), [self._fragment]):
             return self._metadata_of(remove_rows(snapshot, rows).left)
         return self.metadata
 

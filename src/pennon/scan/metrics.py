@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
-from typing import Final
+from types import TracebackType
+from typing import Final, Self
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +20,7 @@ from pennon.io.limits import OBJECT_STORE, FetchLimits
 from pennon.io.store import ObjectReader
 from pennon.scan.session import OpenFile
 
+_LOG: Final = logging.getLogger(__name__)
 _EXACT: Final = FetchLimits(gap_bytes=0, request_bytes=1 << 62)
 
 
@@ -102,6 +105,35 @@ class ScanStatistics:
         """Return what a meter counted."""
         counts = {"files_read": meter.files, "pages_read": meter.pages}
         return cls(meter.rounds, meter.requests, meter.read_bytes, all_counts=counts)
+
+
+@dataclass(frozen=True, slots=True)
+class ScanReport:
+    """Tells a callback, if there is one, what a scan read, when it is complete; its errors are logged."""
+
+    meter: Meter | None = None
+    callback: Callable[[ScanStatistics], object] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is not None or self.callback is None or self.meter is None:
+            return
+        try:
+            self.callback(ScanStatistics.of(self.meter))
+        except Exception:  # noqa: BLE001 - whatever the callback raises
+            _LOG.exception("scan_stats_callback failed")
+
+    def after(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield batches, and tell behind the last one."""
+        with self:
+            yield from batches
 
 
 class _MeteredReader:

@@ -16,10 +16,8 @@ from pennon.expr.tree import Call, Expression, paths_of
 from pennon.scan.compute import Condition
 from pennon.scan.execute import Scan
 from pennon.scan.filter import Predicate, SqlPredicate
-from pennon.scan.filter_exec import read_filtered_batches
-from pennon.scan.filter_unit import FilteredScan
-from pennon.scan.pruning import prune_tasks
-from pennon.scan.query import every_column
+from pennon.scan.filter_exec import read_query_batches
+from pennon.scan.query import BoundQuery, bind_condition, every_column, parse_predicate
 from pennon.scan.snapshot import Snapshot
 from pennon.spark.arrow_convert import convert_batch
 from pennon.spark.scan_task import TableScan
@@ -49,7 +47,7 @@ def where(scan: TableScan, text: str) -> TableScan:
 
     Raises ArgumentError if the text is none, or names what the table does not have.
     """
-    return _where(scan, SqlPredicate.parse(text, _every_column(scan.scan.snapshot)))
+    return _where(scan, parse_predicate(scan.scan.snapshot, text))
 
 
 def where_all(scan: TableScan, conditions: Sequence[Expression]) -> TableScan:
@@ -77,17 +75,14 @@ def pushed(conditions: Sequence[Expression], shown: pa.Schema, stored: pa.Schema
 
 def read_where(scan: Scan, condition: Condition, batch_rows: int) -> Iterator[pa.RecordBatch]:
     """Yield the rows that pass, in batches as the scan shows them."""
-    predicate = condition.predicate
-    if isinstance(predicate, SqlPredicate):
-        left = prune_tasks(scan.snapshot, scan.tasks, predicate.condition)
-        scan = replace(scan, tasks=tuple(left))
-    return read_filtered_batches(FilteredScan(scan, scan.projection.arrow, condition), batch_rows)
+    schema = scan.snapshot.manifest.schema
+    query = BoundQuery(scan, scan.projection.arrow, schema, condition).over(scan.tasks)
+    return read_query_batches(query, batch_rows)
 
 
 def _where(scan: TableScan, predicate: Predicate) -> TableScan:
     snapshot = scan.scan.snapshot
-    every = _every_column(snapshot)
-    return replace(scan, condition=Condition.of(predicate, snapshot.manifest.schema, every))
+    return replace(scan, condition=bind_condition(snapshot, predicate, snapshot.manifest.schema))
 
 
 def _every_column(snapshot: Snapshot) -> pa.Schema:

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from pennon.scan.execute import Scan
 from pennon.scan.fields import FieldPlan
 from pennon.scan.filter_unit import plan_fields
 from pennon.scan.metrics import Meter
@@ -42,9 +43,9 @@ def explain(uri: str, query: BoundQuery, *, verbose: bool, found: Findings | Non
     if not verbose:
         return text
     indent = "  " * len(lines)
-    tasks = query.scan.tasks
+    tasks = range(len(query.scan.tasks))
     return text + "".join(
-        f"{indent}fragment {t.fragment.id}: rows {t.start}..{t.end}\n" for t in tasks
+        f"{indent}{line}\n" for number in tasks for line in _fragment_lines(query.scan, number)
     )
 
 
@@ -92,6 +93,12 @@ def _scan(uri: str, query: BoundQuery, fields: FieldPlan, found: Findings | None
         return text
     is_behind = query.condition is None and query.computed is not None
     return text + _metrics(found.behind if is_behind else found.before)
+
+
+def _fragment_lines(scan: Scan, number: int) -> Iterator[str]:
+    """Yield what is read of the fragment of a task."""
+    task = scan.tasks[number]
+    yield f"fragment {task.fragment.id}: rows {task.start}..{task.end}"
 
 
 def _sort(query: BoundQuery) -> str:

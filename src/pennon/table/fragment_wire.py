@@ -68,6 +68,11 @@ def parse_fragment(message: table_pb2.DataFragment) -> Fragment:
     return parse_known_fragment(message, {}, may_hold_unknown=True)
 
 
+def parse_fragment_bytes(data: bytes) -> Fragment:
+    """Return the fragment that a serialized message stands for; raises FormatError."""
+    return parse_fragment(parse_message(table_pb2.DataFragment, data))
+
+
 def parse_known_fragment(
     message: table_pb2.DataFragment, known: Tuples, *, may_hold_unknown: bool
 ) -> Fragment:

@@ -29,15 +29,9 @@ import pyarrow as pa
 from pennon.core.units import FragmentId
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, NotFoundError
 from pennon.ops.columns.task import ColumnsTask, Maker, Place
-from pennon.proto import table_pb2
 from pennon.scan.projection import Projection
 from pennon.schema.wire import serialize_schema
-from pennon.table.fragment_wire import (
-    parse_fragment,
-    parse_message,
-    serialize_fragment,
-    serialize_message,
-)
+from pennon.table.fragment_wire import parse_fragment_bytes, serialize_fragment, serialize_message
 from pennon.table.manifest import Fragment
 
 _TABLES: Final = (
@@ -107,7 +101,7 @@ class Checkpoint:
         with self._connect() as connection:
             row = connection.execute(query, (fragment,)).fetchone()
         try:
-            return None if row is None else _parse(row[0])
+            return None if row is None else parse_fragment_bytes(row[0])
         except FormatError:
             return None
 
@@ -127,10 +121,6 @@ class Checkpoint:
         except sqlite3.Error as error:
             message = f"the checkpoint file cannot be used: {error}"
             raise ArgumentError(message, where=Breadcrumb(str(self.path))) from error
-
-
-def _parse(data: bytes) -> Fragment:
-    return parse_fragment(parse_message(table_pb2.DataFragment, data))
 
 
 @dataclass(frozen=True, slots=True)

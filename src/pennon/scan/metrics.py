@@ -1,4 +1,4 @@
-"""Counting what a scan reads, where it reads it: at the data files."""
+"""Metrics of a scan: what it reads is counted where it is read, at the data files, and told."""
 
 from __future__ import annotations
 

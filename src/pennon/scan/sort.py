@@ -1,4 +1,4 @@
-"""Rows in the order of some columns (``order_by``).
+"""Sorting: rows in the order of some columns (``order_by``).
 
 Where a limit is given, no more rows than it names are held at a time (and a batch or two): first just
 the columns that the order goes by are read, and the rest for the rows that come out.

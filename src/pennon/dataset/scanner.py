@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -30,8 +31,6 @@ from pennon.schema.blob import is_blob_v2
 
 if TYPE_CHECKING:
     from pennon.dataset.lance_dataset import LanceDataset
-
-_NO_REPORT: Final = ScanReport()
 
 
 class LanceScanner(ArrowScanner):
@@ -84,15 +83,15 @@ class LanceScanner(ArrowScanner):
         if self._bytes_of_blobs is not None:
             return pa.Table.from_batches(self.to_batches(), self.projected_schema)
         query, report = self._planned(self._query)
-        with report:
+        with report or nullcontext():
             return read_in_order(query) if query.orderings else read_query(query)
 
-    def _planned(self, query: BoundQuery) -> tuple[BoundQuery, ScanReport]:
-        """Return a query with its tasks, and who is told what it reads."""
+    def _planned(self, query: BoundQuery) -> tuple[BoundQuery, ScanReport | None]:
+        """Return a query with its tasks, and what tells the callback, if there is one, what it read."""
         options = self._options
         query = plan_query(query, options.fragments)
         if options.report is None:
-            return query, _NO_REPORT
+            return query, None
         meter = Meter(self._snapshot.store.limits)
         return query.metered(meter), ScanReport(meter, options.report)
 
@@ -106,7 +105,7 @@ class LanceScanner(ArrowScanner):
         rows = batch_rows(query, options)
         batches = self._batches(query, rows)
         found = rebatch(batches, rows) if options.strict_batch_size else batches
-        return found if options.report is None else report.after(found)
+        return found if report is None else _reported(found, report)
 
     def _batches(self, query: BoundQuery, rows: int) -> Iterator[pa.RecordBatch]:
         options = self._options
@@ -150,7 +149,7 @@ class LanceScanner(ArrowScanner):
     def count_rows(self) -> int:
         """Return how many rows come out; without a condition no column is read."""
         query, report = self._planned(self._unordered)
-        with report:
+        with report or nullcontext():
             return count_query(query)
 
     @property
@@ -199,3 +198,9 @@ class LanceScanner(ArrowScanner):
 
     from_fragment = from_dataset
     from_batches = from_dataset
+
+
+def _reported(batches: Iterable[pa.RecordBatch], report: ScanReport) -> Iterator[pa.RecordBatch]:
+    """Yield batches, and report behind the last one."""
+    with report:
+        yield from batches

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field
 from types import TracebackType
 from typing import Final, Self
@@ -109,10 +109,10 @@ class ScanStatistics:
 
 @dataclass(frozen=True, slots=True)
 class ScanReport:
-    """Tells a callback, if there is one, what a scan read, when it is complete; its errors are logged."""
+    """Tells a callback what a scan read, when it is complete; errors of the callback are logged."""
 
-    meter: Meter | None = None
-    callback: Callable[[ScanStatistics], object] | None = None
+    meter: Meter
+    callback: Callable[[ScanStatistics], object]
 
     def __enter__(self) -> Self:
         return self
@@ -123,17 +123,12 @@ class ScanReport:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if kind is not None or self.callback is None or self.meter is None:
+        if kind is not None:
             return
         try:
             self.callback(ScanStatistics.of(self.meter))
         except Exception:  # noqa: BLE001 - whatever the callback raises
             _LOG.exception("scan_stats_callback failed")
-
-    def after(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield batches, and tell behind the last one."""
-        with self:
-            yield from batches
 
 
 class _MeteredReader:

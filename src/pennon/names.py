@@ -24,7 +24,7 @@ HOMES: Final = {
     "CleanupExplanation": "pennon.dataset.cleanup",
     "CleanupReferencedBranch": "pennon.dataset.cleanup",
     "CleanupStats": "pennon.dataset.cleanup",
-    "ColumnOrdering": "pennon.scan.sort",
+    "ColumnOrdering": "pennon.scan.query",
     "Compaction": "pennon.dataset.compaction",
     "CompactionMetrics": "pennon.dataset.compaction",
     "DataFile": "pennon.dataset.metadata",

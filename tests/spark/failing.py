@@ -1,9 +1,11 @@
-"""Data sources that fail on purpose; Spark's workers import them by name."""
+"""Data sources and tasks that fail on purpose; Spark's workers import them by name."""
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,47 @@ from pyspark.sql.types import StructType
 
 from pennon.spark.source import LanceDataSource
 from pennon.spark.writer import FragmentsWritten, LanceWriter
+
+
+def _is_first(marker: str) -> bool:
+    """Return whether nobody has been here before; leaves the marker file."""
+    try:
+        Path(marker).touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class DyingTask:
+    """Squares numbers; the worker process that is given the number 7 dies, the first time."""
+
+    marker: str
+    seconds: float = 0.0
+
+    def __call__(self, number: int) -> bytes:
+        if number == 7 and _is_first(self.marker):
+            os._exit(17)
+        time.sleep(self.seconds)
+        return str(number * number).encode()
+
+
+@dataclass(frozen=True)
+class FailingTask:
+    """Fails for one number."""
+
+    number: int
+
+    def __call__(self, number: int) -> bytes:
+        if number == self.number:
+            message = f"task {number} fails on purpose"
+            raise OSError(message)
+        return b""
+
+
+def count_rows(batches: Iterator[pa.RecordBatch]) -> bytes:
+    """Say how many rows a partition has."""
+    return str(sum(batch.num_rows for batch in batches)).encode()
 
 
 class _Failing(LanceDataSource):
@@ -39,16 +82,9 @@ class _DyingWriter(LanceWriter):
 
     def _die_once(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number, batch in enumerate(batches):
-            if number == 1 and self._is_first():
+            if number == 1 and _is_first(self.marker):
                 os._exit(17)
             yield batch
-
-    def _is_first(self) -> bool:
-        try:
-            Path(self.marker).touch(exist_ok=False)
-        except FileExistsError:
-            return False
-        return True
 
 
 class _UncommittableWriter(LanceWriter):

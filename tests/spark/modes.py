@@ -69,9 +69,18 @@ def tell(spark: SparkSession, parquet: Path, folder: Path) -> dict[str, Any]:
         "travelled": reader.option("version", 1).load(str(folder / "airlines.lance")).count(),
         "pruned": spark.read.format("lance").schema("origin string").load(uri).columns,
         "read": pennon.spark.read(spark, uri, ["distance"]).groupBy().sum().collect()[0][0],
+        "filtered": pennon.spark.read(spark, uri, ["origin"], filter="distance > 4000").count(),
         "written": pennon.spark.write(spark.range(10).repartition(2), str(folder / "range.lance")),
+        "converted": converted(spark, str(folder / "range.lance")),
         "message": message_of_a_missing_table(spark, folder),
     }
+
+
+def converted(spark: SparkSession, uri: str) -> tuple[int, int, int]:
+    """Convert a table, and return the version made, and what the progress said last."""
+    told: list[tuple[int, int]] = []
+    version = pennon.spark.convert(spark, uri, "2.0", progress=lambda *each: told.append(each))
+    return (version, *told[-1])
 
 
 def message_of_a_missing_table(spark: SparkSession, folder: Path) -> str:

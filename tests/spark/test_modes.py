@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
@@ -71,7 +72,10 @@ def test_a_mode_gives_the_answers_of_parquet(
     assert (seen["inserted"], seen["travelled"]) == (1, airlines)
     assert seen["pruned"] == ["origin"]
     assert seen["read"] == sum(flights.column("distance").to_pylist())
+    far = pc.sum(pc.greater(flights.column("distance"), 4000)).as_py()
+    assert seen["filtered"] == far > 0
     assert seen["written"] == 1
+    assert list(seen["converted"]) == [2, 2, 2]
     assert "there is no Lance table at" in seen["message"]
     table = pennon.dataset(str(tmp_path / "flights.lance"))
     assert (table.version, len(table.get_fragments())) == (1, 4)

@@ -272,7 +272,7 @@ class LanceFragment(FragmentColumns, ArrowFragment):
         Returns the fragment as `LanceOperation.Delete` takes it, None if no row is left.
         """
         snapshot = self._ds.snapshot
-        for rows in ops.find_rows(snapshot, [self._fragment], ops.bind(snapshot, predicate)):
+        for rows in ops.find_rows(ops.bind_search(snapshot, predicate), [self._fragment]):
             return self._metadata_of(ops.remove_rows(snapshot, rows).left)
         return self.metadata
 

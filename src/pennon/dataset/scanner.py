@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -16,16 +17,14 @@ from pennon.compat.arrow_bases import ArrowScanner
 from pennon.core.cached_property import lazy
 from pennon.errors import UnsupportedError
 from pennon.scan.batches import rebatch
-from pennon.scan.execute import READ_AHEAD_BYTES, read_batches, read_table
+from pennon.scan.execute import READ_AHEAD_BYTES
 from pennon.scan.explain import analyze, explain
-from pennon.scan.filter import limit_batches
-from pennon.scan.filter_exec import count_filtered, read_filtered_batches, read_filtered_table
-from pennon.scan.filter_unit import FilteredScan
-from pennon.scan.metered import metered
+from pennon.scan.filter_exec import count_query, read_query, read_query_batches
+from pennon.scan.metrics import Meter, ScanReport
 from pennon.scan.plan import BATCH_ROWS_VARIABLE
 from pennon.scan.projection import MetaColumn
+from pennon.scan.query import BoundQuery, batch_rows, bind_query, plan_query
 from pennon.scan.query import ScanOptions as ScanOptions
-from pennon.scan.query import batch_rows, plan_query, plan_rows, table_schema
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.sort import read_in_order
 from pennon.schema.blob import is_blob_v2
@@ -51,9 +50,9 @@ class LanceScanner(ArrowScanner):
         return LanceScanner, (self._ds, self._snapshot, self._options)
 
     @lazy
-    def _query(self) -> FilteredScan:
-        """Return the scan with its condition and computed columns, but without tasks."""
-        return plan_query(self._snapshot, self._options)
+    def _query(self) -> BoundQuery:
+        """Return the query without tasks."""
+        return bind_query(self._snapshot, self._options)
 
     @lazy
     def projected_schema(self) -> pa.Schema:
@@ -83,19 +82,18 @@ class LanceScanner(ArrowScanner):
         """Read all rows."""
         if self._bytes_of_blobs is not None:
             return pa.Table.from_batches(self.to_batches(), self.projected_schema)
-        query, told = metered(plan_rows(self._query, self._options), self._options.report)
-        with told:
-            return self._read(query)
+        query, report = self._planned(self._query)
+        with report or nullcontext():
+            return read_in_order(query) if query.orderings else read_query(query)
 
-    def _read(self, query: FilteredScan) -> pa.Table:
+    def _planned(self, query: BoundQuery) -> tuple[BoundQuery, ScanReport | None]:
+        """Return a query with its tasks, and what tells the callback, if there is one, what it read."""
         options = self._options
-        if options.orderings:
-            schema = table_schema(self._snapshot, options)
-            return read_in_order(query, schema, options.orderings, options.offset, options.limit)
-        if not options.computation:
-            return read_table(query.scan)
-        found = read_filtered_table(query)  # without a condition, the plan has cut the rows already
-        return found.slice(options.offset) if options.is_filtered else found
+        query = plan_query(query, options.fragments)
+        if options.report is None:
+            return query, None
+        meter = Meter(self._snapshot.store.limits)
+        return query.metered(meter), ScanReport(meter, options.report)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Read the rows batch by batch; closing the iterator early stops the work."""
@@ -103,25 +101,19 @@ class LanceScanner(ArrowScanner):
         if self._bytes_of_blobs is not None:
             described = self._with(blobs_as_bytes=False, with_row_address=True)
             return self._bytes_of_blobs.convert(described.to_batches())
-        query = plan_rows(self._query, options)
+        query, report = self._planned(self._query)
         rows = batch_rows(query, options)
-        query, told = metered(query, options.report)
         batches = self._batches(query, rows)
         found = rebatch(batches, rows) if options.strict_batch_size else batches
-        return found if options.report is None else told.after(found)
+        return found if report is None else _reported(found, report)
 
-    def _batches(self, query: FilteredScan, rows: int) -> Iterator[pa.RecordBatch]:
+    def _batches(self, query: BoundQuery, rows: int) -> Iterator[pa.RecordBatch]:
         options = self._options
-        if options.orderings:
-            return iter(self._read(query).to_batches(max_chunksize=rows))
+        if query.orderings:
+            return iter(read_in_order(query).to_batches(max_chunksize=rows))
         ahead = options.io_buffer_size or READ_AHEAD_BYTES
-        if not options.computation:
-            may_cut = options.batch_size is None and BATCH_ROWS_VARIABLE not in os.environ
-            return read_batches(query.scan, rows, ahead, may_cut=may_cut)
-        found = read_filtered_batches(query, rows, ahead)
-        if not options.is_filtered:
-            return found
-        return limit_batches(found, options.offset, options.limit)
+        may_cut = options.batch_size is None and BATCH_ROWS_VARIABLE not in os.environ
+        return read_query_batches(query, rows, ahead, may_cut=may_cut)
 
     def to_reader(self) -> pa.RecordBatchReader:
         """Return a reader of the rows."""
@@ -156,19 +148,13 @@ class LanceScanner(ArrowScanner):
 
     def count_rows(self) -> int:
         """Return how many rows come out; without a condition no column is read."""
-        options = replace(self._options, orderings=())
-        query, told = metered(plan_rows(self._query, options), options.report)
-        with told:
-            return self._count(query, options)
+        query, report = self._planned(self._unordered)
+        with report or nullcontext():
+            return count_query(query)
 
-    def _count(self, query: FilteredScan, options: ScanOptions) -> int:
-        if not options.is_filtered:
-            return query.scan.rows
-        if query.most is None:
-            found = count_filtered(query.counting())
-        else:
-            found = read_filtered_table(query.counting()).num_rows
-        return max(found - options.offset, 0)
+    @property
+    def _unordered(self) -> BoundQuery:
+        return replace(self._query, orderings=()) if self._query.orderings else self._query
 
     def head(self, num_rows: int) -> pa.Table:
         """Return the first rows."""
@@ -186,8 +172,8 @@ class LanceScanner(ArrowScanner):
 
     def explain_plan(self, verbose: bool = False) -> str:
         """Return the plan as text: what is read, and what is done with it."""
-        query = plan_rows(self._query, self._options)
-        return explain(self._ds.uri, query, self._options, verbose=verbose)
+        query = plan_query(self._query, self._options.fragments)
+        return explain(self._ds.uri, query, verbose=verbose)
 
     def analyze_plan(self, count_rows: bool = False) -> str:
         """Run the scan, drop its rows, and return the plan with what was read and how long it took.
@@ -196,15 +182,13 @@ class LanceScanner(ArrowScanner):
         """
         options = self._options
 
-        def run(query: FilteredScan) -> int:
+        def run(query: BoundQuery) -> int:
             if count_rows:
-                return self._count(query, options)
+                return count_query(query)
             return sum(batch.num_rows for batch in self._batches(query, batch_rows(query, options)))
 
-        options = replace(options, orderings=()) if count_rows else options
-        query = plan_rows(self._query, options)
-        query = query.counting() if count_rows else query
-        return analyze(self._ds.uri, query, options, run)
+        query = plan_query(self._unordered if count_rows else self._query, options.fragments)
+        return analyze(self._ds.uri, query.counting() if count_rows else query, run)
 
     @staticmethod
     def from_dataset(*_: Any, **__: Any) -> LanceScanner:
@@ -214,3 +198,9 @@ class LanceScanner(ArrowScanner):
 
     from_fragment = from_dataset
     from_batches = from_dataset
+
+
+def _reported(batches: Iterable[pa.RecordBatch], report: ScanReport) -> Iterator[pa.RecordBatch]:
+    """Yield batches, and report behind the last one."""
+    with report:
+        yield from batches

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from pennon.compat.arguments import check_columns
 from pennon.dataset.scanner import LanceScanner
 from pennon.errors import ArgumentError, UnsupportedError
-from pennon.scan.compute import Computation
-from pennon.scan.filter import Predicate, SqlPredicate, arrow_predicate, parse_expression
 from pennon.scan.plan import check_batch_rows
-from pennon.scan.projection import is_column
-from pennon.scan.query import ScanOptions, every_column
-from pennon.scan.sort import ColumnOrdering as ColumnOrdering
+from pennon.scan.query import ColumnOrdering as ColumnOrdering
+from pennon.scan.query import ScanOptions, parse_columns, parse_predicate
 from pennon.scan.sort import sort_keys
 from pennon.table.fragment import Fragment
 
@@ -60,7 +55,6 @@ class ScannerBuilder:
         """Start with the defaults."""
         self.ds = ds
         self._given: dict[str, Any] = {}
-        self._computed: dict[str, Any] = {}
 
     def apply_defaults(self, default_opts: Mapping[str, Any]) -> ScannerBuilder:
         """Set options by their names."""
@@ -76,40 +70,19 @@ class ScannerBuilder:
         self._given.update(changes)
         return self
 
-    def _compute(self, **changes: Any) -> ScannerBuilder:
-        self._computed.update(changes)
-        return self
-
     def columns(self, cols: Any = None) -> ScannerBuilder:
         """Choose columns by name, or by a mapping from a new name to a column or SQL expression."""
         chosen = check_columns(cols)
         if not isinstance(chosen, Mapping):
-            self._compute(expressions={})
-            return self._set(columns=chosen)
-        schema, every = self.ds.snapshot.manifest.schema, self._every_column()
-        plain = {name: source for name, source in chosen.items() if is_column(schema, source)}
-        computed = {
-            name: parse_expression(text, every)
-            for name, text in chosen.items()
-            if name not in plain
-        }
-        order = tuple(chosen) if computed else ()
-        self._compute(expressions=computed, order=order)
-        return self._set(columns=plain)
-
-    def _every_column(self) -> pa.Schema:
-        """Return what an expression may name: the table's columns, and those of row ids."""
-        return every_column(self.ds.snapshot, self.ds.snapshot.manifest.schema)
+            return self._set(columns=chosen, expressions={})
+        stored, expressions = parse_columns(self.ds.snapshot, chosen)
+        order = tuple(chosen) if expressions else ()
+        return self._set(columns=stored, expressions=expressions, order=order)
 
     def filter(self, filter: Any) -> ScannerBuilder:
         """Keep the rows for which SQL text, or a pyarrow expression, is true."""
-        if isinstance(filter, str):
-            parse = partial(SqlPredicate.parse, filter, self._every_column())
-            predicate: Predicate = self.ds.snapshot.remember(("predicate", filter), parse)
-            return self._compute(predicate=predicate)
-        if isinstance(filter, pc.Expression):
-            predicate = arrow_predicate(filter, self._every_column())
-            return self._compute(predicate=predicate)
+        if isinstance(filter, (str, pc.Expression)):
+            return self._set(predicate=parse_predicate(self.ds.snapshot, filter))
         message = (
             "filters are SQL text or pyarrow.compute expressions; searches are not supported yet "
             f"(got {type(filter).__name__})"
@@ -221,8 +194,7 @@ class ScannerBuilder:
 
     def to_scanner(self) -> LanceScanner:
         """Return the scanner."""
-        options = ScanOptions(computation=Computation(**self._computed), **self._given)
-        return LanceScanner(self.ds, self.ds.snapshot, options)
+        return LanceScanner(self.ds, self.ds.snapshot, ScanOptions(**self._given))
 
     prefilter = _accept("prefilter")
     use_stats = _accept("use_stats")

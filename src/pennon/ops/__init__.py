@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pennon.ops.rows.delete import truncate as truncate
     from pennon.ops.rows.deletion_vectors import remove_rows as remove_rows
     from pennon.ops.rows.deletion_vectors import rows_at as rows_at
-    from pennon.ops.rows.find_rows import bind as bind
+    from pennon.ops.rows.find_rows import bind_search as bind_search
     from pennon.ops.rows.find_rows import find_rows as find_rows
     from pennon.ops.rows.update import update as update
     from pennon.ops.source import as_reader as as_reader
@@ -61,7 +61,7 @@ _HOMES: Final = {
     "all_files": "pennon.ops.cleanup.inventory",
     "alter_columns": "pennon.ops.columns.alter",
     "as_reader": "pennon.ops.source",
-    "bind": "pennon.ops.rows.find_rows",
+    "bind_search": "pennon.ops.rows.find_rows",
     "branches_of": "pennon.ops.versions.branches",
     "clean": "pennon.ops.cleanup.run",
     "clone_shallow": "pennon.ops.versions.branches",

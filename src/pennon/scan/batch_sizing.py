@@ -1,4 +1,4 @@
-"""How many rows a streamed scan decodes at once: learned from what the first ones became.
+"""Batch sizing: how many rows a streamed scan decodes at once, learned from what the first ones became.
 
 Memory is taken by what rows become, and the files do not tell: text of one word is next to nothing
 in a page, and a table's narrowest column has as large a share of its files as its widest.  Columns of
@@ -36,8 +36,8 @@ REQUEST_BYTES: Final = 4 * MIB
 """Of a remote store so much of the files is read at once, unless it becomes far more."""
 
 
-class Pace:
-    """See the module."""
+class BatchSizer:
+    """Plans the units of one scan, and learns from those that were decoded."""
 
     def __init__(self, schema: pa.Schema, share: float, *, is_remote: bool) -> None:
         """Begin; ``share`` is how much of the data files is read, if all columns were alike."""

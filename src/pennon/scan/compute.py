@@ -1,4 +1,4 @@
-"""What a scan works out of the columns that it reads: a condition, and columns that are computed.
+"""What a query works out of the columns that it reads: a condition, and columns that are computed.
 
 Either needs columns of its own, which may be others than those that are shown, or parts of structs
 of which all is shown.  They are named by their paths in the table.
@@ -7,7 +7,6 @@ of which all is shown.  They are named by their paths in the table.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from itertools import chain
 from typing import Any, Final
 
@@ -24,29 +23,6 @@ from pennon.schema.field import Schema
 
 ROWS_AT_ONCE: Final = 1 << 17
 """Rows of which an expression is evaluated at once: what comes out between stays in the caches."""
-
-
-@dataclass(frozen=True, slots=True)
-class Computation:
-    """A condition, expressions that become columns, and the order of all columns that are shown."""
-
-    predicate: Predicate | None = None
-    expressions: Mapping[str, Expression] = field(default_factory=dict)
-    order: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        """Tell whether there is anything to do."""
-        return self.predicate is not None or bool(self.expressions)
-
-    def shown(self, read: Projection) -> pa.Schema:
-        """Return the schema of what comes out, given the columns that come out as they were read."""
-        if not self.expressions:
-            return read.arrow
-        plain = {column.arrow.name: column.arrow for column in read.columns}
-        computed = {name: pa.field(name, each.type) for name, each in self.expressions.items()}
-        rest = [name for name in plain if name not in self.order]
-        fields = [(plain | computed)[name] for name in (*self.order, *rest)]
-        return pa.schema(fields, read.arrow.metadata)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Which rows of a fragment are alive, and how the three ways to number them hang together.
+"""The deletion mask of a fragment: which rows are alive, and the three ways to number them.
 
 =================  ===============================================================================
 physical offset    counts all rows of the data files (`RowOffset`)

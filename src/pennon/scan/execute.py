@@ -19,7 +19,7 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import Crew, map_all, map_in_order, processors
 from pennon.core.units import KIB, MIB
-from pennon.scan.batch_sizing import Pace
+from pennon.scan.batch_sizing import BatchSizer
 from pennon.scan.batches import cut_batches, empty_batch
 from pennon.scan.columns import Place, show_columns
 from pennon.scan.deletion_mask import LiveRows
@@ -133,17 +133,17 @@ def read_batches(
     If batches ``may_cut``, those whose rows turn out to be wide have fewer, too.
     """
     schema = scan.projection.arrow
-    pace = Pace(schema, _share(scan), is_remote=scan.is_remote)
+    sizer = BatchSizer(schema, _share(scan), is_remote=scan.is_remote)
     if not scan.is_remote:
         read_ahead_bytes = min(read_ahead_bytes, processors() * MAPPED_UNIT_BYTES)
 
     def work(planned: tuple[Unit, int]) -> tuple[int, list[Chunks]]:
         unit, _ = planned
         read = _read_unit(scan, unit, scan.projection.read.fields)
-        pace.learn(scan.tasks[unit.task].fragment, read, unit.rows)
+        sizer.learn(scan.tasks[unit.task].fragment, read, unit.rows)
         return unit.rows, _show(scan, unit, read)
 
-    units = pace.units(scan.tasks, batch_rows, may_cut=may_cut)
+    units = sizer.units(scan.tasks, batch_rows, may_cut=may_cut)
     cost = itemgetter(1)
     with closing(scan.map_in_order(work, units, cost, read_ahead_bytes)) as results:
         for rows, columns in results:

@@ -15,11 +15,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from pennon.scan.execute import Scan
 from pennon.scan.fields import FieldPlan
-from pennon.scan.filter_unit import FilteredScan, plan_fields
+from pennon.scan.filter_unit import plan_fields
 from pennon.scan.metrics import Meter
 from pennon.scan.plan import live_row_counts
-from pennon.scan.query import ScanOptions
+from pennon.scan.query import BoundQuery
 from pennon.schema.field import Field
 
 
@@ -35,50 +36,38 @@ class Findings:
     seconds: float
 
 
-def explain(
-    uri: str,
-    query: FilteredScan,
-    options: ScanOptions,
-    *,
-    verbose: bool,
-    found: Findings | None = None,
-) -> str:
+def explain(uri: str, query: BoundQuery, *, verbose: bool, found: Findings | None = None) -> str:
     """Return the plan; ``verbose`` with the rows of each fragment."""
-    lines = [line for line in _lines(uri, query, options, found) if line]
+    lines = [line for line in _lines(uri, query, found) if line]
     text = "".join("  " * depth + line + "\n" for depth, line in enumerate(lines))
     if not verbose:
         return text
     indent = "  " * len(lines)
-    tasks = query.scan.tasks
+    tasks = range(len(query.scan.tasks))
     return text + "".join(
-        f"{indent}fragment {t.fragment.id}: rows {t.start}..{t.end}\n" for t in tasks
+        f"{indent}{line}\n" for number in tasks for line in _fragment_lines(query.scan, number)
     )
 
 
-def analyze(
-    uri: str, query: FilteredScan, options: ScanOptions, run: Callable[[FilteredScan], int]
-) -> str:
+def analyze(uri: str, query: BoundQuery, run: Callable[[BoundQuery], int]) -> str:
     """Run the query, and return the plan with what was measured."""
     limits = query.scan.snapshot.store.limits
     before, behind = Meter(limits), Meter(limits)
     snapshot = query.scan.snapshot
-    is_plain = query.condition is None and query.computed is None
-    scan = replace(query.scan, snapshot=snapshot.metered(before if is_plain else behind))
+    scan = replace(query.scan, snapshot=snapshot.metered(before if query.is_plain else behind))
     began = time.perf_counter()
     rows = run(replace(query, scan=scan, tested=snapshot.metered(before)))
     found = Findings(before, behind, rows, time.perf_counter() - began)
     head = f"Scanned: rows={rows}, elapsed={found.seconds * 1000:.3f}ms\n"
-    return head + explain(uri, query, options, verbose=False, found=found)
+    return head + explain(uri, query, verbose=False, found=found)
 
 
-def _lines(
-    uri: str, query: FilteredScan, options: ScanOptions, found: Findings | None
-) -> Iterator[str]:
+def _lines(uri: str, query: BoundQuery, found: Findings | None) -> Iterator[str]:
     fields = plan_fields(query)
-    yield _limit(options) if options.is_filtered or options.orderings else ""
-    yield _sort(options)
-    if options.computation.expressions:
-        yield f"Compute: {', '.join(options.computation.expressions)}"
+    yield _limit(query) if query.condition is not None or query.orderings else ""
+    yield _sort(query)
+    if query.computed is not None:
+        yield f"Compute: {', '.join(query.computed.expressions)}"
     if query.condition is not None:
         if fields.rest:
             metrics = _metrics(found.behind) if found else ""
@@ -88,7 +77,7 @@ def _lines(
     yield _scan(uri, query, fields, found)
 
 
-def _scan(uri: str, query: FilteredScan, fields: FieldPlan, found: Findings | None) -> str:
+def _scan(uri: str, query: BoundQuery, fields: FieldPlan, found: Findings | None) -> str:
     scan = query.scan
     table = scan.snapshot.manifest.fragments
     count, rows = (
@@ -106,15 +95,21 @@ def _scan(uri: str, query: FilteredScan, fields: FieldPlan, found: Findings | No
     return text + _metrics(found.behind if is_behind else found.before)
 
 
-def _sort(options: ScanOptions) -> str:
-    if not options.orderings:
+def _fragment_lines(scan: Scan, number: int) -> Iterator[str]:
+    """Yield what is read of the fragment of a task."""
+    task = scan.tasks[number]
+    yield f"fragment {task.fragment.id}: rows {task.start}..{task.end}"
+
+
+def _sort(query: BoundQuery) -> str:
+    if not query.orderings:
         return ""
-    return "Sort: " + ", ".join(map(str, options.orderings))
+    return "Sort: " + ", ".join(map(str, query.orderings))
 
 
-def _limit(options: ScanOptions) -> str:
-    parts = [f"limit={options.limit}"] if options.limit is not None else []
-    parts += [f"offset={options.offset}"] if options.offset else []
+def _limit(query: BoundQuery) -> str:
+    parts = [f"limit={query.limit}"] if query.limit is not None else []
+    parts += [f"offset={query.offset}"] if query.offset else []
     return f"Limit: {', '.join(parts)}" if parts else ""
 
 

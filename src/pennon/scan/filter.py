@@ -10,11 +10,11 @@ from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import acero
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import ArgumentError
 from pennon.expr.evaluate import passing
+from pennon.expr.from_arrow import from_arrow
 from pennon.expr.tree import Expression, paths_of
 
 
@@ -45,6 +45,9 @@ class ArrowPredicate:
 
     def test(self, batch: pa.RecordBatch) -> pa.BooleanArray:
         """See `Predicate.test`."""
+        # Acero imports pandas (a third of a second), and conditions in our own form need neither.
+        from pyarrow import acero  # noqa: PLC0415
+
         source = acero.TableSourceNodeOptions(pa.Table.from_batches([batch]))
         project = acero.ProjectNodeOptions([self.expression], ["passes"])
         plan = acero.Declaration.from_sequence(
@@ -85,8 +88,6 @@ class SqlPredicate:
 
 def arrow_predicate(expression: pc.Expression, schema: pa.Schema) -> Predicate:
     """Return the condition that a pyarrow expression is; in our own form if that has its meaning."""
-    from pennon.expr.from_arrow import from_arrow  # noqa: PLC0415 - most scans have no filter
-
     condition = from_arrow(expression, schema)
     if condition is None:
         return ArrowPredicate(expression)
@@ -95,7 +96,7 @@ def arrow_predicate(expression: pc.Expression, schema: pa.Schema) -> Predicate:
 
 def parse_expression(text: str, schema: pa.Schema) -> Expression:
     """Return what a text computes of the columns of a schema.  Raises ArgumentError if nothing."""
-    from pennon.expr.parse import parse_column  # noqa: PLC0415 - as above
+    from pennon.expr.parse import parse_column  # noqa: PLC0415 - as above: sqlglot
 
     return parse_column(text, schema)
 

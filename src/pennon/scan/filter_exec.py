@@ -1,4 +1,4 @@
-"""Scans with a condition, or with columns that are computed.
+"""Running a planned query; above all one with a condition, or with columns that are computed.
 
 Each unit is read in two steps.  First the columns that the condition needs; then, for the rows that
 it kept, the columns that are still missing, as `pennon.scan.late_materialization` finds it cheapest.  A column that
@@ -33,11 +33,15 @@ from pennon.scan.execute import (
     READ_AHEAD_BYTES,
     SMALL_JOB_BYTES,
     SMALL_JOB_UNITS,
+    read_batches,
+    read_table,
 )
-from pennon.scan.filter_unit import MASK_BYTES, Columns, FilteredScan, Kept, UnitFilter
+from pennon.scan.filter import limit_batches
+from pennon.scan.filter_unit import MASK_BYTES, Columns, Kept, UnitFilter
 from pennon.scan.fragment_reader import Chunks
 from pennon.scan.late_materialization import slice_chunks
 from pennon.scan.plan import LEAST_UNIT_BYTES, Unit
+from pennon.scan.query import BoundQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,43 @@ FIRST_ROWS: Final = 1 << 14
 """Rows of the first unit of a scan that ends when it has found enough."""
 
 
-def read_filtered_table(query: FilteredScan) -> pa.Table:
+def read_query(query: BoundQuery) -> pa.Table:
+    """Return the rows of a planned query that has no order, each column chunked as it was decoded."""
+    if query.is_plain:
+        return read_table(query.scan)
+    found = read_filtered_table(query)
+    return found if query.condition is None else found.slice(query.offset)
+
+
+def read_query_batches(
+    query: BoundQuery,
+    batch_rows: int,
+    read_ahead_bytes: int = READ_AHEAD_BYTES,
+    *,
+    may_cut: bool = False,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a planned query that has no order; ``may_cut`` see `read_batches`."""
+    if query.is_plain:
+        return read_batches(query.scan, batch_rows, read_ahead_bytes, may_cut=may_cut)
+    found = read_filtered_batches(query, batch_rows, read_ahead_bytes)
+    if query.condition is None:  # the plan has cut the rows already
+        return found
+    return limit_batches(found, query.offset, query.limit)
+
+
+def count_query(query: BoundQuery) -> int:
+    """Return how many rows of a planned query come out; without a condition no column is read."""
+    if query.condition is None:
+        return query.scan.rows
+    counting = query.counting()
+    if query.most is None:
+        found = _Run(counting, READ_AHEAD_BYTES, WHOLE).count()
+    else:
+        found = read_filtered_table(counting).num_rows
+    return max(found - query.offset, 0)
+
+
+def read_filtered_table(query: BoundQuery) -> pa.Table:
     """Return all rows, each column chunked as it was decoded."""
     columns: list[Chunks] = [[] for _ in query.schema]
     rows = 0
@@ -87,18 +127,13 @@ def read_filtered_table(query: FilteredScan) -> pa.Table:
 
 
 def read_filtered_batches(
-    query: FilteredScan, batch_rows: int, read_ahead_bytes: int = READ_AHEAD_BYTES
+    query: BoundQuery, batch_rows: int, read_ahead_bytes: int = READ_AHEAD_BYTES
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows in batches of ``batch_rows``, fewer where what was read together ends."""
     sizes = FAR if query.scan.is_remote else STREAMED
     with closing(_Run(query, read_ahead_bytes, sizes).read()) as pieces:
         for rows, columns in pieces:
             yield from cut_batches(columns, rows, batch_rows, query.schema)
-
-
-def count_filtered(query: FilteredScan) -> int:
-    """Return how many rows pass; of a query that shows no columns just what it tests is read."""
-    return _Run(query, READ_AHEAD_BYTES, WHOLE).count()
 
 
 def _stays(_size_bytes: int) -> None:
@@ -108,7 +143,7 @@ def _stays(_size_bytes: int) -> None:
 class _Run:
     """One run of a scan."""
 
-    def __init__(self, query: FilteredScan, read_ahead_bytes: int, sizes: Sizes) -> None:
+    def __init__(self, query: BoundQuery, read_ahead_bytes: int, sizes: Sizes) -> None:
         self._query = query
         self._sizes = sizes
         self._filter = UnitFilter(query, _stays if sizes is WHOLE else decoded)

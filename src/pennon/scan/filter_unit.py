@@ -12,18 +12,15 @@ import pyarrow as pa
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.scan.columns import Place, show_columns
-from pennon.scan.compute import Computed, Condition
 from pennon.scan.deletion_mask import LiveSlice
-from pennon.scan.execute import Scan
-from pennon.scan.fields import FieldPlan, FragmentFields, Growth, Late, Note, WidthGuess
+from pennon.scan.fields import FieldPlan, FragmentFields, Growth, Note, WidthGuess
 from pennon.scan.filter import SqlPredicate
 from pennon.scan.fragment_reader import Chunks
 from pennon.scan.late_materialization import Choice, read_live, slice_chunks, true_rows
 from pennon.scan.page_statistics import UnitPruner
 from pennon.scan.plan import Unit
 from pennon.scan.projection import Projection
-from pennon.scan.snapshot import Snapshot
-from pennon.schema.field import Schema
+from pennon.scan.query import BoundQuery
 
 Columns: TypeAlias = "tuple[int, list[Chunks]]"
 """A number of rows, and the columns of the result for them."""
@@ -32,35 +29,6 @@ MASK_BYTES: int = 24
 """What a row leaves behind, about, as a condition is worked out: columns of numbers, masks, places."""
 PREPARED: int = 64
 """Fragments that are kept ready; units come fragment by fragment."""
-
-
-@dataclass(frozen=True, slots=True)
-class FilteredScan:
-    """A planned scan with a condition, computed columns, or both; it pickles.
-
-    ``scan`` has the tasks and shows the columns that are stored; ``schema`` has all that come out.
-    ``most``: so many rows are enough.
-    """
-
-    scan: Scan
-    schema: pa.Schema
-    condition: Condition | None = None
-    computed: Computed | None = None
-    late: Late = None
-    most: int | None = None
-    tested: Snapshot | None = None
-    """Where the columns of the condition are read; the scan's own snapshot, unless it is measured."""
-
-    @property
-    def inputs(self) -> list[Projection]:
-        """Return the columns that are needed beside those shown."""
-        return [each.inputs for each in (self.condition, self.computed) if each is not None]
-
-    def counting(self) -> FilteredScan:
-        """Return the query that finds the same rows, and shows nothing of them."""
-        nothing = Projection(Schema((), {}), ())
-        scan = replace(self.scan, projection=nothing)
-        return replace(self, scan=scan, schema=pa.schema([]), computed=None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,7 +51,7 @@ class Kept:
             start += len(physical)
 
 
-def plan_fields(query: FilteredScan) -> FieldPlan:
+def plan_fields(query: BoundQuery) -> FieldPlan:
     """Return which fields a query reads before its condition, and which behind it.
 
     What is small is read all at once, unless the query says what is to be late.
@@ -95,7 +63,7 @@ def plan_fields(query: FilteredScan) -> FieldPlan:
     return FieldPlan.of(tested, behind, late)
 
 
-def _pruner_of(query: FilteredScan) -> UnitPruner | None:
+def _pruner_of(query: BoundQuery) -> UnitPruner | None:
     scan, condition = query.scan, query.condition
     if condition is None or scan.with_deleted or not isinstance(condition.predicate, SqlPredicate):
         return None
@@ -105,7 +73,7 @@ def _pruner_of(query: FilteredScan) -> UnitPruner | None:
 class UnitFilter:
     """What is prepared of the fragments, and what is done with their units; for many threads."""
 
-    def __init__(self, query: FilteredScan, note: Note) -> None:
+    def __init__(self, query: BoundQuery, note: Note) -> None:
         """Prepare a run of the query; ``note`` is told of what is decoded."""
         self._query = query
         self._note = note

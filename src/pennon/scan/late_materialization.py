@@ -1,4 +1,4 @@
-"""The rows that a filter kept, and how the columns behind it are read for them.
+"""Late materialization: how the columns behind a filter are read for the rows that it kept.
 
 To read a row by itself costs as much as to read some hundred bytes in sequence.  So where the rows
 that are kept lie closer than that, in bytes of a column, all rows from the first to the last are

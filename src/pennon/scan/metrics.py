@@ -1,11 +1,13 @@
-"""Counting what a scan reads, where it reads it: at the data files."""
+"""Metrics of a scan: what it reads is counted where it is read, at the data files, and told."""
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field
-from typing import Final
+from types import TracebackType
+from typing import Final, Self
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +20,7 @@ from pennon.io.limits import OBJECT_STORE, FetchLimits
 from pennon.io.store import ObjectReader
 from pennon.scan.session import OpenFile
 
+_LOG: Final = logging.getLogger(__name__)
 _EXACT: Final = FetchLimits(gap_bytes=0, request_bytes=1 << 62)
 
 
@@ -102,6 +105,30 @@ class ScanStatistics:
         """Return what a meter counted."""
         counts = {"files_read": meter.files, "pages_read": meter.pages}
         return cls(meter.rounds, meter.requests, meter.read_bytes, all_counts=counts)
+
+
+@dataclass(frozen=True, slots=True)
+class ScanReport:
+    """Tells a callback what a scan read, when it is complete; errors of the callback are logged."""
+
+    meter: Meter
+    callback: Callable[[ScanStatistics], object]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is not None:
+            return
+        try:
+            self.callback(ScanStatistics.of(self.meter))
+        except Exception:  # noqa: BLE001 - whatever the callback raises
+            _LOG.exception("scan_stats_callback failed")
 
 
 class _MeteredReader:

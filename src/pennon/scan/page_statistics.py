@@ -1,4 +1,4 @@
-"""Rows that bounds of pages rule out: statistics of data files, zone maps, whatever they are called.
+"""Page statistics: rows that the bounds of pages rule out, be they called statistics or zone maps.
 
 The bounds of each column come in units of their own.  Where the units of several columns overlap in
 different ways, the rows are cut at the borders of all of them.

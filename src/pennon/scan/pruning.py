@@ -1,4 +1,4 @@
-"""Rows that a condition rules out before they are read: by row ids and addresses, and by statistics.
+"""Pruning: rows that a condition rules out before they are read, by their ids, addresses and statistics.
 
 Row ids and addresses need no look at a file.
 

@@ -1,37 +1,81 @@
-"""From the options of a scan to what is read: columns, condition, expressions, rows."""
+"""The planner of all scans: from what is asked for to the rows and columns that are read.
+
+::
+
+    ScanOptions    columns, expressions, condition, order, rows: as they were asked for
+    bind_query     ... found in one version of the table, with their types; opens no file
+    plan_query     ... with its tasks: the rows that may come out, cut by fragment
+    choose_rows    what a condition rules out before a row is read
+
+Scanners, operations on tables and Spark all come here.  Spark binds on the driver, and chooses rows
+where a task runs (`BoundQuery.over`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import field, replace
 from functools import partial
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.errors import ArgumentError
-from pennon.scan.compute import Computation, Computed, Condition
+from pennon.expr.tree import Expression
+from pennon.scan.compute import Computed, Condition
 from pennon.scan.execute import Scan
 from pennon.scan.fields import Late
-from pennon.scan.filter import Predicate, SqlPredicate
-from pennon.scan.filter_unit import FilteredScan
-from pennon.scan.metrics import ScanStatistics
-from pennon.scan.plan import bytes_per_row, check_batch_rows, default_batch_rows, plan_tasks
-from pennon.scan.projection import MetaColumn, Projection, plan_scan_projection
+from pennon.scan.filter import Predicate, SqlPredicate, arrow_predicate, parse_expression
+from pennon.scan.metrics import Meter, ScanStatistics
+from pennon.scan.plan import (
+    ScanTask,
+    bytes_per_row,
+    check_batch_rows,
+    default_batch_rows,
+    plan_tasks,
+)
+from pennon.scan.projection import (
+    MetaColumn,
+    Projection,
+    is_column,
+    plan_scan_projection,
+    plan_take_projection,
+)
 from pennon.scan.pruning import prune_tasks
 from pennon.scan.snapshot import Snapshot
-from pennon.scan.sort import ColumnOrdering
 from pennon.schema.blob import describe_blobs
 from pennon.schema.field import Schema
 from pennon.schema.width import has_width, row_bytes
 from pennon.table.fragment import Fragment
 
 
+@dataclass
+class ColumnOrdering:
+    """A column to sort by; pylance's ``ColumnOrdering``."""
+
+    column_name: str
+    ascending: bool = True
+    nulls_first: bool = False
+
+    def __str__(self) -> str:
+        direction = "ASC" if self.ascending else "DESC"
+        return f"{self.column_name} {direction} NULLS {'FIRST' if self.nulls_first else 'LAST'}"
+
+
 @dataclass(frozen=True, slots=True)
 class ScanOptions:
-    """What a scan is asked for, as far as Pennon does it."""
+    """What a scan is asked for, as far as Pennon does it.
+
+    ``columns`` are shown as they are stored, ``expressions`` are computed of them; ``order`` has the
+    names of both, where there are expressions.  ``nests``: parts of structs stay in their structs, as
+    in takes, instead of columns of their own.
+    """
 
     columns: tuple[str, ...] | Mapping[str, str] | None = None
-    computation: Computation = field(default_factory=Computation)
+    predicate: Predicate | None = None
+    expressions: Mapping[str, Expression] = field(default_factory=dict)
+    order: tuple[str, ...] = ()
     orderings: tuple[ColumnOrdering, ...] = ()
     limit: int | None = None
     offset: int = 0
@@ -45,108 +89,183 @@ class ScanOptions:
     io_buffer_size: int | None = None
     late: Late = None
     blobs_as_bytes: bool = False
+    nests: bool = False
     report: Callable[[ScanStatistics], object] | None = None
 
     @property
-    def is_filtered(self) -> bool:
-        """Tell whether there is a condition."""
-        return self.computation.predicate is not None
-
-    @property
-    def metas(self) -> list[MetaColumn]:
-        """Return the computed columns that are added to those named."""
+    def metas(self) -> tuple[MetaColumn, ...]:
+        """Return the meta columns that are added to the columns named."""
         asked = [(self.with_row_id, MetaColumn.ROW_ID)]
         asked.append((self.with_row_address, MetaColumn.ROW_ADDRESS))
-        return [meta for wanted, meta in asked if wanted]
+        return tuple(meta for wanted, meta in asked if wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundQuery:
+    """A query of one version of a table, with its tasks if it is planned; it pickles.
+
+    ``scan`` has the tasks and shows the columns that are stored; ``schema`` has all that come out.
+    ``source``: the fields that columns were chosen from, blobs as they are shown.
+    """
+
+    scan: Scan
+    schema: pa.Schema
+    source: Schema
+    condition: Condition | None = None
+    computed: Computed | None = None
+    late: Late = None
+    orderings: tuple[ColumnOrdering, ...] = ()
+    offset: int = 0
+    limit: int | None = None
+    tested: Snapshot | None = None
+    """Where the columns of the condition are read; the scan's own snapshot, unless it is measured."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Return the version of the table."""
+        return self.scan.snapshot
+
+    @property
+    def is_plain(self) -> bool:
+        """Return whether stored columns come out as they are, and nothing else has to be done."""
+        return self.condition is None and self.computed is None
+
+    @property
+    def most(self) -> int | None:
+        """Return how many rows that pass the condition are enough; None: all are wanted."""
+        if self.condition is None or self.orderings or self.limit is None:
+            return None
+        return self.offset + self.limit
+
+    @property
+    def inputs(self) -> list[Projection]:
+        """Return the columns that are needed beside those shown."""
+        return [each.inputs for each in (self.condition, self.computed) if each is not None]
+
+    def counting(self) -> BoundQuery:
+        """Return the query that finds the same rows, and shows nothing of them."""
+        nothing = Projection(Schema((), {}), ())
+        scan = replace(self.scan, projection=nothing)
+        return replace(self, scan=scan, schema=pa.schema([]), computed=None)
+
+    def over(self, tasks: Sequence[ScanTask]) -> BoundQuery:
+        """Return the query over parts of a table, without the rows that its condition rules out."""
+        scan = self.scan
+        left = tuple(choose_rows(self, tasks))
+        return replace(self, scan=Scan(scan.snapshot, scan.projection, left, scan.with_deleted))
+
+    def metered(self, meter: Meter) -> BoundQuery:
+        """Return the query, whose reads a meter counts."""
+        snapshot = self.snapshot.metered(meter)
+        return replace(self, scan=replace(self.scan, snapshot=snapshot), tested=snapshot)
 
 
 def every_column(snapshot: Snapshot, schema: Schema) -> pa.Schema:
-    """Return what an expression may name: the columns of ``schema``, and those of row ids."""
+    """Return what an expression may name: the columns of ``schema``, and the meta columns."""
     key = "every column", schema is snapshot.manifest.schema
     return snapshot.remember(
         key, lambda: plan_scan_projection(schema, None, list(MetaColumn)).arrow
     )
 
 
-def table_schema(snapshot: Snapshot, options: ScanOptions) -> Schema:
-    """Return the schema that the scan's columns are chosen from."""
-    schema = snapshot.manifest.schema
-    return schema if options.blobs_as_bytes else describe_blobs(schema)
+# --- what is asked for ----------------------------------------------------------------------------
 
 
-def plan_query(snapshot: Snapshot, options: ScanOptions) -> FilteredScan:
-    """Return the scan with its condition and computed columns, but without tasks.
+def parse_predicate(
+    snapshot: Snapshot, text: str | pc.Expression, schema: Schema | None = None
+) -> Predicate:
+    """Return the condition that SQL text or a pyarrow expression is for a version's rows.
+
+    ``schema`` has the columns that it may name, by default the table's.
+    Raises ArgumentError if it is none, or names what the table does not have.
+    """
+    schema = snapshot.manifest.schema if schema is None else schema
+    columns = every_column(snapshot, schema)
+    if not isinstance(text, str):
+        return arrow_predicate(text, columns)
+    key = "predicate", text, schema is snapshot.manifest.schema
+    return snapshot.remember(key, partial(SqlPredicate.parse, text, columns))
+
+
+def parse_columns(
+    snapshot: Snapshot, columns: Mapping[str, str], schema: Schema | None = None
+) -> tuple[dict[str, str], dict[str, Expression]]:
+    """Return those columns that are stored, by the names to show them under, and expressions.
+
+    ``schema`` has the columns that they may name, by default the table's.
+    Raises ArgumentError for what is neither a column nor an expression.
+    """
+    schema = snapshot.manifest.schema if schema is None else schema
+    stored = {name: source for name, source in columns.items() if is_column(schema, source)}
+    rest = {name: text for name, text in columns.items() if name not in stored}
+    table = every_column(snapshot, schema) if rest else pa.schema([])
+    return stored, {name: parse_expression(text, table) for name, text in rest.items()}
+
+
+# --- binding --------------------------------------------------------------------------------------
+
+
+def bind_query(snapshot: Snapshot, options: ScanOptions) -> BoundQuery:
+    """Return what the options ask of a version, without tasks.
 
     Raises ArgumentError for what the table does not have, or options that do not go together.
     """
-    schema, computation = table_schema(snapshot, options), options.computation
-    projection = _plan_projection(snapshot, options, schema)
+    table = snapshot.manifest.schema
+    schema = table if options.blobs_as_bytes else describe_blobs(table)
+    projection = _bind_columns(snapshot, options, schema)
     _check(options, schema, projection)
     condition = computed = None
-    if computation.predicate is not None:
-        condition = _plan_condition(snapshot, options, computation.predicate, schema)
-    if computation.expressions:
-        computed = Computed.of(computation.expressions, schema)
-    scan = Scan(snapshot, projection, (), options.with_deleted)
-    return FilteredScan(scan, computation.shown(projection), condition, computed, options.late)
+    if options.predicate is not None:
+        condition = bind_condition(snapshot, options.predicate, schema)
+    if options.expressions:
+        computed = Computed.of(options.expressions, schema)
+    return BoundQuery(
+        Scan(snapshot, projection, (), options.with_deleted),
+        _shown(options, projection),
+        schema,
+        condition,
+        computed,
+        options.late,
+        options.orderings,
+        options.offset,
+        options.limit,
+    )
 
 
-def plan_rows(query: FilteredScan, options: ScanOptions) -> FilteredScan:
-    """Return the query with its tasks; without a condition, these are all rows that come out."""
-    snapshot = query.scan.snapshot
-    is_cut = not (options.is_filtered or options.orderings)
-    offset, limit = (options.offset, options.limit) if is_cut else (0, None)
-    tasks = plan_tasks(snapshot, options.fragments, offset, limit, options.with_deleted)
-    predicate = options.computation.predicate
-    if isinstance(predicate, SqlPredicate) and not options.with_deleted:
-        tasks = prune_tasks(snapshot, tasks, predicate.condition)
-    most = None
-    if options.is_filtered and not options.orderings and options.limit is not None:
-        most = options.offset + options.limit
-    scan = Scan(snapshot, query.scan.projection, tuple(tasks), query.scan.with_deleted)
-    return replace(query, scan=scan, most=most)
+def bind_condition(snapshot: Snapshot, predicate: Predicate, schema: Schema) -> Condition:
+    """Return a predicate with the columns that it needs, of the fields of ``schema``.
 
-
-def batch_rows(query: FilteredScan, options: ScanOptions) -> int:
-    """Return how many rows a batch of a planned query has at most."""
-    rows = check_batch_rows(options.batch_size or default_batch_rows(_row_width(query.scan)))
-    if options.batch_size_bytes is None:
-        return rows
-    widest = max((bytes_per_row(f) for f in query.scan.snapshot.manifest.fragments), default=1)
-    return max(min(rows, options.batch_size_bytes // widest), 1)
-
-
-def _row_width(scan: Scan) -> int:
-    """Return about how many bytes a row takes in memory.
-
-    Columns without a width are taken for as wide as all columns are in the data files, which tell
-    nothing of a single one.
+    Raises ArgumentError if it does not fit.
     """
-    schema = scan.projection.arrow
-    least = row_bytes(schema)
-    if all(has_width(field.type) for field in schema):
-        return least
-    return max(least, *(bytes_per_row(task.fragment) for task in scan.tasks), 0)
 
-
-def _plan_projection(snapshot: Snapshot, options: ScanOptions, schema: Schema) -> Projection:
-    columns = options.columns
-    names = tuple(columns.items()) if isinstance(columns, Mapping) else columns
-    key: Hashable = ("projection", names, *options.metas, options.blobs_as_bytes)
-    return snapshot.remember(key, partial(plan_scan_projection, schema, columns, options.metas))
-
-
-def _plan_condition(
-    snapshot: Snapshot, options: ScanOptions, predicate: Predicate, schema: Schema
-) -> Condition:
     def bind() -> Condition:
         return Condition.of(predicate, schema, every_column(snapshot, schema))
 
     if not isinstance(predicate, SqlPredicate):
         return bind()
-    key = "condition", predicate.text, options.blobs_as_bytes
+    key = "condition", predicate.text, schema is snapshot.manifest.schema
     known = snapshot.remember(key, bind)
     return known if known.predicate is predicate else bind()
+
+
+def _bind_columns(snapshot: Snapshot, options: ScanOptions, schema: Schema) -> Projection:
+    columns = options.columns
+    names = tuple(columns.items()) if isinstance(columns, Mapping) else columns
+    key: Hashable = ("projection", names, *options.metas, options.blobs_as_bytes, options.nests)
+    if options.nests:
+        return snapshot.remember(key, partial(plan_take_projection, schema, columns))
+    return snapshot.remember(key, partial(plan_scan_projection, schema, columns, options.metas))
+
+
+def _shown(options: ScanOptions, stored: Projection) -> pa.Schema:
+    """Return the schema of what comes out, given the columns that come out as they are stored."""
+    if not options.expressions:
+        return stored.arrow
+    plain = {column.arrow.name: column.arrow for column in stored.columns}
+    computed = {name: pa.field(name, each.type) for name, each in options.expressions.items()}
+    rest = [name for name in plain if name not in options.order]
+    fields = [(plain | computed)[name] for name in (*options.order, *rest)]
+    return pa.schema(fields, stored.arrow.metadata)
 
 
 def _check(options: ScanOptions, schema: Schema, projection: Projection) -> None:
@@ -163,3 +282,53 @@ def _check(options: ScanOptions, schema: Schema, projection: Projection) -> None
             names = ", ".join(field.name for field in schema.fields)
             message = f"late_materialization: no column named {unknown[0]!r}; there are {names}"
             raise ArgumentError(message)
+
+
+# --- planning -------------------------------------------------------------------------------------
+
+
+def plan_query(query: BoundQuery, fragments: Sequence[Fragment] | None = None) -> BoundQuery:
+    """Return the query with its tasks in the fragments given, by default all.
+
+    Without a condition and an order, these are all rows that come out.
+    """
+    is_cut = query.condition is None and not query.orderings
+    offset, limit = (query.offset, query.limit) if is_cut else (0, None)
+    tasks = plan_tasks(query.snapshot, fragments, offset, limit, query.scan.with_deleted)
+    return query.over(tasks)
+
+
+def choose_rows(query: BoundQuery, tasks: Sequence[ScanTask]) -> Sequence[ScanTask]:
+    """Return the parts of tasks in which a row may pass the condition, in order.
+
+    Whatever rules rows out before a column of theirs is read is asked here, and nowhere else: row
+    ids and addresses, then the statistics of pages.
+    """
+    condition = query.condition
+    if condition is None or query.scan.with_deleted:
+        return tasks
+    if not isinstance(condition.predicate, SqlPredicate):
+        return tasks
+    return prune_tasks(query.snapshot, tasks, condition.predicate.condition)
+
+
+def batch_rows(query: BoundQuery, options: ScanOptions) -> int:
+    """Return how many rows a batch of a planned query has at most."""
+    rows = check_batch_rows(options.batch_size or default_batch_rows(_row_width(query.scan)))
+    if options.batch_size_bytes is None:
+        return rows
+    widest = max((bytes_per_row(f) for f in query.snapshot.manifest.fragments), default=1)
+    return max(min(rows, options.batch_size_bytes // widest), 1)
+
+
+def _row_width(scan: Scan) -> int:
+    """Return about how many bytes a row takes in memory.
+
+    Columns without a width are taken for as wide as all columns are in the data files, which tell
+    nothing of a single one.
+    """
+    schema = scan.projection.arrow
+    least = row_bytes(schema)
+    if all(has_width(field.type) for field in schema):
+        return least
+    return max(least, *(bytes_per_row(task.fragment) for task in scan.tasks), 0)

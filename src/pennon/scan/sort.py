@@ -1,4 +1,4 @@
-"""Rows in the order of some columns (``order_by``).
+"""Sorting: rows in the order of some columns (``order_by``).
 
 Where a limit is given, no more rows than it names are held at a time (and a batch or two): first just
 the columns that the order goes by are read, and the rest for the rows that come out.
@@ -7,7 +7,7 @@ the columns that the order goes by are read, and the rest for the rows that come
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -20,8 +20,8 @@ from pennon.expr.types import plain
 from pennon.scan.arrays import int64_array
 from pennon.scan.compute import Computed
 from pennon.scan.filter_exec import read_filtered_batches, read_filtered_table
-from pennon.scan.filter_unit import FilteredScan
 from pennon.scan.projection import MetaColumn, plan_scan_projection
+from pennon.scan.query import BoundQuery, ColumnOrdering
 from pennon.scan.take import take_addresses, take_batches
 from pennon.scan.take_plan import TakePlan
 from pennon.schema.arrow import field_to_arrow
@@ -32,19 +32,6 @@ _KEY: Final = "\0order "
 """Columns of this name hold what the order goes by; no column of a table is called so."""
 ROWS_HELD: Final = 1 << 16
 """Rows that are gathered, at least, before the last ones of them are dropped."""
-
-
-@dataclass
-class ColumnOrdering:
-    """A column to sort by; pylance's ``ColumnOrdering``."""
-
-    column_name: str
-    ascending: bool = True
-    nulls_first: bool = False
-
-    def __str__(self) -> str:
-        direction = "ASC" if self.ascending else "DESC"
-        return f"{self.column_name} {direction} NULLS {'FIRST' if self.nulls_first else 'LAST'}"
 
 
 def sort_keys(schema: Schema, orderings: Sequence[ColumnOrdering]) -> dict[str, Expression]:
@@ -63,34 +50,29 @@ def sort_keys(schema: Schema, orderings: Sequence[ColumnOrdering]) -> dict[str, 
     return keys
 
 
-def read_in_order(
-    query: FilteredScan,
-    schema: Schema,
-    orderings: Sequence[ColumnOrdering],
-    offset: int,
-    limit: int | None,
-) -> pa.Table:
-    """Return the rows of a query in order, those that limit and offset leave.
+def read_in_order(query: BoundQuery) -> pa.Table:
+    """Return the rows of a query in its order, those that limit and offset leave.
 
-    ``schema``: that of the table.  Rows that are equal stay in the order of the table.
+    Rows that are equal stay in the order of the table.
     """
-    keys = sort_keys(schema, orderings)
+    orderings, offset, limit = query.orderings, query.offset, query.limit
+    keys = sort_keys(query.source, orderings)
     if limit is None or query.scan.with_deleted:
-        found = _sorted(read_filtered_table(_with_keys(query, keys, schema)), orderings)
+        found = _sorted(read_filtered_table(_with_keys(query, keys)), orderings)
         return found.select(query.schema.names).slice(offset, limit)
-    addressed = plan_scan_projection(schema, [], [MetaColumn.ROW_ADDRESS])
+    addressed = plan_scan_projection(query.source, [], [MetaColumn.ROW_ADDRESS])
     lean = replace(query, scan=replace(query.scan, projection=addressed), computed=None)
-    lean = _with_keys(replace(lean, schema=addressed.arrow), keys, schema)
+    lean = _with_keys(replace(lean, schema=addressed.arrow), keys)
     first = _first(read_filtered_batches(lean, ROWS_HELD), lean.schema, orderings, offset + limit)
     addresses = first.column(MetaColumn.ROW_ADDRESS.value).slice(offset).to_numpy()
     return _take(query, np.asarray(addresses, np.uint64))
 
 
-def _with_keys(query: FilteredScan, keys: dict[str, Expression], schema: Schema) -> FilteredScan:
+def _with_keys(query: BoundQuery, keys: dict[str, Expression]) -> BoundQuery:
     expressions = {**(query.computed.expressions if query.computed else {}), **keys}
     fields = [pa.field(name, each.type) for name, each in keys.items()]
     shown = pa.schema([*query.schema, *fields], query.schema.metadata)
-    return replace(query, computed=Computed.of(expressions, schema), schema=shown)
+    return replace(query, computed=Computed.of(expressions, query.source), schema=shown)
 
 
 def _first(
@@ -141,7 +123,7 @@ def _key(values: pa.ChunkedArray[Any]) -> pa.ChunkedArray[Any]:
     return pc.if_else(pc.is_valid(values), pa.chunked_array([int64_array(ordered)]), nulls)
 
 
-def _take(query: FilteredScan, addresses: np.ndarray[Any, np.dtype[np.uint64]]) -> pa.Table:
+def _take(query: BoundQuery, addresses: np.ndarray[Any, np.dtype[np.uint64]]) -> pa.Table:
     """Return the columns of a query for rows at addresses."""
     snapshot = query.scan.snapshot
     plain_plan = TakePlan(query.scan.projection)

@@ -13,6 +13,7 @@ import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import field
 from functools import partial
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -22,20 +23,25 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.cached_property import lazy
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import map_all
+from pennon.expr.evaluate import evaluate
+from pennon.expr.tree import Expression, paths_of
 from pennon.scan.deletion_mask import LiveRows
 from pennon.scan.fragment_reader import FragmentReader, PreparedRead
 from pennon.scan.plan import live_row_counts
-from pennon.scan.projection import Projection, plan_take_projection
+from pennon.scan.projection import MetaColumn, Projection, plan_take_projection
+from pennon.scan.query import parse_columns
 from pennon.scan.snapshot import Snapshot
-from pennon.scan.take_computed import TakenExpressions, split_computed
 from pennon.schema.blob import describe_blobs
 from pennon.schema.field import Schema
+from pennon.schema.project import quoted
 from pennon.table.fragment import Fragment
 from pennon.table.fragments import Fragments
 
 MAX_PLANS: Final = 16
 MAX_FRAGMENTS: Final = 256
 """Prepared fragments keep their files open, whatever else is forgotten."""
+_MARK: Final = "\0"
+_NOT_STORED: Final = frozenset(meta.value for meta in MetaColumn)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +51,35 @@ class FragmentColumns:
     fragment: Fragment
     live: LiveRows
     columns: PreparedRead
+
+
+@dataclass(frozen=True, slots=True)
+class TakenExpressions:
+    """Expressions, the columns they need, and the names of all that is shown, in order.
+
+    The columns that expressions need are taken beside those that are shown, under marked names:
+    shown columns may have the names of others.
+    """
+
+    expressions: Mapping[str, Expression]
+    needed: tuple[str, ...]
+    order: tuple[str, ...]
+
+    def show(self, taken: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the columns that were asked for, of those that were read."""
+        marked = [_MARK + name for name in self.needed]
+        inputs = taken.select(marked).rename_columns(list(self.needed))
+        arrays = [
+            evaluate(self.expressions[name], inputs)
+            if name in self.expressions
+            else taken.column(name)
+            for name in self.order
+        ]
+        fields = [
+            pa.field(name, array.type) if name in self.expressions else taken.schema.field(name)
+            for name, array in zip(self.order, arrays, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields, taken.schema.metadata))
 
 
 @dataclass(eq=False)
@@ -102,18 +137,37 @@ def plan_take(
     if plan is None:
         schema = snapshot.manifest.schema
         shown = schema if blobs_as_bytes else describe_blobs(schema)
-        plan = _plan(shown, columns)
+        plan = _plan(snapshot, shown, columns)
         while len(snapshot.takes) >= MAX_PLANS:
             snapshot.takes.pop(next(iter(snapshot.takes)), None)
         snapshot.takes[key] = plan
     return plan
 
 
-def _plan(schema: Schema, columns: tuple[str, ...] | Mapping[str, str] | None) -> TakePlan:
+def _plan(
+    snapshot: Snapshot, schema: Schema, columns: tuple[str, ...] | Mapping[str, str] | None
+) -> TakePlan:
+    """Return the plan of a take of columns, or of expressions, of the fields of ``schema``.
+
+    Raises ArgumentError for what is neither a column nor an expression.
+    """
     if not isinstance(columns, Mapping):
         return TakePlan(plan_take_projection(schema, columns))
-    read, computed = split_computed(schema, columns)
-    return TakePlan(plan_take_projection(schema, read), computed)
+    stored, expressions = parse_columns(snapshot, columns, schema)
+    if not expressions:
+        return TakePlan(plan_take_projection(schema, columns))
+    paths = chain.from_iterable(map(paths_of, expressions.values()))
+    needed = tuple(dict.fromkeys(path[0] for path in paths))
+    marked = {_MARK + name: _quoted(name) for name in needed}
+    computed = TakenExpressions(expressions, needed, tuple(columns))
+    return TakePlan(plan_take_projection(schema, {**stored, **marked}), computed)
+
+
+def _quoted(name: str) -> str:
+    """Return a top-level name as it is written among columns."""
+    if name in _NOT_STORED:
+        return name
+    return quoted(name)
 
 
 def live_ends(snapshot: Snapshot) -> Int64Array:

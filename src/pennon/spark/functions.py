@@ -7,13 +7,10 @@ commits in this process, so it returns the version it made.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
 
 from pennon.errors import ArgumentError
 from pennon.ops.write import WriteMode
@@ -23,9 +20,10 @@ from pennon.spark.options import (
     WriteOptions,
     parse_fixed_size_lists,
 )
-from pennon.spark.partitions import Parallelism, Partition, plan_partitions
+from pennon.spark.partitions import Parallelism, plan_partitions
+from pennon.spark.run_tasks import run_on_rows
 from pennon.spark.scan_task import (
-    TableScan,
+    ReadTasks,
     arrow_schema_of,
     open_snapshot,
     plan_table_scan,
@@ -49,32 +47,6 @@ _FORMATS = {
     ".txt": "text",
 }
 _COMPRESSIONS = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
-
-
-@dataclass(frozen=True, slots=True)
-class ReadTasks:
-    """``mapInArrow`` function of a scan: each incoming row is the number of a partition."""
-
-    scan: TableScan
-    partitions: tuple[Partition, ...]
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Read the partitions named by the incoming batches."""
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield from self.scan.read(self.partitions[number])
-
-
-@dataclass(frozen=True, slots=True)
-class WriteRows:
-    """``mapInArrow`` function of a write: rows in, one row out that names the fragments."""
-
-    write: TableWrite
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Write the rows of one task."""
-        message = self.write.run(batches)
-        yield pa.RecordBatch.from_pydict({"fragments": [message]})
 
 
 def read(
@@ -110,9 +82,7 @@ def read(
     schema = shown_schema(arrow_schema_of(snapshot), options)
     scan = plan_table_scan(snapshot, arrow_schema(schema), batch_size)
     if filter is not None:
-        from pennon.spark.where import where
-
-        scan = where(scan, filter)
+        scan = scan.where(filter)
     partitions = tuple(plan_partitions(snapshot, max_partition_bytes, _parallelism(spark)))
     if not partitions:
         return spark.createDataFrame([], schema)
@@ -157,8 +127,7 @@ def write(
         storage_options=dict(storage_options or {}),
     )
     plan = plan_table_write(options, df.schema, WriteMode.parse(mode))
-    rows = df.mapInArrow(WriteRows(TableWrite(plan.task)), "fragments string").collect()
-    return commit_messages(plan, (row.fragments for row in rows))
+    return commit_messages(plan, run_on_rows(df, TableWrite(plan.task)))
 
 
 def ingest(

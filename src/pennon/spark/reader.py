@@ -84,10 +84,7 @@ class LanceReader(ds.DataSourceReader):
             return filters
         pairs = [(each, condition_of(each, self._schema)) for each in filters]
         ours = [condition for _, condition in pairs if condition is not None]
-        if ours:
-            from pennon.spark.where import where_all
-
-            self._scan = where_all(self._scan, ours)
+        self._scan = self._scan.where_all(ours)
         return [each for each, condition in pairs if condition is None]
 
     def partitions(self) -> list[ds.InputPartition]:

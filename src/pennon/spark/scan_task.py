@@ -1,8 +1,8 @@
-"""What one Spark task reads: the same scan as everywhere, of a part of the table.
+"""What one Spark task reads: the same query as everywhere, of a part of the table.
 
-The driver opens the table and pins its version.  What travels is the table's store and schema
-(without the list of fragments) and, with each task, its fragments, so an executor reads no manifest.
-A filter travels as it was bound; what statistics rule out, the executor finds.
+The driver opens the table, pins its version and binds the query.  What travels is the query, with the
+table's store and schema (without the list of fragments), and with each task its fragments, so an
+executor reads no manifest.  What a filter rules out, the executor finds.
 """
 
 from __future__ import annotations
@@ -10,25 +10,32 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from pennon.core.units import MIB
 from pennon.errors import ArgumentError
+from pennon.expr.evaluate import passing
+from pennon.expr.tree import Call, Expression, paths_of
 from pennon.io import open_store
-from pennon.scan.execute import Scan, read_batches
+from pennon.scan.execute import Scan
+from pennon.scan.filter import Predicate, SqlPredicate
+from pennon.scan.filter_exec import read_query_batches
 from pennon.scan.plan import ScanTask, bytes_per_row, check_batch_rows
-from pennon.scan.projection import plan_take_projection
+from pennon.scan.query import (
+    BoundQuery,
+    ScanOptions,
+    bind_condition,
+    bind_query,
+    every_column,
+    parse_predicate,
+)
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.width import has_width, row_bytes
 from pennon.spark.arrow_convert import convert_batch
 from pennon.spark.types import SYSTEM_COLUMNS
 from pennon.table.versions import read_manifest, version_as_of
-
-if TYPE_CHECKING:
-    from pennon.scan.compute import Condition
 
 MIN_BATCH_ROWS = 64
 MAX_BATCH_ROWS = 16_384
@@ -61,32 +68,56 @@ def arrow_schema_of(snapshot: Snapshot) -> pa.Schema:
 
 @dataclass(frozen=True, slots=True)
 class TableScan:
-    """A scan of one pinned version into Spark's Arrow types; it pickles.
+    """A query of one pinned version into Spark's Arrow types; it pickles.
 
     ``batch_rows`` None: as many as fit `MAX_BATCH_BYTES`, at most `MAX_BATCH_ROWS`.  Small batches
     let the first row of a limited query come soon, and larger ones bring nothing: Spark takes them
     apart row by row.
     """
 
-    scan: Scan
+    query: BoundQuery
     schema: pa.Schema
     batch_rows: int | None = None
-    condition: Condition | None = None
 
     def read(self, tasks: Sequence[ScanTask]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the tasks in order, as batches of ``schema``."""
-        scan = replace(self.scan, tasks=tuple(tasks))
-        rows = self.batch_rows or _fitting_rows(scan)
-        for batch in self._batches(scan, rows):
+        query = self.query.over(tasks)
+        rows = self.batch_rows or _fitting_rows(query.scan)
+        for batch in read_query_batches(query, rows):
             for piece in _pieces(batch) if self.batch_rows is None else [batch]:
                 yield convert_batch(piece, self.schema)
 
-    def _batches(self, scan: Scan, rows: int) -> Iterator[pa.RecordBatch]:
-        if self.condition is None:
-            return read_batches(scan, rows)
-        from pennon.spark.where import read_where
+    def where(self, text: str) -> TableScan:
+        """Return the scan of the rows that pass a condition in the SQL of all scans.
 
-        return read_where(scan, self.condition, rows)
+        Raises ArgumentError if the text is none, or names what the table does not have.
+        """
+        return self._where(parse_predicate(self.query.snapshot, text))
+
+    def where_all(self, conditions: Sequence[Expression]) -> TableScan:
+        """Return the scan of the rows that pass all of Spark's conditions."""
+        if not conditions:
+            return self
+        stored = every_column(self.query.snapshot, self.query.source)
+        return self._where(pushed_predicate(conditions, self.schema, stored))
+
+    def _where(self, predicate: Predicate) -> TableScan:
+        condition = bind_condition(self.query.snapshot, predicate, self.query.source)
+        return replace(self, query=replace(self.query, condition=condition))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTasks:
+    """``mapInArrow`` function of a scan: each incoming row is the number of a partition."""
+
+    scan: TableScan
+    partitions: tuple[tuple[ScanTask, ...], ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Read the partitions named by the incoming batches."""
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from self.scan.read(self.partitions[number])
 
 
 def _fitting_rows(scan: Scan) -> int:
@@ -98,7 +129,7 @@ def _fitting_rows(scan: Scan) -> int:
     schema = scan.projection.arrow
     width = max(row_bytes(schema), 1)
     if not all(has_width(field.type) for field in schema):
-        width = max(width, *(bytes_per_row(task.fragment) for task in scan.tasks))
+        width = max(width, *(bytes_per_row(task.fragment) for task in scan.tasks), 0)
     return min(MAX_BATCH_ROWS, max(MIN_BATCH_ROWS, MAX_BATCH_BYTES // width))
 
 
@@ -116,10 +147,10 @@ def plan_table_scan(snapshot: Snapshot, schema: pa.Schema, batch_rows: int | Non
     Raises ArgumentError that lists what the table has when a column is not there.
     """
     names = requested_columns(schema, arrow_schema_of(snapshot))
-    projection = plan_take_projection(snapshot.manifest.schema, names)
     bare = replace(snapshot, manifest=replace(snapshot.manifest, fragments=()))
+    options = ScanOptions(columns=tuple(names), blobs_as_bytes=True, nests=True)
     checked = None if batch_rows is None else check_batch_rows(batch_rows)
-    return TableScan(Scan(bare, projection, ()), schema, checked)
+    return TableScan(bind_query(bare, options), schema, checked)
 
 
 def requested_columns(wanted: pa.Schema, table: pa.Schema) -> list[str]:
@@ -150,3 +181,54 @@ def _parts(wanted: pa.Field, stored: pa.Field, path: str) -> list[str]:
     if sorted(parts) == sorted(whole):
         return [path]
     return [name for group in parts for name in group]
+
+
+# --- filters that Spark pushes down ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertedPredicate:
+    """A condition on columns whose types are others in Spark: ``schema`` has these, in Spark's types."""
+
+    condition: Expression
+    schema: pa.Schema
+
+    def paths(self, schema: pa.Schema) -> list[tuple[str, ...]]:  # noqa: ARG002 - bound already
+        """See `pennon.scan.filter.Predicate`."""
+        return [(name,) for name in self.schema.names]
+
+    def test(self, batch: pa.RecordBatch) -> pa.BooleanArray:
+        """See `pennon.scan.filter.Predicate`."""
+        return passing(self.condition, convert_batch(batch, self.schema))
+
+    def __str__(self) -> str:
+        return str(self.condition)
+
+
+def pushed_predicate(
+    conditions: Sequence[Expression], shown: pa.Schema, stored: pa.Schema
+) -> Predicate:
+    """Return the predicate that all of Spark's conditions hold.
+
+    ``shown`` has the columns in Spark's types, ``stored`` in those of the table.  Where they are the
+    same, the condition is one of the table, and statistics may rule rows out.
+    """
+    whole = conditions[0]
+    if len(conditions) > 1:
+        whole = Call("AND", tuple(conditions), pa.bool_())
+    paths = paths_of(whole)
+    if all(_type_at(shown, path) == _type_at(stored, path) for path in paths):
+        return SqlPredicate(str(whole), whole)
+    names = dict.fromkeys(path[0] for path in paths)
+    return ConvertedPredicate(whole, pa.schema([shown.field(name) for name in names]))
+
+
+def _type_at(schema: pa.Schema, path: Sequence[str]) -> pa.DataType | None:
+    """Return the type of a column or of a field inside it; None if there is none."""
+    here = pa.struct(list(schema))
+    for name in path:
+        number = here.get_field_index(name) if pa.types.is_struct(here) else -1
+        if number < 0:
+            return None
+        here = here.field(number).type
+    return here

@@ -6,18 +6,20 @@ Spark finds `LanceDataSource` by itself: it looks in every module named ``pyspar
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
 from pennon.errors import ArgumentError
-from pennon.ops.write import WriteMode
 from pennon.spark.options import ReadOptions, parse_read_options, parse_write_options
 from pennon.spark.reader import LanceReader
 from pennon.spark.scan_task import arrow_schema_of, open_snapshot
 from pennon.spark.types import ROW_ADDRESS, ROW_ID, spark_schema
-from pennon.spark.write_task import plan_table_write
-from pennon.spark.writer import LanceWriter
+
+if TYPE_CHECKING:
+    from pennon.spark.writer import LanceWriter
 
 
 class LanceDataSource(DataSource):
@@ -38,6 +40,11 @@ class LanceDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> LanceWriter:
         """Return a writer with the table's version pinned."""
+        # Spark makes the source anew in three processes a query; to import what writes takes 100 ms.
+        from pennon.ops.write import WriteMode
+        from pennon.spark.write_task import plan_table_write
+        from pennon.spark.writer import LanceWriter
+
         options = parse_write_options(self.options)
         mode = WriteMode.OVERWRITE if overwrite else WriteMode.APPEND
         return LanceWriter(plan_table_write(options, schema, mode))

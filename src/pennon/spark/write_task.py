@@ -1,19 +1,16 @@
 """What one Spark task writes, and the one commit of what all of them wrote.
 
-Plan, task and commit are those of `pennon.ops.write`; here are the Spark schema before them and the
-messages between them.  A message is the JSON of a task's fragments.
+Plan, task and commit are those of `pennon.ops.write`; here is the Spark schema before them.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
-from pennon.dataset.metadata import FragmentMetadata
 from pennon.errors import AlreadyExistsError, NotFoundError
 from pennon.io import open_store
 from pennon.ops.write import (
@@ -28,9 +25,9 @@ from pennon.ops.write import (
 from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.version import FileVersion
 from pennon.spark.arrow_convert import convert_batch
+from pennon.spark.messages import parse_fragments, serialize_fragments
 from pennon.spark.options import WriteOptions
 from pennon.spark.types import append_schema, lance_schema
-from pennon.table.fragment import Fragment
 from pennon.table.manifest import Manifest
 from pennon.table.versions import read_manifest
 
@@ -73,8 +70,8 @@ class TableWrite:
 
     task: WriteTask
 
-    def run(self, batches: Iterable[pa.RecordBatch]) -> str:
-        """Write the rows of one task to new data files and return their fragments as JSON.
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> bytes:
+        """Write the rows of one task to new data files, and say which fragments they are.
 
         Nothing refers to the files until the commit: a task that dies, or runs twice, leaves
         orphans at most.
@@ -89,17 +86,7 @@ def _converted(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator
             yield convert_batch(batch, schema)
 
 
-def serialize_fragments(fragments: Iterable[Fragment]) -> str:
-    """Return the JSON list that `parse_fragments` takes."""
-    return json.dumps([FragmentMetadata.from_fragment(f).to_json() for f in fragments])
-
-
-def parse_fragments(message: str) -> list[Fragment]:
-    """Return the fragments that a task wrote."""
-    return [FragmentMetadata.from_json(json.dumps(f)).to_fragment() for f in json.loads(message)]
-
-
-def commit_messages(plan: WritePlan, messages: Iterable[str]) -> int:
+def commit_messages(plan: WritePlan, messages: Iterable[bytes]) -> int:
     """Make one version of what all tasks wrote, and return its number.
 
     An append of no rows to a table makes no version.  Two jobs that create the same table by

@@ -19,9 +19,9 @@ from pennon.spark.write_task import TableWrite, commit_messages
 
 @dataclass(frozen=True)
 class FragmentsWritten(ds.WriterCommitMessage):
-    """What one task wrote: its fragments' metadata, as JSON."""
+    """What one task wrote (`pennon.spark.messages`)."""
 
-    fragments: str
+    fragments: bytes
 
 
 class LanceWriter(ds.DataSourceArrowWriter):
@@ -33,7 +33,7 @@ class LanceWriter(ds.DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> FragmentsWritten:
         """Write the rows of one task (on an executor)."""
-        return FragmentsWritten(TableWrite(self._plan.task).run(iterator))
+        return FragmentsWritten(TableWrite(self._plan.task)(iterator))
 
     def commit(self, messages: Sequence[ds.WriterCommitMessage | None]) -> None:
         """Make one version of what all tasks wrote (on the driver)."""

@@ -15,9 +15,13 @@ from pennon.scan.filter import SqlPredicate
 from pennon.scan.plan import plan_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.spark.filters import condition_of
-from pennon.spark.scan_task import TableScan, arrow_schema_of, plan_table_scan
+from pennon.spark.scan_task import (
+    ConvertedPredicate,
+    TableScan,
+    arrow_schema_of,
+    plan_table_scan,
+)
 from pennon.spark.types import arrow_schema, spark_schema
-from pennon.spark.where import ConvertedPredicate, where, where_all
 from pennon.table.versions import read_manifest
 from pennon.testing import CountingStore
 from tests.unit.scan.remote import far_away
@@ -50,7 +54,8 @@ def shown(snapshot: Snapshot) -> pa.Schema:
 
 
 def rows_of(scan: TableScan, snapshot: Snapshot) -> list[int]:
-    travelled = replace(scan, condition=pickle.loads(pickle.dumps(scan.condition)))
+    condition = pickle.loads(pickle.dumps(scan.query.condition))
+    travelled = replace(scan, query=replace(scan.query, condition=condition))
     batches = list(travelled.read(plan_tasks(snapshot)))
     assert all(batch.schema == scan.schema for batch in batches)
     return [value for batch in batches for value in batch["id"].to_pylist()]
@@ -59,7 +64,7 @@ def rows_of(scan: TableScan, snapshot: Snapshot) -> list[int]:
 def pushed_into(scan: TableScan, snapshot: Snapshot, *filters: ds.Filter) -> TableScan:
     schema = spark_schema(arrow_schema_of(snapshot))
     conditions = [condition_of(each, schema) for each in filters]
-    return where_all(scan, [each for each in conditions if each is not None])
+    return scan.where_all([each for each in conditions if each is not None])
 
 
 def test_columns_behind_a_filter_are_read_for_its_rows(folder: Path) -> None:
@@ -69,7 +74,7 @@ def test_columns_behind_a_filter_are_read_for_its_rows(folder: Path) -> None:
     assert sum(batch.num_rows for batch in whole) == ROWS
     everything = store.counts.read_bytes
     for some in (
-        where(scan, "id = 777"),
+        scan.where("id = 777"),
         pushed_into(scan, snapshot, ds.EqualTo(("id",), 777)),
     ):
         store.reset()
@@ -81,9 +86,9 @@ def test_columns_behind_a_filter_are_read_for_its_rows(folder: Path) -> None:
 def test_row_ids_rule_fragments_out(folder: Path) -> None:
     snapshot, store = opened(folder)
     scan = plan_table_scan(snapshot, shown(snapshot), None)
-    assert rows_of(where(scan, "_rowid = 5"), snapshot) == [5]
+    assert rows_of(scan.where("_rowid = 5"), snapshot) == [5]
     store.reset()
-    assert not list(where(scan, "_rowid < 0").read(plan_tasks(snapshot)))
+    assert not list(scan.where("_rowid < 0").read(plan_tasks(snapshot)))
     assert not store.counts.read_bytes
 
 
@@ -91,10 +96,10 @@ def test_columns_of_other_types_are_tested_as_spark_sees_them(folder: Path) -> N
     snapshot, _ = opened(folder)
     scan = plan_table_scan(snapshot, shown(snapshot), None)
     both = pushed_into(scan, snapshot, ds.EqualTo(("small",), 7), ds.LessThan(("id",), 1000))
-    assert both.condition is not None
-    assert isinstance(both.condition.predicate, ConvertedPredicate)
+    assert both.query.condition is not None
+    assert isinstance(both.query.condition.predicate, ConvertedPredicate)
     assert rows_of(both, snapshot) == [7, 207, 407, 607, 807]
     plain = pushed_into(scan, snapshot, ds.LessThan(("id",), 1000))
-    assert plain.condition is not None
-    assert isinstance(plain.condition.predicate, SqlPredicate)
+    assert plain.query.condition is not None
+    assert isinstance(plain.query.condition.predicate, SqlPredicate)
     assert pushed_into(scan, snapshot) is scan

@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 
 from pennon.ops.commit import commit_on
 from pennon.ops.rows.deletion_vectors import Removal, Removals, remove_rows
-from pennon.ops.rows.find_rows import bind, find_rows, is_always_true, plan_groups
+from pennon.ops.rows.find_rows import bind_search, find_rows, is_always_true, plan_groups
 from pennon.ops.run_tasks import run_tasks
-from pennon.scan.compute import Condition
 from pennon.scan.plan import live_row_counts
+from pennon.scan.query import BoundQuery
 from pennon.scan.snapshot import Snapshot
 from pennon.table.commit.loop import LONG_AGO
 from pennon.table.manifest import Manifest
@@ -31,10 +31,14 @@ class DeleteTask:
     ``planned_ns`` is when it was made, in nanoseconds since 1970.
     """
 
-    snapshot: Snapshot
-    condition: Condition
+    search: BoundQuery
     groups: tuple[range, ...]
     planned_ns: int = field(default_factory=time.time_ns)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Return the version that rows are deleted of."""
+        return self.search.snapshot
 
     @property
     def count(self) -> int:
@@ -44,8 +48,7 @@ class DeleteTask:
     def run(self, number: int) -> list[Removal]:
         """Find the rows of a group of fragments, and write their deletion files."""
         fragments = [self.snapshot.manifest.fragments[n] for n in self.groups[number]]
-        found = find_rows(self.snapshot, fragments, self.condition)
-        return [remove_rows(self.snapshot, rows) for rows in found]
+        return [remove_rows(self.snapshot, rows) for rows in find_rows(self.search, fragments)]
 
 
 def plan_delete(snapshot: Snapshot, predicate: str | pc.Expression) -> DeleteTask:
@@ -53,9 +56,8 @@ def plan_delete(snapshot: Snapshot, predicate: str | pc.Expression) -> DeleteTas
 
     Where it is true of all rows there is nothing to do: `commit_delete` sees it.
     """
-    condition = bind(snapshot, predicate)
-    groups = () if is_always_true(condition) else plan_groups(snapshot)
-    return DeleteTask(snapshot, condition, groups)
+    search = bind_search(snapshot, predicate)
+    return DeleteTask(search, () if is_always_true(search) else plan_groups(snapshot))
 
 
 def commit_delete(task: DeleteTask, removals: Iterable[Iterable[Removal]]) -> tuple[Manifest, int]:
@@ -63,8 +65,9 @@ def commit_delete(task: DeleteTask, removals: Iterable[Iterable[Removal]]) -> tu
 
     A version is made even where no row was found.  Raises what `pennon.table.commit.loop.commit` raises.
     """
-    snapshot, text = task.snapshot, str(task.condition.predicate)
-    if is_always_true(task.condition):
+    snapshot, condition = task.snapshot, task.search.condition
+    text = "true" if condition is None else str(condition.predicate)
+    if is_always_true(task.search):
         ids = tuple(fragment.id for fragment in snapshot.manifest.fragments)
         manifest = commit_on(snapshot, Delete((), ids, text), planned_ns=task.planned_ns)
         return manifest, sum(live_row_counts(snapshot))

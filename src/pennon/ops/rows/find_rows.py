@@ -17,15 +17,12 @@ import pyarrow.compute as pc
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.expr.tree import Literal
-from pennon.scan.compute import Condition
-from pennon.scan.execute import Scan
-from pennon.scan.filter import Predicate, SqlPredicate, arrow_predicate
-from pennon.scan.filter_exec import read_filtered_batches
-from pennon.scan.filter_unit import FilteredScan
+from pennon.scan.filter import Predicate, SqlPredicate
+from pennon.scan.filter_exec import read_query_batches
 from pennon.scan.fragment_reader import FragmentReader
-from pennon.scan.plan import live_row_counts, plan_tasks
-from pennon.scan.projection import MetaColumn, plan_scan_projection
-from pennon.scan.pruning import prune_tasks
+from pennon.scan.plan import live_row_counts
+from pennon.scan.projection import MetaColumn
+from pennon.scan.query import BoundQuery, ScanOptions, bind_query, parse_predicate, plan_query
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.blob import describe_blobs
 from pennon.table.fragment import Fragment
@@ -61,28 +58,34 @@ def plan_groups(snapshot: Snapshot) -> tuple[range, ...]:
     return tuple(groups)
 
 
-def bind(snapshot: Snapshot, predicate: str | pc.Expression) -> Condition:
-    """Return the condition that SQL text or a pyarrow expression is for a version's rows.
+def bind_search(snapshot: Snapshot, condition: str | pc.Expression) -> BoundQuery:
+    """Return the query of the addresses of a version's rows for which a condition is true.
 
-    Raises ArgumentError if it is none, or names what the table does not have.
+    Raises ArgumentError if SQL text is none, or names what the table does not have.
     """
-    schema = describe_blobs(snapshot.manifest.schema)
-    every = plan_scan_projection(schema, None, list(MetaColumn)).arrow
-    if isinstance(predicate, str):
-        bound: Predicate = SqlPredicate.parse(predicate, every)
-    elif isinstance(predicate, pc.Expression):
-        bound = arrow_predicate(predicate, every)
-    else:
-        message = f"a condition is SQL text or a pyarrow expression, not {predicate!r}"
+    if not isinstance(condition, (str, pc.Expression)):
+        message = f"a condition is SQL text or a pyarrow expression, not {condition!r}"
         raise TypeError(message)
-    return Condition.of(bound, schema, every)
+    schema = describe_blobs(snapshot.manifest.schema)
+    return _search(snapshot, parse_predicate(snapshot, condition, schema))
 
 
-def is_always_true(condition: Condition | None) -> bool:
-    """Tell whether nothing has to be read to know that every row passes."""
-    if condition is None:
+def bind_all_rows(snapshot: Snapshot) -> BoundQuery:
+    """Return the query of the addresses of all rows of a version."""
+    return _search(snapshot, None)
+
+
+def _search(snapshot: Snapshot, predicate: Predicate | None) -> BoundQuery:
+    return bind_query(
+        snapshot, ScanOptions(columns=(MetaColumn.ROW_ADDRESS.value,), predicate=predicate)
+    )
+
+
+def is_always_true(query: BoundQuery) -> bool:
+    """Return whether nothing has to be read to know that every row passes."""
+    if query.condition is None:
         return True
-    found = condition.predicate
+    found = query.condition.predicate
     return (
         isinstance(found, SqlPredicate)
         and isinstance(found.condition, Literal)
@@ -90,15 +93,13 @@ def is_always_true(condition: Condition | None) -> bool:
     )
 
 
-def find_rows(
-    snapshot: Snapshot, fragments: Sequence[Fragment], condition: Condition | None
-) -> Iterator[Rows]:
-    """Yield the living rows of fragments for which a condition is true, where there are any."""
-    if is_always_true(condition) or condition is None:
-        yield from filter(len, (all_rows(snapshot, fragment) for fragment in fragments))
+def find_rows(query: BoundQuery, fragments: Sequence[Fragment]) -> Iterator[Rows]:
+    """Yield the living rows of fragments that a query finds, where there are any."""
+    if is_always_true(query):
+        yield from filter(len, (all_rows(query.snapshot, fragment) for fragment in fragments))
         return
     by_id: dict[int, Fragment] = {fragment.id: fragment for fragment in fragments}
-    for fragment_id, offsets in _by_fragment(_addresses(snapshot, fragments, condition)):
+    for fragment_id, offsets in _by_fragment(_addresses(query, fragments)):
         yield Rows(by_id[fragment_id], offsets)
 
 
@@ -110,16 +111,8 @@ def all_rows(snapshot: Snapshot, fragment: Fragment) -> Rows:
     )
 
 
-def _addresses(
-    snapshot: Snapshot, fragments: Sequence[Fragment], condition: Condition
-) -> Iterator[pa.Array]:
-    schema = describe_blobs(snapshot.manifest.schema)
-    shown = plan_scan_projection(schema, [MetaColumn.ROW_ADDRESS.value])
-    tasks = plan_tasks(snapshot, fragments)
-    if isinstance(condition.predicate, SqlPredicate):
-        tasks = prune_tasks(snapshot, tasks, condition.predicate.condition)
-    query = FilteredScan(Scan(snapshot, shown, tuple(tasks)), shown.arrow, condition)
-    for batch in read_filtered_batches(query, _ADDRESSES_AT_ONCE):
+def _addresses(query: BoundQuery, fragments: Sequence[Fragment]) -> Iterator[pa.Array]:
+    for batch in read_query_batches(plan_query(query, fragments), _ADDRESSES_AT_ONCE):
         yield batch.column(0)
 
 

@@ -20,10 +20,10 @@ import pyarrow.compute as pc
 from pennon.ops.commit import commit_on
 from pennon.ops.rows.assignments import Assignments
 from pennon.ops.rows.deletion_vectors import Removal, Removals, remove_rows
-from pennon.ops.rows.find_rows import Rows, bind, find_rows, plan_groups
+from pennon.ops.rows.find_rows import Rows, bind_all_rows, bind_search, find_rows, plan_groups
 from pennon.ops.rows.rewrite_rows import Moved, MoveTask, plan_move
 from pennon.ops.run_tasks import run_tasks
-from pennon.scan.compute import Condition
+from pennon.scan.query import BoundQuery
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.version import FileVersion
 from pennon.table.fragment import Fragment
@@ -41,17 +41,21 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class UpdateTask:
-    """The rows to find, fragments in groups; it pickles.  No condition: all rows.
+    """The rows to find, fragments in groups; it pickles.
 
     ``planned_ns`` is when it was made, in nanoseconds since 1970.
     """
 
-    snapshot: Snapshot
-    condition: Condition | None
+    search: BoundQuery
     assignments: Assignments
     groups: tuple[range, ...]
     version: FileVersion | None = None
     planned_ns: int = field(default_factory=time.time_ns)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Return the version whose rows are updated."""
+        return self.search.snapshot
 
     @property
     def count(self) -> int:
@@ -61,7 +65,7 @@ class UpdateTask:
     def run(self, number: int) -> list[Found]:
         """Find the rows of a group of fragments, and write their deletion files."""
         fragments = [self.snapshot.manifest.fragments[n] for n in self.groups[number]]
-        found = find_rows(self.snapshot, fragments, self.condition)
+        found = find_rows(self.search, fragments)
         return [Found(rows, remove_rows(self.snapshot, rows)) for rows in found]
 
     def plan_move(self, found: Iterable[Found]) -> MoveTask:
@@ -83,9 +87,9 @@ def plan_update(
     Raises ArgumentError if the table does not have what is named, or a type does not fit.
     """
     assignments = Assignments.parse(snapshot.manifest.schema, updates)
-    condition = None if where is None else bind(snapshot, where)
+    search = bind_all_rows(snapshot) if where is None else bind_search(snapshot, where)
     wanted = None if version is None else FileVersion.parse(version)
-    task = UpdateTask(snapshot, condition, assignments, plan_groups(snapshot), wanted)
+    task = UpdateTask(search, assignments, plan_groups(snapshot), wanted)
     task.plan_move([])  # a version that cannot be written is refused before any work
     return task
 

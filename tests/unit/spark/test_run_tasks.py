@@ -1,0 +1,38 @@
+"""What a worker hands over: one row a task, made without what a fresh process would have to load."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pyarrow as pa
+
+from pennon.spark.run_tasks import RunNumbers, RunRows
+
+NUMBERS = pa.record_batch({"id": [3, 1]})
+LIGHT = """
+import sys
+import pyarrow as pa
+from pennon.spark.run_tasks import RunRows
+(batch,) = RunRows(lambda batches: b"done")(iter([]))
+assert batch.num_rows == 1
+found = {"pandas", "pyspark", "pennon.ops.write"} & sys.modules.keys()
+assert not found, found
+"""
+
+
+def test_each_number_has_a_row() -> None:
+    batches = RunNumbers(bytes)(iter([NUMBERS, NUMBERS.slice(1)]))
+    rows = pa.Table.from_batches(batches)
+    rows.validate(full=True)
+    assert rows.to_pydict() == {"number": [3, 1, 1], "message": [b"\0\0\0", b"\0", b"\0"]}
+
+
+def test_a_message_may_be_empty() -> None:
+    (batch,) = RunRows(lambda batches: b"")(iter([]))
+    batch.validate(full=True)
+    assert batch.to_pydict() == {"number": [0], "message": [b""]}
+
+
+def test_a_worker_loads_little() -> None:
+    subprocess.run([sys.executable, "-c", LIGHT], check=True, timeout=60)

@@ -11,8 +11,8 @@ import pytest
 from pennon.encoding.kernels.fsst import decode_fsst
 from pennon.encoding.kernels.fsst_train import count_symbols, encode_symbols
 from pennon.encoding.symbol_table import parse_symbol_table
-from pennon.encoding.v2_1.write.blocks import StringValues
-from pennon.encoding.v2_1.write.symbols import encode_with, is_noise, ratio_of, sample_of, train
+from pennon.encoding.v2_1.symbols import encode_with, is_noise, ratio_of, sample_of, train
+from pennon.encoding.v2_1.values import StringValues
 
 SYMBOLS = [b"a", b"b", b"ab", b"abc", b"bcdef", b"abcdef", b"abcdefgh", b"\0", b"\0\0\0", b"zz"]
 

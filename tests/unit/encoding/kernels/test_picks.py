@@ -15,16 +15,16 @@ from pennon.encoding.kernels.picks import PickCode, pick_pieces
 from pennon.encoding.kernels.touched import ChunkTable, cut_rows, find_pieces
 from pennon.encoding.rows import FileRows, Rows
 from pennon.encoding.v2_1 import encodings as e
+from pennon.encoding.v2_1.choose import encode_page
 from pennon.encoding.v2_1.chunk_index import ChunkIndex, parse_chunk_index
 from pennon.encoding.v2_1.chunks import Bytes, as_bytes
 from pennon.encoding.v2_1.codecs import CODECS
+from pennon.encoding.v2_1.encoding_hints import Wishes
 from pennon.encoding.v2_1.layouts import Layer, MiniBlock, max_repetition
 from pennon.encoding.v2_1.mini_block import _decode, _Touched
 from pennon.encoding.v2_1.page import PageValues
 from pennon.encoding.v2_1.picked import CutRows, Found, KnownPage, are_alike
 from pennon.encoding.v2_1.recipe import Recipe, recipe_of
-from pennon.encoding.v2_1.write.choose import encode_page
-from pennon.encoding.v2_1.write.encoding_hints import Wishes
 from pennon.errors import FormatError
 from pennon.file.v2_1.spines import spines
 from pennon.file.v2_1.tree import Tree

@@ -16,12 +16,12 @@ import pyarrow.compute as pc
 
 from pennon.encoding.v2_0.blob import DESCRIPTION_TYPE, encode_blobs
 from pennon.encoding.v2_1.layouts import BlobPage, Layer
+from pennon.encoding.v2_1.leaf_values import leaf_values
 from pennon.encoding.v2_1.page import Levels
-from pennon.encoding.v2_1.write.blocks import RowValues
-from pennon.encoding.v2_1.write.leaf_values import leaf_values
+from pennon.encoding.v2_1.shred import shred
+from pennon.encoding.v2_1.values import RowValues
 from pennon.encoding.v2_1.write.pages import EncodedPage, mini_block_page
 from pennon.encoding.v2_1.write.rows import chunk_rows
-from pennon.encoding.v2_1.write.shred import shred
 
 
 def describe_blobs(array: pa.Array, write: Callable[[pa.Buffer], int]) -> pa.StructArray:

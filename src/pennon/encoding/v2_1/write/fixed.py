@@ -10,7 +10,7 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.encoding.kernels.pack import block_widths, pack_inline
 from pennon.encoding.kernels.squeeze import encode_runs, split_streams
 from pennon.encoding.v2_1.encodings import ByteStreamSplit, Flat, InlineBitpacking, Rle
-from pennon.encoding.v2_1.write.blocks import Bytes, Chunked, FixedValues
+from pennon.encoding.v2_1.values import Bytes, Chunked, FixedValues
 from pennon.errors import UnsupportedError
 
 MOST_VALUES: Final = 4096

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.encoding.v2_1.encodings import BufferCompression, General
-from pennon.encoding.v2_1.write.blocks import Bytes, Chunked, Single
+from pennon.encoding.v2_1.values import Bytes, Chunked, Single
 from pennon.errors import ArgumentError
 
 _ZSTD_LEVEL: Final = 3

@@ -11,7 +11,7 @@ from pennon.encoding.kernels.shred import count_levels
 from pennon.encoding.v2_1.encodings import Encoding, Flat, OutOfLineBitpacking
 from pennon.encoding.v2_1.layouts import max_visible
 from pennon.encoding.v2_1.page import LevelArray, Levels
-from pennon.encoding.v2_1.write.blocks import Bytes
+from pennon.encoding.v2_1.values import Bytes
 
 LEVEL_BITS = 16
 

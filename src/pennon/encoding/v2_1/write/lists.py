@@ -7,7 +7,7 @@ import numpy as np
 from pennon.core.byte_ranges import Int64Array
 from pennon.encoding.kernels.nulls import copy_bits
 from pennon.encoding.v2_1.encodings import Constant, Encoding, FixedSizeList, Flat
-from pennon.encoding.v2_1.write.blocks import Bytes, Chunked, ListValues, Single
+from pennon.encoding.v2_1.values import Bytes, Chunked, ListValues, Single
 from pennon.encoding.v2_1.write.fixed import even_counts, values_per_chunk
 from pennon.errors import UnsupportedError
 

@@ -23,7 +23,7 @@ from pennon.encoding.v2_1.layouts import (
     max_visible,
 )
 from pennon.encoding.v2_1.page import Levels
-from pennon.encoding.v2_1.write.blocks import Bytes, Chunked, FixedValues, Single, StringValues
+from pennon.encoding.v2_1.values import Bytes, Chunked, FixedValues, Single, StringValues
 from pennon.encoding.v2_1.write.level_chunks import chunk_levels, levels_per_chunk
 from pennon.encoding.v2_1.write.strings import string_block
 

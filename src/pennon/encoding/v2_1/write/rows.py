@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pennon.encoding.v2_1.encodings import PackedStruct
-from pennon.encoding.v2_1.write.blocks import Chunked, RowValues
+from pennon.encoding.v2_1.values import Chunked, RowValues
 from pennon.encoding.v2_1.write.fixed import chunk_flat, values_per_chunk
 
 

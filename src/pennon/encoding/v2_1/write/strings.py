@@ -8,9 +8,9 @@ import numpy as np
 
 from pennon.encoding.kernels.chunks import cut_strings, write_strings
 from pennon.encoding.v2_1.encodings import Flat, Fsst, Variable
-from pennon.encoding.v2_1.write.blocks import Bytes, Chunked, Single, StringValues
+from pennon.encoding.v2_1.symbols import SymbolTable, encode_with
+from pennon.encoding.v2_1.values import Bytes, Chunked, Single, StringValues
 from pennon.encoding.v2_1.write.fixed import MOST_VALUES
-from pennon.encoding.v2_1.write.symbols import SymbolTable, encode_with
 
 AIM_BYTES: Final = 4096
 """Bytes that the strings of a chunk take together; a point read fetches a whole chunk."""

@@ -17,9 +17,20 @@ import math
 
 import pyarrow as pa
 
+from pennon.encoding.v2_1.choose_fixed import choose_fixed
+from pennon.encoding.v2_1.choose_strings import (
+    MOST_STRING_BYTES,
+    choose_strings,
+    plan_strings,
+    single_strings_of,
+)
+from pennon.encoding.v2_1.dictionary import find_items
+from pennon.encoding.v2_1.encoding_hints import Wishes
 from pennon.encoding.v2_1.encodings import Flat
+from pennon.encoding.v2_1.leaf_values import leaf_values
 from pennon.encoding.v2_1.page import Levels
-from pennon.encoding.v2_1.write.blocks import (
+from pennon.encoding.v2_1.shred import shred
+from pennon.encoding.v2_1.values import (
     DictionaryValues,
     FixedValues,
     ListValues,
@@ -28,16 +39,6 @@ from pennon.encoding.v2_1.write.blocks import (
     StringValues,
     Values,
 )
-from pennon.encoding.v2_1.write.choose_fixed import choose_fixed
-from pennon.encoding.v2_1.write.choose_strings import (
-    MOST_STRING_BYTES,
-    choose_strings,
-    plan_strings,
-    single_strings_of,
-)
-from pennon.encoding.v2_1.write.dictionary import find_items
-from pennon.encoding.v2_1.write.encoding_hints import Wishes
-from pennon.encoding.v2_1.write.leaf_values import leaf_values
 from pennon.encoding.v2_1.write.lists import chunk_lists, single_lists
 from pennon.encoding.v2_1.write.pages import (
     EncodedPage,
@@ -46,7 +47,6 @@ from pennon.encoding.v2_1.write.pages import (
     null_page,
 )
 from pennon.encoding.v2_1.write.rows import chunk_rows
-from pennon.encoding.v2_1.write.shred import shred
 from pennon.errors import UnsupportedError
 
 

@@ -6,8 +6,8 @@ from typing import Final
 
 from pennon.encoding.kernels.pack import block_widths
 from pennon.encoding.kernels.squeeze import count_runs
-from pennon.encoding.v2_1.write.blocks import WORD_TYPES, Chunked, FixedValues
-from pennon.encoding.v2_1.write.encoding_hints import Wishes
+from pennon.encoding.v2_1.encoding_hints import Wishes
+from pennon.encoding.v2_1.values import WORD_TYPES, Chunked, FixedValues
 from pennon.encoding.v2_1.write.fixed import (
     chunk_flat,
     chunk_packed,

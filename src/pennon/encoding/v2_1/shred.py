@@ -25,8 +25,8 @@ from pennon.encoding.selection import keep
 from pennon.encoding.v2_0.binary import arrow_offsets
 from pennon.encoding.v2_0.encoded import as_bytes
 from pennon.encoding.v2_1.layouts import Layer, Layers, max_visible
+from pennon.encoding.v2_1.leaf_values import without_null_items
 from pennon.encoding.v2_1.page import LevelArray, Levels
-from pennon.encoding.v2_1.write.leaf_values import without_null_items
 
 _CLOSED: Final = 0x8000
 _LIST_LAYER: Final = {

@@ -5,23 +5,23 @@ from __future__ import annotations
 from typing import Final
 
 from pennon.core.fast_dataclass import dataclass
+from pennon.encoding.v2_1.encoding_hints import Wishes
 from pennon.encoding.v2_1.encodings import BufferCompression
-from pennon.encoding.v2_1.write.blocks import Chunked, Single, StringValues
-from pennon.encoding.v2_1.write.encoding_hints import Wishes
-from pennon.encoding.v2_1.write.general import compress_chunks, compress_single
-from pennon.encoding.v2_1.write.strings import (
-    chunk_fsst,
-    chunk_strings,
-    single_fsst,
-    single_strings,
-)
-from pennon.encoding.v2_1.write.symbols import (
+from pennon.encoding.v2_1.symbols import (
     TABLE_BYTES,
     SymbolTable,
     is_noise,
     ratio_of,
     sample_of,
     train,
+)
+from pennon.encoding.v2_1.values import Chunked, Single, StringValues
+from pennon.encoding.v2_1.write.general import compress_chunks, compress_single
+from pennon.encoding.v2_1.write.strings import (
+    chunk_fsst,
+    chunk_strings,
+    single_fsst,
+    single_strings,
 )
 
 FEWEST_BYTES: Final = 2 * TABLE_BYTES

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from pennon.encoding.v2_0.binary import arrow_offsets, data_of
 from pennon.encoding.v2_0.encoded import as_bytes
-from pennon.encoding.v2_1.write.blocks import DictionaryValues, FixedValues, StringValues
-from pennon.encoding.v2_1.write.encoding_hints import Wishes
+from pennon.encoding.v2_1.encoding_hints import Wishes
+from pennon.encoding.v2_1.values import DictionaryValues, FixedValues, StringValues
 
 FEWEST_VALUES: Final = 100
 DICTIONARY_BITS: Final = 128

@@ -24,11 +24,16 @@ from pennon.encoding.v2_1.choose_strings import (
     plan_strings,
     single_strings_of,
 )
+from pennon.encoding.v2_1.constant_page import null_page
 from pennon.encoding.v2_1.dictionary import find_items
 from pennon.encoding.v2_1.encoding_hints import Wishes
 from pennon.encoding.v2_1.encodings import Flat
+from pennon.encoding.v2_1.fixed_size_list import chunk_lists, single_lists
+from pennon.encoding.v2_1.full_zip import full_zip_page
 from pennon.encoding.v2_1.leaf_values import leaf_values
-from pennon.encoding.v2_1.page import Levels
+from pennon.encoding.v2_1.mini_block import mini_block_page
+from pennon.encoding.v2_1.packed_struct import chunk_rows
+from pennon.encoding.v2_1.page import EncodedPage, Levels
 from pennon.encoding.v2_1.shred import shred
 from pennon.encoding.v2_1.values import (
     DictionaryValues,
@@ -39,14 +44,6 @@ from pennon.encoding.v2_1.values import (
     StringValues,
     Values,
 )
-from pennon.encoding.v2_1.write.lists import chunk_lists, single_lists
-from pennon.encoding.v2_1.write.pages import (
-    EncodedPage,
-    full_zip_page,
-    mini_block_page,
-    null_page,
-)
-from pennon.encoding.v2_1.write.rows import chunk_rows
 from pennon.errors import UnsupportedError
 
 

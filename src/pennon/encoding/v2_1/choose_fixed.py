@@ -6,16 +6,13 @@ from typing import Final
 
 from pennon.encoding.kernels.pack import block_widths
 from pennon.encoding.kernels.squeeze import count_runs
+from pennon.encoding.v2_1.bitpacked import chunk_packed, packed_bytes
+from pennon.encoding.v2_1.byte_stream_split import chunk_streams
 from pennon.encoding.v2_1.encoding_hints import Wishes
+from pennon.encoding.v2_1.flat import chunk_flat
+from pennon.encoding.v2_1.general import compress_chunks
+from pennon.encoding.v2_1.rle import chunk_runs
 from pennon.encoding.v2_1.values import WORD_TYPES, Chunked, FixedValues
-from pennon.encoding.v2_1.write.fixed import (
-    chunk_flat,
-    chunk_packed,
-    chunk_runs,
-    chunk_streams,
-    packed_bytes,
-)
-from pennon.encoding.v2_1.write.general import compress_chunks
 
 _SAMPLE_VALUES: Final = 16 * 1024
 

@@ -7,6 +7,8 @@ from typing import Final
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.v2_1.encoding_hints import Wishes
 from pennon.encoding.v2_1.encodings import BufferCompression
+from pennon.encoding.v2_1.fsst import chunk_fsst, single_fsst
+from pennon.encoding.v2_1.general import compress_chunks, compress_single
 from pennon.encoding.v2_1.symbols import (
     TABLE_BYTES,
     SymbolTable,
@@ -16,13 +18,7 @@ from pennon.encoding.v2_1.symbols import (
     train,
 )
 from pennon.encoding.v2_1.values import Chunked, Single, StringValues
-from pennon.encoding.v2_1.write.general import compress_chunks, compress_single
-from pennon.encoding.v2_1.write.strings import (
-    chunk_fsst,
-    chunk_strings,
-    single_fsst,
-    single_strings,
-)
+from pennon.encoding.v2_1.variable import chunk_strings, single_strings
 
 FEWEST_BYTES: Final = 2 * TABLE_BYTES
 """Below this, even the best symbols save less than their table costs."""

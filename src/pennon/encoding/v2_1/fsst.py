@@ -18,7 +18,9 @@ from pennon.encoding.symbol_table import parse_symbol_table
 from pennon.encoding.v2_1.chunks import Chunks, as_bytes
 from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import Fsst, Variable
-from pennon.encoding.v2_1.variable import offset_bits, string_block
+from pennon.encoding.v2_1.symbols import SymbolTable, encode_with
+from pennon.encoding.v2_1.values import Chunked, Single, StringValues
+from pennon.encoding.v2_1.variable import chunk_strings, offset_bits, single_strings, string_block
 from pennon.errors import FormatError
 
 
@@ -59,3 +61,18 @@ def _expand(encoding: Fsst, codes: Block) -> Block:
     offsets = np.frombuffer(codes.offsets, dtype, codes.rows + 1)
     ends, data = expand(as_bytes(codes.data), offsets, table.symbols, table.lengths)
     return string_block(ends, data)
+
+
+def chunk_fsst(values: StringValues, table: SymbolTable) -> Chunked:
+    """Return chunks of offsets and codes."""
+    inner = chunk_strings(encode_with(values, table))
+    return Chunked(
+        Fsst(table.serialize(), inner.encoding), inner.counts, inner.buffers, inner.sizes
+    )
+
+
+def single_fsst(values: StringValues, table: SymbolTable) -> Single:
+    """Return the codes of each string."""
+    inner = single_strings(encode_with(values, table))
+    encoding = Fsst(table.serialize(), inner.encoding)
+    return Single(encoding, inner.data, None, inner.offsets, inner.offset_width)

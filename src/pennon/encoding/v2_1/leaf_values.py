@@ -14,9 +14,9 @@ from pennon.encoding.v2_0.binary import arrow_offsets, data_of, without_hidden_b
 from pennon.encoding.v2_0.encoded import as_bytes
 from pennon.encoding.v2_0.fixed_size_list import items_of
 from pennon.encoding.v2_0.flat import validity_of, values_of
+from pennon.encoding.v2_1.chunks import Bytes
 from pennon.encoding.v2_1.values import (
     WORD_TYPES,
-    Bytes,
     DictionaryValues,
     FixedValues,
     ListLayer,

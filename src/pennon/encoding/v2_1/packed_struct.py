@@ -21,6 +21,8 @@ from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import Bytes, Chunks, as_bytes
 from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import PackedField, PackedStruct, VariablePackedStruct
+from pennon.encoding.v2_1.flat import chunk_flat
+from pennon.encoding.v2_1.values import Chunked, RowValues, values_per_chunk
 from pennon.encoding.v2_1.variable import string_block
 from pennon.errors import FormatError, UnsupportedError
 
@@ -100,3 +102,12 @@ def _stored_width(field: PackedField) -> int:
         message = f"packed rows with sizes of {field.bits_per_length} bits"
         raise FormatError(message)
     return -(field.bits_per_length // 8)
+
+
+def chunk_rows(values: RowValues) -> Chunked | None:
+    """Return chunks of rows; None if a row is too wide for chunks."""
+    if values_per_chunk(values.rows.bits) == 0:
+        return None
+    flat = chunk_flat(values.rows)
+    encoding = PackedStruct(values.bits_per_field, flat.encoding)
+    return Chunked(encoding, flat.counts, flat.buffers, flat.sizes)

@@ -15,7 +15,7 @@ from pennon.core.byte_ranges import Extent
 from pennon.encoding.v2_0 import wire
 from pennon.encoding.v2_0.encodings import ArrayEncoding, ColumnEncoding
 from pennon.encoding.v2_1.layouts import BlobPage, ConstantPage, FullZip, Layout, MiniBlock
-from pennon.encoding.v2_1.write.serialize import serialize_page_layout
+from pennon.encoding.v2_1.wire import serialize_page_layout
 from pennon.proto import file2_pb2, file_pb2
 from pennon.schema.field import Schema
 from pennon.schema.version import V2_0, FileVersion

@@ -37,7 +37,7 @@ from pennon.encoding.v2_0.dictionary import without_unused_items
 from pennon.encoding.v2_0.encoded import Encoded
 from pennon.encoding.v2_0.encodings import Blob, ColumnEncoding, SimpleStruct, Values
 from pennon.encoding.v2_0.list import encode_list, part_lists
-from pennon.encoding.v2_1.write.pages import EncodedPage as EncodedLayout
+from pennon.encoding.v2_1.page import EncodedPage as EncodedLayout
 from pennon.errors import Breadcrumb, LanceError
 from pennon.file.container.arrays import check_array, child_array
 from pennon.schema.check import null_struct_error

@@ -14,10 +14,10 @@ from itertools import count
 import pyarrow as pa
 
 from pennon.encoding.v2_0.encodings import ColumnEncoding, Values
+from pennon.encoding.v2_1.blob_page import describe_blobs, encode_blob_page
 from pennon.encoding.v2_1.choose import encode_page
 from pennon.encoding.v2_1.encoding_hints import Wishes
-from pennon.encoding.v2_1.write.blobs import describe_blobs, encode_blob_page
-from pennon.encoding.v2_1.write.pages import EncodedPage as EncodedLayout
+from pennon.encoding.v2_1.page import EncodedPage as EncodedLayout
 from pennon.errors import Breadcrumb, LanceError, UnsupportedError
 from pennon.file.v2_0.column_tree import ColumnTree
 from pennon.file.v2_0.pages import ColumnWriter, EncodedPage, GatheringColumn, PageLimits, PageWork

@@ -191,3 +191,15 @@ class Blob:
 
 
 ColumnEncoding: TypeAlias = Values | ZoneIndex | Blob
+
+
+def without_zones(encoding: ColumnEncoding) -> Values | Blob:
+    """Return the encoding below any zone indices."""
+    while isinstance(encoding, ZoneIndex):
+        encoding = encoding.inner
+    return encoding
+
+
+def is_blob(encoding: ColumnEncoding) -> bool:
+    """Tell whether a column's pages describe values that lie elsewhere."""
+    return isinstance(without_zones(encoding), Blob)

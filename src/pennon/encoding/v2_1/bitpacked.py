@@ -16,11 +16,12 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.core.memory import room
+from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.block import Block, FixedWidthBlock
 from pennon.encoding.kernels.fastlanes import unpack_blocks, unpack_inline
 from pennon.encoding.kernels.pack import block_widths, pack_inline
 from pennon.encoding.rows import Rows
-from pennon.encoding.v2_1.chunks import Bytes, Chunks
+from pennon.encoding.v2_1.chunks import Chunks
 from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import Flat, InlineBitpacking, OutOfLineBitpacking
 from pennon.encoding.v2_1.flat import decode_flat, refuse_compression

@@ -13,11 +13,10 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pennon.core.fast_dataclass import dataclass
+from pennon.encoding.blobs import DESCRIPTION_TYPE, encode_blobs
 from pennon.encoding.block import Block, FixedWidthBlock, StructBlock
-from pennon.encoding.v2_0.blob import DESCRIPTION_TYPE, encode_blobs
 from pennon.encoding.v2_1.layouts import BlobPage, Layer, Layers, max_repetition
 from pennon.encoding.v2_1.leaf_values import leaf_values
 from pennon.encoding.v2_1.mini_block import mini_block_page
@@ -82,7 +81,7 @@ def encode_blob_page(array: pa.Array, depth: int) -> EncodedPage | None:
     shredded = shred(array, depth)
     layers, definition = shredded.levels.layers, shredded.levels.definition
     fields = [shredded.values.field(number) for number in range(2)]
-    columns = [pc.fill_null(field, 0).to_numpy() for field in fields]  # NULL: outer structs are
+    columns = [field.fill_null(0).to_numpy() for field in fields]  # NULL: outer structs are
     if definition is not None:
         columns[0] = np.where(definition, definition.astype(np.uint64) << 16, columns[0])
         columns[1] = np.where(definition, 0, columns[1])

@@ -27,11 +27,13 @@ import pyarrow as pa
 from pennon.core.byte_ranges import ByteRequest, Extent
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import KIB
+from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.block import AllNullBlock, Block, FixedWidthBlock, VariableBlock
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
-from pennon.encoding.v2_1.chunks import Bytes, Chunks, as_bytes
+from pennon.encoding.search_cache import Slot
+from pennon.encoding.v2_1.chunks import Chunks
 from pennon.encoding.v2_1.constant import repeat
 from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import Encoding, Flat
@@ -44,7 +46,6 @@ from pennon.encoding.v2_1.page import (
     decode_levels,
     pick_levels,
 )
-from pennon.encoding.v2_1.search_cache import Slot
 from pennon.errors import FormatError, TooLargeError
 
 _PLAIN = Flat(16)

@@ -7,8 +7,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from pennon.encoding.v2_0.binary import arrow_offsets, data_of
-from pennon.encoding.v2_0.encoded import as_bytes
+from pennon.encoding.arrow_buffers import arrow_offsets, as_bytes, data_of
 from pennon.encoding.v2_1.encoding_hints import Wishes
 from pennon.encoding.v2_1.values import DictionaryValues, FixedValues, StringValues
 

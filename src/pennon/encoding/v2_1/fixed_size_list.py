@@ -18,10 +18,11 @@ import pyarrow as pa
 
 from pennon.core.bits import bytes_for_bits
 from pennon.core.byte_ranges import Int64Array
+from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.block import Block, FixedSizeListBlock, FixedWidthBlock, NullableBlock
 from pennon.encoding.kernels.nulls import copy_bits
 from pennon.encoding.rows import Rows
-from pennon.encoding.v2_1.chunks import Bytes, Chunks, as_bytes
+from pennon.encoding.v2_1.chunks import Chunks
 from pennon.encoding.v2_1.constant import repeat
 from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import Constant, Encoding, FixedSizeList, Flat

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from pennon.encoding.arrow_buffers import as_bytes
 from pennon.encoding.block import Block, VariableBlock
 from pennon.encoding.kernels.fsst import decode_fsst as expand
 from pennon.encoding.kernels.fsst import decode_fsst_chunks as expand_chunks
 from pennon.encoding.rows import Rows
 from pennon.encoding.symbol_table import parse_symbol_table
-from pennon.encoding.v2_1.chunks import Chunks, as_bytes
+from pennon.encoding.v2_1.chunks import Chunks
 from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import Fsst, Variable
 from pennon.encoding.v2_1.symbols import SymbolTable, encode_with

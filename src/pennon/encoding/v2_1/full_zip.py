@@ -20,13 +20,13 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRequest, Extent, Gather, Int64Array, Peek
 from pennon.core.fast_dataclass import dataclass
+from pennon.encoding.arrow_buffers import as_bytes
 from pennon.encoding.block import Block, FixedWidthBlock, VariableBlock
 from pennon.encoding.kernels.interleave import interleave
 from pennon.encoding.kernels.zipped import place_sized, unzip, unzip_sized
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
-from pennon.encoding.v2_1.chunks import as_bytes
 from pennon.encoding.v2_1.constant_page import _NO_LEVELS
 from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import General

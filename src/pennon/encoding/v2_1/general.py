@@ -20,12 +20,13 @@ import pyarrow as pa
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.memory import room
 from pennon.core.units import MIB
+from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.block import Block, VariableBlock
 from pennon.encoding.decompress import MAX_INFLATED, inflate
 from pennon.encoding.kernels.frames import copy_stored, stored_sizes
 from pennon.encoding.kernels.lz4 import inflate_blocks
 from pennon.encoding.rows import Rows
-from pennon.encoding.v2_1.chunks import Bytes, ChunkBuffers, Chunks, as_bytes
+from pennon.encoding.v2_1.chunks import ChunkBuffers, Chunks
 from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import BufferCompression, General
 from pennon.encoding.v2_1.pick import pick_bytes

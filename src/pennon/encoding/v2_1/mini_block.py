@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRequest, Extent, Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.block import Block
 from pennon.encoding.kernels.chunks import put_together
 from pennon.encoding.kernels.miniblocks import split_chunks
@@ -25,8 +26,9 @@ from pennon.encoding.kernels.shred import index_rows
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
+from pennon.encoding.search_cache import Slot
 from pennon.encoding.v2_1.chunk_index import ChunkIndex, parse_chunk_index
-from pennon.encoding.v2_1.chunks import Bytes, ChunkBuffers, Chunks, as_bytes
+from pennon.encoding.v2_1.chunks import ChunkBuffers, Chunks
 from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import Encoding, Flat, Variable
 from pennon.encoding.v2_1.layouts import MiniBlock, max_repetition, max_visible
@@ -42,7 +44,6 @@ from pennon.encoding.v2_1.page import (
 )
 from pennon.encoding.v2_1.picked import MOST_ROWS, CutRows, Found, KnownPage
 from pennon.encoding.v2_1.recipe import recipe_of
-from pennon.encoding.v2_1.search_cache import Slot
 from pennon.encoding.v2_1.values import Chunked, FixedValues, StringValues
 from pennon.encoding.v2_1.variable import encode_variable_blocks
 from pennon.errors import FormatError

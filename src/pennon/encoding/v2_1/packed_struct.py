@@ -15,10 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.core.memory import room
+from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.block import Block, FixedWidthBlock, StructBlock, VariableBlock
 from pennon.encoding.kernels.packed_rows import split_rows
 from pennon.encoding.rows import Rows
-from pennon.encoding.v2_1.chunks import Bytes, Chunks, as_bytes
+from pennon.encoding.v2_1.chunks import Chunks
 from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import PackedField, PackedStruct, VariablePackedStruct
 from pennon.encoding.v2_1.flat import chunk_flat

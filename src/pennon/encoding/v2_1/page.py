@@ -10,11 +10,12 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.block import Block, FixedWidthBlock
 from pennon.encoding.kernels.pack import pack_blocks
 from pennon.encoding.kernels.shred import count_levels
 from pennon.encoding.rows import Rows
-from pennon.encoding.v2_1.chunks import Bytes, Chunks
+from pennon.encoding.v2_1.chunks import Chunks
 from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import Encoding, Flat, OutOfLineBitpacking
 from pennon.encoding.v2_1.layouts import Layers, Layout, max_visible

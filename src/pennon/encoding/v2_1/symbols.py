@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.kernels.fsst_train import count_symbols, encode_symbols
 from pennon.encoding.symbol_table import IN_USE, MAGIC
-from pennon.encoding.v2_1.chunks import Bytes
 from pennon.encoding.v2_1.values import StringValues
 
 TABLE_BYTES: Final = 8 + 256 * 9

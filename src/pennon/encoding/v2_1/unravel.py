@@ -29,8 +29,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.kernels.levels import every_nth, lists_of, validity_of
-from pennon.encoding.v2_1.chunks import Bytes
 from pennon.encoding.v2_1.layouts import Layer, Layers
 from pennon.encoding.v2_1.page import Levels
 from pennon.errors import FormatError, TooLargeError

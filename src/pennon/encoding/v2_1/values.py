@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
-from pennon.encoding.v2_1.chunks import Bytes
+from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.v2_1.encodings import Encoding
 
 Words: TypeAlias = npt.NDArray[Any]

@@ -22,11 +22,12 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.core.memory import room
+from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.block import Block, VariableBlock
 from pennon.encoding.kernels.chunks import cut_strings, write_strings
 from pennon.encoding.kernels.strings import pick_strings
 from pennon.encoding.rows import Rows
-from pennon.encoding.v2_1.chunks import Bytes, ChunkBuffers, Chunks
+from pennon.encoding.v2_1.chunks import ChunkBuffers, Chunks
 from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import Flat, Variable
 from pennon.encoding.v2_1.flat import refuse_compression

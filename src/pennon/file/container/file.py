@@ -22,7 +22,7 @@ from pennon.core.cached_property import lazy
 from pennon.core.units import ColumnIndex, FieldId
 from pennon.encoding.read_protocol import Steps, run, together
 from pennon.encoding.rows import Rows
-from pennon.encoding.v2_1.search_cache import SearchCache
+from pennon.encoding.search_cache import SearchCache
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
 from pennon.file.container.bounds import FieldBounds
 from pennon.file.container.footer import FOOTER_BYTES, Footer, parse_footer, parse_table

@@ -31,9 +31,8 @@ from pennon.encoding.coalesce import FEW_ROWS, frugal
 from pennon.encoding.prefetch import hull, prefetched
 from pennon.encoding.read_protocol import Steps, together
 from pennon.encoding.rows import Rows
-from pennon.encoding.v2_0.blob import is_blob
 from pennon.encoding.v2_0.codecs import CODECS
-from pennon.encoding.v2_0.encodings import List, PackedStruct
+from pennon.encoding.v2_0.encodings import List, PackedStruct, is_blob
 from pennon.encoding.v2_0.list import decode_list
 from pennon.encoding.v2_0.offsets import Spans
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError, UnsupportedError

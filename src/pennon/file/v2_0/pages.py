@@ -31,7 +31,7 @@ import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import MIB
-from pennon.encoding.v2_0.blob import encode_blobs
+from pennon.encoding.blobs import encode_blobs
 from pennon.encoding.v2_0.choose import encode_page
 from pennon.encoding.v2_0.dictionary import without_unused_items
 from pennon.encoding.v2_0.encoded import Encoded

@@ -27,9 +27,9 @@ from pennon.core.byte_ranges import Extent
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import ColumnIndex
 from pennon.encoding.rows import Rows
+from pennon.encoding.search_cache import SearchCache
 from pennon.encoding.v2_0.choose import encode_page
 from pennon.encoding.v2_0.encodings import Values
-from pennon.encoding.v2_1.search_cache import SearchCache
 from pennon.errors import FormatError
 from pennon.file.container.file import DataFile
 from pennon.file.container.footer import FOOTER_BYTES, parse_footer, parse_table

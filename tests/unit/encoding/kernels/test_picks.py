@@ -11,13 +11,13 @@ import pyarrow as pa
 import pytest
 
 from pennon.core.byte_ranges import ByteRequest, Extent, Peek
+from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.kernels.picks import PickCode, pick_pieces
 from pennon.encoding.kernels.touched import ChunkTable, cut_rows, find_pieces
 from pennon.encoding.rows import FileRows, Rows
 from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.choose import encode_page
 from pennon.encoding.v2_1.chunk_index import ChunkIndex, parse_chunk_index
-from pennon.encoding.v2_1.chunks import Bytes, as_bytes
 from pennon.encoding.v2_1.codecs import CODECS
 from pennon.encoding.v2_1.encoding_hints import Wishes
 from pennon.encoding.v2_1.layouts import Layer, MiniBlock, max_repetition

@@ -28,8 +28,7 @@ from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_0.dispatch import Codecs
-from pennon.encoding.v2_0.encoded import Encoded
-from pennon.encoding.v2_0.encodings import ArrayEncoding, Binary, Compression, NoNulls
+from pennon.encoding.v2_0.encodings import ArrayEncoding, Binary, Compression, Encoded, NoNulls
 from pennon.encoding.v2_0.flat import encode_flat
 from pennon.encoding.v2_0.offsets import NO_LIMIT, read_spans
 from pennon.errors import FormatError

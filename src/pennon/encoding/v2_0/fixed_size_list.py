@@ -17,8 +17,7 @@ from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_0.dispatch import Codecs
-from pennon.encoding.v2_0.encoded import Encoded
-from pennon.encoding.v2_0.encodings import FixedSizeList
+from pennon.encoding.v2_0.encodings import Encoded, FixedSizeList
 from pennon.encoding.v2_0.nullable import EncodeValues
 from pennon.errors import FormatError, UnsupportedError
 

@@ -33,8 +33,7 @@ from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_0.dispatch import Codecs
-from pennon.encoding.v2_0.encoded import Encoded
-from pennon.encoding.v2_0.encodings import BufferRef, Compression, Flat
+from pennon.encoding.v2_0.encodings import BufferRef, Compression, Encoded, Flat
 from pennon.errors import FormatError, UnsupportedError
 
 SPARSE_BITS_BYTES: Final = 64 * KIB

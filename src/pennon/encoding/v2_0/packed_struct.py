@@ -24,10 +24,10 @@ from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_0.dispatch import Codecs
-from pennon.encoding.v2_0.encoded import Encoded
 from pennon.encoding.v2_0.encodings import (
     ArrayEncoding,
     BufferRef,
+    Encoded,
     FixedSizeList,
     Flat,
     NoNulls,

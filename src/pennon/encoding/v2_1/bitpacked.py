@@ -30,6 +30,7 @@ from pennon.encoding.v2_1.values import Chunked, FixedValues, even_counts
 from pennon.errors import FormatError, UnsupportedError
 
 BLOCK_VALUES: Final = 1024
+"""Values of a block; a chunk of in-line blocks that we write is one, for other readers take no more."""
 _WORDS: Final = (8, 16, 32, 64)
 
 
@@ -76,19 +77,15 @@ def _word_bits(bits: int) -> int:
     return bits
 
 
-PACKED_BLOCK: Final = 1024
-"""Values of a bit-packed chunk; readers take exactly one block of a chunk."""
-
-
 def packed_bytes(values: FixedValues, widths: Bytes) -> int:
-    """Return how many bytes of a page `chunk_packed` would take."""
+    """Return how many bytes of a page `encode_inline` would take."""
     word = values.bits // 8
     return int(widths.astype(np.int64).sum()) * 128 + len(widths) * (10 + (word + 7) // 8 * 8)
 
 
-def chunk_packed(values: FixedValues, widths: Bytes | None = None) -> Chunked:
+def encode_inline(values: FixedValues, widths: Bytes | None = None) -> Chunked:
     """Return blocks of 1024 values, each as wide as its widest value."""
     words = values.words
     packed, sizes = pack_inline(words, block_widths(words) if widths is None else widths)
-    counts = even_counts(values.count, PACKED_BLOCK)
+    counts = even_counts(values.count, BLOCK_VALUES)
     return Chunked(InlineBitpacking(values.bits), counts, (packed,), (sizes,))

@@ -1,7 +1,10 @@
 """Blob pages: where the values lie in the file, and how they nest.
 
-The page is one of rows (position u64, size u64).  A size of 0 means an empty value at position 0;
-elsewhere the position holds the levels: ``definition << 16 | repetition``.
+The page is one of rows (position u64, size u64).
+
+    a value         where its bytes lie in the file
+    an empty value  position 0, size 0
+    no value        position = definition level << 16 | repetition level, size 0
 
 Source: ledger F-89; the proto says only that the position is the level.
 """
@@ -18,12 +21,10 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.blobs import DESCRIPTION_TYPE, encode_blobs
 from pennon.encoding.block import Block, FixedWidthBlock, StructBlock
 from pennon.encoding.v2_1.layouts import BlobPage, Layer, Layers, max_repetition
-from pennon.encoding.v2_1.leaf_values import leaf_values
-from pennon.encoding.v2_1.mini_block import mini_block_page
-from pennon.encoding.v2_1.packed_struct import chunk_rows
+from pennon.encoding.v2_1.mini_block import encode_mini_block
+from pennon.encoding.v2_1.packed_struct import encode_packed_struct
 from pennon.encoding.v2_1.page import EncodedPage, Levels
-from pennon.encoding.v2_1.shred import shred
-from pennon.encoding.v2_1.values import RowValues
+from pennon.encoding.v2_1.values import FixedValues, RowValues
 from pennon.errors import FormatError, UnsupportedError
 
 
@@ -76,19 +77,16 @@ def describe_blobs(array: pa.Array, write: Callable[[pa.Buffer], int]) -> pa.Str
     return pa.StructArray.from_arrays(fields, fields=list(DESCRIPTION_TYPE), mask=mask)
 
 
-def encode_blob_page(array: pa.Array, depth: int) -> EncodedPage | None:
-    """Encode a page of descriptions, which lie under ``depth`` layers of structs."""
-    shredded = shred(array, depth)
-    layers, definition = shredded.levels.layers, shredded.levels.definition
-    fields = [shredded.values.field(number) for number in range(2)]
-    columns = [field.fill_null(0).to_numpy() for field in fields]  # NULL: outer structs are
-    if definition is not None:
-        columns[0] = np.where(definition, definition.astype(np.uint64) << 16, columns[0])
-        columns[1] = np.where(definition, 0, columns[1])
-    arrays = [pa.array(column, pa.uint64()) for column in columns]
-    rows = leaf_values(pa.StructArray.from_arrays(arrays, fields=list(DESCRIPTION_TYPE)))
-    assert isinstance(rows, RowValues)  # structs are
+def encode_blob_page(descriptions: pa.StructArray, levels: Levels) -> EncodedPage | None:
+    """Encode a page of descriptions, one for each level; those that are NULL have a level that says so."""
+    columns = [descriptions.field(number).fill_null(0).to_numpy() for number in range(2)]
+    if levels.definition is not None:
+        is_null = levels.definition > 0
+        columns[0] = np.where(is_null, levels.definition.astype(np.uint64) << 16, columns[0])
+        columns[1] = np.where(is_null, 0, columns[1])
+    table = np.stack(columns, axis=1).astype(np.uint64, copy=False)
+    rows = FixedValues(len(table), 2 * 64, table.reshape(-1).view(np.uint8))
+    chunks = encode_packed_struct(RowValues((64, 64), rows))
     plain = Levels(None, None, (Layer.ALL_VALID_ITEM,))
-    chunks = chunk_rows(rows)
-    page = None if chunks is None else mini_block_page(plain, chunks)
-    return None if page is None else EncodedPage(BlobPage(page.layout, layers), page.buffers)
+    page = None if chunks is None else encode_mini_block(plain, chunks)
+    return None if page is None else EncodedPage(BlobPage(page.layout, levels.layers), page.buffers)

@@ -47,7 +47,7 @@ def decode_byte_stream_split(
 STREAM_BYTES: Final = 4096
 
 
-def chunk_streams(values: FixedValues) -> Chunked:
+def encode_byte_stream_split(values: FixedValues) -> Chunked:
     """Return values of 32 or 64 bits as byte streams, of use only to a compression around it."""
     width = values.bits // 8
     counts = even_counts(values.count, STREAM_BYTES // width)

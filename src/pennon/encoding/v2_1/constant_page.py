@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import Final, cast
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +39,7 @@ from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import Encoding, Flat
 from pennon.encoding.v2_1.layouts import ConstantPage, Layer, max_repetition, max_visible
 from pennon.encoding.v2_1.page import (
+    NO_LEVELS,
     EncodedPage,
     LevelArray,
     Levels,
@@ -243,13 +244,10 @@ def _value_buffers(data: bytes) -> list[bytes]:
     return [data[start:end] for start, end in pairwise(ends)]
 
 
-_NO_LEVELS: Final = np.empty(0, np.uint16)
-
-
-def null_page(levels: Levels) -> EncodedPage:
+def encode_null_page(levels: Levels) -> EncodedPage:
     """Return a page without values: all are NULL, or there are none at all in its lists."""
     if levels.rep is None and len(levels.layers) == 1:
         return EncodedPage(ConstantPage(None, None, None, 0, 0, (Layer.NULLABLE_ITEM,)))
-    parts = [_NO_LEVELS if part is None else part for part in (levels.rep, levels.definition)]
+    parts = [NO_LEVELS if part is None else part for part in (levels.rep, levels.definition)]
     layout = ConstantPage(None, None, None, 0, 0, levels.layers)
     return EncodedPage(layout, tuple(pa.py_buffer(np.ascontiguousarray(part)) for part in parts))

@@ -128,7 +128,7 @@ def _values(encoding: Flat, data: Bytes, rows: int, width: int, offset: int, ite
     return FixedWidthBlock(rows * items, encoding.bits_per_value, buffer)
 
 
-def chunk_lists(values: ListValues) -> Chunked | None:
+def encode_fixed_size_list(values: ListValues) -> Chunked | None:
     """Return chunks of whole lists, with a buffer of validity for each layer that has NULLs.
 
     Returns None if a list is too wide for chunks, or has items of the type null.
@@ -179,7 +179,7 @@ def _cut_bits(validity: Bytes, counts: Int64Array) -> tuple[Bytes, Int64Array]:
     return np.concatenate(parts), sizes
 
 
-def single_lists(values: ListValues) -> Single:
+def encode_fixed_size_list_values(values: ListValues) -> Single:
     """Return lists one by one: the bitmaps of its items, then the items.
 
     Raises UnsupportedError for items of less than a byte, which readers do not take there.

@@ -55,7 +55,7 @@ def decode_flat_values(encoding: Flat, stored: Block, _codecs: Codecs) -> Block:
     return stored
 
 
-def chunk_flat(values: FixedValues) -> Chunked:
+def encode_flat(values: FixedValues) -> Chunked:
     """Return the values as they are.  Raises UnsupportedError if they are too wide for chunks."""
     per_chunk = values_per_chunk(values.bits)
     if per_chunk == 0:

@@ -27,12 +27,11 @@ from pennon.encoding.kernels.zipped import place_sized, unzip, unzip_sized
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
-from pennon.encoding.v2_1.constant_page import _NO_LEVELS
 from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import General
 from pennon.encoding.v2_1.general import inflate_values
 from pennon.encoding.v2_1.layouts import FullZip, max_repetition, max_visible
-from pennon.encoding.v2_1.page import EncodedPage, LevelArray, Levels, PageValues
+from pennon.encoding.v2_1.page import NO_LEVELS, EncodedPage, LevelArray, Levels, PageValues
 from pennon.encoding.v2_1.values import Single
 from pennon.errors import FormatError
 
@@ -205,10 +204,10 @@ def _check_rows(layout: FullZip, rep: LevelArray, rows: int) -> None:
         raise FormatError(message)
 
 
-def full_zip_page(levels: Levels, single: Single) -> EncodedPage:
+def encode_full_zip(levels: Levels, single: Single) -> EncodedPage:
     """Return a page of values one by one, each behind its levels."""
-    rep = _NO_LEVELS if levels.rep is None else levels.rep
-    definition = _NO_LEVELS if levels.definition is None else levels.definition
+    rep = NO_LEVELS if levels.rep is None else levels.rep
+    definition = NO_LEVELS if levels.definition is None else levels.definition
     bits_rep = int(rep.max(initial=0)).bit_length()
     bits_def = int(definition.max(initial=0)).bit_length()
     visible = max_visible(levels.layers)

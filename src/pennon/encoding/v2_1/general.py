@@ -1,8 +1,8 @@
 """General: lz4 or zstd around another encoding.
 
 In mini-blocks it is the first buffer of each chunk that is compressed (the lengths of runs, the
-validity of items stay as they are), among single values each value.  The compressed form is that of
-2.0 (`pennon.encoding.decompress`): a size in front, never believed beyond its limits.
+validity of items stay as they are), among single values each value.  The compressed form has a
+size in front (`pennon.encoding.decompress`), never believed beyond its limits.
 
 Source: ledger F-95.
 """
@@ -224,7 +224,7 @@ _ZSTD_LEVEL: Final = 3
 _CODECS: Final = {"zstd": ("zstd", 8), "lz4": ("lz4_raw", 4)}
 
 
-def compress_pieces(
+def _compress_pieces(
     data: Bytes, offsets: Int64Array, compression: BufferCompression
 ) -> tuple[Bytes, Int64Array]:
     """Return each piece of ``data`` compressed, and where each ends (from 0 on)."""
@@ -250,10 +250,10 @@ def _codec(name: str, level: int | None) -> pa.Codec:
         raise ArgumentError(message) from error
 
 
-def compress_chunks(inner: Chunked, compression: BufferCompression) -> Chunked:
+def encode_general(inner: Chunked, compression: BufferCompression) -> Chunked:
     """Return the chunks with their first buffers compressed; the same if that saves nothing."""
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(inner.sizes[0])])
-    data, ends = compress_pieces(inner.buffers[0], offsets, compression)
+    data, ends = _compress_pieces(inner.buffers[0], offsets, compression)
     outer = Chunked(
         General(compression, inner.encoding),
         inner.counts,
@@ -263,9 +263,9 @@ def compress_chunks(inner: Chunked, compression: BufferCompression) -> Chunked:
     return outer if outer.size_bytes < inner.size_bytes else inner
 
 
-def compress_single(inner: Single, compression: BufferCompression) -> Single:
+def encode_general_values(inner: Single, compression: BufferCompression) -> Single:
     """Return byte strings with each one compressed."""
     assert inner.offsets is not None  # values of one width are not compressed one by one
-    data, ends = compress_pieces(inner.data, inner.offsets, compression)
+    data, ends = _compress_pieces(inner.data, inner.offsets, compression)
     encoding = General(compression, inner.encoding)
     return Single(encoding, data, None, ends, inner.offset_width)

@@ -37,8 +37,8 @@ from pennon.encoding.v2_1.page import (
     LevelArray,
     Levels,
     PageValues,
-    chunk_levels,
     decode_levels,
+    encode_levels,
     levels_per_chunk,
     pick_levels,
 )
@@ -269,7 +269,7 @@ def _row_places(
     return Rows.ranges(first, last), Rows.ranges(low, high)
 
 
-def mini_block_page(
+def encode_mini_block(
     levels: Levels, chunked: Chunked, items: FixedValues | StringValues | None = None
 ) -> EncodedPage | None:
     """Return a page of chunks; None if levels make a chunk too large.
@@ -278,7 +278,7 @@ def mini_block_page(
     """
     counts = levels_per_chunk(levels, chunked.counts)
     parts = [
-        None if part is None else chunk_levels(part, counts)
+        None if part is None else encode_levels(part, counts)
         for part in (levels.rep, levels.definition)
     ]
     used = [part for part in parts if part is not None]

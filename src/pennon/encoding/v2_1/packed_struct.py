@@ -22,7 +22,7 @@ from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import Chunks
 from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import PackedField, PackedStruct, VariablePackedStruct
-from pennon.encoding.v2_1.flat import chunk_flat
+from pennon.encoding.v2_1.flat import encode_flat
 from pennon.encoding.v2_1.values import Chunked, RowValues, values_per_chunk
 from pennon.encoding.v2_1.variable import string_block
 from pennon.errors import FormatError, UnsupportedError
@@ -105,10 +105,10 @@ def _stored_width(field: PackedField) -> int:
     return -(field.bits_per_length // 8)
 
 
-def chunk_rows(values: RowValues) -> Chunked | None:
+def encode_packed_struct(values: RowValues) -> Chunked | None:
     """Return chunks of rows; None if a row is too wide for chunks."""
     if values_per_chunk(values.rows.bits) == 0:
         return None
-    flat = chunk_flat(values.rows)
+    flat = encode_flat(values.rows)
     encoding = PackedStruct(values.bits_per_field, flat.encoding)
     return Chunked(encoding, flat.counts, flat.buffers, flat.sizes)

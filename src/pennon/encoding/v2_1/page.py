@@ -1,8 +1,8 @@
-"""What a page holds, once it is read: values, and levels that say how they nest."""
+"""What a page holds: values, and levels that say how they nest; and a page that is encoded."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,10 @@ from pennon.encoding.v2_1.pick import pick_fixed
 from pennon.errors import FormatError
 
 LevelArray: TypeAlias = npt.NDArray[np.uint16]
+
+LEVEL_BITS: Final = 16
+NO_LEVELS: Final[LevelArray] = np.empty(0, np.uint16)
+"""What stands for levels that a page has not, where a kernel wants an array."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,9 +71,6 @@ def pick_levels(
     return np.frombuffer(pick_fixed(levels.view(np.uint8), starts, ends, 16), "<u2")
 
 
-LEVEL_BITS = 16
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class LevelChunks:
     """``sizes[i]`` bytes of ``data`` belong to chunk i."""
@@ -86,7 +87,7 @@ def levels_per_chunk(levels: Levels, counts: Int64Array) -> Int64Array:
     return np.zeros(len(counts), np.int64) if levels.rep is None else counts
 
 
-def chunk_levels(levels: LevelArray, counts: Int64Array) -> LevelChunks:
+def encode_levels(levels: LevelArray, counts: Int64Array) -> LevelChunks:
     """Return the levels in chunks of ``counts[i]``."""
     width = max(1, int(levels.max()).bit_length())
     data, sizes = pack_blocks(levels, counts, width)

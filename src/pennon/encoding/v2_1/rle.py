@@ -92,7 +92,7 @@ def _width(encoding: Encoding, known: tuple[int, ...]) -> int:
     return encoding.bits_per_value
 
 
-def chunk_runs(values: FixedValues) -> Chunked:
+def encode_rle(values: FixedValues) -> Chunked:
     """Return runs of equal values: the values, and their lengths."""
     found, lengths, counts, runs = encode_runs(values.words, MOST_VALUES, MOST_CHUNK_BYTES)
     width = values.bits // 8

@@ -35,6 +35,8 @@ from pennon.encoding.v2_1.pick import pick
 from pennon.encoding.v2_1.values import MOST_VALUES, Chunked, Single, StringValues
 from pennon.errors import FormatError, UnsupportedError
 
+AIM_BYTES: Final = 4096
+"""Bytes that the strings of a chunk take together; a point read fetches a whole chunk."""
 _WIDTHS: Final = (32, 64)
 
 
@@ -144,18 +146,14 @@ def buffer_of(buffer: ChunkBuffers, chunk: int) -> Bytes:
     return buffer.data[start : start + int(buffer.sizes[chunk])]
 
 
-AIM_BYTES: Final = 4096
-"""Bytes that the strings of a chunk take together; a point read fetches a whole chunk."""
-
-
-def chunk_strings(values: StringValues) -> Chunked:
+def encode_variable(values: StringValues) -> Chunked:
     """Return chunks of offsets and bytes."""
     counts = cut_strings(values.offsets, values.width, AIM_BYTES, MOST_VALUES)
     data, sizes = write_strings(values.data, values.offsets, counts, values.width)
     return Chunked(Variable(Flat(8 * values.width)), counts, (data,), (sizes,))
 
 
-def single_strings(values: StringValues) -> Single:
+def encode_variable_values(values: StringValues) -> Single:
     """Return the strings as they are, each for itself."""
     encoding = Variable(Flat(8 * values.width))
     return Single(encoding, values.data, None, values.offsets, values.width)

@@ -34,8 +34,7 @@ from pennon.core.units import MIB
 from pennon.encoding.blobs import encode_blobs
 from pennon.encoding.v2_0.choose import encode_page
 from pennon.encoding.v2_0.dictionary import without_unused_items
-from pennon.encoding.v2_0.encoded import Encoded
-from pennon.encoding.v2_0.encodings import Blob, ColumnEncoding, SimpleStruct, Values
+from pennon.encoding.v2_0.encodings import Blob, ColumnEncoding, Encoded, SimpleStruct, Values
 from pennon.encoding.v2_0.list import encode_list, part_lists
 from pennon.encoding.v2_1.page import EncodedPage as EncodedLayout
 from pennon.errors import Breadcrumb, LanceError

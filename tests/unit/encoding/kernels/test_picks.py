@@ -19,7 +19,7 @@ from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.choose import encode_page
 from pennon.encoding.v2_1.chunk_index import ChunkIndex, parse_chunk_index
 from pennon.encoding.v2_1.codecs import CODECS
-from pennon.encoding.v2_1.encoding_hints import Wishes
+from pennon.encoding.v2_1.encoding_hints import EncodingHints
 from pennon.encoding.v2_1.layouts import Layer, MiniBlock, max_repetition
 from pennon.encoding.v2_1.mini_block import _decode, _Touched
 from pennon.encoding.v2_1.page import PageValues
@@ -93,7 +93,7 @@ class Page:
         tree = Tree.of(schema_from_arrow(pa.schema([pa.field("c", array.type)])).fields[0])
         (spine,) = spines(array, tree, "c")
         (path,) = tree.paths()
-        made = encode_page(spine, len(path) - 1, Wishes.parse({}))
+        made = encode_page(spine, len(path) - 1, EncodingHints.parse({}))
         assert made is not None
         layout = made.layout
         assert isinstance(layout, MiniBlock)

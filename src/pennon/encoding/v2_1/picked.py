@@ -15,7 +15,7 @@ import pyarrow as pa
 from pennon.core.byte_ranges import ByteRequest, Extent, Gather, Int64Array, Peek
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.arrow_buffers import Bytes, as_bytes
-from pennon.encoding.kernels.picks import pick_pieces
+from pennon.encoding.kernels.point_read import pick_pieces
 from pennon.encoding.kernels.touched import ChunkTable, cut_rows, find_pieces
 from pennon.encoding.rows import FileRows, Rows
 from pennon.encoding.v2_1.chunk_index import ChunkIndex

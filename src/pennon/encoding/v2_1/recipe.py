@@ -15,7 +15,7 @@ import pyarrow as pa
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.block import Block, FixedSizeListBlock, FixedWidthBlock, VariableBlock
-from pennon.encoding.kernels.picks import PickCode
+from pennon.encoding.kernels.point_read import PickCode
 from pennon.encoding.symbol_table import parse_symbol_table
 from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.layouts import Layers, MiniBlock, max_repetition, max_visible

@@ -1,6 +1,6 @@
 # cython: language_level=3
-"""Rows of a mini-block page, out of the chunks that hold them, without unpacking the rest."""
-"""Rows of a mini-block page that are one value each, out of the chunks that hold them.  Nothing else is unpacked."""
+"""The buffers of mini-block chunks, and rows that are one value each, without unpacking the rest."""
+
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint64_t
 from libc.string cimport memcpy
 

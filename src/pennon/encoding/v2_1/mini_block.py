@@ -42,8 +42,7 @@ from pennon.encoding.v2_1.page import (
     levels_per_chunk,
     pick_levels,
 )
-from pennon.encoding.v2_1.picked import MOST_ROWS, CutRows, Found, KnownPage
-from pennon.encoding.v2_1.recipe import recipe_of
+from pennon.encoding.v2_1.point_read import MOST_ROWS, CutRows, Found, KnownPage, recipe_of
 from pennon.encoding.v2_1.values import Chunked, FixedValues, StringValues
 from pennon.encoding.v2_1.variable import encode_variable_blocks
 from pennon.errors import FormatError

@@ -24,7 +24,7 @@ from pennon.encoding.v2_1.layouts import MiniBlock
 from pennon.encoding.v2_1.page import PageValues
 from pennon.encoding.v2_1.page_runs import WholePage, kinship, read_neighbours
 from pennon.encoding.v2_1.pages import read_page
-from pennon.encoding.v2_1.picked import MOST_ROWS, CutRows, Found, are_alike, can_join
+from pennon.encoding.v2_1.point_read import MOST_ROWS, CutRows, Found, are_alike, can_join
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
 from pennon.file.container.node import pages_of
 from pennon.file.v2_1.leaves import Leaf, known_pages, opened_page

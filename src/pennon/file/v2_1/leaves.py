@@ -16,7 +16,7 @@ from pennon.encoding.search_cache import Slot
 from pennon.encoding.v2_1.codecs import CODECS
 from pennon.encoding.v2_1.layouts import BlobPage, Layout, MiniBlock
 from pennon.encoding.v2_1.mini_block import read_known
-from pennon.encoding.v2_1.picked import KnownPage
+from pennon.encoding.v2_1.point_read import KnownPage
 from pennon.errors import FormatError, LanceError
 from pennon.file.container.node import Node, encoding_bytes, page_buffers
 from pennon.file.container.wire import Column, Page, parse_page_layout

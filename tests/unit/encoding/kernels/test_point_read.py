@@ -23,8 +23,7 @@ from pennon.encoding.v2_1.encoding_hints import EncodingHints
 from pennon.encoding.v2_1.layouts import Layer, MiniBlock, max_repetition
 from pennon.encoding.v2_1.mini_block import _decode, _Touched
 from pennon.encoding.v2_1.page import PageValues
-from pennon.encoding.v2_1.picked import CutRows, Found, KnownPage, are_alike
-from pennon.encoding.v2_1.recipe import Recipe, recipe_of
+from pennon.encoding.v2_1.point_read import CutRows, Found, KnownPage, Recipe, are_alike, recipe_of
 from pennon.errors import FormatError
 from pennon.file.v2_1.spines import spines
 from pennon.file.v2_1.tree import Tree

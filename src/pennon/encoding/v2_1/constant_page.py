@@ -26,7 +26,6 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRequest, Extent
 from pennon.core.fast_dataclass import dataclass
-from pennon.core.units import KIB
 from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.block import AllNullBlock, Block, FixedWidthBlock, VariableBlock
 from pennon.encoding.page import PageBuffers
@@ -47,10 +46,10 @@ from pennon.encoding.v2_1.page import (
     decode_levels,
     pick_levels,
 )
+from pennon.encoding.v2_1.strategy import keeps_levels
 from pennon.errors import FormatError, TooLargeError
 
 _PLAIN = Flat(16)
-_KEPT_BYTES = 256 * KIB
 _MOST_ROWS = 1 << 31
 """Rows of nothing cost the file nothing; they cost the reader, who can ask for fewer at once."""
 
@@ -69,7 +68,7 @@ def read_constant_page(
     if known is None:
         parts = _parts(layout, page)
         size_bytes = sum(part.where.size_bytes for part in parts)
-        if rows.count < page.rows and size_bytes <= _KEPT_BYTES:
+        if keeps_levels(rows, page.rows, size_bytes):
             whole = [replace(part, by_row=False) for part in parts]
             known = yield from _read_parts(whole, rows, codecs)
             slot.put(known)

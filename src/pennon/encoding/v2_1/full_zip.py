@@ -32,11 +32,9 @@ from pennon.encoding.v2_1.encodings import General
 from pennon.encoding.v2_1.general import inflate_values
 from pennon.encoding.v2_1.layouts import FullZip, max_repetition, max_visible
 from pennon.encoding.v2_1.page import NO_LEVELS, EncodedPage, LevelArray, Levels, PageValues
+from pennon.encoding.v2_1.strategy import is_whole, reads_entries_at_once
 from pennon.encoding.v2_1.values import Single
 from pennon.errors import FormatError
-
-_FEW_ENTRIES = 1024
-"""So many neighbouring entries of the index are read in one go."""
 
 
 def read_full_zip(
@@ -45,7 +43,7 @@ def read_full_zip(
     """Return the steps that read ``rows`` of a page."""
     shape = _shape(layout)
     data = page.find("page", 0)
-    if rows.is_contiguous and rows.count == page.rows:
+    if is_whole(rows, page.rows):
         request: ByteRequest = data
     elif shape.row_bytes:
         if page.rows * shape.row_bytes > data.size_bytes:
@@ -140,7 +138,7 @@ def _read_row_index(page: PageBuffers, rows: Rows) -> Steps[tuple[Int64Array, In
     if width not in (1, 2, 4, 8) or index.size_bytes % (page.rows + 1):
         message = f"a row index of {index.size_bytes} bytes for {page.rows} rows"
         raise FormatError(message)
-    if rows.is_contiguous and rows.count <= _FEW_ENTRIES:
+    if reads_entries_at_once(rows):
         first, last = rows.starts, rows.ends + 1
     else:
         first = np.stack([rows.starts, rows.ends], axis=1).reshape(-1)

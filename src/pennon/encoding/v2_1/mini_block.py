@@ -42,15 +42,14 @@ from pennon.encoding.v2_1.page import (
     levels_per_chunk,
     pick_levels,
 )
-from pennon.encoding.v2_1.point_read import MOST_ROWS, CutRows, Found, KnownPage, recipe_of
+from pennon.encoding.v2_1.point_read import CutRows, Found, KnownPage, recipe_of
+from pennon.encoding.v2_1.strategy import POINT_READ, for_chunks, is_whole
 from pennon.encoding.v2_1.values import Chunked, FixedValues, StringValues
 from pennon.encoding.v2_1.variable import encode_variable_blocks
 from pennon.errors import FormatError
 
 _DATA = 1
 _DICTIONARY = 2
-_SOME_ROWS = 256
-"""Fewer rows are picked one by one in any case: a kernel call costs less than several."""
 
 
 def read_mini_block(
@@ -60,15 +59,15 @@ def read_mini_block(
     known = cast("KnownPage | None", slot.get())
     data: Bytes | None = None
     if known is None:
-        wants_all = rows.is_contiguous and rows.count == page.rows
-        known, data = yield from _read_known(layout, page, codecs, with_data=wants_all)
+        whole = is_whole(rows, page.rows)
+        known, data = yield from _read_known(layout, page, codecs, with_data=whole)
         slot.put(known)
     found = Found.of([known], CutRows.of_page(rows))
     chunks = found.pieces[1]
     if data is not None:
         positions = known.index.offsets[chunks]
         return _decode(_Touched(layout, known.index, chunks, data, positions), rows, codecs)
-    if known.recipe is not None and _are_few(known.index, chunks, rows):
+    if for_chunks(rows, known.index.first_rows, chunks, known.recipe) is POINT_READ:
         (answer,) = yield [found.request()]
         return found.pick(answer)
     (answer,) = yield [found.packed()]
@@ -85,14 +84,6 @@ def read_known(
         known, _ = yield from _read_known(layout, page, codecs, with_data=False)
         slot.put(known)
     return known
-
-
-def _are_few(index: ChunkIndex, chunks: Int64Array, rows: Rows) -> bool:
-    """Tell whether rows are better picked one by one than their chunks unpacked."""
-    if not rows.is_contiguous or rows.count < _SOME_ROWS:
-        return rows.count <= MOST_ROWS
-    held = index.first_rows[chunks[-1] + 1] - index.first_rows[chunks[0]]
-    return rows.count <= MOST_ROWS and bool(2 * rows.count < held)
 
 
 # --- reading --------------------------------------------------------------------------------------

@@ -153,10 +153,6 @@ def _strings_code(encoding: e.Encoding) -> Code | None:
     return (_STRINGS, bits, 0) if bits in (32, 64) else None
 
 
-MOST_ROWS: Final = 1 << 14
-"""Of more rows, whole chunks are unpacked."""
-
-
 Read: TypeAlias = Callable[[Sequence[ByteRequest]], list[pa.Buffer]]
 """Answers one round: the method of an object's reader."""
 

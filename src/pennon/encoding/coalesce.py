@@ -1,32 +1,42 @@
-"""Fewer, longer requests where a reader would make many small ones.
+"""Fewer, longer requests where a reader would make many small ones, or many rounds.
 
 One value may lie in three places: the validity of its list items, that of the list, and the value.
 Stores merge what lies close together anyway; a point read may also pay for a longer gap, to stay
-within the number of requests that Pennon promises (two for one row of one column).
+within the number of requests that Pennon promises (two for one row of one column).  And if all the
+bytes that a few rows may need lie close together, reading them at once is no slower than asking for the
+offsets first and for the values then.
+
+File versions 0.1 and 2.0 need this.  Pages of 2.1 say where their chunks lie, so that a reader asks for
+just these (`pennon.file.v2_1.strategy`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRequest, Extent
 from pennon.core.units import MIB
+from pennon.encoding.kernels.gather import gather
 from pennon.encoding.read_protocol import Steps
 
 T = TypeVar("T")
 
 LONGEST_GAP: Final = 3 * MIB // 2
-"""Bytes that may be read in vain to save a request: what a connection brings while one waits."""
+"""Bytes that may be read in vain to save a request, or a round.
+
+A store that is far away takes some 30 ms to answer anything; a connection brings as much in that time.
+"""
 
 FEW_ROWS: Final = 1024
 """Reads of no more rows than this are point reads; for others there is nothing to save."""
 
 
-def frugal(reader: Steps[T], budget: int) -> Steps[T]:
+def coalesce_requests(reader: Steps[T], budget: int) -> Steps[T]:
     """Run a reader, but let it make no more than ``budget`` requests a round, if gaps allow it.
 
     Only rounds of extents are touched: a `Gather` is many requests anyway.
@@ -83,3 +93,55 @@ def _join(runs: list[Extent], number: int) -> None:
 
 def _holds(run: Extent, extent: Extent) -> bool:
     return run.position <= extent.position and extent.end <= run.end
+
+
+def hull(ranges: Iterable[tuple[int, int]], longest: int = LONGEST_GAP) -> Extent | None:
+    """Return the extent that covers all ranges (start, end); None if it is too long, or empty."""
+    low, high = -1, -1
+    for start, end in ranges:
+        low = start if low < 0 else min(low, start)
+        high = max(high, end)
+        if high - low > longest:
+            return None
+    return Extent(low, high - low) if high > low else None
+
+
+def prefetched(reader: Steps[T], extent: Extent) -> Steps[T]:
+    """Run a reader on the bytes of ``extent``, read at once; other requests are passed on."""
+    (data,) = yield [extent]
+    return (yield from answered(reader, extent, data))
+
+
+def answered(reader: Steps[T], extent: Extent, data: pa.Buffer) -> Steps[T]:
+    """Run a reader on the bytes of ``extent``, which are at hand; other requests are passed on."""
+    answers: list[pa.Buffer] | None = None
+    while True:
+        try:
+            requests = next(reader) if answers is None else reader.send(answers)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+        found = [_find(request, extent, data) for request in requests]
+        answers = [buffer for buffer in found if buffer is not None]
+        if len(answers) < len(requests):
+            answers = yield requests
+
+
+def _find(request: ByteRequest, extent: Extent, data: pa.Buffer) -> pa.Buffer | None:
+    """Return the answer to a request, if all of it lies in the extent."""
+    if isinstance(request, Extent):
+        if request.position < extent.position or request.end > extent.end:
+            return None
+        return data.slice(request.position - extent.position, request.size_bytes)
+    if len(request.starts) == 0:
+        return data.slice(0, 0)
+    if int(request.starts.min()) < extent.position or int(request.ends.max()) > extent.end:
+        return None
+    target = pa.allocate_buffer(int((request.ends - request.starts).sum()))
+    gather(
+        np.frombuffer(data, np.uint8),
+        request.starts - extent.position,
+        request.ends - extent.position,
+        np.frombuffer(target, np.uint8),
+    )
+    return target

@@ -18,7 +18,7 @@ Source: the oracle's bytes and its source (physical/block.rs); the seeds name th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -26,9 +26,6 @@ import pyarrow as pa
 from pennon.core.units import MIB
 from pennon.encoding.kernels.lz4 import decoded_size
 from pennon.errors import FormatError, TooLargeError, UnsupportedError
-
-if TYPE_CHECKING:
-    from pennon.encoding.v2_0.encodings import Compression
 
 MAX_INFLATED: Final = 128 * MIB
 _MAX_RATIO: Final = 255
@@ -133,17 +130,17 @@ def _check_size(size: int, compressed: int) -> None:
         raise TooLargeError(message)
 
 
-def deflate(data: pa.Buffer, compression: Compression) -> pa.Buffer:
+def deflate(data: pa.Buffer, scheme: str, level: int | None) -> pa.Buffer:
     """Return the compressed form of a buffer.
 
     Raises UnsupportedError for schemes that cannot be written, and for lz4 beyond 4 GiB.
     """
-    if compression.scheme == "zstd":
-        level = _ZSTD_LEVEL if compression.level is None else compression.level
-        body = pa.Codec("zstd", compression_level=level).compress(data)
+    if scheme == "zstd":
+        codec = pa.Codec("zstd", compression_level=_ZSTD_LEVEL if level is None else level)
+        body = codec.compress(data)
         return pa.py_buffer(data.size.to_bytes(8, "little") + body.to_pybytes())
-    if compression.scheme == "lz4" and data.size < 1 << 32:
+    if scheme == "lz4" and data.size < 1 << 32:
         body = pa.Codec("lz4_raw").compress(data)
         return pa.py_buffer(data.size.to_bytes(4, "little") + body.to_pybytes())
-    message = f"Pennon cannot write {data.size} bytes with compression {compression.scheme!r}"
+    message = f"Pennon cannot write {data.size} bytes with compression {scheme!r}"
     raise UnsupportedError(message)

@@ -7,8 +7,7 @@ import pyarrow as pa
 import pytest
 
 from pennon.core.byte_ranges import ByteRequest, Extent, Gather
-from pennon.encoding.coalesce import LONGEST_GAP, frugal, merge
-from pennon.encoding.prefetch import LONGEST_PREFETCH, hull, prefetched
+from pennon.encoding.coalesce import LONGEST_GAP, coalesce_requests, hull, merge, prefetched
 from pennon.encoding.read_protocol import Steps, run
 
 DATA = bytes(range(256))
@@ -51,14 +50,14 @@ def test_merge(extents: list[tuple[int, int]], budget: int, runs: list[tuple[int
     assert merge([Extent(*one) for one in extents], budget) == [Extent(*one) for one in runs]
 
 
-def test_frugal_answers_as_if_nothing_was_merged() -> None:
+def test_coalesce_requests_answers_as_if_nothing_was_merged() -> None:
     rounds: list[list[ByteRequest]] = [
         [Extent(3, 2), Extent(100, 3), Extent(0, 1)],
         [Extent(9, 0)],
         [Extent(1, 1), Gather(np.array([5, 7]), np.array([6, 9])), Extent(2, 1)],
     ]
     plain, saving = Source(), Source()
-    assert run(frugal(ask(*rounds), 2), saving.read) == run(ask(*rounds), plain.read)
+    assert run(coalesce_requests(ask(*rounds), 2), saving.read) == run(ask(*rounds), plain.read)
     assert saving.asked[0] == [Extent(0, 5), Extent(100, 3)]
     assert saving.asked[1:] == rounds[1:]
 
@@ -83,4 +82,4 @@ def test_hull() -> None:
     assert hull([(5, 9), (2, 3)]) == Extent(2, 7)
     assert hull([]) is None
     assert hull([(3, 3)]) is None
-    assert hull([(0, 1), (LONGEST_PREFETCH, LONGEST_PREFETCH + 1)]) is None
+    assert hull([(0, 1), (LONGEST_GAP, LONGEST_GAP + 1)]) is None

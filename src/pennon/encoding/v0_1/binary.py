@@ -17,13 +17,13 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.encoding.arrow_buffers import arrow_offsets, as_bytes
 from pennon.encoding.block import NullableBlock, VariableBlock
 from pennon.encoding.kernels.positions import decode_positions
 from pennon.encoding.read_protocol import Steps
 from pennon.encoding.v0_1.pages import Pages, read_ranges
-from pennon.encoding.v0_1.parts import Positions, Slices, byte_view
+from pennon.encoding.v0_1.parts import Positions, Slices
 from pennon.encoding.v0_1.picks import Picks
-from pennon.encoding.v2_0.binary import arrow_offsets
 from pennon.errors import TooLargeError
 
 
@@ -96,4 +96,4 @@ def encode_binary(array: pa.Array, borders: Int64Array) -> tuple[Slices, Positio
     """
     offsets = arrow_offsets(array).astype(np.int64, copy=False)
     at = offsets[borders]
-    return Slices(byte_view(array.buffers()[2]), at[:-1], np.diff(at)), Positions(offsets, borders)
+    return Slices(as_bytes(array.buffers()[2]), at[:-1], np.diff(at)), Positions(offsets, borders)

@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.encoding.arrow_buffers import arrow_offsets
 from pennon.encoding.read_protocol import Steps
 from pennon.encoding.v0_1.binary import Spans, read_spans
 from pennon.encoding.v0_1.pages import Pages
 from pennon.encoding.v0_1.parts import Slices, with_ends
 from pennon.encoding.v0_1.picks import Picks
-from pennon.encoding.v2_0.binary import arrow_offsets
 
 
 def decode_list(

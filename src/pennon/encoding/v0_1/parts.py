@@ -23,9 +23,8 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.kernels.gather import gather, scatter
-
-Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,10 +102,3 @@ def with_ends(offsets: npt.NDArray[Any], borders: Int64Array) -> npt.NDArray[Any
     found = np.empty(int(borders[-1] - borders[0]) + len(starts), offsets.dtype)
     gather(offsets.view(np.uint8), starts, ends, found.view(np.uint8))
     return found
-
-
-def byte_view(buffer: pa.Buffer | None) -> Bytes:
-    """Return the bytes of a buffer, none if there is none."""
-    if buffer is None or buffer.size == 0:
-        return np.empty(0, np.uint8)
-    return np.frombuffer(buffer, np.uint8)

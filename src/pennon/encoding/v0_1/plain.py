@@ -17,11 +17,12 @@ import pyarrow.compute as pc
 
 from pennon.core.bits import bytes_for_bits
 from pennon.core.byte_ranges import Int64Array
+from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.block import FixedWidthBlock
 from pennon.encoding.kernels.bits import pick_bits
 from pennon.encoding.read_protocol import Steps
 from pennon.encoding.v0_1.pages import Pages, read_ranges
-from pennon.encoding.v0_1.parts import Bytes, Slices, byte_view
+from pennon.encoding.v0_1.parts import Slices
 from pennon.encoding.v0_1.picks import Picks
 
 
@@ -65,7 +66,7 @@ def encode_fixed_width(array: pa.Array, borders: Int64Array) -> Slices:
     """
     width = array.type.bit_width // 8
     places = (borders + array.offset) * width
-    source = byte_view(array.buffers()[1])
+    source = as_bytes(array.buffers()[1])
     return Slices(source, places[:-1] * bool(source.size), np.diff(places))
 
 
@@ -73,7 +74,7 @@ def _packed(held: pa.Array) -> Bytes:
     """Return booleans of which none is NULL, the first of them in bit 0; behind the last are zeros."""
     packed = np.empty(bytes_for_bits(len(held)), np.uint8)
     start, end = np.array([[held.offset], [held.offset + len(held)]], np.int64)
-    pick_bits(byte_view(held.buffers()[1]), start, end, packed)
+    pick_bits(as_bytes(held.buffers()[1]), start, end, packed)
     return packed
 
 

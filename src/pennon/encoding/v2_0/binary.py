@@ -15,14 +15,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pennon.encoding.arrow_buffers import (
+    EMPTY,
+    arrow_offsets,
+    as_bytes,
+    data_of,
+    without_hidden_bytes,
+)
 from pennon.encoding.block import Block, FixedWidthBlock, NullableBlock, VariableBlock
 from pennon.encoding.kernels.offsets import encode_end_offsets
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_0.dispatch import Codecs
-from pennon.encoding.v2_0.encoded import EMPTY, Encoded, as_bytes
-from pennon.encoding.v2_0.encodings import ArrayEncoding, Binary, Compression, NoNulls
+from pennon.encoding.v2_0.encodings import ArrayEncoding, Binary, Compression, Encoded, NoNulls
 from pennon.encoding.v2_0.flat import encode_flat
 from pennon.encoding.v2_0.offsets import NO_LIMIT, read_spans
 from pennon.errors import FormatError
@@ -71,32 +77,7 @@ def encode_binary(
     return Encoded(encoding, indices.buffers + data.buffers)
 
 
-def without_hidden_bytes(array: pa.Array) -> pa.Array:
-    """Return the same values with no bytes under the NULLs.
-
-    An Arrow string array may have anything there; equal data shall make equal files, and shorter.
-    """
-    return array.take(pa.array(np.arange(len(array))))
-
-
 def _end_offsets(array: pa.Array) -> tuple[npt.NDArray[np.uint64], int, int]:
     """Return the stored offsets, the adjustment, and how many bytes lie under NULLs."""
     validity = as_bytes(array.buffers()[0]) if array.null_count else None
     return encode_end_offsets(arrow_offsets(array), validity, array.offset)
-
-
-def arrow_offsets(array: pa.Array) -> npt.NDArray[np.int32 | np.int64]:
-    """Return the rows + 1 offsets of a string, binary or list array; they may not start at 0."""
-    large = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
-    dtype = np.dtype(np.int64 if large or pa.types.is_large_list(array.type) else np.int32)
-    buffer = array.buffers()[1]
-    if buffer is None or buffer.size == 0:
-        return np.zeros(1, dtype)
-    return np.frombuffer(buffer, dtype, len(array) + 1, array.offset * dtype.itemsize)
-
-
-def data_of(array: pa.Array) -> pa.Buffer:
-    """Return the bytes of the array's rows, and no others."""
-    offsets, data = arrow_offsets(array), array.buffers()[2]
-    start, end = int(offsets[0]), int(offsets[-1])
-    return EMPTY if data is None or start == end else data.slice(start, end - start)

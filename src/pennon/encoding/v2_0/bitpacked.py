@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRequest, Extent, Gather, Int64Array
+from pennon.encoding.arrow_buffers import EMPTY
 from pennon.encoding.block import Block, FixedWidthBlock
 from pennon.encoding.kernels import fastlanes
 from pennon.encoding.kernels.bits import unpack_bits
@@ -26,7 +27,6 @@ from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_0.dispatch import Codecs
-from pennon.encoding.v2_0.encoded import EMPTY
 from pennon.encoding.v2_0.encodings import Bitpacked, BitpackedForNonNeg
 from pennon.errors import FormatError
 

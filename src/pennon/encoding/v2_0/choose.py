@@ -25,10 +25,10 @@ from typing import Final
 import pyarrow as pa
 
 from pennon.core.bits import align_up
-from pennon.encoding.v2_0.binary import data_of, encode_binary
+from pennon.encoding.arrow_buffers import data_of
+from pennon.encoding.v2_0.binary import encode_binary
 from pennon.encoding.v2_0.dictionary import encode_dictionary, encode_text_dictionary
-from pennon.encoding.v2_0.encoded import Encoded
-from pennon.encoding.v2_0.encodings import AllNulls, Compression
+from pennon.encoding.v2_0.encodings import AllNulls, Compression, Encoded
 from pennon.encoding.v2_0.fixed_size_list import encode_fixed_size_list
 from pennon.encoding.v2_0.flat import encode_fixed_width
 from pennon.encoding.v2_0.nullable import encode_nullable

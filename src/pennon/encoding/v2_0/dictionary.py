@@ -23,8 +23,7 @@ from pennon.encoding.read_protocol import Steps, together
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_0.binary import encode_binary
 from pennon.encoding.v2_0.dispatch import Codecs
-from pennon.encoding.v2_0.encoded import Encoded
-from pennon.encoding.v2_0.encodings import Dictionary, NoNulls
+from pennon.encoding.v2_0.encodings import Dictionary, Encoded, NoNulls
 from pennon.encoding.v2_0.flat import encode_flat
 from pennon.errors import FormatError, UnsupportedError
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+import pyarrow as pa
+
 from pennon.core.fast_dataclass import dataclass
 
 Place: TypeAlias = Literal["page", "column", "file"]
@@ -191,3 +193,27 @@ class Blob:
 
 
 ColumnEncoding: TypeAlias = Values | ZoneIndex | Blob
+
+
+def without_zones(encoding: ColumnEncoding) -> Values | Blob:
+    """Return the encoding below any zone indices."""
+    while isinstance(encoding, ZoneIndex):
+        encoding = encoding.inner
+    return encoding
+
+
+def is_blob(encoding: ColumnEncoding) -> bool:
+    """Tell whether a column's pages describe values that lie elsewhere."""
+    return isinstance(without_zones(encoding), Blob)
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """An encoding, and the page buffers that it names, in the order of their numbers.
+
+    Encoders take ``first``, the number of the first buffer that they may use: an outer encoding
+    numbers its own buffers and those of the inner one in one row.
+    """
+
+    encoding: ArrayEncoding
+    buffers: tuple[pa.Buffer, ...] = ()

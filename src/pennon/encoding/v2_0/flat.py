@@ -24,17 +24,16 @@ import pyarrow as pa
 from pennon.core.bits import bytes_for_bits
 from pennon.core.byte_ranges import ByteRequest, Extent, Gather
 from pennon.core.units import KIB
+from pennon.encoding.arrow_buffers import EMPTY, values_of
 from pennon.encoding.block import Block, FixedWidthBlock
 from pennon.encoding.decompress import deflate, inflate
 from pennon.encoding.kernels.bits import pick_bits
 from pennon.encoding.kernels.gather import gather
-from pennon.encoding.kernels.nulls import copy_bits, zero_nulls
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_0.dispatch import Codecs
-from pennon.encoding.v2_0.encoded import EMPTY, Bytes, Encoded, as_bytes
-from pennon.encoding.v2_0.encodings import BufferRef, Compression, Flat
+from pennon.encoding.v2_0.encodings import BufferRef, Compression, Encoded, Flat
 from pennon.errors import FormatError, UnsupportedError
 
 SPARSE_BITS_BYTES: Final = 64 * KIB
@@ -137,7 +136,7 @@ def encode_flat(
 ) -> Encoded:
     """Encode a buffer of values that are packed already."""
     if compression is not None:
-        values = deflate(values, compression)
+        values = deflate(values, compression.scheme, compression.level)
     return Encoded(Flat(bits, BufferRef(first), compression), (values,))
 
 
@@ -148,29 +147,3 @@ def encode_fixed_width(array: pa.Array, first: int = 0) -> Encoded:
     business of `encode_nullable`.
     """
     return encode_flat(values_of(array), array.type.bit_width, first)
-
-
-def values_of(array: pa.Array) -> pa.Buffer:
-    """Return the values of a fixed-width array, packed from bit 0 on, NULL rows as zero."""
-    bits, rows = array.type.bit_width, len(array)
-    if bits == 1:
-        return _bits_of(array)
-    width = bits // 8
-    data = array.buffers()[1]
-    if data is None:
-        return EMPTY
-    data = data.slice(array.offset * width, rows * width)
-    if not array.null_count:
-        return data
-    return pa.py_buffer(zero_nulls(as_bytes(data), validity_of(array), rows, width))
-
-
-def _bits_of(array: pa.Array) -> pa.Buffer:
-    """Return the values of booleans."""
-    values = copy_bits(as_bytes(array.buffers()[1]), array.offset, len(array))
-    return pa.py_buffer(values & validity_of(array) if array.null_count else values)
-
-
-def validity_of(array: pa.Array) -> Bytes:
-    """Return the validity bitmap of an array that has one, from bit 0 on."""
-    return copy_bits(as_bytes(array.buffers()[0]), array.offset, len(array))

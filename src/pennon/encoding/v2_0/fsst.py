@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from pennon.encoding.arrow_buffers import as_bytes
 from pennon.encoding.block import AllNullBlock, Block, NullableBlock, VariableBlock
 from pennon.encoding.kernels.fsst import decode_fsst as expand
 from pennon.encoding.page import PageBuffers
@@ -17,7 +18,6 @@ from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
 from pennon.encoding.symbol_table import SymbolTable, parse_symbol_table
 from pennon.encoding.v2_0.dispatch import Codecs
-from pennon.encoding.v2_0.encoded import as_bytes
 from pennon.encoding.v2_0.encodings import Fsst
 from pennon.errors import FormatError
 

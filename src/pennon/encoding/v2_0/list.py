@@ -16,13 +16,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pennon.encoding.arrow_buffers import arrow_offsets
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
-from pennon.encoding.v2_0.binary import arrow_offsets
 from pennon.encoding.v2_0.dispatch import Codecs
-from pennon.encoding.v2_0.encoded import Encoded
-from pennon.encoding.v2_0.encodings import List, NoNulls
+from pennon.encoding.v2_0.encodings import Encoded, List, NoNulls
 from pennon.encoding.v2_0.flat import encode_flat
 from pennon.encoding.v2_0.offsets import Spans, read_spans
 

@@ -17,14 +17,14 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from pennon.encoding.arrow_buffers import validity_of
 from pennon.encoding.block import AllNullBlock, Block, FixedWidthBlock, NullableBlock
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import Steps, together
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_0.dispatch import Codecs
-from pennon.encoding.v2_0.encoded import Encoded
-from pennon.encoding.v2_0.encodings import AllNulls, NoNulls, SomeNulls
-from pennon.encoding.v2_0.flat import encode_flat, validity_of
+from pennon.encoding.v2_0.encodings import AllNulls, Encoded, NoNulls, SomeNulls
+from pennon.encoding.v2_0.flat import encode_flat
 from pennon.errors import FormatError
 
 EncodeValues: TypeAlias = Callable[[pa.Array, int], Encoded]

@@ -18,22 +18,22 @@ from typing import cast
 import numpy as np
 import pyarrow as pa
 
+from pennon.encoding.arrow_buffers import EMPTY, as_bytes, items_of, values_of
 from pennon.encoding.block import Block, FixedSizeListBlock, FixedWidthBlock, StructBlock
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_0.dispatch import Codecs
-from pennon.encoding.v2_0.encoded import EMPTY, Encoded, as_bytes
 from pennon.encoding.v2_0.encodings import (
     ArrayEncoding,
     BufferRef,
+    Encoded,
     FixedSizeList,
     Flat,
     NoNulls,
     PackedStruct,
 )
-from pennon.encoding.v2_0.fixed_size_list import items_of
-from pennon.encoding.v2_0.flat import plan_bytes, values_of
+from pennon.encoding.v2_0.flat import plan_bytes
 from pennon.errors import FormatError, UnsupportedError
 
 

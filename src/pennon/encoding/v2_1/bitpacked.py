@@ -12,20 +12,25 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
 from pennon.core.memory import room
+from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.block import Block, FixedWidthBlock
 from pennon.encoding.kernels.fastlanes import unpack_blocks, unpack_inline
+from pennon.encoding.kernels.pack import block_widths, pack_inline
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import Chunks
 from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import Flat, InlineBitpacking, OutOfLineBitpacking
 from pennon.encoding.v2_1.flat import decode_flat, refuse_compression
 from pennon.encoding.v2_1.pick import pick
+from pennon.encoding.v2_1.values import Chunked, FixedValues, even_counts
 from pennon.errors import FormatError, UnsupportedError
 
 BLOCK_VALUES: Final = 1024
+"""Values of a block; a chunk of in-line blocks that we write is one, for other readers take no more."""
 _WORDS: Final = (8, 16, 32, 64)
 
 
@@ -70,3 +75,17 @@ def _word_bits(bits: int) -> int:
         message = f"bit-packed values of {bits} bits"
         raise FormatError(message)
     return bits
+
+
+def packed_bytes(values: FixedValues, widths: Bytes) -> int:
+    """Return how many bytes of a page `encode_inline` would take."""
+    word = values.bits // 8
+    return int(widths.astype(np.int64).sum()) * 128 + len(widths) * (10 + (word + 7) // 8 * 8)
+
+
+def encode_inline(values: FixedValues, widths: Bytes | None = None) -> Chunked:
+    """Return blocks of 1024 values, each as wide as its widest value."""
+    words = values.words
+    packed, sizes = pack_inline(words, block_widths(words) if widths is None else widths)
+    counts = even_counts(values.count, BLOCK_VALUES)
+    return Chunked(InlineBitpacking(values.bits), counts, (packed,), (sizes,))

@@ -1,20 +1,30 @@
 """Blob pages: where the values lie in the file, and how they nest.
 
-The page is one of rows (position u64, size u64).  A size of 0 means an empty value at position 0;
-elsewhere the position holds the levels: ``definition << 16 | repetition``.
+The page is one of rows (position u64, size u64).
+
+    a value         where its bytes lie in the file
+    an empty value  position 0, size 0
+    no value        position = definition level << 16 | repetition level, size 0
 
 Source: ledger F-89; the proto says only that the position is the level.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
+from pennon.encoding.blobs import DESCRIPTION_TYPE, encode_blobs
 from pennon.encoding.block import Block, FixedWidthBlock, StructBlock
-from pennon.encoding.v2_1.layouts import Layers, max_repetition
-from pennon.encoding.v2_1.page import Levels
+from pennon.encoding.v2_1.layouts import BlobPage, Layer, Layers, max_repetition
+from pennon.encoding.v2_1.mini_block import encode_mini_block
+from pennon.encoding.v2_1.packed_struct import encode_packed_struct
+from pennon.encoding.v2_1.page import EncodedPage, Levels
+from pennon.encoding.v2_1.values import FixedValues, RowValues
 from pennon.errors import FormatError, UnsupportedError
 
 
@@ -55,3 +65,28 @@ def _numbers(block: Block) -> npt.NDArray[np.uint64]:
         message = "descriptions of blobs that are no 64 bit numbers"
         raise FormatError(message)
     return np.frombuffer(block.data, "<u8", block.rows)
+
+
+def describe_blobs(array: pa.Array, write: Callable[[pa.Buffer], int]) -> pa.StructArray:
+    """Write large binaries, each by itself, and return where they are; NULL where they are NULL."""
+    described = encode_blobs(array, write)
+    if array.null_count == 0:
+        return described
+    fields = [described.field(number) for number in range(2)]
+    mask = array.is_null()
+    return pa.StructArray.from_arrays(fields, fields=list(DESCRIPTION_TYPE), mask=mask)
+
+
+def encode_blob_page(descriptions: pa.StructArray, levels: Levels) -> EncodedPage | None:
+    """Encode a page of descriptions, one for each level; those that are NULL have a level that says so."""
+    columns = [descriptions.field(number).fill_null(0).to_numpy() for number in range(2)]
+    if levels.definition is not None:
+        is_null = levels.definition > 0
+        columns[0] = np.where(is_null, levels.definition.astype(np.uint64) << 16, columns[0])
+        columns[1] = np.where(is_null, 0, columns[1])
+    table = np.stack(columns, axis=1).astype(np.uint64, copy=False)
+    rows = FixedValues(len(table), 2 * 64, table.reshape(-1).view(np.uint8))
+    chunks = encode_packed_struct(RowValues((64, 64), rows))
+    plain = Levels(None, None, (Layer.ALL_VALID_ITEM,))
+    page = None if chunks is None else encode_mini_block(plain, chunks)
+    return None if page is None else EncodedPage(BlobPage(page.layout, levels.layers), page.buffers)

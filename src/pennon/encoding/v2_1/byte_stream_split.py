@@ -5,18 +5,22 @@ It makes nothing smaller by itself, but what `General` compresses around it.  So
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 import pyarrow as pa
 
 from pennon.core.memory import room
 from pennon.encoding.block import Block, FixedWidthBlock
 from pennon.encoding.kernels.runs import join_streams
+from pennon.encoding.kernels.squeeze import split_streams
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import Chunks
 from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import ByteStreamSplit, Flat
 from pennon.encoding.v2_1.flat import refuse_compression
 from pennon.encoding.v2_1.pick import pick
+from pennon.encoding.v2_1.values import Chunked, FixedValues, even_counts
 from pennon.errors import FormatError, UnsupportedError
 
 
@@ -38,3 +42,14 @@ def decode_byte_stream_split(
     join_streams(buffer.data, buffer.starts, buffer.sizes, chunks.counts, width, target)
     block = FixedWidthBlock(chunks.values, inner.bits_per_value, pa.py_buffer(target))
     return pick(block, items)
+
+
+STREAM_BYTES: Final = 4096
+
+
+def encode_byte_stream_split(values: FixedValues) -> Chunked:
+    """Return values of 32 or 64 bits as byte streams, of use only to a compression around it."""
+    width = values.bits // 8
+    counts = even_counts(values.count, STREAM_BYTES // width)
+    data = split_streams(values.data, width, counts)
+    return Chunked(ByteStreamSplit(Flat(values.bits)), counts, (data,), (counts * width,))

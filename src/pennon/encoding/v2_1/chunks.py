@@ -8,24 +8,15 @@ levels of a page) is one chunk.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.cached_property import lazy
 from pennon.core.fast_dataclass import dataclass
+from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError
-
-Bytes: TypeAlias = npt.NDArray[np.uint8]
-
-
-def as_bytes(buffer: pa.Buffer) -> Bytes:
-    """Return a buffer as an array of bytes, without a copy."""
-    return np.frombuffer(buffer, np.uint8)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

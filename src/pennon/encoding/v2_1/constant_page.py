@@ -26,22 +26,30 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRequest, Extent
 from pennon.core.fast_dataclass import dataclass
-from pennon.core.units import KIB
+from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.block import AllNullBlock, Block, FixedWidthBlock, VariableBlock
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
-from pennon.encoding.v2_1.chunks import Bytes, Chunks, as_bytes
+from pennon.encoding.search_cache import Slot
+from pennon.encoding.v2_1.chunks import Chunks
 from pennon.encoding.v2_1.constant import repeat
 from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import Encoding, Flat
-from pennon.encoding.v2_1.layouts import ConstantPage, max_repetition, max_visible
-from pennon.encoding.v2_1.page import LevelArray, Levels, PageValues, decode_levels, pick_levels
-from pennon.encoding.v2_1.search_cache import Slot
+from pennon.encoding.v2_1.layouts import ConstantPage, Layer, max_repetition, max_visible
+from pennon.encoding.v2_1.page import (
+    NO_LEVELS,
+    EncodedPage,
+    LevelArray,
+    Levels,
+    PageValues,
+    decode_levels,
+    pick_levels,
+)
+from pennon.encoding.v2_1.strategy import keeps_levels
 from pennon.errors import FormatError, TooLargeError
 
 _PLAIN = Flat(16)
-_KEPT_BYTES = 256 * KIB
 _MOST_ROWS = 1 << 31
 """Rows of nothing cost the file nothing; they cost the reader, who can ask for fewer at once."""
 
@@ -60,7 +68,7 @@ def read_constant_page(
     if known is None:
         parts = _parts(layout, page)
         size_bytes = sum(part.where.size_bytes for part in parts)
-        if rows.count < page.rows and size_bytes <= _KEPT_BYTES:
+        if keeps_levels(rows, page.rows, size_bytes):
             whole = [replace(part, by_row=False) for part in parts]
             known = yield from _read_parts(whole, rows, codecs)
             slot.put(known)
@@ -233,3 +241,12 @@ def _value_buffers(data: bytes) -> list[bytes]:
         raise FormatError(message)
     ends = np.cumsum([table, *sizes]).tolist()
     return [data[start:end] for start, end in pairwise(ends)]
+
+
+def encode_null_page(levels: Levels) -> EncodedPage:
+    """Return a page without values: all are NULL, or there are none at all in its lists."""
+    if levels.rep is None and len(levels.layers) == 1:
+        return EncodedPage(ConstantPage(None, None, None, 0, 0, (Layer.NULLABLE_ITEM,)))
+    parts = [NO_LEVELS if part is None else part for part in (levels.rep, levels.definition)]
+    layout = ConstantPage(None, None, None, 0, 0, levels.layers)
+    return EncodedPage(layout, tuple(pa.py_buffer(np.ascontiguousarray(part)) for part in parts))

@@ -17,14 +17,16 @@ import numpy.typing as npt
 
 from pennon.core.byte_ranges import Extent, Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.kernels.miniblocks import split_chunks
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
+from pennon.encoding.search_cache import SearchCache, Slot
 from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.blob_page import blobs_of
 from pennon.encoding.v2_1.chunk_index import ChunkIndex, parse_chunk_index
-from pennon.encoding.v2_1.chunks import Bytes, ChunkBuffers, as_bytes
+from pennon.encoding.v2_1.chunks import ChunkBuffers
 from pennon.encoding.v2_1.layouts import (
     BlobPage,
     ConstantPage,
@@ -36,7 +38,6 @@ from pennon.encoding.v2_1.layouts import (
     max_repetition,
 )
 from pennon.encoding.v2_1.pages import read_page
-from pennon.encoding.v2_1.search_cache import SearchCache, Slot
 
 CLOSE_BYTES: Final = 4096
 """Blobs with no more than this between them are one stretch of the file."""

@@ -10,6 +10,7 @@ from pennon.encoding.v2_1.chunks import Chunks
 from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import BufferCompression, Flat
 from pennon.encoding.v2_1.pick import pick_bytes, pick_fixed
+from pennon.encoding.v2_1.values import Chunked, FixedValues, even_counts, values_per_chunk
 from pennon.errors import FormatError, UnsupportedError
 
 
@@ -52,3 +53,14 @@ def decode_flat_values(encoding: Flat, stored: Block, _codecs: Codecs) -> Block:
         message = f"values of {encoding.bits_per_value} bits stored in {stored.bits_per_value} bits"
         raise FormatError(message)
     return stored
+
+
+def encode_flat(values: FixedValues) -> Chunked:
+    """Return the values as they are.  Raises UnsupportedError if they are too wide for chunks."""
+    per_chunk = values_per_chunk(values.bits)
+    if per_chunk == 0:
+        message = f"values of {values.bits} bits do not fit a mini-block chunk"
+        raise UnsupportedError(message)
+    counts = even_counts(values.count, per_chunk)
+    sizes = (counts * values.bits + 7) // 8
+    return Chunked(Flat(values.bits), counts, (values.data,), (sizes,))

@@ -1,6 +1,6 @@
 """FSST: byte strings whose bytes are codes for symbols of up to eight bytes.
 
-The symbol table is that of 2.0 (`pennon.encoding.v2_0.fsst`), one for the page.  Every string is
+The symbol table (`pennon.encoding.symbol_table`) is one for the page.  Every string is
 coded by itself, so only those that are asked for are decoded.
 
 Source: ledger F-96.
@@ -8,18 +8,30 @@ Source: ledger F-96.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from pennon.encoding.arrow_buffers import as_bytes
 from pennon.encoding.block import Block, VariableBlock
 from pennon.encoding.kernels.fsst import decode_fsst as expand
 from pennon.encoding.kernels.fsst import decode_fsst_chunks as expand_chunks
 from pennon.encoding.rows import Rows
 from pennon.encoding.symbol_table import parse_symbol_table
-from pennon.encoding.v2_1.chunks import Chunks, as_bytes
+from pennon.encoding.v2_1.chunks import Chunks
 from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import Fsst, Variable
-from pennon.encoding.v2_1.variable import offset_bits, string_block
+from pennon.encoding.v2_1.values import Chunked, Single, StringValues
+from pennon.encoding.v2_1.variable import (
+    encode_variable,
+    encode_variable_values,
+    offset_bits,
+    string_block,
+)
 from pennon.errors import FormatError
+
+if TYPE_CHECKING:
+    from pennon.encoding.v2_1.symbol_training import TrainedSymbols  # readers do without
 
 
 def decode_fsst(encoding: Fsst, chunks: Chunks, items: Rows, codecs: Codecs) -> Block:
@@ -59,3 +71,18 @@ def _expand(encoding: Fsst, codes: Block) -> Block:
     offsets = np.frombuffer(codes.offsets, dtype, codes.rows + 1)
     ends, data = expand(as_bytes(codes.data), offsets, table.symbols, table.lengths)
     return string_block(ends, data)
+
+
+def encode_fsst(values: StringValues, symbols: TrainedSymbols) -> Chunked:
+    """Return chunks of offsets and codes."""
+    inner = encode_variable(symbols.encode(values))
+    return Chunked(
+        Fsst(symbols.serialize(), inner.encoding), inner.counts, inner.buffers, inner.sizes
+    )
+
+
+def encode_fsst_values(values: StringValues, symbols: TrainedSymbols) -> Single:
+    """Return the codes of each string."""
+    inner = encode_variable_values(symbols.encode(values))
+    encoding = Fsst(symbols.serialize(), inner.encoding)
+    return Single(encoding, inner.data, None, inner.offsets, inner.offset_width)

@@ -20,21 +20,21 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRequest, Extent, Gather, Int64Array, Peek
 from pennon.core.fast_dataclass import dataclass
+from pennon.encoding.arrow_buffers import as_bytes
 from pennon.encoding.block import Block, FixedWidthBlock, VariableBlock
+from pennon.encoding.kernels.interleave import interleave
 from pennon.encoding.kernels.zipped import place_sized, unzip, unzip_sized
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
-from pennon.encoding.v2_1.chunks import as_bytes
 from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import General
 from pennon.encoding.v2_1.general import inflate_values
 from pennon.encoding.v2_1.layouts import FullZip, max_repetition, max_visible
-from pennon.encoding.v2_1.page import LevelArray, Levels, PageValues
+from pennon.encoding.v2_1.page import NO_LEVELS, EncodedPage, LevelArray, Levels, PageValues
+from pennon.encoding.v2_1.strategy import is_whole, reads_entries_at_once
+from pennon.encoding.v2_1.values import Single
 from pennon.errors import FormatError
-
-_FEW_ENTRIES = 1024
-"""So many neighbouring entries of the index are read in one go."""
 
 
 def read_full_zip(
@@ -43,7 +43,7 @@ def read_full_zip(
     """Return the steps that read ``rows`` of a page."""
     shape = _shape(layout)
     data = page.find("page", 0)
-    if rows.is_contiguous and rows.count == page.rows:
+    if is_whole(rows, page.rows):
         request: ByteRequest = data
     elif shape.row_bytes:
         if page.rows * shape.row_bytes > data.size_bytes:
@@ -138,7 +138,7 @@ def _read_row_index(page: PageBuffers, rows: Rows) -> Steps[tuple[Int64Array, In
     if width not in (1, 2, 4, 8) or index.size_bytes % (page.rows + 1):
         message = f"a row index of {index.size_bytes} bytes for {page.rows} rows"
         raise FormatError(message)
-    if rows.is_contiguous and rows.count <= _FEW_ENTRIES:
+    if reads_entries_at_once(rows):
         first, last = rows.starts, rows.ends + 1
     else:
         first = np.stack([rows.starts, rows.ends], axis=1).reshape(-1)
@@ -200,3 +200,48 @@ def _check_rows(layout: FullZip, rep: LevelArray, rows: int) -> None:
     if found != rows or (top and rows and rep[0] != top):
         message = f"{found} rows where {rows} were expected"
         raise FormatError(message)
+
+
+def encode_full_zip(levels: Levels, single: Single) -> EncodedPage:
+    """Return a page of values one by one, each behind its levels."""
+    rep = NO_LEVELS if levels.rep is None else levels.rep
+    definition = NO_LEVELS if levels.definition is None else levels.definition
+    bits_rep = int(rep.max(initial=0)).bit_length()
+    bits_def = int(definition.max(initial=0)).bit_length()
+    visible = max_visible(levels.layers)
+    data, starts = interleave(
+        rep,
+        definition,
+        bits_def,
+        _word_width(bits_rep + bits_def),
+        max_repetition(levels.layers),
+        visible,
+        single.data,
+        (single.bits_per_value or 0) // 8,
+        single.offsets,
+        single.offset_width,
+    )
+    items = max(len(rep), len(definition)) or len(starts) - 1
+    shown = int((definition <= visible).sum()) if len(definition) else items
+    layout = FullZip(
+        bits_rep,
+        bits_def,
+        single.bits_per_value,
+        8 * single.offset_width if single.offset_width else None,
+        items,
+        shown,
+        single.encoding,
+        levels.layers,
+    )
+    index = () if levels.rep is None and not single.offset_width else (_row_index(starts),)
+    return EncodedPage(layout, tuple(pa.py_buffer(buffer) for buffer in (data, *index)))
+
+
+def _word_width(bits: int) -> int:
+    """Return how many bytes a control word of so many bits takes."""
+    return next(width for width in (0, 1, 2, 4) if bits <= 8 * width)
+
+
+def _row_index(starts: Int64Array) -> np.ndarray:
+    """Return where rows begin, in the fewest bytes that hold the last of them."""
+    return starts.astype(np.min_scalar_type(int(starts[-1])))

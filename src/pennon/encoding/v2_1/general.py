@@ -1,8 +1,8 @@
 """General: lz4 or zstd around another encoding.
 
 In mini-blocks it is the first buffer of each chunk that is compressed (the lengths of runs, the
-validity of items stay as they are), among single values each value.  The compressed form is that of
-2.0 (`pennon.encoding.decompress`): a size in front, never believed beyond its limits.
+validity of items stay as they are), among single values each value.  The compressed form has a
+size in front (`pennon.encoding.decompress`), never believed beyond its limits.
 
 Source: ledger F-95.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -19,17 +20,19 @@ import pyarrow as pa
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.memory import room
 from pennon.core.units import MIB
+from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.block import Block, VariableBlock
 from pennon.encoding.decompress import MAX_INFLATED, inflate
 from pennon.encoding.kernels.frames import copy_stored, stored_sizes
 from pennon.encoding.kernels.lz4 import inflate_blocks
 from pennon.encoding.rows import Rows
-from pennon.encoding.v2_1.chunks import Bytes, ChunkBuffers, Chunks, as_bytes
+from pennon.encoding.v2_1.chunks import ChunkBuffers, Chunks
 from pennon.encoding.v2_1.dispatch import Codecs
-from pennon.encoding.v2_1.encodings import General
+from pennon.encoding.v2_1.encodings import BufferCompression, General
 from pennon.encoding.v2_1.pick import pick_bytes
+from pennon.encoding.v2_1.values import Chunked, Single
 from pennon.encoding.v2_1.variable import buffer_of, string_block
-from pennon.errors import FormatError, TooLargeError
+from pennon.errors import ArgumentError, FormatError, TooLargeError
 
 MOST_BYTES: Final = 4096 * MIB
 """What the compressed parts of one page may grow to together."""
@@ -212,3 +215,57 @@ def _join(parts: Iterator[pa.Buffer]) -> tuple[Int64Array, Bytes]:
         _check_total(ends[-1])
     joined = np.concatenate(found) if found else np.empty(0, np.uint8)
     return np.array(ends, np.int64), joined
+
+
+_ZSTD_LEVEL: Final = 3
+"""What 0, or nothing, means as a level."""
+
+
+_CODECS: Final = {"zstd": ("zstd", 8), "lz4": ("lz4_raw", 4)}
+
+
+def _compress_pieces(
+    data: Bytes, offsets: Int64Array, compression: BufferCompression
+) -> tuple[Bytes, Int64Array]:
+    """Return each piece of ``data`` compressed, and where each ends (from 0 on)."""
+    name, head = _CODECS[compression.scheme]
+    codec = _codec(name, compression.level)
+    parts: list[bytes] = []
+    ends = np.zeros(len(offsets), np.int64)
+    whole = pa.py_buffer(data)
+    for number, (start, end) in enumerate(pairwise(offsets.tolist())):
+        size = end - start
+        body = codec.compress(whole.slice(start, size), asbytes=True)
+        parts.append(size.to_bytes(head, "little") + body)
+        ends[number + 1] = ends[number] + head + len(body)
+    return np.frombuffer(b"".join(parts), np.uint8), ends
+
+
+def _codec(name: str, level: int | None) -> pa.Codec:
+    """Raises ArgumentError if the level is none of the scheme's."""
+    try:
+        return pa.Codec(name, None if name == "lz4_raw" else level or _ZSTD_LEVEL)
+    except (ValueError, pa.ArrowInvalid) as error:
+        message = f"no compression level {level} for {name}: {error}"
+        raise ArgumentError(message) from error
+
+
+def encode_general(inner: Chunked, compression: BufferCompression) -> Chunked:
+    """Return the chunks with their first buffers compressed; the same if that saves nothing."""
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(inner.sizes[0])])
+    data, ends = _compress_pieces(inner.buffers[0], offsets, compression)
+    outer = Chunked(
+        General(compression, inner.encoding),
+        inner.counts,
+        (data, *inner.buffers[1:]),
+        (np.diff(ends), *inner.sizes[1:]),
+    )
+    return outer if outer.size_bytes < inner.size_bytes else inner
+
+
+def encode_general_values(inner: Single, compression: BufferCompression) -> Single:
+    """Return byte strings with each one compressed."""
+    assert inner.offsets is not None  # values of one width are not compressed one by one
+    data, ends = _compress_pieces(inner.data, inner.offsets, compression)
+    encoding = General(compression, inner.encoding)
+    return Single(encoding, data, None, ends, inner.offset_width)

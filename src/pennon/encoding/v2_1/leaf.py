@@ -13,8 +13,8 @@ from pennon.encoding.block import (
     FixedWidthBlock,
     NullableBlock,
 )
+from pennon.encoding.v2_1.dictionary import decode_dictionary
 from pennon.encoding.v2_1.page import PageValues
-from pennon.errors import FormatError
 
 
 def leaf_array(page: PageValues, validity: pa.Buffer | None, data_type: pa.DataType) -> pa.Array:
@@ -28,7 +28,10 @@ def leaf_array(page: PageValues, validity: pa.Buffer | None, data_type: pa.DataT
         # A struct without fields is stored as NULLs, though it is none; writers refuse real ones.
         return pa.Array.from_buffers(data_type, page.values.rows, [validity])
     if page.dictionary is not None:
-        return _from_dictionary(page.values, page.dictionary, validity, data_type)
+        is_dictionary = pa.types.is_dictionary(data_type)
+        item_type = data_type.value_type if is_dictionary else data_type
+        items = _plain(page.dictionary, None, item_type)
+        return decode_dictionary(page.values, items, validity, data_type)
     if pa.types.is_dictionary(data_type):
         if isinstance(page.values, AllNullBlock):
             return pa.nulls(page.values.rows, data_type)
@@ -57,54 +60,3 @@ def _fit_booleans(block: Block, data_type: pa.DataType) -> Block:
         return block
     bits = np.packbits(np.frombuffer(block.data, np.uint8, block.rows) != 0, bitorder="little")
     return FixedWidthBlock(block.rows, 1, pa.py_buffer(bits))
-
-
-def _from_dictionary(
-    values: Block, dictionary: Block, validity: pa.Buffer | None, data_type: pa.DataType
-) -> pa.Array:
-    """Return items by their indices: a dictionary array if the type is one, else plain values."""
-    is_dictionary = pa.types.is_dictionary(data_type)
-    items = _plain(dictionary, None, data_type.value_type if is_dictionary else data_type)
-    indices = _indices(values)
-    if indices is None:
-        return pa.nulls(values.rows, data_type)
-    _check_indices(indices, validity, len(items))
-    keys = pa.Array.from_buffers(
-        pa.from_numpy_dtype(indices.dtype), len(indices), [validity, pa.py_buffer(indices)]
-    )
-    if not is_dictionary:
-        return items.take(keys)
-    try:
-        keys = keys.cast(data_type.index_type)
-    except pa.ArrowInvalid as error:
-        raise FormatError(str(error)) from error
-    return pa.DictionaryArray.from_arrays(keys, items, ordered=data_type.ordered, safe=False)
-
-
-def _indices(values: Block) -> np.ndarray | None:
-    """Return the indices; None if all of them are NULL."""
-    if isinstance(values, AllNullBlock):
-        return None
-    if not isinstance(values, FixedWidthBlock) or values.bits_per_value not in (8, 16, 32, 64):
-        message = f"indices into a dictionary stored as {type(values).__name__}"
-        raise FormatError(message)
-    width = values.bits_per_value // 8
-    if values.data.size < values.rows * width:
-        message = f"{values.rows} indices in {values.data.size} bytes"
-        raise FormatError(message)
-    return np.frombuffer(values.data, f"<u{width}", values.rows)
-
-
-def _check_indices(indices: np.ndarray, validity: pa.Buffer | None, count: int) -> None:
-    """Raise FormatError if an index names no item; those under NULLs may be anything."""
-    if not len(indices) or int(indices.max()) < count:
-        return
-    if validity is not None:
-        valid = np.unpackbits(
-            np.frombuffer(validity, np.uint8), count=len(indices), bitorder="little"
-        )
-        named = indices[valid.view(np.bool_)]
-        if not len(named) or int(named.max()) < count:
-            return
-    message = f"dictionary index {indices.max()}, where the greatest can be {count - 1}"
-    raise FormatError(message)

@@ -13,35 +13,43 @@ from __future__ import annotations
 from typing import cast
 
 import numpy as np
+import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRequest, Extent, Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.block import Block
+from pennon.encoding.kernels.chunks import put_together
 from pennon.encoding.kernels.miniblocks import split_chunks
 from pennon.encoding.kernels.rowplaces import place_rows
+from pennon.encoding.kernels.shred import index_rows
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
+from pennon.encoding.search_cache import Slot
 from pennon.encoding.v2_1.chunk_index import ChunkIndex, parse_chunk_index
-from pennon.encoding.v2_1.chunks import Bytes, ChunkBuffers, Chunks, as_bytes
+from pennon.encoding.v2_1.chunks import ChunkBuffers, Chunks
 from pennon.encoding.v2_1.dispatch import Codecs
+from pennon.encoding.v2_1.encodings import Encoding, Flat, Variable
 from pennon.encoding.v2_1.layouts import MiniBlock, max_repetition, max_visible
 from pennon.encoding.v2_1.page import (
+    EncodedPage,
     LevelArray,
     Levels,
     PageValues,
     decode_levels,
+    encode_levels,
+    levels_per_chunk,
     pick_levels,
 )
-from pennon.encoding.v2_1.picked import MOST_ROWS, CutRows, Found, KnownPage
-from pennon.encoding.v2_1.recipe import recipe_of
-from pennon.encoding.v2_1.search_cache import Slot
+from pennon.encoding.v2_1.point_read import CutRows, Found, KnownPage, recipe_of
+from pennon.encoding.v2_1.strategy import POINT_READ, for_chunks, is_whole
+from pennon.encoding.v2_1.values import Chunked, FixedValues, StringValues
+from pennon.encoding.v2_1.variable import encode_variable_blocks
 from pennon.errors import FormatError
 
 _DATA = 1
 _DICTIONARY = 2
-_SOME_ROWS = 256
-"""Fewer rows are picked one by one in any case: a kernel call costs less than several."""
 
 
 def read_mini_block(
@@ -51,15 +59,15 @@ def read_mini_block(
     known = cast("KnownPage | None", slot.get())
     data: Bytes | None = None
     if known is None:
-        wants_all = rows.is_contiguous and rows.count == page.rows
-        known, data = yield from _read_known(layout, page, codecs, with_data=wants_all)
+        whole = is_whole(rows, page.rows)
+        known, data = yield from _read_known(layout, page, codecs, with_data=whole)
         slot.put(known)
     found = Found.of([known], CutRows.of_page(rows))
     chunks = found.pieces[1]
     if data is not None:
         positions = known.index.offsets[chunks]
         return _decode(_Touched(layout, known.index, chunks, data, positions), rows, codecs)
-    if known.recipe is not None and _are_few(known.index, chunks, rows):
+    if for_chunks(rows, known.index.first_rows, chunks, known.recipe) is POINT_READ:
         (answer,) = yield [found.request()]
         return found.pick(answer)
     (answer,) = yield [found.packed()]
@@ -76,14 +84,6 @@ def read_known(
         known, _ = yield from _read_known(layout, page, codecs, with_data=False)
         slot.put(known)
     return known
-
-
-def _are_few(index: ChunkIndex, chunks: Int64Array, rows: Rows) -> bool:
-    """Tell whether rows are better picked one by one than their chunks unpacked."""
-    if not rows.is_contiguous or rows.count < _SOME_ROWS:
-        return rows.count <= MOST_ROWS
-    held = index.first_rows[chunks[-1] + 1] - index.first_rows[chunks[0]]
-    return rows.count <= MOST_ROWS and bool(2 * rows.count < held)
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -257,3 +257,60 @@ def _row_places(
         rows.ends[wanted],
     )
     return Rows.ranges(first, last), Rows.ranges(low, high)
+
+
+def encode_mini_block(
+    levels: Levels, chunked: Chunked, items: FixedValues | StringValues | None = None
+) -> EncodedPage | None:
+    """Return a page of chunks; None if levels make a chunk too large.
+
+    ``items`` are those of the page's dictionary, if the values are indices.
+    """
+    counts = levels_per_chunk(levels, chunked.counts)
+    parts = [
+        None if part is None else encode_levels(part, counts)
+        for part in (levels.rep, levels.definition)
+    ]
+    used = [part for part in parts if part is not None]
+    together = put_together(
+        counts,
+        _log_counts(chunked.counts),
+        [*(part.data for part in used), *chunked.buffers],
+        np.stack([*(part.sizes for part in used), *chunked.sizes]),
+    )
+    if together is None:
+        return None
+    data, words = together
+    buffers: list[np.ndarray] = [words, data]
+    if items is not None:
+        buffers.append(_item_bytes(items))
+    if levels.rep is not None:
+        buffers.append(index_rows(levels.rep, counts, max_repetition(levels.layers)))
+    layout = MiniBlock(
+        None if parts[0] is None else parts[0].encoding,
+        None if parts[1] is None else parts[1].encoding,
+        chunked.encoding,
+        None if items is None else _item_encoding(items),
+        0 if items is None else items.count,
+        levels.layers,
+        len(chunked.buffers),
+        0 if levels.rep is None else 1,
+        int(chunked.counts.sum()),
+        is_large=False,
+    )
+    return EncodedPage(layout, tuple(pa.py_buffer(buffer) for buffer in buffers))
+
+
+def _log_counts(counts: Int64Array) -> Bytes:
+    """Return the binary logarithms of all chunks' numbers of values, and 0 for the last one."""
+    logs = np.log2(counts).astype(np.uint8)
+    logs[-1] = 0
+    return logs
+
+
+def _item_bytes(items: FixedValues | StringValues) -> Bytes:
+    return items.data if isinstance(items, FixedValues) else encode_variable_blocks(items)
+
+
+def _item_encoding(items: FixedValues | StringValues) -> Encoding:
+    return Flat(items.bits) if isinstance(items, FixedValues) else Variable(Flat(8 * items.width))

@@ -15,12 +15,15 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.core.memory import room
+from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.block import Block, FixedWidthBlock, StructBlock, VariableBlock
 from pennon.encoding.kernels.packed_rows import split_rows
 from pennon.encoding.rows import Rows
-from pennon.encoding.v2_1.chunks import Bytes, Chunks, as_bytes
+from pennon.encoding.v2_1.chunks import Chunks
 from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import PackedField, PackedStruct, VariablePackedStruct
+from pennon.encoding.v2_1.flat import encode_flat
+from pennon.encoding.v2_1.values import Chunked, RowValues, values_per_chunk
 from pennon.encoding.v2_1.variable import string_block
 from pennon.errors import FormatError, UnsupportedError
 
@@ -100,3 +103,12 @@ def _stored_width(field: PackedField) -> int:
         message = f"packed rows with sizes of {field.bits_per_length} bits"
         raise FormatError(message)
     return -(field.bits_per_length // 8)
+
+
+def encode_packed_struct(values: RowValues) -> Chunked | None:
+    """Return chunks of rows; None if a row is too wide for chunks."""
+    if values_per_chunk(values.rows.bits) == 0:
+        return None
+    flat = encode_flat(values.rows)
+    encoding = PackedStruct(values.bits_per_field, flat.encoding)
+    return Chunked(encoding, flat.counts, flat.buffers, flat.sizes)

@@ -1,24 +1,32 @@
-"""What a page holds, once it is read: values, and levels that say how they nest."""
+"""What a page holds: values, and levels that say how they nest; and a page that is encoded."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.block import Block, FixedWidthBlock
+from pennon.encoding.kernels.pack import pack_blocks
+from pennon.encoding.kernels.shred import count_levels
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import Chunks
 from pennon.encoding.v2_1.dispatch import Codecs
-from pennon.encoding.v2_1.encodings import Encoding
-from pennon.encoding.v2_1.layouts import Layers
+from pennon.encoding.v2_1.encodings import Encoding, Flat, OutOfLineBitpacking
+from pennon.encoding.v2_1.layouts import Layers, Layout, max_visible
 from pennon.encoding.v2_1.pick import pick_fixed
 from pennon.errors import FormatError
 
 LevelArray: TypeAlias = npt.NDArray[np.uint16]
+
+LEVEL_BITS: Final = 16
+NO_LEVELS: Final[LevelArray] = np.empty(0, np.uint16)
+"""What stands for levels that a page has not, where a kernel wants an array."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,3 +69,46 @@ def pick_levels(
     if levels is None or (len(starts) == 1 and starts[0] == 0 and ends[0] == len(levels)):
         return levels
     return np.frombuffer(pick_fixed(levels.view(np.uint8), starts, ends, 16), "<u2")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LevelChunks:
+    """``sizes[i]`` bytes of ``data`` belong to chunk i."""
+
+    encoding: Encoding
+    data: Bytes
+    sizes: Int64Array
+
+
+def levels_per_chunk(levels: Levels, counts: Int64Array) -> Int64Array:
+    """Return how many levels go with ``counts[i]`` values; 0 if there are no levels."""
+    if levels.definition is not None:
+        return count_levels(levels.definition, counts, max_visible(levels.layers))
+    return np.zeros(len(counts), np.int64) if levels.rep is None else counts
+
+
+def encode_levels(levels: LevelArray, counts: Int64Array) -> LevelChunks:
+    """Return the levels in chunks of ``counts[i]``."""
+    width = max(1, int(levels.max()).bit_length())
+    data, sizes = pack_blocks(levels, counts, width)
+    if data.size == levels.nbytes:  # few levels are not packed, and need no message about it
+        return LevelChunks(Flat(LEVEL_BITS), data, sizes)
+    return LevelChunks(OutOfLineBitpacking(LEVEL_BITS, Flat(width)), data, sizes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EncodedPage:
+    """A layout, and the page's buffers in their order."""
+
+    layout: Layout
+    buffers: tuple[pa.Buffer, ...] = ()
+
+    @property
+    def encoding(self) -> Layout:
+        """Return what describes the page, under the name that pages of 2.0 have for it."""
+        return self.layout
+
+    @property
+    def size_bytes(self) -> int:
+        """Return how many bytes the buffers have."""
+        return sum(buffer.size for buffer in self.buffers)

@@ -16,15 +16,15 @@ import numpy as np
 
 from pennon.core.byte_ranges import Gather
 from pennon.core.fast_dataclass import dataclass
+from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import Steps, together
+from pennon.encoding.search_cache import Slot
 from pennon.encoding.v2_1.chunk_index import ChunkIndex, join_indices
-from pennon.encoding.v2_1.chunks import Bytes, as_bytes
 from pennon.encoding.v2_1.codecs import CODECS
 from pennon.encoding.v2_1.layouts import Layout, MiniBlock
 from pennon.encoding.v2_1.mini_block import data_of, decode_all, read_known
 from pennon.encoding.v2_1.page import PageValues
-from pennon.encoding.v2_1.search_cache import Slot
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import Steps
 from pennon.encoding.rows import Rows
+from pennon.encoding.search_cache import Slot
 from pennon.encoding.v2_1.blob_page import blobs_of
 from pennon.encoding.v2_1.codecs import CODECS
 from pennon.encoding.v2_1.constant_page import read_constant_page
@@ -12,7 +13,6 @@ from pennon.encoding.v2_1.full_zip import read_full_zip
 from pennon.encoding.v2_1.layouts import BlobPage, FullZip, Layout, MiniBlock
 from pennon.encoding.v2_1.mini_block import read_mini_block
 from pennon.encoding.v2_1.page import PageValues
-from pennon.encoding.v2_1.search_cache import Slot
 
 
 def read_page(layout: Layout, page: PageBuffers, rows: Rows, slot: Slot) -> Steps[PageValues]:

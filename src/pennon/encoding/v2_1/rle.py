@@ -18,12 +18,14 @@ import pyarrow as pa
 from pennon.core.memory import room
 from pennon.encoding.block import Block, FixedWidthBlock
 from pennon.encoding.kernels.runs import expand_runs
+from pennon.encoding.kernels.squeeze import encode_runs
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import ChunkBuffers, Chunks
 from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import Encoding, Flat, Rle
 from pennon.encoding.v2_1.flat import refuse_compression
 from pennon.encoding.v2_1.pick import pick
+from pennon.encoding.v2_1.values import MOST_CHUNK_BYTES, MOST_VALUES, Chunked, FixedValues
 from pennon.encoding.v2_1.variable import buffer_of
 from pennon.errors import FormatError, TooLargeError, UnsupportedError
 
@@ -88,3 +90,11 @@ def _width(encoding: Encoding, known: tuple[int, ...]) -> int:
         message = f"run lengths with parts of {encoding.bits_per_value} bits"
         raise FormatError(message)
     return encoding.bits_per_value
+
+
+def encode_rle(values: FixedValues) -> Chunked:
+    """Return runs of equal values: the values, and their lengths."""
+    found, lengths, counts, runs = encode_runs(values.words, MOST_VALUES, MOST_CHUNK_BYTES)
+    width = values.bits // 8
+    encoding = Rle(Flat(values.bits), Flat(8))
+    return Chunked(encoding, counts, (found.view(np.uint8), lengths), (runs * width, runs))

@@ -29,15 +29,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.kernels.levels import every_nth, lists_of, validity_of
-from pennon.encoding.v2_1.chunks import Bytes
 from pennon.encoding.v2_1.layouts import Layer, Layers
-from pennon.encoding.v2_1.page import Levels
+from pennon.encoding.v2_1.page import NO_LEVELS, Levels
 from pennon.errors import FormatError, TooLargeError
 
 Offsets: TypeAlias = npt.NDArray[np.int32 | np.int64]
-
-_NO_LEVELS = np.empty(0, np.uint16)
 
 
 class Unraveler:
@@ -116,7 +114,7 @@ class Unraveler:
                 zeros = np.zeros(len(self._rep), np.uint16)
                 self._rep, _ = every_nth(self._rep, zeros, self._visible(), dimension)
             return
-        rep = _NO_LEVELS if self._rep is None else self._rep
+        rep = NO_LEVELS if self._rep is None else self._rep
         self._rep, self._definition = every_nth(rep, self._definition, self._visible(), dimension)
         if not len(rep):
             self._rep = None

@@ -22,16 +22,21 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.core.memory import room
+from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.block import Block, VariableBlock
+from pennon.encoding.kernels.chunks import cut_strings, write_strings
 from pennon.encoding.kernels.strings import pick_strings
 from pennon.encoding.rows import Rows
-from pennon.encoding.v2_1.chunks import Bytes, ChunkBuffers, Chunks
+from pennon.encoding.v2_1.chunks import ChunkBuffers, Chunks
 from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import Flat, Variable
 from pennon.encoding.v2_1.flat import refuse_compression
 from pennon.encoding.v2_1.pick import pick
+from pennon.encoding.v2_1.values import MOST_VALUES, Chunked, Single, StringValues
 from pennon.errors import FormatError, UnsupportedError
 
+AIM_BYTES: Final = 4096
+"""Bytes that the strings of a chunk take together; a point read fetches a whole chunk."""
 _WIDTHS: Final = (32, 64)
 
 
@@ -139,3 +144,29 @@ def buffer_of(buffer: ChunkBuffers, chunk: int) -> Bytes:
     """Return the bytes of one chunk."""
     start = int(buffer.starts[chunk])
     return buffer.data[start : start + int(buffer.sizes[chunk])]
+
+
+def encode_variable(values: StringValues) -> Chunked:
+    """Return chunks of offsets and bytes."""
+    counts = cut_strings(values.offsets, values.width, AIM_BYTES, MOST_VALUES)
+    data, sizes = write_strings(values.data, values.offsets, counts, values.width)
+    return Chunked(Variable(Flat(8 * values.width)), counts, (data,), (sizes,))
+
+
+def encode_variable_values(values: StringValues) -> Single:
+    """Return the strings as they are, each for itself."""
+    encoding = Variable(Flat(8 * values.width))
+    return Single(encoding, values.data, None, values.offsets, values.width)
+
+
+def encode_variable_blocks(values: StringValues) -> Bytes:
+    """Return all strings in one buffer: width, begin of the bytes, offsets, bytes.
+
+    That is how the strings of a dictionary are stored; its encoding is Variable(Flat).
+    """
+    dtype = np.dtype(f"<u{values.width}")
+    offsets = (values.offsets - values.offsets[0]).astype(dtype)
+    begin = 2 * values.width + offsets.nbytes
+    head = np.array([8 * values.width, begin], dtype)
+    data = values.data[values.offsets[0] : values.offsets[-1]]
+    return np.concatenate([head.view(np.uint8), offsets.view(np.uint8), data])

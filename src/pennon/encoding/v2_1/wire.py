@@ -1,4 +1,4 @@
-"""Layouts and encodings of file versions 2.1 and 2.2: protobuf messages to values.
+"""Layouts and encodings of file versions 2.1 and 2.2: protobuf messages to values and back.
 
 Source: `protos/pennon/proto/encodings_v2_1.proto`.
 """
@@ -40,37 +40,45 @@ def parse_page_layout(data: bytes) -> Layout:
     except DecodeError as error:
         text = f"not a valid PageLayout message: {error}"
         raise FormatError(text) from error
-    return _layout(message, 0)
+    return _layout_from(message, 0)
 
 
-def _layout(message: pb.PageLayout, depth: int) -> Layout:
+def serialize_page_layout(layout: Layout) -> bytes:
+    """Return a ``PageLayout`` message."""
+    return _layout_to(layout).SerializeToString(deterministic=True)
+
+
+# --- messages to values ---------------------------------------------------------------------------
+
+
+def _layout_from(message: pb.PageLayout, depth: int) -> Layout:
     arm = message.WhichOneof("layout")
     if arm == "mini_block_layout":
-        return _mini_block(message.mini_block_layout)
+        return _mini_block_from(message.mini_block_layout)
     if arm == "full_zip_layout":
-        return _full_zip(message.full_zip_layout)
+        return _full_zip_from(message.full_zip_layout)
     if arm == "constant_layout":
-        return _constant(message.constant_layout)
+        return _constant_page_from(message.constant_layout)
     if arm == "blob_layout" and depth == 0:
         blob = message.blob_layout
-        return BlobPage(_layout(blob.inner_layout, 1), _layers(blob.layers))
+        return BlobPage(_layout_from(blob.inner_layout, 1), _layers_from(blob.layers))
     if arm == "blob_layout":
         text = "a blob layout inside a blob layout"
         raise FormatError(text)
     raise _unknown_arm(message, "page layout")
 
 
-def _mini_block(message: pb.MiniBlockLayout) -> MiniBlock:
+def _mini_block_from(message: pb.MiniBlockLayout) -> MiniBlock:
     if message.num_buffers > MAX_BUFFERS:
         text = f"chunks of {message.num_buffers} buffers, more than {MAX_BUFFERS}"
         raise FormatError(text)
     return MiniBlock(
-        _optional(message, "rep_compression"),
-        _optional(message, "def_compression"),
-        _encoding(message.value_compression),
-        _optional(message, "dictionary"),
+        _optional_from(message, "rep_compression"),
+        _optional_from(message, "def_compression"),
+        _encoding_from(message.value_compression),
+        _optional_from(message, "dictionary"),
         message.num_dictionary_items,
-        _layers(message.layers),
+        _layers_from(message.layers),
         message.num_buffers,
         message.repetition_index_depth,
         message.num_items,
@@ -78,7 +86,7 @@ def _mini_block(message: pb.MiniBlockLayout) -> MiniBlock:
     )
 
 
-def _full_zip(message: pb.FullZipLayout) -> FullZip:
+def _full_zip_from(message: pb.FullZipLayout) -> FullZip:
     details = message.WhichOneof("details")
     if details is None:
         text = "a full-zip layout without a width of values or sizes"
@@ -93,23 +101,23 @@ def _full_zip(message: pb.FullZipLayout) -> FullZip:
         message.bits_per_offset if details == "bits_per_offset" else None,
         message.num_items,
         message.num_visible_items,
-        _encoding(message.value_compression),
-        _layers(message.layers),
+        _encoding_from(message.value_compression),
+        _layers_from(message.layers),
     )
 
 
-def _constant(message: pb.ConstantLayout) -> ConstantPage:
+def _constant_page_from(message: pb.ConstantLayout) -> ConstantPage:
     return ConstantPage(
         message.inline_value if message.HasField("inline_value") else None,
-        _optional(message, "rep_compression"),
-        _optional(message, "def_compression"),
+        _optional_from(message, "rep_compression"),
+        _optional_from(message, "def_compression"),
         message.num_rep_values,
         message.num_def_values,
-        _layers(message.layers),
+        _layers_from(message.layers),
     )
 
 
-def _layers(numbers: Iterable[int]) -> tuple[Layer, ...]:
+def _layers_from(numbers: Iterable[int]) -> tuple[Layer, ...]:
     found = tuple(numbers)
     if not 0 < len(found) <= MAX_LAYERS:
         text = f"a page of {len(found)} layers"
@@ -121,14 +129,11 @@ def _layers(numbers: Iterable[int]) -> tuple[Layer, ...]:
         raise UnsupportedError(text) from error
 
 
-# --- encodings ------------------------------------------------------------------------------------
+def _optional_from(message: Message, name: str) -> e.Encoding | None:
+    return _encoding_from(getattr(message, name)) if message.HasField(name) else None
 
 
-def _optional(message: Message, name: str) -> e.Encoding | None:
-    return _encoding(getattr(message, name)) if message.HasField(name) else None
-
-
-def _encoding(message: pb.CompressiveEncoding, depth: int = 0) -> e.Encoding:
+def _encoding_from(message: pb.CompressiveEncoding, depth: int = 0) -> e.Encoding:
     arm = message.WhichOneof("compression")
     if arm is None:
         raise _unknown_arm(message, "encoding")
@@ -147,7 +152,7 @@ def _unknown_arm(message: Message, what: str) -> Exception:
     return FormatError(f"{what} says nothing (no arm of the oneof is set)")
 
 
-def _compression(message: pb.BufferCompression) -> e.BufferCompression:
+def _compression_from(message: pb.BufferCompression) -> e.BufferCompression:
     scheme = _SCHEMES.get(message.scheme)
     if scheme is None:
         text = f"unknown compression scheme {message.scheme}; Pennon reads lz4 and zstd"
@@ -155,41 +160,188 @@ def _compression(message: pb.BufferCompression) -> e.BufferCompression:
     return e.BufferCompression(scheme, message.level if message.HasField("level") else None)
 
 
-def _maybe(message: Message, name: str) -> e.BufferCompression | None:
-    return _compression(getattr(message, name)) if message.HasField(name) else None
+def _optional_compression_from(message: Message, name: str) -> e.BufferCompression | None:
+    return _compression_from(getattr(message, name)) if message.HasField(name) else None
 
 
-def _packed_field(message: pb.VariablePackedStruct.FieldEncoding, depth: int) -> e.PackedField:
+def _packed_field_from(message: pb.VariablePackedStruct.FieldEncoding, depth: int) -> e.PackedField:
     arm = message.WhichOneof("layout")
     return e.PackedField(
-        _encoding(message.value, depth),
+        _encoding_from(message.value, depth),
         message.bits_per_value if arm == "bits_per_value" else None,
         message.bits_per_length if arm == "bits_per_length" else None,
     )
 
 
 _PARSERS: Final[Mapping[str, Callable[[Any, int], e.Encoding]]] = {
-    "flat": lambda m, _: e.Flat(m.bits_per_value, _maybe(m, "data")),
-    "variable": lambda m, d: e.Variable(_encoding(m.offsets, d), _maybe(m, "values")),
+    "flat": lambda m, _: e.Flat(m.bits_per_value, _optional_compression_from(m, "data")),
+    "variable": lambda m, d: e.Variable(
+        _encoding_from(m.offsets, d), _optional_compression_from(m, "values")
+    ),
     "constant": lambda m, _: e.Constant(m.value if m.HasField("value") else None),
     "out_of_line_bitpacking": lambda m, d: e.OutOfLineBitpacking(
-        m.uncompressed_bits_per_value, _encoding(m.values, d)
+        m.uncompressed_bits_per_value, _encoding_from(m.values, d)
     ),
     "inline_bitpacking": lambda m, _: e.InlineBitpacking(
-        m.uncompressed_bits_per_value, _maybe(m, "values")
+        m.uncompressed_bits_per_value, _optional_compression_from(m, "values")
     ),
-    "fsst": lambda m, d: e.Fsst(m.symbol_table, _encoding(m.values, d)),
+    "fsst": lambda m, d: e.Fsst(m.symbol_table, _encoding_from(m.values, d)),
     "dictionary": lambda m, d: e.Dictionary(
-        _encoding(m.indices, d), _encoding(m.items, d), m.num_dictionary_items
+        _encoding_from(m.indices, d), _encoding_from(m.items, d), m.num_dictionary_items
     ),
-    "rle": lambda m, d: e.Rle(_encoding(m.values, d), _encoding(m.run_lengths, d)),
-    "byte_stream_split": lambda m, d: e.ByteStreamSplit(_encoding(m.values, d)),
-    "general": lambda m, d: e.General(_compression(m.compression), _encoding(m.values, d)),
+    "rle": lambda m, d: e.Rle(_encoding_from(m.values, d), _encoding_from(m.run_lengths, d)),
+    "byte_stream_split": lambda m, d: e.ByteStreamSplit(_encoding_from(m.values, d)),
+    "general": lambda m, d: e.General(
+        _compression_from(m.compression), _encoding_from(m.values, d)
+    ),
     "fixed_size_list": lambda m, d: e.FixedSizeList(
-        m.items_per_value, m.has_validity, _encoding(m.values, d)
+        m.items_per_value, m.has_validity, _encoding_from(m.values, d)
     ),
-    "packed_struct": lambda m, d: e.PackedStruct(tuple(m.bits_per_value), _encoding(m.values, d)),
+    "packed_struct": lambda m, d: e.PackedStruct(
+        tuple(m.bits_per_value), _encoding_from(m.values, d)
+    ),
     "variable_packed_struct": lambda m, d: e.VariablePackedStruct(
-        tuple(_packed_field(field, d) for field in m.fields)
+        tuple(_packed_field_from(field, d) for field in m.fields)
     ),
+}
+
+
+# --- values to messages ---------------------------------------------------------------------------
+
+
+_SCHEME_NUMBERS: Final = {
+    "lz4": pb.COMPRESSION_ALGORITHM_LZ4,
+    "zstd": pb.COMPRESSION_ALGORITHM_ZSTD,
+}
+
+
+def _layout_to(layout: Layout) -> pb.PageLayout:
+    if isinstance(layout, MiniBlock):
+        return pb.PageLayout(mini_block_layout=_mini_block_to(layout))
+    if isinstance(layout, FullZip):
+        return pb.PageLayout(full_zip_layout=_full_zip_to(layout))
+    if isinstance(layout, ConstantPage):
+        return pb.PageLayout(constant_layout=_constant_page_to(layout))
+    blob = pb.BlobLayout(inner_layout=_layout_to(layout.inner), layers=_layers_to(layout))
+    return pb.PageLayout(blob_layout=blob)
+
+
+def _layers_to(layout: Layout) -> list[pb.RepDefLayer.ValueType]:
+    return [pb.RepDefLayer.ValueType(layer) for layer in layout.layers]
+
+
+def _mini_block_to(layout: MiniBlock) -> pb.MiniBlockLayout:
+    return pb.MiniBlockLayout(
+        rep_compression=_optional_to(layout.rep),
+        def_compression=_optional_to(layout.definition),
+        value_compression=_encoding_to(layout.values),
+        dictionary=_optional_to(layout.dictionary),
+        num_dictionary_items=layout.num_dictionary_items,
+        layers=_layers_to(layout),
+        num_buffers=layout.num_buffers,
+        repetition_index_depth=layout.index_depth,
+        num_items=layout.num_items,
+    )
+
+
+def _full_zip_to(layout: FullZip) -> pb.FullZipLayout:
+    message = pb.FullZipLayout(
+        bits_rep=layout.bits_rep,
+        bits_def=layout.bits_def,
+        num_items=layout.num_items,
+        num_visible_items=layout.num_visible_items,
+        value_compression=_encoding_to(layout.values),
+        layers=_layers_to(layout),
+    )
+    if layout.bits_per_value is not None:
+        message.bits_per_value = layout.bits_per_value
+    if layout.bits_per_offset is not None:
+        message.bits_per_offset = layout.bits_per_offset
+    return message
+
+
+def _constant_page_to(layout: ConstantPage) -> pb.ConstantLayout:
+    if layout.value is not None or layout.rep is not None or layout.definition is not None:
+        message = "constant values and encoded levels of a page without values belong to 2.2"
+        raise UnsupportedError(message)
+    return pb.ConstantLayout(layers=_layers_to(layout))
+
+
+def _optional_to(encoding: e.Encoding | None) -> pb.CompressiveEncoding | None:
+    return None if encoding is None else _encoding_to(encoding)
+
+
+def _encoding_to(encoding: e.Encoding) -> pb.CompressiveEncoding:
+    make = _SERIALIZERS.get(type(encoding))
+    if make is None:
+        message = f"Pennon does not write the encoding {type(encoding).__name__}"
+        raise UnsupportedError(message)
+    return make(encoding)
+
+
+def _general_to(encoding: e.General) -> pb.CompressiveEncoding:
+    compression = pb.BufferCompression(
+        scheme=_SCHEME_NUMBERS[encoding.compression.scheme], level=encoding.compression.level
+    )
+    inner = pb.General(compression=compression, values=_encoding_to(encoding.values))
+    return pb.CompressiveEncoding(general=inner)
+
+
+def _fixed_size_list_to(encoding: e.FixedSizeList) -> pb.CompressiveEncoding:
+    inner = pb.FixedSizeList(
+        items_per_value=encoding.dimension,
+        has_validity=encoding.has_validity,
+        values=_encoding_to(encoding.values),
+    )
+    return pb.CompressiveEncoding(fixed_size_list=inner)
+
+
+def _out_of_line_to(encoding: e.OutOfLineBitpacking) -> pb.CompressiveEncoding:
+    inner = pb.OutOfLineBitpacking(
+        uncompressed_bits_per_value=encoding.bits_per_value, values=_encoding_to(encoding.values)
+    )
+    return pb.CompressiveEncoding(out_of_line_bitpacking=inner)
+
+
+def _inline_to(encoding: e.InlineBitpacking) -> pb.CompressiveEncoding:
+    inner = pb.InlineBitpacking(uncompressed_bits_per_value=encoding.bits_per_value)
+    return pb.CompressiveEncoding(inline_bitpacking=inner)
+
+
+def _rle_to(encoding: e.Rle) -> pb.CompressiveEncoding:
+    inner = pb.Rle(
+        values=_encoding_to(encoding.values), run_lengths=_encoding_to(encoding.run_lengths)
+    )
+    return pb.CompressiveEncoding(rle=inner)
+
+
+def _packed_struct_to(encoding: e.PackedStruct) -> pb.CompressiveEncoding:
+    inner = pb.PackedStruct(
+        bits_per_value=encoding.bits_per_field, values=_encoding_to(encoding.values)
+    )
+    return pb.CompressiveEncoding(packed_struct=inner)
+
+
+def _constant_to(encoding: e.Constant) -> pb.CompressiveEncoding:
+    return pb.CompressiveEncoding(constant=pb.Constant(value=encoding.value))
+
+
+_SERIALIZERS: Final[Mapping[type[Any], Callable[[Any], pb.CompressiveEncoding]]] = {
+    e.Flat: lambda x: pb.CompressiveEncoding(flat=pb.Flat(bits_per_value=x.bits_per_value)),
+    e.Variable: lambda x: pb.CompressiveEncoding(
+        variable=pb.Variable(offsets=_encoding_to(x.offsets))
+    ),
+    e.Constant: _constant_to,
+    e.OutOfLineBitpacking: _out_of_line_to,
+    e.InlineBitpacking: _inline_to,
+    e.Fsst: lambda x: pb.CompressiveEncoding(
+        fsst=pb.Fsst(symbol_table=x.symbol_table, values=_encoding_to(x.values))
+    ),
+    e.Rle: _rle_to,
+    e.ByteStreamSplit: lambda x: pb.CompressiveEncoding(
+        byte_stream_split=pb.ByteStreamSplit(values=_encoding_to(x.values))
+    ),
+    e.General: _general_to,
+    e.FixedSizeList: _fixed_size_list_to,
+    e.PackedStruct: _packed_struct_to,
 }

@@ -21,7 +21,7 @@ from pennon.core.cache import Cache
 from pennon.core.cached_property import lazy
 from pennon.core.units import ColumnIndex, FieldId
 from pennon.encoding.read_protocol import Steps, run
-from pennon.encoding.v2_1.search_cache import SearchCache
+from pennon.encoding.search_cache import SearchCache
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
 from pennon.file.container.column_metadata import Column, parse_column
 from pennon.file.container.footer import FOOTER_BYTES, Footer, parse_footer, parse_table

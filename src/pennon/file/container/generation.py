@@ -12,7 +12,7 @@ from pennon.core.byte_ranges import Extent
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import ColumnIndex, FieldId
 from pennon.encoding.read_protocol import Steps
-from pennon.encoding.v2_1.search_cache import SearchCache
+from pennon.encoding.search_cache import SearchCache
 from pennon.file.container.column_metadata import Column
 from pennon.file.container.opened_file import BoundsSteps, ReadRows
 from pennon.io.store import ObjectReader

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pennon.core.byte_ranges import Extent
 from pennon.core.cached_property import lazy
 from pennon.core.units import ColumnIndex, FieldId
-from pennon.encoding.prefetch import answered
+from pennon.encoding.coalesce import answered
 from pennon.encoding.read_protocol import Steps, run
 from pennon.encoding.v0_1.pages import Pages
 from pennon.encoding.v0_1.values import DictionaryPlace, read_values

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pennon.encoding.v2_0.binary import arrow_offsets
+from pennon.encoding.arrow_buffers import arrow_offsets
 from pennon.file.container.arrays import child_array
 from pennon.file.container.losses import EMPTY, NULLS, Losses
 from pennon.schema.field import Field

@@ -1,7 +1,7 @@
 """The nodes of a field's tree: each reads rows of its pages and makes one array of them.
 
 The pages of a nested field lie side by side in a row group, so if a few rows are wanted and all that
-they may need lies close together, it is read at once (`pennon.encoding.prefetch`): offsets, items
+they may need lies close together, it is read at once (`pennon.encoding.coalesce`): offsets, items
 and whatever these have below take one more request, however deep they are.
 """
 
@@ -19,8 +19,7 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import MIB
 from pennon.encoding.assemble import assemble_as, lists_of, retype
 from pennon.encoding.block import Block, FixedSizeListBlock
-from pennon.encoding.coalesce import FEW_ROWS, frugal
-from pennon.encoding.prefetch import hull, prefetched
+from pennon.encoding.coalesce import FEW_ROWS, coalesce_requests, hull, prefetched
 from pennon.encoding.read_protocol import Steps, together
 from pennon.encoding.v0_1.binary import decode_binary
 from pennon.encoding.v0_1.list import decode_list
@@ -291,4 +290,4 @@ def at_once(
         return reader
     extents = [*((start, start) for start in starts or ()), *node.extents(picks.pages)]
     extent = hull(extents, LONGEST_HULL)
-    return frugal(reader, 1) if extent is None else prefetched(reader, extent)
+    return coalesce_requests(reader, 1) if extent is None else prefetched(reader, extent)

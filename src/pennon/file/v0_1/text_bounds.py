@@ -12,9 +12,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.encoding.arrow_buffers import arrow_offsets, as_bytes
 from pennon.encoding.kernels.extremes import string_extremes
-from pennon.encoding.v0_1.parts import byte_view
-from pennon.encoding.v2_0.binary import arrow_offsets
 
 MOST_BYTES: Final = 64
 LEAST_CUT: Final = MOST_BYTES - 3
@@ -24,8 +23,8 @@ LEAST_CUT: Final = MOST_BYTES - 3
 def text_bounds(array: pa.Array[Any], borders: Int64Array) -> tuple[pa.Array[Any], pa.Array[Any]]:
     """Return the least and the greatest value of each row group, or what stands for them."""
     is_text = pa.types.is_string(array.type) or pa.types.is_large_string(array.type)
-    validity = byte_view(array.buffers()[0]) if array.null_count else None
-    data = byte_view(array.buffers()[2])
+    validity = as_bytes(array.buffers()[0]) if array.null_count else None
+    data = as_bytes(array.buffers()[2])
     least, greatest, is_long = string_extremes(
         data, arrow_offsets(array), validity, array.offset, borders, MOST_BYTES, is_text
     )

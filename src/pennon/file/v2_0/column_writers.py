@@ -26,10 +26,9 @@ from functools import partial
 import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
-from pennon.encoding.v2_0.blob import encode_blobs
+from pennon.encoding.blobs import encode_blobs
 from pennon.encoding.v2_0.choose import encode_page
-from pennon.encoding.v2_0.encoded import Encoded
-from pennon.encoding.v2_0.encodings import Blob, ColumnEncoding, SimpleStruct, Values
+from pennon.encoding.v2_0.encodings import Blob, ColumnEncoding, Encoded, SimpleStruct, Values
 from pennon.encoding.v2_0.list import encode_list, part_lists
 from pennon.errors import Breadcrumb, LanceError
 from pennon.file.container.arrays import check_array, child_array

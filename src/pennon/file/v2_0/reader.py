@@ -28,13 +28,11 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FieldId
 from pennon.encoding.assemble import assemble_as, lists_of, retype
 from pennon.encoding.block import NullableBlock, VariableBlock
-from pennon.encoding.coalesce import FEW_ROWS, frugal
-from pennon.encoding.prefetch import hull, prefetched
+from pennon.encoding.coalesce import FEW_ROWS, coalesce_requests, hull, prefetched
 from pennon.encoding.read_protocol import Steps, together
 from pennon.encoding.rows import Rows
-from pennon.encoding.v2_0.blob import is_blob
 from pennon.encoding.v2_0.codecs import CODECS
-from pennon.encoding.v2_0.encodings import List, PackedStruct
+from pennon.encoding.v2_0.encodings import List, PackedStruct, is_blob
 from pennon.encoding.v2_0.list import decode_list
 from pennon.encoding.v2_0.offsets import Spans
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError, UnsupportedError
@@ -238,7 +236,7 @@ def _read_list_page(
     page, first_item = lists.column.pages[lists.number], lists.first_item
     try:
         buffers = page_buffers(node, lists.column, page)
-        spans = yield from frugal(decode_list(lists.encoding, buffers, rows, CODECS), 1)
+        spans = yield from coalesce_requests(decode_list(lists.encoding, buffers, rows, CODECS), 1)
         items = spans.contents
         if first_item + items.end >= 1 << 62:
             message = f"list page whose first item is number {first_item}"

@@ -7,11 +7,11 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Extent, Gather
 from pennon.encoding.assemble import assemble_as, retype
+from pennon.encoding.blobs import DESCRIPTION_TYPE
 from pennon.encoding.block import NullableBlock, VariableBlock
-from pennon.encoding.coalesce import FEW_ROWS, frugal
+from pennon.encoding.coalesce import FEW_ROWS, coalesce_requests
 from pennon.encoding.read_protocol import Steps, together
 from pennon.encoding.rows import Rows
-from pennon.encoding.v2_0.blob import DESCRIPTION_TYPE
 from pennon.encoding.v2_0.codecs import CODECS
 from pennon.encoding.v2_0.encodings import ArrayEncoding, Dictionary
 from pennon.errors import FormatError, LanceError
@@ -44,7 +44,7 @@ def _read_page(
         buffers = page_buffers(node, column, page)
         reader = CODECS.decode(encoding, buffers, rows)
         if rows.count <= FEW_ROWS:
-            reader = frugal(reader, _budget(node, encoding))
+            reader = coalesce_requests(reader, _budget(node, encoding))
         return assemble_as((yield from reader), stored)
     except LanceError as error:
         raise error.located(node.place(page, number)) from error.__cause__

@@ -27,9 +27,9 @@ from pennon.core.byte_ranges import Extent
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import ColumnIndex
 from pennon.encoding.rows import Rows
+from pennon.encoding.search_cache import SearchCache
 from pennon.encoding.v2_0.choose import encode_page
 from pennon.encoding.v2_0.encodings import Values
-from pennon.encoding.v2_1.search_cache import SearchCache
 from pennon.errors import FormatError
 from pennon.file.container.column_encoding import wrap_column_encoding
 from pennon.file.container.column_wire import page_message, serialize_column

@@ -12,10 +12,10 @@ from functools import partial
 
 import pyarrow as pa
 
+from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.read_protocol import run
 from pennon.encoding.rows import FileRows
-from pennon.encoding.v2_1.chunks import Bytes
-from pennon.encoding.v2_1.picked import CutRows, Found, KnownPage, Read, are_alike, can_join
+from pennon.encoding.v2_1.point_read import CutRows, Found, KnownPage, Read, are_alike, can_join
 from pennon.errors import LanceError
 from pennon.file.v2_1.leaves import Leaf, known_pages, remembered_page
 from pennon.file.v2_1.nest import merge, nest, show

@@ -13,12 +13,12 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FieldId
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import Steps, together
+from pennon.encoding.search_cache import Slot
 from pennon.encoding.v2_1 import wire
 from pennon.encoding.v2_1.codecs import CODECS
 from pennon.encoding.v2_1.layouts import BlobPage, Layout, MiniBlock
 from pennon.encoding.v2_1.mini_block import read_known
-from pennon.encoding.v2_1.picked import KnownPage
-from pennon.encoding.v2_1.search_cache import Slot
+from pennon.encoding.v2_1.point_read import KnownPage
 from pennon.errors import FormatError, LanceError
 from pennon.file.container.column_metadata import Column, Page
 from pennon.file.container.generation import FileSource

@@ -14,17 +14,18 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Extent, Gather
 from pennon.core.fast_dataclass import dataclass
-from pennon.core.units import MIB, FieldId
+from pennon.core.units import FieldId
 from pennon.encoding.block import VariableBlock
 from pennon.encoding.read_protocol import Steps, together
 from pennon.encoding.rows import Rows
+from pennon.encoding.v2_1 import strategy
 from pennon.encoding.v2_1.blob_page import Blobs, blobs_of
 from pennon.encoding.v2_1.join import join_pages
 from pennon.encoding.v2_1.layouts import MiniBlock
 from pennon.encoding.v2_1.page import PageValues
 from pennon.encoding.v2_1.page_runs import WholePage, kinship, read_neighbours
 from pennon.encoding.v2_1.pages import read_page
-from pennon.encoding.v2_1.picked import MOST_ROWS, CutRows, Found, are_alike, can_join
+from pennon.encoding.v2_1.point_read import CutRows, Found, are_alike, can_join
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
 from pennon.file.container.generation import FileSource, Generation
 from pennon.file.container.node import pages_of
@@ -34,10 +35,6 @@ from pennon.file.v2_1.tree import Tree, column_index, columns_of_schema, describ
 from pennon.io.store import ObjectReader
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Field
-
-RUN_BYTES: Final = MIB
-SMALL_PAGES: Final = 4
-"""Pages are decoded together until they have about `RUN_BYTES`, if so many at least are within."""
 
 _PagePart: TypeAlias = tuple[int, Rows]
 """The number of a page, and rows of it."""
@@ -72,6 +69,14 @@ class FieldReader:
             place = Breadcrumb(file=file.source.path, column=self._field.name)
             raise error.located(place) from error.__cause__
 
+    def describe(self, rows: Rows) -> Steps[list[str]]:
+        """Return the steps that say in words how rows would be read, a line for each column.
+
+        They read what describes the columns, and nothing of the pages.
+        """
+        plan = yield from self.plan()
+        return (yield from together([_describe(leaf, rows, plan.run_rows) for leaf in plan.leaves]))
+
     @property
     def source(self) -> ObjectReader:
         """Return where the file's bytes come from."""
@@ -93,7 +98,7 @@ class FieldReader:
         pairs = zip(paths, columns, strict=True)
         leaves = tuple(Leaf.of(file, column_of, tree, path, column) for path, column in pairs)
         shown = field_to_arrow(field).type
-        run_rows = max(RUN_BYTES // max(map(_row_bytes, leaves)), 1)
+        run_rows = strategy.rows_of_run(max(map(_row_bytes, leaves)))
         return FieldPlan(self._field, tree, leaves, shown, run_rows, _kin(leaves))
 
 
@@ -139,14 +144,15 @@ def _read_leaf(leaf: Leaf, rows: Rows, run_rows: int) -> Steps[list[pa.Array]]:
     """
     leaf.node.check_total(leaf.column)
     wanted = rows if leaf.factor == 1 else rows.scaled(leaf.factor)
-    if not rows.is_contiguous and len(leaf.column.pages) > 1 and 0 < wanted.count <= MOST_ROWS:
+    chosen = strategy.for_column(wanted, len(leaf.column.pages))
+    if chosen is strategy.POINT_READ:
         picked = yield from _pick(leaf, wanted)
         if picked is not None:
             return [picked]
     parts = list(pages_of(leaf.node, leaf.column, wanted))
     if len(parts) == 1:
         return [(yield from _read_nested(leaf, *parts[0]))]
-    if rows.is_contiguous:
+    if chosen is strategy.PAGE_RUNS:
         runs = yield from _runs(leaf, parts, run_rows)
         arrays = yield from together([_read_run(leaf, run) for run in runs])
         return [array for chunks in arrays for array in chunks]
@@ -156,6 +162,19 @@ def _read_leaf(leaf: Leaf, rows: Rows, run_rows: int) -> Steps[list[pa.Array]]:
         pairs = zip(values, parts, strict=True)
         return [_nested(leaf, page, number, part.count) for page, (number, part) in pairs]
     return [_nested(leaf, joined, parts[0][0], wanted.count)]
+
+
+def _describe(leaf: Leaf, rows: Rows, run_rows: int) -> Steps[str]:
+    """Return the steps that say how `_read_leaf` would read a column."""
+    wanted = rows if leaf.factor == 1 else rows.scaled(leaf.factor)
+    parts = list(pages_of(leaf.node, leaf.column, wanted))
+    runs = yield from _runs(leaf, parts, run_rows)
+    opened = yield from together([opened_page(leaf, number) for number, _ in parts])
+    numbers = [number for number, _ in parts]
+    pages = [(p.layout, leaf.column.pages[n].rows) for n, p in zip(numbers, opened, strict=True)]
+    held = parts[0][1] if len(parts) == 1 else wanted
+    words = strategy.describe(held, pages, len(leaf.column.pages), len(runs))
+    return f"{'.'.join(field.name for field in leaf.path)}: {words}"
 
 
 def _pick(leaf: Leaf, wanted: Rows) -> Steps[pa.Array | None]:
@@ -231,7 +250,7 @@ def _runs(leaf: Leaf, parts: Sequence[_PagePart], run_rows: int) -> Steps[list[l
     for number, part in parts:
         page = leaf.column.pages[number]
         kin = None
-        if leaf.factor == 1 and part.count == page.rows <= run_rows // SMALL_PAGES:
+        if leaf.factor == 1 and strategy.may_join_run(part.count, page.rows, run_rows):
             kin = kinship((yield from opened_page(leaf, number)).layout)
         mark = kin and (kin, int(leaf.column.first_rows[number]) // run_rows)
         if mark is None or mark != last:

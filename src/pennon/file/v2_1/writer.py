@@ -13,11 +13,11 @@ from itertools import count
 
 import pyarrow as pa
 
-from pennon.encoding.v2_1.write.blobs import describe_blobs, encode_blob_page
-from pennon.encoding.v2_1.write.choose import encode_page
-from pennon.encoding.v2_1.write.encoding_hints import Wishes
-from pennon.encoding.v2_1.write.pages import EncodedPage as EncodedLayout
-from pennon.encoding.v2_1.write.serialize import serialize_page_layout
+from pennon.encoding.v2_1.blob_page import describe_blobs
+from pennon.encoding.v2_1.choose import encode_descriptions, encode_page
+from pennon.encoding.v2_1.encoding_hints import EncodingHints
+from pennon.encoding.v2_1.page import EncodedPage as EncodedLayout
+from pennon.encoding.v2_1.wire import serialize_page_layout
 from pennon.errors import ArgumentError, Breadcrumb, LanceError, UnsupportedError
 from pennon.file.container.arrays import check_array, child_array
 from pennon.file.container.column_writer import (
@@ -60,14 +60,14 @@ def plan_leaves(
 def _leaf(
     path: Path, column: int, limits: PageLimits, write: Callable[[pa.Buffer], int]
 ) -> LeafColumn:
-    wishes = Wishes.parse({**path[0].metadata, **path[-1].metadata})
+    hints = EncodingHints.parse({**path[0].metadata, **path[-1].metadata})
     if not is_blob(path[-1]):
-        return LeafColumn(column, limits, path, wishes)
+        return LeafColumn(column, limits, path, hints)
     if any(field.logical_type in LISTS for field in path):
         name = ".".join(field.name for field in path)
         message = f"blob column {name!r} inside a list"
         raise UnsupportedError(message, where=Breadcrumb(column=name))
-    return LeafColumn(column, limits, path, wishes, write)
+    return LeafColumn(column, limits, path, hints, write)
 
 
 @dataclass(slots=True)
@@ -103,7 +103,7 @@ class LeafColumn(GatheringColumn):
     """One leaf; ``write`` is where the values of a blob column go, at once."""
 
     path: Path
-    wishes: Wishes
+    hints: EncodingHints
     write: Callable[[pa.Buffer], int] | None = None
 
     def add(self, array: pa.Array) -> Iterator[PageWork]:
@@ -131,8 +131,8 @@ class LeafColumn(GatheringColumn):
         depth = len(self.path) - 1
         try:
             if self.write is not None:
-                return encode_blob_page(array, depth)
-            return encode_page(array, depth, self.wishes)
+                return encode_descriptions(array, depth)
+            return encode_page(array, depth, self.hints)
         except LanceError as error:
             name = ".".join(field.name for field in self.path)
             raise error.located(Breadcrumb(column=name)) from error

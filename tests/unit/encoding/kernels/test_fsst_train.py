@@ -11,8 +11,8 @@ import pytest
 from pennon.encoding.kernels.fsst import decode_fsst
 from pennon.encoding.kernels.fsst_train import count_symbols, encode_symbols
 from pennon.encoding.symbol_table import parse_symbol_table
-from pennon.encoding.v2_1.write.blocks import StringValues
-from pennon.encoding.v2_1.write.symbols import encode_with, is_noise, ratio_of, sample_of, train
+from pennon.encoding.v2_1.symbol_training import is_noise, ratio_of, sample_of, train
+from pennon.encoding.v2_1.values import StringValues
 
 SYMBOLS = [b"a", b"b", b"ab", b"abc", b"bcdef", b"abcdef", b"abcdefgh", b"\0", b"\0\0\0", b"zz"]
 
@@ -87,7 +87,7 @@ def test_trained_codes_decode_to_the_strings(count: int) -> None:
     values = [f"https://example.com/{n * 7919 % 1000}/index.html".encode() for n in range(count)]
     made = strings(values)
     found = train(made)
-    coded = encode_with(made, found)
+    coded = found.encode(made)
     parsed = parse_symbol_table(found.serialize())
     assert parsed is not None
     ends, data = decode_fsst(coded.data, coded.offsets, parsed.symbols, parsed.lengths)
@@ -101,7 +101,7 @@ def test_equal_strings_give_equal_tables_and_text_shrinks_to_a_third() -> None:
     found, again = train(sample_of(made)), train(sample_of(made))
     assert found.serialize() == again.serialize()
     assert ratio_of(sample_of(made), found) < 1 / 3
-    assert len(encode_with(made, found).data) < made.size_bytes / 3
+    assert len(found.encode(made).data) < made.size_bytes / 3
 
 
 def test_random_bytes_are_noise_and_text_is_not() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from pennon.encoding.kernels.shred import add_items, add_lists, count_levels, index_rows
 from pennon.encoding.v2_1.layouts import Layer
-from pennon.encoding.v2_1.write.shred import shred
+from pennon.encoding.v2_1.shred import shred
 
 Entry = tuple[int, str | None]
 """The number of lists that begin here, and why there is no value (None if there is)."""

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pennon.encoding.v2_0.blob import encode_blobs
+from pennon.encoding.blobs import encode_blobs
 from pennon.encoding.v2_0.choose import encode_page
 from pennon.encoding.v2_0.encodings import (
     AllNulls,
@@ -24,8 +24,8 @@ from pennon.encoding.v2_0.encodings import (
     SomeNulls,
     Values,
     ZoneIndex,
+    without_zones,
 )
-from pennon.encoding.v2_0.zone import without_zones
 from pennon.errors import ArgumentError, UnsupportedError
 from tests.unit.encoding.contract import check_contract
 

@@ -15,12 +15,12 @@ from pennon.encoding.assemble import assemble_as
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import run
 from pennon.encoding.rows import Rows
+from pennon.encoding.search_cache import SearchCache, Slot
 from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.constant_page import parse_value
 from pennon.encoding.v2_1.layouts import BlobPage, ConstantPage, FullZip, Layer, Layout, MiniBlock
 from pennon.encoding.v2_1.page import PageValues
 from pennon.encoding.v2_1.pages import read_page
-from pennon.encoding.v2_1.search_cache import SearchCache, Slot
 from pennon.errors import FormatError, LanceError, TooLargeError, UnsupportedError
 
 ITEM = (Layer.ALL_VALID_ITEM,)

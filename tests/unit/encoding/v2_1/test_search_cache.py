@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pennon.core.cache import ENTRY_BYTES, Cache
-from pennon.encoding.v2_1.search_cache import SearchCache, Slot
+from pennon.encoding.search_cache import SearchCache, Slot
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,4 @@
-"""Blob columns: large values lie anywhere in the file; pages say where.
-
-A page is a packed struct (position, size), 16 bytes a row.  Positions are absolute in the file.
-
-    an empty value  position 0, size 0
-    NULL            position 1, size 0
-
-A scan returns these descriptions; the bytes are fetched by whoever wants them.
-
-Source: ledger F-18, F-24.
-"""
+"""Blobs: large values that lie anywhere in the file, described by where."""
 
 from __future__ import annotations
 
@@ -18,19 +8,12 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from pennon.encoding.v2_0.binary import arrow_offsets
-from pennon.encoding.v2_0.encodings import Blob, ColumnEncoding
-from pennon.encoding.v2_0.zone import without_zones
+from pennon.encoding.arrow_buffers import arrow_offsets
 from pennon.schema.blob import NULL_POSITION
 
 DESCRIPTION_TYPE: Final = pa.struct(
     [pa.field("position", pa.uint64()), pa.field("size", pa.uint64())]
 )
-
-
-def is_blob(encoding: ColumnEncoding) -> bool:
-    """Tell whether a column's pages describe values that lie elsewhere."""
-    return isinstance(without_zones(encoding), Blob)
 
 
 def encode_blobs(array: pa.Array, write: Callable[[pa.Buffer], int]) -> pa.StructArray:

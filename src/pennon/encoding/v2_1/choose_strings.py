@@ -5,24 +5,20 @@ from __future__ import annotations
 from typing import Final
 
 from pennon.core.fast_dataclass import dataclass
+from pennon.encoding.v2_1.encoding_hints import EncodingHints
 from pennon.encoding.v2_1.encodings import BufferCompression
-from pennon.encoding.v2_1.write.blocks import Chunked, Single, StringValues
-from pennon.encoding.v2_1.write.encoding_hints import Wishes
-from pennon.encoding.v2_1.write.general import compress_chunks, compress_single
-from pennon.encoding.v2_1.write.strings import (
-    chunk_fsst,
-    chunk_strings,
-    single_fsst,
-    single_strings,
-)
-from pennon.encoding.v2_1.write.symbols import (
+from pennon.encoding.v2_1.fsst import encode_fsst, encode_fsst_values
+from pennon.encoding.v2_1.general import encode_general, encode_general_values
+from pennon.encoding.v2_1.symbol_training import (
     TABLE_BYTES,
-    SymbolTable,
+    TrainedSymbols,
     is_noise,
     ratio_of,
     sample_of,
     train,
 )
+from pennon.encoding.v2_1.values import Chunked, Single, StringValues
+from pennon.encoding.v2_1.variable import encode_variable, encode_variable_values
 
 FEWEST_BYTES: Final = 2 * TABLE_BYTES
 """Below this, even the best symbols save less than their table costs."""
@@ -37,19 +33,21 @@ _SAMPLE_STRINGS: Final = 8 * 1024
 _ZSTD: Final = BufferCompression("zstd", 0)
 
 
-def choose_strings(values: StringValues, table: SymbolTable | None, wishes: Wishes) -> Chunked:
+def choose_strings(
+    values: StringValues, table: TrainedSymbols | None, hints: EncodingHints
+) -> Chunked:
     """Return the chunks of a page's byte strings; ``table`` is that of `plan_strings`."""
     if table is None:
-        plain = chunk_strings(values)
-        return plain if wishes.compression is None else compress_chunks(plain, wishes.compression)
-    coded = chunk_fsst(values, table)
-    if wishes.compression is None:
+        plain = encode_variable(values)
+        return plain if hints.compression is None else encode_general(plain, hints.compression)
+    coded = encode_fsst(values, table)
+    if hints.compression is None:
         return coded
-    return _compressed_chunks(values, table, coded, wishes.compression)
+    return _compressed_chunks(values, table, coded, hints.compression)
 
 
 def _compressed_chunks(
-    values: StringValues, table: SymbolTable, coded: Chunked, compression: BufferCompression
+    values: StringValues, table: TrainedSymbols, coded: Chunked, compression: BufferCompression
 ) -> Chunked:
     """Return the strings compressed as they are, or as codes, which look like noise; as is smaller.
 
@@ -57,25 +55,27 @@ def _compressed_chunks(
     """
     offsets = values.offsets[:_SAMPLE_STRINGS]
     sample = StringValues(offsets, values.data[: offsets[-1]], values.width)
-    plain = compress_chunks(chunk_strings(sample), compression).size_bytes
-    if plain <= compress_chunks(chunk_fsst(sample, table), compression).size_bytes:
-        return compress_chunks(chunk_strings(values), compression)
-    return compress_chunks(coded, compression)
+    plain = encode_general(encode_variable(sample), compression).size_bytes
+    if plain <= encode_general(encode_fsst(sample, table), compression).size_bytes:
+        return encode_general(encode_variable(values), compression)
+    return encode_general(coded, compression)
 
 
-def single_strings_of(values: StringValues, table: SymbolTable | None, wishes: Wishes) -> Single:
+def single_strings_of(
+    values: StringValues, table: TrainedSymbols | None, hints: EncodingHints
+) -> Single:
     """Return the byte strings one by one, for a full-zip page."""
-    if wishes.compression is not None:
-        return _compressed(values, wishes.compression)
+    if hints.compression is not None:
+        return _compressed(values, hints.compression)
     longest = int((values.offsets[1:] - values.offsets[:-1]).max())
-    if longest > LARGE_VALUE_BYTES and wishes.scheme is None:
+    if longest > LARGE_VALUE_BYTES and hints.scheme is None:
         return _compressed(values, _ZSTD)
-    return single_strings(values) if table is None else single_fsst(values, table)
+    return encode_variable_values(values) if table is None else encode_fsst_values(values, table)
 
 
 def _compressed(values: StringValues, compression: BufferCompression) -> Single:
-    plain = single_strings(values)
-    packed = compress_single(plain, compression)
+    plain = encode_variable_values(values)
+    packed = encode_general_values(plain, compression)
     return packed if len(packed.data) < values.size_bytes else plain
 
 
@@ -83,22 +83,22 @@ def _compressed(values: StringValues, compression: BufferCompression) -> Single:
 class StringPlan:
     """The symbols to encode with, None if they would save nothing, and what to expect of that."""
 
-    table: SymbolTable | None
+    table: TrainedSymbols | None
     estimated_bytes: int
     """About how many bytes of a page the strings take, without a compression around."""
 
 
-def plan_strings(values: StringValues, wishes: Wishes) -> StringPlan:
+def plan_strings(values: StringValues, hints: EncodingHints) -> StringPlan:
     """Find out, with a sample of the strings, whether and with which symbols to encode them."""
     size = values.size_bytes + values.count * values.width
     plain = StringPlan(None, size)
-    if wishes.scheme == "none" or values.size_bytes == 0:
+    if hints.scheme == "none" or values.size_bytes == 0:
         return plain
-    if values.size_bytes < FEWEST_BYTES and wishes.scheme != "fsst":
+    if values.size_bytes < FEWEST_BYTES and hints.scheme != "fsst":
         return plain
     sample = sample_of(values)
-    if is_noise(sample) and wishes.scheme != "fsst":
+    if is_noise(sample) and hints.scheme != "fsst":
         return plain
     table = train(sample)
     saved = int((1.0 - ratio_of(sample, table)) * values.size_bytes) - TABLE_BYTES
-    return StringPlan(table, size - saved) if saved > 0 or wishes.scheme == "fsst" else plain
+    return StringPlan(table, size - saved) if saved > 0 or hints.scheme == "fsst" else plain

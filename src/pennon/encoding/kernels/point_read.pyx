@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""A few rows of mini-block pages: pick their levels and values.  See picks.pyi.
+"""A few rows of mini-block pages: pick their levels and values.  See point_read.pyi.
 
 Nothing is unpacked that is not wanted, but for the levels of lists, which say where rows begin.
 """
@@ -10,19 +10,18 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
+from pennon.encoding.kernels.chunk_rows cimport Page, Recipe, find_streams, flat_rows
 from pennon.encoding.kernels.picked cimport (
     BAD_CODES, BAD_HEADER, BAD_LEVELS, BAD_VALUES, FINE, NO_ROOM, OTHER_ENDS, OTHER_ROWS,
-    OTHER_VALUES, Picked, Symbols, Vector, append, pick_values, reserve
+    OTHER_VALUES, Picked, Symbols, Vector, append, pick_values
 )
-from pennon.encoding.kernels.streams cimport (
-    BITS, BYTES, INLINE, NOTHING, PACKED, STRINGS, Stream, all_levels, load, value_at
-)
+from pennon.encoding.kernels.streams cimport BITS, BYTES, INLINE, NOTHING, PACKED, STRINGS, Stream, all_levels
 from pennon.encoding.kernels.touched cimport ChunkTable
 from pennon.errors import FormatError
 
 cdef enum:
     MOST_LEVELS = 65536
-    STRIDE = 64
+    STRIDE = 64  # levels that are counted before one is looked at
 
 FAULTS = {
     BAD_HEADER: "the buffers of a chunk leave it",
@@ -43,225 +42,182 @@ cdef object _array(const Vector* v, dtype):
     return array.view(dtype)
 
 
-# --- pages ----------------------------------------------------------------------------------------
+# --- rows of lists --------------------------------------------------------------------------------
 
 
-cdef struct Recipe:
-    int[3] kind      # of repetition levels, definition levels, values
-    int[3] bits
-    int[3] width
-    bint is_large
-    int top
-    int visible_to
+cdef struct Chunk:
+    Stream[3] streams
+    int64_t levels
+    const uint16_t* rep
+    const uint16_t* definition  # NULL: all are 0
 
 
-cdef int _streams(
-    const Recipe* recipe, const uint8_t* chunk, int64_t size, int64_t values,
-    int64_t* levels, Stream* found,
+cdef struct Cursor:
+    int64_t level
+    int64_t row    # the one that begins next, at this level or behind it
+    int64_t value  # how many there are in front of this level
+
+
+cdef struct Walk:
+    # How far the rows of a page are.
+    Py_ssize_t wanted  # the range at hand
+    bint inside        # whether it has begun; then chunks in front of this one had the rest of it
+    int64_t row
+
+
+cdef int _unpack_levels(
+    const Recipe* recipe, const Page* page, Py_ssize_t i, uint16_t* rep, uint16_t* defs, Chunk* chunk
 ) noexcept nogil:
-    """Find the buffers of a chunk."""
-    cdef int i, width
-    cdef int64_t at = 2, offset = 2, length
-    for i in range(3):
-        if recipe.kind[i]:
-            offset += 4 if i == 2 and recipe.is_large else 2
-    if offset > size:
-        return BAD_HEADER
-    levels[0] = <int64_t>load(chunk, 16)
-    for i in range(3):
-        if not recipe.kind[i]:
-            continue
-        width = 32 if i == 2 and recipe.is_large else 16
-        length = <int64_t>load(chunk + at, width)
-        at += width // 8
-        offset = (offset + 7) & ~<int64_t>7
-        if offset > size or length > size - offset:
-            return BAD_HEADER
-        found[i].data = chunk + offset
-        found[i].size = length
-        found[i].count = values if i == 2 else levels[0]
-        found[i].kind = recipe.kind[i]
-        found[i].bits = recipe.bits[i]
-        found[i].width = recipe.width[i]
-        found[i].block = -1
-        found[i].behind = 0
-        offset += length
+    """Find the buffers of a chunk, and unpack its levels to ``rep`` and ``defs``."""
+    cdef int64_t number = page.chunks[i]
+    cdef int fault = find_streams(
+        recipe, page.data + (page.positions[i] - page.origin),
+        page.offsets[number + 1] - page.offsets[number],
+        page.first_values[number + 1] - page.first_values[number], &chunk.levels, chunk.streams,
+    )
+    if fault:
+        return fault
+    chunk.rep, chunk.definition = rep, defs if recipe.kind[1] else NULL
+    if not all_levels(&chunk.streams[0], rep):
+        return BAD_LEVELS
+    if recipe.kind[1] and not all_levels(&chunk.streams[1], defs):
+        return BAD_LEVELS
     return FINE
 
 
-cdef struct Page:
-    const uint8_t* data
-    const int64_t* chunks
-    const int64_t* positions
-    int64_t origin  # positions count from here
-    Py_ssize_t touched
-    const int64_t* offsets
-    const int64_t* first_values
-    const int64_t* first_rows
-    const int64_t* starts
-    const int64_t* ends
-    Py_ssize_t ranges
+cdef int _end_range(const Page* page, Walk* walk) noexcept nogil:
+    """End a range that reached to the end of a chunk, behind which none is looked at."""
+    if walk.inside:
+        if walk.row != page.ends[walk.wanted]:
+            return OTHER_ENDS
+        walk.wanted += 1
+        walk.inside = False
+    return FINE
 
 
-cdef int _flat(const Recipe* recipe, const Page* page, Picked* out) noexcept nogil:
-    """Rows that are one value each."""
-    cdef Py_ssize_t i, wanted = 0
-    cdef int64_t chunk, first, last, levels = 0, row, before, stop
-    cdef uint64_t level = 0
-    cdef uint16_t narrow
-    cdef Stream[3] streams
-    cdef int fault
-    for i in range(page.touched):
-        chunk = page.chunks[i]
-        before, stop = page.first_values[chunk], page.first_values[chunk + 1]
-        fault = _streams(
-            recipe, page.data + (page.positions[i] - page.origin), page.offsets[chunk + 1] - page.offsets[chunk],
-            stop - before, &levels, streams,
-        )
-        if fault:
-            return fault
-        if recipe.kind[1] and levels != stop - before:
-            return BAD_LEVELS
-        while wanted < page.ranges:
-            first, last = max(page.starts[wanted], before), min(page.ends[wanted], stop)
-            if first >= stop and page.ends[wanted] > page.starts[wanted]:
-                break
-            if recipe.kind[1] and last > first:
-                if not reserve(&out.definition, 2 * (last - first)):
-                    return NO_ROOM
-                for row in range(first - before, last - before):
-                    if not value_at(&streams[1], row, &level):
-                        return BAD_LEVELS
-                    narrow = <uint16_t>level
-                    memcpy(out.definition.data + out.definition.size, &narrow, 2)
-                    out.definition.size += 2
-            fault = pick_values(&streams[2], first - before, last - before, out)
-            if fault:
-                return fault
-            if page.ends[wanted] > stop:
-                break
-            wanted += 1
-    return FINE if wanted == page.ranges else OTHER_ENDS
+cdef int _enter_chunk(const Page* page, Py_ssize_t i, Walk* walk) noexcept nogil:
+    """Go on from the chunk in front of this one, or begin anew if there are others between them."""
+    cdef int64_t number = page.chunks[i]
+    cdef int fault = FINE
+    if i == 0 or number != page.chunks[i - 1] + 1:
+        fault = _end_range(page, walk)
+        walk.row = page.first_rows[number]
+    elif walk.row != page.first_rows[number]:
+        fault = OTHER_ROWS
+    return fault
 
 
-cdef void _skip(
-    const uint16_t* rep, const uint16_t* definition, int64_t count, int top, int visible_to,
-    int64_t target, int64_t* level, int64_t* row, int64_t* value,
+cdef int64_t _next_start(const Page* page, Walk* walk) noexcept nogil:
+    """Return where the next range that has rows begins; farther than any row if there is none."""
+    while walk.wanted < page.ranges and page.ends[walk.wanted] == page.starts[walk.wanted]:
+        walk.wanted += 1
+    return page.starts[walk.wanted] if walk.wanted < page.ranges else <int64_t>1 << 62
+
+
+cdef void _seek(
+    const Chunk* chunk, int top, int visible_to, int64_t target, Cursor* at
 ) noexcept nogil:
-    """Go over levels as long as row ``target`` cannot begin in the next few."""
-    cdef int64_t at = level[0]
+    """Go to the level at which row ``target`` begins, or behind the last level."""
+    cdef int64_t level = at.level, row = at.row, value = at.value, levels = chunk.levels
+    cdef const uint16_t* rep = chunk.rep
+    cdef const uint16_t* definition = chunk.definition
     cdef int i, tops, values
-    while count - at >= STRIDE:
+    while levels - level >= STRIDE:  # as long as the row cannot begin in the next few
         tops = 0
         for i in range(STRIDE):
-            tops += rep[at + i] == top
-        if row[0] + tops > target:
+            tops += rep[level + i] == top
+        if row + tops > target:
             break
         values = STRIDE
         if definition != NULL:
             values = 0
             for i in range(STRIDE):
-                values += definition[at + i] <= visible_to
-        row[0] += tops
-        value[0] += values
-        at += STRIDE
-    level[0] = at
+                values += definition[level + i] <= visible_to
+        row += tops
+        value += values
+        level += STRIDE
+    while level < levels:
+        if rep[level] == top:
+            if row == target:
+                break
+            row += 1
+        if definition == NULL or definition[level] <= visible_to:
+            value += 1
+        level += 1
+    at.level, at.row, at.value = level, row, value
 
 
-cdef int _take_levels(
-    const uint16_t* rep, const uint16_t* definition, int64_t first, int64_t last, Picked* out
+cdef int _take(
+    Chunk* chunk, const Cursor* first, const Cursor* last, Picked* out
 ) noexcept nogil:
-    if last <= first:
-        return FINE
-    if not append(&out.rep, rep + first, 2 * (last - first)):
-        return NO_ROOM
-    if definition != NULL and not append(&out.definition, definition + first, 2 * (last - first)):
-        return NO_ROOM
-    return FINE
+    """Append the levels and values between two places of a chunk."""
+    cdef int64_t size = 2 * (last.level - first.level)
+    if size:
+        if not append(&out.rep, chunk.rep + first.level, size):
+            return NO_ROOM
+        if chunk.definition != NULL:
+            if not append(&out.definition, chunk.definition + first.level, size):
+                return NO_ROOM
+    return pick_values(&chunk.streams[2], first.value, last.value, out)
+
+
+cdef int _take_rows(
+    const Recipe* recipe, const Page* page, int64_t number, Chunk* chunk, Walk* walk, Picked* out
+) noexcept nogil:
+    """Append what a chunk has of the ranges; the last of them may go on in the next chunk."""
+    cdef Cursor at, first
+    cdef int fault
+    at.level, at.row, at.value = 0, walk.row, 0
+    first = at
+    while True:
+        if not walk.inside:
+            _seek(chunk, recipe.top, recipe.visible_to, _next_start(page, walk), &at)
+            if at.level == chunk.levels:
+                break
+            first, walk.inside = at, True
+        _seek(chunk, recipe.top, recipe.visible_to, page.ends[walk.wanted], &at)
+        fault = _take(chunk, &first, &at, out)
+        if fault:
+            return fault
+        if at.level == chunk.levels:
+            break
+        walk.wanted += 1
+        walk.inside = False
+    walk.row = at.row
+    if at.row != page.first_rows[number + 1]:
+        return OTHER_ROWS
+    return FINE if at.value == chunk.streams[2].count else OTHER_VALUES
 
 
 cdef int _lists(
     const Recipe* recipe, const Page* page, uint16_t* rep, uint16_t* defs, Picked* out
 ) noexcept nogil:
     """Rows of lists; ``rep`` and ``defs`` have room for the levels of a chunk."""
-    cdef Py_ssize_t i, wanted = 0
-    cdef int64_t chunk, levels = 0, level, row = 0, value, first_level, first_value, target
-    cdef const uint16_t* definition = defs if recipe.kind[1] else NULL
-    cdef int top = recipe.top, visible_to = recipe.visible_to, fault
-    cdef bint inside = False
-    cdef Stream[3] streams
+    cdef Chunk chunk
+    cdef Walk walk
+    cdef Py_ssize_t i
+    cdef int fault
+    walk.wanted, walk.inside, walk.row = 0, False, 0
     for i in range(page.touched):
-        chunk = page.chunks[i]
-        fault = _streams(
-            recipe, page.data + (page.positions[i] - page.origin), page.offsets[chunk + 1] - page.offsets[chunk],
-            page.first_values[chunk + 1] - page.first_values[chunk], &levels, streams,
-        )
+        fault = _unpack_levels(recipe, page, i, rep, defs, &chunk)
+        if not fault:
+            fault = _enter_chunk(page, i, &walk)
+        if not fault:
+            fault = _take_rows(recipe, page, page.chunks[i], &chunk, &walk, out)
         if fault:
             return fault
-        if not all_levels(&streams[0], rep):
-            return BAD_LEVELS
-        if definition != NULL and not all_levels(&streams[1], defs):
-            return BAD_LEVELS
-        if i == 0 or chunk != page.chunks[i - 1] + 1:
-            if inside:
-                if row != page.ends[wanted]:
-                    return OTHER_ENDS
-                wanted += 1
-                inside = False
-            row = page.first_rows[chunk]
-        elif row != page.first_rows[chunk]:
-            return OTHER_ROWS
-        level = value = first_level = first_value = 0
-        while level < levels:
-            while wanted < page.ranges and page.ends[wanted] == page.starts[wanted]:
-                wanted += 1
-            if inside:
-                target = page.ends[wanted]
-            else:
-                target = page.starts[wanted] if wanted < page.ranges else <int64_t>1 << 62
-            _skip(rep, definition, levels, top, visible_to, target, &level, &row, &value)
-            while level < levels:
-                if rep[level] == top:
-                    if row == target:
-                        break
-                    row += 1
-                if definition == NULL or definition[level] <= visible_to:
-                    value += 1
-                level += 1
-            if level == levels:
-                break
-            if inside:
-                fault = _take_levels(rep, definition, first_level, level, out)
-                if not fault:
-                    fault = pick_values(&streams[2], first_value, value, out)
-                if fault:
-                    return fault
-                wanted += 1
-                inside = False
-            else:
-                first_level, first_value = level, value
-                inside = True
-        if inside:
-            fault = _take_levels(rep, definition, first_level, levels, out)
-            if not fault:
-                fault = pick_values(&streams[2], first_value, value, out)
-            if fault:
-                return fault
-        if row != page.first_rows[chunk + 1]:
-            return OTHER_ROWS
-        if value != page.first_values[chunk + 1] - page.first_values[chunk]:
-            return OTHER_VALUES
-    if inside:
-        if row != page.ends[wanted]:
-            return OTHER_ENDS
-        wanted += 1
-    while wanted < page.ranges and page.ends[wanted] == page.starts[wanted]:
-        wanted += 1
-    return FINE if wanted == page.ranges else OTHER_ENDS
+    fault = _end_range(page, &walk)
+    if fault:
+        return fault
+    _next_start(page, &walk)
+    return FINE if walk.wanted == page.ranges else OTHER_ENDS
+
+
+# --- all pages ------------------------------------------------------------------------------------
 
 
 cdef class PickCode:
-    """See picks.pyi."""
+    """See point_read.pyi."""
 
     cdef Recipe how
     cdef Symbols symbols
@@ -313,7 +269,7 @@ def pick_pieces(
     const int64_t[::1] page_of, const int64_t[::1] chunks, const int64_t[::1] positions,
     list data, list origins,
 ):
-    """See picks.pyi."""
+    """See point_read.pyi."""
     cdef Py_ssize_t number, pages = len(tables), touched = chunks.shape[0], at = 0, first
     cdef Picked out
     cdef Page page
@@ -364,7 +320,7 @@ def pick_pieces(
                     raise MemoryError
             with nogil:
                 if code.how.top == 0:
-                    fault = _flat(&code.how, &page, &out)
+                    fault = flat_rows(&code.how, &page, &out)
                 else:
                     fault = _lists(&code.how, &page, scratch, scratch + MOST_LEVELS + 1024, &out)
             if fault == NO_ROOM:

@@ -1,16 +1,19 @@
-"""Pages with a dictionary: values that come again and again become indices."""
+"""Pages with a dictionary beside their values: values that come again and again are indices into it."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 
-from pennon.encoding.v2_0.binary import arrow_offsets, data_of
-from pennon.encoding.v2_0.encoded import as_bytes
-from pennon.encoding.v2_1.write.blocks import DictionaryValues, FixedValues, StringValues
-from pennon.encoding.v2_1.write.encoding_hints import Wishes
+from pennon.encoding.arrow_buffers import arrow_offsets, as_bytes, data_of
+from pennon.encoding.block import AllNullBlock, Block, FixedWidthBlock
+from pennon.encoding.v2_1.values import DictionaryValues, FixedValues, StringValues
+from pennon.errors import FormatError
+
+if TYPE_CHECKING:
+    from pennon.encoding.v2_1.encoding_hints import EncodingHints  # readers do without
 
 FEWEST_VALUES: Final = 100
 DICTIONARY_BITS: Final = 128
@@ -29,8 +32,60 @@ _FIRST_VALUES: Final = 128 * 1024
 """So many values are looked through before all are: if their items cost too much, all do."""
 
 
-def find_items(
-    values: FixedValues | StringValues, plain_bytes: int, wishes: Wishes
+def decode_dictionary(
+    values: Block, items: pa.Array, validity: pa.Buffer | None, data_type: pa.DataType
+) -> pa.Array:
+    """Return items by their indices: a dictionary array if the type is one, else plain values.
+
+    Raises FormatError if an index names no item.
+    """
+    indices = _indices(values)
+    if indices is None:
+        return pa.nulls(values.rows, data_type)
+    _check_indices(indices, validity, len(items))
+    keys = pa.Array.from_buffers(
+        pa.from_numpy_dtype(indices.dtype), len(indices), [validity, pa.py_buffer(indices)]
+    )
+    if not pa.types.is_dictionary(data_type):
+        return items.take(keys)
+    try:
+        keys = keys.cast(data_type.index_type)
+    except pa.ArrowInvalid as error:
+        raise FormatError(str(error)) from error
+    return pa.DictionaryArray.from_arrays(keys, items, ordered=data_type.ordered, safe=False)
+
+
+def _indices(values: Block) -> np.ndarray | None:
+    """Return the indices; None if all of them are NULL."""
+    if isinstance(values, AllNullBlock):
+        return None
+    if not isinstance(values, FixedWidthBlock) or values.bits_per_value not in (8, 16, 32, 64):
+        message = f"indices into a dictionary stored as {type(values).__name__}"
+        raise FormatError(message)
+    width = values.bits_per_value // 8
+    if values.data.size < values.rows * width:
+        message = f"{values.rows} indices in {values.data.size} bytes"
+        raise FormatError(message)
+    return np.frombuffer(values.data, f"<u{width}", values.rows)
+
+
+def _check_indices(indices: np.ndarray, validity: pa.Buffer | None, count: int) -> None:
+    """Raise FormatError if an index names no item; those under NULLs may be anything."""
+    if not len(indices) or int(indices.max()) < count:
+        return
+    if validity is not None:
+        valid = np.unpackbits(
+            np.frombuffer(validity, np.uint8), count=len(indices), bitorder="little"
+        )
+        named = indices[valid.view(np.bool_)]
+        if not len(named) or int(named.max()) < count:
+            return
+    message = f"dictionary index {indices.max()}, where the greatest can be {count - 1}"
+    raise FormatError(message)
+
+
+def encode_dictionary(
+    values: FixedValues | StringValues, plain_bytes: int, hints: EncodingHints
 ) -> DictionaryValues | None:
     """Return the values as indices into items; None unless that takes less than ``plain_bytes``."""
     if values.count < FEWEST_VALUES:
@@ -39,8 +94,8 @@ def find_items(
         return None
     array = _arrow(values)
     width = 0 if isinstance(values, FixedValues) else values.width
-    limit = wishes.dict_size_ratio * plain_bytes
-    most_items = values.count // (wishes.dict_divisor or 1)
+    limit = hints.dict_size_ratio * plain_bytes
+    most_items = values.count // (hints.dict_divisor or 1)
     if not _promises(array, width, limit, most_items):
         return None
     if values.count > _FIRST_VALUES:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.v2_1.encodings import Encoding
 
-Bytes: TypeAlias = npt.NDArray[np.uint8]
 Words: TypeAlias = npt.NDArray[Any]
 
 WORD_TYPES = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
@@ -125,3 +125,27 @@ class Single:
     bits_per_value: int | None
     offsets: Int64Array | None = None
     offset_width: int = 0
+
+
+MOST_VALUES: Final = 4096
+"""Values of a chunk, for readers hold them all in memory to find one."""
+
+
+MOST_CHUNK_BYTES: Final = 8186
+"""Bytes of the values of a chunk; with the worst of levels it stays below 32 KiB."""
+
+
+def even_counts(count: int, per_chunk: int) -> Int64Array:
+    """Return chunks of ``per_chunk`` values, and one of what is left."""
+    counts = np.full(-(-count // per_chunk), per_chunk, np.int64)
+    if count % per_chunk:
+        counts[-1] = count % per_chunk
+    return counts
+
+
+def values_per_chunk(bits: int) -> int:
+    """Return the largest power of two of values that fits a chunk; 0 if not even two do."""
+    per_chunk = MOST_VALUES
+    while per_chunk > 1 and per_chunk * bits > 8 * MOST_CHUNK_BYTES:
+        per_chunk //= 2
+    return 0 if per_chunk < 2 or (bits % 8 and per_chunk < 8) else per_chunk

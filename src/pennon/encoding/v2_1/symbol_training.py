@@ -5,7 +5,7 @@ pairs of neighbours are counted; the 255 that would save most become the next ta
 give equal tables: the sample is every n-th string, and ties are decided by the symbols themselves.
 
 Source: Boncz, Neumann, Leis, "FSST: Fast Random Access String Compression", PVLDB 13 (2020), section
-4; the bytes of the table are those of `pennon.encoding.v2_0.fsst`.
+4; `pennon.encoding.symbol_table` draws the bytes of the table.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ import numpy.typing as npt
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.kernels.fsst_train import count_symbols, encode_symbols
 from pennon.encoding.symbol_table import IN_USE, MAGIC
-from pennon.encoding.v2_1.write.blocks import Bytes, StringValues
+from pennon.encoding.v2_1.values import StringValues
 
 TABLE_BYTES: Final = 8 + 256 * 9
 """The one size that readers take."""
@@ -38,7 +39,7 @@ _MEASURED_STRINGS: Final = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SymbolTable:
+class TrainedSymbols:
     """Symbol i, of ``lengths[i]`` bytes (the first one lowest), has the code i."""
 
     symbols: npt.NDArray[np.uint64]
@@ -51,10 +52,15 @@ class SymbolTable:
         parts = header.to_bytes(8, "little") + self.symbols.tobytes() + self.lengths.tobytes()
         return parts.ljust(TABLE_BYTES, b"\0")
 
+    def encode(self, values: StringValues) -> StringValues:
+        """Return the codes of the strings."""
+        codes, ends = encode_symbols(values.data, values.offsets, self.symbols, self.lengths)
+        return StringValues(ends, codes, values.width)
 
-def train(sample: StringValues) -> SymbolTable:
+
+def train(sample: StringValues) -> TrainedSymbols:
     """Return a table for strings like these, which should be a `sample_of` all of them."""
-    table = SymbolTable(np.zeros(0, np.uint64), np.zeros(0, np.uint8))
+    table = TrainedSymbols(np.zeros(0, np.uint64), np.zeros(0, np.uint8))
     for number in range(_ROUNDS):
         least = 1 if number == 0 else 2
         found = count_symbols(sample.data, sample.offsets, table.symbols, table.lengths, least)
@@ -62,17 +68,11 @@ def train(sample: StringValues) -> SymbolTable:
     return table
 
 
-def encode_with(values: StringValues, table: SymbolTable) -> StringValues:
-    """Return the codes of the strings."""
-    codes, ends = encode_symbols(values.data, values.offsets, table.symbols, table.lengths)
-    return StringValues(ends, codes, values.width)
-
-
-def ratio_of(sample: StringValues, table: SymbolTable) -> float:
+def ratio_of(sample: StringValues, table: TrainedSymbols) -> float:
     """Return how large the codes of a sample are, where its bytes are 1."""
     if len(sample.data) == 0:
         return 1.0
-    return len(encode_with(sample, table).data) / len(sample.data)
+    return len(table.encode(sample).data) / len(sample.data)
 
 
 def sample_of(values: StringValues) -> StringValues:
@@ -99,10 +99,12 @@ def _pieces(values: StringValues, chosen: Int64Array) -> StringValues:
     return StringValues(offsets, values.data[places], values.width)
 
 
-def _best(symbols: npt.NDArray[np.uint64], lengths: Int64Array, gains: Int64Array) -> SymbolTable:
+def _best(
+    symbols: npt.NDArray[np.uint64], lengths: Int64Array, gains: Int64Array
+) -> TrainedSymbols:
     """Return the symbols that save most, the gains of equal ones added."""
     if len(symbols) == 0:
-        return SymbolTable(np.zeros(0, np.uint64), np.zeros(0, np.uint8))
+        return TrainedSymbols(np.zeros(0, np.uint64), np.zeros(0, np.uint8))
     order = np.lexsort((symbols, lengths))
     symbols, lengths, gains = symbols[order], lengths[order], gains[order]
     new = np.ones(len(symbols), np.bool_)
@@ -112,7 +114,7 @@ def _best(symbols: npt.NDArray[np.uint64], lengths: Int64Array, gains: Int64Arra
     best = np.lexsort((starts, -total))[: 2 * MOST_SYMBOLS]
     best = best[_first_of_alike(symbols[starts[best]], lengths[starts[best]])][:MOST_SYMBOLS]
     chosen = np.sort(starts[best])
-    return SymbolTable(symbols[chosen], lengths[chosen].astype(np.uint8))
+    return TrainedSymbols(symbols[chosen], lengths[chosen].astype(np.uint8))
 
 
 def _first_of_alike(symbols: npt.NDArray[np.uint64], lengths: Int64Array) -> npt.NDArray[np.bool_]:

@@ -11,20 +11,19 @@ import pyarrow as pa
 import pytest
 
 from pennon.core.byte_ranges import ByteRequest, Extent, Peek
-from pennon.encoding.kernels.picks import PickCode, pick_pieces
+from pennon.encoding.arrow_buffers import Bytes, as_bytes
+from pennon.encoding.kernels.point_read import PickCode, pick_pieces
 from pennon.encoding.kernels.touched import ChunkTable, cut_rows, find_pieces
 from pennon.encoding.rows import FileRows, Rows
 from pennon.encoding.v2_1 import encodings as e
+from pennon.encoding.v2_1.choose import encode_page
 from pennon.encoding.v2_1.chunk_index import ChunkIndex, parse_chunk_index
-from pennon.encoding.v2_1.chunks import Bytes, as_bytes
 from pennon.encoding.v2_1.codecs import CODECS
+from pennon.encoding.v2_1.encoding_hints import EncodingHints
 from pennon.encoding.v2_1.layouts import Layer, MiniBlock, max_repetition
 from pennon.encoding.v2_1.mini_block import _decode, _Touched
 from pennon.encoding.v2_1.page import PageValues
-from pennon.encoding.v2_1.picked import CutRows, Found, KnownPage, are_alike
-from pennon.encoding.v2_1.recipe import Recipe, recipe_of
-from pennon.encoding.v2_1.write.choose import encode_page
-from pennon.encoding.v2_1.write.encoding_hints import Wishes
+from pennon.encoding.v2_1.point_read import CutRows, Found, KnownPage, Recipe, are_alike, recipe_of
 from pennon.errors import FormatError
 from pennon.file.v2_1.tree import Tree
 from pennon.file.v2_1.writer import spines
@@ -93,7 +92,7 @@ class Page:
         tree = Tree.of(schema_from_arrow(pa.schema([pa.field("c", array.type)])).fields[0])
         (spine,) = spines(array, tree, "c")
         (path,) = tree.paths()
-        made = encode_page(spine, len(path) - 1, Wishes.parse({}))
+        made = encode_page(spine, len(path) - 1, EncodingHints.parse({}))
         assert made is not None
         layout = made.layout
         assert isinstance(layout, MiniBlock)

@@ -9,14 +9,19 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from pennon.encoding.kernels.squeeze import fill_nulls
-from pennon.encoding.v2_0.binary import arrow_offsets, data_of, without_hidden_bytes
-from pennon.encoding.v2_0.encoded import as_bytes
-from pennon.encoding.v2_0.fixed_size_list import items_of
-from pennon.encoding.v2_0.flat import validity_of, values_of
-from pennon.encoding.v2_1.write.blocks import (
-    WORD_TYPES,
+from pennon.encoding.arrow_buffers import (
     Bytes,
+    arrow_offsets,
+    as_bytes,
+    data_of,
+    items_of,
+    validity_of,
+    values_of,
+    without_hidden_bytes,
+)
+from pennon.encoding.kernels.squeeze import fill_nulls
+from pennon.encoding.v2_1.values import (
+    WORD_TYPES,
     DictionaryValues,
     FixedValues,
     ListLayer,

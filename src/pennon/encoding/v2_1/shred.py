@@ -20,13 +20,12 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
+from pennon.encoding.arrow_buffers import arrow_offsets, as_bytes
 from pennon.encoding.kernels.shred import add_items, add_lists
 from pennon.encoding.selection import keep
-from pennon.encoding.v2_0.binary import arrow_offsets
-from pennon.encoding.v2_0.encoded import as_bytes
 from pennon.encoding.v2_1.layouts import Layer, Layers, max_visible
+from pennon.encoding.v2_1.leaf_values import without_null_items
 from pennon.encoding.v2_1.page import LevelArray, Levels
-from pennon.encoding.v2_1.write.leaf_values import without_null_items
 
 _CLOSED: Final = 0x8000
 _LIST_LAYER: Final = {

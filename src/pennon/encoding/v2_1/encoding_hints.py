@@ -31,7 +31,7 @@ NARROW_BYTES: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class EncodingHints:
     """See the module; None where the metadata says nothing."""
 
     scheme: str | None = None
@@ -44,7 +44,7 @@ class Wishes:
 
     @classmethod
     def parse(cls, metadata: Mapping[str, bytes]) -> Self:
-        """Return the wishes in a field's metadata.  Raises ArgumentError for unknown words."""
+        """Return the hints in a field's metadata.  Raises ArgumentError for unknown words."""
         said = {
             key.removeprefix(_PREFIX): value.decode("utf-8", "replace").lower()
             for key, value in metadata.items()

@@ -1,0 +1,177 @@
+"""How a request for rows is read: which rows of which chunks, and by what.  Chosen here, and nowhere else.
+
+A column of many pages:
+
+=================  ====================================================================================
+page runs          one range of rows: whole pages that follow one another and are encoded alike are
+                   decoded as if they were one (`pennon.encoding.v2_1.page_runs`)
+point read         single rows, not too many: one request and one kernel call for those of all pages,
+                   if these are alike (`pennon.encoding.v2_1.point_read`), and also for those of several
+                   files (`pennon.file.v2_1.across`; who takes rows from a table decides that)
+page by page       other rows: pages side by side, their values put together while they are bytes
+=================  ====================================================================================
+
+And rows of one mini-block page:
+
+=================  ====================================================================================
+whole page         all rows: the chunks are read along with their index, and unpacked at once
+point read         few rows: just these are looked for in their chunks, by one kernel call
+chunks             others: the chunks that hold the rows are unpacked whole
+=================  ====================================================================================
+
+Pages of other layouts have no chunks: what may be read in vain there, to save a round or a request, is
+said here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Final
+
+import numpy as np
+
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.units import KIB, MIB
+from pennon.encoding.rows import Rows
+from pennon.encoding.v2_1.layouts import BlobPage, FullZip, Layout, MiniBlock
+from pennon.encoding.v2_1.point_read import Recipe, recipe_of
+
+
+class Strategy(Enum):
+    """What was chosen, in words."""
+
+    PAGE_RUNS = "whole pages, neighbours decoded as one"
+    PAGE_BY_PAGE = "pages side by side"
+    WHOLE_PAGE = "all chunks along with their index"
+    POINT_READ = "point read by one kernel call"
+    CHUNKS = "chunks that hold the rows, unpacked whole"
+    ROW_INDEX = "values one by one, found in the row index"
+    LEVELS = "levels only"
+    BLOBS = "descriptions, then the bytes of the values"
+
+
+# Members of an enumeration are slow to look up.
+PAGE_RUNS: Final = Strategy.PAGE_RUNS
+PAGE_BY_PAGE: Final = Strategy.PAGE_BY_PAGE
+WHOLE_PAGE: Final = Strategy.WHOLE_PAGE
+POINT_READ: Final = Strategy.POINT_READ
+CHUNKS: Final = Strategy.CHUNKS
+
+
+# --- columns --------------------------------------------------------------------------------------
+
+MOST_POINT_ROWS: Final = 1 << 14
+"""Of more rows, whole chunks are unpacked."""
+
+RUN_BYTES: Final = MIB
+SMALL_PAGES: Final = 4
+"""Pages are decoded together until they have about `RUN_BYTES`, if so many at least are within."""
+
+
+def for_column(rows: Rows, pages: int) -> Strategy:
+    """Return how rows of a column of so many pages are read; a point read if its pages are alike."""
+    if rows.is_contiguous:
+        return PAGE_RUNS
+    return POINT_READ if pages > 1 and 0 < rows.count <= MOST_POINT_ROWS else PAGE_BY_PAGE
+
+
+def rows_of_run(row_bytes: int) -> int:
+    """Return how many rows of ``row_bytes`` in the file are decoded together, about."""
+    return max(RUN_BYTES // row_bytes, 1)
+
+
+def may_join_run(wanted: int, page_rows: int, run_rows: int) -> bool:
+    """Return whether a page, of which so many rows are wanted, may be decoded with its neighbours."""
+    return wanted == page_rows <= run_rows // SMALL_PAGES
+
+
+# --- pages ----------------------------------------------------------------------------------------
+
+FEW_POINT_ROWS: Final = 256
+"""Fewer rows are picked one by one in any case: a kernel call costs less than several."""
+
+FEW_ENTRIES: Final = 1024
+"""So many neighbouring entries of the row index of a full-zip page are read in one go."""
+
+KEPT_LEVEL_BYTES: Final = 256 * KIB
+"""Levels of a page of one value are read whole and remembered, unless they are longer."""
+
+
+def is_whole(rows: Rows, page_rows: int) -> bool:
+    """Return whether all rows of a page are wanted: then nothing has to be looked up first."""
+    return rows.is_contiguous and rows.count == page_rows
+
+
+def for_chunks(
+    rows: Rows, first_rows: Int64Array, chunks: Int64Array, recipe: Recipe | None
+) -> Strategy:
+    """Return how rows of a mini-block page, of which ``chunks`` hold them, are read.
+
+    ``first_rows`` are those of all chunks of the page, and the number of its rows at last.
+    """
+    if recipe is None or rows.count > MOST_POINT_ROWS:
+        return CHUNKS
+    if not rows.is_contiguous or rows.count < FEW_POINT_ROWS:
+        return POINT_READ
+    held = first_rows[chunks[-1] + 1] - first_rows[chunks[0]]
+    return POINT_READ if 2 * rows.count < held else CHUNKS
+
+
+def reads_entries_at_once(rows: Rows) -> bool:
+    """Return whether the entries of all rows in a row index are read, or just the outer two."""
+    return rows.is_contiguous and rows.count <= FEW_ENTRIES
+
+
+def keeps_levels(rows: Rows, page_rows: int, level_bytes: int) -> bool:
+    """Return whether all levels of a page of one value are read for some rows, and remembered."""
+    return rows.count < page_rows and level_bytes <= KEPT_LEVEL_BYTES
+
+
+# --- in words -------------------------------------------------------------------------------------
+
+
+def for_page(rows: Rows, layout: Layout, page_rows: int) -> Strategy:
+    """Return how rows of one page are read, as far as its layout tells: as if it were one chunk."""
+    if isinstance(layout, BlobPage):
+        return Strategy.BLOBS
+    if isinstance(layout, FullZip):
+        return Strategy.ROW_INDEX
+    if not isinstance(layout, MiniBlock):
+        return Strategy.LEVELS
+    if is_whole(rows, page_rows):
+        return WHOLE_PAGE
+    one_chunk = np.array([0, page_rows], np.int64)
+    return for_chunks(rows, one_chunk, one_chunk[:1], recipe_of(layout))
+
+
+def describe(rows: Rows, pages: Sequence[tuple[Layout, int]], total: int, runs: int) -> str:
+    """Return in words how rows of a column of ``total`` pages are read.
+
+    ``pages`` are the layouts of those that hold the rows, and their numbers of rows; ``runs`` is how
+    many groups of neighbours they make.
+    """
+    if not pages:
+        return "nothing to read"
+    words = f"{len(pages)} of {total} pages" if total > 1 else "1 page"
+    chosen = for_column(rows, total)
+    if chosen is POINT_READ and _are_alike([layout for layout, _ in pages]):
+        return f"{chosen.value} ({words})"
+    if len(pages) == 1:
+        return f"{for_page(rows, *pages[0]).value} ({words})"
+    if chosen is PAGE_RUNS:
+        return f"{chosen.value} ({words}, {runs} run{'s' * (runs > 1)})"
+    return f"{PAGE_BY_PAGE.value} ({words})"
+
+
+def _are_alike(layouts: Sequence[Layout]) -> bool:
+    """Return whether rows of pages can be picked together; see `pennon.encoding.v2_1.point_read`."""
+    shapes = set()
+    for layout in layouts:
+        if not isinstance(layout, MiniBlock) or layout.dictionary is not None:
+            return False
+        recipe = recipe_of(layout)
+        if recipe is None:
+            return False
+        shapes.add(recipe.shape)
+    return len(shapes) == 1

@@ -1,1 +1,0 @@
-"""Encoders of file version 2.1: from Arrow arrays to pages."""

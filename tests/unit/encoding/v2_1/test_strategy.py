@@ -1,0 +1,134 @@
+"""Which way rows are read: each threshold from both sides, and the words for it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pennon.encoding.read_protocol import run
+from pennon.encoding.rows import Rows
+from pennon.encoding.v2_1 import encodings as e
+from pennon.encoding.v2_1 import strategy as s
+from pennon.encoding.v2_1.layouts import ConstantPage, FullZip, Layer, MiniBlock
+from pennon.encoding.v2_1.point_read import recipe_of
+from pennon.file.container.write_limits import PageLimits
+from pennon.file.open import create_data_file, open_data_file
+from pennon.file.v2_1.reader import FieldReader
+from pennon.io import MemoryStore
+from pennon.schema.arrow import schema_from_arrow
+from pennon.schema.version import V2_1
+
+LAYERS = (Layer.ALL_VALID_ITEM,)
+PLAIN = MiniBlock(None, None, e.Flat(64), None, 0, LAYERS, 1, 0, 1000, is_large=False)
+RUNS = MiniBlock(
+    None, None, e.Rle(e.Flat(64), e.Flat(8)), None, 0, LAYERS, 2, 0, 1000, is_large=False
+)
+WIDE = FullZip(0, 0, 4096, None, 1000, 1000, e.Flat(4096), LAYERS)
+NULLS = ConstantPage(None, None, None, 0, 0, (Layer.NULLABLE_ITEM,))
+
+
+def single(count: int, step: int = 2) -> Rows:
+    return Rows.at(np.arange(count) * step)
+
+
+@pytest.mark.parametrize(
+    ("rows", "pages", "chosen"),
+    [
+        (Rows.between(3, 4), 5, s.PAGE_RUNS),
+        (Rows.between(0, 1 << 20), 5, s.PAGE_RUNS),
+        (single(2), 2, s.POINT_READ),
+        (single(2), 1, s.PAGE_BY_PAGE),
+        (single(0), 2, s.PAGE_BY_PAGE),
+        (single(s.MOST_POINT_ROWS), 2, s.POINT_READ),
+        (single(s.MOST_POINT_ROWS + 1), 2, s.PAGE_BY_PAGE),
+    ],
+)
+def test_columns(rows: Rows, pages: int, chosen: s.Strategy) -> None:
+    assert s.for_column(rows, pages) is chosen
+
+
+@pytest.mark.parametrize(
+    ("rows", "chosen"),
+    [
+        (Rows.between(0, s.FEW_POINT_ROWS - 1), s.POINT_READ),
+        (Rows.between(0, 499), s.POINT_READ),  # less than half of what the chunk holds
+        (Rows.between(0, 500), s.CHUNKS),
+        (single(499), s.POINT_READ),
+        (single(s.MOST_POINT_ROWS + 1, 1), s.CHUNKS),
+    ],
+)
+def test_chunks(rows: Rows, chosen: s.Strategy) -> None:
+    first_rows, chunks = np.array([0, 1000, 2000]), np.array([0])
+    assert s.for_chunks(rows, first_rows, chunks, recipe_of(PLAIN)) is chosen
+    assert s.for_chunks(rows, first_rows, chunks, None) is s.CHUNKS
+
+
+def test_a_page_joins_a_run_if_it_is_small_and_wanted_whole() -> None:
+    run_rows = s.rows_of_run(8)
+    assert run_rows == s.RUN_BYTES // 8
+    assert s.may_join_run(run_rows // s.SMALL_PAGES, run_rows // s.SMALL_PAGES, run_rows)
+    assert not s.may_join_run(
+        run_rows // s.SMALL_PAGES + 1, run_rows // s.SMALL_PAGES + 1, run_rows
+    )
+    assert not s.may_join_run(9, 10, run_rows)
+    assert s.rows_of_run(1 << 30) == 1
+
+
+def test_what_is_read_in_vain() -> None:
+    assert s.reads_entries_at_once(Rows.between(0, s.FEW_ENTRIES))
+    assert not s.reads_entries_at_once(Rows.between(0, s.FEW_ENTRIES + 1))
+    assert not s.reads_entries_at_once(single(2))
+    assert s.keeps_levels(single(2), 100, s.KEPT_LEVEL_BYTES)
+    assert not s.keeps_levels(single(2), 100, s.KEPT_LEVEL_BYTES + 1)
+    assert not s.keeps_levels(Rows.between(0, 100), 100, 8)
+
+
+def test_describe() -> None:
+    def words(rows: Rows, *layouts: object, total: int = 9, runs: int = 1) -> str:
+        return s.describe(rows, [(layout, 1000) for layout in layouts], total, runs)  # type: ignore[misc]
+
+    whole, few = Rows.between(0, 1000), single(3)
+    assert words(few, PLAIN, PLAIN) == "point read by one kernel call (2 of 9 pages)"
+    assert words(few, PLAIN, RUNS) == "pages side by side (2 of 9 pages)"
+    assert words(few, WIDE, total=1) == "values one by one, found in the row index (1 page)"
+    assert words(few, NULLS, total=1) == "levels only (1 page)"
+    assert words(whole, PLAIN, total=1) == "all chunks along with their index (1 page)"
+    assert words(Rows.between(0, 900), PLAIN, total=1) == (
+        "chunks that hold the rows, unpacked whole (1 page)"
+    )
+    assert words(Rows.between(0, 3000), PLAIN, PLAIN, RUNS, runs=2) == (
+        "whole pages, neighbours decoded as one (3 of 9 pages, 2 runs)"
+    )
+    assert words(single(0)) == "nothing to read"
+
+
+def test_an_open_file_says_how_it_reads_a_field() -> None:
+    store, rows = MemoryStore(), 100
+    kind = pa.struct([("n", pa.int64()), ("w", pa.list_(pa.string()))])
+    schema = schema_from_arrow(pa.schema([("c", kind)]))
+    limits = PageLimits(cache_bytes=1)
+    with create_data_file(store.open_writer("f.lance"), schema, V2_1, limits=limits) as writer:
+        for page in range(3):
+            values = [{"n": n, "w": [f"{page} {n}"]} for n in range(rows)]
+            writer.write(pa.record_batch([pa.array(values, kind)], names=["c"]))
+        writer.finish()
+    source = store.open("f.lance")
+    file = open_data_file(source)
+    reader = file.field_reader(file.schema.fields[0], file.column_of)
+    assert isinstance(reader, FieldReader)
+
+    def words(wanted: Rows) -> list[str]:
+        return run(reader.describe(wanted), source.read)
+
+    assert words(Rows.between(0, 3 * rows)) == [
+        "c.n: whole pages, neighbours decoded as one (3 of 3 pages, 1 run)",
+        "c.w.item: whole pages, neighbours decoded as one (3 of 3 pages, 1 run)",
+    ]
+    assert words(Rows.at(np.array([1, 250]))) == [
+        "c.n: point read by one kernel call (2 of 3 pages)",
+        "c.w.item: point read by one kernel call (2 of 3 pages)",
+    ]
+    assert words(Rows.between(rows, rows + 3))[0] == (
+        "c.n: point read by one kernel call (1 of 3 pages)"
+    )

@@ -226,7 +226,9 @@ def _catch_up(
     Returns the version that is our own commit, if any is; else the newest version, and the fragments
     of which others deleted rows, too.
     """
-    location = copy_newest(store, latest_location(store))
+    location = latest_location(store)
+    if location.is_mixed:
+        location = copy_newest(store, location)
     head = read_manifest_at(store, location)
     if base is not None:
         check_same_table(store, base, location, head)

@@ -52,8 +52,8 @@ def migrate_to_v2(store: MigrateStore) -> int:
 
 
 def copy_newest(store: CommitStore, newest: ManifestLocation) -> ManifestLocation:
-    """Return where a writer finds the newest version: under its new name, if there are such names."""
-    if not newest.is_mixed or newest.naming is Naming.V2:
+    """Return where a writer finds the newest version of a table that has names of both schemes."""
+    if newest.naming is Naming.V2:
         return newest
     _copy(store, newest.version)
     path = Naming.V2.manifest_path(newest.version)

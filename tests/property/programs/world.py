@@ -1,0 +1,460 @@
+"""A random program as it runs: the table, its model, and what both libraries see of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+
+import pennon
+from pennon.errors import ConflictError, LanceError
+from tests.interop.oracle import OracleError
+from tests.property.programs import steps
+from tests.property.programs.child import Pylance
+from tests.property.programs.filters import holds, random_filter
+from tests.property.programs.generate import Surroundings
+from tests.property.programs.kinds import KINDS
+from tests.property.programs.known import Situation, known_of, misread_filter
+from tests.property.programs.model import (
+    Effect,
+    NotApplicableError,
+    Numbers,
+    State,
+    can_follow,
+    effect,
+    evolve,
+    follow,
+    made_state,
+    text_of,
+)
+from tests.property.programs.steps import Dimensions, Step
+
+ROWS = ("append", "delete", "update", "merge")
+COLUMNS = ("add_sql", "add_data", "add_nulls", "drop", "rename", "nullable", "cast")
+
+
+class DisagreementError(Exception):
+    """Pennon, pylance and the model are not of one mind."""
+
+    def __init__(self, kind: str, detail: str) -> None:
+        super().__init__(f"{kind}: {detail}")
+        self.kind = kind
+
+
+@dataclass(slots=True)
+class Line:
+    """A branch."""
+
+    states: dict[int, State]
+    left_from: tuple[str | None, int] | None = None
+
+    @property
+    def newest(self) -> int:
+        """Return the number of the newest version."""
+        return max(self.states)
+
+    @property
+    def head(self) -> State:
+        """Return the newest version."""
+        return self.states[self.newest]
+
+
+@dataclass(slots=True)
+class Held:
+    """A handle that stays at a version, in both processes."""
+
+    line: str | None
+    base: State
+    ours: Any
+    cleaned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What may come of a step."""
+
+    outcomes: Sequence[State]
+    counts: dict[str, int] | None = None
+    refused: bool = False
+    may_fail: bool = False
+
+
+@dataclass(slots=True)
+class World:
+    """One program."""
+
+    uri: str
+    dimensions: Dimensions
+    pylance: Pylance
+    rng: Random
+    lines: dict[str | None, Line] = field(default_factory=dict)
+    tags: dict[str, tuple[str | None, int]] = field(default_factory=dict)
+    held: dict[int, Held] = field(default_factory=dict)
+    numbers: Numbers = field(default_factory=Numbers)
+    done: Counter[str] = field(default_factory=Counter)
+    """How often what happened, for reports."""
+
+    def surroundings(self) -> Surroundings:
+        """Return what the next step may refer to."""
+        parents = {line.left_from[0] for line in self.lines.values() if line.left_from}
+        return Surroundings(
+            self.dimensions,
+            {name: line.head for name, line in self.lines.items()},
+            {name: sorted(line.states) for name, line in self.lines.items()},
+            {number: (held.line, held.base) for number, held in self.held.items()},
+            list(self.tags),
+            [name for name in self.lines if name is not None and name not in parents],
+        )
+
+    # --- steps ------------------------------------------------------------------------------------
+
+    def run(self, step: Step) -> Step:
+        """Do a step and compare; returns it as it was done."""
+        if step.op == "create":
+            return self._create(step)
+        if step.line not in self.lines or (
+            step.handle is not None and step.handle not in self.held
+        ):
+            raise NotApplicableError(step.op)
+        if step.op == "hold":
+            return self._hold(step)
+        line = self.lines[step.line]
+        base = line.head if step.handle is None else self.held[step.handle].base
+        plan = self._plan(step, base, line)
+        known = known_of(Situation(step, base, line.head, self.dimensions))
+        if step.library == "pylance" and known is not None:
+            self.done[f"known of pylance: {known.name}"] += 1
+            step = replace(step, library="pennon")
+        counts = self._do(step, plan)
+        self._note_references(step)
+        if step.op == "unbranch":
+            return step
+        self._look(step, line, plan, counts)
+        return step
+
+    def _create(self, step: Step) -> Step:
+        state = made_state(step, self.numbers)
+        if step.library == "pennon":
+            steps.create(pennon, self.uri, self.dimensions, step)
+        else:
+            self._ask_pylance("creates", "create", self.uri, self.dimensions, step)
+        line = self.lines[None] = Line({0: state})
+        self._look(step, line, Plan([state]), None)
+        del line.states[0]
+        return step
+
+    def _hold(self, step: Step) -> Step:
+        number = step.args["number"]
+        ours = steps.open_line(pennon, self.uri, step.line)
+        self._ask_pylance("opens", "hold", self.uri, step.line, number)
+        self.held[number] = Held(step.line, self.lines[step.line].head, ours)
+        return step
+
+    def _plan(self, step: Step, base: State, line: Line) -> Plan:
+        head = line.head
+        late = base is not head
+        cleaned = step.handle is not None and self.held[step.handle].cleaned
+        if step.op in ROWS:
+            return self._plan_rows(step, base, head, may_fail=late or cleaned)
+        if step.op in COLUMNS:
+            evolve(step, base, Numbers())
+            try:
+                return Plan([evolve(step, head, self.numbers)], may_fail=late or cleaned)
+            except NotApplicableError:
+                return Plan([], may_fail=True)
+        if step.op == "compact":
+            return Plan([replace(head, ordered=False)], may_fail=late or cleaned)
+        if step.op == "overwrite":
+            return Plan([made_state(step, self.numbers)])
+        if step.op == "restore":
+            if step.args["version"] not in line.states:
+                raise NotApplicableError("version")
+            return Plan([line.states[step.args["version"]]])
+        self._check_references(step)
+        return Plan([head], may_fail=late or cleaned)
+
+    def _plan_rows(self, step: Step, base: State, head: State, *, may_fail: bool) -> Plan:
+        done = effect(step, base, self.dimensions.version)
+        if base is head:
+            return self._plan_of(done, head, may_fail=may_fail)
+        outcomes = []
+        if not done.refused and can_follow(base, head, done):
+            outcomes.append(follow(head, done, self.numbers))
+        try:
+            again = effect(step, head, self.dimensions.version)
+        except NotApplicableError:
+            pass
+        else:
+            outcomes.append(follow(head, again, self.numbers))
+        return Plan(outcomes, may_fail=True)
+
+    def _plan_of(self, done: Effect, head: State, *, may_fail: bool) -> Plan:
+        if done.refused:
+            return Plan([head], refused=True)
+        return Plan([follow(head, done, self.numbers)], done.counts, may_fail=may_fail)
+
+    def _check_references(self, step: Step) -> None:
+        args = step.args
+        if step.op in {"tag", "branch"}:
+            source = args["branch"] if step.op == "tag" else args["parent"]
+            if source not in self.lines or args["version"] not in self.lines[source].states:
+                raise NotApplicableError("version")
+        if step.op == "untag" and args["name"] not in self.tags:
+            raise NotApplicableError("tag")
+        if step.op == "unbranch" and (
+            args["name"] not in self.lines or args["name"] not in self.surroundings().leaves
+        ):
+            raise NotApplicableError("branch")
+
+    def _note_references(self, step: Step) -> None:
+        """Remember tags and branches, and what may be gone after a clean-up."""
+        args = step.args
+        if step.op == "tag":
+            self.tags[args["name"]] = (args["branch"], args["version"])
+        elif step.op == "untag":
+            del self.tags[args["name"]]
+        elif step.op == "branch":
+            parent = self.lines[args["parent"]]
+            state = parent.states[args["version"]]
+            left = args["parent"], args["version"]
+            self.lines[args["name"]] = Line({args["version"]: state}, left)
+        elif step.op == "unbranch":
+            name = args["name"]
+            del self.lines[name]
+            self.tags = {tag: at for tag, at in self.tags.items() if at[0] != name}
+            self.held = {n: held for n, held in self.held.items() if held.line != name}
+        elif step.op == "cleanup":
+            for held in self.held.values():
+                held.cleaned = True
+
+    # --- doing ------------------------------------------------------------------------------------
+
+    def _do(self, step: Step, plan: Plan) -> Any:
+        """Do a step; returns what it counts, None if it was refused and might be."""
+        held = None if step.handle is None else self.held.pop(step.handle)
+        where = "late" if plan.may_fail else "done"
+        try:
+            if step.library == "pylance":
+                counts = self.pylance.call("do", self.uri, step)
+            else:
+                at = steps.open_line(pennon, self.uri, step.line) if held is None else held.ours
+                counts = steps.execute(at, step)
+        except (LanceError, OracleError) as error:
+            self._judge(step, plan, error, held)
+            self.done[f"{step.library} {step.op} refused"] += 1
+            return None
+        except Exception as error:
+            message = f"{step}\n{type(error).__name__}: {error}"
+            raise DisagreementError("ours fails with an untyped error", message) from error
+        if plan.refused:
+            raise DisagreementError(f"{step.library} does what it must refuse", repr(step))
+        self.done[f"{step.library} {step.op} {where}"] += 1
+        return counts
+
+    def _judge(
+        self, step: Step, plan: Plan, error: LanceError | OracleError, held: Held | None
+    ) -> None:
+        """Raise unless a step might fail so."""
+        if isinstance(error, OracleError):
+            panics = "Panic" in error.kind or error.kind == "Died"
+            if (plan.refused or plan.may_fail) and not panics:
+                return
+            raise DisagreementError(f"pylance fails to {step.op}", f"{step}\n{error}") from error
+        changed = held is not None and (
+            held.cleaned or held.base.columns != self.lines[held.line].head.columns
+        )
+        if plan.refused or (plan.may_fail and (changed or isinstance(error, ConflictError))):
+            return
+        message = f"{step}\n{type(error).__name__}: {error}"
+        raise DisagreementError(f"ours fails to {step.op}", message) from error
+
+    def _ask_pylance(self, does: str, *call: Any, **named: Any) -> Any:
+        try:
+            return self.pylance.call(*call, **named)
+        except OracleError as error:
+            raise DisagreementError(f"pylance fails when it {does}", str(error)) from error
+
+    # --- looking ----------------------------------------------------------------------------------
+
+    def _look(self, step: Step, line: Line, plan: Plan, counts: Any) -> None:
+        """Compare what both see with what may be, and remember what is."""
+        stable = self.dimensions.stable
+        theirs = self._ask_pylance("looks", "look", self.uri, step.line, stable=stable)
+        try:
+            dataset = steps.open_line(pennon, self.uri, step.line)
+            ours = steps.look(dataset, stable=stable)
+        except Exception as error:
+            message = f"{step}\n{type(error).__name__}: {error}"
+            raise DisagreementError("ours fails when it looks", message) from error
+        for name, mine in ours.items():
+            if not is_same(mine, theirs[name]):
+                message = f"{step}\n{name}: ours\n{_show(mine)}\npylance's\n{_show(theirs[name])}"
+                raise DisagreementError(f"the two see other {name}", message)
+        self._check_references_seen(step, line, ours)
+        landed = ours["version"] != line.newest
+        candidates = plan.outcomes if landed else [*plan.outcomes, line.head]
+        if plan.may_fail and landed:
+            candidates = [*plan.outcomes, line.head]  # a compaction that failed reserved ids
+        state = self._find(step, candidates, ours)
+        wanted = plan.counts
+        if counts is not None and wanted is not None and counts != wanted:
+            message = f"{step}\ncounts {counts}, should be {wanted}"
+            raise DisagreementError(f"{step.library} counts otherwise", message)
+        before = line.head
+        for version in range(line.newest + 1, ours["version"]):
+            line.states[version] = before
+        line.states[ours["version"]] = state
+        self._ask_both(dataset, state, ours["rows"])
+
+    def _check_references_seen(self, step: Step, line: Line, seen: dict[str, Any]) -> None:
+        """Compare versions, tags and branches."""
+        if seen["tags"] != self.tags:
+            message = f"{step}\n{seen['tags']}, should be {self.tags}"
+            raise DisagreementError("tags are others", message)
+        branches = sorted(name for name in self.lines if name is not None)
+        if seen["branches"] != branches:
+            message = f"{step}\n{seen['branches']}, should be {branches}"
+            raise DisagreementError("branches are others", message)
+        kept = set(seen["versions"])
+        must = {version for name, version in self.tags.values() if name == step.line}
+        must |= {
+            b.left_from[1]
+            for b in self.lines.values()
+            if b.left_from and b.left_from[0] == step.line
+        }
+        must.add(seen["version"])
+        if step.op != "cleanup":
+            must |= set(line.states) - {0}
+        if not must <= kept:
+            message = f"{step}\n{sorted(kept)} lacks {sorted(must - kept)}"
+            raise DisagreementError("versions are gone", message)
+        newest = line.newest
+        line.states = {v: s for v, s in line.states.items() if v in kept or v == newest}
+
+    def _find(self, step: Step, candidates: Sequence[State], seen: dict[str, Any]) -> State:
+        """Return the candidate that was seen."""
+        faults = []
+        for state in candidates:
+            found = _fit(state, seen, stable=self.dimensions.stable)
+            if isinstance(found, State):
+                return found
+            faults.append(found)
+        message = f"{step}\n" + "\nor: ".join(faults)
+        raise DisagreementError(f"the model is another after {step.op} by {step.library}", message)
+
+    def _ask_both(self, dataset: Any, state: State, rows: pa.Table) -> None:
+        """Compare answers to a few queries with what the scan found."""
+        queries = self._queries(state, rows)
+        theirs = self._ask_pylance("answers", "ask", [query for query, _ in queries])
+        for (query, wanted), their in zip(queries, theirs, strict=True):
+            try:
+                ours = steps.ask(dataset, query)
+            except Exception as error:
+                message = f"{query}\n{type(error).__name__}: {error}"
+                raise DisagreementError(f"ours fails to answer: {query[0]}", message) from error
+            tree = next((part for part in query[1:] if isinstance(part, tuple)), ("constant", 1))
+            misread = misread_filter(tree, state, self.dimensions)
+            for name, answer in (("ours", ours), ("pylance", wanted if misread else their)):
+                if not is_same(answer, wanted):
+                    message = f"{query}\n{_show(answer)}\nshould be\n{_show(wanted)}"
+                    raise DisagreementError(f"{name} answers wrongly: {query[0]}", message)
+
+    def _queries(self, state: State, rows: pa.Table) -> list[tuple[Any, Any]]:
+        """Return queries, each with its answer."""
+        rng = self.rng
+        names = [column.name for column in state.columns]
+        some = rng.sample(names, rng.randint(1, len(names)))
+        values = [state.named(row) for row in state.rows.values()]
+        trees = [random_filter(rng, state.names(), self.dimensions.version) for _ in range(2)]
+        found = [[i for i, row in enumerate(values) if holds(t, row)] for t in trees]
+        size = rows.num_rows
+        chosen = rng.sample(range(size), rng.randint(0, min(size, 5)))
+        ids = [rows.column("_rowid")[i].as_py() for i in chosen]
+        start, limit = rng.randint(0, size), rng.randint(1, 9)
+        queries: list[tuple[Any, Any]] = [
+            (("filter", trees[0], some), _taken(rows, found[0], some)),
+            (("count", trees[1]), len(found[1])),
+            (("take", list(chosen), some), _taken(rows, chosen, some)),
+            (("take ids", ids, some), _taken(rows, chosen, some)),
+            (("page", start, limit, some), rows.slice(start, limit).select(some)),
+            (
+                ("filtered page", trees[1], 1, limit, some),
+                _taken(rows, found[1][1 : 1 + limit], some),
+            ),
+        ]
+        return rng.sample(queries, 3)
+
+    def check_old_versions(self) -> None:
+        """Compare all versions that are still there."""
+        for name, line in self.lines.items():
+            for version in self.rng.sample(sorted(line.states), min(6, len(line.states))):
+                state = line.states[version]
+                dataset = steps.open_line(pennon, self.uri, name)
+                ours = dataset.checkout_version((name, version)).to_table()
+                theirs = self._ask_pylance("looks back", "rows_at", self.uri, name, version)
+                wanted = [state.named(row) for row in state.rows.values()]
+                for library, rows in (("ours", ours), ("pylance", theirs)):
+                    if sorted(map(text_of, rows.to_pylist())) != sorted(map(text_of, wanted)):
+                        message = f"{name} {version}\n{rows.to_pylist()}\nshould be\n{wanted}"
+                        raise DisagreementError(f"{library}: an old version changed", message)
+
+
+def _taken(rows: pa.Table, chosen: list[int], names: list[str]) -> pa.Table:
+    return rows.select(names).take(pa.array(chosen, pa.int64()))
+
+
+def is_same(mine: Any, other: Any) -> bool:
+    """Tell whether two answers are equal; dictionaries may have their values in another order."""
+    if not isinstance(mine, pa.Table) or not isinstance(other, pa.Table):
+        return bool(mine == other)
+    if mine.schema != other.schema or mine.num_rows != other.num_rows:
+        return False
+    return bool(mine.equals(other)) or mine.to_pylist() == other.to_pylist()
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, pa.Table):
+        rows = "\n".join(f"  {row}" for row in value.to_pylist())
+        return f"{value.schema.to_string()}\n{rows}"
+    return str(value)
+
+
+def _fit(state: State, seen: dict[str, Any], *, stable: bool) -> State | str:
+    """Return the state with what was seen beside (order, ids, what may be NULL), or the difference."""
+    schema: pa.Schema = seen["schema"]
+    wanted = [(column.name, KINDS[column.kind].type) for column in state.columns]
+    if [(f.name, f.type) for f in schema] != wanted:
+        return f"columns are {[(f.name, str(f.type)) for f in schema]}, should be {wanted}"
+    extra = ["_rowid", *steps.VERSIONS_OF_ROWS] if stable else ["_rowid"]
+    table: pa.Table = seen["rows"]
+    ids = table.column("_rowid").to_pylist()
+    if len(set(ids)) < len(ids) or seen["count"] != table.num_rows:
+        return f"row ids are {ids}, count_rows is {seen['count']}"
+    expected = state.seen()
+    order: list[int] = []
+    for row in table.drop_columns(extra).to_pylist():
+        places = expected.get(row["k"], [])
+        match = next((at for at, (text, _) in enumerate(places) if text == text_of(row)), None)
+        if match is None:
+            return f"there is {row}, should be {places}"
+        order.append(places.pop(match)[1])
+    missing = [text for places in expected.values() for text, _ in places]
+    if missing:
+        return f"there is no {missing}"
+    if state.ordered and order != list(state.rows):
+        return f"rows come in the order {order}, should be {list(state.rows)}"
+    known = dict(zip(order, ids, strict=True))
+    if stable:
+        moved = {n: (i, known[n]) for n, i in state.ids.items() if known.get(n, i) != i}
+        if moved:
+            return f"row ids changed, (old, new): {moved}"
+    columns = [
+        replace(column, nullable=field_.nullable)
+        for column, field_ in zip(state.columns, schema, strict=True)
+    ]
+    rows = {number: state.rows[number] for number in order}
+    return replace(state, columns=tuple(columns), rows=rows, ordered=True, ids=known)

@@ -60,7 +60,7 @@ class Surroundings:
     held: dict[int, tuple[str | None, State]]
     tags: Sequence[str]
     leaves: Sequence[str]
-    """Branches that none left from."""
+    """Branches that none left from, and none of whose versions has a tag."""
     names: list[int] = field(default_factory=lambda: [0])
 
 
@@ -127,7 +127,7 @@ class Generator:
             rows = max(rows, 1)
         return {
             **self._rows(columns, rows, version),
-            "max_rows_per_file": self.rng.choice([4, 11, 100]),
+            "max_rows_per_file": self.rng.choice([13, 30, 100]),
             "max_rows_per_group": self.rng.choice([3, 1024]),
         }
 
@@ -169,7 +169,7 @@ class Generator:
         rows = self.rng.choice([1, 2, 5, 9, 20])
         return {
             **self._rows(self._some_columns(state, version), rows, version),
-            "max_rows_per_file": self.rng.choice([3, 8, 100]),
+            "max_rows_per_file": self.rng.choice([5, 100, 100]),
             "max_rows_per_group": self.rng.choice([3, 1024]),
         }
 
@@ -310,7 +310,8 @@ class Generator:
         return {"name": f"b{self._new_name()}", "version": version, "parent": line}
 
     def _unbranch(self, line: str | None, around: Surroundings) -> dict[str, Any] | None:
-        return {"name": self.rng.choice(list(around.leaves))} if around.leaves else None
+        names = [name for name in around.leaves if name != line]
+        return {"name": self.rng.choice(names)} if names else None
 
     def _config(self, line: str | None, around: Surroundings) -> dict[str, Any]:
         return {"values": {self.rng.choice("abc"): self.rng.choice(["1", "2", None])}}

@@ -48,14 +48,20 @@ class Known:
     name: str
     why: str
     applies: Callable[[Situation], bool]
+    says: str | None = None
+    """What pylance says when it refuses; None where it is not asked at all."""
 
 
 def known_of(situation: Situation) -> Known | None:
     """Return the fault that pylance would show in a step, if one is known."""
-    for known in KNOWN_OF_PYLANCE:
-        if known.applies(situation):
-            return known
-    return None
+    found = (known for known in KNOWN_OF_PYLANCE if known.says is None)
+    return next((known for known in found if known.applies(situation)), None)
+
+
+def refusal_of(situation: Situation, message: str) -> Known | None:
+    """Return the fault that makes pylance refuse a step with a message, if one is known."""
+    found = (known for known in KNOWN_OF_PYLANCE if known.says and known.says in message)
+    return next((known for known in found if known.applies(situation)), None)
 
 
 def misread_filter(tree: Tree, state: State, dimensions: Dimensions) -> bool:
@@ -97,6 +103,12 @@ KNOWN_OF_PYLANCE: tuple[Known, ...] = (
         "0.1: restore with a dictionary",
         "the restored version's dictionaries are not read before the manifest is written",
         lambda s: s.step.op == "restore" and s.dimensions.version == "0.1",
+    ),
+    Known(
+        "0.1: new columns beside deleted rows",
+        "batches of which most rows are deleted cannot be filled up",
+        lambda s: s.dimensions.version == "0.1" and s.step.op in {"add_data", "add_sql", "cast"},
+        says="missing too many rows in merge, run compaction",
     ),
     Known(
         "update from an updated column",

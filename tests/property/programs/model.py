@@ -186,12 +186,11 @@ def _merge(step: Step, state: State, version: str) -> Effect:
         gone = set(matching)
     elif args["matched"] == "update":
         side, tree = args["condition"] or (None, None)
+        _check_condition(step, side, tree, state)
         for number, row in matching.items():
             judged = state.rows[number] if side == "target" else row
             if tree is None or holds(tree, state.named(judged)):
                 changed[number] = row
-        if tree is not None:
-            _found(tree, state)  # its columns must be there
     if args["deletes"] is not None:
         gone |= set(_found(args["deletes"], state)) - set(matching)
     new = [row for row in data if row[key] not in known] if args["inserts"] else []
@@ -201,6 +200,16 @@ def _merge(step: Step, state: State, version: str) -> Effect:
         "num_deleted_rows": len(gone),
     }
     return Effect(frozenset(gone), changed, tuple(new), counts, moves=bool(changed or new))
+
+
+def _check_condition(step: Step, side: str | None, tree: Any, state: State) -> None:
+    """Raise unless the columns of a condition are there, on its side."""
+    given = {name for name, _, _ in step.args["columns"]}
+    for name, kind in columns_of(tree or ("constant", True)):
+        if state.column(name).kind != (kind or state.column(name).kind):
+            raise NotApplicableError(name)
+        if side == "source" and name not in given:
+            raise NotApplicableError(name)
 
 
 def follow(state: State, effect: Effect, numbers: Numbers) -> State:

@@ -15,10 +15,8 @@ from pennon.errors import ConflictError, LanceError
 from tests.interop.oracle import OracleError
 from tests.property.programs import steps
 from tests.property.programs.child import Pylance
-from tests.property.programs.filters import holds, random_filter
 from tests.property.programs.generate import Surroundings
-from tests.property.programs.kinds import KINDS
-from tests.property.programs.known import Situation, known_of, misread_filter
+from tests.property.programs.known import Situation, known_of, misread_filter, refusal_of
 from tests.property.programs.model import (
     Effect,
     NotApplicableError,
@@ -31,6 +29,7 @@ from tests.property.programs.model import (
     made_state,
     text_of,
 )
+from tests.property.programs.seen import fit, is_same, random_queries, show
 from tests.property.programs.steps import Dimensions, Step
 
 ROWS = ("append", "delete", "update", "merge")
@@ -43,6 +42,10 @@ class DisagreementError(Exception):
     def __init__(self, kind: str, detail: str) -> None:
         super().__init__(f"{kind}: {detail}")
         self.kind = kind
+
+
+class RefusedError(Exception):
+    """pylance refused a step, as it is known to."""
 
 
 @dataclass(slots=True)
@@ -81,6 +84,7 @@ class Plan:
     counts: dict[str, int] | None = None
     refused: bool = False
     may_fail: bool = False
+    may_refuse: bool = False
 
 
 @dataclass(slots=True)
@@ -101,13 +105,14 @@ class World:
     def surroundings(self) -> Surroundings:
         """Return what the next step may refer to."""
         parents = {line.left_from[0] for line in self.lines.values() if line.left_from}
+        tagged = {name for name, _ in self.tags.values()}
         return Surroundings(
             self.dimensions,
             {name: line.head for name, line in self.lines.items()},
             {name: sorted(line.states) for name, line in self.lines.items()},
             {number: (held.line, held.base) for number, held in self.held.items()},
             list(self.tags),
-            [name for name in self.lines if name is not None and name not in parents],
+            [name for name in self.lines if name and name not in parents | tagged],
         )
 
     # --- steps ------------------------------------------------------------------------------------
@@ -125,11 +130,15 @@ class World:
         line = self.lines[step.line]
         base = line.head if step.handle is None else self.held[step.handle].base
         plan = self._plan(step, base, line)
-        known = known_of(Situation(step, base, line.head, self.dimensions))
+        situation = Situation(step, base, line.head, self.dimensions)
+        known = known_of(situation)
         if step.library == "pylance" and known is not None:
             self.done[f"known of pylance: {known.name}"] += 1
             step = replace(step, library="pennon")
-        counts = self._do(step, plan)
+        try:
+            counts = self._do(situation, step, plan)
+        except RefusedError:
+            plan, counts = Plan([line.head]), None
         self._note_references(step)
         if step.op == "unbranch":
             return step
@@ -181,7 +190,7 @@ class World:
         done = effect(step, base, self.dimensions.version)
         if base is head:
             return self._plan_of(done, head, may_fail=may_fail)
-        outcomes = []
+        outcomes, refused = [], done.refused
         if not done.refused and can_follow(base, head, done):
             outcomes.append(follow(head, done, self.numbers))
         try:
@@ -190,7 +199,8 @@ class World:
             pass
         else:
             outcomes.append(follow(head, again, self.numbers))
-        return Plan(outcomes, may_fail=True)
+            refused |= again.refused
+        return Plan(outcomes, may_fail=True, may_refuse=refused)
 
     def _plan_of(self, done: Effect, head: State, *, may_fail: bool) -> Plan:
         if done.refused:
@@ -205,9 +215,8 @@ class World:
                 raise NotApplicableError("version")
         if step.op == "untag" and args["name"] not in self.tags:
             raise NotApplicableError("tag")
-        if step.op == "unbranch" and (
-            args["name"] not in self.lines or args["name"] not in self.surroundings().leaves
-        ):
+        leaves = set(self.surroundings().leaves) - {step.line}
+        if step.op == "unbranch" and args["name"] not in leaves:
             raise NotApplicableError("branch")
 
     def _note_references(self, step: Step) -> None:
@@ -233,7 +242,7 @@ class World:
 
     # --- doing ------------------------------------------------------------------------------------
 
-    def _do(self, step: Step, plan: Plan) -> Any:
+    def _do(self, situation: Situation, step: Step, plan: Plan) -> Any:
         """Do a step; returns what it counts, None if it was refused and might be."""
         held = None if step.handle is None else self.held.pop(step.handle)
         where = "late" if plan.may_fail else "done"
@@ -244,7 +253,12 @@ class World:
                 at = steps.open_line(pennon, self.uri, step.line) if held is None else held.ours
                 counts = steps.execute(at, step)
         except (LanceError, OracleError) as error:
-            self._judge(step, plan, error, held)
+            known = refusal_of(situation, str(error)) if step.library == "pylance" else None
+            if known is None:
+                self._judge(step, plan, error, held)
+            else:
+                self.done[f"known of pylance: {known.name}"] += 1
+                raise RefusedError from error
             self.done[f"{step.library} {step.op} refused"] += 1
             return None
         except Exception as error:
@@ -267,7 +281,11 @@ class World:
         changed = held is not None and (
             held.cleaned or held.base.columns != self.lines[held.line].head.columns
         )
-        if plan.refused or (plan.may_fail and (changed or isinstance(error, ConflictError))):
+        if (
+            plan.refused
+            or plan.may_refuse
+            or (plan.may_fail and (changed or isinstance(error, ConflictError)))
+        ):
             return
         message = f"{step}\n{type(error).__name__}: {error}"
         raise DisagreementError(f"ours fails to {step.op}", message) from error
@@ -292,7 +310,7 @@ class World:
             raise DisagreementError("ours fails when it looks", message) from error
         for name, mine in ours.items():
             if not is_same(mine, theirs[name]):
-                message = f"{step}\n{name}: ours\n{_show(mine)}\npylance's\n{_show(theirs[name])}"
+                message = f"{step}\n{name}: ours\n{show(mine)}\npylance's\n{show(theirs[name])}"
                 raise DisagreementError(f"the two see other {name}", message)
         self._check_references_seen(step, line, ours)
         landed = ours["version"] != line.newest
@@ -321,12 +339,10 @@ class World:
             raise DisagreementError("branches are others", message)
         kept = set(seen["versions"])
         must = {version for name, version in self.tags.values() if name == step.line}
-        must |= {
-            b.left_from[1]
-            for b in self.lines.values()
-            if b.left_from and b.left_from[0] == step.line
-        }
         must.add(seen["version"])
+        if step.library == "pennon":  # pylance's clean-up keeps their files only
+            left = {branch.left_from for branch in self.lines.values() if branch.left_from}
+            must |= {v for name, v in left if name == step.line and v in line.states}
         if step.op != "cleanup":
             must |= set(line.states) - {0}
         if not must <= kept:
@@ -339,7 +355,7 @@ class World:
         """Return the candidate that was seen."""
         faults = []
         for state in candidates:
-            found = _fit(state, seen, stable=self.dimensions.stable)
+            found = fit(state, seen, stable=self.dimensions.stable)
             if isinstance(found, State):
                 return found
             faults.append(found)
@@ -348,7 +364,7 @@ class World:
 
     def _ask_both(self, dataset: Any, state: State, rows: pa.Table) -> None:
         """Compare answers to a few queries with what the scan found."""
-        queries = self._queries(state, rows)
+        queries = random_queries(self.rng, state, rows, self.dimensions.version)
         theirs = self._ask_pylance("answers", "ask", [query for query, _ in queries])
         for (query, wanted), their in zip(queries, theirs, strict=True):
             try:
@@ -360,33 +376,8 @@ class World:
             misread = misread_filter(tree, state, self.dimensions)
             for name, answer in (("ours", ours), ("pylance", wanted if misread else their)):
                 if not is_same(answer, wanted):
-                    message = f"{query}\n{_show(answer)}\nshould be\n{_show(wanted)}"
+                    message = f"{query}\n{show(answer)}\nshould be\n{show(wanted)}"
                     raise DisagreementError(f"{name} answers wrongly: {query[0]}", message)
-
-    def _queries(self, state: State, rows: pa.Table) -> list[tuple[Any, Any]]:
-        """Return queries, each with its answer."""
-        rng = self.rng
-        names = [column.name for column in state.columns]
-        some = rng.sample(names, rng.randint(1, len(names)))
-        values = [state.named(row) for row in state.rows.values()]
-        trees = [random_filter(rng, state.names(), self.dimensions.version) for _ in range(2)]
-        found = [[i for i, row in enumerate(values) if holds(t, row)] for t in trees]
-        size = rows.num_rows
-        chosen = rng.sample(range(size), rng.randint(0, min(size, 5)))
-        ids = [rows.column("_rowid")[i].as_py() for i in chosen]
-        start, limit = rng.randint(0, size), rng.randint(1, 9)
-        queries: list[tuple[Any, Any]] = [
-            (("filter", trees[0], some), _taken(rows, found[0], some)),
-            (("count", trees[1]), len(found[1])),
-            (("take", list(chosen), some), _taken(rows, chosen, some)),
-            (("take ids", ids, some), _taken(rows, chosen, some)),
-            (("page", start, limit, some), rows.slice(start, limit).select(some)),
-            (
-                ("filtered page", trees[1], 1, limit, some),
-                _taken(rows, found[1][1 : 1 + limit], some),
-            ),
-        ]
-        return rng.sample(queries, 3)
 
     def check_old_versions(self) -> None:
         """Compare all versions that are still there."""
@@ -401,60 +392,3 @@ class World:
                     if sorted(map(text_of, rows.to_pylist())) != sorted(map(text_of, wanted)):
                         message = f"{name} {version}\n{rows.to_pylist()}\nshould be\n{wanted}"
                         raise DisagreementError(f"{library}: an old version changed", message)
-
-
-def _taken(rows: pa.Table, chosen: list[int], names: list[str]) -> pa.Table:
-    return rows.select(names).take(pa.array(chosen, pa.int64()))
-
-
-def is_same(mine: Any, other: Any) -> bool:
-    """Tell whether two answers are equal; dictionaries may have their values in another order."""
-    if not isinstance(mine, pa.Table) or not isinstance(other, pa.Table):
-        return bool(mine == other)
-    if mine.schema != other.schema or mine.num_rows != other.num_rows:
-        return False
-    return bool(mine.equals(other)) or mine.to_pylist() == other.to_pylist()
-
-
-def _show(value: Any) -> str:
-    if isinstance(value, pa.Table):
-        rows = "\n".join(f"  {row}" for row in value.to_pylist())
-        return f"{value.schema.to_string()}\n{rows}"
-    return str(value)
-
-
-def _fit(state: State, seen: dict[str, Any], *, stable: bool) -> State | str:
-    """Return the state with what was seen beside (order, ids, what may be NULL), or the difference."""
-    schema: pa.Schema = seen["schema"]
-    wanted = [(column.name, KINDS[column.kind].type) for column in state.columns]
-    if [(f.name, f.type) for f in schema] != wanted:
-        return f"columns are {[(f.name, str(f.type)) for f in schema]}, should be {wanted}"
-    extra = ["_rowid", *steps.VERSIONS_OF_ROWS] if stable else ["_rowid"]
-    table: pa.Table = seen["rows"]
-    ids = table.column("_rowid").to_pylist()
-    if len(set(ids)) < len(ids) or seen["count"] != table.num_rows:
-        return f"row ids are {ids}, count_rows is {seen['count']}"
-    expected = state.seen()
-    order: list[int] = []
-    for row in table.drop_columns(extra).to_pylist():
-        places = expected.get(row["k"], [])
-        match = next((at for at, (text, _) in enumerate(places) if text == text_of(row)), None)
-        if match is None:
-            return f"there is {row}, should be {places}"
-        order.append(places.pop(match)[1])
-    missing = [text for places in expected.values() for text, _ in places]
-    if missing:
-        return f"there is no {missing}"
-    if state.ordered and order != list(state.rows):
-        return f"rows come in the order {order}, should be {list(state.rows)}"
-    known = dict(zip(order, ids, strict=True))
-    if stable:
-        moved = {n: (i, known[n]) for n, i in state.ids.items() if known.get(n, i) != i}
-        if moved:
-            return f"row ids changed, (old, new): {moved}"
-    columns = [
-        replace(column, nullable=field_.nullable)
-        for column, field_ in zip(state.columns, schema, strict=True)
-    ]
-    rows = {number: state.rows[number] for number in order}
-    return replace(state, columns=tuple(columns), rows=rows, ordered=True, ids=known)

@@ -239,12 +239,13 @@ class Generator:
     def _add_sql(self, state: State, version: str) -> dict[str, Any]:
         names = [self._new_name() for _ in range(self.rng.randint(1, 2))]
         of = state.names()
-        if "a dictionary by SQL becomes text" in FAULTS_OF_OURS:
+        if version == "0.1":  # a new column of Pennon's is none there, pylance's is
             of = [(name, kind) for name, kind in of if kind not in {"dictionary", "colors"}]
         return {"values": {name: random_expression(self.rng, of, version) for name in names}}
 
     def _add_data(self, state: State, version: str) -> dict[str, Any]:
-        kinds = [self.rng.choice(kinds_of(version)) for _ in range(self.rng.randint(1, 2))]
+        able = [kind for kind in kinds_of(version) if version != "0.1" or kind != "colors"]
+        kinds = [self.rng.choice(able) for _ in range(self.rng.randint(1, 2))]
         columns = [(self._new_name(), kind, True) for kind in kinds]
         return self._rows(columns, list(range(len(state.rows))), version)
 

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -19,13 +20,21 @@ from pennon.errors import DataLossWarning
 from tests.property.programs.child import Pylance
 from tests.property.programs.filters import holds, random_filter, to_sql
 from tests.property.programs.runner import Program, Runner
-from tests.property.programs.steps import Dimensions, Step
+from tests.property.programs.steps import EXECUTE, Dimensions, Step
 from tests.property.programs.world import DisagreementError
 
 SHARDS = 8
 FEW = 24
 MANY = int(os.environ.get("PENNON_PROGRAMS", "3000"))
 SEED = os.environ.get("PENNON_PROGRAM_SEED")
+
+
+ONE_ROW = {
+    "columns": (("k", "int64", True),),
+    "rows": ((0,),),
+    "max_rows_per_file": 9,
+    "max_rows_per_group": 9,
+}
 
 
 @pytest.fixture
@@ -73,6 +82,28 @@ def test_a_failing_program_becomes_small(runner: Runner) -> None:
     assert error.kind == found[1].kind
     with pytest.raises(DisagreementError):
         exec(small.script())
+
+
+def test_a_delete_that_does_nothing_is_noticed(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In this process, that is, in which Pennon works."""
+
+    def delete(dataset: Any, where: Any) -> dict[str, int]:
+        return {"num_deleted_rows": 0}
+
+    monkeypatch.setitem(EXECUTE, "delete", delete)
+    program = Program(
+        0,
+        Dimensions("2.0", stable=True, naming="V1"),
+        (
+            Step("create", "pylance", ONE_ROW),
+            Step("delete", "pennon", {"where": ("mod", "k", 2, 0)}),
+        ),
+    )
+    found = runner.again(program)
+    assert found is not None
+    assert found[1].kind == "the model is another after delete by pennon"
 
 
 def test_filters_say_the_same_in_sql() -> None:

@@ -58,10 +58,9 @@ class Child:
         except BaseException as error:  # noqa: BLE001 - a panic is no Exception
             return f"{type(error).__name__}: {error}"
 
-    def rows_at(self, uri: str, line: str | None, version: int) -> Any:
-        """Return the rows of a version."""
-        dataset = lance.dataset(uri).checkout_version((line, version))
-        return dataset.to_table()
+    def rows_at(self, uri: str, point: Any) -> Any:
+        """Return the rows of a version: of a branch, or of a tag."""
+        return lance.dataset(uri).checkout_version(point).to_table()
 
 
 CHILD = Child()

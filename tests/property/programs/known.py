@@ -31,11 +31,6 @@ class Situation:
         return self.base is not self.head
 
     @property
-    def is_partial_merge(self) -> bool:
-        """Tell whether data to be merged lacks columns of the table."""
-        return self.step.op == "merge" and len(self.step.args["columns"]) < len(self.head.columns)
-
-    @property
     def schema_changed(self) -> bool:
         """Tell whether others changed columns since the handle was opened."""
         return self.base.columns != self.head.columns
@@ -85,8 +80,9 @@ def _trees(step: Step) -> list[Tree]:
     return [tree for tree in found if tree is not None]
 
 
-def _has_dictionary(state: State) -> bool:
-    return any(column.kind in {"colors", "dictionary"} for column in state.columns)
+def _reads_updated(values: dict[str, Tree]) -> bool:
+    """Tell whether an expression names another column that is updated."""
+    return any(names_in(tree) & (set(values) - {name}) for name, tree in values.items())
 
 
 def _args(situation: Situation) -> dict[str, Any]:
@@ -103,6 +99,7 @@ KNOWN_OF_PYLANCE: tuple[Known, ...] = (
         "0.1: restore with a dictionary",
         "the restored version's dictionaries are not read before the manifest is written",
         lambda s: s.step.op == "restore" and s.dimensions.version == "0.1",
+        says="is missing dictionary values",
     ),
     Known(
         "0.1: new columns beside deleted rows",
@@ -112,32 +109,19 @@ KNOWN_OF_PYLANCE: tuple[Known, ...] = (
     ),
     Known(
         "update from an updated column",
-        "expressions see the new value of a column that stands before them in the update",
-        lambda s: (
-            s.step.op == "update"
-            and any(
-                names_in(tree) & (set(_args(s)["values"]) - {name})
-                for name, tree in _args(s)["values"].items()
-            )
-        ),
-    ),
-    Known(
-        "partial merge that deletes",
-        "a merge of some columns cannot be planned if it does more than update and insert",
-        lambda s: (
-            s.is_partial_merge
-            and (_args(s)["matched"] != "update" or _args(s)["deletes"] is not None)
-        ),
+        "columns get their values one after another, in any order, and expressions see the new ones",
+        lambda s: s.step.op == "update" and _reads_updated(_args(s)["values"]),
     ),
     Known(
         "merge that only deletes",
-        "planning fails for rows that are in both and rows that are not in the data ('pruning bug')",
+        "its planner loses the columns of a merge that deletes on both sides and inserts nothing",
         lambda s: (
             s.step.op == "merge"
             and _args(s)["matched"] == "delete"
             and _args(s)["deletes"] is not None
             and not _args(s)["inserts"]
         ),
+        says="this indicates a logical plan pruning bug",
     ),
     Known(
         "late append after changed columns",

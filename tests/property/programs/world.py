@@ -192,6 +192,8 @@ class World:
 
     def _plan_rows(self, step: Step, base: State, head: State, *, may_fail: bool) -> Plan:
         done = effect(step, base, self.dimensions.version)
+        if done.new and self.dimensions.version == "0.1" and base.columns != head.columns:
+            raise NotApplicableError("NULLs in columns made meanwhile, which 0.1 does not hold")
         if base is head:
             return self._plan_of(done, head, may_fail=may_fail)
         outcomes, refused = [], done.refused

@@ -56,10 +56,15 @@ class Oracle:
     _files: int = field(default=0)
 
     @classmethod
-    def start(cls, release: str, folder: Path) -> Self:
-        """Start the release's interpreter; ``folder`` must exist and be private to this oracle."""
-        command = [interpreter(release), str(Path(__file__).with_name("oracle_server.py"))]
-        quiet = {**os.environ, "RUST_BACKTRACE": "0", "PYTHONPATH": ""}
+    def start(cls, release: str, folder: Path, module: str | None = None) -> Self:
+        """Start the release's interpreter; ``folder`` must exist and be private to this oracle.
+
+        ``module``: what it runs instead of ``oracle_server.py``, a module that knows more calls.
+        """
+        server = [str(Path(__file__).with_name("oracle_server.py"))]
+        command = [interpreter(release), *(server if module is None else ["-m", module])]
+        path = "" if module is None else str(_REPOSITORY)
+        quiet = {**os.environ, "RUST_BACKTRACE": "0", "PYTHONPATH": path}
         process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

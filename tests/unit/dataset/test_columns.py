@@ -232,6 +232,19 @@ def test_what_version_0_1_does_not_hold(tmp_path: Path) -> None:
         dataset.add_columns({"n": "nullif(a, 3)"})
 
 
+def test_a_column_alone_stays_a_dictionary(tmp_path: Path) -> None:
+    words = pa.array(["x", None, "y", "x"], pa.dictionary(pa.int16(), pa.string()))
+    numbers = pa.array([7, 8, None, 7], pa.int64()).dictionary_encode()
+    data = pa.table({"d": words, "s": pa.StructArray.from_arrays([numbers], ["n"])})
+    dataset = pennon.write_dataset(data, tmp_path, max_rows_per_file=3, data_storage_version="2.1")
+    dataset.add_columns({"a": "d", "b": "s.n", "c": "coalesce(d, 'z')"})
+    seen = dataset.to_table()
+    assert seen.schema.types[2:] == [words.type, numbers.type, pa.string()]
+    assert seen["a"].to_pylist() == words.to_pylist()
+    assert seen["b"].to_pylist() == numbers.to_pylist()
+    assert seen["c"].to_pylist() == ["x", "z", "y", "x"]
+
+
 def test_struct_fields_cannot_be_added(tmp_path: Path) -> None:
     data = pa.table({"s": [{"x": 1}]})
     dataset = pennon.write_dataset(data, tmp_path)

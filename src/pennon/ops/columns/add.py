@@ -65,8 +65,9 @@ def plan_sql_columns(
 
     Raises ArgumentError for what is no expression over the table's columns.
     """
-    maker = SqlColumns.parse(texts, snapshot.manifest.schema)
-    if maker.is_null and storage_version(snapshot.manifest) != V0_1:
+    version = storage_version(snapshot.manifest)
+    maker = SqlColumns.parse(texts, snapshot.manifest.schema, version)
+    if maker.is_null and version != V0_1:
         return plan_null_columns(snapshot, maker.schema)
     return plan_columns(snapshot, maker.schema, maker, batch_rows)
 

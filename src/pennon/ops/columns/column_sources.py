@@ -8,17 +8,20 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow.types import is_dictionary
 
 from pennon.errors import ArgumentError, Breadcrumb, SchemaMismatchError
 from pennon.expr.evaluate import evaluate
 from pennon.expr.nullable import may_be_null
 from pennon.expr.parse import parse_column
-from pennon.expr.tree import Cast, Expression, Literal
+from pennon.expr.tree import Cast, Column, Expression, Literal
 from pennon.ops.columns.task import Place
 from pennon.scan.compute import Computed
 from pennon.scan.projection import Projection
 from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.field import Schema
+from pennon.schema.version import V0_1, FileVersion
 
 R = TypeVar("R")
 
@@ -34,14 +37,17 @@ class SqlColumns:
     in_order: bool = field(default=False, init=False)
 
     @classmethod
-    def parse(cls, texts: Mapping[str, str], table: Schema) -> SqlColumns:
-        """Return the columns of SQL texts; raises ArgumentError that names the column."""
+    def parse(cls, texts: Mapping[str, str], table: Schema, version: FileVersion) -> SqlColumns:
+        """Return the columns of SQL texts; raises ArgumentError that names the column.
+
+        A column alone stays a dictionary where files of that version may get one.
+        """
         arrow = schema_to_arrow(table)
         expressions = {
             name: _of(name, partial(parse_column, text, arrow)) for name, text in texts.items()
         }
         fields = [
-            pa.field(name, each.type, nullable=may_be_null(each, arrow))
+            pa.field(name, _new_type(each, arrow, version), nullable=may_be_null(each, arrow))
             for name, each in expressions.items()
         ]
         return cls(Computed.of(expressions, table), pa.schema(fields))
@@ -59,8 +65,32 @@ class SqlColumns:
     def make(self, batch: pa.RecordBatch, _: Place) -> pa.RecordBatch:
         """Evaluate the expressions; raises ArgumentError that names the column."""
         expressions = self.computed.expressions
-        columns = [_of(name, partial(evaluate, each, batch)) for name, each in expressions.items()]
+        columns = [
+            _stored(each, batch)
+            if isinstance(each, Column) and is_dictionary(self.schema.field(name).type)
+            else _of(name, partial(evaluate, each, batch))
+            for name, each in expressions.items()
+        ]
         return pa.RecordBatch.from_arrays(columns, names=list(expressions))
+
+
+def _new_type(node: Expression, table: pa.Schema, version: FileVersion) -> pa.DataType:
+    """Return the type of a new column: that of its expression, or of the dictionary that it copies."""
+    if isinstance(node, Column) and version != V0_1:
+        stored: pa.DataType = table.field(node.path[0]).type
+        for name in node.path[1:]:
+            stored = stored.field(name).type
+        if is_dictionary(stored):
+            return stored
+    return node.type
+
+
+def _stored(node: Column, batch: pa.RecordBatch) -> pa.Array:
+    """Return the values of a column as they are stored."""
+    found = batch.column(node.path[0])
+    for name in node.path[1:]:
+        found = pc.struct_field(found, [name])
+    return found
 
 
 def _of(name: str, get: Callable[[], R]) -> R:

@@ -1,0 +1,402 @@
+"""A random program as it runs: the table, its model, and what both libraries see of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+
+import pennon
+from pennon.errors import ConflictError, LanceError
+from tests.interop.oracle import OracleError
+from tests.property.programs import steps
+from tests.property.programs.child import Pylance
+from tests.property.programs.generate import Surroundings
+from tests.property.programs.known import Situation, known_of, misread_filter, refusal_of
+from tests.property.programs.model import (
+    Effect,
+    NotApplicableError,
+    Numbers,
+    State,
+    can_follow,
+    effect,
+    evolve,
+    follow,
+    made_state,
+    text_of,
+)
+from tests.property.programs.seen import fit, is_same, random_queries, show
+from tests.property.programs.steps import Dimensions, Step
+
+ROWS = ("append", "delete", "update", "merge")
+COLUMNS = ("add_sql", "add_data", "add_nulls", "drop", "rename", "nullable", "cast")
+
+
+class DisagreementError(Exception):
+    """Pennon, pylance and the model are not of one mind."""
+
+    def __init__(self, kind: str, detail: str) -> None:
+        super().__init__(f"{kind}: {detail}")
+        self.kind = kind
+
+
+class RefusedError(Exception):
+    """A step was refused, and might be: nothing of it may be seen."""
+
+
+@dataclass(slots=True)
+class Line:
+    """A branch."""
+
+    states: dict[int, State]
+    left_from: tuple[str | None, int] | None = None
+
+    @property
+    def newest(self) -> int:
+        """Return the number of the newest version."""
+        return max(self.states)
+
+    @property
+    def head(self) -> State:
+        """Return the newest version."""
+        return self.states[self.newest]
+
+
+@dataclass(slots=True)
+class Held:
+    """A handle that stays at a version, in both processes."""
+
+    line: str | None
+    version: int
+    base: State
+    ours: Any
+    cleaned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What may come of a step."""
+
+    outcomes: Sequence[State]
+    counts: dict[str, int] | None = None
+    refused: bool = False
+    may_fail: bool = False
+    may_refuse: bool = False
+
+
+@dataclass(slots=True)
+class World:
+    """One program."""
+
+    uri: str
+    dimensions: Dimensions
+    pylance: Pylance
+    rng: Random
+    lines: dict[str | None, Line] = field(default_factory=dict)
+    tags: dict[str, tuple[str | None, int]] = field(default_factory=dict)
+    held: dict[int, Held] = field(default_factory=dict)
+    numbers: Numbers = field(default_factory=Numbers)
+    done: Counter[str] = field(default_factory=Counter)
+    """How often what happened, for reports."""
+
+    def surroundings(self) -> Surroundings:
+        """Return what the next step may refer to."""
+        parents = {line.left_from[0] for line in self.lines.values() if line.left_from}
+        tagged = {name for name, _ in self.tags.values()}
+        return Surroundings(
+            self.dimensions,
+            {name: line.head for name, line in self.lines.items()},
+            {name: sorted(line.states) for name, line in self.lines.items()},
+            {number: (held.line, held.base) for number, held in self.held.items()},
+            list(self.tags),
+            [name for name in self.lines if name and name not in parents | tagged],
+        )
+
+    # --- steps ------------------------------------------------------------------------------------
+
+    def run(self, step: Step) -> Step:
+        """Do a step and compare; returns it as it was done."""
+        if step.op == "create":
+            return self._create(step)
+        if step.line not in self.lines or (
+            step.handle is not None and step.handle not in self.held
+        ):
+            raise NotApplicableError(step.op)
+        if step.op == "hold":
+            return self._hold(step)
+        line = self.lines[step.line]
+        held = None if step.handle is None else self.held[step.handle]
+        base = line.head if held is None or held.version == line.newest else held.base
+        plan = self._plan(step, base, line)
+        situation = Situation(step, base, line.head, self.dimensions)
+        known = known_of(situation)
+        if step.library == "pylance" and known is not None:
+            self.done[f"known of pylance: {known.name}"] += 1
+            step = replace(step, library="pennon")
+        try:
+            counts = self._do(situation, step, plan)
+        except RefusedError:
+            plan, counts = Plan([line.head]), None
+        else:
+            self._note_references(step)
+        if step.op == "unbranch":
+            return step
+        self._look(step, line, plan, counts)
+        return step
+
+    def _create(self, step: Step) -> Step:
+        state = made_state(step, self.numbers)
+        if step.library == "pennon":
+            steps.create(pennon, self.uri, self.dimensions, step)
+        else:
+            self._ask_pylance("creates", "create", self.uri, self.dimensions, step)
+        line = self.lines[None] = Line({0: state})
+        self._look(step, line, Plan([state]), None)
+        del line.states[0]
+        return step
+
+    def _hold(self, step: Step) -> Step:
+        number = step.args["number"]
+        ours = steps.open_line(pennon, self.uri, step.line)
+        self._ask_pylance("opens", "hold", self.uri, step.line, number)
+        line = self.lines[step.line]
+        self.held[number] = Held(step.line, line.newest, line.head, ours)
+        return step
+
+    def _plan(self, step: Step, base: State, line: Line) -> Plan:
+        head = line.head
+        late = base is not head
+        cleaned = step.handle is not None and self.held[step.handle].cleaned
+        if step.op in ROWS:
+            return self._plan_rows(step, base, head, may_fail=late or cleaned)
+        if step.op in COLUMNS:
+            evolve(step, base, Numbers())
+            try:
+                return Plan([evolve(step, head, self.numbers)], may_fail=late or cleaned)
+            except NotApplicableError:
+                return Plan([], may_fail=True)
+        if step.op == "compact":
+            return Plan([replace(head, ordered=False)], may_fail=late or cleaned)
+        if step.op == "overwrite":
+            return Plan([made_state(step, self.numbers)])
+        if step.op == "restore":
+            if step.args["version"] not in line.states:
+                raise NotApplicableError("version")
+            return Plan([line.states[step.args["version"]]])
+        self._check_references(step)
+        return Plan([head], may_fail=late or cleaned)
+
+    def _plan_rows(self, step: Step, base: State, head: State, *, may_fail: bool) -> Plan:
+        done = effect(step, base, self.dimensions.version)
+        if done.new and self.dimensions.version == "0.1" and base.columns != head.columns:
+            raise NotApplicableError("NULLs in columns made meanwhile, which 0.1 does not hold")
+        if base is head:
+            return self._plan_of(done, head, may_fail=may_fail)
+        outcomes, refused = [], done.refused
+        if not done.refused and can_follow(base, head, done):
+            outcomes.append(follow(head, done, self.numbers))
+        try:
+            again = effect(step, head, self.dimensions.version)
+        except NotApplicableError:
+            pass
+        else:
+            outcomes.append(follow(head, again, self.numbers))
+            refused |= again.refused
+        return Plan(outcomes, may_fail=True, may_refuse=refused)
+
+    def _plan_of(self, done: Effect, head: State, *, may_fail: bool) -> Plan:
+        if done.refused:
+            return Plan([head], refused=True)
+        return Plan([follow(head, done, self.numbers)], done.counts, may_fail=may_fail)
+
+    def _check_references(self, step: Step) -> None:
+        args = step.args
+        if step.op in {"tag", "branch"}:
+            source = args["branch"] if step.op == "tag" else args["parent"]
+            if source not in self.lines or args["version"] not in self.lines[source].states:
+                raise NotApplicableError("version")
+        if step.op == "untag" and args["name"] not in self.tags:
+            raise NotApplicableError("tag")
+        leaves = set(self.surroundings().leaves) - {step.line}
+        if step.op == "unbranch" and args["name"] not in leaves:
+            raise NotApplicableError("branch")
+
+    def _note_references(self, step: Step) -> None:
+        """Remember tags and branches, and what may be gone after a clean-up."""
+        args = step.args
+        if step.op == "tag":
+            self.tags[args["name"]] = (args["branch"], args["version"])
+        elif step.op == "untag":
+            del self.tags[args["name"]]
+        elif step.op == "branch":
+            parent = self.lines[args["parent"]]
+            state = parent.states[args["version"]]
+            left = args["parent"], args["version"]
+            self.lines[args["name"]] = Line({args["version"]: state}, left)
+        elif step.op == "unbranch":
+            name = args["name"]
+            del self.lines[name]
+            self.tags = {tag: at for tag, at in self.tags.items() if at[0] != name}
+            self.held = {n: held for n, held in self.held.items() if held.line != name}
+        elif step.op == "cleanup":
+            for held in self.held.values():
+                held.cleaned = True
+
+    # --- doing ------------------------------------------------------------------------------------
+
+    def _do(self, situation: Situation, step: Step, plan: Plan) -> Any:
+        """Do a step and return what it counts; raises RefusedError if it was, and might be."""
+        held = None if step.handle is None else self.held.pop(step.handle)
+        where = "late" if plan.may_fail else "done"
+        try:
+            if step.library == "pylance":
+                counts = self.pylance.call("do", self.uri, step)
+            else:
+                at = steps.open_line(pennon, self.uri, step.line) if held is None else held.ours
+                counts = steps.execute(at, step)
+        except (LanceError, OracleError) as error:
+            known = refusal_of(situation, str(error)) if step.library == "pylance" else None
+            if known is None:
+                self._judge(step, plan, error, held)
+            else:
+                self.done[f"known of pylance: {known.name}"] += 1
+            self.done[f"{step.library} {step.op} refused"] += 1
+            raise RefusedError from error
+        except Exception as error:
+            message = f"{step}\n{type(error).__name__}: {error}"
+            raise DisagreementError("ours fails with an untyped error", message) from error
+        if plan.refused:
+            raise DisagreementError(f"{step.library} does what it must refuse", repr(step))
+        self.done[f"{step.library} {step.op} {where}"] += 1
+        return counts
+
+    def _judge(
+        self, step: Step, plan: Plan, error: LanceError | OracleError, held: Held | None
+    ) -> None:
+        """Raise unless a step might fail so."""
+        if isinstance(error, OracleError):
+            panics = "Panic" in error.kind or error.kind == "Died"
+            if (plan.refused or plan.may_fail) and not panics:
+                return
+            raise DisagreementError(f"pylance fails to {step.op}", f"{step}\n{error}") from error
+        changed = held is not None and (
+            held.cleaned or held.base.columns != self.lines[held.line].head.columns
+        )
+        if (
+            plan.refused
+            or plan.may_refuse
+            or (plan.may_fail and (changed or isinstance(error, ConflictError)))
+        ):
+            return
+        message = f"{step}\n{type(error).__name__}: {error}"
+        raise DisagreementError(f"ours fails to {step.op}", message) from error
+
+    def _ask_pylance(self, does: str, *call: Any, **named: Any) -> Any:
+        try:
+            return self.pylance.call(*call, **named)
+        except OracleError as error:
+            raise DisagreementError(f"pylance fails when it {does}", str(error)) from error
+
+    # --- looking ----------------------------------------------------------------------------------
+
+    def _look(self, step: Step, line: Line, plan: Plan, counts: Any) -> None:
+        """Compare what both see with what may be, and remember what is."""
+        stable = self.dimensions.stable
+        theirs = self._ask_pylance("looks", "look", self.uri, step.line, stable=stable)
+        try:
+            dataset = steps.open_line(pennon, self.uri, step.line)
+            ours = steps.look(dataset, stable=stable)
+        except Exception as error:
+            message = f"{step}\n{type(error).__name__}: {error}"
+            raise DisagreementError("ours fails when it looks", message) from error
+        for name, mine in ours.items():
+            if not is_same(mine, theirs[name]):
+                message = f"{step}\n{name}: ours\n{show(mine)}\npylance's\n{show(theirs[name])}"
+                raise DisagreementError(f"the two see other {name}", message)
+        self._check_references_seen(step, line, ours)
+        state = self._find(step, plan.outcomes, ours)
+        wanted = plan.counts
+        if counts is not None and wanted is not None and counts != wanted:
+            message = f"{step}\ncounts {counts}, should be {wanted}"
+            raise DisagreementError(f"{step.library} counts otherwise", message)
+        before = line.head
+        for version in range(line.newest + 1, ours["version"]):
+            line.states[version] = before
+        line.states[ours["version"]] = state
+        self._ask_both(dataset, state, ours["rows"])
+
+    def _check_references_seen(self, step: Step, line: Line, seen: dict[str, Any]) -> None:
+        """Compare versions, tags and branches."""
+        if seen["tags"] != self.tags:
+            message = f"{step}\n{seen['tags']}, should be {self.tags}"
+            raise DisagreementError("tags are others", message)
+        branches = sorted(name for name in self.lines if name is not None)
+        if seen["branches"] != branches:
+            message = f"{step}\n{seen['branches']}, should be {branches}"
+            raise DisagreementError("branches are others", message)
+        kept = set(seen["versions"])
+        must = {version for name, version in self.tags.values() if name == step.line}
+        must.add(seen["version"])
+        if step.library == "pennon":  # pylance's clean-up keeps their files only
+            left = {branch.left_from for branch in self.lines.values() if branch.left_from}
+            must |= {v for name, v in left if name == step.line and v in line.states}
+        if step.op != "cleanup":
+            must |= set(line.states) - {0}
+        if not must <= kept:
+            message = f"{step}\n{sorted(kept)} lacks {sorted(must - kept)}"
+            raise DisagreementError("versions are gone", message)
+        newest = line.newest
+        line.states = {v: s for v, s in line.states.items() if v in kept or v == newest}
+
+    def _find(self, step: Step, candidates: Sequence[State], seen: dict[str, Any]) -> State:
+        """Return the candidate that was seen."""
+        faults = []
+        for state in candidates:
+            found = fit(state, seen, stable=self.dimensions.stable)
+            if isinstance(found, State):
+                return found
+            faults.append(found)
+        message = f"{step}\n" + "\nor: ".join(faults)
+        raise DisagreementError(f"the model is another after {step.op} by {step.library}", message)
+
+    def _ask_both(self, dataset: Any, state: State, rows: pa.Table) -> None:
+        """Compare answers to a few queries with what the scan found."""
+        queries = random_queries(self.rng, state, rows, self.dimensions.version)
+        theirs = self._ask_pylance("answers", "ask", [query for query, _ in queries])
+        for (query, wanted), their in zip(queries, theirs, strict=True):
+            try:
+                ours = steps.ask(dataset, query)
+            except Exception as error:
+                message = f"{query}\n{type(error).__name__}: {error}"
+                raise DisagreementError(f"ours fails to answer: {query[0]}", message) from error
+            tree = next((part for part in query[1:] if isinstance(part, tuple)), ("constant", 1))
+            misread = misread_filter(tree, state, self.dimensions)
+            for name, answer in (("ours", ours), ("pylance", wanted if misread else their)):
+                if not is_same(answer, wanted):
+                    message = f"{query}\n{show(answer)}\nshould be\n{show(wanted)}"
+                    raise DisagreementError(f"{name} answers wrongly: {query[0]}", message)
+
+    def check_old_versions(self) -> None:
+        """Compare some versions that are still there, and all that have tags."""
+        points: list[tuple[Any, State]] = [
+            (tag, self.lines[name].states[version]) for tag, (name, version) in self.tags.items()
+        ]
+        for name, line in self.lines.items():
+            some = self.rng.sample(sorted(line.states), min(6, len(line.states)))
+            points += [((name, version), line.states[version]) for version in some]
+        for point, state in points:
+            try:
+                ours = pennon.dataset(self.uri).checkout_version(point).to_table()
+            except Exception as error:
+                message = f"{point}\n{type(error).__name__}: {error}"
+                raise DisagreementError("ours fails when it looks back", message) from error
+            theirs = self._ask_pylance("looks back", "rows_at", self.uri, point)
+            wanted = [state.named(row) for row in state.rows.values()]
+            for library, rows in (("ours", ours), ("pylance", theirs)):
+                if sorted(map(text_of, rows.to_pylist())) != sorted(map(text_of, wanted)):
+                    message = f"{point}\n{rows.to_pylist()}\nshould be\n{wanted}"
+                    raise DisagreementError(f"{library}: an old version changed", message)

@@ -1,0 +1,119 @@
+"""Random programs on one table, by Pennon and pylance in turns, against a model in plain Python.
+
+A program has 5 to 40 steps of all that changes a table; after each of them both libraries and the
+model agree.  ``PENNON_PROGRAMS=3000`` sets how many run, ``PENNON_PROGRAM_SEED=17`` runs one.  A
+failure prints the smallest program that fails in the same way, as a script.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from pennon.errors import DataLossWarning
+from tests.property.programs.child import Pylance
+from tests.property.programs.filters import holds, random_filter, to_sql
+from tests.property.programs.runner import Program, Runner
+from tests.property.programs.steps import EXECUTE, Dimensions, Step
+from tests.property.programs.world import DisagreementError
+
+SHARDS = 8
+FEW = 24
+MANY = int(os.environ.get("PENNON_PROGRAMS", "3000"))
+SEED = os.environ.get("PENNON_PROGRAM_SEED")
+
+
+ONE_ROW = {
+    "columns": (("k", "int64", True),),
+    "rows": ((0,),),
+    "max_rows_per_file": 9,
+    "max_rows_per_group": 9,
+}
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Iterator[Runner]:
+    with Pylance(tmp_path) as pylance, warnings.catch_warnings():
+        warnings.simplefilter("error", DataLossWarning)  # programs give nothing that would be lost
+        yield Runner(tmp_path, pylance)
+
+
+def test_programs(runner: Runner) -> None:
+    for seed in range(FEW) if SEED is None else [int(SEED)]:
+        runner.run_seed(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_many_programs(runner: Runner, shard: int) -> None:
+    for seed in range(FEW + shard, MANY, SHARDS):
+        runner.run_seed(seed)
+
+
+def test_a_failing_program_becomes_small(runner: Runner) -> None:
+    """A program that goes wrong at its last step is left with the steps that matter."""
+    columns = (("k", "int64", True), ("a", "int32", True))
+    rows = tuple((key, 7) for key in range(20))
+    create = {"columns": columns, "rows": rows, "max_rows_per_file": 9, "max_rows_per_group": 9}
+    program = Program(
+        0,
+        Dimensions("2.1", stable=False, naming="V2"),
+        (
+            Step("create", "pylance", create),
+            Step("config", "pylance", {"values": {"a": "1"}}),
+            Step("delete", "pennon", {"where": ("mod", "k", 2, 0)}),
+            Step("nullable", "pylance", {"name": "a", "nullable": False}),
+            # a value that the column does not hold, of which the model knows nothing
+            Step("update", "pylance", {"values": {"a": ("plus", "k", 1 << 40)}, "where": None}),
+        ),
+    )
+    found = runner.again(program)
+    assert found is not None
+    small, error = runner.shrink(*found)
+    assert [step.op for step in small.steps] == ["create", "update"]
+    assert len(small.steps[0].args["rows"]) == 1
+    assert error.kind == found[1].kind
+    with pytest.raises(DisagreementError):
+        exec(small.script())
+
+
+def test_a_delete_that_does_nothing_is_noticed(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In this process, that is, in which Pennon works."""
+
+    def delete(dataset: Any, where: Any) -> dict[str, int]:
+        return {"num_deleted_rows": 0}
+
+    monkeypatch.setitem(EXECUTE, "delete", delete)
+    program = Program(
+        0,
+        Dimensions("2.0", stable=True, naming="V1"),
+        (
+            Step("create", "pylance", ONE_ROW),
+            Step("delete", "pennon", {"where": ("mod", "k", 2, 0)}),
+        ),
+    )
+    found = runner.again(program)
+    assert found is not None
+    assert found[1].kind == "the model is another after delete by pennon"
+
+
+def test_filters_say_the_same_in_sql() -> None:
+    """Of a fixed row, so that the model's own filters are held by numbers that a person can check."""
+    row = {"k": 7, "a": None, "s": "ab"}
+    assert holds(("and", ("null", "a"), ("mod", "k", 2, 1)), row) is True
+    assert holds(("not", ("compare", "a", "<", "int32", 3)), row) is None
+    assert holds(("or", ("compare", "a", "<", "int32", 3), ("like", "s", "a")), row) is True
+    assert holds(("in", "s", "string", ("it's", "b")), row) is False
+    assert to_sql(("in", "s", "string", ("it's", "b"))) == "s IN ('it''s', 'b')"
+    columns = [("k", "int64"), ("a", "int32"), ("s", "string")]
+    seen = {to_sql(random_filter(Random(seed), columns, "2.1")) for seed in range(200)}
+    assert len(seen) > 100

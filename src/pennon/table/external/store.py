@@ -150,6 +150,14 @@ class ExternalStore:
             raise StoreError(message, where=Breadcrumb(file=newest.path))
 
 
+def grants_versions(store: object) -> bool:
+    """Tell whether a manifest store grants the versions of a store, whatever is around it."""
+    while store is not None and not isinstance(store, ExternalStore):
+        around = (getattr(store, name, None) for name in ("inner", "above", "home"))
+        store = next((each for each in around if each is not None), None)
+    return store is not None
+
+
 def _split(path: str) -> tuple[str, str]:
     """Return the folder of the table to which a path belongs, and the path in there.
 

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
 
 import pyarrow as pa
 
-from pennon.errors import LanceError, NotFoundError
+from pennon.errors import CommitStateUnknown, LanceError, NotFoundError, StoreError
 from pennon.lance_dataset import LanceDataset
 from pennon.scan.session import Session
 from pennon.scan.snapshot import Snapshot
@@ -29,7 +31,7 @@ from tests.faults.simulation.model import (
     CleanUp,
     CommitAgain,
     Compact,
-    Doubled,
+    DoubledError,
     MakeBranch,
     Migrate,
     Operation,
@@ -99,6 +101,8 @@ class Checker:
     store: SimulatedStore
     operations: list[Operation]
     stable: bool
+    is_calm: bool = False
+    """No request failed."""
     wrongs: list[str] = field(default_factory=list)
 
     def check(self) -> list[str]:
@@ -106,7 +110,7 @@ class Checker:
         self.wrongs = list(self.disk.wrongs)
         try:
             self._check()
-        except Doubled as error:
+        except DoubledError as error:
             self.wrongs.append(str(error))
         return self.wrongs
 
@@ -136,15 +140,13 @@ class Checker:
         owners: dict[int, int] = {}
         for version in line:
             manifest = manifests[version.number]
-            dataset = LanceDataset.of_snapshot(
-                archive.uri, Snapshot(archive, manifest, session)
-            )
+            dataset = LanceDataset.of_snapshot(archive.uri, Snapshot(archive, manifest, session))
             table = dataset.to_table(with_row_id=self.stable)
             try:
                 states[version.number] = state_of(table, manifest)
-            except Doubled as error:
+            except DoubledError as error:
                 message = f"version {version.number}, by {version.by}: {error}"
-                raise Doubled(message) from None
+                raise DoubledError(message) from None
             if self.stable:
                 self._check_row_ids(version, table, owners)
         return states
@@ -162,7 +164,7 @@ class Checker:
 
     def _check_effects(self, line: list[Version], states: dict[int, State]) -> None:
         last = {id(v.by): v.number for v in line}
-        for before, version in zip(line, line[1:], strict=False):
+        for before, version in pairwise(line):
             made, on, by = states[version.number], states[before.number], version.by
             if not isinstance(by, Operation) or isinstance(by, _NO_COMMIT):
                 self.wrongs.append(f"version {version.number} was made by {by}")
@@ -170,7 +172,13 @@ class Checker:
                 if made != on or not by.may_commit_before:
                     self.wrongs.append(f"version {version.number} is one of several by {by}")
             else:
-                bases = [states[b] for b in range(min(by.base, before.number), version.number) if b in states]
+                first = min(by.base, before.number)
+                between = (
+                    v.by for v in line if by.base < v.number < version.number and v.by is not by
+                )
+                if any(isinstance(each, Operation) and by.clashes(each) for each in between):
+                    self.wrongs.append(f"version {version.number}, by {by}, follows its like")
+                bases = [states[b] for b in range(first, version.number) if b in states]
                 possible = [by.after(base, on, states) for base in bases]
                 if isinstance(by, Compact):
                     possible = [on]
@@ -180,10 +188,14 @@ class Checker:
                     )
 
     def _check_counts(self, line: list[Version], states: dict[int, State]) -> None:
+        cleans = any(isinstance(each, CleanUp) for each in self.operations)
         for operation in self.operations:
             made = [v.number for v in line if v.by is operation]
             if operation.outcome == "broken":
                 self.wrongs.append(f"no error of Pennon's own: {operation}")
+            is_odd = isinstance(operation.error, (StoreError, CommitStateUnknown))
+            if self.is_calm and is_odd and not cleans:
+                self.wrongs.append(f"no request failed, but {operation}")
             if operation.outcome == "failed" and made and not isinstance(operation, Compact):
                 self.wrongs.append(f"it failed, but made {made}: {operation}")
             if operation.outcome != "acknowledged" or isinstance(operation, (*_NO_COMMIT, Compact)):
@@ -198,7 +210,7 @@ class Checker:
         return any(operation.after(state, state, states) == state for state in known)
 
     def _check_reads(self, line: list[Version], states: dict[int, State]) -> None:
-        cleans = any(isinstance(each, CleanUp) for each in self.operations)
+        cleans = any(isinstance(each, (CleanUp, Migrate)) for each in self.operations)
         void = {v.number for v in self.disk.history[MAIN] if v.is_void}
         for read in (each for each in self.operations if isinstance(each, Read)):
             for number, rows, columns in read.seen:
@@ -215,15 +227,18 @@ class Checker:
                 self.wrongs.append(f"what was read was broken: {read}")
 
     def _check_ids(self, line: list[Version], manifests: dict[int, Manifest]) -> None:
-        highest, first = -1, {}
+        highest = -1
+        first: dict[int, int] = {}
         for version in line:
             manifest = manifests[version.number]
             last = -1 if manifest.max_fragment_id is None else manifest.max_fragment_id
             if last < highest:
                 self.wrongs.append(f"the highest fragment id falls in version {version.number}")
             for fragment in manifest.fragments:
-                if fragment.id not in first and fragment.id <= highest and not _was_reserved(
-                    fragment.id, line, manifests, version
+                if (
+                    fragment.id not in first
+                    and fragment.id <= highest
+                    and not _was_reserved(fragment.id, line, manifests, version)
                 ):
                     self.wrongs.append(
                         f"fragment id {fragment.id} is used again in version {version.number},"
@@ -254,26 +269,36 @@ class Checker:
                 self.wrongs.append(f"version {number}, by {version.by}, lacks {sorted(missing)}")
         newest = line[-1].number
         if newest not in listed or max(listed) != newest:
-            self.wrongs.append(f"{newest} was committed last, but {max(listed, default=0)} is listed")
+            self.wrongs.append(
+                f"{newest} was committed last, but {max(listed, default=0)} is listed"
+            )
         cleans = any(isinstance(each, CleanUp) for each in self.operations)
         if not cleans and sorted(n for n in listed if n in known) != sorted(known):
-            self.wrongs.append(f"nobody cleaned up, but of {sorted(known)} there is {sorted(listed)}")
+            self.wrongs.append(
+                f"nobody cleaned up, but of {sorted(known)} there is {sorted(listed)}"
+            )
 
     def _check_names(self, states: dict[int, State]) -> None:
         dataset = LanceDataset(self.store.uri)
         tags = dataset.tags.list()
-        for name, tag in tags.items():
-            self._check_named(f"tag {name}", dataset, name, states.get(tag["version"]))
+        for name, it in tags.items():
+            self._check_named(f"tag {name}", dataset, name, states.get(it["version"]))
         for name in dataset.branches.list():
             maker = next(
-                each for each in self.operations if isinstance(each, MakeBranch) and each.name == name
+                each
+                for each in self.operations
+                if isinstance(each, MakeBranch) and each.name == name
             )
             state = states.get(maker.version)
             if state is not None and maker.outcome == "acknowledged":
                 state = state.with_rows(dict.fromkeys(maker.ids, 0))
             exact = maker.outcome == "acknowledged"
             self._check_named(f"branch {name}", dataset, (name, None), state, exact=exact)
-        made = [each for each in self.operations if isinstance(each, Tag) and each.outcome == "acknowledged"]
+        made = [
+            each
+            for each in self.operations
+            if isinstance(each, Tag) and each.outcome == "acknowledged"
+        ]
         for tag in made:
             if tag.name not in tags:
                 self.wrongs.append(f"tag {tag.name} was acknowledged, but is not there")
@@ -282,7 +307,13 @@ class Checker:
             self.wrongs.append(f"tags were made twice: {names}")
 
     def _check_named(
-        self, what: str, dataset: LanceDataset, name: object, state: State | None, *, exact: bool = True
+        self,
+        what: str,
+        dataset: LanceDataset,
+        name: Any,
+        state: State | None,
+        *,
+        exact: bool = True,
     ) -> None:
         try:
             rows = rows_of(dataset.checkout_version(name).to_table())

@@ -87,7 +87,6 @@ class Operation:
 
     may_commit_before: ClassVar[bool] = False
     """Whether it commits what changes no row, before it commits itself."""
-    needs_handle: ClassVar[bool] = True
 
     fresh: bool = True
     outcome: str = "not begun"
@@ -100,9 +99,13 @@ class Operation:
         """Do it."""
         raise NotImplementedError
 
-    def after(self, base: State, on: State, states: Mapping[int, State]) -> State | None:  # noqa: ARG002
+    def after(self, base: State, on: State, states: Mapping[int, State]) -> State | None:
         """Return what it makes of ``on`` when it was planned on ``base``; None if it must conflict."""
         return on
+
+    def clashes(self, other: Operation) -> bool:
+        """Tell whether it cannot follow another, even where both leave one state."""
+        return self is other
 
     def __str__(self) -> str:
         """Return it in a word or two, and its outcome."""
@@ -144,7 +147,7 @@ class CommitAgain(Append):
     """Appends by a transaction, which is committed again as long as nobody says what became of it."""
 
     def run(self, client: Client, dataset: pennon.LanceDataset) -> None:
-        from pennon.fragment import write_fragments  # noqa: PLC0415 - of few scripts
+        from pennon.fragment import write_fragments
 
         columns = tuple(dataset.schema.names)
         fragments = write_fragments(table_of(self.ids, 0, columns), dataset)
@@ -205,7 +208,9 @@ class Merge(Operation):
     def run(self, client: Client, dataset: pennon.LanceDataset) -> None:
         builder = dataset.merge_insert("id")
         columns = tuple(dataset.schema.names)
-        self.in_place = self.in_place and EXTRA in columns  # what has all columns is no part of a row
+        self.in_place = (
+            self.in_place and EXTRA in columns
+        )  # what has all columns is no part of a row
         if self.in_place:
             builder = builder.when_matched_update_all().write_mode("rewrite_columns")
             columns = BASE_COLUMNS
@@ -295,9 +300,10 @@ class SetConfig(Operation):
     def run(self, client: Client, dataset: pennon.LanceDataset) -> None:
         dataset.update_config({self.key: self.value})
 
+    def clashes(self, other: Operation) -> bool:
+        return isinstance(other, SetConfig) and other.key == self.key
+
     def after(self, base: State, on: State, states: Mapping[int, State]) -> State | None:
-        if base.config.get(self.key) != on.config.get(self.key):
-            return None
         return replace(on, config={**on.config, self.key: self.value})
 
 
@@ -362,7 +368,7 @@ class Read(Operation):
     def run(self, client: Client, dataset: pennon.LanceDataset) -> None:
         self._look(dataset)
         if self.again_after is not None:
-            import time  # noqa: PLC0415 - the virtual one
+            import time
 
             time.sleep(self.again_after)
             client.session = pennon.Session()
@@ -373,20 +379,20 @@ class Read(Operation):
         self.seen.append((dataset.version, rows_of(table), tuple(table.column_names)))
 
 
-class Doubled(AssertionError):
+class DoubledError(AssertionError):
     """Two rows of one id."""
 
 
 def rows_of(table: pa.Table) -> dict[int, int]:
-    """Return value by id; raises Doubled."""
+    """Return value by id; raises DoubledError."""
     ids, values = table.column("id").to_pylist(), table.column("v").to_pylist()
     if len(set(ids)) != len(ids):
         message = f"rows are there twice: {sorted(ids)}"
-        raise Doubled(message)
+        raise DoubledError(message)
     if EXTRA in table.column_names:
         extra = table.column(EXTRA).to_pylist()
         wrong = [n for n, w in zip(ids, extra, strict=True) if w not in {None, 2 * n}]
         if wrong:
             message = f"rows {wrong} have another's value of {EXTRA}"
-            raise Doubled(message)
+            raise DoubledError(message)
     return dict(zip(ids, values, strict=True))

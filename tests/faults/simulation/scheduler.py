@@ -24,7 +24,7 @@ class Crashed(BaseException):
     """The actor is dead: not even its clean-up code reaches the store."""
 
 
-class Stuck(AssertionError):
+class StuckError(AssertionError):
     """The run does not come to an end."""
 
 
@@ -99,13 +99,15 @@ class Scheduler:
         alive = []
         for actor in self.actors:
             actor.baton.acquire()
-            thread = threading.Thread(target=self._live, args=(actor,), name=actor.name, daemon=True)
+            thread = threading.Thread(
+                target=self._live, args=(actor,), name=actor.name, daemon=True
+            )
             thread.start()
             alive.append(thread)
         self._main.acquire()
         self._hand_on(None)
         if not self._main.acquire(timeout=10 * _BATON_SECONDS):
-            raise Stuck("nobody gave the baton back")
+            raise StuckError("nobody gave the baton back")
         self._main.release()
         for thread in alive:
             thread.join()
@@ -123,7 +125,7 @@ class Scheduler:
         self.note(f"{actor.name} {what} {where}")
         self.steps += 1
         if self.steps > _MOST_STEPS:
-            raise Stuck(f"more than {_MOST_STEPS} steps")
+            raise StuckError(f"more than {_MOST_STEPS} steps")
         chances, draw = self.chances, self.rng.random()
         self._pass(self.now + self.rng.random() * 0.02)
         if draw < chances.crash:
@@ -132,7 +134,7 @@ class Scheduler:
         if draw < chances.pause:
             actor.wake = self.now + self.rng.choice((0.5, 5.0, 30.0, 700.0, 1500.0))
         elif may_pause_long and draw < chances.pause + chances.long_pause:
-            actor.wake = self.now + self.rng.choice((2 * 3600.0, 8 * 86400.0))
+            actor.wake = self.now + self.rng.choice((2 * 3600.0, 8 * 86400.0, 20 * 86400.0))
         elif self.rng.random() < chances.stay:
             return
         self._give_turn(actor)
@@ -183,7 +185,7 @@ class Scheduler:
 
     def _wait(self, actor: Actor) -> None:
         if not actor.baton.acquire(timeout=_BATON_SECONDS):
-            self._problem = Stuck(f"{actor.name} waited for its turn in vain")
+            self._problem = StuckError(f"{actor.name} waited for its turn in vain")
             raise self._problem
 
     def _give_turn(self, actor: Actor) -> None:

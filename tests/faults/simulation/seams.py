@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack
+from functools import partial
 from types import FunctionType
 from typing import Any, Protocol
 from unittest.mock import patch
@@ -124,7 +125,7 @@ def virtual() -> Iterator[None]:
         stack.enter_context(patch.object(os, "urandom", _urandom))
         stack.enter_context(patch.object(random, "_urandom", _urandom))
         stack.enter_context(patch.object(threads, "ThreadPoolExecutor", InlinePool))
-        stack.enter_context(patch.dict(threads._pools, clear=True))  # noqa: SLF001
+        stack.enter_context(patch.dict(threads._pools, clear=True))
         stack.callback(random.setstate, random.getstate())
         for undo in _rebind():
             stack.callback(undo)
@@ -164,19 +165,19 @@ def _rebind_function(function: FunctionType) -> Iterator[Callable[[], None]]:
     if any(map(_is_clock, function.__defaults__ or ())):
         old = function.__defaults__ or ()
         function.__defaults__ = tuple(_REPLACED[x] if _is_clock(x) else x for x in old)
-        yield lambda: setattr(function, "__defaults__", old)
+        yield partial(setattr, function, "__defaults__", old)
     if any(map(_is_clock, (function.__kwdefaults__ or {}).values())):
         named = function.__kwdefaults__ or {}
         function.__kwdefaults__ = {k: _REPLACED[x] if _is_clock(x) else x for k, x in named.items()}
-        yield lambda: setattr(function, "__kwdefaults__", named)
+        yield partial(setattr, function, "__kwdefaults__", named)
     for cell in function.__closure__ or ():
         with contextlib.suppress(ValueError):  # an empty cell
             held = cell.cell_contents
             if _is_clock(held):
                 cell.cell_contents = _REPLACED[held]
-                yield lambda cell=cell, held=held: setattr(cell, "cell_contents", held)
-    if function.__name__ == "__init__":  # of `pennon.values`, or of the standard library's dataclass
+                yield partial(setattr, cell, "cell_contents", held)
+    if function.__name__ == "__init__":  # a dataclass's, of `pennon.values` or the standard library
         for name, held in list(function.__globals__.items()):
             if _is_clock(held) and name.startswith(("make_", "default_", "_dflt_")):
                 function.__globals__[name] = _REPLACED[held]
-                yield lambda name=name, held=held: function.__globals__.__setitem__(name, held)
+                yield partial(function.__globals__.__setitem__, name, held)

@@ -6,13 +6,16 @@ import random
 from dataclasses import dataclass, field
 
 import pennon
+from pennon.errors import LanceError
 from pennon.io import registry
 from pennon.io.limits import OBJECT_STORE
 from pennon.table.external import ExternalStore
 from tests.faults.simulation import seams
 from tests.faults.simulation.actors import (
     INITIAL_IDS,
+    NO_FOCUS,
     Acknowledged,
+    Focus,
     Locks,
     Maker,
     Script,
@@ -98,17 +101,24 @@ def chances_of(rng: random.Random) -> Chances:
     )
 
 
-def simulate(seed: int, *, mode: str | None = None, log: bool = False) -> Run:
+def simulate(seed: int, focus: Focus = NO_FOCUS, *, log: bool = False) -> Run:
     """Run a seed; `seams.virtual` must be on."""
     rng = random.Random(f"script {seed}")
     chosen = rng.choice(MODES)
-    mode = mode or chosen
+    mode = focus.mode or chosen
     random.seed(f"global {seed}")
-    scheduler = Scheduler(str(seed), chances_of(rng))
+    chances = chances_of(rng)
+    if focus.pauses:
+        chances = Chances(
+            rng.choice((0.5, 0.9)), pause=0.1 if focus.hasty else 0.05, long_pause=0.05
+        )
+    scheduler = Scheduler(str(seed), chances)
     scheduler.log = [] if log else None
     disk = Disk(scheduler)
     weather = weather_of(rng)
-    far = rng.random() < 0.5
+    if focus.faults is not None:
+        weather = Weather(dict(focus.faults))
+    far = rng.random() < 0.5 and not focus.hasty
     store = SimulatedStore(
         disk,
         weather,
@@ -118,12 +128,14 @@ def simulate(seed: int, *, mode: str | None = None, log: bool = False) -> Run:
         late_manifests=mode != "lock",
     )
     disk.is_external = mode.startswith("external")
-    opened = ExternalStore(store, SimulatedManifests(store), store.uri) if disk.is_external else store
+    opened = (
+        ExternalStore(store, SimulatedManifests(store), store.uri) if disk.is_external else store
+    )
     registry.register("simulation", lambda _uri, _options: opened)
     seams.become(Founder(scheduler))
     locks = Locks(scheduler, patient=rng.random() < 0.5) if mode == "lock" else None
     columns = ("id", "v") if rng.random() < 0.7 else ("id", "v", "w")
-    v2, stable = rng.random() < 0.75, rng.random() < 0.5
+    v2, stable = rng.random() < 0.75 and not focus.migrates, rng.random() < 0.5
     pennon.write_dataset(
         table_of(INITIAL_IDS, 0, columns),
         store.uri,
@@ -133,9 +145,10 @@ def simulate(seed: int, *, mode: str | None = None, log: bool = False) -> Run:
         enable_stable_row_ids=stable,
         commit_lock=locks,
     )
-    maker = Maker(rng, cleans=rng.random() < 0.5, hasty=not far)
-    migrates = not v2 and rng.random() < 0.5
-    plays = scripts(rng, maker, migrates=migrates, names=store.creates)
+    cleans, migrates = rng.random() < 0.5, not v2 and (rng.random() < 0.5 or focus.migrates is True)
+    hasty = not far and store.creates  # else a manifest could be put back that was cleaned up
+    maker = Maker(rng, cleans=cleans if focus.cleans is None else focus.cleans, hasty=hasty)
+    plays = scripts(rng, maker, focus, migrates=migrates, names=store.creates)
     disk.before_delete.append(Watch(disk).deleted)
     told = Acknowledged()
     for script in plays:
@@ -144,9 +157,15 @@ def simulate(seed: int, *, mode: str | None = None, log: bool = False) -> Run:
     seams.become(None)
     scheduler.run()
     operations = [operation for script in plays for operation in script.operations]
-    operations.append(_go_on(store, locks, maker, disk))
-    checker = Checker(disk, store, operations, stable)
-    wrongs = checker.check()
+    try:
+        operations.append(_go_on(store, locks, maker, disk))
+        wrongs = Checker(
+            disk, store, operations, stable, is_calm=not weather.faults and not weather.reads
+        ).check()
+    except LanceError as error:
+        wrongs = [*disk.wrongs, f"the table is beyond use: {type(error).__name__}: {error}"]
+    finally:
+        seams.become(None)
     return Run(
         seed, mode, scheduler.trace, scheduler.steps, wrongs, operations, plays, scheduler.log or []
     )
@@ -165,12 +184,5 @@ def _go_on(store: SimulatedStore, locks: Locks | None, maker: Maker, disk: Disk)
     if dataset.version != last.begun:
         disk.wrongs.append(f"{last.begun} was committed last, but {dataset.version} is opened")
     last.run(client, dataset)
-    seams.become(None)
     last.outcome, last.ended = "acknowledged", disk.newest()
     return last
-
-
-def run_all(seeds: range, *, mode: str | None = None) -> list[Run]:
-    """Run many seeds; return those in which something is wrong."""
-    with seams.virtual():
-        return [run for seed in seeds if (run := simulate(seed, mode=mode)).wrongs]

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import Enum
+from functools import partial
 from typing import TypeVar
 
 import pyarrow as pa
@@ -191,7 +192,8 @@ class Disk:
 class SimulatedStore:
     """The disk below a URI, as a `pennon.io.store.Store`.
 
-    ``creates``: it has put-if-absent.  ``late_manifests``: a write of a manifest may take effect when its
+    Nobody sleeps for hours inside of the commit request itself, or where it looks what became of it: against
+    that only a store that fences could help.  ``creates``: it has put-if-absent.  ``late_manifests``: a write of a manifest may take effect when its
     writer has given up; where a lock is all that keeps two apart, nothing could help against that.
     """
 
@@ -214,7 +216,8 @@ class SimulatedStore:
         """Carry out a request, or not."""
         scheduler = self.disk.scheduler
         is_commit = writes and ("_versions/" in path or verb.startswith("manifests"))
-        scheduler.step(verb, path, may_pause_long=not is_commit)
+        is_look = verb == "read" and "_versions/" in path
+        scheduler.step(verb, path, may_pause_long=not is_commit and not is_look)
         actor = seams.current()
         if not isinstance(actor, Actor):
             return carry_out()
@@ -266,8 +269,9 @@ class SimulatedStore:
         """Yield the objects under a folder, a page at a time."""
         start, last = f"{prefix}/" if prefix else "", ""
         while True:
-            page = self.request("list", f"{prefix}>{last}", lambda: self._page(start, last))
-            yield from (info for info in page)
+            asked = partial(self._page, start, last)
+            page = self.request("list", f"{prefix}>{last}", asked)
+            yield from page
             if self.weather.page is None or len(page) < self.weather.page:
                 return
             last = page[-1].path
@@ -311,7 +315,7 @@ class SimulatedStore:
             raise NotFoundError(message, where=Breadcrumb(path))
         return found
 
-    def _page(self, start: str, last: str) -> list[ObjectInfo]:
+    def _page(self, start: str, last: str) -> Sequence[ObjectInfo]:
         names = sorted(p for p in self.disk.objects if p.startswith(start) and p > last)
         found = ((path, self.disk.objects[path]) for path in names[: self.weather.page])
         return [

@@ -17,7 +17,7 @@ from pennon.table.migration import migrate_to_v2
 from pennon.table.naming import Naming
 from pennon.table.transaction import Transaction
 from pennon.table.versions import latest_version, read_manifest
-from pennon.testing import Fault, FaultyStore, MemoryManifests, WrappedStore
+from pennon.testing import Fault, FaultyStore, MemoryManifests, WrappedManifests, WrappedStore
 from tests.faults.test_commit import Hooked, new_store
 from tests.unit.table.tables import append, create_table
 
@@ -125,3 +125,19 @@ def test_a_lock_that_another_has_while_the_new_name_is_made() -> None:
     with pytest.raises(CommitStateUnknown):
         commit(LockedStore(hooked, lock), append(1))
     assert calls == [2, 2]
+
+
+def test_a_manifest_that_another_finishes_before_one_asks_for_it() -> None:
+    """It was not there, and is known to be finished: so it is there by now."""
+    objects, manifests = MemoryStore("finished meanwhile"), MemoryManifests()
+    for path in [info.path for info in objects.list("")]:
+        objects.delete(path)
+    store = ExternalStore(objects, manifests, objects.uri)
+    create_table(store)
+    commit(store, append(1))
+    final = Naming.V2.manifest_path(2)
+    data = objects.read_whole(final).to_pybytes()
+    objects.delete(final)
+    watcher = Hooked(objects, "get", lambda: objects.put(final, data))
+    seen = ExternalStore(watcher, WrappedManifests(watcher, manifests), objects.uri)
+    assert seen.read_whole(final).to_pybytes() == data

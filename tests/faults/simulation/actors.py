@@ -167,7 +167,8 @@ def scripts(
     soon = (0.5, 30.0, 700.0) if focus.hasty else long
     for number in range(rng.randint(2, 4)):
         work = [kinds[rng.choice(chosen)]() for _ in range(rng.randint(1, 3))]
-        plans.append((f"writer{number}", work, WAITS if rng.random() < 0.8 else long))
+        usual = WAITS if rng.random() < 0.8 else long
+        plans.append((f"writer{number}", work, (0.0, 0.05) if focus.migrates else usual))
     if rng.random() < 0.6:
         plans.append(("reader", [maker.read() for _ in range(rng.randint(1, 3))], long))
     if maker.cleans:

@@ -184,7 +184,8 @@ def _already_created(store: CommitStore, location: ManifestLocation, ours: bytes
 def _commit(store: CommitStore, mine: Mine, options: CommitOptions) -> Manifest:
     judged = mine.transaction.read_version
     shared: frozenset[FragmentId] = frozenset()
-    written = b""
+    written, written_ns = b"", 0
+    looked_ns = options.planned_ns
     for attempt, started in enumerate(_attempts(options)):
         found = _catch_up(store, mine, judged, None if attempt else options.base)
         if isinstance(found, Manifest):
@@ -192,8 +193,10 @@ def _commit(store: CommitStore, mine: Mine, options: CommitOptions) -> Manifest:
         location, head, newly_shared = found
         judged, shared = head.version, shared | newly_shared
         _check_strict(mine.transaction, head, options)
-        if not attempt:
-            check_job(store, mine.transaction, head, options)
+        now_ns = options.now_ns()
+        if looked_ns is not None and now_ns - looked_ns >= _SAFE_AGE_NS:
+            check_new_files(store, mine.transaction.operation, head)
+            looked_ns = now_ns
         rebased = mine.on(store, head, shared)
         try:
             manifest = next_manifest(store, head, rebased, options)
@@ -202,9 +205,10 @@ def _commit(store: CommitStore, mine: Mine, options: CommitOptions) -> Manifest:
                 raise
             message = f"does not fit version {head.version} any more: {error.message}"
             raise RetryableConflict(message) from error
-        if manifest.transaction_file is not None and written != rebased.wire:
+        is_old = now_ns - written_ns >= _SAFE_AGE_NS
+        if manifest.transaction_file is not None and (written != rebased.wire or is_old):
             rebased.put_file(store)
-            written = rebased.wire
+            written, written_ns = rebased.wire, now_ns
         if options.clock() - started > _LIST_TO_PUT_SECONDS:
             continue
         naming = location.naming

@@ -27,6 +27,7 @@ from pennon.core.units import DatasetVersion
 from pennon.errors import (
     AlreadyExistsError,
     CommitStateUnknown,
+    ConflictError,
     FormatError,
     NotFoundError,
     RetryableConflict,
@@ -35,6 +36,7 @@ from pennon.errors import (
 )
 from pennon.io.store import CreatesIfAbsent, Writes
 from pennon.schema.version import V0_1
+from pennon.table.external.store import grants_versions
 from pennon.table.manifest import Manifest
 from pennon.table.manifest_wire import serialize_manifest_file
 from pennon.table.naming import LATEST, VERSIONS, Naming, parse_manifest_name
@@ -85,6 +87,12 @@ def land_at(
             store.put_if_absent(path, body)
         except (AlreadyExistsError, StoreError) as error:
             problem = error
+        except (
+            ConflictError
+        ) as error:  # another has the lock, so nothing was written by this attempt
+            if not resend:
+                raise
+            problem = error
         else:
             return True
         holder = _holder(store, location, manifest, sleep)
@@ -104,34 +112,49 @@ def settle(
     Two things can have happened since the newest version was listed.  The table may have gone over
     to naming scheme V2, where another may have made the same version (`pennon.table.commit.migrate_naming`).  Or
     this writer slept so long that others went far beyond, and the version under whose name it has
-    landed was cleaned up: that is a `RetryableConflict`, for nobody will ever see the rows.
+    landed was cleaned up: that is a `RetryableConflict`, for nobody will ever see the rows.  (A manifest
+    store grants no version twice, so there that cannot be.)
 
     A store that does not answer any more changes nothing: the version has landed.
     """
     try:
         newest = latest_location(store)
+        goes_on = newest.version > manifest.version and not grants_versions(store)
+        is_buried = goes_on and _is_buried(store, naming, manifest.version)
     except (StoreError, FormatError, NotFoundError):
         return True
-    if newest.is_mixed and naming is Naming.V1:
-        return land(store, Naming.V2, manifest, sleep)
-    if newest.version > manifest.version and _is_buried(store, manifest.version):
+    if is_buried:
         message = (
             f"version {manifest.version} was made long after others had gone on to {newest.version}, "
             "which does not descend from it; try again on the newest version"
         )
         raise RetryableConflict(message)
+    if newest.is_mixed and naming is Naming.V1:
+        try:
+            return land(store, Naming.V2, manifest, sleep)
+        except ConflictError as error:
+            message = f"whether version {manifest.version} counts is not known: {error.message}"
+            raise CommitStateUnknown(message) from error
     return True
 
 
-def _is_buried(store: CommitStore, version: int) -> bool:
-    """Tell whether the versions after one are older than it, or were there and are gone."""
+def _is_buried(store: CommitStore, naming: Naming, version: int) -> bool:
+    """Tell whether the version after one is older than it, or was there and is gone.
+
+    A migration copies the newest first, so what a copy's time says is nothing.  Our own name is gone once
+    it was copied, and the next version's old name goes after ours.
+    """
     times = {}
     for item in store.list(VERSIONS):
         parsed = parse_manifest_name(item.path) if item.path.count("/") == 1 else None
         if parsed is not None:
-            times[parsed[1]] = item.modified
-    next_one, mine = times.get(DatasetVersion(version + 1)), times.get(DatasetVersion(version))
-    return next_one is None or (mine is not None and next_one < mine)
+            times[parsed] = item.modified
+    mine = times.get((naming, DatasetVersion(version)))
+    if mine is None and naming is Naming.V1:
+        return False
+    names = (naming, Naming.V2)
+    later = [times[name, n] for name in names if (name, n := DatasetVersion(version + 1)) in times]
+    return not later or (mine is not None and later[0] < mine)
 
 
 def keep_latest(store: CommitStore, naming: Naming, manifest: Manifest) -> None:

@@ -175,12 +175,14 @@ class GrantedVersions:
             finish_with(self.store, self.manifests, entry, data)
 
     def finish_one(self, version: int) -> bool:
-        """Finish a version that is committed by half; return whether it was."""
+        """Finish a version, if it is committed by half; return whether it is committed at all.
+
+        One that was finished a moment ago is as good as one that is finished now.
+        """
         entry = self.manifests.get(version)
-        if entry is None or not is_staged(entry):
-            return False
-        self._finish(entry)
-        return True
+        if entry is not None and is_staged(entry):
+            self._finish(entry)
+        return entry is not None
 
     def finish_newest(self) -> Entry | None:
         """Finish the newest versions that are committed by half, oldest first; return the newest."""
@@ -216,6 +218,13 @@ class GrantedVersions:
             return False
         body = self.store.read_whole(self._finish(taken).path)
         return bytes(body) == data
+
+
+def grants_versions(store: object) -> bool:
+    """Return whether a manifest store grants the versions of a store, whatever is around it."""
+    while isinstance(store, ForwardingStore) and not isinstance(store, ExternalStore):
+        store = store.inner
+    return isinstance(store, ExternalStore)
 
 
 def _split(path: str) -> tuple[str, str]:

@@ -1,0 +1,143 @@
+"""A commit that has landed is not said to have failed; found by the simulator (`tests/faults/simulation`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from pennon.errors import CommitStateUnknown, RetryableConflict, UnsupportedError
+from pennon.io import MemoryStore
+from pennon.io.store import Store
+from pennon.table.commit.lock import LockedStore
+from pennon.table.commit.loop import commit
+from pennon.table.commit.migrate_naming import migrate_to_v2
+from pennon.table.external import ExternalStore
+from pennon.table.naming import Naming
+from pennon.table.transaction import Transaction
+from pennon.table.versions import latest_version, read_manifest
+from pennon.testing import Fault, FaultyStore, MemoryManifests, WrappedManifests, WrappedStore
+from tests.faults.test_commit import Hooked, new_store
+from tests.unit.table.tables import append, create_table
+
+
+class PutOnly(WrappedStore):
+    """A store that cannot create only what is absent."""
+
+    def put_if_absent(self, path: str, data: bytes) -> None:
+        message = "no put-if-absent"
+        raise UnsupportedError(message)
+
+
+def old_table(name: str) -> MemoryStore:
+    """Return a table of one version, named by scheme V1."""
+    store = new_store(name, 0)
+    create_table(store, naming=Naming.V1)
+    return store
+
+
+def committed(store: Store, version: int, transaction: Transaction) -> bool:
+    return read_manifest(store, version).transaction_file == transaction.file_name
+
+
+def test_a_listing_that_fails_after_the_commit() -> None:
+    store = new_store("listing fails late")
+    mine = append(2)
+    others = Hooked(store, "put_if_absent", lambda: commit(store, append(3)), late=True)
+    faulty = FaultyStore(others, Fault(3, verbs=frozenset({"list"})))
+    assert commit(faulty, mine).version == 3
+    assert (faulty.fired, latest_version(store)) == (1, 4)
+
+
+def test_a_manifest_that_two_finish_without_put_if_absent() -> None:
+    """The later one writes the same bytes anew, and the manifest looks younger than its successor."""
+    objects, manifests = MemoryStore("finished twice"), MemoryManifests()
+    for path in [info.path for info in objects.list("")]:
+        objects.delete(path)
+    others = ExternalStore(PutOnly(objects), manifests, objects.uri)
+    create_table(others)
+
+    def go_on_and_finish_again() -> None:
+        final = Naming.V2.manifest_path(2)
+        body = objects.read_whole(final).to_pybytes()
+        commit(others, append(2))
+        objects.put(final, body)
+
+    hooked = Hooked(PutOnly(objects), "delete", go_on_and_finish_again, late=True)
+    made = commit(ExternalStore(hooked, manifests, objects.uri), append(1))
+    assert (made.version, latest_version(others)) == (2, 3)
+
+
+@pytest.mark.parametrize("is_copied", [True, False])
+def test_a_migration_copies_the_newest_manifest_first(*, is_copied: bool) -> None:
+    """So copies are the older the higher their version."""
+    store = old_table(f"migrated at once {is_copied}")
+    mine = append(1)
+
+    def go_on_and_migrate() -> None:
+        commit(store, append(2))
+        if is_copied:
+            migrate_to_v2(store)
+        else:  # it stopped after the first copy
+            body = store.read_whole(Naming.V1.manifest_path(3)).to_pybytes()
+            store.put(Naming.V2.manifest_path(3), body)
+
+    made = commit(Hooked(store, "put_if_absent", go_on_and_migrate, late=True), mine)
+    assert (made.version, latest_version(store)) == (2, 3)
+    assert committed(store, 2, mine)
+
+
+def test_a_version_under_an_old_name_far_below_the_newest_is_no_commit() -> None:
+    """The table was migrated, went on, and was cleaned up, while the writer slept."""
+    store = old_table("migrated long ago")
+
+    def meanwhile() -> None:
+        commit(store, append(1))
+        migrate_to_v2(store)
+        for version in (2, 3):
+            commit(store, append(version))
+        store.delete(Naming.V2.manifest_path(2))
+
+    with pytest.raises(RetryableConflict, match="does not descend"):
+        commit(Hooked(store, "put_if_absent", meanwhile), append(1))
+    assert latest_version(store) == 4
+
+
+def test_a_lock_that_another_has_while_the_new_name_is_made() -> None:
+    """Whether the version counts is not known then: a migration is about to copy it, or another."""
+    store = old_table("locked while migrated")
+    calls: list[int] = []
+
+    @contextmanager
+    def lock(version: int) -> Iterator[None]:
+        calls.append(version)
+        if len(calls) == 2:
+            message = "another has the lock"
+            raise RetryableConflict(message)
+        yield
+
+    def copy_first() -> None:
+        body = store.read_whole(Naming.V1.manifest_path(1)).to_pybytes()
+        store.put(Naming.V2.manifest_path(1), body)
+
+    hooked = Hooked(store, "put_if_absent", copy_first, late=True)
+    with pytest.raises(CommitStateUnknown):
+        commit(LockedStore(hooked, lock), append(1))
+    assert calls == [2, 2]
+
+
+def test_a_manifest_that_another_finishes_before_one_asks_for_it() -> None:
+    """It was not there, and is known to be finished: so it is there by now."""
+    objects, manifests = MemoryStore("finished meanwhile"), MemoryManifests()
+    for path in [info.path for info in objects.list("")]:
+        objects.delete(path)
+    store = ExternalStore(objects, manifests, objects.uri)
+    create_table(store)
+    commit(store, append(1))
+    final = Naming.V2.manifest_path(2)
+    data = objects.read_whole(final).to_pybytes()
+    objects.delete(final)
+    watcher = Hooked(objects, "get", lambda: objects.put(final, data))
+    seen = ExternalStore(watcher, WrappedManifests(watcher, manifests), objects.uri)
+    assert seen.read_whole(final).to_pybytes() == data

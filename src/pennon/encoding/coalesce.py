@@ -7,7 +7,7 @@ bytes that a few rows may need lie close together, reading them at once is no sl
 offsets first and for the values then.
 
 File versions 0.1 and 2.0 need this.  Pages of 2.1 say where their chunks lie, so that a reader asks for
-just these (`pennon.file.v2_1.strategy`).
+just these (`pennon.encoding.v2_1.strategy`).
 """
 
 from __future__ import annotations

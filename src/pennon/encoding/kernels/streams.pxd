@@ -10,7 +10,7 @@ from libc.string cimport memcpy, memset
 from pennon.encoding.kernels.numbers cimport number_at
 
 cdef enum:
-    # Kinds of encodings; pennon.encoding.v2_1.recipe has the same.
+    # Kinds of encodings; pennon.encoding.v2_1.point_read has the same.
     NOTHING = 0
     BYTES = 1
     BITS = 2

@@ -1,8 +1,11 @@
-"""How a few rows of mini-block pages are picked by one kernel call, without unpacking the rest.
+"""A few rows of mini-block pages: one request and one kernel call for all pages of a column.
 
 Most pages are made of a few encodings: plain and bit-packed numbers, byte strings, FSST, and plain
-fixed-size lists.  For those a page has a recipe; the others are decoded chunk by chunk
-(`pennon.encoding.v2_1.codecs`), which is also faster where most of a chunk is wanted.
+fixed-size lists.  For those a page has a recipe, by which the kernel picks rows without unpacking the
+rest; the others are decoded chunk by chunk (`pennon.encoding.v2_1.codecs`).
+
+A page of which rows were read before is known: where its chunks lie, which rows they hold, and its
+recipe.  When rows are read like this, `pennon.encoding.v2_1.strategy` says.
 """
 
 from __future__ import annotations
@@ -27,8 +30,14 @@ from pennon.encoding.v2_1.layouts import Layers, MiniBlock, max_repetition, max_
 from pennon.encoding.v2_1.page import Levels, PageValues
 from pennon.errors import FormatError
 
+_CODE_BYTES: Final = 2560
+"""What a recipe takes in memory."""
+
 _NOTHING, _BYTES, _BITS, _INLINE, _PACKED, _STRINGS = range(6)
 _WORDS: Final = (8, 16, 32, 64)
+
+Read: TypeAlias = Callable[[Sequence[ByteRequest]], list[pa.Buffer]]
+"""Answers one round: the method of an object's reader."""
 
 Code: TypeAlias = tuple[int, int, int]
 """Kind, bits and width of an encoding, as the kernel takes them."""
@@ -151,13 +160,6 @@ def _strings_code(encoding: e.Encoding) -> Code | None:
         return None
     bits = offsets.bits_per_value
     return (_STRINGS, bits, 0) if bits in (32, 64) else None
-
-
-Read: TypeAlias = Callable[[Sequence[ByteRequest]], list[pa.Buffer]]
-"""Answers one round: the method of an object's reader."""
-
-
-_CODE_BYTES: Final = 2560
 
 
 @dataclass(frozen=True, slots=True, eq=False)

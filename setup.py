@@ -4,19 +4,23 @@
 """
 
 import os
-import sys
 from pathlib import Path
 
-from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+from setuptools.modified import newer
 
 ROOT = Path(__file__).parent
+PACKAGE = "pennon.encoding.kernels"
 KERNELS = "src/pennon/encoding/kernels"
+# What Cython adds to each module that takes arrays, once for all of them: docs/decisions/018.
+SHARED = "_cython_shared"
+WORKERS = os.cpu_count() or 1
 SANITIZERS = ["-fsanitize=address,undefined"]
 
 
-def compile_options() -> tuple[list[str], list[str]]:
-    """Return what the compiler is told, and the linker."""
+def compile_options(level: str) -> tuple[list[str], list[str]]:
+    """Return what the compiler is told, at this level of optimization, and the linker."""
     if os.environ.get("PENNON_SANITIZE"):
         return [
             "-O1",
@@ -25,37 +29,65 @@ def compile_options() -> tuple[list[str], list[str]]:
             "-fno-strict-aliasing",
             *SANITIZERS,
         ], SANITIZERS
-    # Debug sections are most of what a wheel would weigh.
-    strip = ["-Wl,--strip-debug"] if sys.platform == "linux" else []
-    return ["-O3", "-fno-strict-aliasing"], strip
+    # Python's own flags may ask for debug sections: a fifth of the time, and most of a wheel.  Where a
+    # loop begins is a fifth of some kernels' speed, and would hang on what else their module holds.
+    return [level, "-g0", "-falign-loops=32", "-fno-strict-aliasing"], []
+
+
+def extension(name: str, source: str, level: str) -> Extension:
+    """Return one module of the kernels' package."""
+    to_compile, to_link = compile_options(level)
+    return Extension(
+        f"{PACKAGE}.{name}",
+        [f"{KERNELS}/{source}"],
+        extra_compile_args=to_compile,
+        extra_link_args=to_link,
+    )
 
 
 def kernel_extensions() -> list[Extension]:
-    """One extension module per ``.pyx`` file in the kernels folder."""
-    to_compile, to_link = compile_options()
-    return [
-        Extension(
-            f"pennon.encoding.kernels.{source.stem}",
-            [f"{KERNELS}/{source.name}"],
-            extra_compile_args=to_compile,
-            extra_link_args=to_link,
-        )
-        for source in sorted((ROOT / KERNELS).glob("*.pyx"))
+    """Return an extension for each ``.pyx`` file in the kernels folder, and the shared one."""
+    kernels = [
+        extension(path.stem, path.name, "-O3") for path in sorted((ROOT / KERNELS).glob("*.pyx"))
     ]
+    return [extension(SHARED, f"{SHARED}.c", "-O2"), *kernels]  # which takes longest, so first
 
 
-setup(
-    ext_modules=cythonize(
-        kernel_extensions(),
-        language_level=3,
-        compiler_directives={
-            "boundscheck": False,
-            "wraparound": False,
-            "initializedcheck": False,
-            "cdivision": True,
-            "embedsignature": True,
-        },
-        quiet=True,
-    ),
-    options={"build_ext": {"parallel": os.cpu_count() or 1}},
-)
+class BuildKernels(build_ext):
+    """Translates to C when modules are built: most commands run setup.py for less than that."""
+
+    def build_extensions(self) -> None:
+        """Translate what has changed, and compile it."""
+        from Cython.Build import cythonize  # noqa: PLC0415 - the other commands do not need it
+
+        translated = cythonize(
+            self.extensions,
+            nthreads=WORKERS,
+            # Cython looks at sources, not at the options below.
+            force=self.force or newer(__file__, f"{KERNELS}/{SHARED}.c"),
+            shared_utility_qualified_name=f"{PACKAGE}.{SHARED}",
+            language_level=3,
+            compiler_directives={
+                "boundscheck": False,
+                "wraparound": False,
+                "initializedcheck": False,
+                "cdivision": True,
+                "embedsignature": True,
+            },
+            quiet=True,
+        )
+        for kernel, made in zip(self.extensions, translated, strict=True):
+            kernel.sources = made.sources
+        super().build_extensions()
+
+    def get_source_files(self) -> list[str]:
+        """Return what source archives hold: nothing that Cython made."""
+        return [name for name in super().get_source_files() if not name.endswith(".c")]
+
+
+if __name__ == "__main__":  # Cython's workers may import this file
+    setup(
+        ext_modules=kernel_extensions(),
+        cmdclass={"build_ext": BuildKernels},
+        options={"build_ext": {"parallel": WORKERS}},
+    )

@@ -21,6 +21,17 @@ from dataclasses import dataclass, fields, replace
 from typing import Self
 
 
+def printable(text: str) -> str:
+    """Return text whose control characters are escaped, as `repr` does it.
+
+    Names come from files and tables.  As they are, they could clear a terminal, turn its text around,
+    or make a second line of a log.
+    """
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+
+
 @dataclass(frozen=True, slots=True)
 class Breadcrumb:
     """Where in a file something was wrong; every part that is not known is None."""
@@ -64,9 +75,9 @@ class LanceError(Exception):
         return self
 
     def __str__(self) -> str:
-        """Return the message and, in brackets, the place."""
+        """Return the message and, in brackets, the place, both without control characters."""
         place = str(self.where)
-        return f"{self.message} [{place}]" if place else self.message
+        return printable(f"{self.message} [{place}]" if place else self.message)
 
 
 class FormatError(LanceError, ValueError, OSError):

@@ -22,7 +22,9 @@ MAX_CELL = 40
 
 def say(text: str, *, label: str = "", err: bool = False) -> None:
     """Print one line, after a dim label; ends the program if nobody reads on (``| head``)."""
-    _print([click.style(_shown(label), dim=True) + _shown(text) if label else _shown(text)], err=err)
+    _print(
+        [click.style(_shown(label), dim=True) + _shown(text) if label else _shown(text)], err=err
+    )
 
 
 def say_all(lines: Iterable[str]) -> None:

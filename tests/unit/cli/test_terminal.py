@@ -55,7 +55,11 @@ def test_control_characters_of_an_error_do_not_reach_the_terminal(table: str) ->
     broken = Path(table) / "data" / "x\x1b[2J.lance"
     broken.write_bytes(b"no data file at all, but of some length")
     try:
-        for words in (("inspect", str(broken)), ("head", table, "-c", "x\x9b1m"), ("info", "/\x1b[0m")):
+        for words in (
+            ("inspect", str(broken)),
+            ("head", table, "-c", "x\x9b1m"),
+            ("info", "/\x1b[0m"),
+        ):
             done = run(*words, PYTHONIOENCODING="utf-8")
             assert done.returncode == 1
             assert done.stderr.decode().rstrip("\n").isprintable(), done.stderr
@@ -87,7 +91,9 @@ def test_nobody_reads_on(table: str) -> None:
     for words in (("head", many, "-n", "50000"), ("info", table)):
         reading, writing = os.pipe()
         os.close(reading)
-        done = subprocess.run([*COMMAND, *words], stdout=writing, stderr=subprocess.PIPE, check=False)
+        done = subprocess.run(
+            [*COMMAND, *words], stdout=writing, stderr=subprocess.PIPE, check=False
+        )
         os.close(writing)
         assert (done.returncode, done.stderr) == (0, b"")
 

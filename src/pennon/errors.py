@@ -163,13 +163,20 @@ class ConflictError(CommitError):
     ``retryable`` tells whether running the whole operation again can succeed.
     """
 
-    retryable = False
+    retryable = True
 
     def __init__(
-        self, message: str = "", *, where: Breadcrumb | None = None, other: bytes | None = None
+        self,
+        message: str = "",
+        retryable: bool | None = None,
+        *,
+        where: Breadcrumb | None = None,
+        other: bytes | None = None,
     ) -> None:
         super().__init__(message, where=where)
         self.other = other
+        if retryable is not None:
+            self.retryable = retryable
 
 
 class RetryableConflict(ConflictError):  # noqa: N818 - the field's own word
@@ -180,6 +187,8 @@ class RetryableConflict(ConflictError):  # noqa: N818 - the field's own word
 
 class IncompatibleConflict(ConflictError):  # noqa: N818 - the field's own word
     """The operation no longer makes sense on the newest version."""
+
+    retryable = False
 
 
 class CommitStateUnknown(CommitError):  # noqa: N818 - the field's own word

@@ -6,6 +6,7 @@ import re
 from datetime import timedelta
 from pathlib import Path
 
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -31,6 +32,8 @@ def test_the_programs_of_the_readme_run(tmp_path: Path, monkeypatch: pytest.Monk
     assert found.schema.names == ["id", "word", "length"]
     for program in rest:
         exec(program, names)
+    with pytest.raises(TypeError):
+        pl.from_arrow(found)
 
 
 def test_the_programs_of_the_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,7 +76,7 @@ bench: setup ## beside pylance and Parquet (QUICK=1: 2 minutes; ARGS="--group te
 	@$(PY) bench/run.py $(if $(QUICK),--quick) $(ARGS)
 
 .PHONY: docs
-docs: setup ## check the documents: links, ledger numbers, named tests
+docs: setup ## check the documents: links, named files, ledger numbers, named tests
 	@$(PY) scripts/check_docs.py
 
 .PHONY: protos

@@ -1,4 +1,4 @@
-"""Hold the documents to the tree: links lead somewhere, ledger numbers and named tests exist."""
+"""Hold the documents to the tree: links lead somewhere; ledger numbers, named tests and named files exist."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ LEDGER = Path("docs/format.md")
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 FACT = re.compile(r"^\| F-(\d+) \|", re.MULTILINE)
 NAMED_FACT = re.compile(r"\b(?:ledger |ledger: )F-(\d+)")
+NAMED_FILE = re.compile(r"`((?:[\w.]+/)+[\w.]+\.(?:py|pyx|pyi|md|sh|toml))`")
+ROOTS = (Path(), Path("src"), Path("src/pennon"))
+"""Where a path in a document may begin; a decision tells of its day, and its paths may be gone."""
 NAMED_TEST = re.compile(r"`(tests/[\w/.-]+?\.py)(?:::(\w+))?`")
 
 
@@ -28,6 +31,18 @@ def broken_links(document: Path) -> list[str]:
         f"{document}: the link {target} leads nowhere"
         for target in targets
         if not (document.parent / target).exists()
+    ]
+
+
+def missing_files(document: Path) -> list[str]:
+    """Return the files that a document names and that do not exist."""
+    if document.parent.name == "decisions" or document == Path("CHANGELOG.md"):
+        return []
+    named = dict.fromkeys(NAMED_FILE.findall(document.read_text(encoding="utf-8")))
+    return [
+        f"{document}: no such file: {name}"
+        for name in named
+        if not any((root / name).exists() for root in ROOTS)
     ]
 
 
@@ -68,8 +83,9 @@ def stale_pages() -> list[str]:
 def main() -> int:
     """Print the faults; return the exit code."""
     found = [fault for document in documents() for fault in broken_links(document)]
+    found += [fault for document in documents() for fault in missing_files(document)]
     found += missing_tests() + ledger_faults() + stale_pages()
-    print("\n".join(found) if found else "docs: links, ledger and tests agree")
+    print("\n".join(found) if found else "docs: links, named files, ledger and tests agree")
     return 1 if found else 0
 
 

@@ -21,6 +21,17 @@ from dataclasses import dataclass, fields, replace
 from typing import Self
 
 
+def printable(text: str) -> str:
+    """Return text whose control characters are escaped, as `repr` does it.
+
+    Names come from files and tables.  As they are, they could clear a terminal, turn its text around,
+    or make a second line of a log.
+    """
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+
+
 @dataclass(frozen=True, slots=True)
 class Breadcrumb:
     """Where in a file something was wrong; every part that is not known is None."""
@@ -64,9 +75,9 @@ class LanceError(Exception):
         return self
 
     def __str__(self) -> str:
-        """Return the message and, in brackets, the place."""
+        """Return the message and, in brackets, the place, both without control characters."""
         place = str(self.where)
-        return f"{self.message} [{place}]" if place else self.message
+        return printable(f"{self.message} [{place}]" if place else self.message)
 
 
 class FormatError(LanceError, ValueError, OSError):
@@ -152,13 +163,20 @@ class ConflictError(CommitError):
     ``retryable`` tells whether running the whole operation again can succeed.
     """
 
-    retryable = False
+    retryable = True
 
     def __init__(
-        self, message: str = "", *, where: Breadcrumb | None = None, other: bytes | None = None
+        self,
+        message: str = "",
+        retryable: bool | None = None,
+        *,
+        where: Breadcrumb | None = None,
+        other: bytes | None = None,
     ) -> None:
         super().__init__(message, where=where)
         self.other = other
+        if retryable is not None:
+            self.retryable = retryable
 
 
 class RetryableConflict(ConflictError):  # noqa: N818 - the field's own word
@@ -169,6 +187,8 @@ class RetryableConflict(ConflictError):  # noqa: N818 - the field's own word
 
 class IncompatibleConflict(ConflictError):  # noqa: N818 - the field's own word
     """The operation no longer makes sense on the newest version."""
+
+    retryable = False
 
 
 class CommitStateUnknown(CommitError):  # noqa: N818 - the field's own word

@@ -1,4 +1,4 @@
-"""The programs in docs/tables.md run, in their order, on a table like the one they speak of."""
+"""The programs of the documents run, in their order, on a table like the one they speak of."""
 
 from __future__ import annotations
 
@@ -6,12 +6,34 @@ import re
 from datetime import timedelta
 from pathlib import Path
 
+import polars as pl
 import pyarrow as pa
 import pytest
 
 import pennon
 
-PAGE = Path(__file__).parents[2] / "docs" / "tables.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "tables.md"
+
+
+def programs_of(text: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+
+
+def test_the_programs_of_the_readme_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "README.md").read_text()
+    section = text[text.index("## From Python") : text.index("## From Spark")]
+    first, *rest = programs_of(section)
+    assert rest
+    names: dict[str, object] = {}
+    exec(first, names)
+    found = pennon.dataset("words.lance")
+    assert found.schema.names == ["id", "word", "length"]
+    for program in rest:
+        exec(program, names)
+    with pytest.raises(TypeError):
+        pl.from_arrow(found)
 
 
 def test_the_programs_of_the_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,7 +57,7 @@ def test_the_programs_of_the_page_run(tmp_path: Path, monkeypatch: pytest.Monkey
         "more": pa.table({"id": pa.array([5], pa.int32()), "extra": ["x"]}),
         "embed": embed,
     }
-    programs = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    programs = programs_of(PAGE.read_text())
     assert len(programs) > 5
     for program in programs:
         exec(program.replace("/elsewhere/", f"{tmp_path}/elsewhere/"), names)

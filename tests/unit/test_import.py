@@ -20,6 +20,17 @@ versions |= {"pennon.file.v0_1", "pennon.file.v2_0", "pennon.file.v2_1", "pennon
 found = (heavy | writers | versions) & sys.modules.keys()
 assert not found, found
 """
+NO_FORKS = """
+import importlib, os, pkgutil
+del os.register_at_fork, os.fork
+import pennon
+seen = 0
+for module in pkgutil.walk_packages(pennon.__path__, "pennon."):
+    if not module.name.endswith(".__main__"):
+        importlib.import_module(module.name)
+        seen += 1
+assert seen > 300, seen
+"""
 HEAD = """
 import runpy, sys
 sys.argv = ["pennon", "head", {uri!r}]
@@ -54,6 +65,10 @@ def _run(script: str) -> None:
 
 def test_import_is_light() -> None:
     _run(LIGHT)
+
+
+def test_all_modules_load_where_the_system_has_no_forks() -> None:
+    _run(NO_FORKS)
 
 
 def test_head_loads_no_more_than_it_needs(tmp_path: Path) -> None:

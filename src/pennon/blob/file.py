@@ -70,7 +70,7 @@ class BlobFile(io.BufferedIOBase):
         self._position = position
         return position
 
-    def read(self, size: int | None = -1, /) -> bytes:
+    def read(self, size: int | None = -1) -> bytes:
         """Return the next ``size`` bytes, less at the end; None or less than 0: all that are left."""
         self._check_open("read")
         left = max(self.size() - self._position, 0)
@@ -79,7 +79,7 @@ class BlobFile(io.BufferedIOBase):
         self._position += wanted
         return data
 
-    def read1(self, size: int = -1, /) -> bytes:
+    def read1(self, size: int = -1) -> bytes:
         """Return the next ``size`` bytes, less at the end; 8 KiB where ``size`` is less than 0."""
         return self.read(io.DEFAULT_BUFFER_SIZE if size < 0 else size)
 
@@ -87,11 +87,11 @@ class BlobFile(io.BufferedIOBase):
         """Return all bytes from here on."""
         return self.read()
 
-    def readinto(self, buffer: Any, /) -> int:
+    def readinto(self, b: Any) -> int:
         """Fill a buffer with the next bytes; return how many there were."""
-        view = memoryview(buffer).cast("B")
+        view = memoryview(b).cast("B")
         if view.readonly:
-            kind = type(buffer).__name__
+            kind = type(b).__name__
             message = f"readinto() argument must be read-write bytes-like object, not {kind}"
             raise TypeError(message)
         self._check_open("readinto")

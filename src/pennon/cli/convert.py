@@ -9,6 +9,7 @@ import click
 
 from pennon.cli.arguments import parse_pairs, quiet, storage_option, uri
 from pennon.cli.ingest import session
+from pennon.cli.show import say
 from pennon.io import open_store
 from pennon.schema.version import FileVersion
 
@@ -34,7 +35,7 @@ def convert(
     version = _locally(uri, to, stores) if master is None else _by_spark(master, uri, to, stores)
     if not quiet:
         seconds = time.monotonic() - started
-        click.echo(f"{uri}: version {version} has files of version {to}, {seconds:.1f} s")
+        say(f"{uri}: version {version} has files of version {to}, {seconds:.1f} s")
 
 
 def _locally(uri: str, to: str, stores: dict[str, str]) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pennon.cli.arguments import parse_pairs, quiet, storage_option, uri
+from pennon.cli.show import say
 from pennon.dataset.open import dataset
 from pennon.errors import ArgumentError
 
@@ -128,4 +129,4 @@ def _watch(tracker: Any, bar: Progress, task: TaskID, done: threading.Event) -> 
 
 def _summarize(uri: str, version: int, seconds: float, stores: dict[str, str]) -> None:
     rows = dataset(uri, version=version, storage_options=stores or None).count_rows()
-    click.echo(f"{uri}: version {version}, {rows:,} rows, {seconds:.1f} s")
+    say(f"{uri}: version {version}, {rows:,} rows, {seconds:.1f} s")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pennon.cli.arguments import parse_pairs, storage_option
-from pennon.cli.show import console, print_table, size
+from pennon.cli.show import print_table, say, say_all, size
 from pennon.io import open_store
 
 if TYPE_CHECKING:
@@ -41,17 +41,16 @@ def inspect(
     found = inspect_pages(source, chunks=chunks)
     if pages:
         for page in found.pages:
-            console().print("\n".join(explained(page)), markup=False, soft_wrap=True)
+            say_all(explained(page))
     if ranges:
         rows = [
             (f"{each.start:,}", f"{each.end:,}", f"{each.size_bytes:,}", each.kind, each.detail)
             for each in found.ranges
         ]
         print_table(("from", "to", "bytes", "what", "of"), rows, (0, 1, 2))
-    console().print(
+    say(
         f"version {found.version}, {found.rows:,} rows, {size(source.size_bytes)}: "
-        + ", ".join(f"{kind} {size(count)}" for kind, count in totals(found.ranges)),
-        soft_wrap=True,
+        + ", ".join(f"{kind} {size(count)}" for kind, count in totals(found.ranges))
     )
 
 

@@ -6,7 +6,6 @@ one line on stderr and exit code 1; how the command line itself was wrong, exit 
 
 from __future__ import annotations
 
-import os
 import sys
 
 import click
@@ -15,6 +14,7 @@ from pennon.cli.arguments import HELP
 from pennon.cli.convert import convert
 from pennon.cli.ingest import ingest
 from pennon.cli.inspect import inspect
+from pennon.cli.show import say
 from pennon.cli.table import head, info, versions
 from pennon.cli.upkeep import clean, compact
 from pennon.errors import LanceError
@@ -37,10 +37,6 @@ def main() -> None:
     """Run the command line; the entry point of the ``pennon`` script."""
     try:
         app()
-    except BrokenPipeError:
-        # Whoever read our output (``| head``) has seen enough; Python must not try to flush again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
     except (LanceError, OSError, ValueError, ImportError) as error:
         fail(error)
     except Exception as error:
@@ -52,7 +48,7 @@ def main() -> None:
 def fail(error: Exception) -> None:
     """Print an error as one line, and end with exit code 1."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    click.echo(f"pennon: {lines[0] if lines else type(error).__name__}", err=True)
+    say(f"pennon: {lines[0] if lines else type(error).__name__}", err=True)
     sys.exit(1)
 
 

@@ -1,27 +1,55 @@
-"""How values look in a terminal."""
+"""How text gets to the terminal: escaped, in the characters that it has, and as wide as it is.
+
+Nothing else of the command line prints: names and values come from files and tables, and may hold what
+a terminal obeys.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
+import click
 from rich.cells import cell_len, set_cell_size
 
-if TYPE_CHECKING:
-    from rich.console import Console
+from pennon.errors import printable
 
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+_NAMED_COLUMNS = 10
 MAX_CELL = 40
 
 
-def console() -> Console:
-    """Return a console on stdout; it is wide enough for any table where stdout is no terminal."""
-    from rich.console import Console  # saves rich for tables and --help
+def say(text: str, *, label: str = "", err: bool = False) -> None:
+    """Print one line, after a dim label; ends the program if nobody reads on (``| head``)."""
+    _print(
+        [click.style(_shown(label), dim=True) + _shown(text) if label else _shown(text)], err=err
+    )
 
-    found = Console(highlight=False)
-    return found if found.is_terminal else Console(highlight=False, width=400)
+
+def say_all(lines: Iterable[str]) -> None:
+    """Print lines, as `say` does."""
+    _print([_shown(line) for line in lines])
+
+
+def _print(lines: Sequence[str], *, err: bool = False) -> None:
+    try:
+        click.echo("\n".join(lines), err=err)
+    except BrokenPipeError:
+        # Whoever read has seen enough, which is no failure; Python must not try to flush again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), (sys.stderr if err else sys.stdout).fileno())
+        sys.exit(0)
+
+
+def _shown(text: str) -> str:
+    """Return text as stdout can show it."""
+    encoding = sys.stdout.encoding or "ascii"
+    return printable(text).encode(encoding, "backslashreplace").decode(encoding)
+
+
+def _sign(sign: str, plain: str) -> str:
+    """Return a sign, or what stands for it where stdout does not have it."""
+    return sign if _shown(sign) == sign else plain
 
 
 def print_table(
@@ -29,23 +57,45 @@ def print_table(
 ) -> None:
     """Print rows under heads; ``numbers`` are the columns that are set to the right.
 
-    Lines are cut where a terminal ends.  (`rich.table` would take longer to import than a small
-    table to read.)
+    Lines are cut where a terminal ends; then a last line names the columns that do not fit.
+    (`rich.table` would take longer to import than a small table to read.)
     """
-    lines = [list(heads), *map(list, rows)]
+    lines = [[_shown(text) for text in line] for line in (heads, *rows)]
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
-    lines.insert(1, ["─" * width for width in widths])
+    lines.insert(1, [_sign("─", "-") * width for width in widths])
     right = set(numbers)
     most = os.get_terminal_size().columns if sys.stdout.isatty() else None
-    for line in lines:
-        cells = [
-            " " * (width - cell_len(text)) + text if number in right else set_cell_size(text, width)
-            for number, (text, width) in enumerate(zip(line, widths, strict=True))
-        ]
-        text = "  ".join(cells).rstrip()
-        print(
-            text if most is None or cell_len(text) <= most else set_cell_size(text, most - 1) + "…"
-        )
+    texts = ["  ".join(_cells(line, widths, right)).rstrip() for line in lines]
+    if most is None or all(cell_len(text) <= most for text in texts):
+        _print(texts)
+        return
+    _print([_cut(text, most) for text in texts])
+    _print([_does_not_fit(lines[0], widths, most)])
+
+
+def _cells(line: Sequence[str], widths: Sequence[int], right: set[int]) -> Iterable[str]:
+    for number, (text, width) in enumerate(zip(line, widths, strict=True)):
+        if number in right:
+            yield " " * (width - cell_len(text)) + text
+        else:
+            yield set_cell_size(text, width)
+
+
+def _cut(text: str, most: int) -> str:
+    mark = _sign("…", ">")
+    return text if cell_len(text) <= most else set_cell_size(text, most - 1) + mark
+
+
+def _does_not_fit(heads: Sequence[str], widths: Sequence[int], most: int) -> str:
+    """Return a line that names the columns that end beyond the width of the terminal."""
+    ends = [sum(widths[: number + 1]) + 2 * number for number in range(len(widths))]
+    names = [name for name, end in zip(heads, ends, strict=True) if end > most]
+    more = len(names) - _NAMED_COLUMNS
+    tail = f" and {more:,} more" if more > 0 else ""
+    return (
+        f"(cut where the terminal ends: {', '.join(names[:_NAMED_COLUMNS])}{tail}; "
+        f"| less -S shows all)"
+    )
 
 
 def size(size_bytes: int) -> str:
@@ -60,5 +110,6 @@ def size(size_bytes: int) -> str:
 
 def cell(value: object) -> str:
     """Return one value of a row, cut where it is long."""
-    text = "NULL" if value is None else str(value).replace("\n", "\\n")
-    return text if len(text) <= MAX_CELL else text[: MAX_CELL - 1] + "…"
+    text = "NULL" if value is None else _shown(str(value)[: MAX_CELL + 1])
+    mark = _sign("…", "...")
+    return text if len(text) <= MAX_CELL else text[: MAX_CELL - len(mark)] + mark

@@ -9,7 +9,7 @@ import click
 from pyarrow import types
 
 from pennon.cli.arguments import at, parse_names, parse_pairs, storage_option, uri
-from pennon.cli.show import cell, console, print_table, size
+from pennon.cli.show import cell, print_table, say, size
 from pennon.dataset.open import dataset
 from pennon.io import open_store
 from pennon.table.versions import read_manifest
@@ -40,7 +40,7 @@ def info(uri: str, at: int | None, storage_option: Sequence[str]) -> None:
     }
     width = max(map(len, facts))
     for name, value in facts.items():
-        console().print(f"[dim]{name:<{width}}[/dim]  {value}", soft_wrap=True)
+        say(value, label=f"{name:<{width}}  ")
     print_table(("column", "type", "nullable"), _schema_rows(table.schema), ())
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pennon.cli.arguments import parse_pairs, quiet, storage_option, uri
-from pennon.cli.show import print_table, size
+from pennon.cli.show import print_table, say, size
 from pennon.dataset.open import dataset
 
 if TYPE_CHECKING:
@@ -72,10 +72,10 @@ def compact(
     if quiet:
         return
     if not metrics.fragments_removed:
-        click.echo(f"{uri}: nothing to compact")
+        say(f"{uri}: nothing to compact")
         return
     seconds = time.monotonic() - started
-    click.echo(
+    say(
         f"{uri}: version {table.version} has {metrics.fragments_added} fragments in the place of "
         f"{metrics.fragments_removed}, {seconds:.1f} s"
     )
@@ -120,7 +120,7 @@ def clean(
             error_if_tagged_old_versions=False,
         )
         if not quiet:
-            click.echo(f"{uri}: deleted {_describe(stats)}")
+            say(f"{uri}: deleted {_describe(stats)}")
         return
     explained = table.explain_cleanup_old_versions(
         older_than,
@@ -130,7 +130,7 @@ def clean(
         include_files=True,
         max_files=_SHOWN_FILES,
     )
-    click.echo(f"{uri}: would delete {_describe(explained.stats)}; --delete does it")
+    say(f"{uri}: would delete {_describe(explained.stats)}; --delete does it")
     if not quiet:
         _show(explained)
 
@@ -141,7 +141,7 @@ def _show(explained: CleanupExplanation) -> None:
         rows = ((each.path, each.kind, size(each.size_bytes)) for each in files)
         print_table(("file", "kind", "size"), rows, (2,))
     if explained.candidate_files_truncated:
-        click.echo(f"... these are the first {len(files)}")
+        say(f"... these are the first {len(files)}")
 
 
 def _describe(stats: CleanupStats) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -71,26 +72,70 @@ def check_columns(columns: Any) -> tuple[str, ...] | Mapping[str, str] | None:
 
 
 _ARROW_OPTIONS = {"fragment_scan_options", "use_threads", "cache_metadata", "memory_pool"}
+_LATER = frozenset(
+    [
+        "allow_external_blob_outside_bases",
+        "base_store_params",
+        "blob_pack_file_size_threshold",
+        "external_blob_mode",
+        "index_cache_backend",
+        "initial_bases",
+        "metadata_cache_backend",
+        "namespace_client",
+        "namespace_client_managed_versioning",
+        "serialized_manifest",
+        "session",
+        "store_registry",
+        "table_id",
+        "target_all_bases",
+        "target_bases",
+        "_inner_reader",
+        "_inner_writer",
+    ]
+)
+"""Options of pylance 14.0.2 that one door or another of ours does not have."""
+_HARMLESS = {"external_blob_mode": "reference"}
 
 
-def check_arrow_options(options: Mapping[str, Any]) -> None:
+def check_arrow_options(options: Mapping[str, Any], scanner: Callable[..., Any]) -> None:
     """Raise TypeError for an option that neither pylance's nor pyarrow's scanners have."""
-    unknown = sorted(options.keys() - _ARROW_OPTIONS)
-    if unknown:
-        message = f"scanner() got an unexpected keyword argument {unknown[0]!r}"
-        raise TypeError(message)
+    for name in sorted(options.keys() - _ARROW_OPTIONS):
+        raise unknown_option(scanner.__name__, name, signature(scanner).parameters)
 
 
-def refuse(options: Mapping[str, Any]) -> None:
-    """Raise UnsupportedError if an option that is not supported is set."""
+def check_options(options: Mapping[str, Any], function: Callable[..., Any]) -> None:
+    """Raise TypeError for an option that a function does not have."""
+    known = signature(function).parameters if options else ()
+    for name in options:
+        if name not in known:
+            raise unknown_option(function.__name__, name, known)
+
+
+def refuse(options: Mapping[str, Any], door: Callable[..., Any] | str, *, known: Any = ()) -> None:
+    """Refuse what is left of the options that a door was given.
+
+    ``door``: the function, or its name where ``known`` are its options.  Raises UnsupportedError for
+    one of pylance's that is set, TypeError for any other name: it is misspelt.
+    """
     for name, value in options.items():
+        if name not in _LATER:
+            if isinstance(door, str):
+                raise unknown_option(door, name, known)
+            title = door.__qualname__.removesuffix(".__init__")
+            raise unknown_option(title, name, signature(door).parameters)
         is_off = value is None or value is False
         if not is_off and not (name in _HARMLESS and value == _HARMLESS[name]):
             message = f"the option {name!r} is not supported yet"
             raise UnsupportedError(message)
 
 
-_HARMLESS = {"external_blob_mode": "reference"}
+def unknown_option(door: str, name: str, known: Iterable[str]) -> TypeError:
+    """Return the error for an option that a door does not have, with the nearest that it has."""
+    from difflib import get_close_matches  # noqa: PLC0415 - saves difflib at open
+
+    near = get_close_matches(name, [each for each in known if each != "self"], 1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return TypeError(f"{door}() got an unexpected keyword argument {name!r}{hint}")
 
 
 def version_number(version: int | None) -> int | None:

@@ -8,12 +8,13 @@ given back, and what that thread was about to change may be half done.
 
 from __future__ import annotations
 
-import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import Any, Final, TypeVar, cast
 from weakref import WeakSet
+
+from pennon.core.thread_pools import in_forked_child
 
 T = TypeVar("T")
 
@@ -139,4 +140,4 @@ def _start_again() -> None:
         cache.start_again()
 
 
-os.register_at_fork(after_in_child=_start_again)
+in_forked_child(_start_again)

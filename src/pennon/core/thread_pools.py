@@ -71,6 +71,12 @@ _pools: dict[tuple[int, Crew], ThreadPoolExecutor] = {}
 _lock = threading.Lock()
 
 
+def in_forked_child(start_again: Callable[[], object]) -> None:
+    """Let each child of a fork call ``start_again`` first; a system without forks (Windows) never does."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=start_again)
+
+
 def _fresh_lock() -> None:
     """Replace the lock in a forked child: another thread of the parent may have held it."""
     global _lock  # noqa: PLW0603 - the one piece of state that a fork can break
@@ -78,7 +84,7 @@ def _fresh_lock() -> None:
     _pools.clear()
 
 
-os.register_at_fork(after_in_child=_fresh_lock)
+in_forked_child(_fresh_lock)
 
 
 def pool(crew: Crew = WORK) -> ThreadPoolExecutor:

@@ -1,4 +1,4 @@
-"""The numbers that must not be mixed up, each with a type of its own."""
+"""Units: the numbers that must not be mixed up, each with a type of its own; bits and bytes."""
 
 from __future__ import annotations
 
@@ -30,3 +30,13 @@ DatasetVersion = NewType("DatasetVersion", int)
 def row_address(fragment: FragmentId, offset: RowOffset) -> RowAddress:
     """Return the address of row ``offset`` of ``fragment``."""
     return RowAddress(fragment << 32 | offset)
+
+
+def align_up(position: int, alignment: int) -> int:
+    """Return the least multiple of ``alignment`` that is at or after ``position``."""
+    return -(-position // alignment) * alignment
+
+
+def bytes_for_bits(bits: int) -> int:
+    """Return how many bytes hold ``bits`` bits."""
+    return (bits + 7) // 8

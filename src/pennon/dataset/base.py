@@ -56,7 +56,7 @@ class DatasetBase(ArrowDataset, metaclass=Unfinished):
         **unsupported: Any,
     ) -> None:
         """Open a version, the newest by default; see `pennon.dataset`."""
-        refuse({"serialized_manifest": serialized_manifest, **unsupported})
+        refuse({"serialized_manifest": serialized_manifest, **unsupported}, DatasetBase.__init__)
         session = session_of(session, index_cache_size_bytes, metadata_cache_size_bytes)
         store = open_store(uri, storage_options)
         if commit_lock is not None:

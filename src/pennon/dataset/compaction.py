@@ -7,10 +7,10 @@ pylance's JSON, so that what one library planned or wrote, the other can go on w
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from json import dumps, loads
 from typing import Any, Final, Literal, Self, TypedDict
 
 from pennon.core.units import FragmentId
@@ -109,13 +109,13 @@ class RewriteResult:
             "original_fragments": list(map(_fragment_to_json, self.original_fragments)),
             "row_addrs": None,
         }
-        return json.dumps(result)
+        return dumps(result)
 
     @staticmethod
-    def from_json(text: str) -> RewriteResult:
+    def from_json(json: str) -> RewriteResult:
         """Parse what `json` returned."""
         with _reading("result of a compaction task"):
-            found = json.loads(text)
+            found = loads(json)
             return RewriteResult(
                 found["read_version"],
                 _parse_fragments(found["original_fragments"]),
@@ -151,13 +151,13 @@ class CompactionTask:
             "read_version": self.read_version,
             "options": _options_to_json(self.options),
         }
-        return json.dumps(task)
+        return dumps(task)
 
     @staticmethod
-    def from_json(text: str) -> CompactionTask:
+    def from_json(json: str) -> CompactionTask:
         """Parse what `json` returned."""
         with _reading("compaction task"):
-            found = json.loads(text)
+            found = loads(json)
             fragments = _parse_fragments(found["task"]["fragments"])
             options = _parse_options(found["options"])
             return CompactionTask(found["read_version"], fragments, options)
@@ -193,13 +193,13 @@ class CompactionPlan:
             "read_version": self.read_version,
             "options": _options_to_json(self.options),
         }
-        return json.dumps(plan)
+        return dumps(plan)
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
+    def from_json(cls, json: str) -> Self:
         """Parse what `json` returned."""
         with _reading("compaction plan"):
-            found = json.loads(text)
+            found = loads(json)
             version, options = found["read_version"], _parse_options(found["options"])
             tasks = [
                 CompactionTask(version, _parse_fragments(task["fragments"]), options)
@@ -335,7 +335,7 @@ def _fragment_to_json(fragment: FragmentMetadata) -> dict[str, Any]:
 
 def _parse_fragments(found: list[dict[str, Any]]) -> list[FragmentMetadata]:
     """Return the fragments of a list."""
-    return [FragmentMetadata.from_json(json.dumps(each)) for each in found]
+    return [FragmentMetadata.from_json(dumps(each)) for each in found]
 
 
 def _options_to_json(options: CompactOptions) -> dict[str, Any]:

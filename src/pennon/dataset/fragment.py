@@ -10,7 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from pennon import ops
-from pennon.compat.arguments import check_columns, refuse, row_numbers
+from pennon.compat.arguments import check_columns, check_options, refuse, row_numbers
 from pennon.compat.arrow_bases import ArrowFragment
 from pennon.dataset.base import DatasetBase
 from pennon.dataset.fragment_columns import FragmentColumns
@@ -132,6 +132,7 @@ class LanceFragment(FragmentColumns, ArrowFragment):
 
     def to_batches(self, **options: Any) -> Iterator[pa.RecordBatch]:
         """Read the rows batch by batch; the options are those of `scanner`."""
+        check_options(options, self.scanner)
         return self.scanner(**options).to_batches()
 
     def to_table(
@@ -145,6 +146,7 @@ class LanceFragment(FragmentColumns, ArrowFragment):
         **options: Any,
     ) -> pa.Table:
         """Read the rows; the options are those of `scanner`."""
+        check_options(options, self.scanner)
         scanner = self.scanner(
             columns=columns,
             filter=filter,
@@ -253,7 +255,7 @@ class LanceFragment(FragmentColumns, ArrowFragment):
         """
         from pennon.dataset.write import WriteOptions, WriteRequest  # noqa: PLC0415 - saves writers at open
 
-        refuse(unsupported)
+        refuse(unsupported, LanceFragment.create)
         options = WriteOptions(
             mode=mode,
             max_rows_per_file=_NO_LIMIT,
@@ -342,7 +344,7 @@ def write_fragments(
     """
     from pennon.dataset.write import WriteOptions, WriteRequest  # noqa: PLC0415 - as above
 
-    refuse(unsupported)
+    refuse(unsupported, write_fragments)
     options = WriteOptions(
         mode=mode,
         max_rows_per_file=max_rows_per_file,

@@ -106,7 +106,7 @@ class LanceDataset(
         yet.  Options of pyarrow's own scanners (``use_threads``, ...) are accepted and ignored.
         """
         given = {name: value for name, value in locals().items() if value is not None}
-        check_arrow_options(arrow_options)
+        check_arrow_options(arrow_options, self.scanner)
         given = {n: v for n, v in given.items() if n not in {"self", "arrow_options", "fragments"}}
         allow = (given.pop("row_addr_allowlist", None), given.pop("row_addr_blocklist", None))
         renamed = {"full_text_query": "full_text_search", "index_segments": "with_index_segments"}

@@ -184,9 +184,9 @@ class MergeInsertBuilder:
         columns = ", ".join(source.table.column_names)
         yield f"    Data: columns=[{columns}]" + (f", {source.table.schema}" if verbose else "")
 
-    def analyze_plan(self, new_data: Any, *, schema: pa.Schema | None = None) -> str:
+    def analyze_plan(self, data_obj: Any, *, schema: pa.Schema | None = None) -> str:
         """Do a merge but for its commit, and return the plan with what was done and written."""
-        data = as_reader(new_data, schema).read_all()
+        data = as_reader(data_obj, schema).read_all()
         snapshot, started = self._ds.snapshot, time.perf_counter()
         counts = self._run(snapshot, data).counts
         seconds = time.perf_counter() - started

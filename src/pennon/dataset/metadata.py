@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -182,17 +183,17 @@ class _SequenceMeta:
         return json.dumps(self.asdict())
 
     @classmethod
-    def from_dict(cls, value: dict[str, Any]) -> Self:
+    def from_dict(cls, dict: Mapping[str, Any]) -> Self:  # noqa: A002 - its name in pylance
         """Build from `asdict`'s object."""
-        if cls._INLINE in value:
-            return cls(bytes(value[cls._INLINE]))
-        place = value[cls._EXTERNAL]
+        if cls._INLINE in dict:
+            return cls(bytes(dict[cls._INLINE]))
+        place = dict[cls._EXTERNAL]
         return cls(ExternalFile(place["path"], place["offset"], place["size"]))
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
+    def from_json(cls, json: str) -> Self:
         """Parse what `json` returned."""
-        return cls.from_dict(json.loads(text))
+        return cls.from_dict(_parse_json(json))
 
 
 class RowIdMeta(_SequenceMeta):

@@ -54,7 +54,7 @@ def dataset(
     """
     from pennon.dataset.lance_dataset import LanceDataset  # noqa: PLC0415 - saves pandas
 
-    refuse(unsupported)
+    refuse(unsupported, dataset)
     if uri is None:
         message = "a table needs a uri"
         raise ArgumentError(message)
@@ -141,7 +141,7 @@ def write_dataset(
     from pennon.dataset.lance_dataset import LanceDataset  # noqa: PLC0415 - saves pandas
     from pennon.dataset.write import WriteOptions, write_version  # noqa: PLC0415 - saves writers
 
-    refuse(unsupported)
+    refuse(unsupported, write_dataset)
     if uri is None:
         message = "a table needs a uri"
         raise ArgumentError(message)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pennon.compat.arguments import row_ids
+from pennon.compat.arguments import row_ids as parse_row_ids
 from pennon.dataset.metadata import RowIdMeta
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.table.row_ids.decode_wire import count_row_ids, decode_row_ids
@@ -18,13 +18,13 @@ from pennon.table.row_ids.encode_wire import encode_row_ids
 class RowIdSequence:
     """The ids of a fragment's rows, in the order of the rows; none stands twice."""
 
-    def __init__(self, ids: Iterable[int] | pa.Array[Any]) -> None:
+    def __init__(self, row_ids: Iterable[int] | pa.Array[Any]) -> None:
         """Take integers, or an Arrow array of them.
 
         Raises TypeError for anything else, OverflowError below 0, ArgumentError for an id that
         stands twice.
         """
-        self._ids = row_ids(ids)
+        self._ids = parse_row_ids(row_ids)
         if len(np.unique(self._ids)) != len(self._ids):
             message = f"{len(self._ids)} row ids, of which some stand twice"
             raise ArgumentError(message)

@@ -32,10 +32,10 @@ def _accept(name: str) -> Callable[..., ScannerBuilder]:
     return setter
 
 
-def _refuse(name: str) -> Callable[..., ScannerBuilder]:
+def _refuse(name: str, option: str) -> Callable[..., ScannerBuilder]:
     def setter(self: ScannerBuilder, *values: Any, **named: Any) -> ScannerBuilder:
         if any(value is not None and value is not False for value in (*values, *named.values())):
-            message = f"the scan option {name!r} is not supported yet"
+            message = f"the scan option {option!r} is not supported yet (ScannerBuilder.{name})"
             raise UnsupportedError(message)
         return self
 
@@ -203,12 +203,12 @@ class ScannerBuilder:
     scan_in_order = _accept("scan_in_order")
     disable_scoring_autoprojection = _accept("disable_scoring_autoprojection")
 
-    nearest = _refuse("nearest")
-    full_text_search = _refuse("full_text_search")
-    minhash_search = _refuse("minhash_search")
-    row_addr_prefilter = _refuse("row_addr_prefilter")
-    with_index_segments = _refuse("with_index_segments")
-    substrait_aggregate = _refuse("substrait_aggregate")
+    nearest = _refuse("nearest", "nearest")
+    full_text_search = _refuse("full_text_search", "full_text_query")
+    minhash_search = _refuse("minhash_search", "nearest")
+    row_addr_prefilter = _refuse("row_addr_prefilter", "row_addr_allowlist")
+    with_index_segments = _refuse("with_index_segments", "index_segments")
+    substrait_aggregate = _refuse("substrait_aggregate", "substrait_aggregate")
 
 
 def _not_negative(name: str, value: int | None) -> int | None:

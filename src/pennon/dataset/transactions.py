@@ -61,7 +61,7 @@ class DatasetTransactions(DatasetBase):
         Raises RetryableConflict, IncompatibleConflict, CommitStateUnknown (see `pennon.errors`), and
         NotFoundError if a file of the operation is not there.
         """
-        refuse(unsupported)
+        refuse(unsupported, cls.commit)
         from pennon.dataset.commit_request import CommitRequest  # noqa: PLC0415 - saves commits at open
 
         request = CommitRequest.of(
@@ -90,7 +90,7 @@ class DatasetTransactions(DatasetBase):
         **unsupported: Any,
     ) -> BulkCommitResult[Self]:
         """Commit several appends as one, and return the version made and the one transaction."""
-        refuse(unsupported)
+        refuse(unsupported, cls.commit_batch)
         from pennon.dataset.commit_request import CommitRequest, merged_appends  # noqa: PLC0415 - as above
 
         request = CommitRequest.of(

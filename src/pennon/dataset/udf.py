@@ -46,7 +46,7 @@ class BatchUDF:
         if found.schema != self.output_schema:
             message = (
                 "Output schema of function does not match the expected schema. "
-                f"Expected:\n{self.output_schema}\nGot:\n{found.schema}"
+                f"Expected: {_listed(self.output_schema)}; got: {_listed(found.schema)}"
             )
             raise SchemaMismatchError(message)
         return found
@@ -79,3 +79,7 @@ def as_batch(result: Any) -> pa.RecordBatch:
         message = f"the function must return a RecordBatch, but returned {type(result).__name__}"
         raise SchemaMismatchError(message)
     return result
+
+
+def _listed(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name}: {field.type}" for field in schema)

@@ -77,9 +77,13 @@ class WriteOptions:
 
     @classmethod
     def named(cls, given: Mapping[str, Any]) -> Self:
-        """Return options by their names.  Raises UnsupportedError for one that there is not."""
-        known = {field.name for field in fields(cls)}
-        refuse({name: value for name, value in given.items() if name not in known})
+        """Return options by their names.
+
+        Raises TypeError for one that there is not, UnsupportedError for one that is not done yet.
+        """
+        known = [field.name for field in fields(cls)]
+        unknown = {name: value for name, value in given.items() if name not in known}
+        refuse(unknown, "insert", known=known)
         return cls(**{name: value for name, value in given.items() if name in known})
 
     @property

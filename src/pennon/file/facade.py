@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 import pyarrow as pa
 
+from pennon.compat.arguments import refuse
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.units import MIB
 from pennon.encoding.rows import Rows
@@ -65,7 +66,7 @@ class LanceFileReader:
         columns: Sequence[str] | None = None,
         **unsupported: Any,
     ) -> None:
-        _refuse(unsupported)
+        refuse(unsupported, LanceFileReader.__init__)
         folder, name = split_path(path)
         self._file = open_data_file(open_store(folder, storage_options).open(name))
         self._schema = self._file.schema if columns is None else self._project(columns)
@@ -186,7 +187,7 @@ class LanceFileWriter:
         rows_per_zone: int | None = None,
         **unsupported: Any,
     ) -> None:
-        _refuse(unsupported)
+        refuse(unsupported, LanceFileWriter.__init__)
         self._folder, self._name = split_path(path)
         self._store = open_store(self._folder, storage_options)
         self._version = DEFAULT_VERSION if version is None else FileVersion.parse(version)
@@ -263,13 +264,6 @@ class LanceFileWriter:
             message = "Schema is unknown and file cannot be created: no schema, and no batch"
             raise ArgumentError(message)
         return self._writer
-
-
-def _refuse(options: Mapping[str, Any]) -> None:
-    for name, value in options.items():
-        if value is not None:
-            message = f"the option {name!r} of data files is not supported"
-            raise UnsupportedError(message)
 
 
 def stable_version() -> str:

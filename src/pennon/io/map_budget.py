@@ -17,13 +17,13 @@ are noted even so, for they may be the first of many.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import OrderedDict
 from itertools import count
 from weakref import ReferenceType, ref
 
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.thread_pools import in_forked_child
 from pennon.core.units import KIB, MIB
 from pennon.encoding.kernels.mapping import Mapping, mapped_bytes
 
@@ -146,4 +146,4 @@ def _start_again() -> None:
     _OfProcess.resident = Resident()
 
 
-os.register_at_fork(after_in_child=_start_again)
+in_forked_child(_start_again)

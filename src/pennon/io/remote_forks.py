@@ -10,7 +10,6 @@ Source: ledger F-104.
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from importlib.machinery import ExtensionFileLoader, ModuleSpec
 from importlib.util import module_from_spec
 from types import ModuleType
 
+from pennon.core.thread_pools import in_forked_child
 from pennon.errors import StoreError
 
 _LIBRARY = "obstore._obstore"
@@ -39,7 +39,7 @@ def _lose_threads() -> None:
     _Threads.used = False
 
 
-os.register_at_fork(after_in_child=_lose_threads)
+in_forked_child(_lose_threads)
 
 
 def use_obstore() -> None:

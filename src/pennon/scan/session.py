@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any, Final
 
+from pennon.compat.arguments import refuse
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.cache import Cache
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import KIB, MIB
-from pennon.errors import ArgumentError, UnsupportedError
+from pennon.errors import ArgumentError
 from pennon.file.container.opened_file import OpenedFile
 from pennon.file.open import open_data_file
 from pennon.io.store import ObjectReader
@@ -51,10 +52,7 @@ class Session:
         metadata_cache_size_bytes: int | None = None,
         **unsupported: Any,
     ) -> None:
-        for name, value in unsupported.items():
-            if value is not None:
-                message = f"the option {name!r} of sessions is not supported yet"
-                raise UnsupportedError(message)
+        refuse(unsupported, Session.__init__)
         self._index_bytes = _bound("index_cache_size_bytes", index_cache_size_bytes)
         most_bytes = _bound("metadata_cache_size_bytes", metadata_cache_size_bytes)
         self._memory = Cache(DEFAULT_BYTES if most_bytes is None else most_bytes)

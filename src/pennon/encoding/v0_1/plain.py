@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pennon.core.bits import bytes_for_bits
 from pennon.core.byte_ranges import Int64Array
+from pennon.core.units import bytes_for_bits
 from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.block import FixedWidthBlock
 from pennon.encoding.kernels.bits import pick_bits

@@ -24,7 +24,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from pennon.core.bits import align_up
+from pennon.core.units import align_up
 from pennon.encoding.arrow_buffers import data_of
 from pennon.encoding.v2_0.binary import encode_binary
 from pennon.encoding.v2_0.dictionary import encode_dictionary, encode_text_dictionary

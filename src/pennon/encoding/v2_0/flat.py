@@ -21,9 +21,8 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from pennon.core.bits import bytes_for_bits
 from pennon.core.byte_ranges import ByteRequest, Extent, Gather
-from pennon.core.units import KIB
+from pennon.core.units import KIB, bytes_for_bits
 from pennon.encoding.arrow_buffers import EMPTY, values_of
 from pennon.encoding.block import Block, FixedWidthBlock
 from pennon.encoding.decompress import deflate, inflate

@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from pennon.core.bits import bytes_for_bits
 from pennon.core.byte_ranges import Int64Array
+from pennon.core.units import bytes_for_bits
 from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.block import Block, FixedSizeListBlock, FixedWidthBlock, NullableBlock
 from pennon.encoding.kernels.nulls import copy_bits

@@ -1,0 +1,109 @@
+"""Options that there are not: misspelt ones are a TypeError with the nearest name, later ones say so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import pennon
+from pennon.errors import UnsupportedError
+from pennon.file import LanceFileReader, LanceFileWriter
+from pennon.fragment import LanceFragment, write_fragments
+
+TABLE = pa.table({"a": [1, 2]})
+Call = Callable[[str], Any]
+
+
+def opened(uri: str) -> pennon.LanceDataset:
+    return pennon.dataset(uri)
+
+
+def first(uri: str) -> LanceFragment:
+    return opened(uri).get_fragments()[0]
+
+
+def data_file(uri: str) -> str:
+    return str(next((Path(uri) / "data").iterdir()))
+
+
+MISSPELT: list[tuple[str, str, Call]] = [
+    ("verison", "version", lambda uri: pennon.dataset(uri, verison=1)),
+    ("verison", "version", lambda uri: pennon.dataset(uri, verison=None)),
+    ("verison", "version", lambda uri: pennon.LanceDataset(uri, verison=1)),
+    ("mod", "mode", lambda uri: pennon.write_dataset(TABLE, uri, mod="append")),
+    ("modes", "mode", lambda uri: write_fragments(TABLE, uri, modes="append")),
+    ("modes", "mode", lambda uri: LanceFragment.create(uri, TABLE, modes="append")),
+    ("max_rows_file", "max_rows_per_file", lambda uri: opened(uri).insert(TABLE, max_rows_file=1)),
+    ("colums", "columns", lambda uri: opened(uri).scanner(colums=["a"])),
+    ("colums", "columns", lambda uri: opened(uri).to_table(colums=["a"])),
+    ("colums", "columns", lambda uri: opened(uri).to_batches(colums=["a"])),
+    ("colums", "columns", lambda uri: opened(uri).head(1, colums=["a"])),
+    ("filters", "filter", lambda uri: opened(uri).count_rows(filters="a > 1")),
+    ("colums", "columns", lambda uri: first(uri).to_table(colums=["a"])),
+    ("colums", "columns", lambda uri: first(uri).to_batches(colums=["a"])),
+    (
+        "max_retry",
+        "max_retries",
+        lambda uri: pennon.LanceDataset.commit(
+            uri, pennon.LanceOperation.Append([]), read_version=1, max_retry=3
+        ),
+    ),
+    (
+        "max_retry",
+        "max_retries",
+        lambda uri: pennon.LanceDataset.commit_batch(uri, [], max_retry=3),
+    ),
+    (
+        "metadata_cache_bytes",
+        "metadata_cache_size_bytes",
+        lambda _: pennon.Session(metadata_cache_bytes=1),
+    ),
+    ("column", "columns", lambda uri: LanceFileReader(data_file(uri), column=["a"])),
+    ("verison", "version", lambda uri: LanceFileWriter(f"{uri}.new", verison="2.0")),
+]
+
+
+@pytest.fixture
+def uri(tmp_path: Path) -> str:
+    found = str(tmp_path / "t.lance")
+    pennon.write_dataset(TABLE, found)
+    return found
+
+
+def test_a_misspelt_option_is_a_type_error_with_the_nearest_name(uri: str) -> None:
+    for wrong, right, call in MISSPELT:
+        with pytest.raises(TypeError) as caught:
+            call(uri)
+        said = str(caught.value)
+        assert f"got an unexpected keyword argument {wrong!r}; did you mean {right!r}?" in said, (
+            wrong
+        )
+    assert pennon.dataset(uri).count_rows() == 2
+
+
+def test_the_error_names_the_function(uri: str) -> None:
+    with pytest.raises(TypeError, match=r"^write_dataset\(\) got"):
+        pennon.write_dataset(TABLE, uri, nothing_like_it=1)
+    with pytest.raises(TypeError, match=r"^LanceFragment\.create\(\) got an .* 'xyz'$"):
+        LanceFragment.create(uri, TABLE, xyz=1)
+
+
+def test_an_option_of_pylance_that_is_not_here_says_so(uri: str) -> None:
+    for name in ("namespace_client", "base_store_params"):
+        later: dict[str, Any] = {name: {}}
+        with pytest.raises(UnsupportedError, match=f"{name}' is not supported yet"):
+            pennon.dataset(uri, **later)
+    assert pennon.dataset(uri, namespace_client=None).count_rows() == 2
+    with pytest.raises(UnsupportedError, match="'session' is not supported yet"):
+        opened(uri).insert(TABLE, session=pennon.Session())
+
+
+def test_a_search_is_named_as_the_caller_named_it(uri: str) -> None:
+    for name in ("full_text_query", "index_segments", "row_addr_allowlist", "nearest"):
+        search: dict[str, Any] = {name: {"k": 1} if name == "nearest" else b"word"}
+        with pytest.raises(UnsupportedError, match=f"the scan option '{name}' is not supported"):
+            opened(uri).scanner(**search)

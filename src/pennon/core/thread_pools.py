@@ -86,7 +86,7 @@ class Workers(ThreadPoolExecutor):
     def _adjust_thread_count(self) -> None:
         """Start a thread if it takes one; the executor calls this with the work in its queue."""
         with suppress(RuntimeError):
-            super()._adjust_thread_count()  # type: ignore[misc]
+            super()._adjust_thread_count()
 
     def _work_here(self) -> None:
         with suppress(Empty):

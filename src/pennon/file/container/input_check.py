@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.types as pat
 
@@ -85,7 +86,7 @@ class InputCheck:
 
 def _is_plain(kind: pa.DataType) -> bool:
     """Return whether every bit pattern is a value."""
-    return (
+    return bool(
         pat.is_primitive(kind)
         or pat.is_null(kind)
         or pat.is_decimal(kind)
@@ -113,6 +114,7 @@ def _check_offsets(array: pa.Array[Any], limit: int) -> tuple[int, int]:
     buffer = array.buffers()[1]
     width = np.int32 if isinstance(array, pa.ListArray) or array.type in _INT32 else np.int64
     begin = array.offset * np.dtype(width).itemsize
+    offsets: npt.NDArray[np.int32 | np.int64]
     offsets = np.frombuffer(buffer, width, len(array) + 1, begin)
     first, end = int(offsets[0]), int(offsets[-1])
     if first < 0 or end > limit:

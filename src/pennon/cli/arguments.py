@@ -25,10 +25,11 @@ quiet = click.option("--quiet", "-q", is_flag=True, help="No progress, no summar
 def parse_pairs(pairs: Sequence[str]) -> dict[str, str]:
     """Return ``KEY=VALUE`` words as a dict.  Raises ArgumentError for a word without ``=``."""
     found = {}
-    for pair in pairs:
+    for number, pair in enumerate(pairs, 1):
         key, equals, value = pair.partition("=")
         if not equals or not key:
-            message = f"{pair!r} is not KEY=VALUE"
+            # the word is not repeated: it may be half a secret
+            message = f"word {number} of {len(pairs)} that were given is not KEY=VALUE"
             raise ArgumentError(message)
         found[key] = value
     return found

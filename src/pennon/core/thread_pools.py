@@ -21,9 +21,11 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from functools import cache
 from itertools import chain, islice
-from typing import Generic, TypeVar
+from queue import Empty
+from typing import Any, Generic, TypeVar
 
 from pennon.core.fast_dataclass import dataclass
 
@@ -67,6 +69,31 @@ def processors() -> int:
     return os.cpu_count() or 1
 
 
+class Workers(ThreadPoolExecutor):
+    """A pool that makes do with the threads that it gets.
+
+    A process with little address space, or few process ids left, cannot start one.  Then those there
+    are do the work; if there is none, whoever submits it.
+    """
+
+    def submit(self, fn: Callable[..., R], /, *args: Any, **kwargs: Any) -> Future[R]:
+        """Begin work, on a thread if there is one."""
+        future = super().submit(fn, *args, **kwargs)
+        if not self._threads:
+            self._work_here()
+        return future
+
+    def _adjust_thread_count(self) -> None:
+        """Start a thread if it takes one; the executor calls this with the work in its queue."""
+        with suppress(RuntimeError):
+            super()._adjust_thread_count()
+
+    def _work_here(self) -> None:
+        with suppress(Empty):
+            while True:
+                self._work_queue.get_nowait().run()
+
+
 _pools: dict[tuple[int, Crew], ThreadPoolExecutor] = {}
 _lock = threading.Lock()
 
@@ -94,7 +121,7 @@ def pool(crew: Crew = WORK) -> ThreadPoolExecutor:
         mine = _pools.get(key)
         if mine is None:
             threads = crew.threads or max(processors(), MIN_THREADS)
-            mine = ThreadPoolExecutor(threads, f"pennon-{crew.work}")
+            mine = Workers(threads, f"pennon-{crew.work}")
             _pools[key] = mine
         return mine
 

@@ -334,6 +334,7 @@ def write_fragments(
     use_legacy_format: bool | None = None,
     storage_options: dict[str, str] | None = None,
     enable_stable_row_ids: bool = False,
+    validate_input: bool = True,
     **unsupported: Any,
 ) -> Any:
     """Write data files, and return what a later `LanceDataset.commit` needs.
@@ -357,6 +358,7 @@ def write_fragments(
         use_legacy_format=use_legacy_format,
         storage_options=storage_options,
         enable_stable_row_ids=enable_stable_row_ids,
+        validate_input=validate_input,
     )
     request = WriteRequest.of(data, dataset_uri, schema, options)
     return request.write_uncommitted(as_transaction=return_transaction)

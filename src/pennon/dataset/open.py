@@ -113,6 +113,7 @@ def write_dataset(
     initial_bases: Sequence[DatasetBasePath] | None = None,
     target_bases: Sequence[str] | None = None,
     target_all_bases: bool | None = None,
+    validate_input: bool = True,
     **unsupported: Any,
 ) -> LanceDataset:
     """Write data as a new version of a table, and return it.
@@ -134,6 +135,10 @@ def write_dataset(
     ``initial_bases``: further places for the files of a new table.  ``target_bases``: those, by name or
     path, that data files are written to, each file to the next; ``target_all_bases``: all, and the
     table's own folder.  A place that the table knows by a name must be trusted (`dataset`).
+
+    ``validate_input``: data is looked at before it is written, for one value that breaks Arrow's rules
+    (falling offsets, text that is no UTF-8, an index past its dictionary) makes a table that nobody can
+    read.  False saves that look, where another has checked.
 
     Raises AlreadyExistsError, SchemaMismatchError, UnsupportedError for types or file versions that
     cannot be written, and `CommitError` if another writer was faster and cannot be reconciled.
@@ -166,6 +171,7 @@ def write_dataset(
         initial_bases=initial_bases,
         target_bases=target_bases,
         target_all_bases=target_all_bases,
+        validate_input=validate_input,
     )
     snapshot = write_version(data_obj, uri, schema, options)
     if isinstance(uri, LanceDataset):

@@ -80,7 +80,7 @@ class WriteRequest:
     @classmethod
     def of(cls, data: Any, target: Any, schema: pa.Schema | None, options: WriteOptions) -> Self:
         """Check the arguments and plan the write; the data is not read yet."""
-        reader = as_reader(data, schema)
+        reader = as_reader(data, schema, validate=options.validate_input)
         check_metadata(reader.schema)
         store, base = as_store(target, options.storage_options, options.commit_lock)
         plan = plan_write(
@@ -92,7 +92,8 @@ class WriteRequest:
             limits=options.limits,
         )
         if plan.task.version == V0_1 and isinstance(data, pa.Table):
-            reader = as_reader(data.unify_dictionaries(), schema)
+            unified = reader.read_all().unify_dictionaries()  # of indices that were checked
+            reader = as_reader(unified, schema, validate=False)
         return cls(_placed(replace(plan, config=options.config), options), reader, options)
 
     def commit(self) -> Manifest:

@@ -68,6 +68,7 @@ class WriteOptions:
     initial_bases: Sequence[DatasetBasePath] | None = None
     target_bases: Sequence[str] | None = None
     target_all_bases: bool | None = None
+    validate_input: bool = True
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense, whatever the data and the table are."""

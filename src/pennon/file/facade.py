@@ -20,6 +20,7 @@ from pennon.core.units import MIB
 from pennon.encoding.rows import Rows
 from pennon.errors import ArgumentError, InvalidSchemaError, UnsupportedError
 from pennon.file.container.file import DataFile
+from pennon.file.container.input_check import InputCheck
 from pennon.file.container.write_limits import (
     DEFAULT_CACHE_BYTES,
     DEFAULT_MAX_PAGE_BYTES,
@@ -196,16 +197,23 @@ class LanceFileWriter:
         self._rows_per_zone = rows_per_zone
         self._metadata: dict[str, str] = {}
         self._writer: DataFileWriter | None = None
+        self._check = InputCheck()
         self._lock = threading.RLock()
         self.closed = False
         if schema is not None:
             self._start(schema)
 
     def write_batch(self, batch: pa.RecordBatch | pa.Table) -> None:
-        """Write a batch, or the batches of a table, without a batch of another thread between."""
+        """Write a batch, or the batches of a table, without a batch of another thread between.
+
+        Raises ArgumentError for data that is not valid Arrow data; nothing of it is written.
+        """
         with self._lock:
+            parts = batch.to_batches() if isinstance(batch, pa.Table) else [batch]
+            for part in parts:
+                self._check.check(part)
             writer = self._writer or self._start(batch.schema)
-            for part in batch.to_batches() if isinstance(batch, pa.Table) else [batch]:
+            for part in parts:
                 writer.write(part)
 
     def close(self) -> int | None:

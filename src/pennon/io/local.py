@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.kernels.mapping import Mapping
-from pennon.errors import Breadcrumb, NotFoundError, UnsupportedError
+from pennon.errors import Breadcrumb, FormatError, NotFoundError, UnsupportedError
 from pennon.io.durable import (
     DurableWriter,
     discard,
@@ -109,13 +109,19 @@ class LocalStore:
             writer.write(data)
 
     def put_if_absent(self, path: str, data: bytes) -> None:
-        """Write a file whole and durably, unless the name is taken."""
+        """Write a file whole and durably, unless the name is taken.
+
+        Raises FormatError if what has the name is no file, and will never be one.
+        """
         final = self._target(path)
         with os_errors("create", path):
             temporary = temporary_name(final)
             try:
                 _write_temporary(temporary, data)
                 link_new(temporary, final)
+            except FileExistsError:
+                _check_is_file(final, path)
+                raise
             except OSError as error:
                 if error.errno in _NO_LINKS:
                     raise _no_links(path) from error
@@ -214,3 +220,14 @@ def _no_links(path: str) -> UnsupportedError:
         " version; commit from a file system that has them"
     )
     return UnsupportedError(message, where=Breadcrumb(path))
+
+
+def _check_is_file(taken: str, path: str) -> None:
+    """Raise FormatError if a name is that of a folder, a pipe or the like."""
+    with suppress(FileNotFoundError):  # gone by now
+        mode = os.lstat(taken).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
+            message = (
+                "something that is no file has this name, and no file can be made; move it away"
+            )
+            raise FormatError(message, where=Breadcrumb(path))

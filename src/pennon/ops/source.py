@@ -9,9 +9,12 @@ from typing import Any
 import pyarrow as pa
 
 from pennon.errors import ArgumentError
+from pennon.file.container.input_check import InputCheck
 
 
-def as_reader(data: Any, schema: pa.Schema | None = None) -> pa.RecordBatchReader:
+def as_reader(
+    data: Any, schema: pa.Schema | None = None, *, validate: bool = True
+) -> pa.RecordBatchReader:
     """Return the data as a reader; nothing that streams is read before the reader is.
 
     Taken are: a Table, RecordBatch or RecordBatchReader; a pandas or polars frame; a Dataset or
@@ -19,14 +22,22 @@ def as_reader(data: Any, schema: pa.Schema | None = None) -> pa.RecordBatchReade
     ``__arrow_c_stream__`` (a duckdb relation, a Spark DataFrame's Arrow table); and an iterable of
     record batches, which needs ``schema``.  ``schema`` is used where the data has no schema.
 
-    Raises TypeError for anything else, ArgumentError if a schema is needed.
+    Raises TypeError for anything else, ArgumentError if a schema is needed.  With ``validate`` the
+    reader raises ArgumentError for arrays that are not valid (`InputCheck`).
     """
+    reader = _reader_of(data, schema, validate=validate)
+    if not validate:
+        return reader
+    return pa.RecordBatchReader.from_batches(reader.schema, InputCheck().checked(reader))
+
+
+def _reader_of(data: Any, schema: pa.Schema | None, *, validate: bool) -> pa.RecordBatchReader:
     for convert in (_known_arrow, _frame, _python_values, _arrow_stream):
         reader = convert(data, schema)
         if reader is not None:
             return reader
     if isinstance(data, Iterable):
-        return _batches(data, schema)
+        return _batches(data, schema, InputCheck() if validate else None)
     message = (
         f"data of type {type(data).__name__} is not taken; give a Table, RecordBatch or reader, "
         "a pandas or polars frame, a dataset or scanner, a list of dicts, a dict of lists, or an "
@@ -79,19 +90,28 @@ def _arrow_stream(data: Any, _: pa.Schema | None) -> pa.RecordBatchReader | None
     return None
 
 
-def _batches(data: Iterable[Any], schema: pa.Schema | None) -> pa.RecordBatchReader:
+def _batches(
+    data: Iterable[Any], schema: pa.Schema | None, check: InputCheck | None
+) -> pa.RecordBatchReader:
     if schema is None:
         message = "an iterable of record batches needs a schema"
         raise ArgumentError(message)
-    return pa.RecordBatchReader.from_batches(schema, _cast_batches(data, schema))
+    return pa.RecordBatchReader.from_batches(schema, _cast_batches(data, schema, check))
 
 
-def _cast_batches(data: Iterable[Any], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _cast_batches(
+    data: Iterable[Any], schema: pa.Schema, check: InputCheck | None
+) -> Iterator[pa.RecordBatch]:
     for batch in data:
         if not isinstance(batch, pa.RecordBatch):
             message = f"expected a RecordBatch, got {type(batch).__name__}"
             raise TypeError(message)
-        yield batch if batch.schema.equals(schema) else _cast(batch, schema)
+        if batch.schema.equals(schema):
+            yield batch
+            continue
+        if check is not None:  # a cast believes what it is given
+            check.check(batch)
+        yield _cast(batch, schema)
 
 
 def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -42,6 +42,9 @@ Chunks: TypeAlias = "list[pa.Array[Any]]"
 
 
 T = TypeVar("T")
+BELIEVED_ROWS = 1 << 24
+"""So many rows of a fragment are believed unseen; writers put a million into a file."""
+
 NULL_CHUNK_BYTES = 512 * KIB
 
 
@@ -163,12 +166,16 @@ class FragmentReader:
     def physical_rows(self) -> int:
         """Return the number of rows, deleted ones counted.
 
-        Fragments of writers before 0.8 do not say it; then the data file is asked.
+        Fragments of writers before 0.8 do not say it; then the data file is asked.  So it is where a
+        manifest claims very many: what is made for each row, its id say, is made after.
         """
-        if self.fragment.physical_rows:
-            return self.fragment.physical_rows
+        stated = self.fragment.physical_rows
+        if stated and (stated <= BELIEVED_ROWS or not self.files):
+            return stated
         if not self.files:
             return 0
+        if stated:
+            return self._open(self.files[0]).data.num_rows
         return self.snapshot.open_file(self.files[0].ref).data.num_rows
 
     def live_rows(self) -> LiveRows:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from pennon.errors import AlreadyExistsError, NotFoundError
+from pennon.file.container.input_check import InputCheck
 from pennon.io import open_store
 from pennon.ops.write import (
     FileLimits,
@@ -76,7 +77,8 @@ class TableWrite:
         Nothing refers to the files until the commit: a task that dies, or runs twice, leaves
         orphans at most.
         """
-        rows = _converted(batches, schema_to_arrow(self.task.schema))
+        checked = InputCheck().checked(batches)
+        rows = _converted(checked, schema_to_arrow(self.task.schema))
         return serialize_fragments(write_fragments(self.task, rows))
 
 

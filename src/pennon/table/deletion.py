@@ -10,12 +10,14 @@ Source: ledger F-43, F-44; rust/lance-table/src/io/deletion.rs in the Lance repo
 from __future__ import annotations
 
 import os
+import struct
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from pennon.core.byte_ranges import ascending
-from pennon.core.units import FragmentId
+from pennon.core.units import KIB, MIB, FragmentId
 from pennon.errors import Breadcrumb, FormatError, LanceError, TooLargeError
 from pennon.io.store import Opens, Writes
 from pennon.table.fragment import MAX_ROWS, DeletionFileRef, DeletionKind, Fragment
@@ -23,6 +25,15 @@ from pennon.table.roaring import Offsets, parse_roaring, serialize_roaring
 
 _ARROW_MAX_ROWS = 5000
 """Up to so many deleted rows Lance writes the Arrow kind."""
+
+_TAIL_BYTES: Final = 10
+_MOST_BUFFERS: Final = 8
+_MOST_INFLATED: Final = 128 * MIB
+_MOST_RATIO: Final = 255
+_SLACK_BYTES: Final = 4 * KIB
+"""For a bit for each row, and padding."""
+
+_U64: Final = (1 << 64) - 1
 
 _SCHEMA = pa.schema([pa.field("row_id", pa.uint32(), nullable=False)])
 
@@ -39,18 +50,21 @@ def read_deletions(store: Opens, fragment: Fragment) -> Offsets:
     path = deletion.store_path(fragment.id)
     data = store.read_whole(path)
     try:
-        offsets = parse_deletions(data, deletion.kind)
+        offsets = parse_deletions(data, deletion.kind, _most(fragment))
         _check_fits(offsets, fragment, deletion)
     except LanceError as error:
         raise error.located(Breadcrumb(file=path)) from error.__cause__
     return offsets
 
 
-def parse_deletions(data: pa.Buffer, kind: DeletionKind) -> Offsets:
-    """Return the row offsets in a deletion file, ascending, without repeats."""
+def parse_deletions(data: pa.Buffer, kind: DeletionKind, most: int = MAX_ROWS) -> Offsets:
+    """Return the row offsets in a deletion file, ascending, without repeats.
+
+    Raises TooLargeError for more than ``most`` rows, before they are decompressed.
+    """
     if kind is DeletionKind.BITMAP:
-        return parse_roaring(data.to_pybytes())
-    return ascending(_parse_arrow(data))
+        return parse_roaring(data.to_pybytes(), most)
+    return ascending(_parse_arrow(data, most))
 
 
 def serialize_deletions(offsets: Offsets, kind: DeletionKind) -> bytes:
@@ -82,7 +96,7 @@ def write_deletions(
     return deletion
 
 
-def _parse_arrow(data: pa.Buffer) -> Offsets:
+def _parse_arrow(data: pa.Buffer, most: int) -> Offsets:
     try:
         with pa.ipc.open_file(data) as file:
             if file.num_record_batches != 1 or not _is_offsets(file.schema):
@@ -91,8 +105,8 @@ def _parse_arrow(data: pa.Buffer) -> Offsets:
                     f"{file.num_record_batches} of {file.schema.to_string()[:200]}"
                 )
                 raise FormatError(message)
-            column = file.get_batch(0).column(0)
-            column.validate(full=True)
+        column = _read_batch(data, most).column(0)
+        column.validate(full=True)
     except MemoryError as error:
         message = "a deletion file asks for more memory than there is"
         raise TooLargeError(message) from error
@@ -108,8 +122,90 @@ def _parse_arrow(data: pa.Buffer) -> Offsets:
     return offsets
 
 
+def _read_batch(data: pa.Buffer, most: int) -> pa.RecordBatch:
+    """Return the batch of a file that has one; what it claims to hold is looked at first."""
+    message = pa.ipc.read_message(data.slice(_batch_position(data)))
+    rows, size_bytes = _claimed(message)
+    limit = max(_MOST_INFLATED, _MOST_RATIO * data.size)
+    if rows > most or size_bytes > min(limit, 4 * most + _SLACK_BYTES):
+        claimed = f"{rows} deleted rows in {size_bytes} bytes"
+        text = (
+            f"a deletion file of {data.size} bytes claims {claimed}; its fragment has {most} rows"
+        )
+        raise TooLargeError(text)
+    return pa.ipc.read_record_batch(message, _SCHEMA)
+
+
+def _batch_position(data: pa.Buffer) -> int:
+    """Return where the batch of a file lies, which the footer tells (File.fbs of Arrow)."""
+    view = memoryview(data)
+    try:
+        (size,) = struct.unpack_from("<i", view, len(view) - _TAIL_BYTES)
+        footer = view[len(view) - _TAIL_BYTES - size :]
+        blocks = _follow(footer, _table_field(footer, _follow(footer, 0), 3))
+        (position,) = struct.unpack_from("<q", footer, blocks + 4)
+    except struct.error as error:
+        message = f"a deletion file has no footer: {error}"
+        raise FormatError(message) from error
+    if not 0 <= position < len(view):
+        message = f"the batch of a deletion file of {len(view)} bytes lies at {position}"
+        raise FormatError(message)
+    return int(position)
+
+
+def _claimed(message: pa.Message) -> tuple[int, int]:
+    """Return how many rows a batch says that it has, and the bytes that it decompresses to.
+
+    Source: Message.fbs and Schema.fbs of Arrow, "RecordBatch" and "BodyCompressionMethod": a buffer that is
+    compressed begins with its size before (int64), or -1 if it is not.
+    """
+    try:
+        metadata, body = memoryview(message.metadata), memoryview(message.body)
+        header = _follow(metadata, _table_field(metadata, _follow(metadata, 0), 2))
+        stated_rows = _table_field(metadata, header, 0)
+        (rows,) = struct.unpack_from("<q", metadata, stated_rows) if stated_rows else (0,)
+        buffers = _follow(metadata, _table_field(metadata, header, 2))
+        (count,) = struct.unpack_from("<I", metadata, buffers)
+        compressed = _table_field(metadata, header, 3)
+        if count > _MOST_BUFFERS:
+            message = f"a deletion file has {count} buffers, of one column"
+            raise FormatError(message)
+        total = 0
+        for number in range(count):
+            at, size = struct.unpack_from("<qq", metadata, buffers + 4 + 16 * number)
+            (stated,) = struct.unpack_from("<q", body, at) if compressed and size else (-1,)
+            total += size if stated == -1 else stated & _U64
+    except (struct.error, TypeError, ValueError) as error:
+        if isinstance(error, LanceError):
+            raise
+        message = f"a deletion file has no record batch behind its schema: {error}"
+        raise FormatError(message) from error
+    return rows, total
+
+
+def _follow(data: memoryview, position: int) -> int:
+    """Return where a flatbuffer's offset leads."""
+    (offset,) = struct.unpack_from("<I", data, position)
+    return position + int(offset)
+
+
+def _table_field(data: memoryview, table: int, number: int) -> int:
+    """Return where a field of a flatbuffer's table lies, 0 if it has its default."""
+    (back,) = struct.unpack_from("<i", data, table)
+    size, _ = struct.unpack_from("<HH", data, table - back)
+    if 4 + 2 * number >= size:
+        return 0
+    (offset,) = struct.unpack_from("<H", data, table - back + 4 + 2 * number)
+    return table + int(offset) if offset else 0
+
+
 def _is_offsets(schema: pa.Schema) -> bool:
     return len(schema) == 1 and schema.field(0).type == pa.uint32()
+
+
+def _most(fragment: Fragment) -> int:
+    """Return how many rows a deletion file may hold."""
+    return MAX_ROWS if fragment.physical_rows is None else fragment.physical_rows
 
 
 def _check_fits(offsets: Offsets, fragment: Fragment, deletion: DeletionFileRef) -> None:
@@ -117,7 +213,7 @@ def _check_fits(offsets: Offsets, fragment: Fragment, deletion: DeletionFileRef)
     if stated is not None and stated != len(offsets):
         message = f"the deletion file holds {len(offsets)} rows, the manifest says {stated}"
         raise FormatError(message)
-    rows = MAX_ROWS if fragment.physical_rows is None else fragment.physical_rows
+    rows = _most(fragment)
     if len(offsets) and int(offsets[-1]) >= rows:
         message = f"row {offsets[-1]} is deleted of fragment {fragment.id}, which has {rows} rows"
         raise FormatError(message)

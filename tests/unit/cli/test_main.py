@@ -34,6 +34,13 @@ def test_info_of_an_older_version(table: str) -> None:
     assert "rows          3" in run("info", table, "--at", "1").stdout
 
 
+def test_a_word_that_is_no_pair_is_not_repeated(table: str) -> None:
+    done = run("info", table, "-s", "a=b", "-s", "hunter2")
+    assert done.returncode
+    assert "word 2 of 2" in done.stderr
+    assert "hunter2" not in done.stdout + done.stderr
+
+
 def test_head_shows_rows_as_they_are(table: str) -> None:
     shown = run("head", table, "-n", "3").stdout
     assert "NULL" in shown

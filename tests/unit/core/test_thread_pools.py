@@ -19,6 +19,28 @@ def test_results_come_in_order() -> None:
     assert map_all(lambda n: -n, [3, 1, 2]) == [-3, -1, -2]
 
 
+@pytest.mark.parametrize("startable", [0, 1])
+def test_work_is_done_with_the_threads_there_are(
+    startable: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left, start = [startable], threading.Thread.start
+
+    def start_some(thread: threading.Thread) -> None:
+        if not left[0]:
+            message = "can't start new thread"
+            raise RuntimeError(message)
+        left[0] -= 1
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_some)
+    crew = Crew(f"few {startable}", 4)
+    assert map_all(str, range(20), crew) == list(map(str, range(20)))
+    doubled = map_in_order(lambda n: 2 * n, range(20), lambda _: 1, 5, crew)
+    assert list(doubled) == list(range(0, 40, 2))
+    with pytest.raises(ZeroDivisionError):
+        pool(crew).submit(lambda: 1 // 0).result()
+
+
 def test_one_item_beyond_the_budget_is_still_done() -> None:
     assert list(map_in_order(str, [1, 2], lambda _: 10**9, 1)) == ["1", "2"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from pennon.core.units import FragmentId
-from pennon.errors import FormatError, NotFoundError
+from pennon.errors import FormatError, NotFoundError, TooLargeError
 from pennon.io import MemoryStore, open_store
 from pennon.table.deletion import (
     parse_deletions,
@@ -44,6 +45,42 @@ def fragment_with(store: MemoryStore, data: bytes, stated: int | None, rows: int
 def row_ids(values: list[int | None], *, nullable: bool = False) -> pa.RecordBatch:
     schema = pa.schema([pa.field("row_id", pa.uint32(), nullable=nullable)])
     return pa.record_batch([pa.array(values, pa.uint32())], schema=schema)
+
+
+def bomb(rows: int) -> bytes:
+    """Return a deletion file of so many zeros."""
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    schema = row_ids([]).schema
+    with pa.ipc.new_file(sink, schema, options=options) as writer:
+        writer.write_batch(pa.record_batch([np.zeros(rows, np.uint32)], schema=schema))
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+@pytest.mark.parametrize("claimed", [100, 1 << 32])
+def test_a_small_file_of_many_rows_is_not_decompressed(claimed: int) -> None:
+    store = MemoryStore()
+    fragment = fragment_with(store, bomb(40_000_000), None, claimed)
+    pool = pa.proxy_memory_pool(pa.default_memory_pool())
+    usual = pa.default_memory_pool()
+    pa.set_memory_pool(pool)
+    try:
+        with pytest.raises(TooLargeError, match="40000000 deleted rows in 160000000 bytes"):
+            read_deletions(store, fragment)
+    finally:
+        pa.set_memory_pool(usual)
+    assert (pool.max_memory() or 0) < 1 << 20
+
+
+def test_a_small_bitmap_of_many_rows_is_not_unfolded() -> None:
+    store = MemoryStore()
+    runs = struct.pack("<HHBHHHHH", 12347, 0, 1, 0, 65535, 1, 0, 65535)
+    deletion = DeletionFileRef(DeletionKind.BITMAP, 1, 9, None)
+    fragment = replace(new_fragment(100), deletion_file=deletion)
+    store.put(deletion.store_path(fragment.id), runs)
+    with pytest.raises(TooLargeError, match="65536 values, more than 100"):
+        read_deletions(store, fragment)
 
 
 @pytest.mark.parametrize(("dead", "kind"), [(40, DeletionKind.ARROW), (9000, DeletionKind.BITMAP)])

@@ -16,6 +16,7 @@ from pennon.expr.evaluate import evaluate
 from pennon.expr.nullable import may_be_null
 from pennon.expr.parse import parse_column
 from pennon.expr.tree import Cast, Column, Expression, Literal
+from pennon.file.container.input_check import InputCheck
 from pennon.ops.columns.task import Place
 from pennon.scan.compute import Computed
 from pennon.scan.projection import Projection
@@ -116,8 +117,11 @@ class FunctionColumns:
     in_order: bool = field(default=True, init=False)
 
     def make(self, batch: pa.RecordBatch, _: Place) -> pa.RecordBatch:
-        """Call the function."""
-        return self.function(batch)
+        """Call the function.  Raises ArgumentError for arrays that are not valid."""
+        made = self.function(batch)
+        if isinstance(made, pa.RecordBatch):
+            InputCheck().check(made)
+        return made
 
 
 class FollowingRows:

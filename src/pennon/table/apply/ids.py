@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from pennon.table.manifest import Manifest
 from pennon.table.row_ids import RowIds
 from pennon.table.row_ids.decode_wire import count_row_ids, decode_row_ids
 from pennon.table.row_ids.encode_wire import encode_one_version, encode_row_id_range
+
+MAX_ROW_ID: Final = (1 << 64) - 1
 
 
 def with_fresh_ids(fragments: Iterable[Fragment], last: int) -> tuple[Fragment, ...]:
@@ -31,6 +34,16 @@ def check_last_id(last: int) -> None:
     """Raise ArgumentError if a fragment id does not fit a row address."""
     if last > MAX_FRAGMENT_ID:
         message = f"a table has no more than {MAX_FRAGMENT_ID + 1} fragment ids"
+        raise ArgumentError(message)
+
+
+def _check_next_row_id(next_row_id: int) -> None:
+    """Raise ArgumentError if the ids of rows, and the next free one, do not fit 64 bits."""
+    if next_row_id > MAX_ROW_ID:
+        message = (
+            f"a table gives no more than {MAX_ROW_ID} row ids, and its next one would be "
+            f"{next_row_id}; if it has not had so many rows, its manifest is damaged"
+        )
         raise ArgumentError(message)
 
 
@@ -56,6 +69,7 @@ def with_new_row_ids(
     for fragment in fragments:
         rows = fragment.physical_rows or 0
         if fragment.row_ids is None:
+            _check_next_row_id(next_row_id + rows)
             versions = encode_one_version(head.version + 1, rows) if rows else None
             fragment = replace(  # noqa: PLW2901 - the same fragment, with its row ids
                 fragment,
@@ -76,6 +90,7 @@ def filled_row_ids(
     Its first rows may have brought theirs along, as rows do that were updated; the others are new.
     """
     rows = fragment.physical_rows or 0
+    _check_next_row_id(next_row_id + rows)
     given = np.empty(0, np.uint64)
     if fragment.row_ids is not None:
         data = around.read_sequence(fragment.row_ids)

@@ -64,6 +64,15 @@ def table(*rows: int, stable: bool = False, **changes: Any) -> Manifest:
     return replace(head, **changes)
 
 
+@pytest.mark.parametrize("left", [0, 3])
+def test_row_ids_that_pass_64_bits_are_refused(left: int) -> None:
+    head = table(4, stable=True, next_row_id=2**64 - 1 - left)
+    with pytest.raises(ArgumentError, match=f"next one would be {2**64 + 3 - left}"):
+        apply(head, append(head.version, new_fragment(4)), NOW)
+    with pytest.raises(ArgumentError, match=f"next one would be {2**64 + 3 - left}"):
+        done(head, Update((), (), (new_fragment(4),)))
+
+
 def done(head: Manifest, operation: Operation, around: Surroundings = NOW) -> Manifest:
     return apply(head, Transaction(head.version, operation), around)
 

@@ -1,10 +1,12 @@
-"""Hold what no linter knows: no address or path of one machine, no file that grew too long."""
+"""Hold what no linter knows: no path of one machine, no file that grew too long, few late imports."""
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 # Put together from parts, so that this file passes its own check.
@@ -16,6 +18,9 @@ LONGEST = 450
 KERNEL_IMPORT = re.compile(
     r"^\s*(?:from|c?import)\s+pennon\.(?!errors\b|core\.memory\b|encoding\.kernels\b)"
 )
+LATE_IMPORTS = 60
+"""So many imports within functions may there be; each says in a comment what it saves."""
+PACKAGE = Path("src/pennon")
 GENERATED = ("_pb2.py", "_pb2.pyi", ".lock", ".lance")
 
 
@@ -49,9 +54,46 @@ def faults(path: Path) -> list[str]:
     return found
 
 
+def late_imports(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the imports within functions: their lines, and what is said of each."""
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    late = {
+        (node.lineno, node.end_lineno or node.lineno)
+        for function in ast.walk(ast.parse(text))
+        if isinstance(function, functions)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    }
+    for first, last in sorted(late):
+        said = " ".join(line.partition("#")[2] for line in lines[first - 1 : last])
+        yield first, re.sub(r"noqa: PLC0415", "", said).strip(" -")
+
+
+def late_import_faults(paths: list[Path]) -> list[str]:
+    """Return which imports within functions do not say what they save, and whether there are too many."""
+    modules = [path for path in paths if path.suffix == ".py" and PACKAGE in path.parents]
+    late = [
+        (path, line, said)
+        for path in modules
+        if not path.name.endswith(GENERATED)
+        for line, said in late_imports(path)
+    ]
+    found = [
+        f"{path}:{line}: an import within a function must say what it saves: # saves ..., or as above"
+        for path, line, said in late
+        if not said.startswith(("saves ", "as above"))
+    ]
+    if len(late) > LATE_IMPORTS:
+        found.append(f"{len(late)} imports within functions; {LATE_IMPORTS} is the most")
+    return found
+
+
 def main() -> int:
     """Print the faults; return the exit code."""
-    found = [fault for path in tracked() for fault in faults(path)]
+    paths = tracked()
+    found = [fault for path in paths for fault in faults(path)] + late_import_faults(paths)
     print("\n".join(found), end="\n" if found else "")
     return 1 if found else 0
 

@@ -43,6 +43,13 @@ versions = {"pennon.file.v0_1", "pennon.file.v2_0", "pennon.encoding.v2_0.encodi
 found |= ({"pennon.file.container.writer", "pennon.expr.tree"} | versions) & sys.modules.keys()
 assert not found, found
 """
+FILTER = """
+import sys
+import pyarrow as pa
+from pennon.expr.parse import parse_filter
+assert parse_filter("s IS NULL OR s < t", pa.schema({"s": pa.string(), "t": pa.string()}))
+assert "pandas" not in sys.modules, "pa.scalar and pa.array import pandas when first called"
+"""
 NAMES = """
 import pennon as lance
 from pennon.dataset import LanceDataset, LanceOperation, LanceScanner, ScannerBuilder, Transaction
@@ -75,6 +82,10 @@ def test_head_loads_no_more_than_it_needs(tmp_path: Path) -> None:
     uri = str(tmp_path / "t.lance")
     pennon.write_dataset(pa.table({"n": [1, 2], "w": ["a", None]}), uri)
     _run(HEAD.replace("{uri!r}", repr(uri)))
+
+
+def test_a_condition_loads_no_pandas() -> None:
+    _run(FILTER)
 
 
 def test_names_are_where_pylance_has_them() -> None:

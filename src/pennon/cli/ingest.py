@@ -83,7 +83,7 @@ def ingest(
 def session(master: str) -> Any:
     """Return a Spark session.  Raises ArgumentError if there is no Spark."""
     try:
-        from pennon.spark import local_session  # which may not be installed
+        from pennon.spark import local_session  # saves Spark, which may not be installed
     except ImportError as error:
         message = "this needs Spark: pip install 'pennon[spark]'"
         raise ArgumentError(message) from error

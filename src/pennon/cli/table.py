@@ -12,7 +12,6 @@ from pennon.cli.arguments import at, parse_names, parse_pairs, storage_option, u
 from pennon.cli.show import cell, print_table, say, size
 from pennon.dataset.open import dataset
 from pennon.io import open_store
-from pennon.table.versions import read_manifest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,17 +80,10 @@ def versions(uri: str, storage_option: Sequence[str]) -> None:
 def _first_rows(
     uri: str, rows: int, columns: list[str] | None, at: int | None, storage_option: Sequence[str]
 ) -> pa.Table:
-    """Read rows as `LanceDataset.head` does, but without its bases: those import pandas."""
-    from pennon.scan.execute import Scan, read_table  # all these save what --help does not need
-    from pennon.scan.plan import plan_tasks
-    from pennon.scan.projection import plan_scan_projection
-    from pennon.scan.snapshot import Snapshot
-    from pennon.schema.blob import describe_blobs
+    from pennon.cli.first_rows import first_rows  # saves scans where --help is asked for
 
     store = open_store(uri, parse_pairs(storage_option) or None)
-    snapshot = Snapshot(store, read_manifest(store, at))
-    projection = plan_scan_projection(describe_blobs(snapshot.manifest.schema), columns)
-    return read_table(Scan(snapshot, projection, tuple(plan_tasks(snapshot, limit=rows))))
+    return first_rows(store, at, columns, rows)
 
 
 def _open(uri: str, at: int | None, storage_option: Sequence[str]) -> LanceDataset:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Self
 
-from pennon.dataset.operation import LanceOperation, Transaction, merge_message
+from pennon.dataset.operation import LANCE_COMMIT_MESSAGE_KEY, LanceOperation, Transaction
 from pennon.dataset.operation_fields import to_table_operation, to_table_transaction
 from pennon.dataset.write import as_store, newest_version
 from pennon.errors import ArgumentError, NotFoundError
@@ -172,5 +172,5 @@ def _from_operation(
             text = f"{type(operation).__name__} needs read_version, the version it was planned on"
             raise ArgumentError(text)
         read_version = newest_version(store)
-    properties = merge_message(message, None) or {}
+    properties = {} if message is None else {LANCE_COMMIT_MESSAGE_KEY: message}
     return table.Transaction(read_version, to_table_operation(operation), properties=properties)

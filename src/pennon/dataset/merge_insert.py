@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from pennon.dataset.base import DatasetBase
 from pennon.dataset.operation import Transaction
+from pennon.dataset.operation_fields import from_update
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.ops.merge_insert.clauses import Clauses, Matched, WriteMode
 from pennon.ops.merge_insert.merge import MergeCounts, Merged, commit_merge, plan_merge, run_merge
@@ -154,9 +155,6 @@ class MergeInsertBuilder:
         self, data_obj: Any, *, schema: pa.Schema | None = None
     ) -> tuple[Transaction, dict[str, Any]]:
         """Write what a merge writes, and return the transaction for `LanceDataset.commit`."""
-        from pennon.dataset.operation import Transaction  # noqa: PLC0415 - seldom needed
-        from pennon.dataset.operation_fields import from_update  # noqa: PLC0415 - as above
-
         data = as_reader(data_obj, schema).read_all()
         merged = self._run(self._ds.snapshot, data)
         operation = from_update(merged.operation, adds_keys=merged.adds_keys)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -235,13 +235,3 @@ class Transaction:
     operation: LanceOperation.BaseOperation
     uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
     transaction_properties: dict[str, str] | None = field(default_factory=dict)
-
-
-def merge_message(
-    message: str | None, properties: Mapping[str, str] | None
-) -> dict[str, str] | None:
-    """Return the transaction properties with the commit message among them."""
-    merged = dict(properties or {})
-    if message is not None:
-        merged[LANCE_COMMIT_MESSAGE_KEY] = message
-    return merged or None

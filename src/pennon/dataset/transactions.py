@@ -125,8 +125,8 @@ class DatasetTransactions(DatasetBase):
         return found[: max(recent_transactions, 0)]
 
     def _transaction_of(self, manifest: Manifest) -> Transaction | None:
-        from pennon.dataset.operation_fields import from_table_transaction  # noqa: PLC0415 - seldom needed  # noqa: PLC0415 - saves operations at open
-        from pennon.table.transaction_wire import find_transaction  # noqa: PLC0415 - as above  # noqa: PLC0415 - as above
+        from pennon.dataset.operation_fields import from_table_transaction  # noqa: PLC0415 - saves operations at open
+        from pennon.table.transaction_wire import find_transaction  # noqa: PLC0415 - as above
 
         found = find_transaction(self._snapshot.store, manifest)
         return None if found is None else from_table_transaction(found)

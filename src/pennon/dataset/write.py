@@ -10,7 +10,6 @@ from typing import Any, Self
 import pyarrow as pa
 
 from pennon.dataset.metadata import DataFile, FragmentMetadata
-from pennon.dataset.operation import merge_message
 from pennon.dataset.operation_fields import from_table_transaction
 from pennon.dataset.progress import FragmentWriteProgress
 from pennon.dataset.write_options import WriteOptions as WriteOptions
@@ -101,8 +100,7 @@ class WriteRequest:
         options = self.options
         naming = Naming.V2 if options.enable_v2_manifest_paths else Naming.V1
         policy = CommitPolicy(naming=naming, stable_row_ids=options.enable_stable_row_ids)
-        properties = merge_message(options.commit_message, options.transaction_properties)
-        return commit_write(self.plan, self._write(), properties, policy)
+        return commit_write(self.plan, self._write(), options.properties, policy)
 
     def write_uncommitted(self, *, as_transaction: bool) -> Any:
         """Write the data files, and return FragmentMetadata or the Transaction to commit."""

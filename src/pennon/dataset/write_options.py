@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, Self, TypedDict
 
 from pennon.compat.arguments import refuse
+from pennon.dataset.operation import LANCE_COMMIT_MESSAGE_KEY
 from pennon.errors import ArgumentError
 from pennon.ops.file_limits import (
     MAX_BYTES_PER_FILE,
@@ -86,6 +87,14 @@ class WriteOptions:
         unknown = {name: value for name, value in given.items() if name not in known}
         refuse(unknown, "insert", known=known)
         return cls(**{name: value for name, value in given.items() if name in known})
+
+    @property
+    def properties(self) -> dict[str, str] | None:
+        """Return the transaction properties, with the commit message among them."""
+        merged = dict(self.transaction_properties or {})
+        if self.commit_message is not None:
+            merged[LANCE_COMMIT_MESSAGE_KEY] = self.commit_message
+        return merged or None
 
     @property
     def limits(self) -> FileLimits:

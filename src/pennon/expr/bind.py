@@ -26,8 +26,7 @@ from pennon.expr.types import as_decimal, is_text, plain
 
 MOST_ARGUMENTS: Final = 4096
 """A function that takes any number of arguments takes so many."""
-TRUE: Final = Literal(pa.scalar(True))  # noqa: FBT003 - a value
-NULL: Final = Literal(pa.scalar(None))
+NULL: Final = Literal(pa.NULL)  # pa.scalar would import pandas
 
 
 class Binder:

@@ -93,7 +93,7 @@ def _literal(node: Literal, _: pa.RecordBatch) -> Datum:
 def _call(node: Call, batch: pa.RecordBatch) -> Datum:
     run = OPERATORS.get(node.function)
     if run is None:
-        from pennon.expr.functions.registry import FUNCTIONS  # noqa: PLC0415 - most conditions call none
+        from pennon.expr.functions.registry import FUNCTIONS  # noqa: PLC0415 - saves functions: most conditions call none
 
         function = FUNCTIONS[node.function]
         if function.takes_rows:

@@ -1,16 +1,17 @@
 """Data files of any version, opened or begun: the one place that knows which versions there are.
 
-The code of a file version is a package.  It is imported when the first file of its version is read or
-written, so all that is imported within functions here is: a table's first row must not wait for the
-code of versions that it does not have.
+The code of a file version is a package.  It is imported when the first file of its version is read,
+written or explained (`_HOMES`): a table's first row must not wait for the code of versions that it
+does not have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from functools import cache, partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pyarrow as pa
 
@@ -27,14 +28,40 @@ from pennon.schema.version import V0_1, V2_0, V2_1, V2_2, FileVersion
 
 if TYPE_CHECKING:  # what is imported for its names only need not be loaded, either
     from pennon.file.container.file import DataFile
-    from pennon.file.container.generation import FileSource, Generation
+    from pennon.file.container.generation import Generation
     from pennon.file.container.page_report import ExplainPage, FileReport
     from pennon.file.container.write_limits import PageLimits, RowGroups
-    from pennon.file.container.writer import DataFileWriter, PlanColumns
+    from pennon.file.container.writer import DataFileWriter
     from pennon.file.container.writer_base import FileWriter
-    from pennon.file.v0_1.file import RowGroupFile
 
-# ruff: noqa: PLC0415 - see above
+Part = Literal["columns", "bounds", "across", "open", "begin", "write", "explain", "report"]
+_HOMES: Final[Mapping[tuple[Part, FileVersion], tuple[str, str]]] = {
+    ("columns", V0_1): ("v0_1.reader", "COLUMNS"),
+    ("columns", V2_0): ("v2_0.reader", "COLUMNS"),
+    ("columns", V2_1): ("v2_1.reader", "COLUMNS"),
+    ("columns", V2_2): ("v2_1.reader", "COLUMNS"),
+    ("bounds", V0_1): ("v0_1.page_bounds", "read_bounds"),
+    ("bounds", V2_0): ("v2_0.zones", "read_bounds"),
+    ("across", V2_1): ("v2_1.across", "read_across"),
+    ("open", V0_1): ("v0_1.file", "open_row_groups"),
+    ("open", V2_0): ("container.file", "open_container"),
+    ("begin", V2_0): ("container.writer", "DataFileWriter"),
+    ("write", V0_1): ("v0_1.writer", "create_row_groups"),
+    ("write", V2_0): ("v2_0.writer", "plan_columns"),
+    ("write", V2_1): ("v2_1.writer", "plan_leaves"),
+    ("explain", V2_0): ("v2_0.explain", "explain_arrays"),
+    ("explain", V2_1): ("v2_1.explain", "explain_layout"),
+    ("report", V0_1): ("v0_1.inspect", "report_file"),
+}
+"""Where the code of each version is, below `pennon.file`; what versions share stands with the oldest."""
+
+
+@cache
+def _code(part: Part, version: FileVersion) -> Any:
+    """Return a part of a version's code, which is imported when that is first asked for."""
+    module, name = _HOMES[part, version]
+    return getattr(import_module(f"pennon.file.{module}"), name)
+
 
 # --- reading --------------------------------------------------------------------------------------
 
@@ -79,17 +106,13 @@ def read_across(readers: Sequence[ReadRows], rows: FileRows) -> pa.Array | None:
     None if they cannot be read together: of other versions than 2.1 and 2.2, encoded in other ways,
     or damaged.
     """
-    from pennon.file.v2_1.across import read_across as read
-    from pennon.file.v2_1.reader import FieldReader
-
-    mine = [reader for reader in readers if isinstance(reader, FieldReader)]
-    return read(mine, rows) if len(mine) == len(readers) else None
+    read: pa.Array | None = _code("across", V2_1)(readers, rows)
+    return read
 
 
 def _open_row_groups(source: ObjectReader, tail: Tail) -> OpenedFile:
-    from pennon.file.v0_1.file import open_row_groups
-
-    return open_row_groups(source, tail, _columns_of_0_1())
+    opened: OpenedFile = _code("open", V0_1)(source, tail, _columns(V0_1))
+    return opened
 
 
 def _open_container(
@@ -99,53 +122,25 @@ def _open_container(
     memory: Cache | None = None,
     identity: Hashable = None,
 ) -> DataFile:
-    from pennon.file.container.file import open_container
-
-    return open_container(source, tail, _COLUMNS[version](), memory, identity)
+    opened: DataFile = _code("open", V2_0)(source, tail, _columns(version), memory, identity)
+    return opened
 
 
 @cache
-def _columns_of_0_1() -> Generation[RowGroupFile]:
-    from pennon.file.v0_1.reader import COLUMNS
+def _columns(version: FileVersion) -> Generation[Any]:
+    """Return how columns of a version are read; what reads bounds is imported with the first of them."""
+    columns: Generation[Any] = _code("columns", version)
+    if ("bounds", version) not in _HOMES:
+        return columns
+    return replace(columns, read_bounds=partial(_read_bounds, version))
 
-    return replace(COLUMNS, read_bounds=_bounds_of_0_1)
 
-
-def _bounds_of_0_1(
-    file: RowGroupFile, fields: Sequence[Field], column_of: Mapping[FieldId, int]
+def _read_bounds(
+    version: FileVersion, file: Any, fields: Sequence[Field], column_of: Mapping[FieldId, int]
 ) -> BoundsSteps:
-    from pennon.file.v0_1.page_bounds import read_bounds
+    steps: BoundsSteps = _code("bounds", version)(file, fields, column_of)
+    return steps
 
-    return read_bounds(file, fields, column_of)
-
-
-@cache
-def _columns_of_2_0() -> Generation[FileSource]:
-    from pennon.file.v2_0.reader import COLUMNS
-
-    return replace(COLUMNS, read_bounds=_bounds_of_2_0)
-
-
-def _bounds_of_2_0(
-    file: FileSource, fields: Sequence[Field], column_of: Mapping[FieldId, int]
-) -> BoundsSteps:
-    from pennon.file.v2_0.zones import read_bounds
-
-    return read_bounds(file, fields, column_of)
-
-
-@cache
-def _columns_of_2_1() -> Generation[FileSource]:
-    from pennon.file.v2_1.reader import COLUMNS
-
-    return COLUMNS
-
-
-_COLUMNS: Final[Mapping[FileVersion, Callable[[], Generation[FileSource]]]] = {
-    V2_0: _columns_of_2_0,
-    V2_1: _columns_of_2_1,
-    V2_2: _columns_of_2_1,
-}
 
 # --- writing --------------------------------------------------------------------------------------
 
@@ -165,60 +160,35 @@ def create_data_file(
     """
     if version != V0_1:
         return create_container_file(sink, schema, version, limits=limits)
-    from pennon.file.v0_1.writer import create_row_groups
-
-    return create_row_groups(sink, schema, groups)
+    begun: FileWriter[Any] = _code("write", V0_1)(sink, schema, groups)
+    return begun
 
 
 def create_container_file(
     sink: ObjectWriter, schema: Schema, version: FileVersion, *, limits: PageLimits | None = None
 ) -> DataFileWriter:
     """Begin a data file of version 2.0 or 2.1; see `create_data_file`."""
-    from pennon.file.container.writer import DataFileWriter
-
-    if version not in _PLANNERS:
+    if version not in _WRITTEN:
         sink.abort()
-        known = " and ".join(str(known) for known in _PLANNERS)
+        known = " and ".join(str(known) for known in _WRITTEN)
         message = f"Pennon writes file versions {known}; it cannot write version {version} yet"
         raise UnsupportedError(message)
-    return DataFileWriter(sink, schema, version, _PLANNERS[version](), limits)
+    begin: type[DataFileWriter] = _code("begin", V2_0)
+    return begin(sink, schema, version, _code("write", version), limits)
 
 
-def _plan_of_2_0() -> PlanColumns:
-    from pennon.file.v2_0.writer import plan_columns
-
-    return plan_columns
-
-
-def _plan_of_2_1() -> PlanColumns:
-    from pennon.file.v2_1.writer import plan_leaves
-
-    return plan_leaves
-
-
-_PLANNERS: Final[Mapping[FileVersion, Callable[[], PlanColumns]]] = {
-    V2_0: _plan_of_2_0,
-    V2_1: _plan_of_2_1,
-}
+_WRITTEN: Final = (V2_0, V2_1)
 
 # --- explaining -----------------------------------------------------------------------------------
 
 
 def page_explainer(version: FileVersion) -> ExplainPage:
     """Return what explains the pages of a version from 2.0 on."""
-    if version == V2_0:
-        from pennon.file.v2_0.explain import explain_arrays
-
-        return explain_arrays
-    from pennon.file.v2_1.explain import explain_layout
-
-    return explain_layout
+    explain: ExplainPage = _code("explain", V2_0 if version == V2_0 else V2_1)
+    return explain
 
 
 def report_row_groups(file: OpenedFile) -> FileReport:
-    """Return the pages and parts of a file of version 0.1; others have none."""
-    from pennon.file.container.page_report import FileReport
-    from pennon.file.v0_1.file import RowGroupFile
-    from pennon.file.v0_1.inspect import report_file
-
-    return report_file(file) if isinstance(file, RowGroupFile) else FileReport([], [])
+    """Return the pages and parts of a file of version 0.1."""
+    report: FileReport = _code("report", V0_1)(file)
+    return report

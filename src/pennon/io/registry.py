@@ -54,7 +54,7 @@ def open_store(
         return LocalStore(location.path, os.fspath(uri))
     if location.scheme == "memory":
         return MemoryStore(location.authority or uuid.uuid4().hex, location.path)
-    from pennon.io.remote import open_remote  # noqa: PLC0415 - obstore is loaded when it is needed
+    from pennon.io.remote import open_remote  # noqa: PLC0415 - saves obstore
 
     return open_remote(location, os.fspath(uri), storage_options or {})
 

@@ -168,14 +168,14 @@ class RemoteStore:
     def _connect(self, *more: tuple[str, str]) -> tuple[Client, RemoteOptions]:
         """Return this process's client, with ``more`` options than the store has, and them all."""
         use_obstore()
-        from pennon.io.remote_client import connect  # noqa: PLC0415 - loads obstore
+        from pennon.io.remote_client import connect  # noqa: PLC0415 - saves obstore
 
         return connect(self.location, (*self.options, *more))
 
     def _call(self, path: str, action: Callable[[Any, Any], T], *more: tuple[str, str]) -> T:
         """Return ``action(obstore, client)``, with ``more`` options than the store has."""
         client, options = self._connect(*more)
-        import obstore  # noqa: PLC0415 - loaded when needed, and again after a fork
+        import obstore  # noqa: PLC0415 - saves obstore, and is anew after a fork
 
         return Calls(options.secrets).call(path, lambda: action(obstore, client))
 

@@ -44,7 +44,7 @@ class Calls:
         if self.process != os.getpid():
             message = "this was begun before a fork, and goes on only where it was begun"
             raise StoreError(message, where=Breadcrumb(path))
-        from obstore.exceptions import BaseError  # noqa: PLC0415 - loaded when needed
+        from obstore.exceptions import BaseError  # noqa: PLC0415 - saves obstore
 
         try:
             return action()

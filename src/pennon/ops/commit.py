@@ -6,22 +6,28 @@ counts that old writers left out, and dictionaries of version 0.1 are seen to he
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+import pyarrow as pa
+
+from pennon.core.units import FieldId
 from pennon.io.store import Store
 from pennon.ops.dictionaries import dictionaries_of
-from pennon.ops.row_counts import counted_by
+from pennon.ops.row_counts import counted
 from pennon.scan.snapshot import Snapshot
-from pennon.schema.version import FileVersion
+from pennon.schema.version import V0_1, FileVersion
 from pennon.table.commit.detached import commit_detached
 from pennon.table.commit.loop import CommitOptions, commit
 from pennon.table.commit.rebase import Affected
+from pennon.table.fragment import Fragment
+from pennon.table.fragments import file_versions
 from pennon.table.manifest import Manifest
 from pennon.table.naming import Naming
-from pennon.table.operations import Operation
+from pennon.table.operations import Append, Operation, Overwrite
 from pennon.table.transaction import Transaction
+from pennon.table.versions import read_manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +104,8 @@ def commit_transaction(
         naming=policy.naming,
         stable_row_ids=policy.stable_row_ids,
         file_version=file_version,
-        complete=counted_by(counted_in or store),
-        dictionaries=dictionaries_of(store, transaction),
+        complete=_counted_by(counted_in or store),
+        dictionaries=_dictionaries_of(store, transaction),
         past=past,
         keeps_rows=keeps_rows,
         adds_keys=adds_keys,
@@ -109,3 +115,22 @@ def commit_transaction(
     if detached:
         return commit_detached(store, transaction, options)
     return commit(store, transaction, options, affected)
+
+
+def _counted_by(store: Store) -> Callable[[Fragment], Fragment]:
+    """Return what gives fragments of the table in ``store`` their counts."""
+    snapshots: list[Snapshot] = []
+
+    def count(fragment: Fragment) -> Fragment:
+        if not snapshots:
+            snapshots.append(Snapshot(store, read_manifest(store)))
+        return counted(snapshots[0], fragment)
+
+    return count
+
+
+def _dictionaries_of(store: Store, transaction: Transaction) -> Mapping[FieldId, pa.Array]:
+    """Return the dictionaries that a commit gives a table; only files of version 0.1 have any."""
+    operation = transaction.operation
+    adds = operation.fragments if isinstance(operation, Append | Overwrite) else ()
+    return dictionaries_of(store, transaction) if V0_1 in file_versions(adds) else {}

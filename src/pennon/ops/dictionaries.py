@@ -32,7 +32,7 @@ def dictionaries_of(store: Reads, transaction: Transaction) -> Mapping[FieldId, 
     operation = transaction.operation
     if isinstance(operation, Overwrite):
         return _collect(store, operation.schema, operation.fragments, {})
-    if isinstance(operation, Append) and any(map(_is_old, _files(operation.fragments))):
+    if isinstance(operation, Append):
         head = read_manifest(store)
         _collect(store, head.schema, operation.fragments, head.dictionaries)
     return {}

@@ -6,7 +6,6 @@ asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from pennon.errors import ArgumentError
@@ -17,18 +16,6 @@ from pennon.table.fragment import Fragment
 from pennon.table.operations import DataReplacement
 from pennon.table.transaction import Transaction
 from pennon.table.versions import read_manifest
-
-
-def counted_by(store: Store) -> Callable[[Fragment], Fragment]:
-    """Return what gives fragments of the table in ``store`` their counts."""
-    snapshots: list[Snapshot] = []
-
-    def count(fragment: Fragment) -> Fragment:
-        if not snapshots:
-            snapshots.append(Snapshot(store, read_manifest(store)))
-        return counted(snapshots[0], fragment)
-
-    return count
 
 
 def counted(snapshot: Snapshot, fragment: Fragment) -> Fragment:

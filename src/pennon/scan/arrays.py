@@ -8,9 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pennon.core.byte_ranges import Int64Array
-from pennon.core.memory import room
-
 
 def int64_array(values: npt.NDArray[np.int64]) -> pa.Array[Any]:
     """Return an int64 array over the same memory."""
@@ -26,14 +23,6 @@ def bool_array(values: npt.NDArray[np.bool_]) -> pa.Array[Any]:
     """Return a bool array."""
     bits = _buffer(np.packbits(values, bitorder="little"))
     return pa.Array.from_buffers(pa.bool_(), len(values), [None, bits])
-
-
-def moved(numbers: Int64Array, by: int) -> Int64Array:
-    """Return all numbers plus ``by``; the array itself if that is 0."""
-    if not by:
-        return numbers
-    found: Int64Array = room(len(numbers), np.int64)
-    return np.add(numbers, by, out=found)
 
 
 def _over(kind: pa.DataType, values: npt.NDArray[Any]) -> pa.Array[Any]:

@@ -18,9 +18,9 @@ import numpy as np
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.memory import room
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError
-from pennon.scan.arrays import moved
 
 NONE_DELETED: Int64Array = np.empty(0, np.int64)
 
@@ -132,3 +132,11 @@ class LiveSlice:
         alive = np.ones(self.stretch.count, np.bool_)
         alive[self.holes - self.start] = False
         return alive
+
+
+def moved(numbers: Int64Array, by: int) -> Int64Array:
+    """Return all numbers plus ``by``; the array itself if that is 0."""
+    if not by:
+        return numbers
+    found: Int64Array = room(len(numbers), np.int64)
+    return np.add(numbers, by, out=found)

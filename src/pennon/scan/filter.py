@@ -45,8 +45,8 @@ class ArrowPredicate:
 
     def test(self, batch: pa.RecordBatch) -> pa.BooleanArray:
         """See `Predicate.test`."""
-        # Acero imports pandas (a third of a second), and conditions in our own form need neither.
-        from pyarrow import acero  # noqa: PLC0415
+        # pandas takes a third of a second, and conditions in our own form need neither.
+        from pyarrow import acero  # noqa: PLC0415 - saves pandas: Acero imports it
 
         source = acero.TableSourceNodeOptions(pa.Table.from_batches([batch]))
         project = acero.ProjectNodeOptions([self.expression], ["passes"])
@@ -70,7 +70,7 @@ class SqlPredicate:
     def parse(cls, text: str, schema: pa.Schema) -> SqlPredicate:
         """Return the condition that a text is for a schema.  Raises ArgumentError if it is none."""
         # sqlglot takes half a second to import, and most programs have no filter.
-        from pennon.expr.parse import parse_filter  # noqa: PLC0415
+        from pennon.expr.parse import parse_filter  # noqa: PLC0415 - saves sqlglot
 
         return cls(text, parse_filter(text, schema))
 

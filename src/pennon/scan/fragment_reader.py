@@ -28,11 +28,12 @@ from pennon.file.container.opened_file import ReadRows
 from pennon.file.open import read_across
 from pennon.io.limits import FetchLimits
 from pennon.scan.deletion_mask import LiveRows
-from pennon.scan.join import held_part, is_split_within, join
+from pennon.scan.join import is_split_within, join
 from pennon.scan.snapshot import OpenFile, Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.blob import is_blob_v2
 from pennon.schema.field import Field
+from pennon.schema.project import held_part
 from pennon.schema.version import V0_1, FileVersion
 from pennon.schema.width import row_bytes
 from pennon.table.fragment import DataFileRef, Fragment

@@ -12,8 +12,7 @@ Lists that are NULL in no file must be of one length.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,41 +23,12 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.units import FieldId
 from pennon.errors import FormatError
 from pennon.schema.arrow import field_to_arrow
-from pennon.schema.check import is_blob, is_packed
 from pennon.schema.field import Field
 
 Piece: TypeAlias = "tuple[Field, pa.Array[Any]]"
 """What one file has of a field, and the values."""
 
 _JOINED = ("struct", "list", "list.struct", "large_list", "large_list.struct")
-
-
-def is_leaf(field: Field) -> bool:
-    """Tell whether a field is stored as one: packed structs and descriptions of blobs are."""
-    return not field.children or is_packed(field) or is_blob(field)
-
-
-def leaves(field: Field) -> Iterator[FieldId]:
-    """Yield the ids of the leaves of a field."""
-    if is_leaf(field):
-        yield field.id
-        return
-    for child in field.children:
-        yield from leaves(child)
-
-
-def held_part(field: Field, columns: Collection[FieldId]) -> Field | None:
-    """Return what a file with these columns has of a field; None if that is nothing.
-
-    Files of 2.1 and later list leaves only, so structs and lists are judged by their leaves.
-    """
-    if is_leaf(field):
-        return field if field.id in columns else None
-    found = [held_part(child, columns) for child in field.children]
-    held = tuple(child for child in found if child is not None)
-    if not held:
-        return None
-    return field if held == field.children else replace(field, children=held)
 
 
 def is_split_within(parts: Sequence[Field]) -> bool:

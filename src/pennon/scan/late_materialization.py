@@ -26,8 +26,8 @@ from pennon.core.memory import room
 from pennon.encoding.kernels.bits import set_bits
 from pennon.encoding.rows import Rows
 from pennon.encoding.selection import keep, take
-from pennon.scan.arrays import bool_array, int64_array, moved
-from pennon.scan.deletion_mask import LiveSlice
+from pennon.scan.arrays import bool_array, int64_array
+from pennon.scan.deletion_mask import LiveSlice, moved
 from pennon.scan.fragment_reader import Chunks, PreparedRead
 
 DENSE: Final = 0.7

@@ -57,7 +57,7 @@ class Snapshot:
         """Find the base paths of versions that have some (`pennon.table.base_paths`)."""
         manifest = self.manifest
         if manifest.base_paths or manifest.branch is not None:
-            from pennon.table.base_paths import place_store  # noqa: PLC0415 - 10 ms for few tables
+            from pennon.table.base_paths import place_store  # noqa: PLC0415 - saves 10 ms for most tables
 
             object.__setattr__(self, "store", place_store(self.store, manifest))
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from pennon.core.units import FieldId
 from pennon.errors import ArgumentError
-from pennon.schema.check import is_blob
+from pennon.schema.check import is_blob, is_packed
 from pennon.schema.field import Field, Schema
 
 _SHOWN = 30
@@ -132,3 +132,31 @@ def _prune(paths: Sequence[tuple[Field, ...]], depth: int) -> Field:
         below.setdefault(path[depth + 1].id, []).append(path)
     children = tuple(_prune(below[c.id], depth + 1) for c in whole.children if c.id in below)
     return replace(whole, children=children)
+
+
+def is_leaf(field: Field) -> bool:
+    """Return whether a field is stored as one: packed structs and descriptions of blobs are."""
+    return not field.children or is_packed(field) or is_blob(field)
+
+
+def leaves(field: Field) -> Iterator[FieldId]:
+    """Yield the ids of the leaves of a field."""
+    if is_leaf(field):
+        yield field.id
+        return
+    for child in field.children:
+        yield from leaves(child)
+
+
+def held_part(field: Field, columns: Collection[FieldId]) -> Field | None:
+    """Return what a file with these columns has of a field; None if that is nothing.
+
+    Files of 2.1 and later list leaves only, so structs and lists are judged by their leaves.
+    """
+    if is_leaf(field):
+        return field if field.id in columns else None
+    found = [held_part(child, columns) for child in field.children]
+    held = tuple(child for child in found if child is not None)
+    if not held:
+        return None
+    return field if held == field.children else replace(field, children=held)

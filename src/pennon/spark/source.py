@@ -40,14 +40,10 @@ class LanceDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> LanceWriter:
         """Return a writer with the table's version pinned."""
-        # Spark makes the source anew in three processes a query; to import what writes takes 100 ms.
-        from pennon.ops.write import WriteMode
-        from pennon.spark.write_task import plan_table_write
-        from pennon.spark.writer import LanceWriter
+        # Spark makes the source anew in three processes a query.
+        from pennon.spark.writer import plan_writer  # saves 100 ms: what writes
 
-        options = parse_write_options(self.options)
-        mode = WriteMode.OVERWRITE if overwrite else WriteMode.APPEND
-        return LanceWriter(plan_table_write(options, schema, mode))
+        return plan_writer(parse_write_options(self.options), schema, overwrite=overwrite)
 
 
 def table_schema(options: ReadOptions) -> StructType:

@@ -2,13 +2,25 @@
 
 What exists keeps its types: `append_schema` takes those of the table, and `pennon.spark.arrow_convert`
 checks each value.  What is new gets the types of `lance_schema`: maps as marked lists of entries
-(`pennon.spark.maps`), fixed-size lists where the option says so, and every field may be NULL, the
+(see below), fixed-size lists where the option says so, and every field may be NULL, the
 keys of maps excepted.
+
+Files of version 2.1 have no maps: a Spark column ``map<string, bigint>`` is stored as
+
+    list<entries: struct<key: string not null, value: int64> not null>
+
+and its field carries the metadata ``pennon:logical-type`` = ``map``.  To every other reader of Lance
+it is a list of structs; Spark sees the mark and shows a map.  The mark stands at the list's own
+field, so maps in structs, in arrays (at the item), and in keys and values of maps each have theirs.
+A mark is believed where it can be true: on a list of structs of two fields, where neither the
+struct nor its first field is ever NULL.  Elsewhere the column is what its type says.
+`tests/spark/test_maps.py` holds it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.types as pat
@@ -16,11 +28,13 @@ from pyspark.sql import types as st
 from pyspark.sql.pandas.types import to_arrow_type
 
 from pennon.errors import ArgumentError, SchemaMismatchError, UnsupportedError
-from pennon.spark.maps import map_entries, map_storage_field
 
 ROW_ID = "_rowid"
 ROW_ADDRESS = "_rowaddr"
 SYSTEM_COLUMNS = (ROW_ID, ROW_ADDRESS)
+
+MARK = "pennon:logical-type"
+MAP = "map"
 
 MAX_SPARK_PRECISION = 38
 
@@ -193,3 +207,25 @@ def _is_assignable(given: st.DataType, wanted: st.DataType) -> bool:
     if isinstance(given, text) and isinstance(wanted, text):
         return True
     return type(given) is type(wanted)
+
+
+def map_storage_field(name: str, key: pa.Field[Any], value: pa.Field[Any]) -> pa.Field[Any]:
+    """Return the field, with its mark, in which a map of these keys and values is stored."""
+    pair = [key.with_name("key").with_nullable(nullable=False), value.with_name("value")]
+    entries = pa.field("entries", pa.struct(pair), nullable=False)
+    return pa.field(name, pa.list_(entries), metadata={MARK: MAP})
+
+
+def map_entries(field: pa.Field[Any]) -> tuple[pa.Field[Any], pa.Field[Any]] | None:
+    """Return the fields of key and value if the column is a map, by type or by mark, else None."""
+    if pat.is_map(field.type):
+        return field.type.key_field, field.type.item_field
+    if (field.metadata or {}).get(MARK.encode()) != MAP.encode():
+        return None
+    if not pat.is_list(field.type) and not pat.is_large_list(field.type):
+        return None
+    entries = field.type.value_field
+    if entries.nullable or not pat.is_struct(entries.type) or entries.type.num_fields != 2:
+        return None
+    key, value = entries.type.field(0), entries.type.field(1)
+    return None if key.nullable else (key, value)

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import datasource as ds
+from pyspark.sql.types import StructType
 
-from pennon.ops.write import WritePlan
-from pennon.spark.write_task import TableWrite, commit_messages
+from pennon.ops.write import WriteMode, WritePlan
+from pennon.spark.options import WriteOptions
+from pennon.spark.write_task import TableWrite, commit_messages, plan_table_write
 
 
 @dataclass(frozen=True)
@@ -42,3 +44,9 @@ class LanceWriter(ds.DataSourceArrowWriter):
 
     def abort(self, messages: Sequence[ds.WriterCommitMessage | None]) -> None:
         """Delete nothing."""
+
+
+def plan_writer(options: WriteOptions, schema: StructType, *, overwrite: bool) -> LanceWriter:
+    """Return the writer of a DataFrame, with the table's version pinned (on the driver)."""
+    mode = WriteMode.OVERWRITE if overwrite else WriteMode.APPEND
+    return LanceWriter(plan_table_write(options, schema, mode))

@@ -14,6 +14,8 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRequest, Extent
 from pennon.core.units import FieldId
+from pennon.encoding.read_protocol import run
+from pennon.encoding.v0_1.values import DictionaryPlace, encode_values, read_values
 from pennon.errors import FormatError
 from pennon.proto import table_pb2
 from pennon.schema.types import arrow_type
@@ -38,10 +40,6 @@ def parse_dictionaries(
 def _read(
     whole: pa.Buffer | bytes, position: int, length: int, value_type: pa.DataType
 ) -> pa.Array[Any]:
-    # Only tables of version 0.1 with dictionaries need these: who opens another does not wait.
-    from pennon.encoding.read_protocol import run  # noqa: PLC0415
-    from pennon.encoding.v0_1.values import DictionaryPlace, read_values  # noqa: PLC0415
-
     data = whole if isinstance(whole, pa.Buffer) else pa.py_buffer(whole)
 
     def read(requests: list[ByteRequest]) -> list[pa.Buffer]:
@@ -67,8 +65,6 @@ def serialize_dictionaries(
     for field in proto.fields:
         values = dictionaries.get(FieldId(field.id))
         if values is not None:
-            from pennon.encoding.v0_1.values import encode_values  # noqa: PLC0415
-
             data, field.dictionary.offset = encode_values(values, len(parts))
             field.dictionary.length = len(values)
             parts += data.to_pybytes()

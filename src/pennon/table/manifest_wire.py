@@ -19,17 +19,17 @@ Source: ledger, "Manifest file"; measured on files of Lance 0.5.9 to pylance 14.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
-from pennon.core.units import DatasetVersion
+from pennon.core.units import DatasetVersion, FieldId
 from pennon.errors import FormatError
 from pennon.proto import table_pb2
 from pennon.schema.version import check_not_newer
 from pennon.schema.wire import parse_fields, serialize_fields
-from pennon.table.dictionaries_wire import parse_dictionaries, serialize_dictionaries
 from pennon.table.flags import check_readable
 from pennon.table.fragment import Fragment
 from pennon.table.fragment_wire import parse_base_path, serialize_base_path
@@ -73,7 +73,7 @@ def parse_manifest_file(data: pa.Buffer | bytes) -> Manifest:
         tag=proto.tag,
         indices=_indices(proto, view, position),
         transaction=_transaction(proto, view, position),
-        dictionaries=parse_dictionaries(proto, data),
+        dictionaries=_dictionaries(proto, data),
         unknown=unknown_fields(proto),
     )
 
@@ -134,7 +134,7 @@ def parse_messages(data: pa.Buffer | bytes) -> tuple[table_pb2.Manifest, table_p
 def serialize_manifest_file(manifest: Manifest) -> bytes:
     """Return the manifest file of a manifest, its indices and its transaction."""
     proto, fields = _serialize_rest(manifest), _serialize_fields(manifest)
-    parts = [serialize_dictionaries(fields, manifest.dictionaries)]
+    parts = [_serialize_dictionaries(fields, manifest.dictionaries)]
     if manifest.indices:
         proto.index_section = len(parts[0])
         parts += [_LENGTH.pack(len(manifest.indices)), manifest.indices]
@@ -235,6 +235,26 @@ def _transaction(proto: table_pb2.Manifest, view: memoryview, end: int) -> bytes
     if proto.HasField("transaction_section"):
         return _section(view, proto.transaction_section, end)
     return None
+
+
+def _dictionaries(
+    proto: table_pb2.Manifest, data: pa.Buffer | bytes
+) -> dict[FieldId, pa.Array[Any]]:
+    if not any(field.HasField("dictionary") for field in proto.fields):
+        return {}
+    from pennon.table.dictionaries_wire import parse_dictionaries  # noqa: PLC0415 - saves version 0.1
+
+    return parse_dictionaries(proto, data)
+
+
+def _serialize_dictionaries(
+    proto: table_pb2.Manifest, dictionaries: Mapping[FieldId, pa.Array[Any]]
+) -> bytes:
+    if not dictionaries:
+        return b""
+    from pennon.table.dictionaries_wire import serialize_dictionaries  # noqa: PLC0415 - as above
+
+    return serialize_dictionaries(proto, dictionaries)
 
 
 def _without_counts(fragment: Fragment) -> Fragment:

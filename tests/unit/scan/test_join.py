@@ -10,9 +10,10 @@ import pytest
 
 from pennon.core.units import FieldId
 from pennon.errors import FormatError
-from pennon.scan.join import held_part, is_split_within, join
+from pennon.scan.join import is_split_within, join
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.field import Field
+from pennon.schema.project import held_part
 
 POINT = pa.struct([("x", pa.int64()), ("y", pa.string())])
 STRUCT, LIST = schema_from_arrow(pa.schema([("s", POINT), ("l", pa.list_(POINT))])).fields

@@ -7,8 +7,7 @@ import pytest
 from pyspark.sql import types as st
 
 from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
-from pennon.spark.maps import MARK, map_entries, map_storage_field
-from pennon.spark.types import lance_schema, spark_schema
+from pennon.spark.types import MARK, lance_schema, map_entries, map_storage_field, spark_schema
 
 NESTED = st.StructType(
     [

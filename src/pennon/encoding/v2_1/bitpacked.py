@@ -22,9 +22,9 @@ from pennon.encoding.kernels.fastlanes import unpack_blocks, unpack_inline
 from pennon.encoding.kernels.pack import block_widths, pack_inline
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import Chunks
-from pennon.encoding.v2_1.dispatch import Codecs
+from pennon.encoding.v2_1.dispatch import Codecs, refuse_compression
 from pennon.encoding.v2_1.encodings import Flat, InlineBitpacking, OutOfLineBitpacking
-from pennon.encoding.v2_1.flat import decode_flat, refuse_compression
+from pennon.encoding.v2_1.flat import decode_flat
 from pennon.encoding.v2_1.pick import pick
 from pennon.encoding.v2_1.values import Chunked, FixedValues, even_counts
 from pennon.errors import FormatError, UnsupportedError

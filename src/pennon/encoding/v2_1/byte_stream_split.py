@@ -16,9 +16,8 @@ from pennon.encoding.kernels.runs import join_streams
 from pennon.encoding.kernels.squeeze import split_streams
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import Chunks
-from pennon.encoding.v2_1.dispatch import Codecs
+from pennon.encoding.v2_1.dispatch import Codecs, refuse_compression
 from pennon.encoding.v2_1.encodings import ByteStreamSplit, Flat
-from pennon.encoding.v2_1.flat import refuse_compression
 from pennon.encoding.v2_1.pick import pick
 from pennon.encoding.v2_1.values import Chunked, FixedValues, even_counts
 from pennon.errors import FormatError, UnsupportedError

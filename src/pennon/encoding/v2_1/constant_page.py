@@ -44,8 +44,8 @@ from pennon.encoding.v2_1.page import (
     Levels,
     PageValues,
     decode_levels,
-    pick_levels,
 )
+from pennon.encoding.v2_1.pick import pick_levels
 from pennon.encoding.v2_1.strategy import keeps_levels
 from pennon.errors import FormatError, TooLargeError
 

@@ -13,8 +13,8 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.block import Block
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import Chunks
-from pennon.encoding.v2_1.encodings import Encoding
-from pennon.errors import FormatError
+from pennon.encoding.v2_1.encodings import BufferCompression, Encoding
+from pennon.errors import FormatError, UnsupportedError
 
 
 class ChunkDecoder(Protocol):
@@ -68,3 +68,10 @@ class Codecs:
 
 def _misplaced(encoding: Encoding, place: str) -> FormatError:
     return FormatError(f"{place} cannot be encoded as {type(encoding).__name__}")
+
+
+def refuse_compression(compression: BufferCompression | None) -> None:
+    """Raise UnsupportedError if a buffer is compressed by itself, which nobody writes."""
+    if compression is not None and compression.scheme != "none":
+        message = f"a buffer compressed with {compression.scheme} by itself"
+        raise UnsupportedError(message)

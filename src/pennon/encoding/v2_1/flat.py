@@ -7,18 +7,11 @@ import pyarrow as pa
 from pennon.encoding.block import Block, FixedSizeListBlock, FixedWidthBlock
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import Chunks
-from pennon.encoding.v2_1.dispatch import Codecs
-from pennon.encoding.v2_1.encodings import BufferCompression, Flat
+from pennon.encoding.v2_1.dispatch import Codecs, refuse_compression
+from pennon.encoding.v2_1.encodings import Flat
 from pennon.encoding.v2_1.pick import pick_bytes, pick_fixed
 from pennon.encoding.v2_1.values import Chunked, FixedValues, even_counts, values_per_chunk
 from pennon.errors import FormatError, UnsupportedError
-
-
-def refuse_compression(compression: BufferCompression | None) -> None:
-    """Raise UnsupportedError if a buffer is compressed by itself, which nobody writes."""
-    if compression is not None and compression.scheme != "none":
-        message = f"a buffer compressed with {compression.scheme} by itself"
-        raise UnsupportedError(message)
 
 
 def decode_flat(encoding: Flat, chunks: Chunks, items: Rows, _codecs: Codecs) -> Block:

@@ -40,8 +40,8 @@ from pennon.encoding.v2_1.page import (
     decode_levels,
     encode_levels,
     levels_per_chunk,
-    pick_levels,
 )
+from pennon.encoding.v2_1.pick import pick_levels
 from pennon.encoding.v2_1.point_read import CutRows, Found, KnownPage, recipe_of
 from pennon.encoding.v2_1.strategy import POINT_READ, for_chunks, is_whole
 from pennon.encoding.v2_1.values import Chunked, FixedValues, StringValues

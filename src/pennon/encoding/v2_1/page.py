@@ -19,7 +19,6 @@ from pennon.encoding.v2_1.chunks import Chunks
 from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import Encoding, Flat, OutOfLineBitpacking
 from pennon.encoding.v2_1.layouts import Layers, Layout, max_visible
-from pennon.encoding.v2_1.pick import pick_fixed
 from pennon.errors import FormatError
 
 LevelArray: TypeAlias = npt.NDArray[np.uint16]
@@ -60,15 +59,6 @@ def decode_levels(encoding: Encoding, chunks: Chunks, codecs: Codecs) -> LevelAr
         message = f"{block.rows} levels in {block.data.size} bytes"
         raise FormatError(message)
     return np.frombuffer(block.data, "<u2", block.rows)
-
-
-def pick_levels(
-    levels: LevelArray | None, starts: Int64Array, ends: Int64Array
-) -> LevelArray | None:
-    """Return the levels of some ranges; all of them are not copied."""
-    if levels is None or (len(starts) == 1 and starts[0] == 0 and ends[0] == len(levels)):
-        return levels
-    return np.frombuffer(pick_fixed(levels.view(np.uint8), starts, ends, 16), "<u2")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,8 +1,9 @@
-"""Pick values out of a block."""
+"""Pick values out of a block, and levels out of those of a page."""
 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
@@ -65,6 +66,15 @@ def pick_fixed(data: Bytes, starts: Int64Array, ends: Int64Array, bits_per_value
         message = f"values of {bits_per_value} bits; Pennon reads single bits and whole bytes"
         raise UnsupportedError(message)
     return pick_bytes(data, starts * (bits_per_value // 8), ends * (bits_per_value // 8))
+
+
+def pick_levels(
+    levels: npt.NDArray[np.uint16] | None, starts: Int64Array, ends: Int64Array
+) -> npt.NDArray[np.uint16] | None:
+    """Return the levels of some ranges; all of them are not copied."""
+    if levels is None or (len(starts) == 1 and starts[0] == 0 and ends[0] == len(levels)):
+        return levels
+    return np.frombuffer(pick_fixed(levels.view(np.uint8), starts, ends, 16), "<u2")
 
 
 def pick_bytes(data: Bytes, starts: Int64Array, ends: Int64Array) -> pa.Buffer:

@@ -21,9 +21,8 @@ from pennon.encoding.kernels.runs import expand_runs
 from pennon.encoding.kernels.squeeze import encode_runs
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import ChunkBuffers, Chunks
-from pennon.encoding.v2_1.dispatch import Codecs
+from pennon.encoding.v2_1.dispatch import Codecs, refuse_compression
 from pennon.encoding.v2_1.encodings import Encoding, Flat, Rle
-from pennon.encoding.v2_1.flat import refuse_compression
 from pennon.encoding.v2_1.pick import pick
 from pennon.encoding.v2_1.values import MOST_CHUNK_BYTES, MOST_VALUES, Chunked, FixedValues
 from pennon.encoding.v2_1.variable import buffer_of

@@ -28,9 +28,8 @@ from pennon.encoding.kernels.chunks import cut_strings, write_strings
 from pennon.encoding.kernels.strings import pick_strings
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import ChunkBuffers, Chunks
-from pennon.encoding.v2_1.dispatch import Codecs
+from pennon.encoding.v2_1.dispatch import Codecs, refuse_compression
 from pennon.encoding.v2_1.encodings import Flat, Variable
-from pennon.encoding.v2_1.flat import refuse_compression
 from pennon.encoding.v2_1.pick import pick
 from pennon.encoding.v2_1.values import MOST_VALUES, Chunked, Single, StringValues
 from pennon.errors import FormatError, UnsupportedError

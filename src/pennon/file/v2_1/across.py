@@ -17,6 +17,7 @@ from pennon.encoding.read_protocol import run
 from pennon.encoding.rows import FileRows
 from pennon.encoding.v2_1.point_read import CutRows, Found, KnownPage, Read, are_alike, can_join
 from pennon.errors import LanceError
+from pennon.file.container.opened_file import ReadRows
 from pennon.file.v2_1.leaves import Leaf, known_pages, remembered_page
 from pennon.file.v2_1.nest import merge, nest, show
 from pennon.file.v2_1.reader import FieldPlan, FieldReader
@@ -24,13 +25,14 @@ from pennon.io.mapped import MappedReader
 from pennon.io.store import ObjectReader
 
 
-def read_across(readers: Sequence[FieldReader], rows: FileRows) -> pa.Array | None:
+def read_across(of_files: Sequence[ReadRows], rows: FileRows) -> pa.Array | None:
     """Return rows of one field of several mapped files, those of each file after the other.
 
-    None if the files cannot be read together, or something is wrong with one: read one by one they
-    say what.
+    None if the files cannot be read together, as they are of other versions, or something is wrong
+    with one: read one by one they say what.
     """
-    if any(reader.is_apart for reader in readers):
+    readers = [each for each in of_files if isinstance(each, FieldReader) and not each.is_apart]
+    if len(readers) < len(of_files):
         return None
     try:
         plans = [run(reader.plan(), reader.source.read) for reader in readers]

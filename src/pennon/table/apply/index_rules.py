@@ -62,7 +62,7 @@ def believable(section: bytes, writer: WriterVersion | None) -> bytes:
     Source: ``migrate_indices`` in rust/lance/src/io/commit.rs, Lance repository; golden v0.8.14
     (corrupt_index), v0.21.0 (bad_index_fragment_bitmap).
     """
-    indices = parse_indices(section) if section else ()
+    indices = parse_indices(section)
     wrong = {index.name for index in indices if index.fragment_ids is None}
     if writer is None or (writer.library == "lance" and _number(writer) < _RIGHT_BITMAPS):
         wrong.update(index.name for index in indices)

@@ -87,7 +87,7 @@ def _finish(
         version=DatasetVersion(head.version + 1),
         timestamp_ns=around.now_ns,
         writer=_signature(),
-        indices=believable(manifest.indices, manifest.writer),
+        indices=manifest.indices and believable(manifest.indices, manifest.writer),
         tag=transaction.tag,
         max_fragment_id=last if last >= 0 else None,
         transaction_file=transaction.file_name if keeps_file else None,

@@ -40,6 +40,8 @@ class Mine:
 
     def on(self, store: CommitStore, head: Manifest, shared: frozenset[FragmentId]) -> Mine:
         """Return what is to be committed on top of ``head``."""
+        if not shared:
+            return self
         rebased = rebase_deletions(store, head, self.transaction, self.affected, shared)
         if rebased is self.transaction:
             return self

@@ -175,7 +175,7 @@ def rebase_deletions(
     Raises RetryableConflict where a row is gone already, or the fragment is another.
     """
     operation = transaction.operation
-    if not shared or not isinstance(operation, (Delete, Update)):
+    if not isinstance(operation, (Delete, Update)):
         return transaction
     current = {fragment.id: fragment for fragment in head.fragments if fragment.id in shared}
     updated, gone = [], []

@@ -31,6 +31,7 @@ from pennon.errors import (
     LanceError,
     NotFoundError,
     StoreError,
+    UnsupportedError,
 )
 from pennon.table.external.manifests import Entry
 
@@ -109,11 +110,15 @@ class DynamoManifests:
             raise refused from None
 
     def _call(self, verb: str, **arguments: Any) -> Mapping[str, Any]:
-        """Return DynamoDB's answer; raises StoreError, which shows no credentials."""
-        from pennon.table.external.dynamodb_client import (  # noqa: PLC0415 - loads botocore
-            connect,
-        )
+        """Return DynamoDB's answer; raises StoreError, which shows no credentials.
 
+        Raises UnsupportedError if botocore is not installed.
+        """
+        try:
+            from pennon.table.external.dynamodb_client import connect  # noqa: PLC0415 - saves botocore
+        except ImportError:
+            message = "s3+ddb:// tables need botocore: install pennon[dynamodb]"
+            raise UnsupportedError(message) from None
         client = connect(self.endpoint, self.options)
         if (self.table, self.endpoint) not in _PROVEN:
             self._check_keys(client.ask("describe_table", TableName=self.table))

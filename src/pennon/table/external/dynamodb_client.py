@@ -1,6 +1,7 @@
 """From storage options to a DynamoDB client, which is botocore's.
 
-botocore is an extra (``pennon[dynamodb]``) and loaded with the first call.  It finds credentials
+botocore is an extra (``pennon[dynamodb]``), and this module is imported with the first call: who opens
+a table elsewhere does not load it.  It finds credentials
 where the AWS tools have them, unless the storage options hold some.  docs/decisions/014 says why not
 something smaller.
 """
@@ -13,8 +14,12 @@ from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+from botocore.session import Session
+
 from pennon.core.fast_dataclass import dataclass
-from pennon.errors import ArgumentError, StoreError, UnsupportedError
+from pennon.errors import ArgumentError, StoreError
 from pennon.io.remote_errors import masked
 from pennon.io.remote_options import RemoteOptions
 
@@ -43,11 +48,6 @@ class DynamoClient:
 
     def ask(self, verb: str, **arguments: Any) -> Mapping[str, Any]:
         """Return the answer; raises DynamoError, to which botocore's is not chained."""
-        from botocore.exceptions import (  # noqa: PLC0415 - loaded when it is needed
-            BotoCoreError,
-            ClientError,
-        )
-
         try:
             answer: Mapping[str, Any] = getattr(self.client, verb)(**arguments)
         except (BotoCoreError, ClientError) as error:
@@ -61,8 +61,7 @@ class DynamoClient:
 def connect(endpoint: str | None, options: tuple[tuple[str, str], ...]) -> DynamoClient:
     """Return this process's client; no request is made.
 
-    Raises UnsupportedError if botocore is not installed, ArgumentError if it makes no client of the
-    options.
+    Raises ArgumentError if botocore makes no client of the options.
     """
     return _connect(endpoint, options, os.getpid())
 
@@ -73,11 +72,6 @@ def _connect(
     options: tuple[tuple[str, str], ...],
     process: int,  # noqa: ARG001 - sockets do not survive a fork: a child has clients of its own
 ) -> DynamoClient:
-    try:
-        from botocore.exceptions import BotoCoreError  # noqa: PLC0415
-    except ImportError:
-        message = "s3+ddb:// tables need botocore: install pennon[dynamodb]"
-        raise UnsupportedError(message) from None
     secrets = RemoteOptions(dict(options)).secrets
     try:
         return DynamoClient(_build(endpoint, options), secrets)
@@ -87,9 +81,6 @@ def _connect(
 
 
 def _build(endpoint: str | None, options: tuple[tuple[str, str], ...]) -> Any:
-    from botocore.config import Config  # noqa: PLC0415
-    from botocore.session import Session  # noqa: PLC0415
-
     config = Config(
         retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
         connect_timeout=_TIMEOUT_SECONDS,

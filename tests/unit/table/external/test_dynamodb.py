@@ -108,7 +108,7 @@ def _shown(mine: DynamoManifests) -> list[str]:
 
 def test_without_botocore(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "botocore.exceptions", None)
-    _connect.cache_clear()
+    monkeypatch.delitem(sys.modules, _connect.__module__)
     with pytest.raises(UnsupportedError, match=r"pennon\[dynamodb\]"):
         manifests(s3).get(1)
 

@@ -99,7 +99,7 @@ def commit_transaction(
         stable_row_ids=policy.stable_row_ids,
         file_version=file_version,
         complete=counted_by(counted_in or store),
-        dictionaries=dictionaries_of(store, transaction),
+        dictionaries=dictionaries_of(store, transaction, base),
         past=past,
         keeps_rows=keeps_rows,
         adds_keys=adds_keys,

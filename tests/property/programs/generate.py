@@ -18,9 +18,6 @@ from tests.property.programs.steps import Dimensions, Step
 
 LATE = ("append", "delete", "update", "merge", "compact", "config", "drop", "rename")
 FAULTS_OF_OURS = {
-    "0.1: columns in another order",
-    "0.1: casts",
-    "0.1: empty with a dictionary",
     "a dictionary by SQL becomes text",
 }
 """Known faults that others are mending: programs keep away from them while they stand here."""

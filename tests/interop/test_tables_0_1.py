@@ -219,3 +219,12 @@ def test_sizes_that_an_old_release_states_wrong(tmp_path: Path) -> None:
     assert table.to_table() == rows
     table.validate(repair=True)
     assert _both_read(uri) == rows.to_pylist()
+
+
+def test_a_dictionary_stays_when_the_empty_table_is_restored(tmp_path: Path) -> None:
+    uri = str(tmp_path / "t.lance")
+    _empty_then_rows(uri)
+    pennon.dataset(uri, version=1).restore()
+    merge = lance.dataset(uri).merge_insert("k")
+    merge.when_not_matched_insert_all().execute(_colors([3, 4], ["red", "blue"]))
+    assert sorted(row["c"] for row in _both_read(uri)) == ["blue", "red"]

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pennon import ops
 from pennon.compat.arguments import (
     check_arrow_options,
     check_columns,
@@ -241,8 +242,15 @@ class LanceDataset(
         """Return the ids of all fragments."""
         return {fragment.id for fragment in self._snapshot.manifest.fragments}
 
-    def validate(self) -> None:
-        """Raise FormatError or NotFoundError if something of this version is missing or wrong."""
+    def validate(self, *, repair: bool = False) -> None:
+        """Raise FormatError or NotFoundError if something of this version is missing or wrong.
+
+        ``repair``: what a manifest says wrong of good files of version 0.1 is put right first, in a
+        version of its own, to which this handle turns: field ids that do not ascend, dictionaries
+        that were left out, sizes.
+        """
+        if repair:
+            self._snapshot = self._snapshot.at(ops.repair_manifest(self._snapshot))
         validate(self._snapshot)
 
     # Writes

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pennon.ops.columns.settings import update_table_metadata as update_table_metadata
     from pennon.ops.columns.update import update_columns as update_columns
     from pennon.ops.index.drop import drop_index as drop_index
+    from pennon.ops.repair import repair_manifest as repair_manifest
     from pennon.ops.rows.delete import delete as delete
     from pennon.ops.rows.delete import truncate as truncate
     from pennon.ops.rows.deletion_vectors import remove_rows as remove_rows
@@ -81,6 +82,7 @@ _HOMES: Final = {
     "open_version": "pennon.ops.versions.refs",
     "plan_alter": "pennon.ops.columns.alter",
     "remove_rows": "pennon.ops.rows.deletion_vectors",
+    "repair_manifest": "pennon.ops.repair",
     "restore": "pennon.ops.versions.branches",
     "rows_at": "pennon.ops.rows.deletion_vectors",
     "survey_of": "pennon.ops.cleanup.run",

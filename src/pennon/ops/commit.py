@@ -20,12 +20,13 @@ from pennon.scan.snapshot import Snapshot
 from pennon.schema.version import V0_1, FileVersion
 from pennon.table.commit.detached import commit_detached
 from pennon.table.commit.loop import CommitOptions, commit
+from pennon.table.commit.new_files import fragments_of
 from pennon.table.commit.rebase import Affected
 from pennon.table.fragment import Fragment
 from pennon.table.fragments import file_versions
 from pennon.table.manifest import Manifest
 from pennon.table.naming import Naming
-from pennon.table.operations import Append, Operation, Overwrite
+from pennon.table.operations import Operation
 from pennon.table.transaction import Transaction
 from pennon.table.versions import read_manifest
 
@@ -105,7 +106,7 @@ def commit_transaction(
         stable_row_ids=policy.stable_row_ids,
         file_version=file_version,
         complete=_counted_by(counted_in or store),
-        dictionaries=_dictionaries_of(store, transaction),
+        dictionaries=_dictionaries_of(store, transaction, base),
         past=past,
         keeps_rows=keeps_rows,
         adds_keys=adds_keys,
@@ -129,8 +130,10 @@ def _counted_by(store: Store) -> Callable[[Fragment], Fragment]:
     return count
 
 
-def _dictionaries_of(store: Store, transaction: Transaction) -> Mapping[FieldId, pa.Array]:
+def _dictionaries_of(
+    store: Store, transaction: Transaction, base: Manifest | None
+) -> Mapping[FieldId, pa.Array]:
     """Return the dictionaries that a commit gives a table; only files of version 0.1 have any."""
-    operation = transaction.operation
-    adds = operation.fragments if isinstance(operation, Append | Overwrite) else ()
-    return dictionaries_of(store, transaction) if V0_1 in file_versions(adds) else {}
+    if V0_1 not in file_versions(fragments_of(transaction.operation)):
+        return {}
+    return dictionaries_of(store, transaction, base)

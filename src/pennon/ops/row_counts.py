@@ -48,5 +48,10 @@ def check_replacements(store: Store, transaction: Transaction) -> None:
 
 
 def completed(snapshot: Snapshot, fragment: Fragment) -> Fragment:
-    """Return a fragment with all its counts; files are asked only where the manifest is silent."""
-    return fragment if fragment.num_rows is not None else counted(snapshot, fragment)
+    """Return a fragment with all its counts; files are asked where the manifest is silent.
+
+    And where no row would live: a wrong count would take away living rows.
+    """
+    live = fragment.num_rows
+    is_known = live is not None and (live > 0 or fragment.deletion_file is None)
+    return fragment if is_known else counted(snapshot, fragment)

@@ -32,6 +32,7 @@ from pennon.file.container.write_limits import PageLimits, RowGroups
 from pennon.file.open import create_data_file
 from pennon.io.store import Store
 from pennon.ops.commit import DEFAULT_POLICY, CommitPolicy, commit_transaction
+from pennon.ops.dictionaries import known_dictionaries
 from pennon.ops.file_limits import FileLimits as FileLimits
 from pennon.ops.fit import fit_batch, fit_schema
 from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
@@ -138,7 +139,9 @@ def plan_write(
         table_schema, file_schema = data, data
     check_writable(file_schema, file_version)
     limits = limits_for(file_version, limits or FileLimits())
-    dictionaries = base.dictionaries if mode is WriteMode.APPEND and base is not None else {}
+    dictionaries: Mapping[FieldId, pa.Array] = {}
+    if mode is WriteMode.APPEND and base is not None and file_version == V0_1:
+        dictionaries = known_dictionaries(store, base)
     task = WriteTask(store, file_schema, file_version, limits, dictionaries)
     return WritePlan(task, mode, table_schema, base)
 

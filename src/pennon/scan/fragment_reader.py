@@ -34,7 +34,6 @@ from pennon.schema.arrow import field_to_arrow
 from pennon.schema.blob import is_blob_v2
 from pennon.schema.field import Field
 from pennon.schema.project import held_part
-from pennon.schema.version import V0_1, FileVersion
 from pennon.schema.width import row_bytes
 from pennon.table.fragment import DataFileRef, Fragment
 
@@ -100,9 +99,9 @@ def _implied(ref: DataFileRef) -> tuple[int, ...]:
     field, and leaves room for ids that the file does not have.
     """
     ids = ref.field_ids
-    if FileVersion.from_numbers(ref.major, ref.minor) != V0_1:
+    if not ref.has_page_table:
         return tuple(range(len(ids)))
-    first = next((field_id - number for number, field_id in enumerate(ids) if field_id >= 0), 0)
+    first = ref.first_field_id
     return tuple(max(field_id - first, -1) for field_id in ids)
 
 

@@ -92,11 +92,13 @@ def plan_tasks(
 
 
 def live_row_count(snapshot: Snapshot, fragment: Fragment) -> int:
-    """Return the number of live rows of a fragment, from the manifest if it says so."""
-    deletion = fragment.deletion_file
-    if fragment.physical_rows and (deletion is None or deletion.num_deleted_rows):
-        deleted = deletion.num_deleted_rows if deletion is not None else 0
-        return max(fragment.physical_rows - (deleted or 0), 0)
+    """Return the number of live rows of a fragment, from the manifest if it says so.
+
+    Where no row would live, the deletion file is asked: a wrong count would hide living rows.
+    """
+    live = fragment.num_rows
+    if fragment.physical_rows and live is not None and live > 0:
+        return live
     return FragmentReader(snapshot, fragment).live_rows().count
 
 

@@ -9,12 +9,15 @@ goes through Pennon without losing what a newer writer put into it.
 
 from __future__ import annotations
 
-from dataclasses import field
+from collections.abc import Container
+from dataclasses import field, replace
 from enum import IntEnum
+from itertools import pairwise
 from typing import TypeAlias
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FieldId, FragmentId
+from pennon.schema.version import V0_1, FileVersion
 
 TOMBSTONE = FieldId(-2)
 """Stands in ``DataFileRef.field_ids`` for a field whose column in this file is dead."""
@@ -54,6 +57,37 @@ class DataFileRef:
     def store_path(self) -> str:
         """Return the path relative to the table's root, or to a base's (`pennon.table.base_paths`)."""
         return _in_base(self.base_id, f"data/{self.path}")
+
+    @property
+    def has_page_table(self) -> bool:
+        """Return whether the file is of version 0.1, whose page table is in the order of field ids."""
+        return FileVersion.from_numbers(self.major, self.minor) == V0_1
+
+    @property
+    def first_field_id(self) -> int:
+        """Return the id of the field whose pages are the first of the page table (version 0.1).
+
+        The first id that lives tells it by its place: the ids ascend, and a tombstone stands for each
+        that is dead.  Where they do not ascend (Pennon wrote such for a while) it is the smallest.
+        """
+        ids = self.field_ids
+        first = next((each - place for place, each in enumerate(ids) if each >= 0), 0)
+        return min(first, min((each for each in ids if each >= 0), default=0))
+
+    @property
+    def has_ascending_ids(self) -> bool:
+        """Return whether the ids of fields that live ascend, as they must at version 0.1."""
+        ids = [each for each in self.field_ids if each >= 0]
+        return all(one < next_one for one, next_one in pairwise(ids))
+
+    def without(self, gone: Container[FieldId]) -> DataFileRef:
+        """Return the file with fields dead that a newer one holds."""
+        ids = tuple(TOMBSTONE if each in gone else each for each in self.field_ids)
+        if ids != self.field_ids and self.has_page_table:
+            first = self.first_field_id
+            missing = next((i - first - n for n, i in enumerate(ids) if i >= 0), 0)
+            ids = (TOMBSTONE,) * missing + ids
+        return replace(self, field_ids=ids)
 
 
 class DeletionKind(IntEnum):

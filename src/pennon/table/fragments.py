@@ -68,10 +68,12 @@ class Fragments(Sequence[Fragment]):
         return found
 
     def live_rows(self) -> list[int | None]:
-        """Return the number of live rows of each fragment, None where its files must be asked."""
-        rows = self._numbers[:, _ROWS]
-        deleted = np.minimum(self._numbers[:, _DELETED], rows)
-        is_known = (rows > 0) & (~self._have(_HAS_DELETION) | (deleted > 0))
+        """Return the number of live rows of each fragment, None where its files must be asked.
+
+        They are asked, too, where no row would live: whoever believes a wrong count hides living rows.
+        """
+        rows, deleted = self._numbers[:, _ROWS], self._numbers[:, _DELETED]
+        is_known = (rows > 0) & (~self._have(_HAS_DELETION) | ((deleted > 0) & (deleted < rows)))
         pairs = zip((rows - deleted).tolist(), is_known.tolist(), strict=True)
         return [live if known else None for live, known in pairs]
 

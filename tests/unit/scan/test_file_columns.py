@@ -16,6 +16,7 @@ from pennon.table.fragment import DataFileRef
         ((4, 6), (0, 2), {4: 0, 6: 2}),
         ((-2, 5, 6), (0, 1), {5: 1, 6: 2}),
         ((-2,), (0, 1), {}),
+        ((6, 1, 3), (0, 2), {6: 5, 1: 0, 3: 2}),
         ((4, 6), (0, 3), {4: 0, 6: 1}),
         ((4, -2, 6), (2, 0), {4: 0, 6: 2}),
     ],
@@ -25,3 +26,24 @@ def test_columns_that_the_manifest_does_not_name(
 ) -> None:
     ref = DataFileRef("a.lance", tuple(map(FieldId, ids)), (), *numbers, None)
     assert FileColumns.of(ref).column_of == columns
+
+
+@pytest.mark.parametrize(
+    ("ids", "gone", "left"),
+    [
+        ((0, 1, 2), {0}, (-2, 1, 2)),
+        ((0, 1, 2), {1}, (0, -2, 2)),
+        ((0, 3, 4), {0}, (-2, -2, -2, 3, 4)),
+        ((2, 4), {2}, (-2, -2, 4)),
+        ((0, 3), {0, 3}, (-2, -2)),
+    ],
+)
+def test_columns_stay_where_they_are_when_others_die(
+    ids: tuple[int, ...], gone: set[int], left: tuple[int, ...]
+) -> None:
+    """In version 0.1 the place of the first id that lives tells which row of the page table it has."""
+    ref = DataFileRef("a.lance", tuple(map(FieldId, ids)), (), 0, 2, None)
+    rest = ref.without({FieldId(each) for each in gone})
+    assert rest.field_ids == left
+    known = FileColumns.of(ref).column_of
+    assert FileColumns.of(rest).column_of == {i: c for i, c in known.items() if i not in gone}

@@ -29,7 +29,8 @@ class WrittenFile:
     """A data file that was written, with all that a manifest says of it.
 
     ``field_ids`` are those of the fields that have a column, depth first, and ``column_indices``
-    their columns.  The fields of packed structs have none.
+    their columns.  The fields of packed structs have none.  A file of version 0.1 has no columns, but
+    a page table in the order of the ids, so that they ascend.
     """
 
     num_rows: int

@@ -82,7 +82,7 @@ class RowGroupWriter(FileWriter[_Slab]):
         self._write_end()
 
     def _described(self, size_bytes: int) -> WrittenFile:
-        ids = tuple(each.id for each in self._schema.walk())
+        ids = tuple(sorted(each.id for each in self._schema.walk()))
         return WrittenFile(self._num_rows, size_bytes, ids, (), V0_1)
 
     # Row groups

@@ -33,7 +33,7 @@ from pennon.schema.check import check_writable
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1
 from pennon.table.field_ids import highest_field_id, without_unused_files
-from pennon.table.fragment import TOMBSTONE, DataFileRef, Fragment
+from pennon.table.fragment import Fragment
 from pennon.table.manifest import Manifest
 from pennon.table.storage_version import storage_version
 
@@ -70,15 +70,9 @@ class AlterTask:
         """Return the fragment of that number with its new file, and without files of no use."""
         fragment = self.columns.run(number)
         *older, new = fragment.files
-        files = (*(_without(file, new) for file in older), new)
+        files = (*(file.without(new.field_ids) for file in older), new)
         known = frozenset(each.id for each in self.schema.walk())
         return without_unused_files(replace(fragment, files=files), known)
-
-
-def _without(file: DataFileRef, newer: DataFileRef) -> DataFileRef:
-    """Return the file with the fields dead that a newer one has."""
-    ids = tuple(TOMBSTONE if each in newer.field_ids else each for each in file.field_ids)
-    return replace(file, field_ids=ids)
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,6 +119,8 @@ def _adopt(snapshot: Snapshot, blank: DataFileRef, number: FragmentId) -> Fragme
     fitted = {top.name: top for top in fit_schema(snapshot.manifest.schema, file.schema).fields}
     pairs = [pair for top in file.schema.fields for pair in _pairs(top, fitted[top.name])]
     known = [(ours, theirs) for theirs, ours in pairs if theirs in file.column_of]
+    if version == V0_1:
+        known.sort()
     ids = tuple(ours for ours, _ in known)
     columns = tuple(int(file.column_of[theirs]) for _, theirs in known)
     numbers = version.to_numbers()

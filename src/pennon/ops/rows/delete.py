@@ -69,8 +69,8 @@ def commit_delete(task: DeleteTask, removals: Iterable[Iterable[Removal]]) -> tu
     text = "true" if condition is None else str(condition.predicate)
     if is_always_true(task.search):
         ids = tuple(fragment.id for fragment in snapshot.manifest.fragments)
-        manifest = commit_on(snapshot, Delete((), ids, text), planned_ns=task.planned_ns)
-        return manifest, sum(live_row_counts(snapshot))
+        rows = sum(live_row_counts(snapshot))  # may fail, so it comes first
+        return commit_on(snapshot, Delete((), ids, text), planned_ns=task.planned_ns), rows
     found = Removals.of(removal for several in removals for removal in several)
     operation = Delete(found.updated, found.gone, text)
     return commit_on(snapshot, operation, found.affected, planned_ns=task.planned_ns), found.rows

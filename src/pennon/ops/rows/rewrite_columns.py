@@ -23,7 +23,7 @@ from pennon.scan.plan import DEFAULT_BATCH_ROWS, plan_tasks
 from pennon.scan.projection import plan_take_projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Schema
-from pennon.table.fragment import TOMBSTONE, Fragment
+from pennon.table.fragment import Fragment
 from pennon.table.storage_version import storage_version
 
 
@@ -54,10 +54,7 @@ class PatchTask:
         files = ColumnFiles(self.snapshot.store, schema, storage_version(self.snapshot.manifest))
         ref = files.write(reader, self._batches(reader, found, schema))
         gone = {field.id for field in schema.walk()}
-        old = tuple(
-            replace(file, field_ids=tuple(TOMBSTONE if i in gone else i for i in file.field_ids))
-            for file in fragment.files
-        )
+        old = tuple(file.without(gone) for file in fragment.files)
         return replace(fragment, files=(*old, ref), physical_rows=reader.physical_rows())
 
     def _batches(

@@ -32,8 +32,8 @@ class Surroundings:
 
     ``stable_row_ids`` counts for new tables only, ``file_version`` for new and overwritten ones
     that get no data files.  ``complete`` fills in the row counts of a fragment whose writer left
-    them out or wrong (Lance before 0.8.15).  ``dictionaries`` are those of an overwrite with files of
-    version 0.1.  ``past`` is the version that a restore or a clone names.  ``read_sequence`` returns
+    them out or wrong (Lance before 0.8.15).  ``dictionaries`` are those that files of version 0.1
+    bring.  ``past`` is the version that a restore or a clone names.  ``read_sequence`` returns
     the bytes of row ids or row versions that lie in a file.  ``keeps_rows``: the new files of an
     overwrite hold rows of this table, and bring their ids and versions along.
     """

@@ -8,8 +8,10 @@ from functools import cache
 from importlib.metadata import version as installed_version
 from typing import Any
 
-from pennon.core.units import DatasetVersion
-from pennon.errors import ArgumentError, UnsupportedError
+import pyarrow as pa
+
+from pennon.core.units import DatasetVersion, FieldId
+from pennon.errors import ArgumentError, RetryableConflict, UnsupportedError
 from pennon.table.apply import columns, rewrite, rows, settings, whole
 from pennon.table.apply.context import Surroundings
 from pennon.table.apply.index_rules import believable
@@ -92,10 +94,27 @@ def _finish(
         max_fragment_id=last if last >= 0 else None,
         transaction_file=transaction.file_name if keeps_file else None,
         transaction=None,
+        dictionaries=_with_new(manifest, around),
     )
     return with_flags(
         signed, stable_row_ids=manifest.has_stable_row_ids, transaction_file=keeps_file
     )
+
+
+def _with_new(manifest: Manifest, around: Surroundings) -> Mapping[FieldId, pa.Array[Any]]:
+    """Return the dictionaries of the table and those that the operation brings.
+
+    Raises RetryableConflict if the table has got another one for a column meanwhile.
+    """
+    known = manifest.dictionaries
+    for field_id, values in around.dictionaries.items():
+        if not values.equals(known.get(field_id, values)):
+            message = (
+                f"another writer has given field {field_id} its dictionary, and at file version 0.1 a "
+                "table has one for all its rows; write the rows again"
+            )
+            raise RetryableConflict(message)
+    return {**around.dictionaries, **known}
 
 
 @cache

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
+import pyarrow as pa
+
+from pennon.core.units import FieldId
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.schema.version import DEFAULT_VERSION, FileVersion
 from pennon.table.apply.checks import check_one_version
@@ -65,7 +70,13 @@ def restore(head: Manifest, operation: Restore, around: Surroundings) -> Manifes
         max_fragment_id=last if last >= 0 else None,
         next_row_id=max(head.next_row_id, past.next_row_id),
         branch=head.branch,
+        dictionaries=past.dictionaries if past.fragments else _kept_dictionaries(head, past),
     )
+
+
+def _kept_dictionaries(head: Manifest, past: Manifest) -> Mapping[FieldId, pa.Array[Any]]:
+    """Return the dictionaries of a version without rows, and those that its columns got since."""
+    return {**head.dictionaries, **past.dictionaries}
 
 
 def clone(operation: Clone, around: Surroundings) -> Manifest:

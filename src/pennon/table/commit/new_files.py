@@ -57,7 +57,7 @@ def _size(store: Opens, path: str) -> int | None:
 def _files_of(operation: Operation) -> dict[str, int | None]:
     """Return the files that an operation names, with their sizes where it says them."""
     found: dict[str, int | None] = {}
-    for fragment in _fragments_of(operation):
+    for fragment in fragments_of(operation):
         for file in fragment.files:
             if file.base_id is None:
                 found[file.store_path] = file.size_bytes
@@ -71,7 +71,8 @@ def _files_of(operation: Operation) -> dict[str, int | None]:
     return found
 
 
-def _fragments_of(operation: Operation) -> Iterable[Fragment]:
+def fragments_of(operation: Operation) -> Iterable[Fragment]:
+    """Return the fragments that an operation brings, new or changed."""
     match operation:
         case Append(fragments=new) | Overwrite(fragments=new) | Merge(fragments=new):
             return new

@@ -1,0 +1,230 @@
+"""Tables of version 0.1, as pylance reads and validates what Pennon commits, and the other way round."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import lance
+import pyarrow as pa
+import pytest
+
+import pennon
+from pennon.core.units import FieldId
+from pennon.errors import FormatError
+from pennon.io import open_store
+from pennon.table.manifest import Manifest
+from pennon.table.manifest_wire import serialize_manifest_file
+from pennon.table.versions import latest_location, read_manifest
+
+ROWS = pa.table(
+    {
+        "id": pa.array([1, 2], pa.int64()),
+        "s": pa.array([{"a": 1, "b": 2}, {"a": 3, "b": 4}]),
+        "k": ["a", "b"],
+        "l": pa.array([[1, 2], [3]], pa.list_(pa.int64())),
+    }
+)
+COLORS = pa.dictionary(pa.int32(), pa.string())
+
+
+def _both_read(uri: str) -> list[dict[str, Any]]:
+    """Return the rows, as both read them; both find the table whole."""
+    lance.dataset(uri).validate()
+    pennon.dataset(uri).validate()
+    rows: list[dict[str, Any]] = lance.dataset(uri).to_table().to_pylist()
+    assert pennon.dataset(uri).to_table().to_pylist() == rows
+    return rows
+
+
+def _field_ids(uri: str) -> list[list[list[int]]]:
+    return [[file.fields for file in f.metadata.files] for f in lance.dataset(uri).get_fragments()]
+
+
+@pytest.mark.parametrize("order", [["l", "k", "s", "id"], ["s", "id", "l", "k"]])
+def test_an_append_with_columns_in_another_order(tmp_path: Path, order: list[str]) -> None:
+    uri = str(tmp_path / "t.lance")
+    pennon.write_dataset(ROWS, uri, data_storage_version="legacy")
+    pennon.write_dataset(ROWS.select(order), uri, mode="append")
+    assert _both_read(uri) == ROWS.to_pylist() * 2
+    lance.write_dataset(ROWS, uri, mode="append")
+    pennon.dataset(uri).optimize.compact_files()
+    assert _both_read(uri) == ROWS.to_pylist() * 3
+
+
+@pytest.mark.parametrize("path", ["id", "s.a", "s.b", "l.item"])
+def test_rows_written_after_a_cast(tmp_path: Path, path: str) -> None:
+    uri = str(tmp_path / "t.lance")
+    pennon.write_dataset(ROWS, uri, data_storage_version="legacy")
+    pennon.dataset(uri).alter_columns({"path": path, "data_type": pa.int32()})
+    pennon.write_dataset(pennon.dataset(uri).to_table(), uri, mode="append")
+    assert _both_read(uri) == ROWS.to_pylist() * 2
+    pennon.dataset(uri).optimize.compact_files()
+    assert _both_read(uri) == ROWS.to_pylist() * 2
+
+
+def _damaged(uri: str, change: Any) -> None:
+    """Write the newest manifest anew, changed."""
+    store = open_store(uri)
+    place = latest_location(store)
+    manifest: Manifest = change(read_manifest(store))
+    Path(uri, place.path).write_bytes(serialize_manifest_file(manifest))
+
+
+def _with_ids(manifest: Manifest, ids: list[int]) -> Manifest:
+    *first, last = manifest.fragments
+    (file,) = last.files
+    damaged = replace(file, field_ids=tuple(map(FieldId, ids)))
+    return replace(manifest, fragments=(*first, replace(last, files=(damaged,))))
+
+
+def test_ids_out_of_order_are_read_told_and_repaired(tmp_path: Path) -> None:
+    """Pennon wrote such tables for a while: the bytes are good, the entry has the order of the data."""
+    uri = str(tmp_path / "t.lance")
+    rows = ROWS.select(["id", "k"])
+    pennon.write_dataset(rows, uri, data_storage_version="legacy")
+    pennon.write_dataset(rows, uri, mode="append")
+    _damaged(uri, lambda manifest: _with_ids(manifest, [1, 0]))
+    with pytest.raises(OSError, match="unsorted or duplicate field ids"):
+        lance.dataset(uri).validate()
+    table = pennon.dataset(uri)
+    with pytest.raises(FormatError, match=r"repair=True"):
+        table.validate()
+    assert table.to_table().to_pylist() == rows.to_pylist() * 2
+    table.validate(repair=True)
+    assert _field_ids(uri) == [[[0, 1]], [[0, 1]]]
+    assert _both_read(uri) == rows.to_pylist() * 2
+    version = table.version
+    table.validate(repair=True)
+    assert table.version == version, "a table that is whole gets no version"
+
+
+@pytest.mark.parametrize("ids", [[0, 1, 2], [-2, 1, 2], [0, -2, 2], [-2, -2, 2]])
+def test_both_find_ids_with_tombstones_whole(tmp_path: Path, ids: list[int]) -> None:
+    uri = str(tmp_path / "t.lance")
+    rows = pa.table({"a": [1], "b": [2], "c": [3]})
+    pennon.write_dataset(rows, uri, data_storage_version="legacy")
+    _damaged(uri, lambda manifest: _with_ids(manifest, ids))
+    lance.dataset(uri).validate()
+    pennon.dataset(uri).validate()
+
+
+@pytest.mark.parametrize("ids", [[1, 0, 2], [0, 2, 1], [0, 1, 1], [2, -2, 1], [0, -2, 0]])
+def test_both_refuse_ids_out_of_order(tmp_path: Path, ids: list[int]) -> None:
+    uri = str(tmp_path / "t.lance")
+    rows = pa.table({"a": [1], "b": [2], "c": [3]})
+    pennon.write_dataset(rows, uri, data_storage_version="legacy")
+    _damaged(uri, lambda manifest: _with_ids(manifest, ids))
+    with pytest.raises(OSError, match="corrupt file"):
+        lance.dataset(uri).validate()
+    with pytest.raises(FormatError):
+        pennon.dataset(uri).validate()
+
+
+# --- dictionaries ---------------------------------------------------------------------------------
+
+
+def _colors(keys: list[int], colors: list[str]) -> pa.Table:
+    column = pa.array(colors, pa.string()).dictionary_encode().cast(COLORS)
+    return pa.table({"k": pa.array(keys, pa.int64()), "c": column})
+
+
+def _empty_then_rows(uri: str) -> None:
+    pennon.write_dataset(_colors([], []), uri, data_storage_version="legacy")
+    pennon.write_dataset(_colors([1, 2], ["red", "blue"]), uri, mode="append")
+
+
+def test_rows_of_a_table_that_was_made_empty(tmp_path: Path) -> None:
+    uri = str(tmp_path / "t.lance")
+    _empty_then_rows(uri)
+    assert [row["c"] for row in _both_read(uri)] == ["red", "blue"]
+    pennon.write_dataset(_colors([3], ["blue"]), uri, mode="append")
+    merge = lance.dataset(uri).merge_insert("k")
+    merge.when_matched_update_all().when_not_matched_insert_all().execute(
+        _colors([3, 4], ["red", "blue"])
+    )
+    assert sorted((row["k"], row["c"]) for row in _both_read(uri)) == [
+        (1, "red"),
+        (2, "blue"),
+        (3, "red"),
+        (4, "blue"),
+    ]
+
+
+def test_a_merge_into_a_table_that_was_made_empty(tmp_path: Path) -> None:
+    uri = str(tmp_path / "t.lance")
+    pennon.write_dataset(_colors([], []), uri, data_storage_version="legacy")
+    merge = pennon.dataset(uri).merge_insert("k")
+    merge.when_matched_update_all().when_not_matched_insert_all().execute(_colors([3], ["red"]))
+    assert [row["c"] for row in _both_read(uri)] == ["red"]
+
+
+def test_a_dictionary_that_was_left_out_comes_back(tmp_path: Path) -> None:
+    """Pennon wrote such tables for a while."""
+    uri = str(tmp_path / "t.lance")
+    _empty_then_rows(uri)
+    _damaged(uri, lambda manifest: replace(manifest, dictionaries={}, fields_wire=None))
+    table = pennon.dataset(uri)
+    with pytest.raises(FormatError, match=r"column 'c'.*repair=True"):
+        table.validate()
+    table.validate(repair=True)
+    assert [row["c"] for row in _both_read(uri)] == ["red", "blue"]
+
+
+def test_an_append_to_a_table_whose_dictionary_was_left_out(tmp_path: Path) -> None:
+    uri = str(tmp_path / "t.lance")
+    _empty_then_rows(uri)
+    _damaged(uri, lambda manifest: replace(manifest, dictionaries={}, fields_wire=None))
+    pennon.write_dataset(_colors([3], ["blue"]), uri, mode="append")
+    assert [row["c"] for row in _both_read(uri)] == ["red", "blue", "blue"]
+
+
+def test_two_writers_that_bring_a_dictionary_each(tmp_path: Path) -> None:
+    uri = str(tmp_path / "t.lance")
+    pennon.write_dataset(_colors([], []), uri, data_storage_version="legacy")
+    early = pennon.dataset(uri)
+    fragments = [
+        pennon.fragment.write_fragments(_colors([number], [color]), early)
+        for number, color in enumerate(["red", "blue"])
+    ]
+    append = pennon.LanceOperation.Append
+    pennon.LanceDataset.commit(uri, append(fragments[0]), read_version=1)
+    with pytest.raises((pennon.errors.CommitError, pennon.errors.ArgumentError)):
+        pennon.LanceDataset.commit(uri, append(fragments[1]), read_version=1)
+    assert [row["c"] for row in _both_read(uri)] == ["red"]
+
+
+# --- sizes ----------------------------------------------------------------------------------------
+
+
+def test_sizes_that_an_old_release_states_wrong(tmp_path: Path) -> None:
+    """Lance 1.0.4 counts what was written when it closed the file, and forgets the rest (59 of 635 bytes)."""
+    uri = str(tmp_path / "t.lance")
+    rows = ROWS.select(["id", "k"])
+    pennon.write_dataset(rows, uri, data_storage_version="legacy")
+
+    def shrink(manifest: Manifest) -> Manifest:
+        (fragment,) = manifest.fragments
+        (file,) = fragment.files
+        return replace(
+            manifest, fragments=(replace(fragment, files=(replace(file, size_bytes=59),)),)
+        )
+
+    _damaged(uri, shrink)
+    lance.dataset(uri).validate()
+    table = pennon.dataset(uri)
+    with pytest.warns(UserWarning, match="the manifest says 59 bytes"):
+        table.validate()
+    assert table.to_table() == rows
+    table.validate(repair=True)
+    assert _both_read(uri) == rows.to_pylist()
+
+
+def test_a_dictionary_stays_when_the_empty_table_is_restored(tmp_path: Path) -> None:
+    uri = str(tmp_path / "t.lance")
+    _empty_then_rows(uri)
+    pennon.dataset(uri, version=1).restore()
+    merge = lance.dataset(uri).merge_insert("k")
+    merge.when_not_matched_insert_all().execute(_colors([3, 4], ["red", "blue"]))
+    assert sorted(row["c"] for row in _both_read(uri)) == ["blue", "red"]

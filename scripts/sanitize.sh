@@ -14,7 +14,7 @@ compiler=${CC:-gcc}
 tree=build/sanitized
 
 mkdir -p "$tree"
-git ls-files -z --cached --others --exclude-standard src tests/__init__.py tests/conftest.py \
+git ls-files -z --cached --others --exclude-standard src ':(glob)tests/*.py' \
     tests/unit tests/faults tests/limits setup.py pyproject.toml README.md LICENSE |
     xargs -0 sh -c 'for f in "$@"; do [ ! -f "$f" ] || printf "%s\0" "$f"; done' sh |
     tar --null -T - -cf - | tar -xf - -C "$tree"

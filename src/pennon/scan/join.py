@@ -12,7 +12,7 @@ Lists that are NULL in no file must be of one length.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -59,6 +59,16 @@ def held_part(field: Field, columns: Collection[FieldId]) -> Field | None:
     if not held:
         return None
     return field if held == field.children else replace(field, children=held)
+
+
+def with_whole_packed(field: Field, known: Mapping[FieldId, Field]) -> Field:
+    """Return a field with all fields of its packed structs, as the table has them: they are one column."""
+    if not field.children:
+        return field
+    if is_packed(field):
+        return known.get(field.id, field)
+    children = tuple(with_whole_packed(child, known) for child in field.children)
+    return field if children == field.children else replace(field, children=children)
 
 
 def is_split_within(parts: Sequence[Field]) -> bool:

@@ -237,7 +237,7 @@ class FragmentReader:
             )
             raise UnsupportedError(message)
         parts, whole = [], wanted
-        if wanted.children:
+        if wanted.children and any(map(is_packed, wanted.walk())):
             fields = self.snapshot.manifest.schema.walk()
             whole = with_whole_packed(wanted, {each.id: each for each in fields if is_packed(each)})
         for number, columns in enumerate(self.files):

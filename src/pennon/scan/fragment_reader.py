@@ -28,10 +28,11 @@ from pennon.file.container.opened_file import ReadRows
 from pennon.file.open import read_across
 from pennon.io.limits import FetchLimits
 from pennon.scan.deletion_mask import LiveRows
-from pennon.scan.join import is_split_within, join
+from pennon.scan.join import is_split_within, join, with_whole_packed
 from pennon.scan.snapshot import OpenFile, Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.blob import is_blob_v2
+from pennon.schema.check import is_packed
 from pennon.schema.field import Field
 from pennon.schema.project import held_part
 from pennon.schema.width import row_bytes
@@ -243,9 +244,12 @@ class FragmentReader:
                 "own; scans show their descriptions or bytes, take_blobs gives files"
             )
             raise UnsupportedError(message)
-        parts = []
+        parts, whole = [], wanted
+        if wanted.children and any(map(is_packed, wanted.walk())):
+            fields = self.snapshot.manifest.schema.walk()
+            whole = with_whole_packed(wanted, {each.id: each for each in fields if is_packed(each)})
         for number, columns in enumerate(self.files):
-            held = held_part(wanted, columns.column_of)
+            held = held_part(whole, columns.column_of)
             if held is not None:
                 parts.append(Part(number, held))
                 if held is wanted or held == wanted:

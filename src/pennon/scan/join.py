@@ -12,7 +12,8 @@ Lists that are NULL in no file must be of one length.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,6 +30,16 @@ Piece: TypeAlias = "tuple[Field, pa.Array[Any]]"
 """What one file has of a field, and the values."""
 
 _JOINED = ("struct", "list", "list.struct", "large_list", "large_list.struct")
+
+
+def with_whole_packed(field: Field, known: Mapping[FieldId, Field]) -> Field:
+    """Return a field with all fields of its packed structs, as the table has them: they are one column."""
+    if not field.children:
+        return field
+    if is_packed(field):
+        return known.get(field.id, field)
+    children = tuple(with_whole_packed(child, known) for child in field.children)
+    return field if children == field.children else replace(field, children=children)
 
 
 def is_split_within(parts: Sequence[Field]) -> bool:

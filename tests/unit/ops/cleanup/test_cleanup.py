@@ -53,7 +53,8 @@ class FullStore(ClockedStore):
     """A store without room for anything, until so many files were deleted."""
 
     def __init__(self, inner: ClockedStore, deletes_before_room: int) -> None:
-        super().__init__(inner.inner)
+        super().__init__()
+        self.inner = inner.inner
         self.times = inner.times
         self.deletes_before_room = deletes_before_room
 

@@ -97,6 +97,47 @@ def test_what_is_refused(tmp_path: Path) -> None:
     for mode in ("append", "overwrite"):
         with pytest.raises(ArgumentError, match="only a new table"):
             pennon.write_dataset(ROWS, uri, mode=mode, initial_bases=bases)
+    strict = pennon.dataset(uri, trusted_bases=[])
     with pytest.raises(UntrustedPathError, match="trusted_bases"):
-        pennon.write_dataset(ROWS, uri, mode="append", target_bases=["one"])
+        pennon.write_dataset(ROWS, strict, mode="append", target_bases=["one"])
     assert files_of(tmp_path) == {"t/data": 1}
+
+
+def test_places_that_this_process_named_are_trusted(tmp_path: Path) -> None:
+    """By name or path, from the table's making on; what another process named is read only."""
+    uri, bases = str(tmp_path / "t"), places(pennon, tmp_path)
+    pennon.write_dataset(ROWS, uri, initial_bases=bases[:1], target_bases=["one"])
+    pennon.dataset(uri).add_bases(bases[1:])
+    made = pennon.write_dataset(ROWS, uri, mode="append", target_bases=["two"])
+    assert made.count_rows() == pennon.dataset(uri).to_table().num_rows == 6
+    foreign = str(tmp_path / "foreign")
+    lance.write_dataset(
+        ROWS, foreign, initial_bases=places(lance, tmp_path), target_bases=["one"], **CUT
+    )
+    assert pennon.dataset(foreign).to_table().num_rows == 3
+    with pytest.raises(UntrustedPathError, match="may not be written"):
+        pennon.write_dataset(ROWS, foreign, mode="append", target_bases=["one"])
+    with pytest.raises(UntrustedPathError, match="may not be read"):
+        pennon.dataset(foreign, trusted_bases=[]).to_table()
+
+
+def test_tables_whose_files_are_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As caches of Hugging Face, DVC and git-annex have them: manifests and data files, too."""
+    kept = tmp_path / "blobs"
+    kept.mkdir()
+    uri = str(tmp_path / "snapshot")
+    lance.write_dataset(ROWS, uri)
+    for number, path in enumerate(sorted(Path(uri).rglob("*"))):
+        if path.is_file():
+            path.rename(kept / f"{number}")
+            path.symlink_to(kept / f"{number}")
+    before = {path.name: path.read_bytes() for path in kept.iterdir()}
+    assert pennon.dataset(uri).to_table() == ROWS
+    assert pennon.dataset(uri, trusted_bases=[kept]).to_table() == ROWS
+    with pytest.raises(UntrustedPathError):
+        pennon.dataset(uri, trusted_bases=[])
+    pennon.write_dataset(ROWS, uri, mode="overwrite").cleanup_old_versions(retain_versions=1)
+    assert pennon.dataset(uri).to_table() == ROWS
+    assert {path.name: path.read_bytes() for path in kept.iterdir()} == before
+    monkeypatch.setenv("PENNON_TRUSTED_BASES", "")
+    assert pennon.dataset(uri).to_table() == ROWS

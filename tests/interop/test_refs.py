@@ -218,8 +218,13 @@ def test_files_outside_of_the_root_are_read_for_who_trusts_their_place(
 ) -> None:
     place = str(tmp_path / "clone.lance")
     lance.dataset(uri).shallow_clone(place, 2)
+    assert pennon.dataset(place).count_rows() == 20
+    with pytest.raises(UntrustedPathError, match="trusted_bases="):
+        pennon.dataset(place, trusted_bases=[]).to_table()
+    monkeypatch.setenv("PENNON_TRUSTED_BASES", "")
     with pytest.raises(UntrustedPathError, match="trusted_bases="):
         pennon.dataset(place).to_table()
+    assert _values(pennon.dataset(uri).shallow_clone(f"{place}2", 2)) == list(range(20))
     with pytest.raises(UntrustedPathError):
         pennon.dataset(place, trusted_bases=[f"{uri}x", tmp_path / "other"]).to_table()
     monkeypatch.setenv("PENNON_TRUSTED_BASES", f"/nowhere:{tmp_path}")

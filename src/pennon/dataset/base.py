@@ -58,14 +58,14 @@ class DatasetBase(ArrowDataset, metaclass=Unfinished):
         """Open a version, the newest by default; see `pennon.dataset`."""
         refuse({"serialized_manifest": serialized_manifest, **unsupported}, DatasetBase.__init__)
         session = session_of(session, index_cache_size_bytes, metadata_cache_size_bytes)
-        store = open_store(uri, storage_options)
+        store = open_store(uri, storage_options, trusted_bases)
         if commit_lock is not None:
             from pennon.table.commit.lock import locked  # noqa: PLC0415 - saves locks at open
 
             store = locked(store, commit_lock)
         number = None if isinstance(version, str) else version_number(version)
         manifest = read_manifest(store, number)
-        if manifest.base_paths or manifest.branch is not None:
+        if manifest.base_paths or manifest.branch is not None or trusted_bases is not None:
             from pennon.table.base_paths import Trust, place_store  # noqa: PLC0415 - saves base paths at open
 
             store = place_store(store, manifest, Trust.given(trusted_bases, storage_options))

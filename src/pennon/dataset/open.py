@@ -46,7 +46,10 @@ def dataset(
     credentials, endpoints and the like.  ``default_scan_options``: arguments of `scanner` that
     apply where a call gives none.  ``session``: the memory of other datasets, to be shared; the
     ``*_cache_size_bytes`` bound that of a new one.  ``trusted_bases``: places outside of the table
-    that it may name files in, as a shallow clone does (`pennon.table.base_paths`).  Block sizes and counts of index pages are
+    that it may name files in, as a shallow clone does, or have links to.  Without the list, those that this
+    process named for the table (base paths, sources of clones) and, to read, all local places for a local table,
+    and those of its bucket for another; with it those listed instead, ``[]`` for tables of strangers
+    (`pennon.io.trust`).  Block sizes and counts of index pages are
     accepted and change nothing.
 
     Raises NotFoundError if there is no such table or version, UnsupportedError if the table needs
@@ -59,7 +62,8 @@ def dataset(
         message = "a table needs a uri"
         raise ArgumentError(message)
     if version is None and asof is not None:
-        version = version_as_of(open_store(uri, storage_options), parse_time(asof))
+        store = open_store(uri, storage_options, trusted_bases)
+        version = version_as_of(store, parse_time(asof))
     return LanceDataset(
         uri,
         version,

@@ -100,13 +100,15 @@ class DatasetVersions(DatasetBase):
     ) -> Self:
         """Make a version the first one of a new table, whose files stay in this one's place.
 
-        The new table is good as long as this one keeps the version: tag it.  Whoever opens the clone
-        later must trust this table's place (``trusted_bases`` of `pennon.dataset`).
+        The new table is good as long as this one keeps the version: tag it.  Who opens the clone in another
+        process must trust this table's place if it is in another bucket, or listed what to trust
+        (``trusted_bases`` of `pennon.dataset`).
         """
         stores = storage_options or self._storage_options
         source = ops.clone_shallow(self._snapshot, reference, open_store(target_path, stores))
-        options.setdefault("trusted_bases", [source])
-        return type(self)(target_path, storage_options=stores, **options)
+        made = type(self)(target_path, storage_options=stores, **options)
+        made._snapshot = ops.trusting(made._snapshot, [source])  # noqa: SLF001
+        return made
 
     def deep_clone(
         self,
@@ -135,7 +137,7 @@ class DatasetVersions(DatasetBase):
         Raises ArgumentError for an id, a name or a path that is taken.
         """
         bases = tuple(base.to_base() for base in new_bases)
-        self._turn_to(ops.add_bases(self._snapshot, bases, transaction_properties or {}))
+        self._snapshot = ops.add_bases(self._snapshot, bases, transaction_properties or {})
         return self
 
     def delta(

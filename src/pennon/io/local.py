@@ -14,6 +14,7 @@ from collections.abc import Hashable, Iterator
 from contextlib import suppress
 from dataclasses import field
 from datetime import UTC, datetime
+from typing import Final
 
 import pyarrow as pa
 
@@ -35,19 +36,31 @@ from pennon.io.paths import check_prefix, real_path, resolve_below, safe_join
 from pennon.io.pread import FileBehind
 from pennon.io.store import ObjectInfo
 
+_READ: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV}
 
 
 @dataclass(frozen=True, slots=True)
 class LocalStore:
-    """A `Store` below the absolute folder ``root``: a symbolic link, too, and it need not exist yet."""
+    """A `Store` below the absolute folder ``root``: a symbolic link, too, and it need not exist yet.
+
+    Links below it are followed to read, as those of data managers are, whose files lie in a cache:
+    anywhere, or only to what lies below the ``folders``, where such are given (`pennon.io.fenced`).  To
+    write and to delete, none is followed out of the root.
+    """
 
     root: str
     uri: str
+    folders: tuple[str, ...] | None = None
     _real_root: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_real_root", real_path(self.root))
+
+    @property
+    def real_root(self) -> str:
+        """Return the root with all links followed, as it was when the store was made."""
+        return self._real_root
 
     @property
     def limits(self) -> None:
@@ -55,9 +68,9 @@ class LocalStore:
 
     def open(self, path: str, size_bytes: int | None = None) -> MappedReader:  # noqa: ARG002
         """Map a file; the system knows its size better than ``size_bytes``."""
-        real = resolve_below(self._real_root, path)
+        real = safe_join(self._real_root, path)
         with os_errors("open", path):
-            fd, status = _open_file(real, path)
+            fd, status = _open_file(real, path, self.folders)
             try:
                 mapping = Mapping(fd, status.st_size) if status.st_size else None
             finally:
@@ -70,9 +83,9 @@ class LocalStore:
 
     def read_whole(self, path: str) -> pa.Buffer:
         """Return the bytes of an object.  What is read whole, and once, is not worth a map."""
-        real = resolve_below(self._real_root, path)
+        real = safe_join(self._real_root, path)
         with os_errors("open", path):
-            fd, status = _open_file(real, path)
+            fd, status = _open_file(real, path, self.folders)
             try:
                 return pa.py_buffer(_read_all(fd, status.st_size))
             finally:
@@ -86,17 +99,15 @@ class LocalStore:
     def list(self, prefix: str) -> Iterator[ObjectInfo]:
         """Yield the files under a folder, sorted by path; links to folders are not followed."""
         folder = check_prefix(prefix)
-        real = resolve_below(self._real_root, folder) if folder else self._real_root
         with os_errors("list", prefix):
-            found = list(_walk(real, folder))
+            found = list(_walk(self._listed(folder), folder))
         yield from sorted(found, key=lambda info: info.path)
 
     def list_names(self, prefix: str) -> Iterator[tuple[str, int | None]]:
         """Yield the paths of the files under a folder, sorted; no file is asked for its size."""
         folder = check_prefix(prefix)
-        real = resolve_below(self._real_root, folder) if folder else self._real_root
         with os_errors("list", prefix):
-            found = sorted(path for path, _ in _files(real, folder))
+            found = sorted(path for path, _ in _files(self._listed(folder), folder))
         return ((path, None) for path in found)
 
     def open_writer(self, path: str) -> DurableWriter:
@@ -132,17 +143,23 @@ class LocalStore:
     def delete(self, path: str) -> None:
         """Delete a file; none is no error."""
         target = self._target(path)
-        with os_errors("delete", path):
-            try:
-                os.unlink(target)
-            except (FileNotFoundError, NotADirectoryError):
-                return
+        with os_errors("delete", path), suppress(FileNotFoundError, NotADirectoryError):
+            _unlink(self._real_root, target)
 
     def delete_empty_folders(self) -> None:
         """Delete the folders of the store that hold nothing, and its root if it is one of them."""
         for folder, _, _ in os.walk(self._real_root, topdown=False):
             with suppress(OSError):  # there is something in it
                 os.rmdir(folder)
+
+    def _listed(self, folder: str) -> str:
+        """Return where a folder that is listed lies."""
+        real = f"{self._real_root.rstrip('/')}/{folder}" if folder else self._real_root
+        if self.folders is None:
+            return real
+        from pennon.io.fenced import resolve_in  # noqa: PLC0415 - for strict readers only
+
+        return resolve_in(self.folders, real)
 
     def _target(self, path: str) -> str:
         """Return where to write ``path``: its folder resolved, its own name as it stands."""
@@ -156,15 +173,35 @@ def _identity(path: str, status: os.stat_result) -> Hashable:
     return path, status.st_dev, status.st_ino, changed
 
 
-def _open_file(real: str, path: str) -> tuple[int, os.stat_result]:
+def _open_file(real: str, path: str, folders: tuple[str, ...] | None) -> tuple[int, os.stat_result]:
     """Open a file, and ask what it is.  Raises NotFoundError if it is no file."""
-    fd = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if folders is None:
+        fd = os.open(real, _READ)
+    else:
+        from pennon.io.fenced import open_in  # noqa: PLC0415 - for strict readers only
+
+        fd = open_in(folders, real, _READ)
     status = os.fstat(fd)
     if not stat.S_ISREG(status.st_mode):
         os.close(fd)
         message = "this is a folder or a device, not a file"
         raise NotFoundError(message, where=Breadcrumb(path))
     return fd, status
+
+
+def _unlink(real_root: str, target: str) -> None:
+    """Take away a name in a folder below the root, which no link has come to stand for meanwhile."""
+    from pennon.io.fenced import WALKS, open_folder_in  # noqa: PLC0415 - saves readers the import
+
+    if not WALKS:
+        os.unlink(target)
+        return
+    folder, name = os.path.split(target)
+    fd = open_folder_in(real_root, folder)
+    try:
+        os.unlink(name, dir_fd=fd)
+    finally:
+        os.close(fd)
 
 
 def _read_all(fd: int, size_bytes: int) -> bytes:

@@ -9,11 +9,14 @@ from __future__ import annotations
 import os
 import re
 import stat
+from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import ArgumentError, FormatError
 
+TRUSTED_BASES: Final = "PENNON_TRUSTED_BASES"
+"""The environment's list of places outside of a table that may be read, separated like ``PATH``."""
 _DRIVE = re.compile(r"[A-Za-z]:")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(?=/)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -70,9 +73,10 @@ def real_path(path: str) -> str:
 
 
 def resolve_below(real_root: str, path: str) -> str:
-    """Return the real path of ``path`` below ``real_root``, with all symbolic links followed.
+    """Return the real path of a folder to write to below ``real_root``, with all links followed.
 
-    ``real_root`` has none itself.  Raises FormatError if a link leads out of the root.
+    ``real_root`` has none itself.  Raises FormatError if a link leads out of the root: what is read
+    may lie elsewhere, what is written or deleted may not.
     """
     joined = safe_join(real_root, path)
     if not _has_link(real_root, path):
@@ -133,6 +137,23 @@ def parse_uri(uri: str | os.PathLike[str]) -> Location:
         message = f"URIs of tables have no query and no fragment: {_without_secrets(text)!r}"
         raise ArgumentError(message)
     return Location(scheme, parts.netloc, unquote(parts.path).strip("/"))
+
+
+def has_dot_segments(path: str) -> bool:
+    """Tell whether a remote path may mean a folder above it to some server.
+
+    Such are ``..`` and ``.``, however often they are percent-encoded, and where a server takes a
+    backslash for a slash, or drops what follows a semicolon.
+    """
+    for _ in range(_DECODE_ROUNDS):
+        segments = re.split(r"[/\\]", path)
+        if any(each.partition(";")[0].strip() in {".", ".."} for each in segments):
+            return True
+        decoded = unquote(path)
+        if decoded == path:
+            return _CONTROL.search(path) is not None
+        path = decoded
+    return True
 
 
 def child_uri(uri: str, folder: str) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import TypeAlias
 
 from pennon.io.local import LocalStore
 from pennon.io.memory import MemoryStore
-from pennon.io.paths import parse_uri
+from pennon.io.paths import TRUSTED_BASES, parse_uri
 from pennon.io.store import Store
 
 Opener: TypeAlias = Callable[[str, Mapping[str, str]], Store]
@@ -35,28 +35,40 @@ def register(kind: str, opener: Opener) -> None:
 
 
 def open_store(
-    uri: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None
+    uri: str | os.PathLike[str],
+    storage_options: Mapping[str, str] | None = None,
+    trusted: Sequence[str | os.PathLike[str]] | None = None,
 ) -> Store:
     """Return the store whose root is ``uri``; nothing is opened or asked yet.
 
     Plain paths, ``file://`` and ``memory://`` (without a name: a new store every time, as with
     pylance; its ``uri`` names it); ``s3://``, ``gs://``, ``az://``, ``abfss://`` and
     ``http(s)://`` through obstore, with the ``storage_options`` that pylance takes; and
-    ``s3+ddb://``, ``…+sqlite://`` (`pennon.table.external.uris`).
+    ``s3+ddb://``, ``…+sqlite://`` (`pennon.table.external.uris`).  ``trusted``: the only places that links
+    in a local folder may lead to, as `pennon.io.trust` says; the environment's list counts, too.
 
     Raises ArgumentError for an unknown scheme.  An unknown option gives a warning on first use.
     """
-    opener = _opener_of(os.fspath(uri))
+    store = _open(os.fspath(uri), storage_options or {})
+    if trusted is None and TRUSTED_BASES not in os.environ:
+        return store
+    from pennon.io.trust import Trust, kept_to  # noqa: PLC0415 - for strict readers only
+
+    return kept_to(store, Trust.given(trusted, None))
+
+
+def _open(uri: str, storage_options: Mapping[str, str]) -> Store:
+    opener = _opener_of(uri)
     if opener is not None:
-        return opener(os.fspath(uri), storage_options or {})
+        return opener(uri, storage_options)
     location = parse_uri(uri)
     if location.scheme == "file":
-        return LocalStore(location.path, os.fspath(uri))
+        return LocalStore(location.path, uri)
     if location.scheme == "memory":
         return MemoryStore(location.authority or uuid.uuid4().hex, location.path)
     from pennon.io.remote import open_remote  # noqa: PLC0415 - saves obstore
 
-    return open_remote(location, os.fspath(uri), storage_options or {})
+    return open_remote(location, uri, storage_options)
 
 
 def _opener_of(uri: str) -> Opener | None:

@@ -10,6 +10,7 @@ from pennon.names import lazy_names as _lazy_names
 
 if TYPE_CHECKING:
     from pennon.ops.base_paths import add_bases as add_bases
+    from pennon.ops.base_paths import trusting as trusting
     from pennon.ops.cleanup.drop import drop_table as drop_table
     from pennon.ops.cleanup.inventory import all_files as all_files
     from pennon.ops.cleanup.inventory import tracked_files as tracked_files
@@ -58,6 +59,7 @@ _HOMES: Final = {
     "Pace": "pennon.ops.cleanup.run",
     "Policy": "pennon.ops.cleanup.policy",
     "add_bases": "pennon.ops.base_paths",
+    "trusting": "pennon.ops.base_paths",
     "adopt_file": "pennon.ops.columns.column_file",
     "all_files": "pennon.ops.cleanup.inventory",
     "alter_columns": "pennon.ops.columns.alter",

@@ -6,24 +6,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pennon.errors import ArgumentError
+from pennon.io.trust import remember_named
 from pennon.ops.commit import commit_on
 from pennon.ops.write import WriteMode, WritePlan
 from pennon.scan.snapshot import Snapshot
 from pennon.table.apply.settings import with_new_bases
-from pennon.table.base_paths import BasedStore, Trust, below, trust_of
+from pennon.table.base_paths import BasedStore, Trust, below, place_store, root_of, trust_of
 from pennon.table.fragment import BasePath
-from pennon.table.manifest import Manifest
 from pennon.table.operations import UpdateBases
 
 
 def add_bases(
     snapshot: Snapshot, bases: tuple[BasePath, ...], properties: Mapping[str, str]
-) -> Manifest:
-    """Commit further places for files, and return the version made.
+) -> Snapshot:
+    """Commit further places for files, which the caller trusts, and return the version made.
 
     Raises IncompatibleConflict if another writer took an id, a name or a path of them meanwhile.
     """
-    return commit_on(snapshot, UpdateBases(bases), properties=properties)
+    manifest = commit_on(snapshot, UpdateBases(bases), properties=properties)
+    return trusting(snapshot.at(manifest), [base.path for base in bases])
+
+
+def trusting(snapshot: Snapshot, places: Sequence[str]) -> Snapshot:
+    """Return a version, read by who named these places for the table."""
+    remember_named(root_of(snapshot.store).uri, places)
+    trust = trust_of(snapshot.store) or Trust.given(None, None)
+    placed = place_store(snapshot.store, snapshot.manifest, trust.naming(places))
+    return Snapshot(placed, snapshot.manifest, snapshot.session)
 
 
 def with_base_paths(
@@ -37,7 +46,9 @@ def with_base_paths(
         message = "only a new table (mode='create') can be given base paths; others: `add_bases`"
         raise ArgumentError(message)
     bases = with_new_bases((), new)
-    trust = Trust.given([base.path for base in bases], storage_options)
+    named = [base.path for base in bases]
+    remember_named(plan.task.store.uri, named)
+    trust = Trust.given(None, storage_options).naming(named)
     store = BasedStore(plan.task.store, bases, trust)
     return replace(plan, task=replace(plan.task, store=store), base_paths=bases)
 
@@ -60,7 +71,8 @@ def into_bases(
     named = [base.path for base, it in zip(found, targets or (), strict=True) if it != base.name]
     trust = trust_of(store) or Trust.given(None, storage_options)
     home = store.inner if isinstance(store, BasedStore) else store
-    placed = BasedStore(home, bases, replace(trust, places=(*trust.places, *named)))
+    remember_named(root_of(home).uri, named)
+    placed = BasedStore(home, bases, trust.naming(named))
     return replace(plan, task=replace(plan.task, store=placed, bases=ids))
 
 

@@ -24,6 +24,7 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.units import FieldId
 from pennon.errors import FormatError
 from pennon.schema.arrow import field_to_arrow
+from pennon.schema.check import is_packed
 from pennon.schema.field import Field
 
 Piece: TypeAlias = "tuple[Field, pa.Array[Any]]"

@@ -5,55 +5,35 @@ or deletion file with a ``base_id`` lies below that base path of the manifest.  
 has the store path ``@{base_id}/data/x.lance``, and a `BasedStore` knows where that is; all else is a
 table's own.
 
-A manifest is untrusted bytes, so a base is read without question only inside of the table's own
-root, where all its branches are.  Any other must be trusted by the caller: ``trusted_bases=[...]``
-of `pennon.dataset`, or the environment's ``PENNON_TRUSTED_BASES`` (separated like ``PATH``; ``*``
-trusts all).
+A manifest is untrusted bytes.  Inside of the table's own root, where all its branches are, a base is
+read and written without question; which others are, `pennon.io.trust` says.  Nothing is ever deleted
+in one.
 
 Source: table.proto; commit-and-faults reference T26; ledger F-341.
 """
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import field, replace
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import ArgumentError, FormatError, UntrustedPathError
 from pennon.io import open_store
 from pennon.io.forwarding_store import ForwardingStore
-from pennon.io.paths import Location, parse_uri
+from pennon.io.local import LocalStore
+from pennon.io.paths import TRUSTED_BASES, has_dot_segments, parse_uri
 from pennon.io.prefix_store import PrefixStore
-from pennon.io.store import ObjectInfo, Store
+from pennon.io.store import ObjectInfo, ObjectWriter, Store
+from pennon.io.trust import Trust as Trust
+from pennon.io.trust import below as below
+from pennon.io.trust import is_next_to, kept_to, located, plain_uri, without_manifest_store
 from pennon.table.fragment import BasePath
 from pennon.table.manifest import Manifest
 from pennon.table.refs.tags_and_branches import branch_folder
 
-ENVIRONMENT = "PENNON_TRUSTED_BASES"
 _BASED = re.compile(r"@(\d+)/(.+)", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Trust:
-    """Which places outside of a table's root may be read, and how they are opened."""
-
-    places: tuple[str, ...] = ()
-    options: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-    @classmethod
-    def given(
-        cls, places: Sequence[str | os.PathLike[str]] | None, options: Mapping[str, str] | None
-    ) -> Trust:
-        """Return what the caller and the environment trust."""
-        named = [os.fspath(place) for place in places or ()]
-        environment = os.environ.get(ENVIRONMENT, "")
-        return cls((*named, *_split_environment(environment)), dict(options or {}))
-
-    def covers(self, uri: str) -> bool:
-        """Tell whether a place is one of the trusted ones, or below one."""
-        return any(place == "*" or below(uri, place) is not None for place in self.places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +46,8 @@ class BasedStore(ForwardingStore):
     _opened: dict[int, Store] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[type[BasedStore], tuple[Store, tuple[BasePath, ...], Trust]]:
-        """Pickle without the stores opened so far."""
-        return BasedStore, (self.inner, self.bases, self.trust)
+        """Pickle without the stores opened so far, and with what this process named."""
+        return BasedStore, (self.inner, self.bases, self.trust.within(root_of(self).uri))
 
     def identity(self, path: str, size_bytes: int | None = None) -> Hashable:
         """Return what tells the bytes of an object from all others."""
@@ -87,6 +67,14 @@ class BasedStore(ForwardingStore):
         for path, size_bytes in store.list_names(folder):
             yield prefix + path.removeprefix(folder), size_bytes
 
+    def open_writer(self, path: str) -> ObjectWriter:
+        """Start a new object; under a base only if the caller listed or named that place."""
+        found = _BASED.fullmatch(path)
+        if found is not None:
+            self._check_written(self._base(int(found.group(1)), path))
+        store, inner = self._place(path)
+        return store.open_writer(inner)
+
     def put(self, path: str, data: bytes) -> None:
         """Write a small object of the table's own."""
         self.inner.put(path, data)
@@ -104,46 +92,62 @@ class BasedStore(ForwardingStore):
         if found is None:
             return self.inner, path
         number, inner = int(found.group(1)), found.group(2)
-        base = next((each for each in self.bases if each.id == number), None)
-        if base is None:
-            message = f"there is no base path {number}, in which {inner!r} is said to lie"
-            raise FormatError(message)
+        base = self._base(number, inner)
         store = self._opened.get(number)
         if store is None:
             store = self._opened[number] = self._open_base(base)
         return store, inner if base.is_dataset_root else inner.removeprefix("data/")
 
+    def _base(self, number: int, path: str) -> BasePath:
+        base = next((each for each in self.bases if each.id == number), None)
+        if base is None:
+            message = f"there is no base path {number}, in which {path!r} is said to lie"
+            raise FormatError(message)
+        return base
+
     def _open_base(self, base: BasePath) -> Store:
+        """Open a base to read it.  A local one is judged as it is opened: its links are followed once."""
         root = root_of(self.inner)
         uri = base_uri(base, root.uri)
         inside = below(uri, root.uri)
         if inside is not None:
             return PrefixStore(root, inside) if inside else root
-        if not self.trust.covers(uri):
-            message = (
-                f"the table names files in {uri!r}, outside of its own root; to read them, trust that"
-                f" place: dataset(..., trusted_bases=[{uri!r}]), or {ENVIRONMENT}={uri}"
-            )
-            raise UntrustedPathError(message)
-        return open_store(uri, self.trust.options)
+        trust = self.trust.within(root.uri)
+        store = open_store(without_manifest_store(uri), trust.options or _options_of(root))
+        if isinstance(store, LocalStore):
+            store = replace(store, folders=trust.folders())
+        place = store.real_root if isinstance(store, LocalStore) else uri
+        if trust.covers(place) or (trust.places is None and is_next_to(uri, root.uri)):
+            return store
+        raise _untrusted(uri, "read")
+
+    def _check_written(self, base: BasePath) -> None:
+        root = root_of(self.inner).uri
+        uri = base_uri(base, root)
+        if below(uri, root) is None and not self.trust.within(root).covers(uri):
+            raise _untrusted(uri, "written")
 
 
 def place_store(store: Store, manifest: Manifest, trust: Trust | None = None) -> Store:
     """Return the store through which a version's files are found, all of them.
 
     ``store`` is rooted at the table's folder, or at that of its branch; it is returned as it is for
-    the tables, nearly all, that have neither base paths nor a branch.
+    the tables, nearly all, that have neither base paths nor a branch, unless a list of trusted places
+    was given, which versions that come later are to be read by.
     """
     if isinstance(store, BasedStore):
         if store.bases == manifest.base_paths and trust is None:
             return store
         trust = store.trust if trust is None else trust
         store = store.inner
-    if not manifest.base_paths and manifest.branch is None:
+    is_listed = trust is not None and trust.places is not None
+    if not manifest.base_paths and manifest.branch is None and not is_listed:
         return store
     trust = Trust.given(None, None) if trust is None else trust
     home = _rooted(store, manifest.branch, trust)
-    return BasedStore(home, manifest.base_paths, trust) if manifest.base_paths else home
+    return (
+        BasedStore(home, manifest.base_paths, trust) if manifest.base_paths or is_listed else home
+    )
 
 
 def root_of(store: Store) -> Store:
@@ -178,25 +182,39 @@ def base_uri(base: BasePath, root: str) -> str:
     user's folder only; one that the table's root ends with is taken for that root.
     """
     try:
-        location = _parsed(base.path)
+        location = located(base.path)
     except ArgumentError as error:
         message = f"base path {base.id} is {base.path[:200]!r}, which is no place"
         raise FormatError(message) from error
     if location.scheme != "file":
+        if has_dot_segments(location.path):
+            message = (
+                f"base path {base.id} is {base.path[:200]!r}, whose dots may lead out of any place that"
+                " is trusted; such a place is not opened"
+            )
+            raise UntrustedPathError(message)
         return base.path.rstrip("/")
     if not base.path.startswith(("/", "file:", "~")):
         first = base.path.rstrip("/").split("/tree/")[0]
-        if f"/{_plain(root)}".endswith(f"/{first}"):
-            return _plain(root) + base.path.rstrip("/").removeprefix(first)
+        if f"/{plain_uri(root)}".endswith(f"/{first}"):
+            return plain_uri(root) + base.path.rstrip("/").removeprefix(first)
     return location.path
 
 
-def below(uri: str, root: str) -> str | None:
-    """Return the path from a root to a place below it: empty for the root itself, None outside."""
-    mine, top = _plain(uri), _plain(root)
-    if mine == top:
-        return ""
-    return mine.removeprefix(f"{top}/") if mine.startswith(f"{top}/") else None
+def _options_of(root: Store) -> Mapping[str, str]:
+    """Return the storage options of a table's own store, credentials among them."""
+    inner: Store | None = getattr(root, "inner", None)
+    if inner is not None:
+        return _options_of(inner)
+    return dict(getattr(root, "options", ()))
+
+
+def _untrusted(uri: str, verb: str) -> UntrustedPathError:
+    message = (
+        f"the table names files in {uri!r}, outside of its own root, a place that may not be {verb};"
+        f" if you trust it: dataset(..., trusted_bases=[{uri!r}]), or {TRUSTED_BASES}={uri}"
+    )
+    return UntrustedPathError(message)
 
 
 def _rooted(store: Store, branch: str | None, trust: Trust) -> Store:
@@ -209,24 +227,4 @@ def _rooted(store: Store, branch: str | None, trust: Trust) -> Store:
     if not uri.endswith(folder):
         return store
     root = f"{uri.removesuffix(folder)}{mark}{query}"
-    return branch_store(open_store(root, trust.options), branch)
-
-
-def _plain(uri: str) -> str:
-    """Return a URI in one form, without what says how its manifests are kept."""
-    location = _parsed(uri)
-    if location.scheme == "file":
-        return location.path.rstrip("/")
-    scheme = location.scheme.partition("+")[0]
-    return f"{scheme}://{location.authority}/{location.path}".rstrip("/")
-
-
-def _split_environment(value: str) -> list[str]:
-    """Split like PATH, but not at the colon of ``scheme://``."""
-    pieces = re.split(re.escape(os.pathsep) + r"(?!//)", value)
-    return [piece for piece in pieces if piece]
-
-
-def _parsed(uri: str) -> Location:
-    """Take a URI apart, without what says how its manifests are kept."""
-    return parse_uri(uri.partition("?")[0] if "://" in uri else uri)
+    return branch_store(kept_to(open_store(root, trust.options), trust), branch)

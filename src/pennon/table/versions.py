@@ -88,8 +88,9 @@ def latest_location(store: Reads) -> ManifestLocation:
     if first is None:
         first = _copy_of_latest(store)
     if first is None:
-        message = f"there is no Lance table at {store.uri!r}: no manifest under {VERSIONS}/"
-        raise NotFoundError(message)
+        from pennon.table.no_table import no_table  # noqa: PLC0415 - for errors only
+
+        raise no_table(store.uri)
     if first.naming is Naming.V2:
         rest: Iterable[ManifestLocation] = islice(manifests, _FIRST_PAGE - 1)
         return _newest([first, *rest])

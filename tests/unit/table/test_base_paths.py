@@ -53,9 +53,64 @@ def test_no_path_leaves_its_base(tmp_path: Path, path: str) -> None:
 
 @pytest.mark.parametrize("where", ["/etc", "s3://other/bucket", "file:///etc", "../..", "/"])
 def test_what_lies_outside_must_be_trusted(tmp_path: Path, where: str) -> None:
-    store = _store(tmp_path, BasePath(0, where))
+    store = _store(tmp_path, BasePath(0, where), trust=Trust(()))
     with pytest.raises(UntrustedPathError, match="trusted_bases"):
         store.open("@0/data/passwd")
+
+
+@pytest.mark.parametrize("home", ["file", "s3", "http"])
+def test_what_is_read_without_a_list(tmp_path: Path, home: str) -> None:
+    """Local places for a local table, those of the bucket for one in a bucket; none is written."""
+    _put(tmp_path / "other/x", b"other")
+    local = str(tmp_path / "other")
+    near, far = {
+        "file": ([local], ["s3://b/x", "http://h/x", "memory://m"]),
+        "s3": (["s3://b/x", "s3a://b/x"], [local, "s3://c/x", "gs://b/x", "http://b/x"]),
+        "http": ([], [local, "http://h/x", "http://i/x"]),
+    }[home]
+    root = {"file": str(tmp_path / "t"), "s3": "s3://b/t", "http": "http://h/t"}[home]
+    inner = open_store(root, {} if home == "file" else {"region": "mine"})
+    for place in near:
+        store = BasedStore(inner, (BasePath(0, place),))
+        opened, _ = store._place("@0/data/x")
+        assert dict(getattr(opened, "options", ())) == dict(getattr(inner, "options", ()))
+        with pytest.raises(UntrustedPathError, match="may not be written"):
+            store.open_writer("@0/data/new")
+    for place in far:
+        with pytest.raises(UntrustedPathError, match="may not be read"):
+            BasedStore(inner, (BasePath(0, place),)).open("@0/data/x")
+
+
+@pytest.mark.parametrize("scheme", ["http", "https", "s3", "gs", "az"])
+@pytest.mark.parametrize("dots", ["..", "%2e%2e", "%252e%252e", ".%2E", "..%2f.."])
+@pytest.mark.parametrize("trusted", ["{scheme}://h/zone", "*"])
+def test_no_dots_lead_out_of_a_remote_place(
+    tmp_path: Path, scheme: str, dots: str, trusted: str
+) -> None:
+    zone = f"{scheme}://h/zone"
+    trust = Trust((trusted.format(scheme=scheme),))
+    store = _store(tmp_path, BasePath(0, f"{zone}/{dots}/private"), trust=trust)
+    with pytest.raises(UntrustedPathError):
+        store.open("@0/data/x")
+    assert Trust((zone,)).covers(f"{zone}/a")
+    assert not Trust((zone,)).covers(f"{zone}/{dots}/private")
+    assert not Trust((f"{zone}/{dots}",)).covers(f"{scheme}://h/private")
+
+
+def test_a_link_in_a_trusted_place_does_not_lead_out_of_it(tmp_path: Path) -> None:
+    _put(tmp_path / "secret/x", b"secret")
+    _put(tmp_path / "trusted/real/x", b"good")
+    (tmp_path / "trusted/link").symlink_to(tmp_path / "secret")
+    (tmp_path / "trusted/real/y").symlink_to(tmp_path / "secret/x")
+    (tmp_path / "also").symlink_to(tmp_path / "trusted")
+    for name in ("trusted", "also"):
+        trust = Trust((str(tmp_path / name),))
+        for base, path in (("link", "x"), ("real", "y")):
+            place = str(tmp_path / "trusted" / base)
+            with pytest.raises(UntrustedPathError):
+                _store(tmp_path, BasePath(0, place), trust=trust).open(f"@0/data/{path}")
+        store = _store(tmp_path, BasePath(0, str(tmp_path / "trusted/real")), trust=trust)
+        assert store.read_whole("@0/data/x").to_pybytes() == b"good"
 
 
 def test_base_paths_that_do_not_exist(tmp_path: Path) -> None:

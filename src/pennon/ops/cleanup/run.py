@@ -12,13 +12,15 @@
 
 Manifests go first, so no version is ever there of which a file is missing.  A run that is cut short
 leaves its plan, and the next one takes away what is left of it: without the plan, files whose
-manifests are gone would be nobody's for a week.
+manifests are gone would be nobody's for a week.  On a disk that is full the plan is written after the
+oldest manifest went, which makes room, and now is by this computer's clock.
 
 Source: commit-and-faults reference, 1.8.
 """
 
 from __future__ import annotations
 
+import errno
 import time
 import uuid
 from collections.abc import Callable, Iterable
@@ -36,6 +38,7 @@ from pennon.ops.cleanup.survey import Survey, View
 from pennon.scan.snapshot import Snapshot
 
 _CONCURRENCY = 8
+_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +88,11 @@ def preview(snapshot: Snapshot, policy: Policy) -> tuple[Plan, View]:
     """
     survey = survey_of(snapshot)
     view = survey.look()
-    now = max(datetime.now(UTC), *(info.modified for info in view.files))
-    return make_plan(survey, view, policy, snapshot.manifest.version, now), view
+    return make_plan(survey, view, policy, snapshot.manifest.version, _own_clock(view)), view
+
+
+def _own_clock(view: View) -> datetime:
+    return max(datetime.now(UTC), *(info.modified for info in view.files))
 
 
 def clean(snapshot: Snapshot, policy: Policy, pace: Pace | None = None) -> Removed:
@@ -97,26 +103,49 @@ def clean(snapshot: Snapshot, policy: Policy, pace: Pace | None = None) -> Remov
     survey = survey_of(snapshot)
     pace = pace or Pace()
     mine = f"_versions/.tmp_clean-{uuid.uuid4()}.json"
-    survey.home.put(mine, b"{}")
+    is_timed = _put(survey.home, mine, b"{}")
     try:
-        plan, now = _plan(survey, policy, snapshot.manifest.version, mine)
-        survey.home.put(mine, plan.to_json())
+        plan, now = _plan(survey, policy, snapshot.manifest.version, mine if is_timed else None)
+        is_kept = _put(survey.home, mine, plan.to_json())
         manifests = _still_old(survey, plan, policy, snapshot.manifest.version, now)
     except BaseException:
         with suppress(StoreError):
             survey.home.delete(mine)
         raise
-    return _remove(survey, replace(plan, manifests=manifests), pace, mine)
+    plan = replace(plan, manifests=manifests)
+    if is_kept:
+        return _remove(survey, plan, pace, mine)
+    first, rest = manifests[:1], manifests[1:]
+    gone, failed = _delete(survey.home, first, pace)
+    _put(survey.home, mine, plan.to_json())
+    removed = _remove(survey, replace(plan, manifests=rest), pace, mine)
+    return Removed((*gone, *removed.files), failed + removed.failed)
 
 
-def _plan(survey: Survey, policy: Policy, handle_version: int, mine: str) -> tuple[Plan, datetime]:
+def _put(store: Store, path: str, data: bytes) -> bool:
+    """Write the plan; False if there is no room for it, which is what clean-up is to make."""
+    try:
+        store.put(path, data)
+    except StoreError as error:
+        if getattr(error.__cause__, "errno", None) not in _FULL:
+            raise
+        return False
+    return True
+
+
+def _plan(
+    survey: Survey, policy: Policy, handle_version: int, mine: str | None
+) -> tuple[Plan, datetime]:
     view = survey.look()
-    now = next((info.modified for info in view.files if info.path == mine), None)
-    if now is None:
+    if mine is None:
+        now = _own_clock(view)  # nothing can be written whose time would be the store's
+        return make_plan(survey, view, policy, handle_version, now), now
+    written = next((info.modified for info in view.files if info.path == mine), None)
+    if written is None:
         message = f"{survey.home.uri!r} does not list what was just written; nothing was deleted"
         raise StoreError(message, where=Breadcrumb(file=mine))
     files = [info for info in view.files if info.path != mine]
-    return make_plan(survey, replace(view, files=files), policy, handle_version, now), now
+    return make_plan(survey, replace(view, files=files), policy, handle_version, written), written
 
 
 def _still_old(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from datetime import timedelta
 from pathlib import Path
@@ -17,6 +18,7 @@ from pennon.errors import (
     TaggedVersionsError,
     UnsupportedError,
 )
+from pennon.io.oserrors import os_errors
 from pennon.proto import table_pb2
 from pennon.testing import Fault, FaultyStore
 from tests.unit.ops.cleanup.clocked import ClockedStore, CrashError, open_table, write
@@ -45,6 +47,44 @@ def store() -> ClockedStore:
 
 def versions(store: ClockedStore) -> list[int]:
     return [each["version"] for each in open_table(store).version_refs()]
+
+
+class FullStore(ClockedStore):
+    """A store without room for anything, until so many files were deleted."""
+
+    def __init__(self, inner: ClockedStore, deletes_before_room: int) -> None:
+        super().__init__()
+        self.inner = inner.inner
+        self.times = inner.times
+        self.deletes_before_room = deletes_before_room
+
+    def before(self, verb: str, path: str) -> None:
+        """Refuse to write."""
+        super().before(verb, path)
+        if verb in {"put", "open_writer"} and len(self.deleted) < self.deletes_before_room:
+            with os_errors("write", path):
+                raise OSError(errno.ENOSPC, "no space left on device")
+
+
+@pytest.mark.parametrize("deletes_before_room", [1, 3, 99])
+def test_a_full_disk_is_cleaned_up(store: ClockedStore, deletes_before_room: int) -> None:
+    """The only operation that makes room does not need any."""
+    full = FullStore(store, deletes_before_room)
+    stats = open_table(full).cleanup_old_versions(older_than=ALL)
+    assert (stats.old_versions, stats.data_files_removed, stats.deletion_files_removed) == (4, 3, 1)
+    assert versions(full) == [5]
+    assert open_table(full).to_table()["n"].to_pylist() == [100, 101]
+    assert not [path for path in full.paths("_versions") if ".tmp" in path]
+
+
+def test_a_clean_up_of_a_full_disk_that_is_cut_short_leaves_its_plan(store: ClockedStore) -> None:
+    full = FullStore(store, 1)
+    full.deletes_left = 4
+    with pytest.raises(CrashError):
+        open_table(full).cleanup_old_versions(older_than=ALL)
+    full.deletes_left = None
+    assert open_table(full).cleanup_old_versions(older_than=ALL).data_files_removed == 3
+    assert full.paths("data") == {f"data/{path}" for path in _paths(full, 5)}
 
 
 def test_by_age_and_by_number(store: ClockedStore) -> None:

@@ -157,7 +157,7 @@ class LocalStore:
         real = f"{self._real_root.rstrip('/')}/{folder}" if folder else self._real_root
         if self.folders is None:
             return real
-        from pennon.io.fenced import resolve_in  # noqa: PLC0415 - for strict readers only
+        from pennon.io.fenced import resolve_in  # noqa: PLC0415 - saves what strict readers need
 
         return resolve_in(self.folders, real)
 
@@ -178,7 +178,7 @@ def _open_file(real: str, path: str, folders: tuple[str, ...] | None) -> tuple[i
     if folders is None:
         fd = os.open(real, _READ)
     else:
-        from pennon.io.fenced import open_in  # noqa: PLC0415 - for strict readers only
+        from pennon.io.fenced import open_in  # noqa: PLC0415 - saves what strict readers need
 
         fd = open_in(folders, real, _READ)
     status = os.fstat(fd)

@@ -52,7 +52,7 @@ def open_store(
     store = _open(os.fspath(uri), storage_options or {})
     if trusted is None and TRUSTED_BASES not in os.environ:
         return store
-    from pennon.io.trust import Trust, kept_to  # noqa: PLC0415 - for strict readers only
+    from pennon.io.trust import Trust, kept_to  # noqa: PLC0415 - saves what strict readers need
 
     return kept_to(store, Trust.given(trusted, None))
 

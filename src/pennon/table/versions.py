@@ -88,7 +88,7 @@ def latest_location(store: Reads) -> ManifestLocation:
     if first is None:
         first = _copy_of_latest(store)
     if first is None:
-        from pennon.table.no_table import no_table  # noqa: PLC0415 - for errors only
+        from pennon.table.no_table import no_table  # noqa: PLC0415 - saves what errors need
 
         raise no_table(store.uri)
     if first.naming is Naming.V2:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pennon.core.byte_ranges import Extent
+from pennon.core.byte_ranges import ByteRange
 from pennon.errors import AlreadyExistsError
 from pennon.io import LocalStore
 from tests.faults.killing import die_at
@@ -71,5 +71,5 @@ def repair_by_trying_again(store: LocalStore, *, is_there: bool) -> None:
             store.put_if_absent(PATH, BODY)
     else:
         store.put_if_absent(PATH, BODY)
-    (whole,) = store.open(PATH).read([Extent(0, len(BODY))])
+    (whole,) = store.open(PATH).read([ByteRange(0, len(BODY))])
     assert whole.to_pybytes() == BODY

@@ -15,7 +15,7 @@ import pytest
 from google.protobuf.any_pb2 import Any as AnyMessage
 
 import pennon
-from pennon.core.byte_ranges import Extent
+from pennon.core.byte_ranges import ByteRange
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError, TooLargeError
 from pennon.file import LanceFileReader, LanceFileWriter
@@ -50,7 +50,7 @@ def file_of(
     with LanceFileWriter(path, pa.schema([("c", data_type)]), version="2.1") as writer:
         writer.write_batch(pa.table({"c": pa.nulls(3, data_type)}))
     reader = MemoryStore(STORE).open("sound.lance")
-    sound = reader.read([Extent(0, reader.size_bytes)])[0].to_pybytes()
+    sound = reader.read([ByteRange(0, reader.size_bytes)])[0].to_pybytes()
     parts = parts_of(sound)
     (column,), (page,) = parts.columns, parts.columns[0].pages
     del page.buffer_offsets[:], page.buffer_sizes[:]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from pennon.core.byte_ranges import Extent, Gather
+from pennon.core.byte_ranges import ByteRange, Gather
 from pennon.errors import AlreadyExistsError, NotFoundError, StoreError
 from pennon.io.limits import FetchLimits
 from pennon.testing import (
@@ -32,8 +32,8 @@ def test_rounds_requests_and_bytes_are_counted_by_path(memory: MemoryStore) -> N
     store = CountingStore(memory)
     reader = store.open("data/x")
     starts = np.array([0, 100, 500 * KIB], np.int64)
-    reader.read([Gather(starts, starts + 8), Extent(100, 4)])
-    reader.read([Extent(7, 0)])
+    reader.read([Gather(starts, starts + 8), ByteRange(100, 4)])
+    reader.read([ByteRange(7, 0)])
     reader.read([])
     assert (store.counts.rounds, store.counts.requests) == (1, 2)
     assert (store.counts.read_bytes, store.counts.asked_bytes) == (108 + 8, 8 + 8 + 8)
@@ -76,9 +76,9 @@ def test_latency_is_one_wait_a_round_and_one_a_verb(memory: MemoryStore) -> None
     assert clock.now() == 0.5
     reader = store.open("data/x", KIB * KIB)
     assert clock.now() == 0.5  # its size was known
-    reader.read([Extent(0, 8), Extent(100, 8), Extent(200, 8)])
+    reader.read([ByteRange(0, 8), ByteRange(100, 8), ByteRange(200, 8)])
     assert clock.now() == 1.5  # three requests, two at once
-    reader.read([Extent(7, 0)])
+    reader.read([ByteRange(7, 0)])
     assert clock.now() == 1.5
     with store.open_writer("data/y") as writer:
         writer.write(b"1")
@@ -89,9 +89,9 @@ def test_bytes_come_down_one_line(memory: MemoryStore) -> None:
     clock = VirtualClock()
     store = LatencyStore(memory, 0.5, 100, FetchLimits(0, 1000, 2), clock)
     reader = store.open("data/x", KIB * KIB)
-    reader.read([Extent(0, 50), Extent(1000, 150)])
+    reader.read([ByteRange(0, 50), ByteRange(1000, 150)])
     assert clock.now() == 0.5 + 2
-    assert reader.read([Extent(3, 2)])[0].to_pybytes() == b"\x03\x04"
+    assert reader.read([ByteRange(3, 2)])[0].to_pybytes() == b"\x03\x04"
     assert clock.now() == 2.5 + 0.5 + 0.02
 
 
@@ -104,7 +104,7 @@ def test_those_who_ask_at_once_share_the_line(memory: MemoryStore) -> None:
     waits: list[float] = []
     store = LatencyStore(memory, 1, 100, clock=Standing())
     for _ in range(3):
-        store.open("data/x", KIB * KIB).read([Extent(0, 50)])
+        store.open("data/x", KIB * KIB).read([ByteRange(0, 50)])
     assert waits == [1.5, 2, 2.5]
 
 
@@ -155,7 +155,7 @@ def test_every_verb_can_fail_in_both_ways(memory: MemoryStore, kind: str, verb: 
         with store.open_writer("data/y") as writer:
             writer.write(b"1234")
         list(store.list("data"))
-        store.open("data/x").read([Extent(0, 1)])
+        store.open("data/x").read([ByteRange(0, 1)])
         store.delete("data/y")
 
     store = FaultyStore(memory, Fault(1, kind, frozenset({verb})))

@@ -18,7 +18,7 @@ N = TypeVar("N", bound=np.integer[Any])
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class ByteRange:
     """One contiguous range of a file: ``size_bytes`` bytes from the absolute ``position`` on."""
 
     position: int
@@ -44,7 +44,7 @@ class Gather:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Peek(Gather):
+class SparseRead(Gather):
     """Ranges of which little may be looked at; they rise without overlap.
 
     The answer is that of a `Gather`, or, where it takes no copy, all from the begin of the first range
@@ -52,15 +52,15 @@ class Peek(Gather):
     """
 
     @property
-    def hull(self) -> Extent:
+    def hull(self) -> ByteRange:
         """Return all from the first range to the last."""
         if not len(self.starts):
-            return Extent(0, 0)
+            return ByteRange(0, 0)
         start = int(self.starts[0])
-        return Extent(start, int(self.ends[-1]) - start)
+        return ByteRange(start, int(self.ends[-1]) - start)
 
 
-ByteRequest: TypeAlias = Extent | Gather
+ByteRequest: TypeAlias = ByteRange | Gather
 
 
 def ascending(values: npt.NDArray[N]) -> npt.NDArray[N]:

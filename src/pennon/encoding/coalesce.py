@@ -19,7 +19,7 @@ from typing import Final, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from pennon.core.byte_ranges import ByteRequest, Extent
+from pennon.core.byte_ranges import ByteRange, ByteRequest
 from pennon.core.units import MIB
 from pennon.encoding.kernels.gather import gather
 from pennon.encoding.read_protocol import Steps
@@ -48,14 +48,14 @@ def coalesce_requests(reader: Steps[T], budget: int) -> Steps[T]:
         except StopIteration as stop:
             result: T = stop.value
             return result
-        extents = [request for request in requests if isinstance(request, Extent)]
+        extents = [request for request in requests if isinstance(request, ByteRange)]
         if len(requests) <= budget or len(extents) < len(requests):
             answers = yield requests
         else:
             answers = yield from _read_merged(extents, budget)
 
 
-def _read_merged(extents: Sequence[Extent], budget: int) -> Steps[list[pa.Buffer]]:
+def _read_merged(extents: Sequence[ByteRange], budget: int) -> Steps[list[pa.Buffer]]:
     runs = merge(extents, budget)
     buffers = yield list[ByteRequest](runs)
     answers = []
@@ -67,7 +67,7 @@ def _read_merged(extents: Sequence[Extent], budget: int) -> Steps[list[pa.Buffer
     return answers
 
 
-def merge(extents: Sequence[Extent], budget: int) -> list[Extent]:
+def merge(extents: Sequence[ByteRange], budget: int) -> list[ByteRange]:
     """Return runs that cover the extents: ``budget`` of them, unless that leaves too long gaps."""
     ordered = sorted(extents, key=lambda extent: (extent.position, extent.end))
     runs = [ordered[0]]
@@ -84,18 +84,18 @@ def merge(extents: Sequence[Extent], budget: int) -> list[Extent]:
     return runs
 
 
-def _join(runs: list[Extent], number: int) -> None:
+def _join(runs: list[ByteRange], number: int) -> None:
     """Replace a run and the one after it by one that covers both."""
     start = runs[number].position
     end = max(runs[number].end, runs[number + 1].end)
-    runs[number : number + 2] = [Extent(start, end - start)]
+    runs[number : number + 2] = [ByteRange(start, end - start)]
 
 
-def _holds(run: Extent, extent: Extent) -> bool:
+def _holds(run: ByteRange, extent: ByteRange) -> bool:
     return run.position <= extent.position and extent.end <= run.end
 
 
-def hull(ranges: Iterable[tuple[int, int]], longest: int = LONGEST_GAP) -> Extent | None:
+def hull(ranges: Iterable[tuple[int, int]], longest: int = LONGEST_GAP) -> ByteRange | None:
     """Return the extent that covers all ranges (start, end); None if it is too long, or empty."""
     low, high = -1, -1
     for start, end in ranges:
@@ -103,16 +103,16 @@ def hull(ranges: Iterable[tuple[int, int]], longest: int = LONGEST_GAP) -> Exten
         high = max(high, end)
         if high - low > longest:
             return None
-    return Extent(low, high - low) if high > low else None
+    return ByteRange(low, high - low) if high > low else None
 
 
-def prefetched(reader: Steps[T], extent: Extent) -> Steps[T]:
+def prefetched(reader: Steps[T], extent: ByteRange) -> Steps[T]:
     """Run a reader on the bytes of ``extent``, read at once; other requests are passed on."""
     (data,) = yield [extent]
     return (yield from answered(reader, extent, data))
 
 
-def answered(reader: Steps[T], extent: Extent, data: pa.Buffer) -> Steps[T]:
+def answered(reader: Steps[T], extent: ByteRange, data: pa.Buffer) -> Steps[T]:
     """Run a reader on the bytes of ``extent``, which are at hand; other requests are passed on."""
     answers: list[pa.Buffer] | None = None
     while True:
@@ -127,9 +127,9 @@ def answered(reader: Steps[T], extent: Extent, data: pa.Buffer) -> Steps[T]:
             answers = yield requests
 
 
-def _find(request: ByteRequest, extent: Extent, data: pa.Buffer) -> pa.Buffer | None:
+def _find(request: ByteRequest, extent: ByteRange, data: pa.Buffer) -> pa.Buffer | None:
     """Return the answer to a request, if all of it lies in the extent."""
-    if isinstance(request, Extent):
+    if isinstance(request, ByteRange):
         if request.position < extent.position or request.end > extent.end:
             return None
         return data.slice(request.position - extent.position, request.size_bytes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pennon.core.byte_ranges import Extent
+from pennon.core.byte_ranges import ByteRange
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import FormatError
 
@@ -16,13 +16,13 @@ class PageBuffers:
     """
 
     rows: int
-    page: tuple[Extent, ...]
-    column: tuple[Extent, ...] = ()
-    file: tuple[Extent, ...] = ()
+    page: tuple[ByteRange, ...]
+    column: tuple[ByteRange, ...] = ()
+    file: tuple[ByteRange, ...] = ()
 
-    def find(self, place: str, index: int) -> Extent:
+    def find(self, place: str, index: int) -> ByteRange:
         """Return the extent of one buffer; ``place`` is ``page``, ``column`` or ``file``."""
-        buffers: tuple[Extent, ...] = getattr(self, place)
+        buffers: tuple[ByteRange, ...] = getattr(self, place)
         if not 0 <= index < len(buffers):
             message = f"encoding names {place} buffer {index}, but there are {len(buffers)}"
             raise FormatError(message)

@@ -7,7 +7,7 @@ from dataclasses import fields
 
 import pyarrow as pa
 
-from pennon.core.byte_ranges import Extent
+from pennon.core.byte_ranges import ByteRange
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import FormatError, UnsupportedError
 from pennon.file.container.column_metadata import Column, EncodingBytes, Indirect
@@ -166,5 +166,5 @@ def _encoding(encoding: EncodingBytes) -> str:
         return f"Unsupported(decode_err={error.message})"
 
 
-def _descriptors(extents: Iterable[Extent]) -> list[LanceBufferDescriptor]:
+def _descriptors(extents: Iterable[ByteRange]) -> list[LanceBufferDescriptor]:
     return [LanceBufferDescriptor(extent.position, extent.size_bytes) for extent in extents]

@@ -24,7 +24,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from pennon.core.byte_ranges import ByteRequest, Extent
+from pennon.core.byte_ranges import ByteRange, ByteRequest
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FieldId
 from pennon.encoding.read_protocol import run
@@ -129,7 +129,7 @@ class _InspectedColumn:
     """A column; without ``column`` its metadata is damaged, and ``damage`` says how."""
 
     name: str
-    extent: Extent
+    extent: ByteRange
     column: Column | None
     damage: str
     encoding: ColumnEncoding | None
@@ -159,7 +159,7 @@ class _InspectedColumn:
         """Tell whether the values of the column lie outside its pages."""
         return _is_blob(self.encoding) or any(page.is_blob for page in self.pages)
 
-    def has_blobs_in(self, gap: Extent) -> bool:
+    def has_blobs_in(self, gap: ByteRange) -> bool:
         """Tell whether values lie, or may lie, in a part of the file that no page claims."""
         found = [page.blobs for page in self.pages if page.is_blob]
         if not found or None in found:
@@ -236,7 +236,7 @@ def _field_names(field: Field, above: str) -> Iterator[tuple[FieldId, str]]:
         yield from _field_names(child, name)
 
 
-def _named(extent: Extent, kind: str, detail: str) -> NamedRange:
+def _named(extent: ByteRange, kind: str, detail: str) -> NamedRange:
     return NamedRange(extent.position, extent.end, kind, detail)
 
 
@@ -247,19 +247,19 @@ def _count(number: int, noun: str) -> str:
 # --- what it does not claim -----------------------------------------------------------------------
 
 
-def _gaps(claimed: list[NamedRange], size_bytes: int) -> Iterator[Extent]:
+def _gaps(claimed: list[NamedRange], size_bytes: int) -> Iterator[ByteRange]:
     """Yield the bytes between sorted ranges."""
     done = 0
     for each in claimed:
         if each.start > done:
-            yield Extent(done, each.start - done)
+            yield ByteRange(done, each.start - done)
         done = max(done, each.end)
     if done < size_bytes:
-        yield Extent(done, size_bytes - done)
+        yield ByteRange(done, size_bytes - done)
 
 
 def _name_gaps(
-    file: DataFile, gaps: list[Extent], blobs: list[_InspectedColumn]
+    file: DataFile, gaps: list[ByteRange], blobs: list[_InspectedColumn]
 ) -> list[NamedRange]:
     short: list[ByteRequest] = [gap for gap in gaps if gap.size_bytes <= MAX_PADDING]
     contents = iter(file.source.read(short) if short else [])

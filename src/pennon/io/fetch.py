@@ -20,14 +20,14 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from pennon.core.byte_ranges import ByteRequest, Extent, Gather, Int64Array
+from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather, Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import Crew, map_all
 from pennon.encoding.kernels.gather import scatter
 from pennon.io.limits import FetchLimits
 from pennon.io.mapped import as_ranges, byte_view, check_extent, check_gather
 
-ReadExtent = Callable[[Extent], pa.Buffer]
+ReadExtent = Callable[[ByteRange], pa.Buffer]
 _ALIGNMENT = 8
 """Whoever asks for a gather may take the answer for numbers."""
 
@@ -40,8 +40,8 @@ class FetchPlan:
     is read in, front to back.
     """
 
-    groups: tuple[Extent, ...]
-    requests: tuple[tuple[Extent, ...], ...]
+    groups: tuple[ByteRange, ...]
+    requests: tuple[tuple[ByteRange, ...], ...]
 
     @property
     def count(self) -> int:
@@ -58,7 +58,7 @@ def plan_fetch(requests: Sequence[ByteRequest], limits: FetchLimits) -> FetchPla
     """Return the requests that answer one round; empty ranges are not read."""
     starts, ends = _coalesce(*_flatten(requests), limits.gap_bytes)
     groups = tuple(
-        Extent(start, end - start)
+        ByteRange(start, end - start)
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
     )
     return FetchPlan(groups, tuple(_split(group, limits.request_bytes) for group in groups))
@@ -68,7 +68,7 @@ def _flatten(requests: Sequence[ByteRequest]) -> tuple[Int64Array, Int64Array]:
     """Return the starts and ends of all ranges that are not empty."""
     ranges = [
         (np.array([request.position]), np.array([request.end]))
-        if isinstance(request, Extent)
+        if isinstance(request, ByteRange)
         else as_ranges(request)
         for request in requests
     ]
@@ -94,11 +94,11 @@ def _coalesce(starts: Int64Array, ends: Int64Array, gap: int) -> tuple[Int64Arra
     return starts[first], reach[last]
 
 
-def _split(group: Extent, limit: int) -> tuple[Extent, ...]:
+def _split(group: ByteRange, limit: int) -> tuple[ByteRange, ...]:
     """Return ``group`` in as few parts as ``limit`` allows, of nearly equal size."""
     parts = -(-group.size_bytes // limit)
     cuts = [group.position + group.size_bytes * part // parts for part in range(parts + 1)]
-    return tuple(Extent(start, end - start) for start, end in pairwise(cuts))
+    return tuple(ByteRange(start, end - start) for start, end in pairwise(cuts))
 
 
 class Fetcher:
@@ -120,13 +120,13 @@ class Fetcher:
         starts = np.array([group.position for group in plan.groups], np.int64)
         return [
             _slice(request, starts, buffers)
-            if isinstance(request, Extent)
+            if isinstance(request, ByteRange)
             else _pack(request, size, starts, buffers)
             for request, size in zip(requests, sizes, strict=True)
         ]
 
     def _checked_size(self, request: ByteRequest) -> int:
-        if isinstance(request, Extent):
+        if isinstance(request, ByteRange):
             check_extent(request, self._size_bytes, self._path)
             return request.size_bytes
         return check_gather(request, self._size_bytes, self._path)
@@ -160,12 +160,12 @@ class Fetcher:
 class _Part:
     """A request, and where in a group of several its bytes belong."""
 
-    extent: Extent
+    extent: ByteRange
     offset: int
     whole: pa.Buffer | None
 
 
-def _slice(extent: Extent, starts: Int64Array, buffers: list[pa.Buffer]) -> pa.Buffer:
+def _slice(extent: ByteRange, starts: Int64Array, buffers: list[pa.Buffer]) -> pa.Buffer:
     if extent.size_bytes == 0:
         return pa.py_buffer(b"")
     group = int(np.searchsorted(starts, extent.position, side="right")) - 1
@@ -182,7 +182,7 @@ def _pack(
     """
     range_starts, range_ends = as_ranges(request)
     if size_bytes and (range_starts[1:] == range_ends[:-1]).all():
-        packed = _slice(Extent(int(range_starts[0]), size_bytes), starts, buffers)
+        packed = _slice(ByteRange(int(range_starts[0]), size_bytes), starts, buffers)
         if packed.address % _ALIGNMENT == 0:
             return packed
     target = pa.allocate_buffer(size_bytes)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pennon.core.byte_ranges import ByteRequest, Extent, Gather, Int64Array, Peek
+from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather, Int64Array, SparseRead
 from pennon.core.units import MIB
 from pennon.encoding.kernels.gather import gather, total_size
 from pennon.encoding.kernels.mapping import Mapping
@@ -46,7 +46,7 @@ def as_ranges(request: Gather) -> tuple[Int64Array, Int64Array]:
     return starts, ends
 
 
-def check_extent(extent: Extent, size_bytes: int, path: str) -> None:
+def check_extent(extent: ByteRange, size_bytes: int, path: str) -> None:
     """Raise FormatError unless ``extent`` lies in an object of ``size_bytes``."""
     if extent.position < 0 or extent.size_bytes < 0 or extent.end > size_bytes:
         message = f"a range leaves the object, which has {size_bytes} bytes"
@@ -126,11 +126,11 @@ class MappedReader:
     def read(self, requests: Sequence[ByteRequest]) -> list[pa.Buffer]:
         """Answer one round of requests."""
         return [
-            self._slice(request) if isinstance(request, Extent) else self._gather(request)
+            self._slice(request) if isinstance(request, ByteRange) else self._gather(request)
             for request in requests
         ]
 
-    def _slice(self, extent: Extent) -> pa.Buffer:
+    def _slice(self, extent: ByteRange) -> pa.Buffer:
         check_extent(extent, len(self._bytes), self._path)
         if self._mapping is not None:
             touch(self._mapping, extent.position, extent.end, extent.size_bytes)
@@ -147,7 +147,7 @@ class MappedReader:
                     return read
             cost = total + TOUCH_BYTES * len(starts) if last - first > NEAR_BYTES else last - first
             touch(self._mapping, first, last, min(cost, last - first))
-        if isinstance(request, Peek):
+        if isinstance(request, SparseRead):
             hull = request.hull
             return self._buffer.slice(hull.position, hull.size_bytes)
         target = pa.allocate_buffer(total)

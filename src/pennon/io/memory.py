@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from pennon.core.byte_ranges import Extent
+from pennon.core.byte_ranges import ByteRange
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import AlreadyExistsError, Breadcrumb, NotFoundError
 from pennon.io.mapped import MappedReader
@@ -65,7 +65,7 @@ class MemoryStore:
     def read_whole(self, path: str) -> pa.Buffer:
         """Return the bytes of an object."""
         reader = self.open(path)
-        (data,) = reader.read([Extent(0, reader.size_bytes)])
+        (data,) = reader.read([ByteRange(0, reader.size_bytes)])
         return data
 
     def identity(self, path: str, size_bytes: int | None = None) -> Hashable:  # noqa: ARG002

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 
-from pennon.core.byte_ranges import ByteRequest, Extent
+from pennon.core.byte_ranges import ByteRange, ByteRequest
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import MIB
 from pennon.errors import (
@@ -139,7 +139,7 @@ class RemoteStore:
         with contextlib.suppress(NotFoundError):
             self._call(path, lambda obstore, client: obstore.delete(client, path))
 
-    def read_extent(self, path: str, extent: Extent) -> pa.Buffer:
+    def read_extent(self, path: str, extent: ByteRange) -> pa.Buffer:
         """Return one contiguous range, by one request."""
         start, end = extent.position, extent.end
         found = self._read(

@@ -46,7 +46,7 @@ class ObjectReader(Protocol):
 
     @property
     def is_mapped(self) -> bool:
-        """Tell whether an `Extent` costs no copy and no I/O of its own (memory, memory map)."""
+        """Tell whether a `ByteRange` costs no copy and no I/O of its own (memory, memory map)."""
         ...
 
     def read(self, requests: Sequence[ByteRequest]) -> list[pa.Buffer]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from pennon.core.byte_ranges import ByteRequest, Extent, Gather
+from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather
 from pennon.encoding.kernels.gather import gather
 from pennon.io.mapped import as_ranges, byte_view, check_gather
 from pennon.io.store import ObjectReader
@@ -59,7 +59,7 @@ class KnownEnd:
 
     def _holds(self, request: ByteRequest) -> bool:
         """Tell whether all of a request is at hand; what is not within the object is not."""
-        if isinstance(request, Extent):
+        if isinstance(request, ByteRange):
             return self._first <= request.position <= request.end <= self.size_bytes
         starts, ends = as_ranges(request)
         if not len(starts):
@@ -67,7 +67,7 @@ class KnownEnd:
         return self._first <= int(starts.min()) and int(ends.max()) <= self.size_bytes
 
     def _answer(self, request: ByteRequest) -> pa.Buffer:
-        if isinstance(request, Extent):
+        if isinstance(request, ByteRange):
             return self._end.slice(request.position - self._first, request.size_bytes)
         return self._gather(request)
 

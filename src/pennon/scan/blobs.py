@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pennon.core.byte_ranges import Extent, Int64Array
+from pennon.core.byte_ranges import ByteRange, Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import (
     ArgumentError,
@@ -128,12 +128,12 @@ def read_ranges(wanted: Sequence[Wanted]) -> list[pa.Buffer]:
     return found
 
 
-def _extent(reader: ObjectReader, blob: BlobRange, offset: int, length: int) -> Extent:
+def _extent(reader: ObjectReader, blob: BlobRange, offset: int, length: int) -> ByteRange:
     if blob.position + blob.size_bytes > reader.size_bytes:
         message = f"a blob of {blob.size_bytes} bytes that leaves its file"
         place = (blob.position, blob.position + blob.size_bytes)
         raise FormatError(message, where=Breadcrumb(reader.path, byte_range=place))
-    return Extent(blob.position + offset, length)
+    return ByteRange(blob.position + offset, length)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

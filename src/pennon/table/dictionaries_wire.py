@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pennon.core.byte_ranges import ByteRequest, Extent
+from pennon.core.byte_ranges import ByteRange, ByteRequest
 from pennon.core.units import FieldId
 from pennon.encoding.read_protocol import run
 from pennon.encoding.v0_1.values import DictionaryPlace, encode_values, read_values
@@ -45,7 +45,7 @@ def _read(
     def read(requests: list[ByteRequest]) -> list[pa.Buffer]:
         parts = []
         for request in requests:
-            if not isinstance(request, Extent) or request.end > data.size:
+            if not isinstance(request, ByteRange) or request.end > data.size:
                 message = "a dictionary leaves the manifest file"
                 raise FormatError(message)
             parts.append(data.slice(request.position, request.size_bytes))

@@ -17,7 +17,7 @@ from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
-from pennon.core.byte_ranges import Extent
+from pennon.core.byte_ranges import ByteRange
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import WORK, Crew, map_all
 from pennon.core.units import DatasetVersion
@@ -186,7 +186,7 @@ def _read_manifest_file(store: Opens, location: ManifestLocation) -> pa.Buffer:
     if location.size_bytes is None:
         return store.read_whole(location.path)
     reader = store.open(location.path, location.size_bytes)
-    (data,) = reader.read([Extent(0, reader.size_bytes)])
+    (data,) = reader.read([ByteRange(0, reader.size_bytes)])
     return data
 
 

@@ -8,7 +8,7 @@ from typing import Self, TypeAlias
 
 import pyarrow as pa
 
-from pennon.core.byte_ranges import ByteRequest, Extent
+from pennon.core.byte_ranges import ByteRange, ByteRequest
 from pennon.io.forwarding_store import ForwardingStore
 from pennon.io.store import ObjectInfo, ObjectReader, ObjectWriter, Store
 
@@ -54,7 +54,7 @@ class WrappedStore(ForwardingStore):
         """Read a whole object; told of as one round."""
         self.before("read", path)
         data = self.inner.read_whole(path)
-        self.around_read(path, [Extent(0, data.size)])
+        self.around_read(path, [ByteRange(0, data.size)])
         self.after("read", path)
         return data
 

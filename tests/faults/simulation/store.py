@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from pennon.core.byte_ranges import ByteRequest, Extent
+from pennon.core.byte_ranges import ByteRange, ByteRequest
 from pennon.errors import (
     AlreadyExistsError,
     Breadcrumb,
@@ -342,7 +342,7 @@ class Reader:
 
     def whole(self) -> pa.Buffer:
         """Return all bytes."""
-        return self.read([Extent(0, self.size_bytes)])[0]
+        return self.read([ByteRange(0, self.size_bytes)])[0]
 
 
 @dataclass(frozen=True, eq=False)

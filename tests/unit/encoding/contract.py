@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 import pyarrow as pa
 
-from pennon.core.byte_ranges import ByteRequest, Extent
+from pennon.core.byte_ranges import ByteRange, ByteRequest
 from pennon.encoding.assemble import assemble_as
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import run
@@ -40,7 +40,7 @@ class MemoryPage:
         extents = []
         for buffer in buffers:
             data += _GAP
-            extents.append(Extent(len(data), len(buffer)))
+            extents.append(ByteRange(len(data), len(buffer)))
             data += buffer
         return cls(encoding, rows, PageBuffers(rows, tuple(extents)), data + _GAP)
 
@@ -49,7 +49,7 @@ class MemoryPage:
         return [pa.py_buffer(self._bytes(request)) for request in requests]
 
     def _bytes(self, request: ByteRequest) -> bytes:
-        if isinstance(request, Extent):
+        if isinstance(request, ByteRange):
             assert 0 <= request.position <= request.end <= len(self.data)
             return self.data[request.position : request.end]
         ranges = list(zip(request.starts.tolist(), request.ends.tolist(), strict=True))

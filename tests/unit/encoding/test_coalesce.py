@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pennon.core.byte_ranges import ByteRequest, Extent, Gather
+from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather
 from pennon.encoding.coalesce import LONGEST_GAP, coalesce_requests, hull, merge, prefetched
 from pennon.encoding.read_protocol import Steps, run
 
@@ -30,7 +30,7 @@ class Source:
         return [pa.py_buffer(self._bytes(request)) for request in requests]
 
     def _bytes(self, request: ByteRequest) -> bytes:
-        if isinstance(request, Extent):
+        if isinstance(request, ByteRange):
             return DATA[request.position : request.end]
         return b"".join(DATA[s:e] for s, e in zip(request.starts, request.ends, strict=True))
 
@@ -47,39 +47,41 @@ class Source:
     ],
 )
 def test_merge(extents: list[tuple[int, int]], budget: int, runs: list[tuple[int, int]]) -> None:
-    assert merge([Extent(*one) for one in extents], budget) == [Extent(*one) for one in runs]
+    assert merge([ByteRange(*one) for one in extents], budget) == [ByteRange(*one) for one in runs]
 
 
 def test_coalesce_requests_answers_as_if_nothing_was_merged() -> None:
     rounds: list[list[ByteRequest]] = [
-        [Extent(3, 2), Extent(100, 3), Extent(0, 1)],
-        [Extent(9, 0)],
-        [Extent(1, 1), Gather(np.array([5, 7]), np.array([6, 9])), Extent(2, 1)],
+        [ByteRange(3, 2), ByteRange(100, 3), ByteRange(0, 1)],
+        [ByteRange(9, 0)],
+        [ByteRange(1, 1), Gather(np.array([5, 7]), np.array([6, 9])), ByteRange(2, 1)],
     ]
     plain, saving = Source(), Source()
     assert run(coalesce_requests(ask(*rounds), 2), saving.read) == run(ask(*rounds), plain.read)
-    assert saving.asked[0] == [Extent(0, 5), Extent(100, 3)]
+    assert saving.asked[0] == [ByteRange(0, 5), ByteRange(100, 3)]
     assert saving.asked[1:] == rounds[1:]
 
 
 def test_prefetched_reads_once_what_lies_within() -> None:
     gather = Gather(np.array([15, 11]), np.array([17, 12]))
-    rounds: list[list[ByteRequest]] = [[Extent(10, 5), gather], [Extent(19, 1)]]
+    rounds: list[list[ByteRequest]] = [[ByteRange(10, 5), gather], [ByteRange(19, 1)]]
     plain, once = Source(), Source()
-    assert run(prefetched(ask(*rounds), Extent(10, 10)), once.read) == run(ask(*rounds), plain.read)
-    assert once.asked == [[Extent(10, 10)]]
+    assert run(prefetched(ask(*rounds), ByteRange(10, 10)), once.read) == run(
+        ask(*rounds), plain.read
+    )
+    assert once.asked == [[ByteRange(10, 10)]]
 
 
 def test_prefetched_passes_on_what_does_not() -> None:
-    rounds: list[list[ByteRequest]] = [[Extent(10, 5), Extent(200, 1)], [Extent(12, 1)]]
+    rounds: list[list[ByteRequest]] = [[ByteRange(10, 5), ByteRange(200, 1)], [ByteRange(12, 1)]]
     source = Source()
-    found = run(prefetched(ask(*rounds), Extent(10, 10)), source.read)
+    found = run(prefetched(ask(*rounds), ByteRange(10, 10)), source.read)
     assert found == [DATA[10:15], DATA[200:201], DATA[12:13]]
-    assert source.asked == [[Extent(10, 10)], rounds[0]]
+    assert source.asked == [[ByteRange(10, 10)], rounds[0]]
 
 
 def test_hull() -> None:
-    assert hull([(5, 9), (2, 3)]) == Extent(2, 7)
+    assert hull([(5, 9), (2, 3)]) == ByteRange(2, 7)
     assert hull([]) is None
     assert hull([(3, 3)]) is None
     assert hull([(0, 1), (LONGEST_GAP, LONGEST_GAP + 1)]) is None

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pennon.core.byte_ranges import Extent
+from pennon.core.byte_ranges import ByteRange
 from pennon.encoding.rows import Rows
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.file.container.write_limits import PageLimits
@@ -39,7 +39,7 @@ def write(
 
 def bytes_of(store: MemoryStore, name: str = "f.lance") -> Any:
     reader = store.open(name)
-    return reader.read([Extent(0, reader.size_bytes)])[0].to_pybytes()
+    return reader.read([ByteRange(0, reader.size_bytes)])[0].to_pybytes()
 
 
 def read(store: MemoryStore, name: str = "f.lance") -> Any:

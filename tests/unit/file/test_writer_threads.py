@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from pennon.core import thread_pools as threads
-from pennon.core.byte_ranges import Extent
+from pennon.core.byte_ranges import ByteRange
 from pennon.errors import UnsupportedError
 from pennon.file.container.write_limits import PageLimits
 from pennon.file.open import create_container_file, open_container_file
@@ -47,7 +47,7 @@ def _written(version: FileVersion, table: pa.Table) -> bytes:
             writer.write(batch)
     source = store.open("f")
     assert open_container_file(source).num_rows == table.num_rows
-    whole: bytes = source.read([Extent(0, source.size_bytes)])[0].to_pybytes()
+    whole: bytes = source.read([ByteRange(0, source.size_bytes)])[0].to_pybytes()
     return whole
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pennon.core.byte_ranges import ByteRequest, Extent, Gather, Peek
+from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather, SparseRead
 from pennon.errors import (
     AlreadyExistsError,
     ArgumentError,
@@ -43,7 +43,7 @@ def test_a_written_object_reads_back(store: Store) -> None:
         assert writer.tell() == 6
     reader = store.open("data/x.lance")
     assert (reader.path, reader.size_bytes) == ("data/x.lance", 6)
-    (whole,) = reader.read([Extent(0, 6)])
+    (whole,) = reader.read([ByteRange(0, 6)])
     assert whole.to_pybytes() == b"abcdef"
 
 
@@ -86,7 +86,7 @@ def test_an_empty_object_can_be_opened(store: Store) -> None:
     store.put("data/empty", b"")
     reader = store.open("data/empty")
     assert reader.size_bytes == 0
-    answers = reader.read([Extent(0, 0), gather(), gather((0, 0))])
+    answers = reader.read([ByteRange(0, 0), gather(), gather((0, 0))])
     assert [answer.size for answer in answers] == [0, 0, 0]
 
 
@@ -112,13 +112,13 @@ def test_a_gather_packs_its_ranges_in_order(store: Store, ranges: list[tuple[int
 def test_a_peek_is_packed_or_all_of_its_hull(store: Store) -> None:
     starts = np.array([10, 20, 9000])
     reader = stored(store)
-    (answer,) = reader.read([Peek(starts, starts + 5)])
+    (answer,) = reader.read([SparseRead(starts, starts + 5)])
     packed = b"".join(BODY[start : start + 5] for start in starts)
     assert answer.to_pybytes() == (BODY[10:9005] if reader.is_mapped else packed)
     nothing = np.empty(0, np.int64)
-    assert reader.read([Peek(nothing, nothing)])[0].size == 0
+    assert reader.read([SparseRead(nothing, nothing)])[0].size == 0
     with pytest.raises(FormatError):
-        reader.read([Peek(starts, starts + len(BODY))])
+        reader.read([SparseRead(starts, starts + len(BODY))])
 
 
 def test_a_gather_takes_arrays_of_any_stride_and_integer(store: Store) -> None:
@@ -132,10 +132,10 @@ def test_a_gather_takes_arrays_of_any_stride_and_integer(store: Store) -> None:
 
 def test_a_round_answers_in_the_order_asked(store: Store) -> None:
     requests: list[ByteRequest] = [
-        Extent(100, 3),
+        ByteRange(100, 3),
         gather((50, 52), (1, 2)),
-        Extent(0, 0),
-        Extent(99, 5),
+        ByteRange(0, 0),
+        ByteRange(99, 5),
         gather(),
     ]
     answers = [answer.to_pybytes() for answer in stored(store).read(requests)]
@@ -149,12 +149,12 @@ def test_a_round_may_ask_for_nothing(store: Store) -> None:
 @pytest.mark.parametrize(
     "request_",
     [
-        Extent(-1, 5),
-        Extent(0, -1),
-        Extent(len(BODY), 1),
-        Extent(0, len(BODY) + 1),
-        Extent(1 << 62, 1 << 62),
-        Extent((1 << 64) - 1, 1),
+        ByteRange(-1, 5),
+        ByteRange(0, -1),
+        ByteRange(len(BODY), 1),
+        ByteRange(0, len(BODY) + 1),
+        ByteRange(1 << 62, 1 << 62),
+        ByteRange((1 << 64) - 1, 1),
         gather((-1, 4)),
         gather((5, 4)),
         gather((0, len(BODY) + 1)),
@@ -162,10 +162,12 @@ def test_a_round_may_ask_for_nothing(store: Store) -> None:
         gather((-(1 << 63), (1 << 63) - 1)),
     ],
 )
-def test_ranges_outside_of_the_object_are_damage(store: Store, request_: Extent | Gather) -> None:
+def test_ranges_outside_of_the_object_are_damage(
+    store: Store, request_: ByteRange | Gather
+) -> None:
     reader = stored(store)
     with pytest.raises(FormatError) as caught:
-        reader.read([Extent(0, 1), request_])
+        reader.read([ByteRange(0, 1), request_])
     assert caught.value.where.file == "data/x.lance"
 
 
@@ -195,7 +197,7 @@ def test_of_all_that_create_one_name_exactly_one_wins(store: Store) -> None:
     assert [number // 8 for number in winners] == list(range(10))
     for number in winners:
         reader = store.open(f"_versions/{number // 8}.manifest")
-        assert reader.read([Extent(0, reader.size_bytes)])[0].to_pybytes() == b"%d" % number
+        assert reader.read([ByteRange(0, reader.size_bytes)])[0].to_pybytes() == b"%d" % number
     names = [f"_versions/{number}.manifest" for number in range(10)]
     assert [found.path for found in store.list("_versions")] == names
 
@@ -203,7 +205,7 @@ def test_of_all_that_create_one_name_exactly_one_wins(store: Store) -> None:
 def test_put_replaces(store: Store) -> None:
     store.put("a", b"old and long")
     store.put("a", b"new")
-    assert store.open("a").read([Extent(0, 3)])[0].to_pybytes() == b"new"
+    assert store.open("a").read([ByteRange(0, 3)])[0].to_pybytes() == b"new"
 
 
 def test_a_listing_is_sorted_and_stays_in_its_folder(store: Store) -> None:
@@ -266,7 +268,7 @@ def test_stores_and_readers_pickle(store: Store) -> None:
     again = pickle.loads(pickle.dumps((store, reader)))
     assert again[0] == store
     assert again[0].uri == store.uri
-    assert again[1].read([Extent(5, 3)])[0].to_pybytes() == BODY[5:8]
+    assert again[1].read([ByteRange(5, 3)])[0].to_pybytes() == BODY[5:8]
     assert len(pickle.dumps(reader)) < 1500
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pennon.core.byte_ranges import ByteRequest, Extent, Gather
+from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather
 from pennon.io.fetch import Fetcher, plan_fetch
 from pennon.io.limits import FetchLimits
 
@@ -23,29 +23,29 @@ def gather(*ranges: tuple[int, int]) -> Gather:
     return Gather(pairs[:, 0], pairs[:, 1])
 
 
-def spans(extents: tuple[Extent, ...]) -> list[tuple[int, int]]:
+def spans(extents: tuple[ByteRange, ...]) -> list[tuple[int, int]]:
     return [(one.position, one.end) for one in extents]
 
 
 def test_ranges_closer_than_the_gap_become_one_request() -> None:
-    plan = plan_fetch([Extent(50, 5), gather((0, 10), (20, 30)), Extent(41, 4)], SMALL)
+    plan = plan_fetch([ByteRange(50, 5), gather((0, 10), (20, 30)), ByteRange(41, 4)], SMALL)
     assert spans(plan.groups) == [(0, 30), (41, 55)]
-    assert plan.requests == ((Extent(0, 30),), (Extent(41, 14),))
+    assert plan.requests == ((ByteRange(0, 30),), (ByteRange(41, 14),))
     assert (plan.count, plan.size_bytes) == (2, 44)
 
 
 def test_a_range_inside_of_another_does_not_cut_it() -> None:
-    plan = plan_fetch([Extent(0, 90), Extent(5, 2), Extent(95, 5)], SMALL)
+    plan = plan_fetch([ByteRange(0, 90), ByteRange(5, 2), ByteRange(95, 5)], SMALL)
     assert spans(plan.groups) == [(0, 100)]
 
 
 def test_long_groups_are_split_evenly() -> None:
-    plan = plan_fetch([Extent(7, 250)], SMALL)
+    plan = plan_fetch([ByteRange(7, 250)], SMALL)
     assert spans(plan.groups) == [(7, 257)]
     assert spans(plan.requests[0]) == [(7, 90), (90, 173), (173, 257)]
 
 
-@pytest.mark.parametrize("requests", [[], [Extent(5, 0)], [gather()], [gather((5, 5), (9, 9))]])
+@pytest.mark.parametrize("requests", [[], [ByteRange(5, 0)], [gather()], [gather((5, 5), (9, 9))]])
 def test_nothing_asked_is_nothing_read(requests: list[ByteRequest]) -> None:
     plan = plan_fetch(requests, SMALL)
     assert (plan.count, plan.size_bytes, plan.groups) == (0, 0, ())
@@ -55,13 +55,13 @@ RANGE = st.tuples(st.integers(0, 5000), st.integers(0, 400)).map(
     lambda pair: (pair[0], min(pair[0] + pair[1], 5000))
 )
 REQUEST = st.one_of(
-    RANGE.map(lambda pair: Extent(pair[0], pair[1] - pair[0])),
+    RANGE.map(lambda pair: ByteRange(pair[0], pair[1] - pair[0])),
     st.lists(RANGE, max_size=12).map(lambda ranges: gather(*ranges)),
 )
 
 
 def slow_answer(request: ByteRequest) -> bytes:
-    if isinstance(request, Extent):
+    if isinstance(request, ByteRange):
         return BODY[request.position : request.end]
     pairs = zip(request.starts, request.ends, strict=True)
     return b"".join(BODY[start:end] for start, end in pairs)
@@ -72,9 +72,9 @@ def test_answers_equal_slices_whatever_the_limits(
     requests: list[ByteRequest], gap: int, longest: int
 ) -> None:
     limits = FetchLimits(gap, longest, 3)
-    asked: list[Extent] = []
+    asked: list[ByteRange] = []
 
-    def read(extent: Extent) -> pa.Buffer:
+    def read(extent: ByteRange) -> pa.Buffer:
         asked.append(extent)
         return pa.py_buffer(BODY[extent.position : extent.end])
 
@@ -88,7 +88,7 @@ def test_answers_equal_slices_whatever_the_limits(
 
 
 def test_a_failing_request_fails_the_round() -> None:
-    def read(extent: Extent) -> pa.Buffer:
+    def read(extent: ByteRange) -> pa.Buffer:
         if extent.position > 100:
             message = "broken"
             raise ConnectionError(message)
@@ -96,19 +96,19 @@ def test_a_failing_request_fails_the_round() -> None:
 
     fetcher = Fetcher("x", 5000, SMALL, read)
     with pytest.raises(ConnectionError, match="broken"):
-        fetcher.fetch([Extent(0, 4), Extent(2000, 4)])
+        fetcher.fetch([ByteRange(0, 4), ByteRange(2000, 4)])
 
 
 def test_requests_of_one_round_run_at_once() -> None:
     """Each request waits for the others, so that one after the other would never end."""
     together = threading.Barrier(3, timeout=20)
 
-    def read(extent: Extent) -> pa.Buffer:
+    def read(extent: ByteRange) -> pa.Buffer:
         together.wait()
         return pa.py_buffer(bytes(extent.size_bytes))
 
     answers = Fetcher("x", 5000, SMALL, read).fetch(
-        [Extent(0, 4), Extent(1000, 4), Extent(2000, 4)]
+        [ByteRange(0, 4), ByteRange(1000, 4), ByteRange(2000, 4)]
     )
     assert [answer.size for answer in answers] == [4, 4, 4]
 
@@ -132,6 +132,6 @@ def test_ranges_that_lie_packed_are_not_copied() -> None:
 
 
 def test_the_parts_of_a_long_range_are_put_together_as_they_come() -> None:
-    (whole, some), _ = _served([Extent(3, 4000), gather((90, 95), (95, 99), (7, 9))], SMALL)
+    (whole, some), _ = _served([ByteRange(3, 4000), gather((90, 95), (95, 99), (7, 9))], SMALL)
     assert whole.to_pybytes() == BODY[3:4003]
     assert some.to_pybytes() == BODY[90:99] + BODY[7:9]

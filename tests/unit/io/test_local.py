@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pennon.core.byte_ranges import Extent, Gather
+from pennon.core.byte_ranges import ByteRange, Gather
 from pennon.errors import (
     AlreadyExistsError,
     NotFoundError,
@@ -83,7 +83,7 @@ def test_short_writes_are_continued(
     store.put_if_absent(MANIFEST, body)
     store.put("data/x", body)
     for path in (MANIFEST, "data/x"):
-        assert store.open(path).read([Extent(0, len(body))])[0].to_pybytes() == body
+        assert store.open(path).read([ByteRange(0, len(body))])[0].to_pybytes() == body
 
 
 def fail_at(monkeypatch: pytest.MonkeyPatch, name: str, nth: int, code: int) -> list[int]:
@@ -158,7 +158,7 @@ def test_a_lost_race_leaves_the_winner_and_no_temporary(store: LocalStore) -> No
     with pytest.raises(AlreadyExistsError):
         store.put_if_absent(MANIFEST, b"second")
     assert files(store) == [MANIFEST]
-    assert store.open(MANIFEST).read([Extent(0, 5)])[0].to_pybytes() == b"first"
+    assert store.open(MANIFEST).read([ByteRange(0, 5)])[0].to_pybytes() == b"first"
 
 
 def test_an_unfinished_file_has_a_name_that_readers_ignore(store: LocalStore) -> None:
@@ -208,7 +208,7 @@ def test_of_processes_that_race_exactly_one_wins_each_name(store: LocalStore) ->
     assert len(won) == 60
     for version, name in won.items():
         reader = store.open(f"_versions/{version}.manifest")
-        assert reader.read([Extent(0, 1)])[0].to_pybytes().decode() == name
+        assert reader.read([ByteRange(0, 1)])[0].to_pybytes().decode() == name
     assert len(files(store)) == 60
 
 
@@ -218,7 +218,7 @@ def test_a_reader_survives_a_fork(store: LocalStore) -> None:
     one = np.array([3], np.int64)
     child = os.fork()
     if child == 0:
-        answers = reader.read([Extent(0, 2), Gather(one, one + 2)])
+        answers = reader.read([ByteRange(0, 2), Gather(one, one + 2)])
         os._exit(0 if [a.to_pybytes() for a in answers] == [b"01", b"34"] else 1)
     assert os.waitpid(child, 0)[1] == 0
 
@@ -230,7 +230,7 @@ def test_an_extent_is_a_view_of_one_map_and_keeps_no_descriptor(
     before = len(list(Path("/proc/self/fd").iterdir()))
     readers = [store.open("data/x") for _ in range(20)]
     assert len(list(Path("/proc/self/fd").iterdir())) == before
-    first, second = readers[0].read([Extent(0, 100_000), Extent(64, 10)])
+    first, second = readers[0].read([ByteRange(0, 100_000), ByteRange(64, 10)])
     assert readers[0].is_mapped
     assert second.address == first.address + 64
     assert not first.is_mutable

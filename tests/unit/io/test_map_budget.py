@@ -128,7 +128,7 @@ def test_an_account_keeps_no_map_alive(tmp_path: Path) -> None:
 SCAN = """
 import sys, numpy as np
 from pennon.io import open_store
-from pennon.core.byte_ranges import Extent, Gather
+from pennon.core.byte_ranges import ByteRange, Gather
 from pennon.core.units import MIB
 
 def resident():
@@ -138,9 +138,9 @@ def resident():
 before, most = resident(), 0
 readers = [open_store(sys.argv[1]).open(name) for name in "ab"]
 for reader in readers:
-    kept = [reader.read([Extent(at, 8 * MIB)])[0] for at in range(0, reader.size_bytes, 8 * MIB)]
+    kept = [reader.read([ByteRange(at, 8 * MIB)])[0] for at in range(0, reader.size_bytes, 8 * MIB)]
     for at in range(0, reader.size_bytes, 8 * MIB):
-        (buffer,) = reader.read([Extent(at, 8 * MIB)])
+        (buffer,) = reader.read([ByteRange(at, 8 * MIB)])
         assert not np.frombuffer(memoryview(buffer), np.uint8)[::4096].any()
         most = max(most, resident() - before)
     for seed in range(8):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pennon.io.mapped
-from pennon.core.byte_ranges import Gather, Peek
+from pennon.core.byte_ranges import Gather, SparseRead
 from pennon.core.units import MIB
 from pennon.errors import FormatError
 from pennon.io import open_store
@@ -57,7 +57,7 @@ def test_what_is_sparse() -> None:
 
 
 def test_rows_far_apart_touch_no_map(reader: ObjectReader, touched: list[tuple[int, int]]) -> None:
-    assert rows_of(reader) == rows_of(reader, Peek) == ROWS
+    assert rows_of(reader) == rows_of(reader, SparseRead) == ROWS
     assert not touched
     near = Gather(STARTS[:2], STARTS[:2] + 100)
     assert reader.read([near])[0].to_pybytes() == ROWS[:200]

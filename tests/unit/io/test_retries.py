@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pennon.core.byte_ranges import Extent, Gather
+from pennon.core.byte_ranges import ByteRange, Gather
 from pennon.errors import AlreadyExistsError, LanceError, NotFoundError, StoreError
 from pennon.io.limits import FetchLimits
 from pennon.io.remote import RemoteStore
@@ -34,7 +34,7 @@ def test_a_moment_of_trouble_is_waited_out(
 ) -> None:
     web.names_states = names_states
     web.faults = [fault]
-    (answer,) = web.open().open("x", len(BODY)).read([Extent(7, 200_000)])
+    (answer,) = web.open().open("x", len(BODY)).read([ByteRange(7, 200_000)])
     assert answer.to_pybytes() == BODY[7:200_007]
     assert len(web.requests) == 2
     web.faults = [fault]
@@ -60,7 +60,7 @@ def test_trouble_that_lasts_is_told_when_the_deadline_is_over(
     reader = web.open(client_retry_timeout="1", client_max_retries="1000").open("x", len(BODY))
     begun = time.monotonic()
     with pytest.raises(StoreError) as caught:
-        reader.read([Extent(0, 100_000)])
+        reader.read([ByteRange(0, 100_000)])
     assert time.monotonic() - begun < 20
     assert caught.value.where.file == "x"
     assert len(web.requests) < 100, "it waits longer every time"
@@ -77,14 +77,14 @@ def test_no_more_retries_than_allowed(web: WebServer) -> None:
 def test_what_will_not_pass_is_told_at_once(web: WebServer, status: int) -> None:
     web.faults = [status] * 1000
     with pytest.raises(NotFoundError if status == 404 else StoreError):
-        web.open().open("x", len(BODY)).read([Extent(0, 10)])
+        web.open().open("x", len(BODY)).read([ByteRange(0, 10)])
     assert len(web.requests) == 1
 
 
 def test_a_server_that_knows_no_ranges_is_refused(web: WebServer) -> None:
     web.knows_ranges = False
     with pytest.raises(LanceError, match="ange"):
-        web.open().open("x", len(BODY)).read([Extent(5, 10)])
+        web.open().open("x", len(BODY)).read([ByteRange(5, 10)])
     assert web.open().read_whole("x").to_pybytes() == BODY
 
 

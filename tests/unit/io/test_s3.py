@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import pennon
-from pennon.core.byte_ranges import Extent, Gather
+from pennon.core.byte_ranges import ByteRange, Gather
 from pennon.errors import (
     AlreadyExistsError,
     ArgumentError,
@@ -44,7 +44,7 @@ def test_opening_costs_one_request_and_none_if_the_size_is_known(
     s3.requests.clear()
     reader = bucket_store.open("data/x", 10)
     assert s3.requests == []
-    reader.read([Extent(0, 3), Extent(5, 2)])
+    reader.read([ByteRange(0, 3), ByteRange(5, 2)])
     assert [sent for _, _, sent in s3.requests] == ["bytes=0-6"]
 
 
@@ -59,7 +59,7 @@ def test_a_large_object_goes_up_in_parts_and_comes_down_in_parts(
     s3.requests.clear()
     reader = bucket_store.open("data/x", len(BODY))
     starts = np.array([19_000_000, 5], np.int64)
-    whole, some = reader.read([Extent(0, len(BODY)), Gather(starts, starts + 3)])
+    whole, some = reader.read([ByteRange(0, len(BODY)), Gather(starts, starts + 3)])
     assert whole.to_pybytes() == BODY
     assert some.to_pybytes() == BODY[19_000_000:19_000_003] + BODY[5:8]
     assert len(s3.requests) == 3
@@ -112,7 +112,7 @@ def test_throttling_is_waited_out(s3: Any, bucket_store: Store) -> None:
         return "503 Slow Down" if left[0] >= 0 else None
 
     s3.fault = slow_down
-    assert bucket_store.open("data/x", 4).read([Extent(0, 4)])[0].to_pybytes() == b"0123"
+    assert bucket_store.open("data/x", 4).read([ByteRange(0, 4)])[0].to_pybytes() == b"0123"
     assert left[0] == -1
 
 
@@ -134,15 +134,15 @@ def test_a_lost_answer_to_a_commit_is_never_reported_as_a_clean_failure(
     with pytest.raises(AlreadyExistsError):
         bucket_store.put_if_absent("_versions/1.manifest", b"mine")
     reader = bucket_store.open("_versions/1.manifest")
-    assert reader.read([Extent(0, 4)])[0].to_pybytes() == b"mine"
+    assert reader.read([ByteRange(0, 4)])[0].to_pybytes() == b"mine"
 
 
 def test_a_body_shorter_than_asked_is_never_decoded(s3: Any, bucket_store: Store) -> None:
     bucket_store.put("data/x", b"0123")
     with pytest.raises(StoreError, match="4 of 9 bytes"):
-        bucket_store.open("data/x", 9).read([Extent(0, 9)])
+        bucket_store.open("data/x", 9).read([ByteRange(0, 9)])
     with pytest.raises(NotFoundError):
-        bucket_store.open("data/none", 9).read([Extent(0, 9)])
+        bucket_store.open("data/none", 9).read([ByteRange(0, 9)])
 
 
 def test_no_error_no_repr_shows_a_secret(s3: Any, bucket_store: Store) -> None:
@@ -161,7 +161,7 @@ def test_no_error_no_repr_shows_a_secret(s3: Any, bucket_store: Store) -> None:
     shown = [repr(store), str(store), store.uri, repr(reader)]
     for verb in (
         lambda: store.open("x"),
-        lambda: reader.read([Extent(0, 5)]),
+        lambda: reader.read([ByteRange(0, 5)]),
         lambda: store.put("x", b""),
         lambda: list(store.list("x")),
         lambda: store.delete("x"),
@@ -201,13 +201,13 @@ def test_children_of_a_fork_read_and_write(s3: Any, bucket_store: Store) -> None
         with pytest.raises(StoreError, match="before a fork"):
             upload.write(b"x")
         bucket_store.put(f"data/{os.getpid()}", b"45")
-        again = bucket_store.open(f"data/{os.getpid()}").read([Extent(1, 1)])
-        both = [*reader.read([Extent(2, 2)]), *again]
+        again = bucket_store.open(f"data/{os.getpid()}").read([ByteRange(1, 1)])
+        both = [*reader.read([ByteRange(2, 2)]), *again]
         return [part.to_pybytes() for part in both] == [b"23", b"5"]
 
     assert exit_codes(check) == [0] * CHILDREN
     assert exit_codes(lambda: check() and exit_codes(check, 1) == [0], 1) == [0]
-    assert reader.read([Extent(0, 2)])[0].to_pybytes() == b"01"
+    assert reader.read([ByteRange(0, 2)])[0].to_pybytes() == b"01"
     upload.abort()
 
 
@@ -261,7 +261,7 @@ def test_a_plain_http_server_is_read_only(s3: Any, bucket_store: RemoteStore) ->
     store = open_store(root)
     reader = store.open("data/x y")
     assert reader.size_bytes == 10
-    assert reader.read([Extent(2, 3)])[0].to_pybytes() == b"234"
+    assert reader.read([ByteRange(2, 3)])[0].to_pybytes() == b"234"
     with pytest.raises(NotFoundError):
         store.open("data/none")
     for verb in (

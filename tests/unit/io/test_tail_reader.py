@@ -8,7 +8,7 @@ import uuid
 import numpy as np
 import pytest
 
-from pennon.core.byte_ranges import ByteRequest, Extent, Gather
+from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather
 from pennon.errors import FormatError, TooLargeError
 from pennon.io.tail_reader import KnownEnd
 from pennon.testing import CountingStore, LatencyStore, MemoryStore
@@ -27,7 +27,7 @@ def counted() -> CountingStore:
 @pytest.fixture
 def reader(counted: CountingStore) -> KnownEnd:
     inner = counted.open("x", len(BODY))
-    (end,) = inner.read([Extent(FIRST, len(BODY) - FIRST)])
+    (end,) = inner.read([ByteRange(FIRST, len(BODY) - FIRST)])
     counted.reset()
     return KnownEnd(inner, FIRST, end)
 
@@ -39,10 +39,10 @@ def gather(*ranges: tuple[int, int]) -> Gather:
 @pytest.mark.parametrize(
     ("request_", "expected", "asked"),
     [
-        (Extent(700, 324), BODY[700:], 0),
-        (Extent(1024, 0), b"", 0),
-        (Extent(699, 2), BODY[699:701], 1),
-        (Extent(0, 1024), BODY, 1),
+        (ByteRange(700, 324), BODY[700:], 0),
+        (ByteRange(1024, 0), b"", 0),
+        (ByteRange(699, 2), BODY[699:701], 1),
+        (ByteRange(0, 1024), BODY, 1),
         (
             gather((900, 910), (700, 701), (1020, 1024)),
             BODY[900:910] + BODY[700:701] + BODY[-4:],
@@ -62,7 +62,7 @@ def test_ranges(
 
 def test_a_round_is_answered_in_its_order(counted: CountingStore, reader: KnownEnd) -> None:
     near, far = gather((1000, 1003)), gather((9, 10))
-    requests: list[ByteRequest] = [Extent(800, 2), Extent(5, 2), near, far, Extent(701, 1)]
+    requests: list[ByteRequest] = [ByteRange(800, 2), ByteRange(5, 2), near, far, ByteRange(701, 1)]
     answers = b"".join(found.to_pybytes() for found in reader.read(requests))
     assert answers == BODY[800:802] + BODY[5:7] + BODY[1000:1003] + BODY[9:10] + BODY[701:702]
     assert counted.counts.rounds == 1
@@ -72,9 +72,9 @@ def test_a_round_is_answered_in_its_order(counted: CountingStore, reader: KnownE
 @pytest.mark.parametrize(
     "request_",
     [
-        Extent(1000, 25),
-        Extent(800, -1),
-        Extent(1025, 0),
+        ByteRange(1000, 25),
+        ByteRange(800, -1),
+        ByteRange(1025, 0),
         gather((800, 1025)),
         gather((900, 800)),
         gather((800, 801), (-1, 3)),
@@ -95,5 +95,7 @@ def test_it_pickles() -> None:
     memory = MemoryStore(uuid.uuid4().hex)
     memory.put("x", BODY)
     inner = memory.open("x")
-    again = pickle.loads(pickle.dumps(KnownEnd(inner, FIRST, inner.read([Extent(FIRST, 324)])[0])))
-    assert again.read([Extent(0, 9), Extent(1020, 4)])[1].to_pybytes() == BODY[1020:]
+    again = pickle.loads(
+        pickle.dumps(KnownEnd(inner, FIRST, inner.read([ByteRange(FIRST, 324)])[0]))
+    )
+    assert again.read([ByteRange(0, 9), ByteRange(1020, 4)])[1].to_pybytes() == BODY[1020:]

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pytest
 
 import pennon
-from pennon.core.byte_ranges import Extent
+from pennon.core.byte_ranges import ByteRange
 from pennon.core.units import FragmentId
 from pennon.dataset.lance_dataset import LanceDataset
 from pennon.errors import ArgumentError, DataLossWarning
@@ -239,7 +239,7 @@ def pages_read(dataset: LanceDataset) -> Iterator[set[tuple[str, str, int]]]:
     """Count the pages of which a byte is asked for, by file, column and number."""
     found: set[tuple[str, str, int]] = set()
     with pytest.MonkeyPatch.context() as patched:
-        asked: list[tuple[str, Extent]] = []
+        asked: list[tuple[str, ByteRange]] = []
         patched.setattr(dataset.snapshot.store, "around_read", partial(_note, asked))
         yield found
     for path, number, extent in _pages(dataset):
@@ -250,11 +250,11 @@ def pages_read(dataset: LanceDataset) -> Iterator[set[tuple[str, str, int]]]:
             found.add((*path, number))
 
 
-def _note(asked: list[tuple[str, Extent]], path: str, requests: Any) -> None:
+def _note(asked: list[tuple[str, ByteRange]], path: str, requests: Any) -> None:
     asked += [(path, group) for group in plan_fetch(requests, FetchLimits(0, 1 << 62)).groups]
 
 
-def _pages(dataset: LanceDataset) -> Iterator[tuple[tuple[str, str], int, Extent]]:
+def _pages(dataset: LanceDataset) -> Iterator[tuple[tuple[str, str], int, ByteRange]]:
     for fragment in dataset.snapshot.manifest.fragments:
         path = fragment.files[0].store_path
         for page in inspect_pages(dataset.snapshot.store.open(path)).pages:

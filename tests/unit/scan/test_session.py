@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import pennon
-from pennon.core.byte_ranges import Extent
+from pennon.core.byte_ranges import ByteRange
 from pennon.dataset.lance_dataset import LanceDataset
 from pennon.io import open_store
 from pennon.scan.session import FILE_BYTES, Session
@@ -166,7 +166,7 @@ def test_an_object_in_memory_that_is_replaced_is_another_object() -> None:
     )
     memory = MemoryStore("sessions", "t")
     before = memory.identity(f"data/{name}")
-    memory.put(f"data/{name}", stored.read([Extent(0, stored.size_bytes)])[0].to_pybytes())
+    memory.put(f"data/{name}", stored.read([ByteRange(0, stored.size_bytes)])[0].to_pybytes())
     assert memory.identity(f"data/{name}") != before
     assert pennon.dataset(place, session=session).to_table()["w"].to_pylist() == ["six"]
 

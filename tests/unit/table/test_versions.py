@@ -10,7 +10,7 @@ import lance
 import pyarrow as pa
 import pytest
 
-from pennon.core.byte_ranges import Extent
+from pennon.core.byte_ranges import ByteRange
 from pennon.errors import FormatError, NotFoundError
 from pennon.io import MemoryStore, open_store
 from pennon.table.commit.loop import CommitOptions, commit
@@ -97,7 +97,7 @@ def test_a_version_that_is_not_there() -> None:
 def test_a_manifest_under_a_wrong_name() -> None:
     store = table("renamed", Naming.V1, 2)
     data = store.open(Naming.V1.manifest_path(1))
-    (body,) = data.read([Extent(0, data.size_bytes)])
+    (body,) = data.read([ByteRange(0, data.size_bytes)])
     store.put(Naming.V1.manifest_path(5), body.to_pybytes())
     with pytest.raises(FormatError, match="says that it is 1") as caught:
         read_manifest(store)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from pennon.core.byte_ranges import ByteRequest, Extent, Gather, Int64Array
+from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather, Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.read_protocol import Steps
 from pennon.encoding.v0_1.picks import Picks
@@ -66,6 +66,6 @@ def read_ranges(starts: Int64Array, ends: Int64Array) -> Steps[pa.Buffer]:
         return EMPTY
     request: ByteRequest = Gather(starts, ends)
     if len(starts) == 1 or bool((starts[1:] == ends[:-1]).all()):
-        request = Extent(int(starts[0]), int(ends[-1] - starts[0]))
+        request = ByteRange(int(starts[0]), int(ends[-1] - starts[0]))
     (data,) = yield [request]
     return data

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pennon.core.byte_ranges import ByteRequest, Extent, Gather, Int64Array
+from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather, Int64Array
 from pennon.encoding.arrow_buffers import EMPTY
 from pennon.encoding.block import Block, FixedWidthBlock
 from pennon.encoding.kernels import fastlanes
@@ -85,7 +85,7 @@ def _check_widths(width: int, bits: int) -> None:
 
 def _plan_ranges(position: int, offsets: Int64Array, sizes: Int64Array) -> ByteRequest:
     if len(offsets) == 1:
-        return Extent(position + int(offsets[0]), int(sizes[0]))
+        return ByteRange(position + int(offsets[0]), int(sizes[0]))
     return Gather(offsets + position, offsets + sizes + position)
 
 

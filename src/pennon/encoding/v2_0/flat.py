@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from pennon.core.byte_ranges import ByteRequest, Extent, Gather
+from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather
 from pennon.core.units import KIB, bytes_for_bits
 from pennon.encoding.arrow_buffers import EMPTY, values_of
 from pennon.encoding.block import Block, FixedWidthBlock
@@ -54,7 +54,7 @@ def decode_flat(flat: Flat, page: PageBuffers, rows: Rows, _codecs: Codecs) -> S
         return FixedWidthBlock(0, bits, EMPTY)
     if flat.compression is not None and flat.compression.scheme != "none":
         (data,) = yield [extent]
-        extent = Extent(0, data.size)
+        extent = ByteRange(0, data.size)
         data = _pick_inflated(data, flat.compression, bits, rows)
         return FixedWidthBlock(rows.count, bits, data)
     _check_room(rows, bits, extent.size_bytes)
@@ -69,7 +69,7 @@ def decode_flat(flat: Flat, page: PageBuffers, rows: Rows, _codecs: Codecs) -> S
 def plan_bytes(position: int, width: int, rows: Rows) -> ByteRequest:
     """Return the request for ``rows`` of ``width`` bytes each, the first row at ``position``."""
     if rows.is_contiguous:
-        return Extent(position + int(rows.starts[0]) * width, rows.count * width)
+        return ByteRange(position + int(rows.starts[0]) * width, rows.count * width)
     return Gather(rows.starts * width + position, rows.ends * width + position)
 
 
@@ -113,7 +113,7 @@ def _plan_bits(position: int, rows: Rows) -> tuple[ByteRequest, np.ndarray, np.n
     first = int(rows.starts[0]) // 8
     span = bytes_for_bits(rows.end) - first
     if span <= max(SPARSE_BITS_BYTES, SPARSE_BITS_BYTES_EACH * len(rows.starts)):
-        return Extent(position + first, span), rows.starts - 8 * first, rows.ends - 8 * first
+        return ByteRange(position + first, span), rows.starts - 8 * first, rows.ends - 8 * first
     first_bytes = rows.starts >> 3
     sizes = ((rows.ends + 7) >> 3) - first_bytes
     request = Gather(first_bytes + position, first_bytes + sizes + position)

@@ -24,7 +24,7 @@ from typing import cast
 import numpy as np
 import pyarrow as pa
 
-from pennon.core.byte_ranges import ByteRequest, Extent
+from pennon.core.byte_ranges import ByteRange, ByteRequest
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.block import AllNullBlock, Block, FixedWidthBlock, VariableBlock
@@ -114,17 +114,17 @@ class _Part:
     """One buffer of the page; ``entries`` levels of it are the page's."""
 
     name: str
-    where: Extent
+    where: ByteRange
     encoding: Encoding
     entries: int
     by_row: bool
 
-    def extent(self, rows: Rows) -> Extent:
+    def extent(self, rows: Rows) -> ByteRange:
         """Return the bytes to read for ``rows``."""
         if not self.by_row or rows.count == 0:
             return self.where
         start, end = int(rows.starts[0]), rows.end
-        return Extent(self.where.position + 2 * start, 2 * (end - start))
+        return ByteRange(self.where.position + 2 * start, 2 * (end - start))
 
     def decode(self, data: Bytes, rows: Rows, codecs: Codecs) -> LevelArray:
         """Return the levels; of the rows' hull if a level is a row, else all."""

@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from pennon.core.byte_ranges import Extent, Int64Array
+from pennon.core.byte_ranges import ByteRange, Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.kernels.miniblocks import split_chunks
@@ -70,7 +70,7 @@ class PageMeasures:
     facts: tuple[str, ...] = ()
     parts: tuple[tuple[str, int], ...] = ()
     values: str | None = None
-    blobs: tuple[Extent, ...] | None = None
+    blobs: tuple[ByteRange, ...] | None = None
 
 
 def sketch_page(layout: Layout, page: PageBuffers) -> PageSketch:
@@ -245,7 +245,7 @@ def _measure_blobs(layout: BlobPage, page: PageBuffers, inner: PageMeasures) -> 
     return replace(inner, facts=(*inner.facts, fact), blobs=tuple(_stretches(starts, sizes)))
 
 
-def _stretches(starts: UInt64Array, sizes: UInt64Array) -> Iterator[Extent]:
+def _stretches(starts: UInt64Array, sizes: UInt64Array) -> Iterator[ByteRange]:
     """Yield what ranges cover, those that lie close as one."""
     order = np.argsort(starts)
     begin = end = -1
@@ -254,10 +254,10 @@ def _stretches(starts: UInt64Array, sizes: UInt64Array) -> Iterator[Extent]:
             end = max(end, start + size)
             continue
         if begin >= 0:
-            yield Extent(begin, end - begin)
+            yield ByteRange(begin, end - begin)
         begin, end = start, start + size
     if begin >= 0:
-        yield Extent(begin, end - begin)
+        yield ByteRange(begin, end - begin)
 
 
 def _measure_words(layout: FullZip, page: PageBuffers) -> PageMeasures:
@@ -307,7 +307,7 @@ def _widths(packed: ChunkBuffers, counts: Int64Array, bits: int) -> Int64Array:
     return packed.data[at].astype(np.int64) if len(at) else np.zeros(0, np.int64)
 
 
-def parts_of(extent: Extent, parts: tuple[tuple[str, int], ...]) -> str:
+def parts_of(extent: ByteRange, parts: tuple[tuple[str, int], ...]) -> str:
     """Return what a buffer is made of: ``levels 12, values 1,200``."""
     inside = [(name, size) for name, size in parts if size]
     if not inside or sum(size for _, size in inside) != extent.size_bytes:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from pennon.core.byte_ranges import ByteRequest, Extent, Gather, Int64Array, Peek
+from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather, Int64Array, SparseRead
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.arrow_buffers import as_bytes
 from pennon.encoding.block import Block, FixedWidthBlock, VariableBlock
@@ -68,13 +68,13 @@ def _inflate_in_place(
     codecs: Codecs,
 ) -> Steps[PageValues]:
     """Return the steps that read compressed values without levels: they are inflated where they lie."""
-    if isinstance(request, Extent):
+    if isinstance(request, ByteRange):
         starts, ends = np.zeros(1, np.int64), np.array([request.size_bytes], np.int64)
         (answer,) = yield [request]
     else:
         starts, ends = request.starts, request.ends
         rise = bool((starts[1:] >= ends[:-1]).all())
-        (answer,) = yield [Peek(starts, ends) if rise else request]
+        (answer,) = yield [SparseRead(starts, ends) if rise else request]
         sizes = ends - starts
         if answer.size == int(sizes.sum()):
             ends = np.cumsum(sizes)
@@ -121,13 +121,13 @@ def _shape(layout: FullZip) -> _Shape:
 # --- reading --------------------------------------------------------------------------------------
 
 
-def _request(data: Extent, starts: Int64Array, ends: Int64Array) -> ByteRequest:
+def _request(data: ByteRange, starts: Int64Array, ends: Int64Array) -> ByteRequest:
     """Return the request for ranges of bytes of ``data``.  Raises FormatError if one leaves it."""
     if ((starts > ends) | (starts < 0) | (ends > data.size_bytes)).any():
         message = f"rows outside the {data.size_bytes} bytes of their page"
         raise FormatError(message)
     if len(starts) == 1:
-        return Extent(data.position + int(starts[0]), int(ends[0] - starts[0]))
+        return ByteRange(data.position + int(starts[0]), int(ends[0] - starts[0]))
     return Gather(starts + data.position, ends + data.position)
 
 

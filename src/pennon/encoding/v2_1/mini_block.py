@@ -15,7 +15,7 @@ from typing import cast
 import numpy as np
 import pyarrow as pa
 
-from pennon.core.byte_ranges import ByteRequest, Extent, Int64Array
+from pennon.core.byte_ranges import ByteRange, ByteRequest, Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.block import Block
@@ -108,7 +108,7 @@ def _read_known(
     return KnownPage(index, index.table(data.position), recipe_of(layout)), chunks
 
 
-def data_of(page: PageBuffers) -> Extent:
+def data_of(page: PageBuffers) -> ByteRange:
     """Return the buffer that holds the chunks."""
     return page.find("page", _DATA)
 

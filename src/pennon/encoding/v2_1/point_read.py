@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from pennon.core.byte_ranges import ByteRequest, Extent, Gather, Int64Array, Peek
+from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather, Int64Array, SparseRead
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.block import Block, FixedSizeListBlock, FixedWidthBlock, VariableBlock
@@ -239,13 +239,13 @@ class Found:
         """Return the request for all chunks of the one file, one after the other."""
         if len(self.starts) == 1:
             start = int(self.starts[0])
-            return Extent(start, int(self.ends[0]) - start)
+            return ByteRange(start, int(self.ends[0]) - start)
         return Gather(self.starts, self.ends)
 
     def request(self) -> ByteRequest:
         """Return the request for what `pick` looks at, in the one file."""
         is_scattered = len(self.starts) > 1 and self.rise
-        return Peek(self.starts, self.ends) if is_scattered else self.packed()
+        return SparseRead(self.starts, self.ends) if is_scattered else self.packed()
 
     def pick(self, answer: pa.Buffer) -> PageValues:
         """Return the rows, from the answer to `request`; the pages have recipes that are alike."""
@@ -267,7 +267,7 @@ class Found:
                 data.append(source)
                 origins.append(0)
                 continue
-            request = Peek(self.starts[low:high], self.ends[low:high])
+            request = SparseRead(self.starts[low:high], self.ends[low:high])
             hull = request.hull
             (answer,) = source([request])
             if answer.size != hull.size_bytes:

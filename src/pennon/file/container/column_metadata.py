@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, TypeAlias, overload
 
-from pennon.core.byte_ranges import Extent, Int64Array
+from pennon.core.byte_ranges import ByteRange, Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.kernels.column_metadata import find_pages
 from pennon.errors import FormatError
@@ -37,7 +37,7 @@ class Direct:
 class Indirect:
     """A serialized encoding that stands elsewhere in the file."""
 
-    extent: Extent
+    extent: ByteRange
 
 
 EncodingBytes: TypeAlias = Direct | Indirect | None
@@ -50,7 +50,7 @@ class Page:
     rows: int
     priority: int
     encoding: EncodingBytes
-    buffers: tuple[Extent, ...]
+    buffers: tuple[ByteRange, ...]
 
     @property
     def extent(self) -> tuple[int, int] | None:
@@ -103,7 +103,7 @@ class Column:
     index: int
     encoding: EncodingBytes
     pages: Sequence[Page]
-    buffers: tuple[Extent, ...]
+    buffers: tuple[ByteRange, ...]
     first_rows: Int64Array
     extents: Int64Array
 
@@ -133,14 +133,14 @@ def parse_column(index: int, data: bytes, size_bytes: int) -> Column:
     return Column(index, encoding, Pages(data, pages, extents), buffers, first_rows, extents)
 
 
-def _extents(extents: Int64Array, first: int, count: int) -> tuple[Extent, ...]:
+def _extents(extents: Int64Array, first: int, count: int) -> tuple[ByteRange, ...]:
     if not count:
         return ()
-    return tuple([Extent(*both) for both in extents[first : first + count].tolist()])
+    return tuple([ByteRange(*both) for both in extents[first : first + count].tolist()])
 
 
 def _encoding(data: bytes, kind: int, start: int, end: int) -> EncodingBytes:
     """Return an encoding by its three numbers; see `find_pages`."""
     if kind == 1:
         return Direct(data[start:end])
-    return Indirect(Extent(start, end)) if kind == 2 else None
+    return Indirect(ByteRange(start, end)) if kind == 2 else None

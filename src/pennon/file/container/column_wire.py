@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from pennon.core.byte_ranges import Extent
+from pennon.core.byte_ranges import ByteRange
 from pennon.proto import file2_pb2
 
 PageMessage: TypeAlias = file2_pb2.ColumnMetadata.Page
 
 
-def page_message(rows: int, encoding: bytes, buffers: Sequence[Extent]) -> PageMessage:
+def page_message(rows: int, encoding: bytes, buffers: Sequence[ByteRange]) -> PageMessage:
     """Return the message of a page; ``buffers`` are where its buffers lie, in their order."""
     page = PageMessage(
         buffer_offsets=[buffer.position for buffer in buffers],
@@ -26,7 +26,7 @@ def page_message(rows: int, encoding: bytes, buffers: Sequence[Extent]) -> PageM
 
 
 def serialize_column(
-    encoding: bytes, pages: Sequence[PageMessage], buffers: Sequence[Extent] = ()
+    encoding: bytes, pages: Sequence[PageMessage], buffers: Sequence[ByteRange] = ()
 ) -> bytes:
     """Return the metadata of a column; ``buffers`` are where its own buffers lie."""
     message = file2_pb2.ColumnMetadata(

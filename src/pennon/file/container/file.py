@@ -16,7 +16,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from pennon.core.byte_ranges import Extent
+from pennon.core.byte_ranges import ByteRange
 from pennon.core.cache import Cache
 from pennon.core.cached_property import lazy
 from pennon.core.units import ColumnIndex, FieldId
@@ -46,8 +46,8 @@ class DataFile(OpenedFile):
         source: ObjectReader,
         footer: Footer,
         tail: Tail,
-        column_extents: tuple[Extent, ...],
-        global_buffers: tuple[Extent, ...],
+        column_extents: tuple[ByteRange, ...],
+        global_buffers: tuple[ByteRange, ...],
         descriptor: bytes,
         generation: Generation[FileSource],
         search_cache: SearchCache,
@@ -136,14 +136,14 @@ class DataFile(OpenedFile):
             return [None] * len(fields)
         return (yield from self._generation.read_bounds(self, fields, column_of))
 
-    def _parse_column(self, index: int, extent: Extent, buffer: pa.Buffer) -> Column:
+    def _parse_column(self, index: int, extent: ByteRange, buffer: pa.Buffer) -> Column:
         try:
             return parse_column(index, buffer.to_pybytes(), self.source.size_bytes)
         except LanceError as error:
             place = Breadcrumb(self.source.path, f"#{index}", None, (extent.position, extent.end))
             raise error.located(place) from error.__cause__
 
-    def _read_near_end(self, extents: Sequence[Extent]) -> Steps[list[pa.Buffer]]:
+    def _read_near_end(self, extents: Sequence[ByteRange]) -> Steps[list[pa.Buffer]]:
         """Return the steps that read extents; those within the tail cost nothing."""
         return self._tail.read_extents(extents)
 

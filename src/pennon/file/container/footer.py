@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
-from pennon.core.byte_ranges import Extent
+from pennon.core.byte_ranges import ByteRange
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import FormatError, UnsupportedError
 from pennon.schema.version import READABLE, V0_1, V2_0, FileVersion
@@ -52,8 +52,8 @@ class Footer:
     numbers: tuple[int, int]
     """Major and minor version as they stand in the file: 2.0 is (2, 0) or, early, (0, 3)."""
     column_metadata_position: int
-    column_table: Extent
-    buffer_table: Extent
+    column_table: ByteRange
+    buffer_table: ByteRange
 
     @property
     def num_columns(self) -> int:
@@ -121,19 +121,19 @@ def _parse_version(last: bytes) -> tuple[FileVersion, tuple[int, int]]:
     return version, (major, minor)
 
 
-def _table(what: str, position: int, entries: int, end: int) -> Extent:
+def _table(what: str, position: int, entries: int, end: int) -> ByteRange:
     if position + entries * _ENTRY_BYTES > end:
         message = f"{what} of {entries} entries at {position} leaves the file"
         raise FormatError(message)
-    return Extent(position, entries * _ENTRY_BYTES)
+    return ByteRange(position, entries * _ENTRY_BYTES)
 
 
-def parse_table(what: str, data: bytes, size_bytes: int) -> tuple[Extent, ...]:
+def parse_table(what: str, data: bytes, size_bytes: int) -> tuple[ByteRange, ...]:
     """Return the extents that a column table or buffer table lists, in a file of ``size_bytes``.
 
     Raises FormatError if one leaves the file.
     """
-    extents: list[Extent] = []
+    extents: list[ByteRange] = []
     for position, size in _ENTRY.iter_unpack(data):
         if position + size > size_bytes:
             message = (
@@ -141,17 +141,17 @@ def parse_table(what: str, data: bytes, size_bytes: int) -> tuple[Extent, ...]:
                 f" of {size_bytes}"
             )
             raise FormatError(message)
-        extents.append(Extent(position, size))
+        extents.append(ByteRange(position, size))
     return tuple(extents)
 
 
-def serialize_table(extents: Sequence[Extent]) -> bytes:
+def serialize_table(extents: Sequence[ByteRange]) -> bytes:
     """Return a table of (position, size), for columns or for global buffers."""
     return b"".join(_ENTRY.pack(extent.position, extent.size_bytes) for extent in extents)
 
 
 def serialize_footer(
-    first_column: int, column_table: Extent, buffer_table: Extent, version: FileVersion
+    first_column: int, column_table: ByteRange, buffer_table: ByteRange, version: FileVersion
 ) -> bytes:
     """Return the last 40 bytes of a file."""
     return _LAYOUT.pack(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 
-from pennon.core.byte_ranges import Extent
+from pennon.core.byte_ranges import ByteRange
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import ColumnIndex, FieldId
 from pennon.encoding.read_protocol import Steps
@@ -24,7 +24,7 @@ class FileSource(Protocol):
 
     source: ObjectReader
     num_rows: int
-    global_buffers: tuple[Extent, ...]
+    global_buffers: tuple[ByteRange, ...]
     search_cache: SearchCache
 
     @property

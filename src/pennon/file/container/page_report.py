@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from typing import TypeAlias
 
-from pennon.core.byte_ranges import Extent
+from pennon.core.byte_ranges import ByteRange
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.v2_0.encodings import BufferRef
 from pennon.file.container.column_metadata import Column
@@ -18,7 +18,7 @@ class Part:
     """A buffer of a page: what kind of thing, where, and what of."""
 
     kind: str
-    extent: Extent
+    extent: ByteRange
     detail: str = ""
 
 
@@ -38,7 +38,7 @@ class PageReport:
     facts: tuple[str, ...]
     parts: tuple[Part, ...]
     is_blob: bool = False
-    blobs: tuple[Extent, ...] | None = None
+    blobs: tuple[ByteRange, ...] | None = None
 
     @property
     def summary(self) -> str:

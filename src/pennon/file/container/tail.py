@@ -7,7 +7,7 @@ from typing import Final, Self
 
 import pyarrow as pa
 
-from pennon.core.byte_ranges import ByteRequest, Extent
+from pennon.core.byte_ranges import ByteRange, ByteRequest
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import KIB
 from pennon.encoding.read_protocol import Steps
@@ -28,7 +28,7 @@ class Tail:
     def read(cls, source: ObjectReader) -> Self:
         """Read the tail of a file, in one request."""
         first = max(0, source.size_bytes - TAIL_BYTES)
-        (data,) = source.read([Extent(first, source.size_bytes - first)])
+        (data,) = source.read([ByteRange(first, source.size_bytes - first)])
         return cls(first, data)
 
     def behind(self, source: ObjectReader) -> ObjectReader:
@@ -45,7 +45,7 @@ class Tail:
         data: bytes = self.data.slice(max(0, self.data.size - size_bytes)).to_pybytes()
         return data
 
-    def read_extents(self, extents: Sequence[Extent]) -> Steps[list[pa.Buffer]]:
+    def read_extents(self, extents: Sequence[ByteRange]) -> Steps[list[pa.Buffer]]:
         """Return the steps that read extents of the file; those within the tail cost nothing."""
         outside: list[ByteRequest] = [each for each in extents if each.position < self.first]
         answers = iter((yield outside) if outside else [])

@@ -21,7 +21,7 @@ from typing import Final, TypeAlias
 
 import pyarrow as pa
 
-from pennon.core.byte_ranges import Extent
+from pennon.core.byte_ranges import ByteRange
 from pennon.core.units import MIB
 from pennon.encoding.v2_0.choose import BUFFER_ALIGNMENT
 from pennon.errors import ArgumentError
@@ -74,7 +74,7 @@ class DataFileWriter(FileWriter[Sequence[EncodedPage]]):
             self._tree = plan_columns(schema, limits, self._write_value)
         self._columns = [column for top in self._tree.writers for column in top.tree()]
         self._pages: list[list[PageMessage]] = [[] for _ in self._columns]
-        self._global_buffers: list[Extent] = []
+        self._global_buffers: list[ByteRange] = []
         self._metadata: dict[str, bytes] = dict(schema.metadata)
         self._held_bytes = 0
 
@@ -133,19 +133,19 @@ class DataFileWriter(FileWriter[Sequence[EncodedPage]]):
     def _write_value(self, data: pa.Buffer) -> int:
         return self._write_buffer(data).position
 
-    def _write_buffer(self, data: pa.Buffer) -> Extent:
+    def _write_buffer(self, data: pa.Buffer) -> ByteRange:
         """Write a buffer and the padding behind it; return where it lies."""
         position = self._sink.tell()
         self._sink.write(data)
         if data.size % BUFFER_ALIGNMENT:
             self._sink.write(_PADDING[data.size % BUFFER_ALIGNMENT :])
-        return Extent(position, data.size)
+        return ByteRange(position, data.size)
 
-    def _write_part(self, data: bytes) -> Extent:
+    def _write_part(self, data: bytes) -> ByteRange:
         """Write bytes without padding; return where they lie."""
         position = self._sink.tell()
         self._sink.write(data)
-        return Extent(position, len(data))
+        return ByteRange(position, len(data))
 
     def _write_end(self) -> None:
         schema = replace(self._schema, metadata=self._metadata)

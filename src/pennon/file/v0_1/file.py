@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 import pyarrow as pa
 
-from pennon.core.byte_ranges import Extent
+from pennon.core.byte_ranges import ByteRange
 from pennon.core.cached_property import lazy
 from pennon.core.units import ColumnIndex, FieldId
 from pennon.encoding.coalesce import answered
@@ -145,7 +145,7 @@ class RowGroupFile(OpenedFile):
 
     def answered(self, reader: Steps[T]) -> Steps[T]:
         """Run a reader on the tail of the file as far as that goes."""
-        behind = Extent(self.tail.first, int(self.tail.data.size))
+        behind = ByteRange(self.tail.first, int(self.tail.data.size))
         return answered(reader, behind, self.tail.data)
 
     def dictionary_values(self, field: Field, value_type: pa.DataType) -> pa.Array:

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from pennon.core.byte_ranges import Extent
+from pennon.core.byte_ranges import ByteRange
 from pennon.encoding.read_protocol import run
 from pennon.encoding.v0_1.pages import Pages
 from pennon.encoding.v0_1.values import BINARY
@@ -44,7 +44,7 @@ def _other_parts(file: RowGroupFile) -> Iterator[Part]:
     """Yield the parts of a file that are no pages of its fields.  Raises FormatError."""
     metadata, size = file.metadata, file.source.size_bytes
     table = file.num_columns * metadata.num_groups * ENTRY_BYTES
-    yield Part("page table", Extent(metadata.page_table, table), f"{file.num_columns} columns")
+    yield Part("page table", ByteRange(metadata.page_table, table), f"{file.num_columns} columns")
     if metadata.statistics is not None:
         yield from _statistics(file, metadata.statistics)
     for field in file.schema.walk():
@@ -57,7 +57,9 @@ def _other_parts(file: RowGroupFile) -> Iterator[Part]:
     yield _message(file, "manifest", metadata.manifest)
     (position,) = _POSITION.unpack(file.tail.last(FOOTER_BYTES)[:8])
     yield _message(file, "metadata", position)
-    yield Part("footer", Extent(size - FOOTER_BYTES, FOOTER_BYTES), f"version 0.1 {file.numbers}")
+    yield Part(
+        "footer", ByteRange(size - FOOTER_BYTES, FOOTER_BYTES), f"version 0.1 {file.numbers}"
+    )
 
 
 def _statistics(file: RowGroupFile, statistics: StatisticsPlace) -> Iterator[Part]:
@@ -66,19 +68,19 @@ def _statistics(file: RowGroupFile, statistics: StatisticsPlace) -> Iterator[Par
     rows = max((each.id for each in schema.walk()), default=-1) + 1
     for path, field in _paths(schema):
         (entry,) = run(
-            file.tail.read_extents([Extent(table + field.id * ENTRY_BYTES, ENTRY_BYTES)]),
+            file.tail.read_extents([ByteRange(table + field.id * ENTRY_BYTES, ENTRY_BYTES)]),
             file.source.read,
         )
         pages = parse_pages(entry.to_pybytes(), size)
         for part in _parts(file, field, pages, 0):
             yield Part("statistics", part.extent, f"field {path}: {part.kind}")
-    yield Part("statistics table", Extent(table, rows * ENTRY_BYTES), f"{rows} columns")
+    yield Part("statistics table", ByteRange(table, rows * ENTRY_BYTES), f"{rows} columns")
 
 
 def _message(file: RowGroupFile, kind: str, position: int) -> Part:
-    (data,) = run(file.tail.read_extents([Extent(position, _LENGTH.size)]), file.source.read)
+    (data,) = run(file.tail.read_extents([ByteRange(position, _LENGTH.size)]), file.source.read)
     (size_bytes,) = _LENGTH.unpack(data.to_pybytes())
-    return Part(kind, Extent(position, _LENGTH.size + size_bytes))
+    return Part(kind, ByteRange(position, _LENGTH.size + size_bytes))
 
 
 def _paths(schema: Schema) -> Iterator[tuple[str, Field]]:
@@ -110,17 +112,17 @@ def _parts(file: RowGroupFile, field: Field, pages: Pages, number: int) -> Itera
         return
     if kind in _LISTS:
         width = 8 if kind.startswith("large") else 4
-        yield Part("offsets", Extent(position, length * width))
+        yield Part("offsets", ByteRange(position, length * width))
         return
     stored = storage_field(field).type
     if stored in BINARY:
-        (first,) = run(file.tail.read_extents([Extent(position, 8)]), file.source.read)
+        (first,) = run(file.tail.read_extents([ByteRange(position, 8)]), file.source.read)
         (begin,) = _POSITION.unpack(first.to_pybytes())
         if 0 <= begin <= position:
-            yield Part("bytes", Extent(begin, position - begin))
-        yield Part("positions", Extent(position, (length + 1) * 8))
+            yield Part("bytes", ByteRange(begin, position - begin))
+        yield Part("positions", ByteRange(position, (length + 1) * 8))
         return
     is_dictionary = kind.startswith("dict:")
     value = PlainNode.of(pages, stored.index_type if is_dictionary else stored, stored)
     size_bytes = (length * value.row_bits + 7) // 8
-    yield Part("indices" if is_dictionary else "values", Extent(position, size_bytes))
+    yield Part("indices" if is_dictionary else "values", ByteRange(position, size_bytes))

@@ -27,7 +27,7 @@ from typing import Final
 
 import numpy as np
 
-from pennon.core.byte_ranges import Extent
+from pennon.core.byte_ranges import ByteRange
 from pennon.encoding.read_protocol import Steps
 from pennon.encoding.v0_1.pages import Pages
 from pennon.errors import FormatError
@@ -67,23 +67,23 @@ def read_message(tail: Tail, position: int, what: str) -> Steps[bytes]:
     if room < _LENGTH.size:
         message = f"the {what} at {position} of a file of {tail.file_bytes} bytes"
         raise FormatError(message)
-    (data,) = yield from tail.read_extents([Extent(position, _LENGTH.size)])
+    (data,) = yield from tail.read_extents([ByteRange(position, _LENGTH.size)])
     (size_bytes,) = _LENGTH.unpack(data.to_pybytes())
     if size_bytes > room - _LENGTH.size:
         message = f"the {what} at {position} has {size_bytes} bytes, and leaves the file"
         raise FormatError(message)
-    (data,) = yield from tail.read_extents([Extent(position + _LENGTH.size, size_bytes)])
+    (data,) = yield from tail.read_extents([ByteRange(position + _LENGTH.size, size_bytes)])
     found: bytes = data.to_pybytes()
     return found
 
 
-def plan_pages(metadata: Metadata, position: int, row: int, file_bytes: int) -> Extent:
+def plan_pages(metadata: Metadata, position: int, row: int, file_bytes: int) -> ByteRange:
     """Return where the entries of a row of the page table at ``position`` lie.
 
     Raises FormatError if they leave the file.
     """
     size_bytes = metadata.num_groups * ENTRY_BYTES
-    extent = Extent(position + row * size_bytes, size_bytes)
+    extent = ByteRange(position + row * size_bytes, size_bytes)
     if row < 0 or extent.end > file_bytes:
         message = f"row {row} of the page table at {position} leaves the file of {file_bytes} bytes"
         raise FormatError(message)

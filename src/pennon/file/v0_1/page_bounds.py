@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pennon.core.byte_ranges import Extent
+from pennon.core.byte_ranges import ByteRange
 from pennon.core.units import FieldId
 from pennon.encoding.read_protocol import Steps, together
 from pennon.encoding.v0_1.pages import Pages
@@ -80,8 +80,8 @@ def _parts(of: Field, statistics: Field | None) -> list[Field] | None:
     return parts if kinds == ["int64", of.logical_type, of.logical_type] else None
 
 
-def _entry(table: int, number: int, file_bytes: int) -> Extent:
-    extent = Extent(table + number * ENTRY_BYTES, ENTRY_BYTES)
+def _entry(table: int, number: int, file_bytes: int) -> ByteRange:
+    extent = ByteRange(table + number * ENTRY_BYTES, ENTRY_BYTES)
     if number < 0 or extent.end > file_bytes:
         message = f"row {number} of the page table of statistics leaves the file"
         raise FormatError(message)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from pennon.core.byte_ranges import Extent, Gather
+from pennon.core.byte_ranges import ByteRange, Gather
 from pennon.encoding.assemble import assemble_as, retype
 from pennon.encoding.blobs import DESCRIPTION_TYPE
 from pennon.encoding.block import NullableBlock, VariableBlock
@@ -92,7 +92,7 @@ def _read_blob_bytes(node: Node, descriptions: pa.Array, stored: pa.DataType) ->
     return assemble_as(NullableBlock(len(sizes), bitmap, values), stored)
 
 
-def _ranges(starts: np.ndarray, ends: np.ndarray) -> Extent | Gather:
+def _ranges(starts: np.ndarray, ends: np.ndarray) -> ByteRange | Gather:
     if len(starts) == 1:
-        return Extent(int(starts[0]), int(ends[0] - starts[0]))
+        return ByteRange(int(starts[0]), int(ends[0] - starts[0]))
     return Gather(starts, ends)

@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from pennon.core.byte_ranges import Extent
+from pennon.core.byte_ranges import ByteRange
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import ColumnIndex
 from pennon.encoding.rows import Rows
@@ -97,7 +97,7 @@ def serialize_zone_map(zones: ZoneMap) -> bytes:
     first = len(data)
     extents = [_append(data, column) for column in metadata]
     column_table = _append(data, serialize_table(extents))
-    data += serialize_footer(first, column_table, Extent(len(data), 0), V2_0)
+    data += serialize_footer(first, column_table, ByteRange(len(data), 0), V2_0)
     return bytes(data)
 
 
@@ -113,7 +113,7 @@ def _columns(arrays: list[pa.Array[Any]], data: bytearray) -> Iterator[bytes]:
         yield serialize_column(wrap_column_encoding(Values()), [message])
 
 
-def _append(data: bytearray, part: bytes | pa.Buffer) -> Extent:
-    extent = Extent(len(data), part.size if isinstance(part, pa.Buffer) else len(part))
+def _append(data: bytearray, part: bytes | pa.Buffer) -> ByteRange:
+    extent = ByteRange(len(data), part.size if isinstance(part, pa.Buffer) else len(part))
     data += memoryview(part)
     return extent

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pennon.core.byte_ranges import Extent, Int64Array
+from pennon.core.byte_ranges import ByteRange, Int64Array
 from pennon.core.units import FieldId
 from pennon.encoding.read_protocol import Steps, together
 from pennon.encoding.v2_0.encodings import BufferRef, ColumnEncoding, Values, ZoneIndex
@@ -92,7 +92,7 @@ def _read_zones(
     return _bounds(borders, found)
 
 
-def _place(file: FileSource, column: Column, ref: BufferRef) -> Extent:
+def _place(file: FileSource, column: Column, ref: BufferRef) -> ByteRange:
     places = {"column": column.buffers, "file": file.global_buffers}.get(ref.place, ())
     if ref.index >= len(places):
         message = f"the zone map is buffer {ref.index} of the {ref.place}, which has {len(places)}"

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias, cast
 import numpy as np
 import pyarrow as pa
 
-from pennon.core.byte_ranges import Extent, Gather
+from pennon.core.byte_ranges import ByteRange, Gather
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FieldId
 from pennon.encoding.block import VariableBlock
@@ -292,7 +292,7 @@ def _read_blobs(blobs: Blobs, file_bytes: int) -> Steps[PageValues]:
     starts = positions.astype(np.int64)
     stops = starts + sizes.astype(np.int64)
     if len(starts) == 1:
-        (data,) = yield [Extent(int(starts[0]), int(sizes[0]))]
+        (data,) = yield [ByteRange(int(starts[0]), int(sizes[0]))]
     elif len(starts):
         (data,) = yield [Gather(starts, stops)]
     values = VariableBlock(len(blobs.sizes), 64, pa.py_buffer(ends), data)

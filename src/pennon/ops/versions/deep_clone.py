@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from pennon.core.byte_ranges import Extent
+from pennon.core.byte_ranges import ByteRange
 from pennon.core.units import MIB
 from pennon.errors import AlreadyExistsError
 from pennon.io.store import Store
@@ -48,7 +48,7 @@ class CopyTask:
         with self.target.open_writer(name) as writer:
             for offset in range(0, reader.size_bytes, _PIECE_BYTES):
                 size = min(_PIECE_BYTES, reader.size_bytes - offset)
-                for buffer in reader.read([Extent(offset, size)]):
+                for buffer in reader.read([ByteRange(offset, size)]):
                     writer.write(buffer)
         return reader.size_bytes
 

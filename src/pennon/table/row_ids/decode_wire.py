@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pennon.core.byte_ranges import Extent
+from pennon.core.byte_ranges import ByteRange
 from pennon.errors import FormatError
 from pennon.io.store import Opens
 from pennon.proto import rowids_pb2
@@ -33,7 +33,7 @@ def read_sequence(store: Opens, sequence: Sequence) -> bytes:
     if sequence.offset + sequence.size_bytes > reader.size_bytes:
         message = f"{sequence.path} ends before the sequence at {sequence.offset}"
         raise FormatError(message)
-    (buffer,) = reader.read([Extent(sequence.offset, sequence.size_bytes)])
+    (buffer,) = reader.read([ByteRange(sequence.offset, sequence.size_bytes)])
     data: bytes = buffer.to_pybytes()
     return data
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pennon.core.byte_ranges import ByteRequest, Extent, Peek
+from pennon.core.byte_ranges import ByteRange, ByteRequest, SparseRead
 from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.kernels.point_read import PickCode, pick_pieces
 from pennon.encoding.kernels.touched import ChunkTable, cut_rows, find_pieces
@@ -248,9 +248,9 @@ def levels_of(page: PageValues) -> int:
 def run_on(found: Found, data: Bytes, *, peek: bool) -> PageValues:
     """Answer the one request of a pick; ``peek``: with all from the first range to the last."""
     request: ByteRequest = found.request()
-    if peek and isinstance(request, Peek):
+    if peek and isinstance(request, SparseRead):
         request = request.hull
-    if isinstance(request, Extent):
+    if isinstance(request, ByteRange):
         return found.pick(pa.py_buffer(data[request.position : request.end].copy()))
     pairs = zip(request.starts, request.ends, strict=True)
     packed = np.concatenate([data[:0], *(data[low:high] for low, high in pairs)])

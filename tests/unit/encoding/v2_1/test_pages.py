@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pennon.core.byte_ranges import ByteRequest, Extent
+from pennon.core.byte_ranges import ByteRange, ByteRequest
 from pennon.encoding.assemble import assemble_as
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import run
@@ -37,7 +37,7 @@ class Page:
         extents = []
         for buffer in buffers:
             self.data += b"\xa5" * 5
-            extents.append(Extent(len(self.data), len(buffer)))
+            extents.append(ByteRange(len(self.data), len(buffer)))
             self.data += buffer
         self.buffers = PageBuffers(rows, tuple(extents))
         self.rounds = 0
@@ -48,7 +48,7 @@ class Page:
         return [pa.py_buffer(self._bytes(request)) for request in requests]
 
     def _bytes(self, request: ByteRequest) -> bytes:
-        if isinstance(request, Extent):
+        if isinstance(request, ByteRange):
             assert 0 <= request.position <= request.end <= len(self.data)
             return self.data[request.position : request.end]
         ranges = list(zip(request.starts.tolist(), request.ends.tolist(), strict=True))

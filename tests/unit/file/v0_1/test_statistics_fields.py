@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-from pennon.core.byte_ranges import ByteRequest, Extent
+from pennon.core.byte_ranges import ByteRange, ByteRequest
 from pennon.encoding.read_protocol import run
 from pennon.file.container.field_bounds import FieldBounds
 from pennon.file.container.opened_file import OpenedFile
@@ -129,7 +129,7 @@ def test_only_what_is_asked_for_is_read() -> None:
     assert bounds is not None
     assert bounds.low is not None
     assert bounds.low.to_pylist() == list(range(2000))
-    extents = [each for each in asked if isinstance(each, Extent)]
+    extents = [each for each in asked if isinstance(each, ByteRange)]
     assert len(extents) == len(asked)
     touched = {
         each.detail.split(".")[0]

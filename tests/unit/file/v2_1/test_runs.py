@@ -7,7 +7,7 @@ import random
 import pyarrow as pa
 import pytest
 
-from pennon.core.byte_ranges import Extent
+from pennon.core.byte_ranges import ByteRange
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError
 from pennon.file.container.file import DataFile
@@ -111,7 +111,7 @@ def test_damage_names_its_page() -> None:
     store = MemoryStore("runs")
     written(store, "numbers")
     reader = store.open("f.lance")
-    damaged = bytearray(reader.read([Extent(0, reader.size_bytes)])[0].to_pybytes())
+    damaged = bytearray(reader.read([ByteRange(0, reader.size_bytes)])[0].to_pybytes())
     (column,) = opened(store).columns()
     chunk_words = column.pages[7].buffers[0]
     damaged[chunk_words.position : chunk_words.end] = b"\xff" * chunk_words.size_bytes

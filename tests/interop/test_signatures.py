@@ -10,6 +10,7 @@ from typing import Any
 import lance
 import pyarrow as pa
 import pytest
+from lance.commit import CommitConflictError as LanceCommitConflictError
 
 import pennon
 from pennon.blob import BlobFile
@@ -117,7 +118,7 @@ def test_the_names_work() -> None:
 
 
 def test_a_conflict_says_whether_to_try_again() -> None:
-    for error in (CommitConflictError, lance.commit.CommitConflictError):
+    for error in (CommitConflictError, LanceCommitConflictError):
         assert error("taken").retryable
         assert not error("taken", retryable=False).retryable
     assert RetryableConflict("x").retryable

@@ -13,9 +13,8 @@ import pytest
 
 import pennon
 from pennon.errors import FormatError
-from pennon.file.v2_1 import across
 from pennon.io import map_budget as resident
-from pennon.scan import take
+from pennon.scan import fragment_reader, take
 
 ROWS = 6_000
 FRAGMENTS = 6
@@ -70,14 +69,14 @@ def _account(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 def spy(monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
     """Tell which fields were read from all fragments at once."""
     seen: dict[str, bool] = {}
-    real = across.read_across
+    real = fragment_reader.read_across
 
     def note(readers: Any, rows: Any) -> Any:
         found = real(readers, rows)
         seen[readers[0]._field.name] = found is not None
         return found
 
-    monkeypatch.setattr(across, "read_across", note)
+    monkeypatch.setattr(fragment_reader, "read_across", note)
     return seen
 
 

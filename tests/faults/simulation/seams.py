@@ -124,7 +124,7 @@ def virtual() -> Iterator[None]:
             stack.enter_context(patch.object(time, name, replacement))
         stack.enter_context(patch.object(os, "urandom", _urandom))
         stack.enter_context(patch.object(random, "_urandom", _urandom))
-        stack.enter_context(patch.object(threads, "ThreadPoolExecutor", InlinePool))
+        stack.enter_context(patch.object(threads, "Workers", InlinePool))
         stack.enter_context(patch.dict(threads._pools, clear=True))
         stack.callback(random.setstate, random.getstate())
         for undo in _rebind():

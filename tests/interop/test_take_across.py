@@ -13,6 +13,7 @@ import pytest
 
 import pennon
 from pennon.errors import FormatError
+from pennon.file.open import read_across
 from pennon.io import map_budget as resident
 from pennon.scan import fragment_reader, take
 
@@ -69,7 +70,7 @@ def _account(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 def spy(monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
     """Tell which fields were read from all fragments at once."""
     seen: dict[str, bool] = {}
-    real = fragment_reader.read_across
+    real = read_across
 
     def note(readers: Any, rows: Any) -> Any:
         found = real(readers, rows)

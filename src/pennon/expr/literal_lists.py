@@ -30,7 +30,7 @@ def _items(literal: str) -> str:
 
 def _equals(literal: str, name: str) -> str:
     """Match ``name = literal OR name = literal …``, where no operator binds its ends tighter."""
-    another = rf"\s++OR\s++(?P={name})\s*+=\s*+{literal}"
+    another = rf"\s++OR\s++(?-i:(?P={name}))\s*+=\s*+{literal}"
     return rf"(?P<{name}>{_COLUMN})\s*+=\s*+{literal}(?:{another}){{{FEWEST_LITERALS - 1},}}"
 
 
@@ -46,7 +46,7 @@ _PIECES: Final = re.compile(
 )
 _ALONE: Final = re.compile(_TEXT)
 _TERM: Final = {
-    "integer_terms": re.compile(rf"=\s*+({_INTEGER})"),
+    "integer_terms": re.compile(rf"{_COLUMN}\s*+=\s*+({_INTEGER})"),
     "text_terms": re.compile(rf"{_COLUMN}\s*+=\s*+({_TEXT})"),
 }
 

@@ -88,6 +88,19 @@ def test_what_is_inside_a_text_stays_there() -> None:
     assert take_out_lists(f"a > 1 -- {inside}")[1] == {}
 
 
+def test_a_run_is_of_one_column_whatever_its_name() -> None:
+    rows = pa.record_batch({"a": [1, 9], "A": [9, 1], "x = 5": [5, 1]})
+    turns = " OR ".join(f"{'aA'[n % 2]} = {n + 100}" for n in range(200)) + " OR a = 1"
+    assert evaluate(parse_filter(turns, rows.schema), rows).to_pylist() == [True, False]
+    other = " OR ".join(f"`x = 5` = {n}" for n in (1, *range(100, 200)))
+    assert take_out_lists(other)[1]
+    assert evaluate(parse_filter(other, rows.schema), rows).to_pylist() == [False, True]
+    later = " OR ".join(["a = 50"] + [f"A = {n}" for n in range(100)])
+    assert evaluate(parse_filter(later, rows.schema), rows).to_pylist() == [True, True]
+    mixed = " OR ".join(f"a = {n}" for n in range(90, 160)) + " OR A = 1"
+    assert evaluate(parse_filter(mixed, rows.schema), rows).to_pylist() == [False, True]
+
+
 def test_numbers_beyond_64_bits_are_the_parsers() -> None:
     items = [str(2**64 + number) for number in range(100)]
     assert take_out_lists(is_in("a", items))[1] == {}

@@ -30,7 +30,7 @@ def dictionaries_of(
 ) -> Mapping[FieldId, pa.Array]:
     """Return the dictionaries that a commit gives a table: an overwrite has those of its files.
 
-    Others bring those of columns that are new, or had no value yet.  ``base`` is the version that was
+    Others, which add files of version 0.1, bring those of columns that are new, or had no value yet.  ``base`` is the version that was
     planned on.  Raises ArgumentError if those of the files that an append adds differ from one another,
     or from those of the table.
     """
@@ -38,8 +38,6 @@ def dictionaries_of(
     if isinstance(operation, Overwrite):
         return _collect(store, operation.schema, operation.fragments, {})
     new = fragments_of(operation)
-    if not any(ref.has_page_table for ref in _files(new)):
-        return {}
     if isinstance(operation, Append):
         head = read_manifest(store)
         known = known_dictionaries(store, head)

@@ -110,7 +110,7 @@ def _parse_arrow(data: pa.Buffer, most: int) -> Offsets:
     except MemoryError as error:
         message = "a deletion file asks for more memory than there is"
         raise TooLargeError(message) from error
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except (pa.ArrowException, OSError, ValueError, EOFError) as error:
         if isinstance(error, LanceError):
             raise
         message = f"a deletion file is no Arrow file: {error}"

@@ -142,6 +142,13 @@ def test_any_order_and_repeats() -> None:
     assert read_deletions(store, fragment).tolist() == [1, 5, 9]
 
 
+def without_message_sizes(file: bytes) -> bytes:
+    """Return an Arrow file in which every message in front of the footer says that it is the last."""
+    mark = b"\xff\xff\xff\xff"
+    before, *messages = file.split(mark)
+    return before + b"".join(mark + bytes(4) + message[4:] for message in messages)
+
+
 @pytest.mark.parametrize(
     ("data", "stated", "says"),
     [
@@ -154,6 +161,7 @@ def test_any_order_and_repeats() -> None:
         (b"", None, "Arrow"),
         (b"ARROW1\0\0" + b"\xff" * 40, None, "Arrow"),
         (ipc(row_ids([1, 2]))[:-20], None, "Arrow"),
+        (without_message_sizes(ipc(row_ids([1, 2]))), None, "Arrow"),
     ],
 )
 def test_damage_is_told_with_the_files_name(data: bytes, stated: int | None, says: str) -> None:

@@ -49,6 +49,7 @@ _HOMES: Final[Mapping[tuple[Part, FileVersion], tuple[str, str]]] = {
     ("write", V0_1): ("v0_1.writer", "create_row_groups"),
     ("write", V2_0): ("v2_0.writer", "plan_columns"),
     ("write", V2_1): ("v2_1.writer", "plan_leaves"),
+    ("write", V2_2): ("v2_1.writer", "plan_leaves_of_2_2"),
     ("explain", V2_0): ("v2_0.explain", "explain_arrays"),
     ("explain", V2_1): ("v2_1.explain", "explain_layout"),
     ("report", V0_1): ("v0_1.inspect", "report_file"),
@@ -167,7 +168,7 @@ def create_data_file(
 def create_container_file(
     sink: ObjectWriter, schema: Schema, version: FileVersion, *, limits: PageLimits | None = None
 ) -> DataFileWriter:
-    """Begin a data file of version 2.0 or 2.1; see `create_data_file`."""
+    """Begin a data file of version 2.0, 2.1 or 2.2; see `create_data_file`."""
     if version not in _WRITTEN:
         sink.abort()
         known = " and ".join(str(known) for known in _WRITTEN)
@@ -177,7 +178,7 @@ def create_container_file(
     return begin(sink, schema, version, _code("write", version), limits)
 
 
-_WRITTEN: Final = (V2_0, V2_1)
+_WRITTEN: Final = (V2_0, V2_1, V2_2)
 
 # --- explaining -----------------------------------------------------------------------------------
 

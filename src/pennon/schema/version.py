@@ -85,7 +85,7 @@ V2_2 = FileVersion(2, 2)
 READABLE = (V0_1, V2_0, V2_1, V2_2)
 """The versions in which Pennon reads data files, oldest first."""
 
-WRITABLE = (V0_1, V2_0, V2_1)
+WRITABLE = (V0_1, V2_0, V2_1, V2_2)
 """The versions in which Pennon writes data files, oldest first."""
 
 _BY_NUMBERS = {(0, 0): V0_1, (0, 1): V0_1, (0, 2): V0_1, (0, 3): V2_0, (2, 1): V2_1, (2, 2): V2_2}

@@ -1,4 +1,4 @@
-r"""Writing a data file of version 2.0 or 2.1, front to back, in memory bounded by its pages.
+r"""Writing a data file of version 2.0, 2.1 or 2.2, front to back, in memory bounded by its pages.
 
     page buffers, each at a multiple of 64 bytes      while batches come in
     schema and row count (global buffer 0)            \
@@ -49,7 +49,7 @@ PlanColumns: TypeAlias = Callable[[Schema, PageLimits, Callable[[pa.Buffer], int
 
 
 class DataFileWriter(FileWriter[Sequence[EncodedPage]]):
-    """Writes record batches to one data file of version 2.0 or 2.1.
+    """Writes record batches to one data file of version 2.0, 2.1 or 2.2.
 
     ``plan_columns`` is that of the file version.
 

@@ -1,4 +1,4 @@
-"""Writing the columns of version 2.1: every leaf of the schema gathers its own pages.
+"""Writing the columns of versions 2.1 and 2.2: every leaf of the schema gathers its own pages.
 
 A page holds whole rows.  What gathers is the *spine* of a leaf: the array of the field as if it had
 that one leaf only, so every struct in it has one field.  Nothing is copied for that, spines of many
@@ -33,10 +33,14 @@ from pennon.file.container.write_limits import PageLimits
 from pennon.file.v2_1.tree import LISTS, Path, Tree
 from pennon.schema.check import is_blob
 from pennon.schema.field import Schema
+from pennon.schema.version import V2_1, V2_2, FileVersion
 
 
 def plan_leaves(
-    schema: Schema, limits: PageLimits, write_value: Callable[[pa.Buffer], int]
+    schema: Schema,
+    limits: PageLimits,
+    write_value: Callable[[pa.Buffer], int],
+    version: FileVersion = V2_1,
 ) -> ColumnTree:
     """Give every leaf its column, in the order of the fields, depth first.
 
@@ -51,23 +55,36 @@ def plan_leaves(
     ids: list[int] = []
     for top in schema.fields:
         tree = Tree.of(top)
-        leaves = [_leaf(path, next(numbers), limits, write_value) for path in tree.paths()]
+        leaves = [
+            _leaf(path, next(numbers), limits, write_value, version) for path in tree.paths()
+        ]
         ids += [leaf.path[-1].id for leaf in leaves]
         writers.append(SpineWriter(tree, leaves))
     return ColumnTree(writers, tuple(ids), tuple(range(len(ids))))
 
 
+def plan_leaves_of_2_2(
+    schema: Schema, limits: PageLimits, write_value: Callable[[pa.Buffer], int]
+) -> ColumnTree:
+    """Give every leaf of a file of version 2.2 its column; see `plan_leaves`."""
+    return plan_leaves(schema, limits, write_value, V2_2)
+
+
 def _leaf(
-    path: Path, column: int, limits: PageLimits, write: Callable[[pa.Buffer], int]
+    path: Path,
+    column: int,
+    limits: PageLimits,
+    write: Callable[[pa.Buffer], int],
+    version: FileVersion,
 ) -> LeafColumn:
     hints = EncodingHints.parse({**path[0].metadata, **path[-1].metadata})
     if not is_blob(path[-1]):
-        return LeafColumn(column, limits, path, hints)
+        return LeafColumn(column, limits, path, hints, version)
     if any(field.logical_type in LISTS for field in path):
         name = ".".join(field.name for field in path)
         message = f"blob column {name!r} inside a list"
         raise UnsupportedError(message, where=Breadcrumb(column=name))
-    return LeafColumn(column, limits, path, hints, write)
+    return LeafColumn(column, limits, path, hints, version, write)
 
 
 @dataclass(slots=True)
@@ -104,6 +121,7 @@ class LeafColumn(GatheringColumn):
 
     path: Path
     hints: EncodingHints
+    version: FileVersion
     write: Callable[[pa.Buffer], int] | None = None
 
     def add(self, array: pa.Array) -> Iterator[PageWork]:

@@ -55,9 +55,7 @@ def plan_leaves(
     ids: list[int] = []
     for top in schema.fields:
         tree = Tree.of(top)
-        leaves = [
-            _leaf(path, next(numbers), limits, write_value, version) for path in tree.paths()
-        ]
+        leaves = [_leaf(path, next(numbers), limits, write_value, version) for path in tree.paths()]
         ids += [leaf.path[-1].id for leaf in leaves]
         writers.append(SpineWriter(tree, leaves))
     return ColumnTree(writers, tuple(ids), tuple(range(len(ids))))

@@ -36,6 +36,7 @@ RESERVED_NAMES = frozenset(
     )
 )
 BLOB = "lance-encoding:blob"
+_STRUCT_LIST = "fixed_size_list:struct:"
 _LISTS = ("list", "list.struct", "large_list", "large_list.struct", "map")
 _PACKED = ("packed", "lance-encoding:packed")
 _DICTIONARY_VALUES = tuple(
@@ -163,9 +164,12 @@ def _check_old(path: str, field: Field) -> None:
 
 
 def _check_item(path: str, field: Field, version: FileVersion) -> None:
-    """Refuse what 2.1 cannot keep in lists, though 2.0 can."""
+    """Refuse what 2.1 and 2.2 cannot keep in lists, though 2.0 or another place can."""
     if version < V2_1:
         return
+    if field.logical_type.startswith(_STRUCT_LIST):
+        hint = "no version can in a list or map; a list would do in place of the fixed-size one"
+        raise _refusal(path, field, version, hint)
     if is_blob(field):
         raise _refusal(path, field, version, f"{V2_0} holds blobs in lists")
     if field.logical_type == "struct" and not field.children:
@@ -190,7 +194,7 @@ def _check_fixed_size_list(path: str, field: Field, version: FileVersion) -> Non
 
 
 def _check_packed(path: str, field: Field, version: FileVersion) -> None:
-    """Refuse packed structs whose fields have no fixed width of whole bytes.
+    """Refuse packed structs whose fields have no fixed width of whole bytes, before 2.2 also text.
 
     In 2.1 the oracle neither writes nor reads fixed-size lists there.
     """
@@ -198,6 +202,8 @@ def _check_packed(path: str, field: Field, version: FileVersion) -> None:
         if version == V2_1 and child.logical_type.startswith("fixed_size_list:"):
             reason = f"its field {child.name!r} is a fixed-size list; an unpacked struct can"
             raise _refusal(path, field, version, reason)
+        if child.logical_type in _VARIABLE and version >= V2_2:
+            continue
         if child.children or not _has_whole_bytes(child):
             which = f"{V2_2} can" if child.logical_type in _VARIABLE else "an unpacked struct can"
             reason = f"its field {child.name!r} has no fixed width in whole bytes; {which}"

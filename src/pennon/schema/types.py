@@ -99,8 +99,8 @@ def _nested_name(t: pa.DataType) -> str:
     """Return the logical type of a type that is made of others."""
     if pa.types.is_struct(t):
         return "struct"
-    if pa.types.is_map(t) and not t.keys_sorted:
-        return "map"
+    if pa.types.is_map(t):
+        return _map_name(t)
     if pa.types.is_list(t) or pa.types.is_large_list(t):
         kind = "list" if pa.types.is_list(t) else "large_list"
         return f"{kind}.struct" if pa.types.is_struct(storage_type(t.value_type)) else kind
@@ -111,6 +111,14 @@ def _nested_name(t: pa.DataType) -> str:
     raise _not_held(t)
 
 
+def _map_name(t: pa.MapType[Any, Any, Any]) -> str:
+    """Return the logical type of a map, which does not say whether the keys are sorted."""
+    if t.keys_sorted:
+        message = f"type {t} has no logical type: no version keeps that keys are sorted; cast it to"
+        raise UnsupportedError(f"{message} a map without keys_sorted")
+    return "map"
+
+
 def _item_name(t: pa.FixedSizeListType[Any, Any]) -> str:
     """Return the logical type of a fixed-size list's items; bfloat16 goes by its extension name."""
     item = t.value_field
@@ -118,7 +126,7 @@ def _item_name(t: pa.FixedSizeListType[Any, Any]) -> str:
     if BFLOAT16 in (given, getattr(item.type, "extension_name", None)):
         return BFLOAT16
     name = logical_type(item.type)
-    if name in NESTED and name != "struct":
+    if (name in NESTED and name != "struct") or name.startswith("fixed_size_list:struct:"):
         raise _not_held(t)
     return name
 

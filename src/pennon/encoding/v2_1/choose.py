@@ -42,7 +42,7 @@ from pennon.encoding.v2_1.full_zip import encode_full_zip
 from pennon.encoding.v2_1.general import encode_general
 from pennon.encoding.v2_1.leaf_values import leaf_values
 from pennon.encoding.v2_1.mini_block import encode_mini_block
-from pennon.encoding.v2_1.packed_struct import encode_packed_struct
+from pennon.encoding.v2_1.packed_struct import encode_packed_struct, encode_variable_packed_struct
 from pennon.encoding.v2_1.page import EncodedPage, Levels
 from pennon.encoding.v2_1.rle import encode_rle
 from pennon.encoding.v2_1.shred import shred
@@ -52,6 +52,7 @@ from pennon.encoding.v2_1.values import (
     DictionaryValues,
     FixedValues,
     ListValues,
+    MixedRowValues,
     RowValues,
     Single,
     StringValues,
@@ -76,6 +77,9 @@ def encode_page(array: pa.Array, depth: int, hints: EncodingHints) -> EncodedPag
     leaf = leaf_values(values)
     if isinstance(leaf, StringValues):
         return _string_page(levels, leaf, hints)
+    if isinstance(leaf, MixedRowValues):
+        fields = [_packed_field(field, hints) for field in leaf.fields]
+        return encode_full_zip(levels, encode_variable_packed_struct(fields, leaf.count))
     chunked = _must_be_chunked(leaf)
     page = None
     if chunked or hints.prefers_mini_block(_widest(leaf)):
@@ -168,6 +172,13 @@ def _single(leaf: Values) -> Single:
         return encode_fixed_size_list_values(leaf)
     assert isinstance(leaf, FixedValues)  # all else must be chunked
     return Single(Flat(leaf.bits), leaf.data, leaf.bits)
+
+
+def _packed_field(values: Values, hints: EncodingHints) -> Single:
+    """Return the values of one field of packed rows."""
+    if isinstance(values, StringValues):
+        return single_strings_of(values, plan_strings(values, hints).table, hints)
+    return _single(values)
 
 
 _SAMPLE_VALUES: Final = 16 * 1024

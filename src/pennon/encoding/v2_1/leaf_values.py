@@ -26,6 +26,7 @@ from pennon.encoding.v2_1.values import (
     FixedValues,
     ListLayer,
     ListValues,
+    MixedRowValues,
     RowValues,
     StringValues,
     Values,
@@ -101,22 +102,27 @@ def _item_validity(items: pa.Array) -> Bytes | None:
     return validity_of(items) if items.null_count else None
 
 
-def _rows(array: pa.StructArray) -> RowValues:
+def _rows(array: pa.StructArray) -> RowValues | MixedRowValues:
     """Return the rows of a packed struct; NULL rows are levels, NULL fields cannot be."""
-    columns, bits = [], []
+    fields = [array.field(number) for number in range(array.type.num_fields)]
     valid = array.is_valid() if array.null_count else None
-    for number in range(array.type.num_fields):
-        field = array.field(number)
+    for number, field in enumerate(fields):
         hidden = field if valid is None else field.filter(valid)
         if hidden.null_count or _inner_nulls(hidden):
             name = array.type.field(number).name
             message = f"field {name!r} of a packed struct is NULL; an unpacked struct can hold that"
             raise UnsupportedError(message)
-        bits.append(_field_bits(field.type))
-        columns.append(_field_bytes(field, len(array), bits[-1] // 8))
+    values = tuple(map(_field_values, fields))
+    if any(isinstance(each, StringValues) for each in values):
+        return MixedRowValues(len(array), values)
+    bits = tuple(_field_bits(field.type) for field in fields)
+    columns = [
+        _bytes_of(each).reshape(len(array), width // 8)
+        for each, width in zip(values, bits, strict=True)
+    ]
     table = np.concatenate(columns, axis=1) if columns else np.empty((len(array), 0), np.uint8)
     rows = FixedValues(len(array), sum(bits), np.ascontiguousarray(table).reshape(-1))
-    return RowValues(tuple(bits), rows)
+    return RowValues(bits, rows)
 
 
 def _inner_nulls(field: pa.Array) -> bool:
@@ -135,12 +141,15 @@ def _field_bits(kind: pa.DataType) -> int:
     return int(kind.bit_width)
 
 
-def _field_bytes(field: pa.Array, rows: int, width: int) -> np.ndarray:
+def _field_values(field: pa.Array) -> FixedValues | StringValues | ListValues:
     values = leaf_values(field)
-    if isinstance(values, ListValues):
-        values = values.items
-    assert isinstance(values, FixedValues)  # schema.check lets nothing else into a packed struct
-    return values.data.reshape(rows, width)
+    assert isinstance(values, FixedValues | StringValues | ListValues)  # see schema.check
+    return values
+
+
+def _bytes_of(values: FixedValues | StringValues | ListValues) -> Bytes:
+    """Return the bytes of values of a fixed width."""
+    return values.items.data if isinstance(values, ListValues) else values.data
 
 
 def _dictionary(array: pa.DictionaryArray) -> DictionaryValues:

@@ -11,19 +11,24 @@ Source: ledger F-97, F-98 (the oracle's physical/packed.rs).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
 from pennon.core.memory import room
 from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.block import Block, FixedWidthBlock, StructBlock, VariableBlock
+from pennon.encoding.kernels.gather import gather
 from pennon.encoding.kernels.packed_rows import split_rows
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import Chunks
 from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import PackedField, PackedStruct, VariablePackedStruct
 from pennon.encoding.v2_1.flat import encode_flat
-from pennon.encoding.v2_1.values import Chunked, RowValues, values_per_chunk
+from pennon.encoding.v2_1.values import Chunked, RowValues, Single, values_per_chunk
 from pennon.encoding.v2_1.variable import string_block
 from pennon.errors import FormatError, UnsupportedError
 
@@ -112,3 +117,39 @@ def encode_packed_struct(values: RowValues) -> Chunked | None:
     flat = encode_flat(values.rows)
     encoding = PackedStruct(values.bits_per_field, flat.encoding)
     return Chunked(encoding, flat.counts, flat.buffers, flat.sizes)
+
+
+_MOST_SHORT_SIZES: Final = (1 << 31) - 1
+
+
+def encode_variable_packed_struct(fields: Sequence[Single], rows: int) -> Single:
+    """Return rows of fields that were encoded before, each row in one piece."""
+    pieces = [piece for field in fields for piece in _pieces_of(field, rows)]
+    bases = np.cumsum([0, *(len(data) for data, _, _ in pieces[:-1])])
+    starts = np.stack(
+        [start + base for (_, start, _), base in zip(pieces, bases, strict=True)], axis=1
+    )
+    sizes = np.stack([size for _, _, size in pieces], axis=1)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes.sum(axis=1))])
+    out = room(int(offsets[-1]), np.uint8)
+    source = np.concatenate([data for data, _, _ in pieces])
+    gather(source, starts.reshape(-1), (starts + sizes).reshape(-1), out)
+    encoding = VariablePackedStruct(tuple(map(_field_of, fields)))
+    width = 4 if len(out) <= _MOST_SHORT_SIZES else 8
+    return Single(encoding, out, None, offsets, width)
+
+
+def _pieces_of(field: Single, rows: int) -> list[tuple[Bytes, Int64Array, Int64Array]]:
+    """Return what a field puts into each row: some bytes, where those of a row begin, and how many."""
+    numbers = np.arange(rows, dtype=np.int64)
+    if field.offsets is None:
+        width = (field.bits_per_value or 0) // 8
+        return [(field.data, numbers * width, np.full(rows, width))]
+    width, sizes = field.offset_width, np.diff(field.offsets)
+    heads = sizes.astype(f"<u{width}").view(np.uint8)
+    return [(heads, numbers * width, np.full(rows, width)), (field.data, field.offsets[:-1], sizes)]
+
+
+def _field_of(field: Single) -> PackedField:
+    size_bits = None if field.offsets is None else 8 * field.offset_width
+    return PackedField(field.encoding, field.bits_per_value, size_bits)

@@ -59,7 +59,12 @@ def shred(array: pa.Array, depth: int) -> Shredded:
     """Take ``depth`` layers of structs (with one field each) and lists off an array."""
     work = _Shredder(len(array), _count_lists(array.type, depth))
     for _ in range(depth):
-        array = work.add_struct(array) if pa.types.is_struct(array.type) else work.add_list(array)
+        if pa.types.is_struct(array.type):
+            array = work.add_struct(array)
+        elif pa.types.is_fixed_size_list(array.type):
+            array = work.add_fixed_size_list(array)
+        else:
+            array = work.add_list(array)
     if isinstance(array, pa.DictionaryArray):
         array = without_null_items(array)
     work.add_validity(array)
@@ -99,7 +104,7 @@ def _masked(values: pa.Array, valid: np.ndarray) -> pa.Array:
 def _count_lists(kind: pa.DataType, depth: int) -> int:
     lists = 0
     for _ in range(depth):
-        lists += not pa.types.is_struct(kind)
+        lists += not (pa.types.is_struct(kind) or pa.types.is_fixed_size_list(kind))
         kind = kind.field(0).type
     return lists
 
@@ -134,6 +139,17 @@ class _Shredder:
         """Add a layer of structs; return their one field."""
         self.add_validity(array)
         return array.field(0)
+
+    def add_fixed_size_list(self, array: pa.FixedSizeListArray) -> pa.Array:
+        """Add a layer of fixed-size lists, none of which is in a list; return the items of all.
+
+        The items of a list that is NULL are there, and each of them says so.
+        """
+        self.add_validity(array)
+        size = array.type.list_size
+        if self._definition is not None:
+            self._definition = np.repeat(self._definition, size)
+        return array.values.slice(array.offset * size, len(array) * size)
 
     def add_list(self, array: pa.ListArray) -> pa.Array:
         """Add a layer of lists; return the items of those that are valid."""

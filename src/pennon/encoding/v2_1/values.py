@@ -81,6 +81,14 @@ class RowValues:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class MixedRowValues:
+    """Rows of a packed struct with byte strings among its fields (from 2.2 on)."""
+
+    count: int
+    fields: tuple[FixedValues | StringValues | ListValues, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class DictionaryValues:
     """Indices into items."""
 
@@ -93,7 +101,9 @@ class DictionaryValues:
         return self.indices.count
 
 
-Values: TypeAlias = FixedValues | StringValues | ListValues | RowValues | DictionaryValues
+Values: TypeAlias = (
+    FixedValues | StringValues | ListValues | RowValues | MixedRowValues | DictionaryValues
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -322,6 +322,20 @@ def _packed_struct_to(encoding: e.PackedStruct) -> pb.CompressiveEncoding:
     return pb.CompressiveEncoding(packed_struct=inner)
 
 
+def _variable_packed_struct_to(encoding: e.VariablePackedStruct) -> pb.CompressiveEncoding:
+    inner = pb.VariablePackedStruct(fields=[_packed_field_to(field) for field in encoding.fields])
+    return pb.CompressiveEncoding(variable_packed_struct=inner)
+
+
+def _packed_field_to(field: e.PackedField) -> pb.VariablePackedStruct.FieldEncoding:
+    message = pb.VariablePackedStruct.FieldEncoding(value=_encoding_to(field.value))
+    if field.bits_per_value is not None:
+        message.bits_per_value = field.bits_per_value
+    if field.bits_per_length is not None:
+        message.bits_per_length = field.bits_per_length
+    return message
+
+
 def _constant_to(encoding: e.Constant) -> pb.CompressiveEncoding:
     return pb.CompressiveEncoding(constant=pb.Constant(value=encoding.value))
 
@@ -344,4 +358,5 @@ _SERIALIZERS: Final[Mapping[type[Any], Callable[[Any], pb.CompressiveEncoding]]]
     e.General: _general_to,
     e.FixedSizeList: _fixed_size_list_to,
     e.PackedStruct: _packed_struct_to,
+    e.VariablePackedStruct: _variable_packed_struct_to,
 }

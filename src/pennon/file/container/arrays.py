@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from operator import is_
+
 import pyarrow as pa
 
 from pennon.encoding.jsonb import json_stored
@@ -31,7 +34,7 @@ def check_array(array: pa.Array, field: Field, path: str) -> pa.Array:
         message = f"column {path!r} is {field.logical_type}, but the batch has {array.type}"
         raise ArgumentError(message, where=Breadcrumb(column=path))
     if is_packed(field):
-        _check_packed(stored, field, path)
+        stored = _check_packed(stored, field, path)
     if array.null_count and not field.nullable:
         message = f"column {path!r} is not nullable, but the batch has {array.null_count} NULL(s)"
         raise ArgumentError(message, where=Breadcrumb(column=path))
@@ -45,13 +48,26 @@ def _logical(data_type: pa.DataType, path: str) -> str:
         raise error.located(Breadcrumb(column=path)) from None
 
 
-def _check_packed(array: pa.StructArray, field: Field, path: str) -> None:
-    """Raise ArgumentError unless a packed struct has the fields of the schema, in their order."""
+def _check_packed(array: pa.StructArray, field: Field, path: str) -> pa.StructArray:
+    """Return a packed struct with its fields as they are stored.
+
+    Raises ArgumentError unless they are those of the schema, in their order.
+    """
     want = [(child.name, child.logical_type) for child in field.children]
     have = [(child.name, _logical(child.type, path)) for child in array.type]
     if have != want:
         message = f"column {path!r} is packed as {want}, but the batch has {have}"
         raise ArgumentError(message, where=Breadcrumb(column=path))
+    given = [array.field(number) for number in range(len(want))]
+    stored = [
+        check_array(part, replace(child, nullable=True), f"{path}.{child.name}")
+        for part, child in zip(given, field.children, strict=True)
+    ]
+    if all(map(is_, given, stored)):
+        return array
+    parts = [pa.field(name, part.type) for (name, _), part in zip(want, stored, strict=True)]
+    validity = array.is_valid().buffers()[1] if array.null_count else None
+    return pa.Array.from_buffers(pa.struct(parts), len(array), [validity], children=stored)
 
 
 def child_array(array: pa.StructArray, name: str, path: str) -> pa.Array:

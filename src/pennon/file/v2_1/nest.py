@@ -176,12 +176,12 @@ def show(array: pa.Array, data_type: pa.DataType) -> pa.Array:
     """Return an array of storage types as the extension types that users see."""
     if array.type.equals(data_type):
         return array
-    is_list = pa.types.is_list(data_type) or pa.types.is_large_list(data_type)
-    if is_list and array.type.id == data_type.id:
-        values = show(array.values, data_type.value_type)
-        buffers = array.buffers()[:2]
-        return pa.Array.from_buffers(data_type, len(array), buffers, children=[values])
-    if pa.types.is_struct(data_type) and array.type.num_fields == data_type.num_fields:
+    if array.type.id != data_type.id or data_type.num_fields == 0:
+        return retype(array, data_type)
+    if pa.types.is_struct(data_type):
         children = [show(array.field(i), f.type) for i, f in enumerate(data_type.fields)]
-        return pa.Array.from_buffers(data_type, len(array), [array.buffers()[0]], children=children)
-    return retype(array, data_type)
+    else:
+        items = data_type.field(0).type if pa.types.is_map(data_type) else data_type.value_type
+        children = [show(array.values, items)]
+    buffers = array.buffers()[: data_type.num_buffers]
+    return pa.Array.from_buffers(data_type, len(array), buffers, children=children)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count
+from typing import Any
 
 import pyarrow as pa
 
@@ -30,7 +31,7 @@ from pennon.file.container.column_writer import (
 )
 from pennon.file.container.wire import wrap_encoding
 from pennon.file.container.write_limits import PageLimits
-from pennon.file.v2_1.tree import LISTS, Path, Tree
+from pennon.file.v2_1.tree import LISTS, Path, Tree, column_rows
 from pennon.schema.check import is_blob
 from pennon.schema.field import Schema
 from pennon.schema.version import V2_1, V2_2, FileVersion
@@ -76,13 +77,14 @@ def _leaf(
     version: FileVersion,
 ) -> LeafColumn:
     hints = EncodingHints.parse({**path[0].metadata, **path[-1].metadata})
+    factor = column_rows(path)
     if not is_blob(path[-1]):
-        return LeafColumn(column, limits, path, hints, version)
-    if any(field.logical_type in LISTS for field in path):
+        return LeafColumn(column, limits, path, hints, version, factor)
+    if factor > 1 or any(field.logical_type in LISTS for field in path):
         name = ".".join(field.name for field in path)
         message = f"blob column {name!r} inside a list"
         raise UnsupportedError(message, where=Breadcrumb(column=name))
-    return LeafColumn(column, limits, path, hints, version, write)
+    return LeafColumn(column, limits, path, hints, version, factor, write)
 
 
 @dataclass(slots=True)
@@ -120,6 +122,8 @@ class LeafColumn(GatheringColumn):
     path: Path
     hints: EncodingHints
     version: FileVersion
+    factor: int
+    """How many rows of the column a row of the file is (`column_rows`)."""
     write: Callable[[pa.Buffer], int] | None = None
 
     def add(self, array: pa.Array) -> Iterator[PageWork]:
@@ -135,7 +139,7 @@ class LeafColumn(GatheringColumn):
         page = self._encode(array)
         if page is not None:
             encoding = wrap_encoding("encodings21.PageLayout", serialize_page_layout(page.layout))
-            return [EncodedPage(self.column, len(array), encoding, page.buffers)]
+            return [EncodedPage(self.column, len(array) * self.factor, encoding, page.buffers)]
         if len(array) == 1:
             name = ".".join(field.name for field in self.path)
             message = "a row with more NULL or empty lists in sequence than a chunk can hold"
@@ -188,10 +192,16 @@ def _wrapped(array: pa.Array, spine: pa.Array, name: str) -> pa.Array:
         validity = array.is_valid().buffers()[1] if array.null_count else None
         kind: pa.DataType = pa.struct([inner])
         return pa.Array.from_buffers(kind, len(array), [validity], children=[spine])
-    large = pa.types.is_large_list(array.type)
-    kind = pa.large_list(inner) if large else pa.list_(inner)
-    buffers = array.buffers()[:2]
+    kind = _list_of(inner, array.type)
+    buffers = array.buffers()[: kind.num_buffers]
     return pa.Array.from_buffers(kind, len(array), buffers, offset=array.offset, children=[spine])
+
+
+def _list_of(item: pa.Field[Any], like: pa.DataType) -> pa.DataType:
+    """Return the type of lists as they are in ``like``; a map is lists of its entries."""
+    if pa.types.is_fixed_size_list(like):
+        return pa.list_(item, like.list_size)
+    return pa.large_list(item) if pa.types.is_large_list(like) else pa.list_(item)
 
 
 def replaced_leaf(spine: pa.Array, depth: int, leaf: pa.Array) -> pa.Array:

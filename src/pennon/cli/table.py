@@ -12,6 +12,7 @@ from pennon.cli.arguments import at, parse_names, parse_pairs, storage_option, u
 from pennon.cli.show import cell, print_table, say, size
 from pennon.dataset.open import dataset
 from pennon.io import open_store
+from pennon.table.storage_version import describe_file_versions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +31,7 @@ def info(uri: str, at: int | None, storage_option: Sequence[str]) -> None:
     facts = {
         "table": table.uri,
         "version": f"{table.version} (newest: {table.latest_version})",
-        "file version": table.data_storage_version,
+        "file version": describe_file_versions(table.snapshot.manifest),
         "rows": f"{table.count_rows():,}",
         "fragments": f"{len(table.get_fragments()):,}",
         "data files": f"{int(metadata['total_data_files']):,}",

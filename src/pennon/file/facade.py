@@ -30,9 +30,10 @@ from pennon.file.describe import LanceFileMetadata, LanceFileStatistics, describ
 from pennon.file.open import create_container_file, open_data_file
 from pennon.io import open_store
 from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
+from pennon.schema.check import default_version
 from pennon.schema.field import Schema
 from pennon.schema.project import project
-from pennon.schema.version import DEFAULT_VERSION, FileVersion
+from pennon.schema.version import FileVersion
 from pennon.schema.width import row_bytes
 
 if TYPE_CHECKING:  # who reads a file does not wait for what writes one
@@ -191,7 +192,7 @@ class LanceFileWriter:
         refuse(unsupported, LanceFileWriter.__init__)
         self._folder, self._name = split_path(path)
         self._store = open_store(self._folder, storage_options)
-        self._version = DEFAULT_VERSION if version is None else FileVersion.parse(version)
+        self._version = None if version is None else FileVersion.parse(version)
         self._cache_bytes = data_cache_bytes
         self._page_bytes = max_page_bytes or DEFAULT_MAX_PAGE_BYTES
         self._rows_per_zone = rows_per_zone
@@ -258,12 +259,13 @@ class LanceFileWriter:
 
     def _start(self, schema: pa.Schema) -> DataFileWriter:
         fields = schema_from_arrow(schema)
+        version = self._version or default_version(fields)
         cache_bytes = DEFAULT_CACHE_BYTES
         if self._cache_bytes is not None:
             cache_bytes = self._cache_bytes // max(len(fields.fields), 1)
         limits = PageLimits(cache_bytes, self._page_bytes, self._rows_per_zone)
         sink = self._store.open_writer(self._name)
-        self._writer = create_container_file(sink, fields, self._version, limits=limits)
+        self._writer = create_container_file(sink, fields, version, limits=limits)
         self._writer.add_schema_metadata(self._metadata)
         return self._writer
 
@@ -275,8 +277,8 @@ class LanceFileWriter:
 
 
 def stable_version() -> str:
-    """Return the file version that is written where none is asked for."""
-    return str(DEFAULT_VERSION)
+    """Return the file version that ``stable`` means."""
+    return str(FileVersion.parse("stable"))
 
 
 def split_path(path: str | os.PathLike[str]) -> tuple[str, str]:

@@ -2,7 +2,9 @@
 
 Each fragment becomes one or more new fragments with the same live rows in the same order, so deleted
 rows are gone.  Field ids, metadata and configuration stay, and so do older versions of the table, the
-stable ids of rows, and the versions that these were made and changed in.
+stable ids of rows, and the versions that these were made and changed in.  Maps become marked lists in
+files that have no maps, and the marked lists become maps in files that have them.
+
 The plan and the task inside it pickle; one commit makes all of it a version.
 
 The commit is strict: if anybody committed meanwhile, it fails, for rows that came since would be lost.
@@ -10,7 +12,7 @@ The commit is strict: if anybody committed meanwhile, it fails, for rows that ca
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +26,10 @@ from pennon.scan.execute import Scan, read_batches
 from pennon.scan.plan import DEFAULT_BATCH_ROWS, plan_tasks
 from pennon.scan.projection import plan_scan_projection
 from pennon.scan.snapshot import Snapshot
+from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.check import check_writable
+from pennon.schema.field import Schema
+from pennon.schema.maps import converted_maps, with_maps_of
 from pennon.schema.version import V0_1, FileVersion, check_is_written
 from pennon.table.fragment import Fragment
 from pennon.table.manifest import Manifest
@@ -52,9 +57,20 @@ class ConvertTask:
         projection = plan_scan_projection(snapshot.manifest.schema, None)
         scan = Scan(snapshot, projection, tuple(plan_tasks(snapshot, [fragment])))
         batches = read_batches(scan, DEFAULT_BATCH_ROWS)
+        if self.write.schema != snapshot.manifest.schema:
+            batches = with_maps(batches, self.write.schema)
         if self.write.version == V0_1:
             batches = map(without_hidden_values, batches)
         return write_fragments(self.write, batches)
+
+
+def with_maps(batches: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[pa.RecordBatch]:
+    """Yield the same rows with maps as the schema has them: as such, or as lists of entries."""
+    shown = schema_to_arrow(schema)
+    for batch in batches:
+        pairs = zip(batch.columns, shown, strict=True)
+        columns = [converted_maps(array, field.type) for array, field in pairs]
+        yield pa.RecordBatch.from_arrays(columns, schema=shown)
 
 
 def without_hidden_values(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -76,11 +92,10 @@ def plan_convert(
     """
     check_is_written(version)
     manifest = read_manifest(store)
-    check_writable(manifest.schema, version)
+    schema = with_maps_of(manifest.schema, version)
+    check_writable(schema, version)
     limits = limits_for(version, limits or FileLimits())
-    return ConvertTask(
-        Snapshot(store, manifest), WriteTask(store, manifest.schema, version, limits)
-    )
+    return ConvertTask(Snapshot(store, manifest), WriteTask(store, schema, version, limits))
 
 
 def commit_convert(task: ConvertTask, fragments: Iterable[Iterable[Fragment]]) -> Manifest:
@@ -93,7 +108,7 @@ def commit_convert(task: ConvertTask, fragments: Iterable[Iterable[Fragment]]) -
     new = tuple(
         each for old, several in pairs for each in with_history(task.snapshot, [old], list(several))
     )
-    transaction = Transaction(manifest.version, Overwrite(new, manifest.schema))
+    transaction = Transaction(manifest.version, Overwrite(new, task.write.schema))
     strict = CommitPolicy(max_retries=0)
     version = task.write.version
     return commit_transaction(store, transaction, strict, file_version=version, keeps_rows=True)

@@ -36,16 +36,9 @@ from pennon.ops.dictionaries import known_dictionaries
 from pennon.ops.file_limits import FileLimits as FileLimits
 from pennon.ops.fit import fit_batch, fit_schema
 from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
-from pennon.schema.check import check_writable
+from pennon.schema.check import check_writable, default_version
 from pennon.schema.field import Schema
-from pennon.schema.version import (
-    DEFAULT_VERSION,
-    V0_1,
-    V2_0,
-    WRITABLE,
-    FileVersion,
-    check_is_written,
-)
+from pennon.schema.version import V0_1, V2_0, WRITABLE, FileVersion, check_is_written
 from pennon.table.fragment import BasePath, DataFileRef, Fragment
 from pennon.table.manifest import Manifest
 from pennon.table.operations import Append, Overwrite
@@ -132,7 +125,7 @@ def plan_write(
         message = f"there is a table at {store.uri!r} already; append to it or overwrite it"
         raise AlreadyExistsError(message)
     data = schema_from_arrow(arrow)
-    file_version = _file_version(base, mode, version)
+    file_version = version_of_table(base, mode, version) or default_version(data)
     if mode is WriteMode.APPEND and base is not None:
         table_schema, file_schema = base.schema, fit_schema(base.schema, data)
     else:
@@ -164,12 +157,16 @@ def _newest(store: Store) -> Manifest | None:
         return None
 
 
-def _file_version(base: Manifest | None, mode: WriteMode, asked: FileVersion | None) -> FileVersion:
-    """Return the version of the new data files.
+def version_of_table(
+    base: Manifest | None, mode: WriteMode, asked: FileVersion | None
+) -> FileVersion | None:
+    """Return the version of the new data files; None if the table is new and nobody asks.
 
     What the caller asks for goes first, then what the table's files are.  An overwrite replaces all
-    rows, so where Pennon does not write the table's version it takes its own; an append does not,
-    for then the table would get files of two versions unasked.
+    rows, so where Pennon does not write the table's version it takes the newest that it writes; an
+    append does not, for then the table would get files of two versions unasked.
+
+    Raises UnsupportedError for a version that is not written, ArgumentError for a mixture with 0.1.
 
     Source: ledger F-111, F-112.
     """
@@ -184,10 +181,10 @@ def _file_version(base: Manifest | None, mode: WriteMode, asked: FileVersion | N
             message = f"files of version {asked} cannot be added to a table of version {current}"
             raise ArgumentError(message)
         return asked
-    if current in WRITABLE:
+    if current is None or current in WRITABLE:
         return current
-    if current is None or mode is not WriteMode.APPEND:
-        return DEFAULT_VERSION
+    if mode is not WriteMode.APPEND:
+        return WRITABLE[-1]
     message = (
         f"this table has files of version {current}, and Pennon writes none newer than "
         f"{WRITABLE[-1]}"

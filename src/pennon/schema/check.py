@@ -16,7 +16,15 @@ from pennon.errors import Breadcrumb, InvalidSchemaError, UnsupportedError
 from pennon.schema.arrow import storage_field
 from pennon.schema.field import Field, Schema
 from pennon.schema.types import NESTED, arrow_type
-from pennon.schema.version import V0_1, V2_0, V2_1, V2_2, FileVersion
+from pennon.schema.version import (
+    DEFAULT_VERSION,
+    V0_1,
+    V2_0,
+    V2_1,
+    V2_2,
+    WRITABLE,
+    FileVersion,
+)
 
 RESERVED_NAMES = frozenset(
     (
@@ -53,6 +61,27 @@ def check_writable(schema: Schema, version: FileVersion) -> None:
             _check_field(path, field, version)
             if in_list:
                 _check_item(path, field, version)
+
+
+def default_version(schema: Schema) -> FileVersion:
+    """Return the version of new data files of a schema where nobody asks for one.
+
+    That is the default, and the newest one for types that only the newest can hold.
+    Raises InvalidSchemaError for names.
+
+    Source: decision 021.
+    """
+    newest = WRITABLE[-1]
+    needed = not _holds(DEFAULT_VERSION, schema) and _holds(newest, schema)
+    return newest if needed else DEFAULT_VERSION
+
+
+def _holds(version: FileVersion, schema: Schema) -> bool:
+    try:
+        check_writable(schema, version)
+    except UnsupportedError:
+        return False
+    return True
 
 
 def is_packed(field: Field) -> bool:

@@ -19,8 +19,8 @@ _NAMES = {
     "2.1": (2, 1),
     "2.2": (2, 2),
     "2.3": (2, 3),
-    "stable": (2, 1),
-    "next": (2, 2),
+    "stable": (2, 2),
+    "next": (2, 3),
 }
 _NEWEST_MINOR = 3
 
@@ -36,9 +36,8 @@ class FileVersion:
     def parse(cls, name: str | float | FileVersion) -> Self:
         """Return the version that ``data_storage_version=name`` means.
 
-        The two aliases move from release to release: here ``stable`` is 2.1, the newest version
-        that Pennon writes, and ``next`` the one after.  (pylance 14 reads them as 2.2 and 2.3.)
-        Raises ArgumentError for any other name.
+        The two aliases move from release to release: they mean what pylance 14 means by them,
+        ``stable`` 2.2 and ``next`` 2.3.  Raises ArgumentError for any other name.
 
         Source: seed 001, table of versions; format-facts 0, row 1.
         """
@@ -92,7 +91,7 @@ _BY_NUMBERS = {(0, 0): V0_1, (0, 1): V0_1, (0, 2): V0_1, (0, 3): V2_0, (2, 1): V
 _BY_NUMBERS[2, 0] = V2_0
 
 DEFAULT_VERSION = V2_1
-"""The version of new data files where nobody asks for one and no table says one."""
+"""The version of new data files where nobody asks for one and no table says one (decision 021)."""
 
 
 def check_not_newer(name: str) -> None:

@@ -5,22 +5,14 @@ checks each value.  What is new gets the types of `lance_schema`: maps as marked
 (see below), fixed-size lists where the option says so, and every field may be NULL, the
 keys of maps excepted.
 
-Files of version 2.1 have no maps: a Spark column ``map<string, bigint>`` is stored as
-
-    list<entries: struct<key: string not null, value: int64> not null>
-
-and its field carries the metadata ``pennon:logical-type`` = ``map``.  To every other reader of Lance
-it is a list of structs; Spark sees the mark and shows a map.  The mark stands at the list's own
-field, so maps in structs, in arrays (at the item), and in keys and values of maps each have theirs.
-A mark is believed where it can be true: on a list of structs of two fields, where neither the
-struct nor its first field is ever NULL.  Elsewhere the column is what its type says.
-`tests/spark/test_maps.py` holds it.
+Maps are those of `pennon.schema.maps`: real ones in files of version 2.2, marked lists of entries
+before.  Spark sees a map in both.  `tests/spark/test_maps.py` holds it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.types as pat
@@ -28,13 +20,12 @@ from pyspark.sql import types as st
 from pyspark.sql.pandas.types import to_arrow_type
 
 from pennon.errors import ArgumentError, SchemaMismatchError, UnsupportedError
+from pennon.schema.maps import has_maps, map_entries, map_storage_field
+from pennon.schema.version import FileVersion
 
 ROW_ID = "_rowid"
 ROW_ADDRESS = "_rowaddr"
 SYSTEM_COLUMNS = (ROW_ID, ROW_ADDRESS)
-
-MARK = "pennon:logical-type"
-MAP = "map"
 
 MAX_SPARK_PRECISION = 38
 
@@ -127,14 +118,17 @@ def _arrow_field(field: st.StructField, path: str) -> pa.Field:
         raise UnsupportedError(message) from error
 
 
-def lance_schema(schema: st.StructType, fixed_size_lists: Mapping[str, int]) -> pa.Schema:
-    """Return the Arrow schema of a new table for a Spark schema.
+def lance_schema(
+    schema: st.StructType, fixed_size_lists: Mapping[str, int], version: FileVersion
+) -> pa.Schema:
+    """Return the Arrow schema of a new table for a Spark schema, in files of a version.
 
     ``fixed_size_lists`` maps dotted column names to dimensions.  Raises ArgumentError when one of
     them is not an array column of ``schema``.
     """
     unused = dict(fixed_size_lists)
-    fields = [_lance_field(f, f.name, unused) for f in arrow_schema(schema)]
+    stored = _Stored(unused, has_maps=has_maps(version))
+    fields = [stored.field(f, f.name) for f in arrow_schema(schema)]
     if unused:
         names = ", ".join(schema.fieldNames())
         message = f"fixed_size_list names {sorted(unused)}: no array columns; columns are {names}"
@@ -142,21 +136,30 @@ def lance_schema(schema: st.StructType, fixed_size_lists: Mapping[str, int]) -> 
     return pa.schema(fields)
 
 
-def _lance_field(field: pa.Field, path: str, dimensions: dict[str, int]) -> pa.Field:
-    """Return the field as it is stored; parts of a map are ``path.key`` and ``path.value``."""
-    arrow = field.type
-    if pat.is_map(arrow):
-        key = _lance_field(arrow.key_field, f"{path}.key", dimensions)
-        value = _lance_field(arrow.item_field, f"{path}.value", dimensions)
-        return map_storage_field(field.name, key, value)
-    if pat.is_struct(arrow):
-        children = (arrow.field(i) for i in range(arrow.num_fields))
-        arrow = pa.struct([_lance_field(c, f"{path}.{c.name}", dimensions) for c in children])
-    elif pat.is_list(arrow):
-        dimension = dimensions.pop(path, None)
-        item = _lance_field(arrow.value_field.with_name("item"), path, dimensions)
-        arrow = pa.list_(item) if dimension is None else pa.list_(item, dimension)
-    return pa.field(field.name, arrow, nullable=True)
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """How fields are stored; ``dimensions`` loses the columns that were found."""
+
+    dimensions: dict[str, int]
+    has_maps: bool
+
+    def field(self, field: pa.Field, path: str) -> pa.Field:
+        """Return the field as it is stored; parts of a map are ``path.key`` and ``path.value``."""
+        arrow = field.type
+        if pat.is_map(arrow):
+            key = self.field(arrow.key_field, f"{path}.key")
+            value = self.field(arrow.item_field, f"{path}.value")
+            if not self.has_maps:
+                return map_storage_field(field.name, key, value)
+            arrow = pa.map_(key.with_nullable(nullable=False), value)
+        elif pat.is_struct(arrow):
+            children = (arrow.field(i) for i in range(arrow.num_fields))
+            arrow = pa.struct([self.field(c, f"{path}.{c.name}") for c in children])
+        elif pat.is_list(arrow):
+            dimension = self.dimensions.pop(path, None)
+            item = self.field(arrow.value_field.with_name("item"), path)
+            arrow = pa.list_(item) if dimension is None else pa.list_(item, dimension)
+        return pa.field(field.name, arrow, nullable=True)
 
 
 def append_schema(table: pa.Schema, schema: st.StructType) -> pa.Schema:
@@ -207,25 +210,3 @@ def _is_assignable(given: st.DataType, wanted: st.DataType) -> bool:
     if isinstance(given, text) and isinstance(wanted, text):
         return True
     return type(given) is type(wanted)
-
-
-def map_storage_field(name: str, key: pa.Field[Any], value: pa.Field[Any]) -> pa.Field[Any]:
-    """Return the field, with its mark, in which a map of these keys and values is stored."""
-    pair = [key.with_name("key").with_nullable(nullable=False), value.with_name("value")]
-    entries = pa.field("entries", pa.struct(pair), nullable=False)
-    return pa.field(name, pa.list_(entries), metadata={MARK: MAP})
-
-
-def map_entries(field: pa.Field[Any]) -> tuple[pa.Field[Any], pa.Field[Any]] | None:
-    """Return the fields of key and value if the column is a map, by type or by mark, else None."""
-    if pat.is_map(field.type):
-        return field.type.key_field, field.type.item_field
-    if (field.metadata or {}).get(MARK.encode()) != MAP.encode():
-        return None
-    if not pat.is_list(field.type) and not pat.is_large_list(field.type):
-        return None
-    entries = field.type.value_field
-    if entries.nullable or not pat.is_struct(entries.type) or entries.type.num_fields != 2:
-        return None
-    key, value = entries.type.field(0), entries.type.field(1)
-    return None if key.nullable else (key, value)

@@ -21,10 +21,11 @@ from pennon.ops.write import (
     WriteTask,
     commit_write,
     plan_write,
+    version_of_table,
     write_fragments,
 )
 from pennon.schema.arrow import schema_to_arrow
-from pennon.schema.version import FileVersion
+from pennon.schema.version import DEFAULT_VERSION, FileVersion
 from pennon.spark.arrow_convert import convert_batch
 from pennon.spark.messages import parse_fragments, serialize_fragments
 from pennon.spark.options import WriteOptions
@@ -45,16 +46,15 @@ def plan_table_write(options: WriteOptions, schema: StructType, mode: WriteMode)
         base: Manifest | None = read_manifest(store)
     except NotFoundError:
         base = None
+    version = version_of_table(base, mode, _asked_version(options)) or DEFAULT_VERSION
     if base is not None and mode is WriteMode.APPEND:
         rows = append_schema(schema_to_arrow(base.schema), schema)
     else:
-        rows = lance_schema(schema, options.fixed_size_lists)
-    return plan_write(
-        store, rows, mode, base=base, version=_file_version(options), limits=_limits(options)
-    )
+        rows = lance_schema(schema, options.fixed_size_lists, version)
+    return plan_write(store, rows, mode, base=base, version=version, limits=_limits(options))
 
 
-def _file_version(options: WriteOptions) -> FileVersion | None:
+def _asked_version(options: WriteOptions) -> FileVersion | None:
     name = options.data_storage_version
     return None if name is None else FileVersion.parse(name)
 

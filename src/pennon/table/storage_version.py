@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from pennon.errors import ArgumentError, FormatError
-from pennon.schema.version import V0_1, V2_0, FileVersion, check_not_newer
-from pennon.table.flags import V2_FORMAT
+from pennon.schema.version import V0_1, V2_0, V2_1, V2_2, FileVersion, check_not_newer
+from pennon.table.flags import MIXED_FILE_VERSIONS, V2_FORMAT
 from pennon.table.fragments import file_versions
 from pennon.table.manifest import Manifest
+
+_READ_SINCE: Final = {
+    V0_1: (0, 0),
+    V2_0: (0, 16),
+    V2_1: (0, 38),
+    V2_2: (3, 0),
+    FileVersion(2, 3): (14, 0),
+}
+"""The first release of pylance that reads data files of a version rightly."""
+_MIXTURES_READ_SINCE: Final = (12, 0)
 
 
 def storage_version(manifest: Manifest) -> FileVersion:
@@ -38,3 +50,20 @@ def _stated(manifest: Manifest) -> FileVersion | None:
     except ArgumentError as error:
         message = f"the manifest names an unknown file version, {name!r}"
         raise FormatError(message) from error
+
+
+def describe_file_versions(manifest: Manifest) -> str:
+    """Return in words which versions a table's data files have, and which pylance reads them.
+
+    Other features of a table may need a newer one.
+
+    Source: ledger F-116.
+    """
+    version = storage_version(manifest)
+    found = sorted({version, *file_versions(manifest.fragments)})
+    since = max(_READ_SINCE[each] for each in found)
+    if manifest.reader_flags & MIXED_FILE_VERSIONS:
+        since = max(since, _MIXTURES_READ_SINCE)
+    read = "every pylance" if since == (0, 0) else "pylance {}.{} and later".format(*since)
+    others = ", ".join(str(each) for each in found if each != version)
+    return f"{version}{others and f' (and files of {others})'}, read by {read}"

@@ -30,6 +30,24 @@ def test_info_says_what_a_table_holds(table: str) -> None:
         assert part in shown
 
 
+def test_info_says_which_pylance_reads_the_files(tmp_path: Path) -> None:
+    rows, shown = pa.table({"id": [1]}), []
+    for version in ("0.1", "2.0", "2.1", "2.2"):
+        uri = str(tmp_path / version)
+        pennon.write_dataset(rows, uri, data_storage_version=version)
+        shown.append(run("info", uri).stdout)
+    pennon.write_dataset(rows, uri, mode="append", data_storage_version="2.0")
+    shown.append(run("info", uri).stdout)
+    lines = [next(x for x in each.splitlines() if "file version" in x) for each in shown]
+    assert [line.removeprefix("file version  ") for line in lines] == [
+        "0.1, read by every pylance",
+        "2.0, read by pylance 0.16 and later",
+        "2.1, read by pylance 0.38 and later",
+        "2.2, read by pylance 3.0 and later",
+        "2.2 (and files of 2.0), read by pylance 12.0 and later",
+    ]
+
+
 def test_info_of_an_older_version(table: str) -> None:
     assert "rows          3" in run("info", table, "--at", "1").stdout
 

@@ -23,6 +23,7 @@ from pennon.table.operations import Overwrite
 from pennon.table.transaction import Transaction
 from pennon.table.versions import read_manifest
 
+KIND = pa.map_(pa.string(), pa.int8())
 ROWS = 1000
 TABLE = pa.table(
     {
@@ -42,7 +43,11 @@ def _written(uri: Path, version: str, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("version", "to"), [("0.1", V2_1), ("0.1", V2_0), ("2.1", V0_1), ("2.0", V2_1), ("2.1", V2_1)]
+    ("version", "to"),
+    [
+        *(("0.1", V2_1), ("0.1", V2_0), ("2.1", V0_1), ("2.0", V2_1), ("2.1", V2_1)),
+        *(("0.1", V2_2), ("2.1", V2_2), ("2.2", V0_1), ("2.2", V2_0)),
+    ],
 )
 def test_rows_and_schema_stay(version: str, to: FileVersion, tmp_path: Path) -> None:
     old = _written(tmp_path, version)
@@ -114,10 +119,59 @@ def test_what_is_lost_on_the_way_down(tmp_path: Path) -> None:
 def test_refusals(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     pennon.write_dataset(pa.table({"a": pa.array([{}], pa.struct([]))}), tmp_path)
-    with pytest.raises(UnsupportedError, match="cannot be written yet"):
-        plan_convert(store, V2_2)
+    with pytest.raises(UnsupportedError, match=r"2\.3 cannot be written yet"):
+        plan_convert(store, FileVersion.parse("next"))
     with pytest.raises(UnsupportedError, match="column 'a'"):
         plan_convert(store, V0_1)
+
+
+FIXED = pa.table({"v": pa.array([[{"x": 1}] * 2], pa.list_(pa.struct([("x", pa.int8())]), 2))})
+
+
+def test_what_only_2_2_has_is_refused_on_the_way_down(tmp_path: Path) -> None:
+    pennon.write_dataset(FIXED.slice(0, 0), tmp_path, data_storage_version="2.2")
+    for version in (V0_1, V2_0, V2_1):
+        with pytest.raises(UnsupportedError, match=rf"column 'v' .* {version}; 2\.2 can"):
+            plan_convert(open_store(tmp_path), version)
+    assert pennon.dataset(tmp_path).version == 1
+
+
+_INNER = pa.map_(pa.string(), pa.list_(pa.map_(pa.int32(), pa.int64())))
+MAPS = pa.table(
+    {
+        "n": range(4),
+        "m": pa.array(
+            [[("a", [[(1, 2), (3, None)], None, []]), ("b", None)], None, [], []], _INNER
+        ),
+        "s": pa.array([{"m": [("x", 1)]}, {"m": None}, None, {"m": []}], pa.struct([("m", KIND)])),
+        "l": pa.array([[[("x", 1)], None], [], None, [[]]], pa.list_(KIND)),
+    }
+)
+
+
+@pytest.mark.parametrize("down", [V2_0, V2_1])
+def test_maps_become_marked_lists_and_maps_again(down: FileVersion, tmp_path: Path) -> None:
+    table = MAPS.drop_columns(["s"]) if down == V2_0 else MAPS  # NULL structs
+    pennon.write_dataset(table, tmp_path, data_storage_version="2.2", max_rows_per_file=3)
+    dataset = pennon.dataset(tmp_path)
+    dataset.delete("n = 1")
+    whole = dataset.to_table()
+    ids = [field.id() for field in dataset.lance_schema.fields()]
+    convert(plan_convert(open_store(tmp_path), down))
+    lists = pennon.dataset(tmp_path)
+    assert lists.data_storage_version == str(down)
+    assert lists.schema.field("m").metadata == {b"pennon:logical-type": b"map"}
+    assert "map<" not in str(lists.schema)
+    assert lists.to_table(columns=["m"])["m"].to_pylist()[0] == [
+        {"key": "a", "value": [[{"key": 1, "value": 2}, {"key": 3, "value": None}], None, []]},
+        {"key": "b", "value": None},
+    ]
+    convert(plan_convert(open_store(tmp_path), V2_2))
+    again = pennon.dataset(tmp_path)
+    assert again.schema.equals(whole.schema, check_metadata=True)
+    assert again.to_table().equals(whole)
+    assert [field.id() for field in again.lance_schema.fields()] == ids
+    again.validate()
 
 
 IDS = ["_rowid", "_row_created_at_version", "_row_last_updated_at_version"]

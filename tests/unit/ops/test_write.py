@@ -20,6 +20,7 @@ from pennon.errors import (
     StoreError,
     UnsupportedError,
 )
+from pennon.file import LanceFileReader, LanceFileWriter
 from pennon.io import MemoryStore, open_store
 from pennon.ops.fit import fit_schema
 from pennon.ops.source import as_reader
@@ -99,15 +100,18 @@ def test_batches_are_not_gathered(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["create", "append", "overwrite"])
-@pytest.mark.parametrize("version", ["2.2", "2.3", "next"])
+@pytest.mark.parametrize("version", ["2.3", "next"])
 def test_file_versions_that_are_not_written_yet(version: str, mode: str, tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedError, match=r"writes versions 0\.1, 2\.0 and 2\.1"):
+    with pytest.raises(
+        UnsupportedError, match=r"2\.3 cannot be written yet; .* 0\.1, 2\.0, 2\.1 and 2\.2"
+    ):
         pennon.write_dataset(NUMBERS, tmp_path / "t", mode=mode, data_storage_version=version)
     assert not (tmp_path / "t").exists()
 
 
 @pytest.mark.parametrize(
-    ("asked", "version"), [(None, "2.1"), ("2.0", "2.0"), ("2.1", "2.1"), ("stable", "2.1")]
+    ("asked", "version"),
+    [(None, "2.1"), ("2.0", "2.0"), ("2.1", "2.1"), ("2.2", "2.2"), ("stable", "2.2")],
 )
 def test_the_file_version_of_a_new_table(asked: str | None, version: str, tmp_path: Path) -> None:
     written = pennon.write_dataset(NUMBERS, tmp_path / "t", data_storage_version=asked)
@@ -117,6 +121,25 @@ def test_the_file_version_of_a_new_table(asked: str | None, version: str, tmp_pa
         written = pennon.write_dataset(NUMBERS, written, mode=mode)
         assert set(_file_versions(written)) == {version} == {written.data_storage_version}
     assert written.to_table().equals(NUMBERS)
+
+
+def test_a_new_table_gets_the_oldest_version_from_the_default_on_that_holds_it(
+    tmp_path: Path,
+) -> None:
+    kind = pa.map_(pa.string(), pa.int64())
+    maps = pa.table({"m": pa.array([[("a", 1)], None, []], kind)})
+    written = pennon.write_dataset(maps, tmp_path / "t")
+    assert (written.data_storage_version, _file_versions(written)) == ("2.2", ["2.2"])
+    assert written.to_table().equals(maps)
+    with LanceFileWriter(tmp_path / "f.lance", maps.schema) as writer:
+        writer.write_batch(maps)
+    assert LanceFileReader(tmp_path / "f.lance").read_all().to_table().equals(maps)
+    for options in ({"data_storage_version": "2.1"}, {"use_legacy_format": True}):
+        with pytest.raises(UnsupportedError, match=r"column 'm' of type map.*; 2\.2 can"):
+            pennon.write_dataset(maps, tmp_path / "u", **options)
+    nowhere = pa.table({"v": pa.array([["a", "b"]], pa.list_(pa.string(), 2))})
+    with pytest.raises(UnsupportedError, match=r"'v' .* file version 2\.1; no version can"):
+        pennon.write_dataset(nowhere, tmp_path / "u")
 
 
 def _file_versions(table: pennon.LanceDataset) -> list[str]:

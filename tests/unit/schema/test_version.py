@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pennon.errors import ArgumentError, FormatError, UnsupportedError
-from pennon.schema.version import V0_1, V2_0, V2_1, FileVersion, check_is_written
+from pennon.schema.version import V0_1, V2_0, V2_1, V2_2, FileVersion, check_is_written
 
 
 @pytest.mark.parametrize(
@@ -15,9 +15,9 @@ from pennon.schema.version import V0_1, V2_0, V2_1, FileVersion, check_is_writte
         ("0.1", "0.1"),
         ("0.3", "2.0"),
         ("2.0", "2.0"),
-        ("stable", "2.1"),
-        ("STABLE", "2.1"),
-        ("next", "2.2"),
+        ("stable", "2.2"),
+        ("STABLE", "2.2"),
+        ("next", "2.3"),
         ("2.2", "2.2"),
         (2.0, "2.0"),
     ],
@@ -41,6 +41,7 @@ def test_unknown_names_list_the_known(name: str) -> None:
         ((0, 3), V2_0),
         ((2, 0), V2_0),
         ((2, 1), V2_1),
+        ((2, 2), V2_2),
     ],
 )
 def test_numbers(numbers: tuple[int, int], version: FileVersion) -> None:
@@ -59,14 +60,14 @@ def test_numbers_from_the_future(numbers: tuple[int, int]) -> None:
         FileVersion.from_numbers(*numbers)
 
 
-@pytest.mark.parametrize("name", ["2.2", "2.3", "next"])
+@pytest.mark.parametrize("name", ["2.3", "next"])
 def test_refusals_say_the_newest_version_written(name: str) -> None:
-    with pytest.raises(UnsupportedError, match=r"2\.0 and 2\.1, the newest .*'2\.1'"):
+    with pytest.raises(UnsupportedError, match=r"2\.3 .* 2\.1 and 2\.2, the newest .*'2\.2'"):
         check_is_written(FileVersion.parse(name))
     check_is_written(FileVersion.parse("stable"))
     check_is_written(FileVersion.parse("legacy"))
 
 
 def test_order_and_numbers_of_new_files() -> None:
-    assert V0_1 < V2_0 < V2_1
+    assert V0_1 < V2_0 < V2_1 < V2_2
     assert (V0_1.to_numbers(), V2_0.to_numbers()) == ((0, 2), (2, 0))

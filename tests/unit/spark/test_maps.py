@@ -7,7 +7,9 @@ import pytest
 from pyspark.sql import types as st
 
 from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
-from pennon.spark.types import MARK, lance_schema, map_entries, map_storage_field, spark_schema
+from pennon.schema.maps import MARK, map_entries, map_storage_field
+from pennon.schema.version import V2_1
+from pennon.spark.types import lance_schema, spark_schema
 
 NESTED = st.StructType(
     [
@@ -23,7 +25,7 @@ NESTED = st.StructType(
 
 
 def test_maps_of_every_nesting_keep_their_marks_in_a_schema() -> None:
-    stored = schema_to_arrow(schema_from_arrow(lance_schema(NESTED, {"k.value": 4})))
+    stored = schema_to_arrow(schema_from_arrow(lance_schema(NESTED, {"k.value": 4}, V2_1)))
     assert not any(pa.types.is_map(field.type) for field in stored)
     assert spark_schema(stored) == NESTED
     value = stored.field("k").type.value_type.field("value")

@@ -141,7 +141,7 @@ def test_all_rows_of_a_bin_are_gone(tmp_path: Path) -> None:
 def test_what_is_not_done(tmp_path: Path) -> None:
     dataset = table(tmp_path)
     with pytest.raises(UnsupportedError, match="cannot be written yet"):
-        dataset.optimize.compact_files(data_storage_version="2.2")
+        dataset.optimize.compact_files(data_storage_version="2.3")
     with pytest.raises(ArgumentError, match="cannot be added"):
         dataset.optimize.compact_files(data_storage_version="0.1")
     dataset.optimize.optimize_indices()  # there is none

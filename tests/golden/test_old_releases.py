@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import pennon
@@ -56,6 +57,47 @@ def test_reads_whole(folder: str, version: int, rows: int) -> None:
     else:
         table.validate()
     assert [at["version"] for at in table.versions()][-1] == version
+
+
+def test_fields_whose_ids_stand_twice_have_their_own_values(tmp_path: Path) -> None:
+    """``b`` is x * 4 and ``c`` x * 5: the dropped columns that had their ids are x * 3 and -x."""
+    shutil.copytree(DATASETS / "v0.10.5" / "corrupt_schema", tmp_path / "t")
+    table = pennon.dataset(tmp_path / "t")
+    rows = pa.table({"x": range(4), "y": [0, 2, 4, 6], "b": [0, 4, 8, 12], "c": [0, 5, 10, 15]})
+
+    def check(rows: pa.Table) -> None:
+        numbers = list(range(len(rows)))[::-1]
+        assert table.to_table().equals(rows)
+        assert table.take(numbers).equals(rows.take(numbers))
+        for name in rows.column_names:
+            assert table.to_table([name]).equals(rows.select([name]))
+            kept = rows.filter(pc.field(name) >= rows[name][1])
+            assert table.to_table(filter=f"{name} >= {rows[name][1]}").equals(kept)
+            assert table.count_rows(f"{name} >= {rows[name][1]}") == len(kept)
+
+    check(rows)
+    table.update({"c": "c + b"}, where="b > 8")
+    rows = rows.set_column(3, "c", pa.array([0, 5, 10, 27]))
+    check(rows)
+    table.insert(rows.slice(1, 1))
+    rows = pa.concat_tables([rows, rows.slice(1, 1)])
+    check(rows)
+    table.optimize.compact_files()
+    check(rows)
+    table.drop_columns(["b"])
+    check(rows.drop_columns(["b"]))
+    table.validate()
+
+
+def test_a_row_id_that_stands_for_two_rows_is_no_row_of_a_take() -> None:
+    """To say which is meant would be to guess; the rows at places of the table are told apart."""
+    table = pennon.dataset(DATASETS / "v0.16.0" / "wrong_data_version_no_fix.lance")
+    row_ids = table.to_table(columns=[], with_row_id=True)["_rowid"].to_pylist()
+    assert row_ids[1] == row_ids[2] == 1 << 32
+    assert [table.take([place])["foo"].to_pylist() for place in range(4)] == [[1], [2], [1], [3]]
+    assert table._take_rows([row_ids[3], row_ids[0]])["foo"].to_pylist() == [3, 1]
+    with pytest.raises(FormatError, match="two fragments have the id 1"):
+        table._take_rows(row_ids)
 
 
 @pytest.mark.parametrize("folder", ["v0.5.9/no_fragments", "v0.15.0/v1_no_files.lance"])

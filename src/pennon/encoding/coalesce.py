@@ -36,6 +36,16 @@ FEW_ROWS: Final = 1024
 """Reads of no more rows than this are point reads; for others there is nothing to save."""
 
 
+def describe_rows(rows: int, pages: str, longest: int = LONGEST_GAP) -> str:
+    """Return in words how so many rows of ``pages`` are read, and why."""
+    if not rows:
+        return "nothing to read"
+    if rows > FEW_ROWS:
+        return f"pages side by side ({pages}): more than {FEW_ROWS} rows"
+    words = f"up to {FEW_ROWS} rows, gaps of up to {longest / MIB:g} MiB"
+    return f"point read, in as few requests as gaps allow ({pages}): {words}"
+
+
 def coalesce_requests(reader: Steps[T], budget: int) -> Steps[T]:
     """Run a reader, but let it make no more than ``budget`` requests a round, if gaps allow it.
 

@@ -17,7 +17,8 @@ import pyarrow as pa
 
 from pennon.core.cache import Cache
 from pennon.core.units import FieldId
-from pennon.encoding.rows import FileRows
+from pennon.encoding.read_protocol import Steps
+from pennon.encoding.rows import FileRows, Rows
 from pennon.errors import Breadcrumb, LanceError, UnsupportedError
 from pennon.file.container.footer import FOOTER_BYTES, parse_footer, parse_version
 from pennon.file.container.opened_file import BoundsSteps, OpenedFile, ReadRows
@@ -34,7 +35,7 @@ if TYPE_CHECKING:  # what is imported for its names only need not be loaded, eit
     from pennon.file.container.writer import DataFileWriter
     from pennon.file.container.writer_base import FileWriter
 
-Part = Literal["columns", "bounds", "across", "open", "begin", "write", "explain", "report"]
+Part = Literal["columns", "bounds", "across", "plan", "open", "begin", "write", "explain", "report"]
 _HOMES: Final[Mapping[tuple[Part, FileVersion], tuple[str, str]]] = {
     ("columns", V0_1): ("v0_1.reader", "COLUMNS"),
     ("columns", V2_0): ("v2_0.reader", "COLUMNS"),
@@ -43,6 +44,10 @@ _HOMES: Final[Mapping[tuple[Part, FileVersion], tuple[str, str]]] = {
     ("bounds", V0_1): ("v0_1.page_bounds", "read_bounds"),
     ("bounds", V2_0): ("v2_0.zones", "read_bounds"),
     ("across", V2_1): ("v2_1.across", "read_across"),
+    ("plan", V0_1): ("v0_1.read_plan", "describe"),
+    ("plan", V2_0): ("v2_0.read_plan", "describe"),
+    ("plan", V2_1): ("v2_1.reader", "describe"),
+    ("plan", V2_2): ("v2_1.reader", "describe"),
     ("open", V0_1): ("v0_1.file", "open_row_groups"),
     ("open", V2_0): ("container.file", "open_container"),
     ("begin", V2_0): ("container.writer", "DataFileWriter"),
@@ -187,6 +192,17 @@ def page_explainer(version: FileVersion) -> ExplainPage:
     """Return what explains the pages of a version from 2.0 on."""
     explain: ExplainPage = _code("explain", V2_0 if version == V2_0 else V2_1)
     return explain
+
+
+def describe_read(
+    file: OpenedFile, field: Field, column_of: Mapping[FieldId, int], rows: Rows
+) -> Steps[list[str]]:
+    """Return the steps that say in words how rows of a field would be read, a line for each column.
+
+    They read what describes the columns, and nothing of the pages.
+    """
+    steps: Steps[list[str]] = _code("plan", file.version)(file, field, column_of, rows)
+    return steps
 
 
 def report_row_groups(file: OpenedFile) -> FileReport:

@@ -14,14 +14,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
-from pennon.scan.execute import Scan
+import numpy as np
+
+from pennon.encoding.rows import Rows
 from pennon.scan.fields import FieldPlan
 from pennon.scan.filter_unit import plan_fields
+from pennon.scan.late_materialization import rows_of
 from pennon.scan.metrics import Meter
 from pennon.scan.plan import live_row_counts
 from pennon.scan.query import BoundQuery
 from pennon.schema.field import Field
+
+MOST_DESCRIBED: Final = 64
+"""Of more fragments only the rows are told: a table may have a million."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +44,10 @@ class Findings:
 
 
 def explain(uri: str, query: BoundQuery, *, verbose: bool, found: Findings | None = None) -> str:
-    """Return the plan; ``verbose`` with the rows of each fragment."""
+    """Return the plan; ``verbose`` with the rows of each fragment, and how its columns are read.
+
+    For the latter the ends of the first `MOST_DESCRIBED` fragments' files are read.
+    """
     lines = [line for line in _lines(uri, query, found) if line]
     text = "".join("  " * depth + line + "\n" for depth, line in enumerate(lines))
     if not verbose:
@@ -45,7 +55,7 @@ def explain(uri: str, query: BoundQuery, *, verbose: bool, found: Findings | Non
     indent = "  " * len(lines)
     tasks = range(len(query.scan.tasks))
     return text + "".join(
-        f"{indent}{line}\n" for number in tasks for line in _fragment_lines(query.scan, number)
+        f"{indent}{line}\n" for number in tasks for line in _fragment_lines(query, number)
     )
 
 
@@ -95,10 +105,21 @@ def _scan(uri: str, query: BoundQuery, fields: FieldPlan, found: Findings | None
     return text + _metrics(found.behind if is_behind else found.before)
 
 
-def _fragment_lines(scan: Scan, number: int) -> Iterator[str]:
-    """Yield what is read of the fragment of a task."""
-    task = scan.tasks[number]
+def _fragment_lines(query: BoundQuery, number: int) -> Iterator[str]:
+    """Yield what is read of the fragment of a task, and how: as if all its rows were read at once."""
+    task = query.scan.tasks[number]
     yield f"fragment {task.fragment.id}: rows {task.start}..{task.end}"
+    if number >= MOST_DESCRIBED:
+        return
+    fields, reader = plan_fields(query), query.scan.reader_of(number)
+    rows = rows_of(reader.live_rows().between(task.start, task.end))
+    if query.condition is None:
+        fields = replace(fields, early=(*fields.early, *fields.rest), rest=())
+    yield from (f"  {line}" for line in reader.describe(fields.early, rows))
+    outer = Rows.at(np.unique([rows.starts[0], rows.end - 1]))
+    for words, behind in (("single rows", outer), ("all rows", rows)) if fields.rest else ():
+        yield f"  if {words} are kept:"
+        yield from (f"    {line}" for line in reader.describe(fields.rest, behind))
 
 
 def _sort(query: BoundQuery) -> str:

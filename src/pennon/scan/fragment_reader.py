@@ -25,7 +25,7 @@ from pennon.encoding.read_protocol import Steps, run, together
 from pennon.encoding.rows import FileRows, Rows
 from pennon.errors import Breadcrumb, FormatError, LanceError, UnsupportedError
 from pennon.file.container.opened_file import ReadRows
-from pennon.file.open import read_across
+from pennon.file.open import describe_read, read_across
 from pennon.io.limits import FetchLimits
 from pennon.scan.deletion_mask import LiveRows
 from pennon.scan.join import is_split_within, join, with_whole_packed
@@ -213,6 +213,19 @@ class FragmentReader:
         live = pool(Crew.objects(limits.concurrency)).submit(self.live_rows)
         columns = self.prepare(fields)
         return live.result(), columns
+
+    def describe(self, fields: Sequence[Field], rows: Rows) -> list[str]:
+        """Return in words how rows of fields would be read, a line for each column."""
+        lines: list[str] = []
+        for source in map(self._find, fields):
+            if isinstance(source, Absent):
+                lines.append(f"{source.field.name}: in no data file, all NULL")
+            for part in _parts(source):
+                columns = self.files[part.file]
+                opened = self._open(columns)
+                steps = describe_read(opened.data, part.field, columns.column_of, rows)
+                lines += run(steps, opened.source.read)
+        return lines
 
     def _prepare_file(self, columns: FileColumns, parts: tuple[Part, ...]) -> PreparedFile:
         opened = self._open(columns)

@@ -154,9 +154,13 @@ def true_rows(mask: pa.BooleanArray) -> Int64Array:
 
 def read_live(columns: PreparedRead, wanted: LiveSlice) -> list[Chunks]:
     """Return the live rows of a stretch, for each field."""
-    if not len(wanted.holes):
-        return columns.read(wanted.stretch)
-    if not wanted.is_sparse:
-        return columns.read(wanted.ranges())
+    rows = rows_of(wanted)
+    if rows.count == wanted.count:
+        return columns.read(rows)
     alive = bool_array(wanted.mask())
-    return [keep_chunks(chunks, alive) for chunks in columns.read(wanted.stretch)]
+    return [keep_chunks(chunks, alive) for chunks in columns.read(rows)]
+
+
+def rows_of(wanted: LiveSlice) -> Rows:
+    """Return the rows that are read for the live ones of a stretch: these, or all of it."""
+    return wanted.ranges() if len(wanted.holes) and not wanted.is_sparse else wanted.stretch

@@ -20,13 +20,19 @@ from pennon.core.thread_pools import map_all
 from pennon.core.units import KIB
 from pennon.encoding.rows import FileRows, Rows
 from pennon.encoding.selection import take
-from pennon.errors import OutOfRangeError
+from pennon.errors import FormatError, OutOfRangeError
 from pennon.scan.arrays import int64_array
 from pennon.scan.batches import empty_batch
 from pennon.scan.columns import Place, UInt64Array, row_addresses, show_columns
 from pennon.scan.fragment_reader import Chunks, FragmentReader, one_array, read_together
 from pennon.scan.snapshot import Snapshot
-from pennon.scan.take_plan import FragmentColumns, TakePlan, fragment_numbers, live_ends
+from pennon.scan.take_plan import (
+    TWICE,
+    FragmentColumns,
+    TakePlan,
+    fragment_numbers,
+    live_ends,
+)
 from pennon.table.fragment import Fragment
 
 FEW_ROWS: Final = 4096
@@ -92,7 +98,8 @@ def take_fragment_offsets(
 def take_addresses(snapshot: Snapshot, plan: TakePlan, addresses: UInt64Array) -> pa.RecordBatch:
     """Return the rows at row addresses, in the order asked; deleted rows are left out.
 
-    Raises OutOfRangeError if an address names no fragment, or no row of it.
+    Raises OutOfRangeError if an address names no fragment, or no row of it, and FormatError if it names
+    two: nobody knows which is meant.
     """
     fragments = snapshot.manifest.fragments
     numbers = fragment_numbers(snapshot)
@@ -103,15 +110,19 @@ def take_addresses(snapshot: Snapshot, plan: TakePlan, addresses: UInt64Array) -
     alive = np.ones(len(distinct), np.bool_)
     runs = _runs(owner)
     if len(runs) > 1 and snapshot.is_remote:
-        known = [numbers[number] for number, _, _ in runs if number in numbers]
-        plan.open(snapshot, [fragments[number] for number in known])
+        known = [numbers.get(number, TWICE) for number, _, _ in runs]
+        plan.open(snapshot, [fragments[place] for place in known if place != TWICE])
     for number, low, high in runs:
         if number not in numbers:
             message = (
                 f"row address {int(distinct[low])} names fragment {number}, which is not there"
             )
             raise OutOfRangeError(message)
-        source = plan.of(snapshot, fragments[numbers[number]])
+        place = numbers[number]
+        if place == TWICE:
+            message = f"two fragments have the id {number}; write the rows into a new table"
+            raise FormatError(message)
+        source = plan.of(snapshot, fragments[place])
         check_offsets(inside[low:high], source.live.physical_rows, f"fragment {number}")
         alive[low:high] = ~source.live.is_deleted(inside[low:high])
         tasks.append(TakeTask(source, inside[low:high][alive[low:high]]))

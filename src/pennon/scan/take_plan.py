@@ -10,6 +10,7 @@ Plans belong to one process: a child of a fork makes its own, because they hold 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import field
 from functools import partial
@@ -40,6 +41,8 @@ from pennon.table.fragments import Fragments
 MAX_PLANS: Final = 16
 MAX_FRAGMENTS: Final = 256
 """Prepared fragments keep their files open, whatever else is forgotten."""
+TWICE: Final = -1
+"""The place of fragments of which two have one id."""
 _MARK: Final = "\0"
 _NOT_STORED: Final = frozenset(meta.value for meta in MetaColumn)
 
@@ -180,11 +183,13 @@ def live_ends(snapshot: Snapshot) -> Int64Array:
 
 
 def fragment_numbers(snapshot: Snapshot) -> dict[int, int]:
-    """Return the place of each fragment in the scan order, by its id."""
+    """Return the place of each fragment in the scan order, by its id; `TWICE` if two have that id."""
     numbers: dict[int, int] | None = snapshot.takes.get("numbers")
     if numbers is None:
         fragments = snapshot.manifest.fragments
         ids = fragments.ids() if isinstance(fragments, Fragments) else [f.id for f in fragments]
         numbers = {number: place for place, number in enumerate(ids)}
+        if len(numbers) < len(ids):  # Lance 0.16.0 could do that
+            numbers |= {number: TWICE for number, count in Counter(ids).items() if count > 1}
         snapshot.takes["numbers"] = numbers
     return numbers

@@ -178,6 +178,56 @@ def test_plans(table: LanceDataset) -> None:
     assert "fragments=1 of 3, rows=1 of 60000" in pruned
 
 
+@pytest.mark.parametrize(
+    ("version", "whole", "few"),
+    [
+        (
+            "legacy",
+            "n: just the rows, of all row groups at once (3 of 3 row groups): values that no list holds",
+            "point read, in as few requests as gaps allow (2 of 3 row groups): up to 1024 rows, gaps of up to 4 MiB",
+        ),
+        (
+            "2.0",
+            "n: pages side by side (1 page): more than 1024 rows",
+            "point read, in as few requests as gaps allow (1 page): up to 1024 rows, gaps of up to 1.5 MiB",
+        ),
+        (
+            "2.1",
+            "n: all chunks along with their index (1 page): all rows of the page",
+            "point read by one kernel call (1 page): up to 16384 single rows",
+        ),
+    ],
+)
+def test_verbose_plans_say_how_columns_are_read(
+    tmp_path: Path, version: str, whole: str, few: str
+) -> None:
+    rows = pa.table(
+        {
+            "n": np.arange(3000),
+            "s": [{"text": f"{n}", "list": [n]} for n in range(3000)],
+        }
+    )
+    table = pennon.write_dataset(
+        rows, tmp_path / "t", data_storage_version=version, max_rows_per_group=1000
+    )
+    assert table.scanner().explain_plan(verbose=True).splitlines()[1:3] == [
+        "  fragment 0: rows 0..3000",
+        f"    {whole}",
+    ]
+    scanner = table.scanner(["s"], filter="n % 2 = 0", late_materialization=True)
+    text = scanner.explain_plan(verbose=True)
+    assert f"  fragment 0: rows 0..3000\n        {whole}\n" in text
+    single, everything = text.split("if single rows are kept:")[1].split("if all rows are kept:")
+    assert f"s.text: {few}" in single
+    assert "s.list" in everything
+
+
+def test_verbose_plans_name_columns_that_no_file_has(tmp_path: Path) -> None:
+    table = pennon.write_dataset(pa.table({"n": [1]}), tmp_path / "t")
+    table.add_columns(pa.field("later", pa.int32()))
+    assert "later: in no data file, all NULL" in table.scanner().explain_plan(verbose=True)
+
+
 def test_meters_count_what_stores_count(table: LanceDataset) -> None:
     store = table.snapshot.store
     assert isinstance(store, CountingStore)

@@ -25,7 +25,7 @@ said here too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Final
 
@@ -130,6 +130,20 @@ def keeps_levels(rows: Rows, page_rows: int, level_bytes: int) -> bool:
 
 # --- in words -------------------------------------------------------------------------------------
 
+_WHY: Final[Mapping[Strategy, str]] = {
+    PAGE_RUNS: f"one range of rows; runs of about {RUN_BYTES >> 20} MiB, of {SMALL_PAGES} pages or more",
+    PAGE_BY_PAGE: f"pages that differ, or more than {MOST_POINT_ROWS} single rows",
+    WHOLE_PAGE: "all rows of the page",
+    POINT_READ: f"up to {MOST_POINT_ROWS} single rows, or fewer neighbours than {FEW_POINT_ROWS} or than "
+    "half of their chunks",
+    CHUNKS: f"half of what the chunks hold, more than {MOST_POINT_ROWS} rows, or values that no point "
+    "read knows",
+    Strategy.ROW_INDEX: f"entries of up to {FEW_ENTRIES} neighbours at once",
+    Strategy.LEVELS: f"kept if they are up to {KEPT_LEVEL_BYTES >> 10} KiB",
+    Strategy.BLOBS: "values lie outside of the page",
+}
+"""When each is chosen."""
+
 
 def for_page(rows: Rows, layout: Layout, page_rows: int) -> Strategy:
     """Return how rows of one page are read, as far as its layout tells: as if it were one chunk."""
@@ -146,7 +160,7 @@ def for_page(rows: Rows, layout: Layout, page_rows: int) -> Strategy:
 
 
 def describe(rows: Rows, pages: Sequence[tuple[Layout, int]], total: int, runs: int) -> str:
-    """Return in words how rows of a column of ``total`` pages are read.
+    """Return in words how rows of a column of ``total`` pages are read, and why.
 
     ``pages`` are the layouts of those that hold the rows, and their numbers of rows; ``runs`` is how
     many groups of neighbours they make.
@@ -155,13 +169,13 @@ def describe(rows: Rows, pages: Sequence[tuple[Layout, int]], total: int, runs: 
         return "nothing to read"
     words = f"{len(pages)} of {total} pages" if total > 1 else "1 page"
     chosen = for_column(rows, total)
-    if chosen is POINT_READ and _are_alike([layout for layout, _ in pages]):
-        return f"{chosen.value} ({words})"
-    if len(pages) == 1:
-        return f"{for_page(rows, *pages[0]).value} ({words})"
-    if chosen is PAGE_RUNS:
-        return f"{chosen.value} ({words}, {runs} run{'s' * (runs > 1)})"
-    return f"{PAGE_BY_PAGE.value} ({words})"
+    if chosen is POINT_READ and not _are_alike([layout for layout, _ in pages]):
+        chosen = PAGE_BY_PAGE
+    if chosen is not POINT_READ and len(pages) == 1:
+        chosen = for_page(rows, *pages[0])
+    elif chosen is PAGE_RUNS:
+        words += f", {runs} run{'s' * (runs > 1)}"
+    return f"{chosen.value} ({words}): {_WHY[chosen]}"
 
 
 def _are_alike(layouts: Sequence[Layout]) -> bool:

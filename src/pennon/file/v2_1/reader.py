@@ -102,6 +102,13 @@ class FieldReader:
         return FieldPlan(self._field, tree, leaves, shown, run_rows, _kin(leaves))
 
 
+def describe(
+    file: FileSource, field: Field, column_of: Mapping[FieldId, int], rows: Rows
+) -> Steps[list[str]]:
+    """Return the steps of `pennon.file.open.describe_read`."""
+    return FieldReader(file, field, column_of).describe(rows)
+
+
 COLUMNS: Final[Generation[FileSource]] = Generation(FieldReader, columns_of_schema)
 """How files of versions 2.1 and 2.2 are read."""
 

@@ -85,22 +85,32 @@ def test_what_is_read_in_vain() -> None:
 
 
 def test_describe() -> None:
-    def words(rows: Rows, *layouts: object, total: int = 9, runs: int = 1) -> str:
-        return s.describe(rows, [(layout, 1000) for layout in layouts], total, runs)  # type: ignore[misc]
+    def words(rows: Rows, *layouts: object, total: int = 9, runs: int = 1) -> tuple[str, str]:
+        text = s.describe(rows, [(layout, 1000) for layout in layouts], total, runs)  # type: ignore[misc]
+        how, why = text.split(": ")
+        return how, why
 
     whole, few = Rows.between(0, 1000), single(3)
-    assert words(few, PLAIN, PLAIN) == "point read by one kernel call (2 of 9 pages)"
-    assert words(few, PLAIN, RUNS) == "pages side by side (2 of 9 pages)"
-    assert words(few, WIDE, total=1) == "values one by one, found in the row index (1 page)"
-    assert words(few, NULLS, total=1) == "levels only (1 page)"
-    assert words(whole, PLAIN, total=1) == "all chunks along with their index (1 page)"
-    assert words(Rows.between(0, 900), PLAIN, total=1) == (
+    how, why = words(few, PLAIN, PLAIN)
+    assert how == "point read by one kernel call (2 of 9 pages)"
+    assert str(s.MOST_POINT_ROWS) in why
+    assert str(s.FEW_POINT_ROWS) in why
+    assert words(few, PLAIN, RUNS)[0] == "pages side by side (2 of 9 pages)"
+    how, why = words(few, WIDE, total=1)
+    assert how == "values one by one, found in the row index (1 page)"
+    assert str(s.FEW_ENTRIES) in why
+    assert words(few, NULLS, total=1)[0] == "levels only (1 page)"
+    assert words(whole, PLAIN, total=1) == (
+        "all chunks along with their index (1 page)",
+        "all rows of the page",
+    )
+    assert words(Rows.between(0, 900), PLAIN, total=1)[0] == (
         "chunks that hold the rows, unpacked whole (1 page)"
     )
-    assert words(Rows.between(0, 3000), PLAIN, PLAIN, RUNS, runs=2) == (
-        "whole pages, neighbours decoded as one (3 of 9 pages, 2 runs)"
-    )
-    assert words(single(0)) == "nothing to read"
+    how, why = words(Rows.between(0, 3000), PLAIN, PLAIN, RUNS, runs=2)
+    assert how == "whole pages, neighbours decoded as one (3 of 9 pages, 2 runs)"
+    assert "1 MiB" in why
+    assert s.describe(single(0), [], 9, 1) == "nothing to read"
 
 
 def test_an_open_file_says_how_it_reads_a_field() -> None:
@@ -119,7 +129,8 @@ def test_an_open_file_says_how_it_reads_a_field() -> None:
     assert isinstance(reader, FieldReader)
 
     def words(wanted: Rows) -> list[str]:
-        return run(reader.describe(wanted), source.read)
+        lines = run(reader.describe(wanted), source.read)
+        return [line[: line.rindex(":")] for line in lines]
 
     assert words(Rows.between(0, 3 * rows)) == [
         "c.n: whole pages, neighbours decoded as one (3 of 3 pages, 1 run)",

@@ -29,8 +29,9 @@ from pennon.encoding.v2_1.choose_strings import (
     plan_strings,
     single_strings_of,
 )
-from pennon.encoding.v2_1.constant_page import encode_null_page
+from pennon.encoding.v2_1.constant_page import encode_constant_page, encode_null_page
 from pennon.encoding.v2_1.dictionary import encode_dictionary
+from pennon.encoding.v2_1.dictionary_items import encode_items
 from pennon.encoding.v2_1.encoding_hints import EncodingHints
 from pennon.encoding.v2_1.encodings import Flat
 from pennon.encoding.v2_1.fixed_size_list import (
@@ -42,6 +43,7 @@ from pennon.encoding.v2_1.full_zip import encode_full_zip
 from pennon.encoding.v2_1.general import encode_general
 from pennon.encoding.v2_1.leaf_values import leaf_values
 from pennon.encoding.v2_1.mini_block import encode_mini_block
+from pennon.encoding.v2_1.one_value import find_one_value
 from pennon.encoding.v2_1.packed_struct import encode_packed_struct, encode_variable_packed_struct
 from pennon.encoding.v2_1.page import EncodedPage, Levels
 from pennon.encoding.v2_1.page_rules import PageRules
@@ -74,10 +76,25 @@ def encode_page(
     shredded = shred(array, depth)
     values, levels = shredded.values, shredded.levels
     if pa.types.is_struct(values.type) and values.type.num_fields == 0:
-        return _page_without_fields(levels)
-    if _is_bare(values, levels):
-        return encode_null_page(levels)
+        return _page_without_fields(levels, rules)
+    if _is_bare(values, levels, rules):
+        return encode_null_page(levels, rules)
     leaf = leaf_values(values)
+    value = find_one_value(values, leaf) if rules.constant_values else None
+    if value is None:
+        return _varied_page(levels, leaf, hints, rules)
+    constant = encode_constant_page(levels, value)
+    if levels.rep is None and levels.definition is None:
+        return constant
+    varied = _varied_page(levels, leaf, hints, rules)
+    saves = varied is not None and varied.size_bytes + _MORE_BYTES < constant.size_bytes
+    return varied if saves else constant
+
+
+def _varied_page(
+    levels: Levels, leaf: Values, hints: EncodingHints, rules: PageRules
+) -> EncodedPage | None:
+    """Return a page with each of its values."""
     if isinstance(leaf, StringValues):
         return _string_page(levels, leaf, hints, rules)
     if isinstance(leaf, MixedRowValues):
@@ -98,18 +115,20 @@ def encode_descriptions(array: pa.Array, depth: int, rules: PageRules) -> Encode
     return encode_blob_page(shredded.values, shredded.levels, rules)
 
 
-def _is_bare(values: pa.Array, levels: Levels) -> bool:
+def _is_bare(values: pa.Array, levels: Levels, rules: PageRules) -> bool:
     """Tell whether a page of levels will do.
 
-    In lists that have items, it will not: their levels would not be packed there, and older readers
-    (pylance 1.0.4) lose them.
+    In lists that have items, it will not in 2.1: their levels would not be packed there, and older
+    readers (pylance 1.0.4) lose them.
     """
     if values.null_count < len(values):
         return False
+    if rules.constant_values:
+        return True
     return levels.rep is None or len(values) == 0 or pa.types.is_null(values.type)
 
 
-def _page_without_fields(levels: Levels) -> EncodedPage:
+def _page_without_fields(levels: Levels, rules: PageRules) -> EncodedPage:
     """Return a page of structs without fields, which have nothing to store.
 
     Raises UnsupportedError if one is NULL or in a list: other readers lose that.
@@ -117,7 +136,7 @@ def _page_without_fields(levels: Levels) -> EncodedPage:
     if levels.rep is not None or levels.definition is not None:
         message = "structs without fields that are NULL, or in lists or NULL structs"
         raise UnsupportedError(message)
-    return encode_null_page(levels)
+    return encode_null_page(levels, rules)
 
 
 def _must_be_chunked(leaf: Values) -> bool:
@@ -141,7 +160,7 @@ def _mini_block(
 ) -> EncodedPage | None:
     if isinstance(leaf, FixedValues):
         plain = choose_fixed(leaf, hints)
-        coded = encode_dictionary(leaf, plain.size_bytes, hints)
+        coded = encode_dictionary(leaf, plain.size_bytes, hints, rules)
         page = None if coded is None else _dictionary_page(levels, coded, hints, rules)
         return page or encode_mini_block(levels, plain, rules)
     if isinstance(leaf, DictionaryValues):
@@ -156,7 +175,8 @@ def _mini_block(
 def _dictionary_page(
     levels: Levels, leaf: DictionaryValues, hints: EncodingHints, rules: PageRules
 ) -> EncodedPage | None:
-    return encode_mini_block(levels, choose_fixed(leaf.indices, hints), rules, leaf.items)
+    items = encode_items(leaf.items, hints, rules)
+    return encode_mini_block(levels, choose_fixed(leaf.indices, hints), rules, items)
 
 
 def _string_page(
@@ -164,7 +184,7 @@ def _string_page(
 ) -> EncodedPage:
     """Return a page of byte strings, of any width with a dictionary."""
     plan = plan_strings(leaf, hints)
-    coded = encode_dictionary(leaf, plan.estimated_bytes, hints)
+    coded = encode_dictionary(leaf, plan.estimated_bytes, hints, rules)
     page = None if coded is None else _dictionary_page(levels, coded, hints, rules)
     if page is not None:
         return page
@@ -189,6 +209,8 @@ def _packed_field(values: Values, hints: EncodingHints) -> Single:
 
 
 _SAMPLE_VALUES: Final = 16 * 1024
+_MORE_BYTES: Final = 96
+"""What chunks cost besides their buffers: that these begin aligned, and what is said of them."""
 
 
 def choose_fixed(values: FixedValues, hints: EncodingHints) -> Chunked:

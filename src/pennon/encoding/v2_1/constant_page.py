@@ -37,6 +37,7 @@ from pennon.encoding.v2_1.constant import repeat
 from pennon.encoding.v2_1.dispatch import Codecs
 from pennon.encoding.v2_1.encodings import Encoding, Flat
 from pennon.encoding.v2_1.layouts import ConstantPage, Layer, max_repetition, max_visible
+from pennon.encoding.v2_1.one_value import OneValue
 from pennon.encoding.v2_1.page import (
     NO_LEVELS,
     EncodedPage,
@@ -44,12 +45,17 @@ from pennon.encoding.v2_1.page import (
     Levels,
     PageValues,
     decode_levels,
+    encode_levels,
 )
+from pennon.encoding.v2_1.page_rules import PageRules
 from pennon.encoding.v2_1.pick import pick_levels
 from pennon.encoding.v2_1.strategy import keeps_levels
 from pennon.errors import FormatError, TooLargeError
 
 _PLAIN = Flat(16)
+_MOST_INLINE_BYTES = 32
+_MESSAGE_BYTES = 32
+"""What it costs about to say how levels are encoded."""
 _MOST_ROWS = 1 << 31
 """Rows of nothing cost the file nothing; they cost the reader, who can ask for fewer at once."""
 
@@ -243,10 +249,44 @@ def _value_buffers(data: bytes) -> list[bytes]:
     return [data[start:end] for start, end in pairwise(ends)]
 
 
-def encode_null_page(levels: Levels) -> EncodedPage:
+# --- writing --------------------------------------------------------------------------------------
+
+
+def encode_null_page(levels: Levels, rules: PageRules) -> EncodedPage:
     """Return a page without values: all are NULL, or there are none at all in its lists."""
     if levels.rep is None and len(levels.layers) == 1:
         return EncodedPage(ConstantPage(None, None, None, 0, 0, (Layer.NULLABLE_ITEM,)))
     parts = [NO_LEVELS if part is None else part for part in (levels.rep, levels.definition)]
-    layout = ConstantPage(None, None, None, 0, 0, levels.layers)
-    return EncodedPage(layout, tuple(pa.py_buffer(np.ascontiguousarray(part)) for part in parts))
+    coded = [_encode_levels(part, rules) for part in parts]
+    (rep, rep_data), (definition, definition_data) = coded
+    num_rep, num_def = (
+        0 if each is None else len(p) for each, p in zip((rep, definition), parts, strict=True)
+    )
+    layout = ConstantPage(None, rep, definition, num_rep, num_def, levels.layers)
+    return EncodedPage(layout, (pa.py_buffer(rep_data), pa.py_buffer(definition_data)))
+
+
+def _encode_levels(levels: LevelArray, rules: PageRules) -> tuple[Encoding | None, Bytes]:
+    """Return the levels encoded, if the version allows it and that is smaller."""
+    if rules.constant_values and len(levels):
+        coded = encode_levels(levels, np.array([len(levels)]), rules)
+        if len(coded.data) + _MESSAGE_BYTES < levels.nbytes:
+            return coded.encoding, coded.data
+    return None, np.ascontiguousarray(levels).view(np.uint8)
+
+
+def encode_constant_page(levels: Levels, value: OneValue) -> EncodedPage:
+    """Return a page of one value, which all have that are not NULL.
+
+    Its levels are plain: with a value, pylance 14.0.2 takes them for that.
+    """
+    buffers: list[pa.Buffer] = []
+    first, *more = value.buffers
+    inline = None if more or len(first) > _MOST_INLINE_BYTES else first
+    if inline is None:
+        sizes = np.array([len(value.buffers), *map(len, value.buffers)], "<u4").tobytes()
+        buffers.append(pa.py_buffer(sizes + b"".join(value.buffers)))
+    if levels.rep is not None or levels.definition is not None:
+        parts = (NO_LEVELS if part is None else part for part in (levels.rep, levels.definition))
+        buffers += [pa.py_buffer(np.ascontiguousarray(part)) for part in parts]
+    return EncodedPage(ConstantPage(inline, None, None, 0, 0, levels.layers), tuple(buffers))

@@ -9,15 +9,29 @@ import pyarrow as pa
 
 from pennon.encoding.arrow_buffers import arrow_offsets, as_bytes, data_of
 from pennon.encoding.block import AllNullBlock, Block, FixedWidthBlock
-from pennon.encoding.v2_1.values import DictionaryValues, FixedValues, StringValues
+from pennon.encoding.kernels.squeeze import count_runs
+from pennon.encoding.v2_1.page_rules import PageRules
+from pennon.encoding.v2_1.values import (
+    WORD_TYPES,
+    DictionaryValues,
+    FixedValues,
+    StringValues,
+    Words,
+)
 from pennon.errors import FormatError
 
 if TYPE_CHECKING:
     from pennon.encoding.v2_1.encoding_hints import EncodingHints  # readers do without
 
 FEWEST_VALUES: Final = 100
-DICTIONARY_BITS: Final = 128
+_DICTIONARY_BITS: Final = 128
 """The only fixed width that readers of 2.1 take in a dictionary that the type does not ask for."""
+
+_MESSAGE_BYTES: Final = 48
+"""What a page costs more with a dictionary: what is said of it, and that a buffer begins aligned."""
+
+_CHUNK_BYTES: Final = 20
+"""What a chunk of packed indices has besides them: sizes, a bit width, padding."""
 
 _SAMPLE_VALUES: Final = 16 * 1024
 _SAMPLE_BYTES: Final = 1024 * 1024
@@ -85,18 +99,16 @@ def _check_indices(indices: np.ndarray, validity: pa.Buffer | None, count: int) 
 
 
 def encode_dictionary(
-    values: FixedValues | StringValues, plain_bytes: int, hints: EncodingHints
+    values: FixedValues | StringValues, plain_bytes: int, hints: EncodingHints, rules: PageRules
 ) -> DictionaryValues | None:
     """Return the values as indices into items; None unless that takes less than ``plain_bytes``."""
-    if values.count < FEWEST_VALUES:
-        return None
-    if isinstance(values, FixedValues) and values.bits != DICTIONARY_BITS:
+    if values.count < FEWEST_VALUES or not _may_have_items(values, rules):
         return None
     array = _arrow(values)
     width = 0 if isinstance(values, FixedValues) else values.width
     limit = hints.dict_size_ratio * plain_bytes
     most_items = values.count // (hints.dict_divisor or 1)
-    if not _promises(array, width, limit, most_items):
+    if not _promises(array, width, limit, most_items, _run_bytes(values)):
         return None
     if values.count > _FIRST_VALUES:
         first = array[:_FIRST_VALUES].dictionary_encode().dictionary
@@ -106,18 +118,38 @@ def encode_dictionary(
     if len(coded.dictionary) > most_items:
         return None
     found = _from_arrow(coded, values)
-    return found if _size_bytes(found) < limit else None
+    if rules.free_dictionaries:
+        found = _with_narrow_indices(found)
+    return found if _size_bytes(found) + _MESSAGE_BYTES < limit else None
+
+
+def _may_have_items(values: FixedValues | StringValues, rules: PageRules) -> bool:
+    if isinstance(values, StringValues):
+        return True
+    if rules.free_dictionaries:
+        return values.bits % 8 == 0
+    return values.bits == _DICTIONARY_BITS
 
 
 def _arrow(values: FixedValues | StringValues) -> pa.Array:
     if isinstance(values, FixedValues):
-        kind = pa.binary(values.bits // 8)
+        word = WORD_TYPES.get(values.bits)
+        kind = pa.binary(values.bits // 8) if word is None else pa.from_numpy_dtype(word)
         return pa.Array.from_buffers(kind, values.count, [None, pa.py_buffer(values.data)])
     buffers = [None, pa.py_buffer(values.offsets), pa.py_buffer(values.data)]
     return pa.Array.from_buffers(pa.large_binary(), values.count, buffers)
 
 
-def _promises(array: pa.Array, width: int, limit: float, most_items: int) -> bool:
+def _run_bytes(values: FixedValues | StringValues) -> int | None:
+    """Return about how many bytes indices take as runs; None if it would be work to find out."""
+    if isinstance(values, StringValues) or values.bits not in WORD_TYPES:
+        return None
+    return 2 * count_runs(values.words)
+
+
+def _promises(
+    array: pa.Array, width: int, limit: float, most_items: int, run_bytes: int | None
+) -> bool:
     """Tell whether some of the values, pairs of neighbours from all over, come again often enough.
 
     How many items there are in all is estimated by Chao's rule from those that the sample has once
@@ -136,17 +168,31 @@ def _promises(array: pa.Array, width: int, limit: float, most_items: int) -> boo
     if items > _MOST_DISTINCT * len(array):
         return False
     index_bytes = len(array) * max(items - 1, 1).bit_length() / 8
+    if run_bytes is not None:
+        index_bytes = min(index_bytes, run_bytes)
     likely = items * bytes_each + index_bytes
     return items < _DOUBT * most_items and likely < _DOUBT * limit
 
 
 def _item_bytes(items: pa.Array, width: int) -> int:
     """Return how many bytes items take in a dictionary."""
-    return int(
-        items.nbytes
-        if pa.types.is_fixed_size_binary(items.type)
-        else data_of(items).size + len(items) * width
+    if width:
+        return int(data_of(items).size + len(items) * width)
+    if pa.types.is_fixed_size_binary(items.type):
+        return int(items.nbytes)
+    return _packed_bytes(
+        np.frombuffer(
+            items.buffers()[1],
+            items.type.to_pandas_dtype(),
+            len(items),
+            items.offset * items.type.bit_width // 8,
+        )
     )
+
+
+def _packed_bytes(words: Words) -> int:
+    """Return about how many bytes numbers take without their upper bits."""
+    return int(len(words) * int(words.max(initial=0)).bit_length() // 8)
 
 
 def _from_arrow(coded: pa.DictionaryArray, values: FixedValues | StringValues) -> DictionaryValues:
@@ -166,11 +212,20 @@ def _from_arrow(coded: pa.DictionaryArray, values: FixedValues | StringValues) -
     return DictionaryValues(FixedValues(len(coded), bits, indices.view(np.uint8)), inner)
 
 
+def _with_narrow_indices(coded: DictionaryValues) -> DictionaryValues:
+    """Return the same with indices of the fewest bytes."""
+    bits = next(bits for bits in WORD_TYPES if coded.items.count <= 1 << bits)
+    words = coded.indices.words.astype(WORD_TYPES[bits])
+    return DictionaryValues(FixedValues(coded.count, bits, words.view(np.uint8)), coded.items)
+
+
 def _size_bytes(coded: DictionaryValues) -> int:
-    """Return about how many bytes of a page these are, the indices bit-packed."""
+    """Return about how many bytes of a page these are, the indices bit-packed or runs."""
     items = coded.items
     each = max(items.count - 1, 1).bit_length()
-    indices = coded.count * each // 8 + 10 * (coded.count // 1024 + 1)
+    packed = (coded.count // 1024 + 1) * (128 * each + _CHUNK_BYTES)
+    indices = min(packed, count_runs(coded.indices.words) * (coded.indices.bits // 8 + 1))
     if isinstance(items, FixedValues):
-        return indices + len(items.data)
+        is_word = items.bits in WORD_TYPES
+        return indices + (_packed_bytes(items.words) if is_word else len(items.data))
     return indices + items.size_bytes + (items.count + 3) * items.width

@@ -9,6 +9,9 @@ rle-threshold         run lengths only if there are fewer runs than this share o
 bss                   ``on``, ``off``, ``auto``: byte streams below a compression
 dict-divisor          a dictionary only if it has at most 1/n of the items
 dict-size-ratio       a dictionary only if it makes the page smaller than this share
+dict-values-
+compression           ``zstd``, ``lz4`` or ``none`` for the items of a dictionary (2.2)
+-compression-level    a number
 ====================  ==================================================================
 
 Source: ledger F-110.  A compression or structure that there is not is refused, and what
@@ -41,6 +44,8 @@ class EncodingHints:
     streams: str = "auto"
     dict_divisor: int | None = None
     dict_size_ratio: float = 1.0
+    item_scheme: str | None = None
+    item_level: int | None = None
 
     @classmethod
     def parse(cls, metadata: Mapping[str, bytes]) -> Self:
@@ -62,6 +67,8 @@ class EncodingHints:
             said["bss"] if said.get("bss") in ("on", "off") else "auto",
             max(_number(said, "dict-divisor", int) or 0, 0) or None,
             1.0 if ratio is None else ratio,
+            _one_of(said, "dict-values-compression", ("zstd", "lz4", "none")),
+            _number(said, "dict-values-compression-level", int),
         )
 
     @property
@@ -70,6 +77,14 @@ class EncodingHints:
         if self.scheme in ("zstd", "lz4"):
             return BufferCompression(self.scheme, self.level)
         return None
+
+    @property
+    def item_compressions(self) -> tuple[BufferCompression, ...]:
+        """Return what the items of a dictionary may be compressed with; the smallest is taken."""
+        if self.item_scheme == "none":
+            return ()
+        schemes = ("lz4", "zstd") if self.item_scheme is None else (self.item_scheme,)
+        return tuple(BufferCompression(scheme, self.item_level) for scheme in schemes)
 
     def prefers_mini_block(self, widest_bytes: int) -> bool:
         """Tell whether a page whose widest value has so many bytes should be mini-block."""

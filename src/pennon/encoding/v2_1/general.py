@@ -250,6 +250,11 @@ def _codec(name: str, level: int | None) -> pa.Codec:
         raise ArgumentError(message) from error
 
 
+def compress_whole(data: Bytes, compression: BufferCompression) -> Bytes:
+    """Return one buffer compressed."""
+    return _compress_pieces(data, np.array([0, len(data)]), compression)[0]
+
+
 def encode_general(inner: Chunked, compression: BufferCompression) -> Chunked:
     """Return the chunks with their first buffers compressed; the same if that saves nothing."""
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(inner.sizes[0])])

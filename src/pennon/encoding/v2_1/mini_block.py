@@ -29,8 +29,8 @@ from pennon.encoding.rows import Rows
 from pennon.encoding.search_cache import Slot
 from pennon.encoding.v2_1.chunk_index import ChunkIndex, parse_chunk_index
 from pennon.encoding.v2_1.chunks import ChunkBuffers, Chunks
+from pennon.encoding.v2_1.dictionary_items import EncodedItems
 from pennon.encoding.v2_1.dispatch import Codecs
-from pennon.encoding.v2_1.encodings import Encoding, Flat, Variable
 from pennon.encoding.v2_1.layouts import MiniBlock, max_repetition, max_visible
 from pennon.encoding.v2_1.page import (
     EncodedPage,
@@ -45,8 +45,7 @@ from pennon.encoding.v2_1.page_rules import PageRules
 from pennon.encoding.v2_1.pick import pick_levels
 from pennon.encoding.v2_1.point_read import CutRows, Found, KnownPage, recipe_of
 from pennon.encoding.v2_1.strategy import POINT_READ, for_chunks, is_whole
-from pennon.encoding.v2_1.values import Chunked, FixedValues, StringValues
-from pennon.encoding.v2_1.variable import encode_variable_blocks
+from pennon.encoding.v2_1.values import Chunked
 from pennon.errors import FormatError
 
 _DATA = 1
@@ -264,7 +263,7 @@ def encode_mini_block(
     levels: Levels,
     chunked: Chunked,
     rules: PageRules,
-    items: FixedValues | StringValues | None = None,
+    items: EncodedItems | None = None,
 ) -> EncodedPage | None:
     """Return a page of chunks; None if levels make a chunk too large.
 
@@ -272,7 +271,7 @@ def encode_mini_block(
     """
     counts = levels_per_chunk(levels, chunked.counts)
     parts = [
-        None if part is None else encode_levels(part, counts)
+        None if part is None else encode_levels(part, counts, rules)
         for part in (levels.rep, levels.definition)
     ]
     used = [part for part in parts if part is not None]
@@ -289,14 +288,14 @@ def encode_mini_block(
     data, words = together
     buffers: list[np.ndarray] = [words, data]
     if items is not None:
-        buffers.append(_item_bytes(items))
+        buffers.append(items.data)
     if levels.rep is not None:
         buffers.append(index_rows(levels.rep, counts, max_repetition(levels.layers)))
     layout = MiniBlock(
         None if parts[0] is None else parts[0].encoding,
         None if parts[1] is None else parts[1].encoding,
         chunked.encoding,
-        None if items is None else _item_encoding(items),
+        None if items is None else items.encoding,
         0 if items is None else items.count,
         levels.layers,
         len(chunked.buffers),
@@ -312,11 +311,3 @@ def _log_counts(counts: Int64Array) -> Bytes:
     logs = np.log2(counts).astype(np.uint8)
     logs[-1] = 0
     return logs
-
-
-def _item_bytes(items: FixedValues | StringValues) -> Bytes:
-    return items.data if isinstance(items, FixedValues) else encode_variable_blocks(items)
-
-
-def _item_encoding(items: FixedValues | StringValues) -> Encoding:
-    return Flat(items.bits) if isinstance(items, FixedValues) else Variable(Flat(8 * items.width))

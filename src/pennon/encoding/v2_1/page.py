@@ -17,8 +17,10 @@ from pennon.encoding.kernels.shred import count_levels
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import Chunks
 from pennon.encoding.v2_1.dispatch import Codecs
-from pennon.encoding.v2_1.encodings import Encoding, Flat, OutOfLineBitpacking
+from pennon.encoding.v2_1.encodings import Encoding, Flat, OutOfLineBitpacking, Rle
 from pennon.encoding.v2_1.layouts import Layers, Layout, max_visible
+from pennon.encoding.v2_1.page_rules import PageRules
+from pennon.encoding.v2_1.rle import encode_rle_blocks, run_bytes
 from pennon.errors import FormatError
 
 LevelArray: TypeAlias = npt.NDArray[np.uint16]
@@ -69,6 +71,11 @@ class LevelChunks:
     data: Bytes
     sizes: Int64Array
 
+    @property
+    def size_bytes(self) -> int:
+        """Return how many bytes they take in the chunks."""
+        return int(((self.sizes + 7) // 8 * 8).sum())
+
 
 def levels_per_chunk(levels: Levels, counts: Int64Array) -> Int64Array:
     """Return how many levels go with ``counts[i]`` values; 0 if there are no levels."""
@@ -77,8 +84,16 @@ def levels_per_chunk(levels: Levels, counts: Int64Array) -> Int64Array:
     return np.zeros(len(counts), np.int64) if levels.rep is None else counts
 
 
-def encode_levels(levels: LevelArray, counts: Int64Array) -> LevelChunks:
-    """Return the levels in chunks of ``counts[i]``."""
+def encode_levels(levels: LevelArray, counts: Int64Array, rules: PageRules) -> LevelChunks:
+    """Return the levels in chunks of ``counts[i]``: as runs, if they may be and are smaller, or packed."""
+    packed = _pack_levels(levels, counts)
+    if not rules.level_runs or run_bytes(levels, counts) >= packed.size_bytes:
+        return packed
+    runs = LevelChunks(Rle(Flat(LEVEL_BITS), Flat(8)), *encode_rle_blocks(levels, counts))
+    return runs if runs.size_bytes < packed.size_bytes else packed
+
+
+def _pack_levels(levels: LevelArray, counts: Int64Array) -> LevelChunks:
     width = max(1, int(levels.max()).bit_length())
     data, sizes = pack_blocks(levels, counts, width)
     if data.size == levels.nbytes:  # few levels are not packed, and need no message about it

@@ -14,13 +14,30 @@ class PageRules:
 
     ``wide_chunks``: the words of mini-block chunks have 32 bits, and so has the size of a value
     buffer in a chunk (ledger F-76).
+    ``constant_values``: a page may have one value for all, and its levels may be encoded (F-84, F-85).
+    ``level_runs``: levels may be runs.
+    ``free_dictionaries``: values of all widths of whole bytes may have a dictionary that their type
+    does not ask for, its items may be encoded, and the indices have any width.
     """
 
     wide_chunks: bool
+    constant_values: bool
+    level_runs: bool
+    free_dictionaries: bool
 
 
-RULES_OF_2_1: Final = PageRules(wide_chunks=False)
-RULES_OF_2_2: Final = PageRules(wide_chunks=True)
+RULES_OF_2_1: Final = PageRules(
+    wide_chunks=False,
+    constant_values=False,
+    level_runs=False,
+    free_dictionaries=False,
+)
+RULES_OF_2_2: Final = PageRules(
+    wide_chunks=True,
+    constant_values=True,
+    level_runs=True,
+    free_dictionaries=True,
+)
 
 
 def rules_of(version: FileVersion) -> PageRules:

@@ -15,20 +15,23 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
 from pennon.core.memory import room
+from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.block import Block, FixedWidthBlock
 from pennon.encoding.kernels.runs import expand_runs
-from pennon.encoding.kernels.squeeze import encode_runs
+from pennon.encoding.kernels.squeeze import count_runs, encode_runs
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import ChunkBuffers, Chunks
 from pennon.encoding.v2_1.dispatch import Codecs, refuse_compression
 from pennon.encoding.v2_1.encodings import Encoding, Flat, Rle
 from pennon.encoding.v2_1.pick import pick
-from pennon.encoding.v2_1.values import MOST_CHUNK_BYTES, MOST_VALUES, Chunked, FixedValues
+from pennon.encoding.v2_1.values import MOST_CHUNK_BYTES, MOST_VALUES, Chunked, FixedValues, Words
 from pennon.encoding.v2_1.variable import buffer_of
 from pennon.errors import FormatError, TooLargeError, UnsupportedError
 
 _HEADER_BYTES: Final = 8
+_LONGEST_RUN: Final = 255
 _MOST_VALUES: Final = 1 << 28
 """Values that a few runs may grow to (of one page; the oracle's pages have fewer)."""
 
@@ -97,3 +100,36 @@ def encode_rle(values: FixedValues) -> Chunked:
     width = values.bits // 8
     encoding = Rle(Flat(values.bits), Flat(8))
     return Chunked(encoding, counts, (found.view(np.uint8), lengths), (runs * width, runs))
+
+
+def run_bytes(words: Words, counts: Int64Array) -> int:
+    """Return about how many bytes `encode_rle_blocks` would take."""
+    runs = count_runs(words) + len(counts) + len(words) // _LONGEST_RUN
+    return runs * (words.itemsize + 1) + len(counts) * _HEADER_BYTES
+
+
+def encode_rle_blocks(words: Words, counts: Int64Array) -> tuple[Bytes, Int64Array]:
+    """Return chunks of ``counts[i]`` words as runs, each in one buffer, and their sizes in bytes."""
+    ends = np.cumsum(counts)
+    changes = np.flatnonzero(words[1:] != words[:-1]) + 1
+    begins = np.union1d(np.concatenate([np.zeros(1, np.int64), ends[:-1]]), changes)
+    lengths = np.diff(begins, append=len(words))
+    pieces = -(-lengths // _LONGEST_RUN)
+    values = np.repeat(words[begins], pieces)
+    left = np.full(len(values), _LONGEST_RUN, np.uint8)
+    left[np.cumsum(pieces) - 1] = lengths - _LONGEST_RUN * (pieces - 1)
+    chunk_of = np.repeat(np.searchsorted(ends, begins, side="right"), pieces)
+    runs = np.bincount(chunk_of, minlength=len(counts))
+    width = words.itemsize
+    sizes = _HEADER_BYTES + runs * (width + 1)
+    starts = np.cumsum(sizes) - sizes
+    data = np.empty(int(sizes.sum()), np.uint8)
+    heads = (runs * width).astype("<u8").view(np.uint8).reshape(-1, _HEADER_BYTES)
+    data[starts[:, np.newaxis] + np.arange(_HEADER_BYTES)] = heads
+    nth = np.arange(len(values)) - (np.cumsum(runs) - runs)[chunk_of]
+    at = starts[chunk_of] + _HEADER_BYTES
+    data[(at + nth * width)[:, np.newaxis] + np.arange(width)] = values.view(np.uint8).reshape(
+        -1, width
+    )
+    data[at + runs[chunk_of] * width + nth] = left
+    return data, sizes

@@ -262,10 +262,14 @@ def _full_zip_to(layout: FullZip) -> pb.FullZipLayout:
 
 
 def _constant_page_to(layout: ConstantPage) -> pb.ConstantLayout:
-    if layout.value is not None or layout.rep is not None or layout.definition is not None:
-        message = "constant values and encoded levels of a page without values belong to 2.2"
-        raise UnsupportedError(message)
-    return pb.ConstantLayout(layers=_layers_to(layout))
+    return pb.ConstantLayout(
+        inline_value=layout.value,
+        rep_compression=_optional_to(layout.rep),
+        def_compression=_optional_to(layout.definition),
+        num_rep_values=layout.num_rep,
+        num_def_values=layout.num_def,
+        layers=_layers_to(layout),
+    )
 
 
 def _optional_to(encoding: e.Encoding | None) -> pb.CompressiveEncoding | None:

@@ -7,7 +7,15 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 
-from tests.interop.nested_arrays import NESTED_2_1, NESTED_2_2, nested_array, nested_type
+from tests.interop.nested_arrays import (
+    NESTED_2_1,
+    NESTED_2_2,
+    WIDE_2_2,
+    field_of,
+    is_packed,
+    nested_array,
+    nested_type,
+)
 from tests.interop.random_arrays import Rng, random_array
 from tests.interop.random_tables import (
     PACKED,
@@ -30,11 +38,15 @@ METADATA: list[dict[str, str]] = [
 PAGE_BYTES = [1_000, 10_000, 50_000]
 
 
-def nested_case(seed: int, version: str) -> Case:
-    """Return the case of a seed at a version; 2.2 adds maps and fixed-size lists of structs."""
-    rng, numbers = Random(f"{version} {seed}"), np.random.default_rng(seed)
+def nested_case(seed: int, version: str, *, wide: bool = False) -> Case:
+    """Return the case of a seed at a version; 2.2 adds maps and fixed-size lists of structs.
+
+    ``wide``: and all else that 2.2 nests.
+    """
+    rng = Random(f"wide {seed}" if wide else f"{version} {seed}")
+    numbers = np.random.default_rng(seed)
     rows = rng.choice(SIZES)
-    kinds = NESTED_2_2 if version == "2.2" else NESTED_2_1
+    kinds = WIDE_2_2 if wide else NESTED_2_2 if version == "2.2" else NESTED_2_1
     columns = [_column(rng, numbers, f"c{i}", kinds, rows) for i in range(rng.choice([1, 1, 2, 3]))]
     fields, chunks = zip(*columns, strict=True)
     schema = pa.schema(fields)
@@ -62,6 +74,7 @@ def _column(
         field = pa.field(name, packable_type(rng, lists=False), metadata=PACKED)
         array = random_array(numbers, field.type, total, "none")
     else:
-        field = pa.field(name, nested_type(rng, kinds), metadata=rng.choice(METADATA) or None)
+        kind, metadata = nested_type(rng, kinds), rng.choice(METADATA) or None
+        field = field_of(name, kind) if is_packed(kind) else pa.field(name, kind, metadata=metadata)
         array = nested_array(numbers, field.type, total)
     return field, random_chunks(rng, array.slice(before, rows))

@@ -84,7 +84,7 @@ def retype(array: pa.Array, data_type: pa.DataType) -> pa.Array:
             array = json_text(array)
         return pa.ExtensionArray.from_storage(data_type, retype(array, data_type.storage_type))
     if pa.types.is_struct(data_type) and array.type.num_fields == data_type.num_fields:
-        children = [retype(array.field(i), f.type) for i, f in enumerate(data_type.fields)]
+        children = [retype(field_of(array, i), f.type) for i, f in enumerate(data_type.fields)]
     elif pa.types.is_fixed_size_list(data_type) and pa.types.is_fixed_size_list(array.type):
         children = [retype(array.values, data_type.value_type)]
     else:
@@ -92,6 +92,17 @@ def retype(array: pa.Array, data_type: pa.DataType) -> pa.Array:
         raise FormatError(message)
     validity = array.buffers()[0]
     return pa.Array.from_buffers(data_type, len(array), [validity], children=children)
+
+
+def field_of(array: pa.StructArray, number: int) -> pa.Array:
+    """Return a field of a struct; where packed rows are NULL, their byte strings are, too.
+
+    Nothing stands for such a row, and nothing is no JSON.
+    """
+    field = array.field(number)
+    if array.null_count == 0 or not pa.types.is_large_binary(field.type):
+        return field
+    return pa.compute.if_else(array.is_valid(), field, pa.scalar(None, field.type))
 
 
 def aligned(buffer: pa.Buffer, width: int) -> pa.Buffer:

@@ -95,14 +95,15 @@ def retype(array: pa.Array, data_type: pa.DataType) -> pa.Array:
 
 
 def field_of(array: pa.StructArray, number: int) -> pa.Array:
-    """Return a field of a struct; where packed rows are NULL, their byte strings are, too.
+    """Return a field of a struct without offset; JSON in packed rows is NULL where the row is.
 
-    Nothing stands for such a row, and nothing is no JSON.
+    Such a row has no bytes, and no bytes are no JSON.
     """
     field = array.field(number)
-    if array.null_count == 0 or not pa.types.is_large_binary(field.type):
+    if array.null_count == 0 or field.null_count or not pa.types.is_large_binary(field.type):
         return field
-    return pa.compute.if_else(array.is_valid(), field, pa.scalar(None, field.type))
+    buffers = [array.buffers()[0], *field.buffers()[1:]]
+    return pa.Array.from_buffers(field.type, len(field), buffers)
 
 
 def aligned(buffer: pa.Buffer, width: int) -> pa.Buffer:

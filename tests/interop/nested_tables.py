@@ -10,7 +10,6 @@ import pyarrow as pa
 from tests.interop.nested_arrays import (
     NESTED_2_1,
     NESTED_2_2,
-    WIDE_2_2,
     field_of,
     is_packed,
     nested_array,
@@ -38,15 +37,11 @@ METADATA: list[dict[str, str]] = [
 PAGE_BYTES = [1_000, 10_000, 50_000]
 
 
-def nested_case(seed: int, version: str, *, wide: bool = False) -> Case:
-    """Return the case of a seed at a version; 2.2 adds maps and fixed-size lists of structs.
-
-    ``wide``: and all else that 2.2 nests.
-    """
-    rng = Random(f"wide {seed}" if wide else f"{version} {seed}")
-    numbers = np.random.default_rng(seed)
+def nested_case(seed: int, version: str) -> Case:
+    """Return the case of a seed at a version; 2.2 adds the types of `NESTED_2_2`."""
+    rng, numbers = Random(f"{version} {seed}"), np.random.default_rng(seed)
     rows = rng.choice(SIZES)
-    kinds = WIDE_2_2 if wide else NESTED_2_2 if version == "2.2" else NESTED_2_1
+    kinds = NESTED_2_2 if version == "2.2" else NESTED_2_1
     columns = [_column(rng, numbers, f"c{i}", kinds, rows) for i in range(rng.choice([1, 1, 2, 3]))]
     fields, chunks = zip(*columns, strict=True)
     schema = pa.schema(fields)

@@ -19,7 +19,20 @@ DEEPEST = 4
 BORDERS = (1023, 1024, 1025, 2048, 4095, 4096, 4097)
 MOST_ITEMS = 20_000
 NESTED_2_1 = ("list", "list", "large_list", "struct", "struct")
-NESTED_2_2 = (*NESTED_2_1, "map", "map", "fixed_size_list")
+NESTED_2_2 = (
+    *(*NESTED_2_1, "map", "map", "map", "keyed", "fixed_size_list"),
+    *("packed", "json", "uuid"),
+)
+"""Also maps, some by nested keys, fixed-size lists of structs, packed structs with text, JSON."""
+
+PACKED = {"packed": "true"}
+_EXTENSIONS = {"json": pa.json_(), "uuid": pa.uuid()}
+_KEYS = [
+    pa.struct([("a", pa.int16()), ("b", pa.string())]),
+    pa.list_(pa.int8()),
+    pa.dictionary(pa.int32(), pa.string()),
+    pa.bool_(),
+]
 _PATTERN_CHANCES = (0.45, 0.45, 0.1)
 
 
@@ -32,24 +45,53 @@ def nested_type(
             return rng.choice([*EXTENSIONS, *VIEWS])
         return random_type(rng, depth=MAX_DEPTH)
     kind = rng.choice(kinds)
-    if kind == "map":
+    if kind in _EXTENSIONS:
+        return _EXTENSIONS[kind]
+    if kind == "packed":
+        return _packed_type(rng)
+    if kind in ("map", "keyed"):
         values = nested_type(rng, kinds, depth + 1, in_list=True)
-        return pa.map_(rng.choice([*INTEGERS, *TEXTS]), values)
+        keys = [*INTEGERS, *TEXTS] if kind == "map" else _KEYS
+        return pa.map_(rng.choice(keys), field_of("value", values))
     if kind == "fixed_size_list" and in_list:
         kind = "struct"  # the oracle panics, or writes what it cannot read
     if kind in ("struct", "fixed_size_list"):
         count = rng.choice([1, 2, 2, 3])
         children = [nested_type(rng, kinds, depth + 1, in_list=in_list) for _ in range(count)]
-        struct = pa.struct([(f"f{i}", t) for i, t in enumerate(children)])
+        struct = pa.struct([field_of(f"f{i}", t) for i, t in enumerate(children)])
         return struct if kind == "struct" else pa.list_(struct, rng.choice([1, 2, 3]))
     items = nested_type(rng, kinds, depth + 1, in_list=True)
-    item = pa.field(rng.choice(["item", "element"]), items)
+    item = field_of(rng.choice(["item", "element"]), items)
     return pa.list_(item) if kind == "list" else pa.large_list(item)
+
+
+def _packed_type(rng: Random) -> pa.DataType:
+    """Return a random struct that 2.2 packs: text, JSON and values of whole bytes."""
+    widths = [pa.int8(), pa.float64(), pa.binary(3), pa.list_(pa.int16(), 2), pa.decimal128(9, 2)]
+    kinds = [rng.choice([*TEXTS, *TEXTS, pa.json_(), *widths]) for _ in range(rng.randint(0, 3))]
+    kinds.insert(rng.randint(0, len(kinds)), rng.choice(TEXTS))
+    return pa.struct([(f"p{i}", t) for i, t in enumerate(kinds)])
+
+
+def is_packed(t: pa.DataType) -> bool:
+    """Say whether a type is a struct to be packed, which is known by the names of its fields."""
+    return pa.types.is_struct(t) and t.num_fields > 0 and t.field(0).name == "p0"
+
+
+def field_of(name: str, t: pa.DataType) -> pa.Field:
+    """Return a field, with the metadata that ask for packed structs."""
+    return pa.field(name, t, metadata=PACKED if is_packed(t) else None)
 
 
 def nested_array(rng: Rng, t: pa.DataType, rows: int) -> pa.Array:
     """Return a random array of a type by `nested_type`."""
     is_struct_list = pa.types.is_fixed_size_list(t) and pa.types.is_struct(t.value_type)
+    if t == pa.json_():
+        texts = random_array(rng, pa.int16(), rows, _pattern(rng)).cast(pa.string())
+        return pa.ExtensionArray.from_storage(t, texts)
+    if is_packed(t):
+        children = [_filled_array(rng, f.type, rows) for f in t.fields]
+        return pa.Array.from_buffers(t, rows, [_validity(_mask(rng, rows))], children=children)
     if pa.types.is_struct(t) and t.num_fields:
         children = [nested_array(rng, f.type, rows) for f in t.fields]
         return pa.Array.from_buffers(t, rows, [_validity(_mask(rng, rows))], children=children)
@@ -59,6 +101,14 @@ def nested_array(rng: Rng, t: pa.DataType, rows: int) -> pa.Array:
     if pa.types.is_list(t) or pa.types.is_large_list(t) or pa.types.is_map(t):
         return _lists(rng, t, rows)
     return random_array(rng, t, rows, _pattern(rng))
+
+
+def _filled_array(rng: Rng, t: pa.DataType, rows: int) -> pa.Array:
+    """Return a random array without NULLs, as the fields of a packed struct must be."""
+    if t == pa.json_():
+        numbers = random_array(rng, pa.int32(), rows, "none").cast(pa.string())
+        return pa.ExtensionArray.from_storage(t, numbers)
+    return random_array(rng, t, rows, "none")
 
 
 def _pattern(rng: Rng) -> str:

@@ -7,7 +7,14 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 
-from tests.interop.nested_arrays import NESTED_2_1, NESTED_2_2, nested_array, nested_type
+from tests.interop.nested_arrays import (
+    NESTED_2_1,
+    NESTED_2_2,
+    field_of,
+    is_packed,
+    nested_array,
+    nested_type,
+)
 from tests.interop.random_arrays import Rng, random_array
 from tests.interop.random_tables import (
     PACKED,
@@ -31,7 +38,7 @@ PAGE_BYTES = [1_000, 10_000, 50_000]
 
 
 def nested_case(seed: int, version: str) -> Case:
-    """Return the case of a seed at a version; 2.2 adds maps and fixed-size lists of structs."""
+    """Return the case of a seed at a version; 2.2 adds the types of `NESTED_2_2`."""
     rng, numbers = Random(f"{version} {seed}"), np.random.default_rng(seed)
     rows = rng.choice(SIZES)
     kinds = NESTED_2_2 if version == "2.2" else NESTED_2_1
@@ -62,6 +69,7 @@ def _column(
         field = pa.field(name, packable_type(rng, lists=False), metadata=PACKED)
         array = random_array(numbers, field.type, total, "none")
     else:
-        field = pa.field(name, nested_type(rng, kinds), metadata=rng.choice(METADATA) or None)
+        kind, metadata = nested_type(rng, kinds), rng.choice(METADATA) or None
+        field = field_of(name, kind) if is_packed(kind) else pa.field(name, kind, metadata=metadata)
         array = nested_array(numbers, field.type, total)
     return field, random_chunks(rng, array.slice(before, rows))

@@ -130,11 +130,14 @@ def random_deep_columns(rng: Random, schema: pa.Schema) -> list[str]:
 def _random_path(rng: Random, f: pa.Field, can_enter: Callable[[pa.DataType], bool]) -> str:
     """Return the path of a field or sometimes of one below it."""
     path = f.name
-    packed = f.metadata == {b"packed": b"true"}
-    while can_enter(f.type) and f.type.num_fields and not packed and rng.random() < 0.7:
+    while can_enter(f.type) and f.type.num_fields and not _is_packed(f) and rng.random() < 0.7:
         f = f.type.field(rng.randrange(f.type.num_fields))
         path += f".{f.name}"
     return path
+
+
+def _is_packed(f: pa.Field) -> bool:
+    return f.metadata == {b"packed": b"true"}
 
 
 def _has_structs(t: pa.DataType) -> bool:

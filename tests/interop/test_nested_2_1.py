@@ -1,4 +1,4 @@
-"""Random nested tables at file version 2.1, both ways with two oracles; at 2.2, theirs to us.
+"""Random nested tables at file versions 2.1 and 2.2, both ways; at 2.1 with two oracles.
 
 Each test takes a block of seeds.  A failure names its seed: ``nested_case(seed, version)`` gives the
 table again.
@@ -47,9 +47,12 @@ def blocks(in_every_run: int) -> pytest.MarkDecorator:
 
 
 @blocks(IN_EVERY_RUN)
-def test_what_we_write_the_oracle_reads(newest: Oracle, seeds: range, folder: Path) -> None:
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+def test_what_we_write_the_oracle_reads(
+    newest: Oracle, version: str, seeds: range, folder: Path
+) -> None:
     found = []
-    for case, uri in _cases(seeds, "2.1", folder):
+    for case, uri in _cases(seeds, version, folder):
         write_ours(case, uri)
         found += differences(case, reads_of(case), as_lance_reads(case.table), newest, uri)
     assert not found, "\n".join(found)

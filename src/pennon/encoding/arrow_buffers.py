@@ -116,3 +116,24 @@ def _item_validity(
     either = valid | (1 - shown)
     packed = None if either.all() else pa.py_buffer(np.packbits(either, bitorder="little"))
     return packed, bool((valid & shown).any())
+
+
+def with_validity(values: pa.Array, valid: np.ndarray) -> pa.Array:
+    """Return the same values with NULLs just where ``valid`` is not.
+
+    Arrow's own `if_else` widens decimals of negative scale (pyarrow 26).
+    """
+    if isinstance(values, pa.ExtensionArray):
+        return pa.ExtensionArray.from_storage(values.type, with_validity(values.storage, valid))
+    if isinstance(values, pa.DictionaryArray):
+        indices, ordered = with_validity(values.indices, valid), values.type.ordered
+        return pa.DictionaryArray.from_arrays(indices, values.dictionary, ordered=ordered)
+    kind, offset, children = values.type, values.offset, []
+    if pa.types.is_fixed_size_list(kind):
+        children = [values.values]
+    elif pa.types.is_struct(kind):
+        offset, children = 0, [values.field(number) for number in range(kind.num_fields)]
+    bits = np.concatenate([np.zeros(offset, bool), valid])
+    validity = pa.py_buffer(np.packbits(bits, bitorder="little"))
+    buffers = [validity, *values.buffers()[1 : kind.num_buffers]]
+    return pa.Array.from_buffers(kind, len(values), buffers, offset=offset, children=children)

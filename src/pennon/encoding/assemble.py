@@ -84,7 +84,7 @@ def retype(array: pa.Array, data_type: pa.DataType) -> pa.Array:
             array = json_text(array)
         return pa.ExtensionArray.from_storage(data_type, retype(array, data_type.storage_type))
     if pa.types.is_struct(data_type) and array.type.num_fields == data_type.num_fields:
-        children = [retype(array.field(i), f.type) for i, f in enumerate(data_type.fields)]
+        children = [retype(field_of(array, i), f.type) for i, f in enumerate(data_type.fields)]
     elif pa.types.is_fixed_size_list(data_type) and pa.types.is_fixed_size_list(array.type):
         children = [retype(array.values, data_type.value_type)]
     else:
@@ -92,6 +92,18 @@ def retype(array: pa.Array, data_type: pa.DataType) -> pa.Array:
         raise FormatError(message)
     validity = array.buffers()[0]
     return pa.Array.from_buffers(data_type, len(array), [validity], children=children)
+
+
+def field_of(array: pa.StructArray, number: int) -> pa.Array:
+    """Return a field of a struct without offset; JSON in packed rows is NULL where the row is.
+
+    Such a row has no bytes, and no bytes are no JSON.
+    """
+    field = array.field(number)
+    if array.null_count == 0 or field.null_count or not pa.types.is_large_binary(field.type):
+        return field
+    buffers = [array.buffers()[0], *field.buffers()[1:]]
+    return pa.Array.from_buffers(field.type, len(field), buffers)
 
 
 def aligned(buffer: pa.Buffer, width: int) -> pa.Buffer:

@@ -114,8 +114,11 @@ def _nested_name(t: pa.DataType) -> str:
 def _map_name(t: pa.MapType[Any, Any, Any]) -> str:
     """Return the logical type of a map, which does not say whether the keys are sorted."""
     if t.keys_sorted:
-        message = f"type {t} has no logical type: no version keeps that keys are sorted; cast it to"
-        raise UnsupportedError(f"{message} a map without keys_sorted")
+        message = (
+            f"type {t} has no logical type: no version of the format keeps that keys are sorted; "
+            "cast it to a map without keys_sorted"
+        )
+        raise UnsupportedError(message)
     return "map"
 
 

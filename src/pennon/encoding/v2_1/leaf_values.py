@@ -112,15 +112,15 @@ def _rows(array: pa.StructArray) -> RowValues | MixedRowValues:
             name = array.type.field(number).name
             message = f"field {name!r} of a packed struct is NULL; an unpacked struct can hold that"
             raise UnsupportedError(message)
-    values = tuple(map(_field_values, fields))
-    if any(isinstance(each, StringValues) for each in values):
-        return MixedRowValues(len(array), values)
-    bits = tuple(_field_bits(field.type) for field in fields)
-    columns = [
-        _bytes_of(each).reshape(len(array), width // 8)
-        for each, width in zip(values, bits, strict=True)
-    ]
+    values = [leaf_values(field) for field in fields]
+    plain = [each for each in values if isinstance(each, FixedValues)]
+    if len(plain) < len(values):
+        mixed = [v for v in values if isinstance(v, FixedValues | StringValues | ListValues)]
+        assert len(mixed) == len(values)  # schema.check lets nothing else into a packed struct
+        return MixedRowValues(len(array), tuple(mixed))
+    columns = [each.data.reshape(len(array), each.bits // 8) for each in plain]
     table = np.concatenate(columns, axis=1) if columns else np.empty((len(array), 0), np.uint8)
+    bits = tuple(each.bits for each in plain)
     rows = FixedValues(len(array), sum(bits), np.ascontiguousarray(table).reshape(-1))
     return RowValues(bits, rows)
 
@@ -131,25 +131,6 @@ def _inner_nulls(field: pa.Array) -> bool:
         if field.null_count:
             return True
     return False
-
-
-def _field_bits(kind: pa.DataType) -> int:
-    if isinstance(kind, pa.BaseExtensionType):
-        return _field_bits(kind.storage_type)
-    if pa.types.is_fixed_size_list(kind):
-        return int(kind.list_size) * _field_bits(kind.value_type)
-    return int(kind.bit_width)
-
-
-def _field_values(field: pa.Array) -> FixedValues | StringValues | ListValues:
-    values = leaf_values(field)
-    assert isinstance(values, FixedValues | StringValues | ListValues)  # see schema.check
-    return values
-
-
-def _bytes_of(values: FixedValues | StringValues | ListValues) -> Bytes:
-    """Return the bytes of values of a fixed width."""
-    return values.items.data if isinstance(values, ListValues) else values.data
 
 
 def _dictionary(array: pa.DictionaryArray) -> DictionaryValues:

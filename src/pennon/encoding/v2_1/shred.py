@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
-from pennon.encoding.arrow_buffers import arrow_offsets, as_bytes
+from pennon.encoding.arrow_buffers import arrow_offsets, as_bytes, with_validity
 from pennon.encoding.kernels.shred import add_items, add_lists
 from pennon.encoding.selection import keep
 from pennon.encoding.v2_1.layouts import Layer, Layers, max_visible
@@ -79,26 +79,7 @@ def _with_outer_nulls(values: pa.Array, levels: Levels) -> pa.Array:
     valid = levels.definition[levels.definition <= max_visible(levels.layers)] == 0
     if int(valid.sum()) + values.null_count == len(values):
         return values
-    return _masked(values, valid)
-
-
-def _masked(values: pa.Array, valid: np.ndarray) -> pa.Array:
-    """Return the same values with NULLs just where ``valid`` is not.
-
-    Arrow's own `if_else` widens decimals of negative scale (pyarrow 26).
-    """
-    if isinstance(values, pa.DictionaryArray):
-        indices, ordered = _masked(values.indices, valid), values.type.ordered
-        return pa.DictionaryArray.from_arrays(indices, values.dictionary, ordered=ordered)
-    kind, offset, children = values.type, values.offset, []
-    if pa.types.is_fixed_size_list(kind):
-        children = [values.values]
-    elif pa.types.is_struct(kind):
-        offset, children = 0, [values.field(number) for number in range(kind.num_fields)]
-    bits = np.concatenate([np.zeros(offset, bool), valid])
-    validity = pa.py_buffer(np.packbits(bits, bitorder="little"))
-    buffers = [validity, *values.buffers()[1 : kind.num_buffers]]
-    return pa.Array.from_buffers(kind, len(values), buffers, offset=offset, children=children)
+    return with_validity(values, valid)
 
 
 def _count_lists(kind: pa.DataType, depth: int) -> int:

@@ -82,7 +82,7 @@ class RowValues:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MixedRowValues:
-    """Rows of a packed struct with byte strings among its fields (from 2.2 on)."""
+    """Rows of a packed struct with byte strings or lists of one size among its fields (from 2.2 on)."""
 
     count: int
     fields: tuple[FixedValues | StringValues | ListValues, ...]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from operator import is_
 
+import numpy as np
 import pyarrow as pa
 
+from pennon.encoding.arrow_buffers import with_validity
 from pennon.encoding.jsonb import json_stored
 from pennon.errors import ArgumentError, Breadcrumb, LanceError
 from pennon.schema.check import is_packed
@@ -58,7 +60,10 @@ def _check_packed(array: pa.StructArray, field: Field, path: str) -> pa.StructAr
     if have != want:
         message = f"column {path!r} is packed as {want}, but the batch has {have}"
         raise ArgumentError(message, where=Breadcrumb(column=path))
-    given = [array.field(number) for number in range(len(want))]
+    given = [
+        without_hidden_json(array.field(number), child, array)
+        for number, child in enumerate(field.children)
+    ]
     stored = [
         check_array(part, replace(child, nullable=True), f"{path}.{child.name}")
         for part, child in zip(given, field.children, strict=True)
@@ -78,6 +83,29 @@ def child_array(array: pa.StructArray, name: str, path: str) -> pa.Array:
         message = f"column {path!r} has no field {name!r} in the batch; it has {have}"
         raise ArgumentError(message, where=Breadcrumb(column=path))
     return array.field(number)
+
+
+def without_hidden_json(part: pa.Array, field: Field, around: pa.Array) -> pa.Array:
+    """Return what is in ``around``: with JSON that is NULL where a struct or fixed-size list is.
+
+    Under a NULL, Arrow may have any text, which need not be JSON.
+    """
+    has_lists = not (pa.types.is_struct(around.type) or pa.types.is_fixed_size_list(around.type))
+    if has_lists or around.null_count == 0 or not _holds_json(field):
+        return part
+    shown = around.is_valid().to_numpy(zero_copy_only=False)
+    if pa.types.is_fixed_size_list(around.type):
+        size, rows = around.type.list_size, shown
+        shown = np.ones(len(part), bool)
+        shown[around.offset * size :][: len(rows) * size] = np.repeat(rows, size)
+    return with_validity(part, shown & part.is_valid().to_numpy(zero_copy_only=False))
+
+
+def _holds_json(field: Field) -> bool:
+    """Tell whether a field is JSON, or has some below that no lists are around."""
+    if field.logical_type == "struct" or field.logical_type.startswith("fixed_size_list:struct:"):
+        return any(map(_holds_json, field.children))
+    return field.logical_type == "json"
 
 
 def batch_column(batch: pa.RecordBatch, name: str) -> pa.Array:

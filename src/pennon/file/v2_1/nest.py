@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from pennon.encoding.assemble import retype
+from pennon.encoding.assemble import field_of, retype
 from pennon.encoding.v2_1.layouts import Layer
 from pennon.encoding.v2_1.leaf import leaf_array
 from pennon.encoding.v2_1.page import Levels, PageValues
@@ -179,7 +179,7 @@ def show(array: pa.Array, data_type: pa.DataType) -> pa.Array:
     if array.type.id != data_type.id or data_type.num_fields == 0:
         return retype(array, data_type)
     if pa.types.is_struct(data_type):
-        children = [show(array.field(i), f.type) for i, f in enumerate(data_type.fields)]
+        children = [show(field_of(array, i), f.type) for i, f in enumerate(data_type.fields)]
     else:
         items = data_type.field(0).type if pa.types.is_map(data_type) else data_type.value_type
         children = [show(array.values, items)]

@@ -21,7 +21,7 @@ from pennon.encoding.v2_1.page import EncodedPage as EncodedLayout
 from pennon.encoding.v2_1.page_rules import rules_of
 from pennon.encoding.v2_1.wire import serialize_page_layout
 from pennon.errors import ArgumentError, Breadcrumb, LanceError, UnsupportedError
-from pennon.file.container.arrays import check_array, child_array
+from pennon.file.container.arrays import check_array, child_array, without_hidden_json
 from pennon.file.container.column_writer import (
     ColumnTree,
     ColumnWriter,
@@ -182,6 +182,7 @@ def spines(
             part = child_array(array, child.field.name, path)
         else:
             part = array.values
+        part = without_hidden_json(part, child.field, array)
         for spine in spines(part, child, below, within_null=within_null):
             yield _wrapped(array, spine, child.field.name)
 

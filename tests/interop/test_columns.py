@@ -146,7 +146,7 @@ REFUSED: dict[str, Change] = {
     "merge a name that is there": lambda ds: ds.merge(_joined("b"), "a", "key"),
     "metadata of what is not there": lambda ds: ds.update_field_metadata({"z": {"a": "b"}}),
 }
-KINDS = [("0.1", False), ("2.0", False), ("2.0", True), ("2.1", False), ("2.1", True)]
+KINDS = [("0.1", False), ("2.0", False), ("2.1", True), ("2.2", False), ("2.2", True)]
 
 
 @pytest.fixture(params=KINDS, ids=lambda kind: f"{kind[0]}{'-stable' if kind[1] else ''}")
@@ -238,7 +238,7 @@ def test_refusals(twins: Twins, change: Change) -> None:
     twins.check()
 
 
-@pytest.mark.parametrize("version", ["0.1", "2.0", "2.1"])
+@pytest.mark.parametrize("version", ["0.1", "2.0", "2.1", "2.2"])
 @pytest.mark.parametrize(("path", "data_type"), [("s.x", pa.int64()), ("s.y", pa.large_string())])
 def test_casts_in_structs(tmp_path: Path, version: str, path: str, data_type: pa.DataType) -> None:
     """Schema and rows are the same; we write the whole column, which pylance reads at all versions.

@@ -13,7 +13,7 @@ import pennon
 from pennon.errors import ArgumentError, UntrustedPathError
 
 ROWS = pa.table({"a": [1, 2, 3]})
-CUT: dict[str, Any] = {"max_rows_per_file": 1, "data_storage_version": "2.1"}
+CUT: dict[str, Any] = {"max_rows_per_file": 1, "data_storage_version": "2.2"}
 
 
 def places(lib: Any, folder: Path) -> list[Any]:

@@ -93,7 +93,7 @@ def _shape(dataset: Any) -> list[Any]:
     ]
 
 
-@pytest.fixture(params=["2.1", "2.1 stable", "2.0", "2.0 stable", "0.1"])
+@pytest.fixture(params=["2.2", "2.1 stable", "2.0", "2.2 stable", "0.1"])
 def twins(request: Any, tmp_path: Path) -> Twins:
     version, _, stable = request.param.partition(" ")
     return Twins(tmp_path, data_storage_version=version, enable_stable_row_ids=bool(stable))
@@ -285,7 +285,7 @@ BLOBS = pa.schema(
 )
 
 
-@pytest.mark.parametrize("version", ["2.0", "2.1"])
+@pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
 def test_columns_of_other_kinds(version: Any, tmp_path: Path) -> None:
     seen = []
     for module in (lance, pennon):
@@ -319,7 +319,7 @@ def test_fields_of_structs_that_the_data_lacks_stay(
     for module in (lance, pennon):
         uri = str(tmp_path / module.__name__)
         data = pa.table({"k": [0, 1, 2, 3], "s": pa.array(old, DEEP)})
-        dataset: Any = module.write_dataset(data, uri, data_storage_version="2.1")
+        dataset: Any = module.write_dataset(data, uri, data_storage_version="2.2")
         source = pa.table({"k": [0, 1, 2, 3, 4, 5], "s": pa.array(new, PART_OF_IT)})
         counts = build(dataset.merge_insert("k")).execute(source)
         found = lance.dataset(uri).to_table().to_pylist()
@@ -359,7 +359,7 @@ def test_changes_follow_each_other(
 ) -> None:
     """Both read one version; the second commit unites its deletions with those of the first."""
     uri = str(tmp_path / "t")
-    lance.write_dataset(rows(0, 6, "s"), uri, data_storage_version="2.1")
+    lance.write_dataset(rows(0, 6, "s"), uri)
     handles: list[Any] = [pennon.dataset(uri), lance.dataset(uri)]
     if not ours_first:
         handles.reverse()

@@ -22,7 +22,7 @@ Theirs: Any = lance.optimize.Compaction
 TheirPlan: Any = lance.optimize.CompactionPlan
 TheirTask: Any = lance.optimize.CompactionTask
 TheirResult: Any = lance.optimize.RewriteResult
-VERSIONS = [("0.1", False), ("2.0", False), ("2.0", True), ("2.1", False), ("2.1", True)]
+VERSIONS = [("0.1", False), ("2.0", False), ("2.1", True), ("2.2", False), ("2.2", True)]
 TARGET = {"target_rows_per_fragment": 25}
 
 

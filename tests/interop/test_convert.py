@@ -18,7 +18,17 @@ from tests.interop.oracle import Oracle
 OF_ROWS: list[str] = ["n", "_rowid", "_row_created_at_version", "_row_last_updated_at_version"]
 
 
-@pytest.mark.parametrize(("version", "to"), [("0.1", "2.1"), ("2.0", "2.1"), ("2.1", "2.0")])
+@pytest.mark.parametrize(
+    ("version", "to"),
+    [
+        ("0.1", "2.1"),
+        ("2.0", "2.1"),
+        ("2.1", "2.0"),
+        ("2.2", "2.1"),
+        ("2.1", "2.2"),
+        ("0.1", "2.2"),
+    ],
+)
 def test_the_oracle_reads_what_was_converted(
     newest: Oracle, version: str, to: str, tmp_path: Path
 ) -> None:

@@ -88,7 +88,7 @@ def test_a_file_of_theirs(version: str, rows: int, tmp_path: Path) -> None:
     check(path)
 
 
-@pytest.mark.parametrize("version", ["2.0", "2.1"])
+@pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
 @pytest.mark.parametrize("rows", [0, 1, 3_000])
 def test_a_file_of_ours(version: str, rows: int, tmp_path: Path) -> None:
     table = everything().slice(0, rows)

@@ -57,7 +57,14 @@ def _same(uri: str) -> None:
 
 @pytest.mark.parametrize(
     ("version", "writer"),
-    [("2.0", lance), ("2.0", pennon), ("2.1", lance), ("2.1", pennon), ("2.2", lance)],
+    [
+        ("2.0", lance),
+        ("2.0", pennon),
+        ("2.1", lance),
+        ("2.1", pennon),
+        ("2.2", lance),
+        ("2.2", pennon),
+    ],
 )
 @pytest.mark.parametrize("name", APPENDS)
 def test_appended_without_some_fields(name: str, version: Any, writer: Any, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ class History:
             return
         self.rows = {k: dict.fromkeys(self.columns, k) for k in first}
         options: dict[str, Any] = {
-            "data_storage_version": self.rng.choice(["2.0", "2.1"]),
+            "data_storage_version": self.rng.choice(["2.0", "2.1", "2.2"]),
             "enable_stable_row_ids": self.rng.random() < 0.5,
             "max_rows_per_file": self.rng.choice([7, 100, 1 << 20]),
         }

@@ -49,7 +49,7 @@ def _values(dataset: Any) -> list[int]:
 def uri(tmp_path: Path) -> str:
     """A table of two versions, of ten rows each."""
     place = str(tmp_path / "t.lance")
-    lance.write_dataset(_table(0), place, data_storage_version="2.1")
+    lance.write_dataset(_table(0), place)
     lance.write_dataset(_table(10), place, mode="append")
     return place
 
@@ -266,7 +266,10 @@ def test_restores_and_deltas(tmp_path: Path, stable: bool) -> None:
     for module in BOTH:
         uri = str(tmp_path / module.__name__)
         dataset = module.write_dataset(
-            _table(0), uri, enable_stable_row_ids=stable, data_storage_version="2.1"
+            _table(0),
+            uri,
+            enable_stable_row_ids=stable,
+            data_storage_version="2.2" if stable else "2.1",
         )
         module.write_dataset(_table(10), uri, mode="append")
         module.dataset(uri).delete("a = 4")

@@ -167,7 +167,7 @@ class Table(RuleBasedStateMachine):
     @initialize(
         data=rows_of_data,
         stable=st.booleans(),
-        version=st.sampled_from(["2.0", "2.1"]),
+        version=st.sampled_from(["2.0", "2.1", "2.2"]),
         library=libraries,
     )
     def create(self, data: list[Row], stable: bool, version: Any, library: str) -> None:

@@ -16,7 +16,7 @@ from pennon.schema.version import FileVersion
 
 @click.command
 @uri
-@click.option("--to", required=True, metavar="VERSION", help="0.1, 2.0 or 2.1.")
+@click.option("--to", required=True, metavar="VERSION", help="0.1, 2.0, 2.1 or 2.2.")
 @click.option(
     "--master", help="Let Spark do it: local[N], spark://host:port, or sc://host for Connect."
 )
@@ -28,7 +28,8 @@ def convert(
     """Rewrite a table's data files in another file version.
 
     Makes one new version of the table: the same rows in the same order, without those that are
-    deleted.  Older versions stay as they are.
+    deleted.  Older versions stay as they are.  Only 2.2 has maps: below, they are marked lists of
+    entries, which become maps again on the way up.
     """
     started = time.monotonic()
     stores = parse_pairs(storage_option)

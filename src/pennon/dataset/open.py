@@ -125,8 +125,8 @@ def write_dataset(
     ``data_obj``: anything of `pennon.ops.source.as_reader`.  ``mode``: ``create`` (there must be no
     table), ``append`` (also makes a table), ``overwrite`` (old versions stay).  A data file ends at
     ``max_rows_per_file`` rows or about ``max_bytes_per_file`` bytes.  ``data_storage_version``:
-    ``0.1`` (in row groups of ``max_rows_per_group``), ``2.0`` or ``2.1``; where it is not given, the
-    table's version, and 2.1 for a new table.
+    ``0.1`` (in row groups of ``max_rows_per_group``), ``2.0``, ``2.1`` or ``2.2``; where it is not
+    given, the table's version, and for a new table 2.1, or 2.2 if 2.1 cannot hold a type.
     ``schema`` is used where the data has none.
 
     ``rows_per_zone``: files of version 2.0 get a zone map of each column of plain values, the bounds

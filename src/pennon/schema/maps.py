@@ -21,6 +21,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.types as pat
 
+from pennon.errors import Breadcrumb, InvalidSchemaError
 from pennon.schema.arrow import storage_field
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V2_2, FileVersion
@@ -54,6 +55,22 @@ def map_entries(field: pa.Field[Any]) -> tuple[pa.Field[Any], pa.Field[Any]] | N
         return None
     key, value = entries.type.field(0), entries.type.field(1)
     return None if key.nullable else (key, value)
+
+
+def check_maps(schema: Schema) -> None:
+    """Raise InvalidSchemaError unless every map has a key, never NULL, and a value.
+
+    Not even the schema of a table with another map can be read.
+
+    Source: ledger F-391.
+    """
+    for field in schema.walk():
+        if field.logical_type != MAP:
+            continue
+        parts = [child.children for child in field.children if not child.nullable]
+        if not parts or len(parts[0]) != 2 or parts[0][0].nullable:
+            message = f"map {field.name!r} needs a key that is never NULL, and a value"
+            raise InvalidSchemaError(message, where=Breadcrumb(column=field.name))
 
 
 def with_maps_of(schema: Schema, version: FileVersion) -> Schema:

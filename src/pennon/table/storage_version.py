@@ -57,7 +57,7 @@ def describe_file_versions(manifest: Manifest) -> str:
 
     Other features of a table may need a newer one.
 
-    Source: ledger F-116.
+    Source: ledger F-390.
     """
     version = storage_version(manifest)
     found = sorted({version, *file_versions(manifest.fragments)})

@@ -38,7 +38,7 @@ from pennon.testing import CountingStore
 from tests.unit.columns import TABLE, bytes_of, files_of, made
 
 DATASETS = Path(__file__).parents[2] / "golden" / "datasets"
-VERSIONS = ["0.1", "2.0", "2.1"]
+VERSIONS = ["0.1", "2.0", "2.2"]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

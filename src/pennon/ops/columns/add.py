@@ -16,11 +16,13 @@ from pennon.errors import InvalidSchemaError, UnsupportedError
 from pennon.ops.columns.column_file import ColumnFiles
 from pennon.ops.columns.column_sources import SqlColumns
 from pennon.ops.columns.commits import commit_columns
+from pennon.ops.columns.grow import grown_schema
 from pennon.ops.columns.names import check_written, number_new_columns
 from pennon.ops.columns.task import ColumnsTask, Maker, rows_at_once
 from pennon.scan.snapshot import Snapshot
+from pennon.schema.check import check_writable
 from pennon.schema.field import Schema
-from pennon.schema.version import V0_1
+from pennon.schema.version import V0_1, V2_2
 from pennon.table.fragment import Fragment
 from pennon.table.manifest import Manifest
 from pennon.table.storage_version import storage_version
@@ -73,7 +75,7 @@ def plan_sql_columns(
 
 
 def plan_null_columns(snapshot: Snapshot, arrow: pa.Schema) -> AddPlan:
-    """Plan to add columns of NULLs.
+    """Plan to add columns of NULLs, from file version 2.2 on also fields of structs that are there.
 
     Raises InvalidSchemaError for a column that is never NULL, UnsupportedError at file version 0.1,
     where every column of the schema must lie in a file.
@@ -87,7 +89,12 @@ def plan_null_columns(snapshot: Snapshot, arrow: pa.Schema) -> AddPlan:
             "a column of NULLs cannot be added to a table of file version 0.1, which keeps none"
         )
         raise UnsupportedError(message)
-    return AddPlan(snapshot, _longer(snapshot, number_new_columns(snapshot.manifest, arrow)), None)
+    manifest, version = snapshot.manifest, storage_version(snapshot.manifest)
+    if version < V2_2:
+        return AddPlan(snapshot, _longer(snapshot, number_new_columns(manifest, arrow)), None)
+    grown = grown_schema(manifest, arrow)
+    check_writable(grown, version)
+    return AddPlan(snapshot, grown, None)
 
 
 def _longer(snapshot: Snapshot, new: Schema) -> Schema:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pennon.core.units import FieldId
-from pennon.errors import InvalidSchemaError
+from pennon.errors import Breadcrumb, InvalidSchemaError, UnsupportedError
 from pennon.ops.columns.alterations import Alteration, alter_schema, with_ascending_ids
 from pennon.ops.columns.casts import cast_column
 from pennon.ops.columns.column_file import ColumnFiles
@@ -29,8 +29,9 @@ from pennon.scan.plan import plan_tasks
 from pennon.scan.projection import Projection, plan_scan_projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
-from pennon.schema.check import check_writable
+from pennon.schema.check import check_writable, is_packed
 from pennon.schema.field import Field, Schema
+from pennon.schema.maps import check_maps
 from pennon.schema.version import V0_1
 from pennon.table.field_ids import highest_field_id, without_unused_files
 from pennon.table.fragment import Fragment
@@ -142,14 +143,17 @@ def without_columns(schema: Schema, paths: Iterable[str]) -> Schema:
     """Return the schema without the columns, or fields inside them, at these paths.
 
     A struct or list that loses all that is in it goes, too.  Raises NotFoundError for a column that
-    is not there, InvalidSchemaError if none is left.
+    is not there, InvalidSchemaError if none is left, or a map has no key or no value any more,
+    UnsupportedError for a part of a packed struct.
     """
     gone = frozenset(find_column(schema, path)[-1].id for path in paths)
     fields = tuple(kept for top in schema.fields if (kept := _field_without(top, gone)) is not None)
     if not fields:
         message = "Cannot drop all columns from a dataset"
         raise InvalidSchemaError(message)
-    return replace(schema, fields=fields)
+    left = replace(schema, fields=fields)
+    check_maps(left)
+    return left
 
 
 def _field_without(field: Field, gone: frozenset[FieldId]) -> Field | None:
@@ -159,7 +163,15 @@ def _field_without(field: Field, gone: frozenset[FieldId]) -> Field | None:
     children = tuple(child for child in kept if child is not None)
     if field.children and not children:
         return None
-    return field if children == field.children else replace(field, children=children)
+    if children == field.children:
+        return field
+    if is_packed(field) and len(children) < len(field.children):
+        message = (
+            f"column {field.name!r} is a packed struct, whose fields lie in one value: no reader finds "
+            "the others without it; drop all of it"
+        )
+        raise UnsupportedError(message, where=Breadcrumb(column=field.name))
+    return replace(field, children=children)
 
 
 def drop_columns(snapshot: Snapshot, paths: Iterable[str]) -> Manifest:

@@ -18,6 +18,7 @@ from pennon.ops.columns.names import find_column
 from pennon.schema.arrow import field_to_arrow, schema_from_arrow
 from pennon.schema.check import check_names
 from pennon.schema.field import Field, Schema
+from pennon.schema.maps import check_maps
 
 _OF_TYPES = ("ARROW:extension:", "lance-encoding:")
 """Metadata that is about a type, and means nothing for another one."""
@@ -67,6 +68,7 @@ def alter_schema(
         check_names(altered)
     for top in altered.fields:
         _check_distinct(top)
+    check_maps(altered)
     return AlteredSchema(altered, _cast_fields(schema, altered), tuple(tightened))
 
 

@@ -46,7 +46,10 @@ def number_new_columns(manifest: Manifest, arrow: pa.Schema) -> Schema:
 def _refuse(schema: Schema, field: pa.Field) -> None:
     here = next(top for top in schema.fields if top.name == field.name)
     if here.logical_type == "struct" and pa.types.is_struct(field.type):
-        message = f"column {field.name!r} is a struct already; fields are not added to structs yet"
+        message = (
+            f"column {field.name!r} is a struct already; a struct gets fields of NULLs alone, from "
+            "file version 2.2 on: add_columns(pa.schema(...))"
+        )
         raise UnsupportedError(message)
     message = f"Column {field.name} already exists in the dataset"
     raise InvalidSchemaError(message)

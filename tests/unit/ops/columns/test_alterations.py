@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from pennon.core.units import FieldId
-from pennon.errors import ArgumentError, InvalidSchemaError, NotFoundError
+from pennon.errors import ArgumentError, InvalidSchemaError, NotFoundError, UnsupportedError
 from pennon.ops.columns.alter import without_columns
 from pennon.ops.columns.alterations import Alteration, alter_schema, with_ascending_ids
 from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
@@ -121,6 +121,45 @@ def test_dropped_columns(paths: list[str], left: list[str]) -> None:
     schema = without_columns(SCHEMA, paths)
     assert [field.name for field in schema.walk()] == left
     assert schema.metadata == SCHEMA.metadata
+
+
+ENTRY = pa.struct([("u", pa.int8()), ("v", pa.int8())])
+OF_PARTS = schema_from_arrow(
+    pa.schema(
+        [
+            ("m", pa.map_(pa.string(), ENTRY)),
+            ("s", pa.struct([("m", pa.map_(pa.int32(), pa.int64()))])),
+            pa.field(
+                "p", pa.struct([("x", pa.int8()), ("y", pa.int8())]), metadata={"packed": "true"}
+            ),
+        ]
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("paths", "left"),
+    [
+        (["m.entries.value.u"], "m entries key value v s m entries key value p x y"),
+        (["s.m.entries"], "m entries key value u v p x y"),
+        (["p.x", "p.y", "s"], "m entries key value u v"),
+    ],
+)
+def test_parts_of_maps_and_packed_structs_that_can_go(paths: list[str], left: str) -> None:
+    assert [field.name for field in without_columns(OF_PARTS, paths).walk()] == left.split()
+
+
+def test_maps_and_packed_structs_stay_whole() -> None:
+    for path in ("m.entries.key", "m.entries.value", "s.m.entries.value"):
+        with pytest.raises(InvalidSchemaError, match=r"map 'm' needs a key .* and a value"):
+            without_columns(OF_PARTS, [path])
+    with pytest.raises(InvalidSchemaError, match="map 'm' needs"):
+        without_columns(OF_PARTS, ["m.entries.value.u", "m.entries.value.v"])
+    for path in ("m.entries.key", "s.m.entries"):
+        with pytest.raises(InvalidSchemaError, match="map 'm' needs a key that is never NULL"):
+            alter_schema(OF_PARTS, [Alteration(path, nullable=True)], LAST)
+    with pytest.raises(UnsupportedError, match=r"'p' is a packed struct, .* drop all of it"):
+        without_columns(OF_PARTS, ["p.x"])
 
 
 def test_one_column_must_stay() -> None:

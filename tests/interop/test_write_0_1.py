@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import lance
 import pyarrow as pa
 import pytest
 
 import pennon
-from pennon.errors import ArgumentError, DataLossWarning
+from pennon.errors import ArgumentError, DataLossWarning, UnsupportedError
 from tests.interop.oracle import Oracle
 
 LEGACY: dict[str, Any] = {"data_storage_version": "legacy"}
@@ -120,3 +121,66 @@ def test_empty_tables(oracle: Oracle, tmp_path: Path) -> None:
     assert oracle.scan(uri).equals(table)
     pennon.write_dataset(pa.table({"a": pa.array([1], pa.int32()), "s": ["x"]}), uri, mode="append")
     assert oracle.scan(uri).to_pylist() == [{"a": 1, "s": "x"}]
+
+
+@pytest.mark.parametrize("writer", [lance, pennon], ids=["pylance", "ours"])
+def test_columns_of_blobs_are_plain_bytes(writer: Any, tmp_path: Path) -> None:
+    """There are no descriptions to show; pylance, which looks for them, reads with "all_binary" only."""
+    uri = str(tmp_path / "t")
+    field = pa.field("b", pa.large_binary(), metadata={"lance-encoding:blob": "true"})
+    values = [b"a", None, bytes(3000), b"ccc"]
+    rows = pa.table({"k": range(4), "b": values, "s": [{"b": value} for value in values]})
+    schema = pa.schema([("k", pa.int64()), field, ("s", pa.struct([field]))])
+    writer.write_dataset(rows.cast(schema), uri, **LEGACY, max_rows_per_group=3)
+    ours, theirs = pennon.dataset(uri), lance.dataset(uri)
+    assert ours.schema.equals(theirs.schema, check_metadata=True)
+    read = theirs.to_table(blob_handling="all_binary").to_pylist()
+    assert read == rows.to_pylist() == ours.to_table().to_pylist()
+    assert ours.to_table(blob_handling="all_binary").to_pylist() == read
+    assert ours.take([3, 0], columns=["b", "k"]).to_pylist() == [
+        {"b": b"ccc", "k": 3},
+        {"b": b"a", "k": 0},
+    ]
+    assert ours.to_table(["k"], filter="b IS NULL OR s.b = X'636363'")["k"].to_pylist() == [1, 3]
+    assert ours.to_table().to_pandas()["b"].tolist() == ours.scanner().to_pandas()["b"].tolist()
+    with pytest.raises(UnsupportedError, match=r"among its rows.*scans and takes"):
+        ours.take_blobs("b", indices=[0])
+    ours.update({"b": "X'01'"}, where="k = 1")
+    ours.delete("k = 0")
+    pennon.write_dataset(rows.slice(0, 1).cast(schema), uri, mode="append")
+    ours.optimize.compact_files()
+    ours = pennon.dataset(uri)
+    assert sorted(ours.to_table(["k", "b"]).to_pylist(), key=lambda row: row["k"]) == [
+        {"k": 0, "b": b"a"},
+        {"k": 1, "b": b"\x01"},
+        {"k": 2, "b": values[2]},
+        {"k": 3, "b": b"ccc"},
+    ]
+    ours.validate()
+
+
+def test_structs_are_null_in_both_writers_files_alike(oracle: Oracle, tmp_path: Path) -> None:
+    """A struct is never NULL at 0.1, whatever its fields are."""
+    deep = [{"a": n, "s": {"b": None if n % 3 else "b"}} for n in range(100)]
+    empty = [{"a": None, "s": {"b": None}}] * 100
+    rows = pa.table({"n": range(100), "deep": deep, "empty": pa.array(empty, pa.array(deep).type)})
+    uris = [tmp_path / "theirs", tmp_path / "ours"]
+    oracle.write(uris[0], rows, max_rows_per_group=30, **LEGACY)
+    pennon.write_dataset(
+        rows, uris[1], max_rows_per_group=30, enable_v2_manifest_paths=False, **LEGACY
+    )
+
+    def by_oracle(uri: Path, condition: str) -> list[int]:
+        return oracle.scan(uri, filter=condition)["n"].to_pylist()
+
+    def by_us(uri: Path, condition: str) -> list[int]:
+        return pennon.dataset(uri).to_table(filter=condition)["n"].to_pylist()
+
+    for name in ("deep", "empty", "deep.s", "empty.s", "deep.s.b", "empty.a"):
+        for test in ("IS NULL", "IS NOT NULL"):
+            condition = f"{name} {test}"
+            theirs, ours = ([scan(uri, condition) for uri in uris] for scan in (by_oracle, by_us))
+            assert theirs[0] == theirs[1], condition
+            assert ours[0] == ours[1], condition
+            if not name.endswith((".a", ".b")):
+                assert theirs == ours == [list(range(100)) if "NOT" in test else []] * 2

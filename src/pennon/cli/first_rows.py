@@ -9,12 +9,11 @@ from pennon.scan.execute import Scan, read_table
 from pennon.scan.plan import plan_tasks
 from pennon.scan.projection import plan_scan_projection
 from pennon.scan.snapshot import Snapshot
-from pennon.schema.blob import describe_blobs
 from pennon.table.versions import read_manifest
 
 
 def first_rows(store: Store, version: int | None, columns: list[str] | None, rows: int) -> pa.Table:
     """Return the first rows of a version, the newest by default; of all columns, if none are named."""
     snapshot = Snapshot(store, read_manifest(store, version))
-    projection = plan_scan_projection(describe_blobs(snapshot.manifest.schema), columns)
+    projection = plan_scan_projection(snapshot.shown_schema, columns)
     return read_table(Scan(snapshot, projection, tuple(plan_tasks(snapshot, limit=rows))))

@@ -45,7 +45,7 @@ from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.take import take_addresses, take_offsets, take_row_ids
 from pennon.scan.take_plan import TakePlan, plan_take
-from pennon.schema.blob import NULL_POSITION, is_blob_v2
+from pennon.schema.blob import NULL_POSITION, is_blob_v2, is_description
 from pennon.schema.check import is_blob
 from pennon.schema.field import Field
 from pennon.schema.project import resolve
@@ -188,6 +188,13 @@ def _find(
     if described is not path[-1]:
         message = f"column {column!r} is not a blob column"
         raise ArgumentError(message)
+    shown = resolve(snapshot.shown_schema, column)[-1]
+    if not is_description(shown):
+        message = (
+            f"column {column!r} holds no blobs, but bytes among its rows, for the table is of file "
+            "version 0.1; scans and takes give them"
+        )
+        raise UnsupportedError(message)
     batch = take(plan_take(snapshot, {"blob": column, "_rowaddr": "_rowaddr"}), rows)
     addresses = batch.column(1).to_pylist()
     return BlobRows(addresses, locate_blobs(snapshot, path[-1], addresses, batch.column(0)))

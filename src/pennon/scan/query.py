@@ -44,7 +44,6 @@ from pennon.scan.projection import (
 )
 from pennon.scan.pruning import prune_tasks
 from pennon.scan.snapshot import Snapshot
-from pennon.schema.blob import describe_blobs
 from pennon.schema.field import Schema
 from pennon.schema.width import has_width, row_bytes
 from pennon.table.fragment import Fragment
@@ -211,7 +210,7 @@ def bind_query(snapshot: Snapshot, options: ScanOptions) -> BoundQuery:
     Raises ArgumentError for what the table does not have, or options that do not go together.
     """
     table = snapshot.manifest.schema
-    schema = table if options.blobs_as_bytes else describe_blobs(table)
+    schema = table if options.blobs_as_bytes else snapshot.shown_schema
     projection = _bind_columns(snapshot, options, schema)
     _check(options, schema, projection)
     condition = computed = None

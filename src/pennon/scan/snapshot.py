@@ -22,11 +22,15 @@ from pennon.io.store import ObjectReader, Store
 from pennon.scan.deletion_mask import NONE_DELETED
 from pennon.scan.session import OpenFile as OpenFile
 from pennon.scan.session import Session as Session
+from pennon.schema.blob import describe_blobs, has_blobs
+from pennon.schema.field import Schema
+from pennon.schema.version import V0_1
 from pennon.table.deletion import read_deletions
 from pennon.table.fragment import DataFileRef, ExternalFile, Fragment, Sequence
 from pennon.table.manifest import Manifest
 from pennon.table.row_ids import RowIds
 from pennon.table.row_ids.decode_wire import decode_row_ids, decode_row_versions, read_sequence
+from pennon.table.storage_version import storage_version
 
 if TYPE_CHECKING:
     from pennon.scan.metrics import Meter
@@ -72,6 +76,17 @@ class Snapshot:
     def at(self, manifest: Manifest) -> Snapshot:
         """Return another version of the same table, or branch; what is remembered of files is shared."""
         return Snapshot(self.store, manifest, self.session)
+
+    @property
+    def shown_schema(self) -> Schema:
+        """Return the schema that scans show: blob columns as their descriptions.
+
+        Files of version 0.1 have none: there the bytes lie among the rows, as pylance leaves them.
+        """
+        schema = self.manifest.schema
+        if not has_blobs(schema) or storage_version(self.manifest) == V0_1:
+            return schema
+        return describe_blobs(schema)
 
     @property
     def is_remote(self) -> bool:

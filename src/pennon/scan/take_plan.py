@@ -32,7 +32,6 @@ from pennon.scan.plan import live_row_counts
 from pennon.scan.projection import MetaColumn, Projection, plan_take_projection
 from pennon.scan.query import parse_columns
 from pennon.scan.snapshot import Snapshot
-from pennon.schema.blob import describe_blobs
 from pennon.schema.field import Schema
 from pennon.schema.project import quoted
 from pennon.table.fragment import Fragment
@@ -138,8 +137,7 @@ def plan_take(
     key: Hashable = (os.getpid(), names, blobs_as_bytes)
     plan: TakePlan | None = snapshot.takes.get(key)
     if plan is None:
-        schema = snapshot.manifest.schema
-        shown = schema if blobs_as_bytes else describe_blobs(schema)
+        shown = snapshot.manifest.schema if blobs_as_bytes else snapshot.shown_schema
         plan = _plan(snapshot, shown, columns)
         while len(snapshot.takes) >= MAX_PLANS:
             snapshot.takes.pop(next(iter(snapshot.takes)), None)

@@ -153,8 +153,6 @@ def _check_field(path: str, field: Field, version: FileVersion) -> None:
 def _check_old(path: str, field: Field) -> None:
     """Refuse what only version 0.1 cannot hold, or no reader would read from it."""
     logical = field.logical_type
-    if is_blob(field):
-        raise _refusal(path, field, V0_1, f"{V2_0} holds blobs")
     if logical == "struct" and not field.children:
         raise _refusal(path, field, V0_1, f"{V2_0} holds structs without fields")
     if logical.startswith("fixed_size_list:") and ":null:" in logical:
@@ -164,14 +162,14 @@ def _check_old(path: str, field: Field) -> None:
 
 
 def _check_item(path: str, field: Field, version: FileVersion) -> None:
-    """Refuse what 2.1 and 2.2 cannot keep in lists, though 2.0 or another place can."""
+    """Refuse what lists cannot keep in this version, though another version or place can."""
+    if is_blob(field) and version != V2_0:
+        raise _refusal(path, field, version, f"{V2_0} holds blobs in lists")
     if version < V2_1:
         return
     if field.logical_type.startswith(_STRUCT_LIST):
         hint = "no version can in a list or map; a list would do in place of the fixed-size one"
         raise _refusal(path, field, version, hint)
-    if is_blob(field):
-        raise _refusal(path, field, version, f"{V2_0} holds blobs in lists")
     if field.logical_type == "struct" and not field.children:
         raise _refusal(path, field, version, f"{V2_0} holds structs without fields in lists")
 

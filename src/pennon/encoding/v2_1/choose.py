@@ -80,6 +80,8 @@ def encode_page(
     if _is_bare(values, levels, rules):
         return encode_null_page(levels, rules)
     leaf = leaf_values(values)
+    if isinstance(leaf, MixedRowValues) and values.null_count == len(values):
+        return encode_null_page(levels, rules)  # as values, in lists, pylance 14 fails on them
     value = find_one_value(values, leaf) if rules.constant_values else None
     if value is None:
         return _varied_page(levels, leaf, hints, rules)
@@ -98,8 +100,6 @@ def _varied_page(
     if isinstance(leaf, StringValues):
         return _string_page(levels, leaf, hints, rules)
     if isinstance(leaf, MixedRowValues):
-        if values.null_count == len(values):  # pylance 14 fails on such rows if they are values
-            return encode_null_page(levels)
         fields = [_packed_field(field, hints) for field in leaf.fields]
         return encode_full_zip(levels, encode_variable_packed_struct(fields, leaf.count))
     chunked = _must_be_chunked(leaf)

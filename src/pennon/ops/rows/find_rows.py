@@ -24,7 +24,6 @@ from pennon.scan.plan import live_row_counts
 from pennon.scan.projection import MetaColumn
 from pennon.scan.query import BoundQuery, ScanOptions, bind_query, parse_predicate, plan_query
 from pennon.scan.snapshot import Snapshot
-from pennon.schema.blob import describe_blobs
 from pennon.table.fragment import Fragment
 
 GROUP_ROWS: Final = 1 << 20
@@ -66,8 +65,7 @@ def bind_search(snapshot: Snapshot, condition: str | pc.Expression) -> BoundQuer
     if not isinstance(condition, (str, pc.Expression)):
         message = f"a condition is SQL text or a pyarrow expression, not {condition!r}"
         raise TypeError(message)
-    schema = describe_blobs(snapshot.manifest.schema)
-    return _search(snapshot, parse_predicate(snapshot, condition, schema))
+    return _search(snapshot, parse_predicate(snapshot, condition, snapshot.shown_schema))
 
 
 def bind_all_rows(snapshot: Snapshot) -> BoundQuery:

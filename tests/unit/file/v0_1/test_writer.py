@@ -183,10 +183,11 @@ def test_types_that_are_refused(data_type: pa.DataType) -> None:
         written([pa.record_batch([pa.nulls(1, data_type)], ["a"])])
 
 
-def test_blobs_are_refused() -> None:
-    field = pa.field("a", pa.large_binary(), metadata={"lance-encoding:blob": "true"})
-    with pytest.raises(UnsupportedError, match=r"2\.0 holds blobs"):
-        written([pa.record_batch([pa.array([b""], pa.large_binary())], pa.schema([field]))])
+def test_blobs_in_lists_are_refused() -> None:
+    field = pa.field("b", pa.large_binary(), metadata={"lance-encoding:blob": "true"})
+    schema = pa.schema([pa.field("a", pa.list_(field))])
+    with pytest.raises(UnsupportedError, match=r"2\.0 holds blobs in lists"):
+        written([pa.record_batch([pa.nulls(1, schema.field(0).type)], schema=schema)])
 
 
 def test_a_writer_that_fails_leaves_nothing() -> None:

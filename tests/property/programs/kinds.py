@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-FILE_VERSIONS = ("0.1", "2.0", "2.1")
-"""Those that programs are made for; 2.2 has its place here once it is written."""
+FILE_VERSIONS = ("0.1", "2.0", "2.1", "2.2")
+"""Those that programs are made for."""
 
 WORDS = ("a", "ab", "b", "it''s".replace("''", "'"), "ü", "Zebra", "long " * 12)
 COLORS = ("red", "green", "blue")

@@ -92,9 +92,8 @@ def _makes_null_bytes(situation: Situation) -> bool:
     match step.op:
         case "add_data":
             kinds = [kind for _, kind, _ in step.args["columns"]]
-            return (LARGE, None) in {
-                pair for row in step.args["rows"] for pair in zip(kinds, row, strict=True)
-            }
+            large = [at for at, kind in enumerate(kinds) if kind == LARGE]
+            return any(row[at] is None for row in step.args["rows"] for at in large)
         case "add_sql":
             copied = [tree[1] for tree, kind in step.args["values"].values() if kind == LARGE]
         case "cast" if step.args["kind"] == LARGE:

@@ -228,3 +228,34 @@ def test_a_dictionary_stays_when_the_empty_table_is_restored(tmp_path: Path) -> 
     merge = lance.dataset(uri).merge_insert("k")
     merge.when_not_matched_insert_all().execute(_colors([3, 4], ["red", "blue"]))
     assert sorted(row["c"] for row in _both_read(uri)) == ["blue", "red"]
+
+
+def test_a_merge_of_batches_with_a_dictionary_each(tmp_path: Path) -> None:
+    """pylance 14.0.2 writes indices of a joined dictionary, and rows get other values."""
+    table, *batches = (
+        pa.record_batch({"k": [key], "c": _words(index)}) for key, index in ((0, 0), (4, 1), (3, 0))
+    )
+    source = pa.Table.from_batches(batches)
+    found = []
+    for library in (pennon, lance):
+        uri = str(tmp_path / library.__name__)
+        lance.write_dataset(pa.Table.from_batches([table]), uri, data_storage_version="legacy")
+        library.dataset(uri).merge_insert("k").when_not_matched_insert_all().execute(source)
+        found.append({row["k"]: row["c"] for row in _both_read(uri)})
+    assert found == [{0: "red", 4: "green", 3: "red"}, {0: "red", 4: "red", 3: "green"}]
+
+
+def _words(*indices: int) -> pa.Array:
+    words = pa.array(["red", "green", "blue"])
+    return pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), words)
+
+
+def test_null_bytes_in_a_new_column(tmp_path: Path) -> None:
+    """A file holds them, but of a column that is added pylance refuses them in large binary values."""
+    uri = str(tmp_path / "t.lance")
+    lance.write_dataset(pa.table({"k": [1, 2]}), uri, data_storage_version="legacy")
+    new = pa.table({"b": pa.array([b"x", None], pa.large_binary())})
+    with pytest.raises(OSError, match="storing nulls for this data type is not supported"):
+        lance.dataset(uri).add_columns(new.to_reader())
+    pennon.dataset(uri).add_columns(new.to_reader())
+    assert [row["b"] for row in _both_read(uri)] == [b"x", None]

@@ -1,8 +1,9 @@
 """Random programs on one table, by Pennon and pylance in turns, against a model in plain Python.
 
 A program has 5 to 40 steps of all that changes a table; after each of them both libraries and the
-model agree.  ``PENNON_PROGRAMS=3000`` sets how many run, ``PENNON_PROGRAM_SEED=17`` runs one.  A
-failure prints the smallest program that fails in the same way, as a script.
+model agree.  ``PENNON_PROGRAMS=3000`` sets how many run, ``PENNON_PROGRAM_SEED=17`` runs one, and
+``PENNON_PROGRAM_VERSIONS=2.1,2.2`` makes them for these file versions.  A failure prints the smallest
+program that fails in the same way, as a script.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import pytest
 from pennon.errors import DataLossWarning
 from tests.property.programs.child import Pylance
 from tests.property.programs.filters import holds, random_filter, to_sql
+from tests.property.programs.kinds import FILE_VERSIONS
 from tests.property.programs.runner import Program, Runner
 from tests.property.programs.steps import EXECUTE, Dimensions, Step
 from tests.property.programs.world import DisagreementError
@@ -27,6 +29,7 @@ SHARDS = 8
 FEW = 24
 MANY = int(os.environ.get("PENNON_PROGRAMS", "3000"))
 SEED = os.environ.get("PENNON_PROGRAM_SEED")
+VERSIONS = os.environ.get("PENNON_PROGRAM_VERSIONS", ",".join(FILE_VERSIONS)).split(",")
 
 
 ONE_ROW = {
@@ -46,7 +49,7 @@ def runner(tmp_path: Path) -> Iterator[Runner]:
 
 def test_programs(runner: Runner) -> None:
     for seed in range(FEW) if SEED is None else [int(SEED)]:
-        runner.run_seed(seed)
+        runner.run_seed(seed, VERSIONS)
 
 
 @pytest.mark.slow
@@ -54,7 +57,7 @@ def test_programs(runner: Runner) -> None:
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_many_programs(runner: Runner, shard: int) -> None:
     for seed in range(FEW + shard, MANY, SHARDS):
-        runner.run_seed(seed)
+        runner.run_seed(seed, VERSIONS)
 
 
 def test_a_failing_program_becomes_small(runner: Runner) -> None:

@@ -10,10 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from tests.property.programs.filters import Tree, columns_of, names_in
 from tests.property.programs.kinds import KINDS
 from tests.property.programs.model import State
 from tests.property.programs.steps import Dimensions, Step
+
+LARGE = "large_binary"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,8 @@ class Situation:
     base: State
     head: State
     dimensions: Dimensions
+    skips: bool = False
+    """Whether a clean-up took away versions between the two."""
 
     @property
     def is_late(self) -> bool:
@@ -80,6 +86,34 @@ def _trees(step: Step) -> list[Tree]:
     return [tree for tree in found if tree is not None]
 
 
+def _makes_null_bytes(situation: Situation) -> bool:
+    """Tell whether a step makes a column of large binary values that has a NULL."""
+    step, state = situation.step, situation.head
+    match step.op:
+        case "add_data":
+            kinds = [kind for _, kind, _ in step.args["columns"]]
+            large = [at for at, kind in enumerate(kinds) if kind == LARGE]
+            return any(row[at] is None for row in step.args["rows"] for at in large)
+        case "add_sql":
+            copied = [tree[1] for tree, kind in step.args["values"].values() if kind == LARGE]
+        case "cast" if step.args["kind"] == LARGE:
+            copied = [step.args["name"]]
+        case _:
+            return False
+    numbers = [state.column(name).number for name in copied]
+    return any(row.get(number) is None for row in state.rows.values() for number in numbers)
+
+
+def _joins_dictionaries(situation: Situation) -> bool:
+    """Tell whether a merge has several batches, each with its dictionary."""
+    step = situation.step
+    return (
+        step.op == "merge"
+        and bool(_args(situation)["cuts"])
+        and any(pa.types.is_dictionary(KINDS[kind].type) for _, kind, _ in step.args["columns"])
+    )
+
+
 def _reads_updated(values: dict[str, Tree]) -> bool:
     """Tell whether an expression names another column that is updated."""
     return any(names_in(tree) & (set(values) - {name}) for name, tree in values.items())
@@ -106,6 +140,22 @@ KNOWN_OF_PYLANCE: tuple[Known, ...] = (
         "batches of which most rows are deleted cannot be filled up",
         lambda s: s.dimensions.version == "0.1" and s.step.op in {"add_data", "add_sql", "cast"},
         says="missing too many rows in merge, run compaction",
+    ),
+    Known(
+        "0.1: NULL among new bytes",
+        "of a column that is added, NULL is refused in large binary values, which files may hold",
+        lambda s: s.dimensions.version == "0.1" and _makes_null_bytes(s),
+        says="but storing nulls for this data type is not supported",
+    ),
+    Known(
+        "0.1: merge of batches with dictionaries",
+        "indices of all batches are those of a joined dictionary, the table has the first of them",
+        lambda s: s.dimensions.version == "0.1" and _joins_dictionaries(s),
+    ),
+    Known(
+        "late over versions that are gone",
+        "what was committed meanwhile and cleaned up is not judged, an old schema comes back",
+        lambda s: s.skips,
     ),
     Known(
         "update from an updated column",

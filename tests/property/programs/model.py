@@ -202,6 +202,19 @@ def _merge(step: Step, state: State, version: str) -> Effect:
     return Effect(frozenset(gone), changed, tuple(new), counts, moves=bool(changed or new))
 
 
+def keys_alone(step: Step) -> Step:
+    """Return a merge that writes no rows with its keys alone, any other step as it is.
+
+    What else such a merge brings is of no matter, so its columns need not be the table's any more.
+    """
+    args = step.args
+    if step.op != "merge" or args["inserts"] or args["matched"] == "update":
+        return step
+    at = [name for name, _, _ in args["columns"]].index("k")
+    rows = tuple((row[at],) for row in args["rows"])
+    return replace(step, args={**args, "columns": (args["columns"][at],), "rows": rows})
+
+
 def _check_condition(step: Step, side: str | None, tree: Any, state: State) -> None:
     """Raise unless the columns of a condition are there, on its side."""
     given = {name for name, _, _ in step.args["columns"]}

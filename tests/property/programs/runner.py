@@ -65,7 +65,7 @@ class Runner:
         program, error = failure
         small, said = self.shrink(program, error)
         message = (
-            f"PENNON_PROGRAM_SEED={seed}: {said}\n\n"
+            f"PENNON_PROGRAM_SEED={seed} PENNON_PROGRAM_VERSIONS={','.join(versions)}: {said}\n\n"
             f"The smallest program that fails so ({len(small.steps)} of {len(program.steps)} "
             f"steps):\n\n{small.script()}\n"
         )

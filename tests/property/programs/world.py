@@ -26,6 +26,7 @@ from tests.property.programs.model import (
     effect,
     evolve,
     follow,
+    keys_alone,
     made_state,
     text_of,
 )
@@ -64,6 +65,10 @@ class Line:
     def head(self) -> State:
         """Return the newest version."""
         return self.states[self.newest]
+
+    def lacks_since(self, version: int) -> bool:
+        """Tell whether a version after this one is gone."""
+        return not self.states.keys() >= set(range(version + 1, self.newest))
 
 
 @dataclass(slots=True)
@@ -132,7 +137,8 @@ class World:
         held = None if step.handle is None else self.held[step.handle]
         base = line.head if held is None or held.version == line.newest else held.base
         plan = self._plan(step, base, line)
-        situation = Situation(step, base, line.head, self.dimensions)
+        skips = held is not None and line.lacks_since(held.version)
+        situation = Situation(step, base, line.head, self.dimensions, skips)
         known = known_of(situation)
         if step.library == "pylance" and known is not None:
             self.done[f"known of pylance: {known.name}"] += 1
@@ -200,7 +206,7 @@ class World:
         if not done.refused and can_follow(base, head, done):
             outcomes.append(follow(head, done, self.numbers))
         try:
-            again = effect(step, head, self.dimensions.version)
+            again = effect(keys_alone(step), head, self.dimensions.version)
         except NotApplicableError:
             pass
         else:

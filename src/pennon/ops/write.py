@@ -16,6 +16,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from itertools import count
+from operator import is_
 
 import pyarrow as pa
 
@@ -31,17 +33,21 @@ from pennon.file.container.losses import Losses
 from pennon.file.container.write_limits import PageLimits, RowGroups
 from pennon.file.open import create_data_file
 from pennon.io.store import Store
+from pennon.ops.blob_files import BlobFiles, BlobRule
 from pennon.ops.commit import DEFAULT_POLICY, CommitPolicy, commit_transaction
 from pennon.ops.dictionaries import known_dictionaries
 from pennon.ops.file_limits import FileLimits as FileLimits
 from pennon.ops.fit import fit_batch, fit_schema
 from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
+from pennon.schema.blob import has_blobs_v2, upgraded
+from pennon.schema.blob_arrays import written_schema
 from pennon.schema.check import check_writable
-from pennon.schema.field import Schema
+from pennon.schema.field import Field, Schema
 from pennon.schema.version import (
     DEFAULT_VERSION,
     V0_1,
     V2_0,
+    V2_2,
     WRITABLE,
     FileVersion,
     check_is_written,
@@ -89,6 +95,7 @@ class WriteTask:
     """Of a table of version 0.1 that is appended to."""
     bases: tuple[int | None, ...] = (None,)
     """The base paths that files go to, one after the other; None is the table's own folder."""
+    blobs: BlobRule = field(default_factory=BlobRule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +125,7 @@ def plan_write(
     base: Manifest | None = None,
     version: FileVersion | None = None,
     limits: FileLimits | None = None,
+    blobs: BlobRule | None = None,
 ) -> WritePlan:
     """Plan a write of data with the schema ``arrow``.
 
@@ -132,7 +140,8 @@ def plan_write(
         message = f"there is a table at {store.uri!r} already; append to it or overwrite it"
         raise AlreadyExistsError(message)
     data = schema_from_arrow(arrow)
-    file_version = _file_version(base, mode, version)
+    file_version = _file_version(base, mode, version, data)
+    data = as_version_holds(data, file_version)
     if mode is WriteMode.APPEND and base is not None:
         table_schema, file_schema = base.schema, fit_schema(base.schema, data)
     else:
@@ -142,8 +151,28 @@ def plan_write(
     dictionaries: Mapping[FieldId, pa.Array] = {}
     if mode is WriteMode.APPEND and base is not None and file_version == V0_1:
         dictionaries = known_dictionaries(store, base)
-    task = WriteTask(store, file_schema, file_version, limits, dictionaries)
+    bases = () if base is None else base.base_paths
+    blobs = replace(blobs or BlobRule(), bases=bases)
+    task = WriteTask(store, file_schema, file_version, limits, dictionaries, blobs=blobs)
     return WritePlan(task, mode, table_schema, base)
+
+
+def as_version_holds(schema: Schema, version: FileVersion) -> Schema:
+    """Return a schema of a table to be with blobs of version 2 in files that hold no others."""
+    if version < V2_2:
+        return schema
+    fields = tuple(map(upgraded, schema.fields))
+    if all(map(is_, fields, schema.fields)):
+        return schema
+    ids = count()
+    return Schema(tuple(_numbered(field, ids) for field in fields), schema.metadata)
+
+
+def _numbered(field: Field, ids: Iterator[int]) -> Field:
+    """Return a field with ids depth first."""
+    number = FieldId(next(ids))
+    children = tuple([_numbered(child, ids) for child in field.children])
+    return replace(field, id=number, children=children)
 
 
 def limits_for(version: FileVersion, limits: FileLimits) -> FileLimits:
@@ -164,7 +193,9 @@ def _newest(store: Store) -> Manifest | None:
         return None
 
 
-def _file_version(base: Manifest | None, mode: WriteMode, asked: FileVersion | None) -> FileVersion:
+def _file_version(
+    base: Manifest | None, mode: WriteMode, asked: FileVersion | None, data: Schema
+) -> FileVersion:
     """Return the version of the new data files.
 
     What the caller asks for goes first, then what the table's files are.  An overwrite replaces all
@@ -187,7 +218,8 @@ def _file_version(base: Manifest | None, mode: WriteMode, asked: FileVersion | N
     if current in WRITABLE:
         return current
     if current is None or mode is not WriteMode.APPEND:
-        return DEFAULT_VERSION
+        has_blobs = any(map(has_blobs_v2, data.fields))
+        return max(DEFAULT_VERSION, V2_2) if has_blobs else DEFAULT_VERSION
     message = (
         f"this table has files of version {current}, and Pennon writes none newer than "
         f"{WRITABLE[-1]}"
@@ -215,7 +247,7 @@ def write_fragments(
     what the file version does not hold.
     """
     watcher = watcher or Watcher()
-    target = schema_to_arrow(task.schema)
+    target = written_schema(task.schema) or schema_to_arrow(task.schema)
     if not task.schema.fields:
         return _write_nothing(batches)
     pieces = _Pieces(batches, target)
@@ -281,14 +313,18 @@ def _write_file(
     limits = task.limits
     rows = size_bytes = 0
     sink = task.store.open_writer(file.store_path)
-    with create_data_file(
-        sink, task.schema, task.version, limits=_page_limits(task), groups=groups
-    ) as writer:
+    with (
+        create_data_file(
+            sink, task.schema, task.version, limits=_page_limits(task), groups=groups
+        ) as writer,
+        BlobFiles.beside(task.store, file, task.schema, task.blobs) as blobs,
+    ):
         while not limits.is_full(rows, size_bytes) and pieces.has_rows():
-            piece = pieces.next(limits, rows, size_bytes)
+            piece = blobs.prepare(pieces.next(limits, rows, size_bytes))
             writer.write(piece)
             rows += piece.num_rows
             size_bytes += piece.nbytes
+        blobs.finish()
         with losses.gathered():
             written = writer.finish()
     whole = replace(

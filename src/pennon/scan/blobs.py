@@ -45,8 +45,8 @@ from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.take import take_addresses, take_offsets, take_row_ids
 from pennon.scan.take_plan import TakePlan, plan_take
-from pennon.schema.blob import NULL_POSITION, is_blob_v2
-from pennon.schema.check import is_blob
+from pennon.schema.blob import NULL_POSITION
+from pennon.schema.check import is_blob, is_blob_v2
 from pennon.schema.field import Field
 from pennon.schema.project import resolve
 from pennon.table.fragment import DataFileRef

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pennon.errors import Breadcrumb, InvalidSchemaError, UnsupportedError
 from pennon.schema.arrow import storage_field
 from pennon.schema.field import Field, Schema
-from pennon.schema.types import NESTED, arrow_type
+from pennon.schema.types import BLOB_V2, EXTENSION_NAME, NESTED, arrow_type
 from pennon.schema.version import V0_1, V2_0, V2_1, V2_2, FileVersion
 
 RESERVED_NAMES = frozenset(
@@ -28,6 +28,13 @@ RESERVED_NAMES = frozenset(
     )
 )
 BLOB = "lance-encoding:blob"
+BLOB_PARTS = (
+    ("data", "large_binary"),
+    ("uri", "string"),
+    ("position", "uint64"),
+    ("size", "uint64"),
+)
+"""What a writer says of a blob of version 2; the first two may be all."""
 _LISTS = ("list", "list.struct", "large_list", "large_list.struct", "map")
 _PACKED = ("packed", "lance-encoding:packed")
 _DICTIONARY_VALUES = tuple(
@@ -64,6 +71,11 @@ def is_packed(field: Field) -> bool:
 def is_blob(field: Field) -> bool:
     """Say whether the metadata asks for a blob column: values out of line, descriptors in it."""
     return field.metadata.get(BLOB, b"").lower() == b"true"
+
+
+def is_blob_v2(field: Field) -> bool:
+    """Say whether a field holds blobs of version 2, as a table's schema has them."""
+    return field.metadata.get(EXTENSION_NAME) == BLOB_V2
 
 
 def null_struct_error(path: str, null_count: int, version: FileVersion) -> UnsupportedError:
@@ -118,6 +130,18 @@ def _check_field(path: str, field: Field, version: FileVersion) -> None:
         _check_packed(path, field, version)
     if is_blob(field) and logical != "large_binary":
         raise _refusal(path, field, version, "a blob column must be of type large_binary")
+    if field.metadata and is_blob_v2(field):
+        _check_blob_v2(path, field, version)
+
+
+def _check_blob_v2(path: str, field: Field, version: FileVersion) -> None:
+    """Refuse blobs of version 2 in older files, and those whose parts are not as `BLOB_PARTS`."""
+    if version < V2_2:
+        raise _refusal(path, field, version, f"blobs of version 2 need {V2_2}")
+    parts = tuple((child.name, child.logical_type) for child in field.children)
+    if field.logical_type != "struct" or parts not in {BLOB_PARTS[:2], BLOB_PARTS}:
+        wanted = ", ".join(f"{name}: {kind}" for name, kind in BLOB_PARTS)
+        raise _refusal(path, field, version, f"a blob column has the parts {wanted}")
 
 
 def _check_old(path: str, field: Field) -> None:
@@ -139,6 +163,8 @@ def _check_item(path: str, field: Field, version: FileVersion) -> None:
         return
     if is_blob(field):
         raise _refusal(path, field, version, f"{V2_0} holds blobs in lists")
+    if field.metadata and is_blob_v2(field):
+        raise _refusal(path, field, version, "blobs in structs can, those in lists cannot")
     if field.logical_type == "struct" and not field.children:
         raise _refusal(path, field, version, f"{V2_0} holds structs without fields in lists")
 

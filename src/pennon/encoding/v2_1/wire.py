@@ -322,6 +322,19 @@ def _packed_struct_to(encoding: e.PackedStruct) -> pb.CompressiveEncoding:
     return pb.CompressiveEncoding(packed_struct=inner)
 
 
+def _variable_packed_struct_to(encoding: e.VariablePackedStruct) -> pb.CompressiveEncoding:
+    fields = [
+        pb.VariablePackedStruct.FieldEncoding(
+            value=_encoding_to(field.value),
+            bits_per_value=field.bits_per_value,
+            bits_per_length=field.bits_per_length,
+        )
+        for field in encoding.fields
+    ]
+    inner = pb.VariablePackedStruct(fields=fields)
+    return pb.CompressiveEncoding(variable_packed_struct=inner)
+
+
 def _constant_to(encoding: e.Constant) -> pb.CompressiveEncoding:
     return pb.CompressiveEncoding(constant=pb.Constant(value=encoding.value))
 
@@ -344,4 +357,5 @@ _SERIALIZERS: Final[Mapping[type[Any], Callable[[Any], pb.CompressiveEncoding]]]
     e.General: _general_to,
     e.FixedSizeList: _fixed_size_list_to,
     e.PackedStruct: _packed_struct_to,
+    e.VariablePackedStruct: _variable_packed_struct_to,
 }

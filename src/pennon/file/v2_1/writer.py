@@ -14,6 +14,7 @@ from itertools import count
 import pyarrow as pa
 
 from pennon.encoding.v2_1.blob_page import describe_blobs
+from pennon.encoding.v2_1.blob_rows import encode_blob_rows, write_inline_blobs
 from pennon.encoding.v2_1.choose import encode_descriptions, encode_page
 from pennon.encoding.v2_1.encoding_hints import EncodingHints
 from pennon.encoding.v2_1.page import EncodedPage as EncodedLayout
@@ -31,6 +32,7 @@ from pennon.file.container.column_writer import (
 from pennon.file.container.wire import wrap_encoding
 from pennon.file.container.write_limits import PageLimits
 from pennon.file.v2_1.tree import LISTS, Path, Tree
+from pennon.schema.blob import is_description, prepare_v2, with_blobs_v2
 from pennon.schema.check import is_blob
 from pennon.schema.field import Schema
 from pennon.schema.version import V2_1, V2_2, FileVersion
@@ -54,7 +56,7 @@ def plan_leaves(
     writers: list[FieldWriter] = []
     ids: list[int] = []
     for top in schema.fields:
-        tree = Tree.of(top)
+        tree = Tree.of(with_blobs_v2(top, prepare_v2))
         leaves = [
             _leaf(path, next(numbers), limits, write_value, version) for path in tree.paths()
         ]
@@ -80,6 +82,8 @@ def _leaf(
     hints = EncodingHints.parse({**path[0].metadata, **path[-1].metadata})
     if not is_blob(path[-1]):
         return LeafColumn(column, limits, path, hints, version)
+    if is_description(path[-1]):
+        return DescribedColumn(column, limits, path, hints, version, write)
     if any(field.logical_type in LISTS for field in path):
         name = ".".join(field.name for field in path)
         message = f"blob column {name!r} inside a list"
@@ -154,6 +158,21 @@ class LeafColumn(GatheringColumn):
         except LanceError as error:
             name = ".".join(field.name for field in self.path)
             raise error.located(Breadcrumb(column=name)) from error
+
+
+@dataclass(slots=True)
+class DescribedColumn(LeafColumn):
+    """A column of blobs of version 2, whose arrays say where the blobs are, or hold them."""
+
+    def add(self, array: pa.Array) -> Iterator[PageWork]:
+        """Take a spine, and write the blobs in it; yield the work of the pages that are full."""
+        assert self.write is not None  # as for all blobs
+        depth = len(self.path) - 1
+        written = write_inline_blobs(leaf_of(array, depth), self.write)
+        return self.gather(replaced_leaf(array, depth, written))
+
+    def _encode(self, array: pa.Array) -> EncodedLayout | None:
+        return encode_blob_rows(array, len(self.path) - 1)
 
 
 # --- spines ---------------------------------------------------------------------------------------

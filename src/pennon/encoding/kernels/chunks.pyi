@@ -28,11 +28,17 @@ def write_strings(
     """
 
 def put_together(
-    level_counts: Int64Array, log_counts: Bytes, buffers: Sequence[Bytes], sizes: Any
-) -> tuple[Bytes, npt.NDArray[np.uint16]] | None:
+    level_counts: Int64Array,
+    log_counts: Bytes,
+    buffers: Sequence[Bytes],
+    sizes: Any,
+    level_buffers: int,
+    is_large: bool,
+) -> tuple[Bytes, npt.NDArray[np.uint16] | npt.NDArray[np.uint32]] | None:
     """Return all chunks in one buffer, and their metadata words; None if a chunk is too large.
 
     A chunk is the number of levels and the size of each buffer (16 bits each), then the buffers,
     each filled up to 8 bytes with 0xFE.  ``sizes[b][i]`` is the size of buffer b in chunk i.
-    Raises ValueError if the sizes do not divide the buffers.
+    Where ``is_large``, the sizes behind those of the ``level_buffers`` have 32 bits, and so have
+    the words.  Raises ValueError if the sizes do not divide the buffers.
     """

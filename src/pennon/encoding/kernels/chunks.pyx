@@ -13,6 +13,7 @@ ctypedef fused Offset:
 cdef enum:
     MOST_BUFFERS = 64
     PADDING = 0xFE
+    MOST_CHUNK_BYTES = 32768
 
 
 def cut_strings(const Offset[::1] offsets, int width, int64_t aim_bytes, int64_t most_items):
@@ -100,7 +101,12 @@ def write_strings(
 
 
 def put_together(
-    const int64_t[::1] level_counts, const uint8_t[::1] log_counts, buffers, sizes
+    const int64_t[::1] level_counts,
+    const uint8_t[::1] log_counts,
+    buffers,
+    sizes,
+    int level_buffers,
+    bint is_large,
 ):
     """See chunks.pyi."""
     cdef Py_ssize_t chunks = level_counts.shape[0], chunk
@@ -110,7 +116,11 @@ def put_together(
     cdef const int64_t[:, ::1] size_of = np.ascontiguousarray(sizes, np.int64)
     cdef const uint8_t[::1] view
     cdef uint8_t none = 0
-    cdef int64_t header = (2 + 2 * count + 7) // 8 * 8, total = 0, size, at, began
+    cdef int64_t total = 0, size, at, began, most = 0xFFFF
+    cdef int width = 4 if is_large else 2
+    cdef int64_t header = (2 + 2 * level_buffers + width * (count - level_buffers) + 7) // 8 * 8
+    if not 0 <= level_buffers <= count:
+        raise ValueError("more buffers of levels than buffers")
     if count > MOST_BUFFERS or size_of.shape[0] != count or size_of.shape[1] != chunks:
         raise ValueError("not a size for each buffer of each chunk")
     if log_counts.shape[0] != chunks:
@@ -118,8 +128,9 @@ def put_together(
     for b in range(count):
         view = buffers[b]
         size = 0
+        most = 0xFFFFFFFF if is_large and b >= level_buffers else 0xFFFF
         for chunk in range(chunks):
-            if not 0 <= size_of[b, chunk] <= 0xFFFF:
+            if not 0 <= size_of[b, chunk] <= most:
                 return None
             size += size_of[b, chunk]
         if size != view.shape[0]:
@@ -130,16 +141,17 @@ def put_together(
         size = header
         for b in range(count):
             size += (size_of[b, chunk] + 7) // 8 * 8
-        if size > 32768 or not 0 <= level_counts[chunk] <= 0xFFFF:
+        if size > MOST_CHUNK_BYTES or not 0 <= level_counts[chunk] <= 0xFFFF:
             return None
         total += size
     data = np.empty(total, np.uint8)
-    words = np.empty(chunks, np.uint16)
+    words = np.empty(chunks, np.uint32)
     if total == 0:
-        return data, words
+        return data, words if is_large else words.astype(np.uint16)
     cdef uint8_t[::1] out = data
-    cdef uint16_t[::1] word = words
+    cdef uint32_t[::1] word = words
     cdef uint16_t small
+    cdef uint32_t large
     at = 0
     with nogil:
         for chunk in range(chunks):
@@ -148,8 +160,14 @@ def put_together(
             small = <uint16_t>level_counts[chunk]
             memcpy(&out[at], &small, 2)
             for b in range(count):
-                small = <uint16_t>size_of[b, chunk]
-                memcpy(&out[at + 2 + 2 * b], &small, 2)
+                large = <uint32_t>size_of[b, chunk]
+                small = <uint16_t>large
+                if b < level_buffers:
+                    memcpy(&out[at + 2 + 2 * b], &small, 2)
+                elif is_large:
+                    memcpy(&out[at + 2 + 2 * level_buffers + 4 * (b - level_buffers)], &large, 4)
+                else:
+                    memcpy(&out[at + 2 + 2 * b], &small, 2)
             at += header
             for b in range(count):
                 size = size_of[b, chunk]
@@ -161,5 +179,5 @@ def put_together(
                 while at & 7:
                     out[at] = PADDING
                     at += 1
-            word[chunk] = <uint16_t>((((at - began) // 8 - 1) << 4) | log_counts[chunk])
-    return data, words
+            word[chunk] = <uint32_t>((((at - began) // 8 - 1) << 4) | log_counts[chunk])
+    return data, words if is_large else words.astype(np.uint16)

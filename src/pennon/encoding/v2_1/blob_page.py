@@ -24,6 +24,7 @@ from pennon.encoding.v2_1.layouts import BlobPage, Layer, Layers, max_repetition
 from pennon.encoding.v2_1.mini_block import encode_mini_block
 from pennon.encoding.v2_1.packed_struct import encode_packed_struct
 from pennon.encoding.v2_1.page import EncodedPage, Levels
+from pennon.encoding.v2_1.page_rules import PageRules
 from pennon.encoding.v2_1.values import FixedValues, RowValues
 from pennon.errors import FormatError, UnsupportedError
 
@@ -77,7 +78,9 @@ def describe_blobs(array: pa.Array, write: Callable[[pa.Buffer], int]) -> pa.Str
     return pa.StructArray.from_arrays(fields, fields=list(DESCRIPTION_TYPE), mask=mask)
 
 
-def encode_blob_page(descriptions: pa.StructArray, levels: Levels) -> EncodedPage | None:
+def encode_blob_page(
+    descriptions: pa.StructArray, levels: Levels, rules: PageRules
+) -> EncodedPage | None:
     """Encode a page of descriptions, one for each level; those that are NULL have a level that says so."""
     columns = [descriptions.field(number).fill_null(0).to_numpy() for number in range(2)]
     if levels.definition is not None:
@@ -88,5 +91,5 @@ def encode_blob_page(descriptions: pa.StructArray, levels: Levels) -> EncodedPag
     rows = FixedValues(len(table), 2 * 64, table.reshape(-1).view(np.uint8))
     chunks = encode_packed_struct(RowValues((64, 64), rows))
     plain = Levels(None, None, (Layer.ALL_VALID_ITEM,))
-    page = None if chunks is None else encode_mini_block(plain, chunks)
+    page = None if chunks is None else encode_mini_block(plain, chunks, rules)
     return None if page is None else EncodedPage(BlobPage(page.layout, levels.layers), page.buffers)

@@ -44,6 +44,7 @@ from pennon.encoding.v2_1.leaf_values import leaf_values
 from pennon.encoding.v2_1.mini_block import encode_mini_block
 from pennon.encoding.v2_1.packed_struct import encode_packed_struct
 from pennon.encoding.v2_1.page import EncodedPage, Levels
+from pennon.encoding.v2_1.page_rules import PageRules
 from pennon.encoding.v2_1.rle import encode_rle
 from pennon.encoding.v2_1.shred import shred
 from pennon.encoding.v2_1.values import (
@@ -60,7 +61,9 @@ from pennon.encoding.v2_1.values import (
 from pennon.errors import UnsupportedError
 
 
-def encode_page(array: pa.Array, depth: int, hints: EncodingHints) -> EncodedPage | None:
+def encode_page(
+    array: pa.Array, depth: int, hints: EncodingHints, rules: PageRules
+) -> EncodedPage | None:
     """Encode a page of one leaf, which lies under ``depth`` layers of structs and lists.
 
     Returns None if values that must be in chunks have too many levels between them: a page of
@@ -75,20 +78,20 @@ def encode_page(array: pa.Array, depth: int, hints: EncodingHints) -> EncodedPag
         return encode_null_page(levels)
     leaf = leaf_values(values)
     if isinstance(leaf, StringValues):
-        return _string_page(levels, leaf, hints)
+        return _string_page(levels, leaf, hints, rules)
     chunked = _must_be_chunked(leaf)
     page = None
     if chunked or hints.prefers_mini_block(_widest(leaf)):
-        page = _mini_block(levels, leaf, hints)
+        page = _mini_block(levels, leaf, hints, rules)
     if page is not None or (chunked and not isinstance(leaf, ListValues)):
         return page
     return encode_full_zip(levels, _single(leaf))
 
 
-def encode_descriptions(array: pa.Array, depth: int) -> EncodedPage | None:
+def encode_descriptions(array: pa.Array, depth: int, rules: PageRules) -> EncodedPage | None:
     """Encode a page of descriptions of blobs, which lie under ``depth`` layers of structs."""
     shredded = shred(array, depth)
-    return encode_blob_page(shredded.values, shredded.levels)
+    return encode_blob_page(shredded.values, shredded.levels, rules)
 
 
 def _is_bare(values: pa.Array, levels: Levels) -> bool:
@@ -129,37 +132,41 @@ def _widest(leaf: Values) -> int:
     return leaf.bits // 8
 
 
-def _mini_block(levels: Levels, leaf: Values, hints: EncodingHints) -> EncodedPage | None:
+def _mini_block(
+    levels: Levels, leaf: Values, hints: EncodingHints, rules: PageRules
+) -> EncodedPage | None:
     if isinstance(leaf, FixedValues):
         plain = choose_fixed(leaf, hints)
         coded = encode_dictionary(leaf, plain.size_bytes, hints)
-        page = None if coded is None else _dictionary_page(levels, coded, hints)
-        return page or encode_mini_block(levels, plain)
+        page = None if coded is None else _dictionary_page(levels, coded, hints, rules)
+        return page or encode_mini_block(levels, plain, rules)
     if isinstance(leaf, DictionaryValues):
-        return _dictionary_page(levels, leaf, hints)
+        return _dictionary_page(levels, leaf, hints, rules)
     assert isinstance(leaf, ListValues | RowValues)  # strings are told apart before
     chunks = (
         encode_fixed_size_list(leaf) if isinstance(leaf, ListValues) else encode_packed_struct(leaf)
     )
-    return None if chunks is None else encode_mini_block(levels, chunks)
+    return None if chunks is None else encode_mini_block(levels, chunks, rules)
 
 
 def _dictionary_page(
-    levels: Levels, leaf: DictionaryValues, hints: EncodingHints
+    levels: Levels, leaf: DictionaryValues, hints: EncodingHints, rules: PageRules
 ) -> EncodedPage | None:
-    return encode_mini_block(levels, choose_fixed(leaf.indices, hints), leaf.items)
+    return encode_mini_block(levels, choose_fixed(leaf.indices, hints), rules, leaf.items)
 
 
-def _string_page(levels: Levels, leaf: StringValues, hints: EncodingHints) -> EncodedPage:
+def _string_page(
+    levels: Levels, leaf: StringValues, hints: EncodingHints, rules: PageRules
+) -> EncodedPage:
     """Return a page of byte strings, of any width with a dictionary."""
     plan = plan_strings(leaf, hints)
     coded = encode_dictionary(leaf, plan.estimated_bytes, hints)
-    page = None if coded is None else _dictionary_page(levels, coded, hints)
+    page = None if coded is None else _dictionary_page(levels, coded, hints, rules)
     if page is not None:
         return page
     widest = int((leaf.offsets[1:] - leaf.offsets[:-1]).max())
     if hints.prefers_mini_block(widest) and widest <= MOST_STRING_BYTES:
-        page = encode_mini_block(levels, choose_strings(leaf, plan.table, hints))
+        page = encode_mini_block(levels, choose_strings(leaf, plan.table, hints), rules)
     return page or encode_full_zip(levels, single_strings_of(leaf, plan.table, hints))
 
 

@@ -41,6 +41,7 @@ from pennon.encoding.v2_1.page import (
     encode_levels,
     levels_per_chunk,
 )
+from pennon.encoding.v2_1.page_rules import PageRules
 from pennon.encoding.v2_1.pick import pick_levels
 from pennon.encoding.v2_1.point_read import CutRows, Found, KnownPage, recipe_of
 from pennon.encoding.v2_1.strategy import POINT_READ, for_chunks, is_whole
@@ -260,7 +261,10 @@ def _row_places(
 
 
 def encode_mini_block(
-    levels: Levels, chunked: Chunked, items: FixedValues | StringValues | None = None
+    levels: Levels,
+    chunked: Chunked,
+    rules: PageRules,
+    items: FixedValues | StringValues | None = None,
 ) -> EncodedPage | None:
     """Return a page of chunks; None if levels make a chunk too large.
 
@@ -277,6 +281,8 @@ def encode_mini_block(
         _log_counts(chunked.counts),
         [*(part.data for part in used), *chunked.buffers],
         np.stack([*(part.sizes for part in used), *chunked.sizes]),
+        len(used),
+        rules.wide_chunks,
     )
     if together is None:
         return None
@@ -296,7 +302,7 @@ def encode_mini_block(
         len(chunked.buffers),
         0 if levels.rep is None else 1,
         int(chunked.counts.sum()),
-        is_large=False,
+        rules.wide_chunks,
     )
     return EncodedPage(layout, tuple(pa.py_buffer(buffer) for buffer in buffers))
 

@@ -241,6 +241,7 @@ def _mini_block_to(layout: MiniBlock) -> pb.MiniBlockLayout:
         num_buffers=layout.num_buffers,
         repetition_index_depth=layout.index_depth,
         num_items=layout.num_items,
+        has_large_chunk=layout.is_large,
     )
 
 

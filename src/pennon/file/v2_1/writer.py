@@ -18,6 +18,7 @@ from pennon.encoding.v2_1.blob_rows import encode_blob_rows, write_inline_blobs
 from pennon.encoding.v2_1.choose import encode_descriptions, encode_page
 from pennon.encoding.v2_1.encoding_hints import EncodingHints
 from pennon.encoding.v2_1.page import EncodedPage as EncodedLayout
+from pennon.encoding.v2_1.page_rules import rules_of
 from pennon.encoding.v2_1.wire import serialize_page_layout
 from pennon.errors import ArgumentError, Breadcrumb, LanceError, UnsupportedError
 from pennon.file.container.arrays import check_array, child_array
@@ -57,9 +58,7 @@ def plan_leaves(
     ids: list[int] = []
     for top in schema.fields:
         tree = Tree.of(with_blobs_v2(top, prepare_v2))
-        leaves = [
-            _leaf(path, next(numbers), limits, write_value, version) for path in tree.paths()
-        ]
+        leaves = [_leaf(path, next(numbers), limits, write_value, version) for path in tree.paths()]
         ids += [leaf.path[-1].id for leaf in leaves]
         writers.append(SpineWriter(tree, leaves))
     return ColumnTree(writers, tuple(ids), tuple(range(len(ids))))
@@ -150,11 +149,11 @@ class LeafColumn(GatheringColumn):
         return [*self.encode(array.slice(0, half)), *self.encode(array.slice(half))]
 
     def _encode(self, array: pa.Array) -> EncodedLayout | None:
-        depth = len(self.path) - 1
+        depth, rules = len(self.path) - 1, rules_of(self.version)
         try:
             if self.write is not None:
-                return encode_descriptions(array, depth)
-            return encode_page(array, depth, self.hints)
+                return encode_descriptions(array, depth, rules)
+            return encode_page(array, depth, self.hints, rules)
         except LanceError as error:
             name = ".".join(field.name for field in self.path)
             raise error.located(Breadcrumb(column=name)) from error

@@ -88,20 +88,38 @@ def test_chunks_of_strings_begin_with_their_offsets(width: int) -> None:
 
 def test_a_chunk_is_its_sizes_and_its_buffers_filled_up() -> None:
     buffers = [np.arange(3, dtype=np.uint8), np.arange(9, dtype=np.uint8)]
-    made = put_together(np.array([5, 0]), np.array([10, 0], np.uint8), buffers, [[3, 0], [8, 1]])
+    counts, logs, sizes = np.array([5, 0]), np.array([10, 0], np.uint8), [[3, 0], [8, 1]]
+    made = put_together(counts, logs, buffers, sizes, 1, is_large=False)
     assert made is not None
     data, words = made
+    assert words.dtype == np.uint16
     first = struct.pack("<HHH", 5, 3, 8) + b"\xfe" * 2 + b"\0\1\2" + b"\xfe" * 5 + bytes(range(8))
     second = struct.pack("<HHH", 0, 0, 1) + b"\xfe" * 2 + b"\x08" + b"\xfe" * 7
     assert data.tobytes() == first + second
     assert words.tolist() == [(len(first) // 8 - 1) << 4 | 10, (len(second) // 8 - 1) << 4]
 
 
-def test_chunks_that_are_too_large_are_none() -> None:
-    logs = np.zeros(1, np.uint8)
+def test_wide_chunks_have_sizes_of_32_bits_for_values_only() -> None:
+    buffers = [np.arange(3, dtype=np.uint8), np.arange(9, dtype=np.uint8)]
+    counts, logs, sizes = np.array([5, 0]), np.array([10, 0], np.uint8), [[3, 0], [8, 1]]
+    made = put_together(counts, logs, buffers, sizes, 1, is_large=True)
+    assert made is not None
+    data, words = made
+    assert words.dtype == np.uint32
+    first = struct.pack("<HHI", 5, 3, 8) + b"\0\1\2" + b"\xfe" * 5 + bytes(range(8))
+    second = struct.pack("<HHI", 0, 0, 1) + b"\x08" + b"\xfe" * 7
+    assert data.tobytes() == first + second
+    assert words.tolist() == [(len(first) // 8 - 1) << 4 | 10, (len(second) // 8 - 1) << 4]
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+def test_chunks_that_are_too_large_are_none(is_large: bool) -> None:
+    logs, none, one = np.zeros(1, np.uint8), np.array([0]), np.array([65536])
     big = np.zeros(32768, np.uint8)
-    assert put_together(np.array([0]), logs, [big[:32760]], [[32760]]) is not None
-    assert put_together(np.array([0]), logs, [big], [[32768]]) is None
-    assert put_together(np.array([65536]), logs, [big[:8]], [[8]]) is None
+    assert put_together(none, logs, [big[:32760]], [[32760]], 0, is_large) is not None
+    assert put_together(none, logs, [big], [[32768]], 0, is_large) is None
+    assert put_together(one, logs, [big[:8]], [[8]], 0, is_large) is None
     with pytest.raises(ValueError, match="divide"):
-        put_together(np.array([0]), logs, [big[:8]], [[7]])
+        put_together(none, logs, [big[:8]], [[7]], 0, is_large)
+    with pytest.raises(ValueError, match="levels"):
+        put_together(none, logs, [big[:8]], [[8]], 2, is_large)

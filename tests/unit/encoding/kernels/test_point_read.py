@@ -23,6 +23,7 @@ from pennon.encoding.v2_1.encoding_hints import EncodingHints
 from pennon.encoding.v2_1.layouts import Layer, MiniBlock, max_repetition
 from pennon.encoding.v2_1.mini_block import _decode, _Touched
 from pennon.encoding.v2_1.page import PageValues
+from pennon.encoding.v2_1.page_rules import RULES_OF_2_1
 from pennon.encoding.v2_1.point_read import CutRows, Found, KnownPage, Recipe, are_alike, recipe_of
 from pennon.errors import FormatError
 from pennon.file.v2_1.tree import Tree
@@ -92,7 +93,7 @@ class Page:
         tree = Tree.of(schema_from_arrow(pa.schema([pa.field("c", array.type)])).fields[0])
         (spine,) = spines(array, tree, "c")
         (path,) = tree.paths()
-        made = encode_page(spine, len(path) - 1, EncodingHints.parse({}))
+        made = encode_page(spine, len(path) - 1, EncodingHints.parse({}), RULES_OF_2_1)
         assert made is not None
         layout = made.layout
         assert isinstance(layout, MiniBlock)

@@ -17,15 +17,17 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.io.store import Store
+from pennon.ops.blob_rows import to_rewrite
 from pennon.ops.commit import CommitPolicy, commit_transaction
 from pennon.ops.compact.row_history import with_history
-from pennon.ops.write import FileLimits, WriteTask, limits_for, write_fragments
+from pennon.ops.write import FileLimits, WriteTask, as_version_holds, limits_for, write_fragments
 from pennon.scan.execute import Scan, read_batches
 from pennon.scan.plan import DEFAULT_BATCH_ROWS, plan_tasks
 from pennon.scan.projection import plan_scan_projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.check import check_writable
 from pennon.schema.version import V0_1, FileVersion, check_is_written
+from pennon.table.field_ids import highest_field_id
 from pennon.table.fragment import Fragment
 from pennon.table.manifest import Manifest
 from pennon.table.operations import Overwrite
@@ -49,9 +51,10 @@ class ConvertTask:
         """Rewrite the fragment of that number, and return the new ones, without ids yet."""
         snapshot = self.snapshot
         fragment = snapshot.manifest.fragments[number]
-        projection = plan_scan_projection(snapshot.manifest.schema, None)
+        everything = plan_scan_projection(snapshot.manifest.schema, None)
+        projection, whole = to_rewrite(snapshot, everything)
         scan = Scan(snapshot, projection, tuple(plan_tasks(snapshot, [fragment])))
-        batches = read_batches(scan, DEFAULT_BATCH_ROWS)
+        batches = whole(read_batches(scan, DEFAULT_BATCH_ROWS))
         if self.write.version == V0_1:
             batches = map(without_hidden_values, batches)
         return write_fragments(self.write, batches)
@@ -76,11 +79,10 @@ def plan_convert(
     """
     check_is_written(version)
     manifest = read_manifest(store)
-    check_writable(manifest.schema, version)
+    schema = as_version_holds(manifest.schema, version, highest_field_id(manifest) + 1)
+    check_writable(schema, version)
     limits = limits_for(version, limits or FileLimits())
-    return ConvertTask(
-        Snapshot(store, manifest), WriteTask(store, manifest.schema, version, limits)
-    )
+    return ConvertTask(Snapshot(store, manifest), WriteTask(store, schema, version, limits))
 
 
 def commit_convert(task: ConvertTask, fragments: Iterable[Iterable[Fragment]]) -> Manifest:
@@ -93,7 +95,7 @@ def commit_convert(task: ConvertTask, fragments: Iterable[Iterable[Fragment]]) -
     new = tuple(
         each for old, several in pairs for each in with_history(task.snapshot, [old], list(several))
     )
-    transaction = Transaction(manifest.version, Overwrite(new, manifest.schema))
+    transaction = Transaction(manifest.version, Overwrite(new, task.write.schema))
     strict = CommitPolicy(max_retries=0)
     version = task.write.version
     return commit_transaction(store, transaction, strict, file_version=version, keeps_rows=True)

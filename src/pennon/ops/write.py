@@ -42,7 +42,7 @@ from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
 from pennon.schema.blob import has_blobs_v2, upgraded
 from pennon.schema.blob_arrays import written_schema
 from pennon.schema.check import check_writable
-from pennon.schema.field import Field, Schema
+from pennon.schema.field import UNASSIGNED, Field, Schema
 from pennon.schema.version import (
     DEFAULT_VERSION,
     V0_1,
@@ -157,21 +157,24 @@ def plan_write(
     return WritePlan(task, mode, table_schema, base)
 
 
-def as_version_holds(schema: Schema, version: FileVersion) -> Schema:
-    """Return a schema of a table to be with blobs of version 2 in files that hold no others."""
+def as_version_holds(schema: Schema, version: FileVersion, next_id: int | None = None) -> Schema:
+    """Return a schema with blobs of version 2 for files that hold no others.
+
+    New fields get ids from ``next_id`` on; without it, all fields get ids anew, depth first.
+    """
     if version < V2_2:
         return schema
     fields = tuple(map(upgraded, schema.fields))
     if all(map(is_, fields, schema.fields)):
         return schema
-    ids = count()
-    return Schema(tuple(_numbered(field, ids) for field in fields), schema.metadata)
+    ids, keeps = count(next_id or 0), next_id is not None
+    return Schema(tuple(_numbered(f, ids, keeps=keeps) for f in fields), schema.metadata)
 
 
-def _numbered(field: Field, ids: Iterator[int]) -> Field:
-    """Return a field with ids depth first."""
-    number = FieldId(next(ids))
-    children = tuple([_numbered(child, ids) for child in field.children])
+def _numbered(field: Field, ids: Iterator[int], *, keeps: bool) -> Field:
+    """Return a field with ids depth first, or, where it ``keeps`` ids, for those without one."""
+    number = field.id if keeps and field.id != UNASSIGNED else FieldId(next(ids))
+    children = tuple([_numbered(child, ids, keeps=keeps) for child in field.children])
     return replace(field, id=number, children=children)
 
 

@@ -1,6 +1,6 @@
 """Writing blobs of version 2: those that are too large for a data file go into files beside it.
 
-``data/x.lance`` has them in ``data/x/{id}.blob``: blobs of medium size of one column together, each
+``data/x.lance`` has them in ``data/x/{id}.blob``: blobs of medium size together, each
 large one by itself, numbered from 1.  A blob that lies elsewhere stays there, by its place in one of the
 table's base paths or by its URI, or is copied like any other (``ingest``).
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Self
 from urllib.parse import quote
@@ -130,22 +130,26 @@ def kept_place(uri: str) -> tuple[int, str] | None:
 
 @dataclass(slots=True)
 class _Pack:
-    """A file of blobs that is being written."""
+    """A file of blobs that is being written; columns that say the same of its size share it."""
 
     blob_id: int
+    most_bytes: int
     writer: ObjectWriter
+
+    def takes(self, most_bytes: int, size_bytes: int) -> bool:
+        """Tell whether a blob of a column may be put behind the others."""
+        return self.most_bytes == most_bytes >= self.writer.tell() + size_bytes
 
 
 @dataclass(slots=True)
 class BlobFiles:
-    """The files of blobs beside one data file; a context, which closes or aborts the open ones."""
+    """The files of blobs beside one data file; a context, which gives up the open one."""
 
     store: Store
     ref: DataFileRef
     schema: Schema
     rule: BlobRule
-    packs: dict[int, _Pack] = field(default_factory=dict)
-    """By the field id of their column."""
+    pack: _Pack | None = None
     last_id: int = 0
 
     @classmethod
@@ -163,14 +167,14 @@ class BlobFiles:
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         """Give up what is still being written."""
-        for pack in self.packs.values():
-            pack.writer.abort()
-        self.packs.clear()
+        if self.pack is not None:
+            self.pack.writer.abort()
+            self.pack = None
 
     def finish(self) -> None:
         """Make all files whole."""
-        while self.packs:
-            _, pack = self.packs.popitem()
+        pack, self.pack = self.pack, None
+        if pack is not None:
             pack.writer.close()
 
     def prepare(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -190,16 +194,15 @@ class BlobFiles:
             source.copy(writer)
         return self.last_id
 
-    def write_packed(self, key: int, most_bytes: int, source: _Source) -> tuple[int, int]:
-        """Write a blob behind others of its column; return the file's number, and the place there."""
-        pack = self.packs.get(key)
-        if pack is not None and pack.writer.tell() + source.size_bytes > most_bytes:
-            del self.packs[key]
-            pack.writer.close()
+    def write_packed(self, most_bytes: int, source: _Source) -> tuple[int, int]:
+        """Write a blob behind others; return the file's number, and the place there."""
+        pack = self.pack
+        if pack is not None and not pack.takes(most_bytes, source.size_bytes):
+            self.finish()
             pack = None
         if pack is None:
             self.last_id += 1
-            pack = self.packs[key] = _Pack(self.last_id, self._open(self.last_id))
+            pack = self.pack = _Pack(self.last_id, most_bytes, self._open(self.last_id))
         position = pack.writer.tell()
         source.copy(pack.writer)
         return pack.blob_id, position
@@ -326,7 +329,7 @@ class _Column:
             most = self.files.rule.pack_bytes
             most = self.thresholds.pack if most is None else most
             self.kinds[row], self.sizes[row] = BlobKind.PACKED, size
-            placed = self.files.write_packed(self.column.id, most, source)
+            placed = self.files.write_packed(most, source)
             self.ids[row], self.positions[row] = placed
         else:
             self.copied[row] = source.read().to_pybytes()

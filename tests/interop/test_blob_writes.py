@@ -477,6 +477,29 @@ def test_clones_have_all_blobs(uri: str, tmp_path: Path) -> None:
     assert len(deep) >= 4
 
 
+def test_a_copy_of_a_table_copies_its_blobs(uri: str, tmp_path: Path) -> None:
+    copy = pennon.write_dataset(pennon.dataset(uri), tmp_path / "copy")
+    assert copy.data_storage_version == "2.2"
+    assert copy.schema.field("b").type == pennon.dataset(uri).schema.field("b").type
+    assert _all(str(tmp_path / "copy")) == BEFORE
+    assert set(copy.to_table(columns=["b.kind"])["b.kind"].to_pylist()) == {None, 0, 1, 2}
+
+
+def test_a_table_without_a_file_of_blobs_is_not_valid(uri: str) -> None:
+    table = pennon.dataset(uri)
+    table.validate()
+    first, *_ = sorted(Path(uri).glob("data/*/*.blob"))
+    data = first.read_bytes()
+    first.write_bytes(data[:-1])
+    with pytest.raises(FormatError, match="blob"):
+        pennon.dataset(uri).validate()
+    first.unlink()
+    with pytest.raises(NotFoundError, match="blob"):
+        pennon.dataset(uri).validate()
+    first.write_bytes(data)
+    pennon.dataset(uri).validate()
+
+
 def test_appends_say_no_other_threshold(uri: str) -> None:
     other = _rows([1], [b"x"]).schema.set(1, lance.blob_field("b", inline_size_threshold=5))
     table = _rows([1], [b"x"]).cast(other)

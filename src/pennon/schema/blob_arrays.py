@@ -76,9 +76,7 @@ def change_blobs(array: Any, field: Field, change: Change, rows: RowNumbers | No
         return change(array, field, rows)
     parts = zip(array.flatten(), field.children, strict=True)
     children = [change_blobs(part, child, change, rows) for part, child in parts]
-    fields = [
-        part.with_type(child.type) for part, child in zip(array.type, children, strict=True)
-    ]
+    fields = [part.with_type(child.type) for part, child in zip(array.type, children, strict=True)]
     mask = array.is_null() if array.null_count else None
     return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
 

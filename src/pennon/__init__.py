@@ -31,8 +31,14 @@ if TYPE_CHECKING:
     from pennon.dataset.operation import Transaction as Transaction
     from pennon.dataset.scanner import LanceScanner as LanceScanner
     from pennon.dataset.udf import batch_udf as batch_udf
+    from pennon.schema.blob_type import Blob as Blob
+    from pennon.schema.blob_type import BlobArray as BlobArray
+    from pennon.schema.blob_type import blob_array as blob_array
+    from pennon.schema.blob_type import blob_field as blob_field
 
 __all__ = [
+    "Blob",
+    "BlobArray",
     "BlobColumn",
     "BlobFile",
     "CleanupCandidateFile",
@@ -50,6 +56,8 @@ __all__ = [
     "Session",
     "Transaction",
     "batch_udf",
+    "blob_array",
+    "blob_field",
     "dataset",
     "write_dataset",
 ]

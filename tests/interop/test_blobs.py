@@ -18,7 +18,7 @@ import pytest
 
 import pennon
 import pennon.blob
-from pennon.errors import UnsupportedError
+from pennon.errors import UntrustedPathError
 
 BLOB = {"lance-encoding:blob": "true"}
 BLOBS = pa.field("b", pa.large_binary(), metadata=BLOB)
@@ -278,13 +278,14 @@ def test_duckdb_and_polars_take_bytes(uri: str) -> None:
 V2_VALUES = [b"hello", None, b"", b"x" * 100_000, b"yy" * 3, b"z" * 5_000_000, b"w" * 90_000]
 
 
-@pytest.fixture
-def uri_v2(tmp_path: Path) -> str:
+@pytest.fixture(params=[lance, pennon], ids=lambda module: module.__name__)
+def uri_v2(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A table of 2.2 with blobs in its data files, packed beside them, and by themselves."""
     uri = str(tmp_path / "v2")
     blobs = lance.blob_array(V2_VALUES)
     schema = pa.schema([pa.field("i", pa.int64()), lance.blob_field("b")])
-    lance.write_dataset(pa.table([range(7), blobs], schema=schema), uri, max_rows_per_file=6)
+    table = pa.table([range(7), blobs], schema=schema)
+    request.param.write_dataset(table, uri, max_rows_per_file=6, data_storage_version="2.2")
     return uri
 
 
@@ -356,7 +357,7 @@ def test_blobs_of_version_2_in_structs(tmp_path: Path) -> None:
         assert bytes_of[0].schema.equals(bytes_of[1].schema, check_metadata=True)
 
 
-def test_blobs_outside_of_the_table_are_not_opened(tmp_path: Path) -> None:
+def test_blobs_outside_of_the_table_are_opened_where_base_paths_would_be(tmp_path: Path) -> None:
     secret = tmp_path / "secret.bin"
     secret.write_bytes(b"secret")
     values = [b"mine", lance.Blob.from_uri(secret.as_uri())]
@@ -366,9 +367,11 @@ def test_blobs_outside_of_the_table_are_not_opened(tmp_path: Path) -> None:
     lance.write_dataset(pa.table([lance.blob_array(values)], schema=schema), uri, **options)
     table = pennon.dataset(uri)
     assert table.to_table() == lance.dataset(uri).to_table()
-    assert _read(table.take_blobs("b", indices=[0])) == [b"mine"]
-    with pytest.raises(UnsupportedError, match=r"outside of the table.*secret\.bin"):
-        table.take_blobs("b", indices=[0, 1])
+    assert _read(table.take_blobs("b", indices=[0, 1])) == [b"mine", b"secret"]
+    strict = pennon.dataset(uri, trusted_bases=[])
+    assert _read(strict.take_blobs("b", indices=[0])) == [b"mine"]
+    with pytest.raises(UntrustedPathError, match="outside of its own root"):
+        strict.take_blobs("b", indices=[0, 1])
 
 
 def test_columns_of_binaries_as_files() -> None:

@@ -1,4 +1,4 @@
-"""Blobs as files, with the names of ``lance.blob``: bytes are read when they are asked for."""
+"""Blobs to be written, and blobs as files, read when they are asked: the names of ``lance.blob``."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ from pennon.blob.file import (
     check_buffer_size,
     check_range,
 )
+from pennon.schema.blob_type import Blob, BlobArray, BlobType, blob_array, blob_field
 
 __all__ = [
     "DEFAULT_BLOB_BUFFER_SIZE",
+    "Blob",
+    "BlobArray",
     "BlobColumn",
     "BlobFile",
+    "BlobType",
+    "blob_array",
+    "blob_field",
     "check_buffer_size",
     "check_range",
 ]

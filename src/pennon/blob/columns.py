@@ -16,8 +16,8 @@ from pennon.blob.pandas import described_by, holds_blobs
 from pennon.scan.blobs import locate_blobs, read_ranges
 from pennon.scan.projection import MetaColumn
 from pennon.scan.snapshot import Snapshot
-from pennon.schema.blob import is_blob_v2, is_description
-from pennon.schema.check import is_blob
+from pennon.schema.blob import is_description
+from pennon.schema.check import is_blob, is_blob_v2
 from pennon.schema.field import Field
 from pennon.schema.types import EXTENSION_NAME
 

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from pennon.errors import UnsupportedError
 
 MODULE = """
-    Blob blob_array blob_field BlobArray BlobDescriptor BlobDescriptorArrayBuilder
+    BlobDescriptor BlobDescriptorArrayBuilder
     bytes_read_counter
     CompactedSsTable DataStatistics DedicatedBlobWriter evaluate_sharding_spec
     ExecutionPlan FFILanceTableProvider FieldStatistics FtsToken IndexFile IndexProgress

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import pyarrow as pa
 
@@ -335,6 +335,8 @@ def write_fragments(
     storage_options: dict[str, str] | None = None,
     enable_stable_row_ids: bool = False,
     validate_input: bool = True,
+    external_blob_mode: Literal["reference", "ingest"] = "reference",
+    allow_external_blob_outside_bases: bool = False,
     **unsupported: Any,
 ) -> Any:
     """Write data files, and return what a later `LanceDataset.commit` needs.
@@ -359,6 +361,8 @@ def write_fragments(
         storage_options=storage_options,
         enable_stable_row_ids=enable_stable_row_ids,
         validate_input=validate_input,
+        external_blob_mode=external_blob_mode,
+        allow_external_blob_outside_bases=allow_external_blob_outside_bases,
     )
     request = WriteRequest.of(data, dataset_uri, schema, options)
     return request.write_uncommitted(as_transaction=return_transaction)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pennon.compat.arguments import refuse
 from pennon.errors import ArgumentError
@@ -118,6 +118,9 @@ def write_dataset(
     target_bases: Sequence[str] | None = None,
     target_all_bases: bool | None = None,
     validate_input: bool = True,
+    external_blob_mode: Literal["reference", "ingest"] = "reference",
+    allow_external_blob_outside_bases: bool = False,
+    blob_pack_file_size_threshold: int | None = None,
     **unsupported: Any,
 ) -> LanceDataset:
     """Write data as a new version of a table, and return it.
@@ -143,6 +146,12 @@ def write_dataset(
     ``validate_input``: data is looked at before it is written, for one value that breaks Arrow's rules
     (falling offsets, text that is no UTF-8, an index past its dictionary) makes a table that nobody can
     read.  False saves that look, where another has checked.
+
+    ``external_blob_mode``: blobs that are given by a URI (`pennon.Blob`) stay where they are
+    (``reference``), which is in one of the table's base paths, or, if
+    ``allow_external_blob_outside_bases``, anywhere; or they are copied (``ingest``).
+    ``blob_pack_file_size_threshold``: files of blobs of medium size get so many bytes, whatever their
+    column says.
 
     Raises AlreadyExistsError, SchemaMismatchError, UnsupportedError for types or file versions that
     cannot be written, and `CommitError` if another writer was faster and cannot be reconciled.
@@ -176,6 +185,9 @@ def write_dataset(
         target_bases=target_bases,
         target_all_bases=target_all_bases,
         validate_input=validate_input,
+        external_blob_mode=external_blob_mode,
+        allow_external_blob_outside_bases=allow_external_blob_outside_bases,
+        blob_pack_file_size_threshold=blob_pack_file_size_threshold,
     )
     snapshot = write_version(data_obj, uri, schema, options)
     if isinstance(uri, LanceDataset):

@@ -27,7 +27,7 @@ from pennon.scan.query import BoundQuery, batch_rows, bind_query, plan_query
 from pennon.scan.query import ScanOptions as ScanOptions
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.sort import read_in_order
-from pennon.schema.blob import is_blob_v2
+from pennon.schema.check import is_blob_v2
 
 if TYPE_CHECKING:
     from pennon.dataset.base import DatasetBase

@@ -89,6 +89,7 @@ class WriteRequest:
             base=base,
             version=options.file_version,
             limits=options.limits,
+            blobs=options.blobs,
         )
         if plan.task.version == V0_1 and isinstance(data, pa.Table):
             unified = reader.read_all().unify_dictionaries()  # of indices that were checked

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypedDict
 from pennon.compat.arguments import refuse
 from pennon.dataset.operation import LANCE_COMMIT_MESSAGE_KEY
 from pennon.errors import ArgumentError
+from pennon.ops.blob_files import BlobRule, ExternalBlobs
 from pennon.ops.file_limits import (
     MAX_BYTES_PER_FILE,
     MAX_ROWS_PER_FILE,
@@ -70,6 +71,9 @@ class WriteOptions:
     target_bases: Sequence[str] | None = None
     target_all_bases: bool | None = None
     validate_input: bool = True
+    external_blob_mode: str = "reference"
+    allow_external_blob_outside_bases: bool = False
+    blob_pack_file_size_threshold: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense, whatever the data and the table are."""
@@ -107,6 +111,16 @@ class WriteOptions:
             self.max_page_bytes,
             MAX_ROWS_PER_GROUP if group is None else group,
             self.rows_per_zone,
+        )
+
+    @property
+    def blobs(self) -> BlobRule:
+        """Return how blobs of version 2 are written.  Raises ArgumentError for what makes no sense."""
+        return BlobRule(
+            ExternalBlobs.parse(self.external_blob_mode),
+            self.allow_external_blob_outside_bases,
+            self.blob_pack_file_size_threshold,
+            storage_options=tuple((self.storage_options or {}).items()),
         )
 
     @property

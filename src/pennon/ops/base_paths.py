@@ -50,7 +50,8 @@ def with_base_paths(
     remember_named(plan.task.store.uri, named)
     trust = Trust.given(None, storage_options).naming(named)
     store = BasedStore(plan.task.store, bases, trust)
-    return replace(plan, task=replace(plan.task, store=store), base_paths=bases)
+    blobs = replace(plan.task.blobs, bases=bases)
+    return replace(plan, task=replace(plan.task, store=store, blobs=blobs), base_paths=bases)
 
 
 def into_bases(

@@ -19,9 +19,10 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.io.store import Store
+from pennon.ops.blob_rows import to_rewrite
 from pennon.ops.commit import CommitPolicy, commit_transaction
 from pennon.ops.compact.row_history import with_history
-from pennon.ops.write import FileLimits, WriteTask, limits_for, write_fragments
+from pennon.ops.write import FileLimits, WriteTask, as_version_holds, limits_for, write_fragments
 from pennon.scan.execute import Scan, read_batches
 from pennon.scan.plan import DEFAULT_BATCH_ROWS, plan_tasks
 from pennon.scan.projection import plan_scan_projection
@@ -31,6 +32,7 @@ from pennon.schema.check import check_writable
 from pennon.schema.field import Schema
 from pennon.schema.maps import converted_maps, with_maps_of
 from pennon.schema.version import V0_1, FileVersion, check_is_written
+from pennon.table.field_ids import highest_field_id
 from pennon.table.fragment import Fragment
 from pennon.table.manifest import Manifest
 from pennon.table.operations import Overwrite
@@ -54,23 +56,31 @@ class ConvertTask:
         """Rewrite the fragment of that number, and return the new ones, without ids yet."""
         snapshot = self.snapshot
         fragment = snapshot.manifest.fragments[number]
-        projection = plan_scan_projection(snapshot.manifest.schema, None)
+        everything = plan_scan_projection(snapshot.manifest.schema, None)
+        projection, whole = to_rewrite(snapshot, everything)
         scan = Scan(snapshot, projection, tuple(plan_tasks(snapshot, [fragment])))
-        batches = read_batches(scan, DEFAULT_BATCH_ROWS)
-        if self.write.schema != snapshot.manifest.schema:
-            batches = with_maps(batches, self.write.schema)
+        batches = whole(read_batches(scan, DEFAULT_BATCH_ROWS))
+        batches = with_maps(batches, snapshot.manifest.schema, self.write.version)
         if self.write.version == V0_1:
             batches = map(without_hidden_values, batches)
         return write_fragments(self.write, batches)
 
 
-def with_maps(batches: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[pa.RecordBatch]:
-    """Yield the same rows with maps as the schema has them: as such, or as lists of entries."""
-    shown = schema_to_arrow(schema)
+def with_maps(
+    batches: Iterable[pa.RecordBatch], schema: Schema, version: FileVersion
+) -> Iterator[pa.RecordBatch]:
+    """Yield rows of a schema with maps as a file version has them: as such, or as lists of entries."""
+    shown = schema_to_arrow(with_maps_of(schema, version))
+    changed = [
+        field for field, old in zip(shown, schema_to_arrow(schema), strict=True) if field != old
+    ]
     for batch in batches:
-        pairs = zip(batch.columns, shown, strict=True)
-        columns = [converted_maps(array, field.type) for array, field in pairs]
-        yield pa.RecordBatch.from_arrays(columns, schema=shown)
+        converted = batch
+        for field in changed:
+            number = batch.schema.get_field_index(field.name)
+            array = converted_maps(batch.column(number), field.type)
+            converted = converted.set_column(number, field, array)
+        yield converted
 
 
 def without_hidden_values(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -92,7 +102,8 @@ def plan_convert(
     """
     check_is_written(version)
     manifest = read_manifest(store)
-    schema = with_maps_of(manifest.schema, version)
+    schema = as_version_holds(manifest.schema, version, highest_field_id(manifest) + 1)
+    schema = with_maps_of(schema, version)
     check_writable(schema, version)
     limits = limits_for(version, limits or FileLimits())
     return ConvertTask(Snapshot(store, manifest), WriteTask(store, schema, version, limits))

@@ -14,12 +14,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 from pennon.errors import Breadcrumb, SchemaMismatchError
+from pennon.schema.blob import other_threshold
+from pennon.schema.blob_arrays import as_storage
+from pennon.schema.check import BLOB_PARTS, is_blob, is_blob_v2
 from pennon.schema.field import Field, Schema
+from pennon.schema.types import BLOB_V2, EXTENSION_NAME
+
+_EXTENSION: Final = EXTENSION_NAME.encode()
 
 
 def fit_schema(table: Schema, data: Schema, *, may_lack: bool = False) -> Schema:
@@ -54,7 +60,9 @@ def _differences(table: tuple[Field, ...], data: tuple[Field, ...], prefix: str)
 
 
 def _difference(table: Field, data: Field, path: str) -> Iterator[str]:
-    if table.logical_type != data.logical_type:
+    if table.metadata and is_blob_v2(table):
+        yield from _blob_difference(table, data, path)
+    elif table.logical_type != data.logical_type:
         yield f"column {path!r} is {table.logical_type}, not {data.logical_type}"
     elif table.logical_type == "struct":
         yield from _differences(table.children, data.children, f"{path}.")
@@ -63,8 +71,22 @@ def _difference(table: Field, data: Field, path: str) -> Iterator[str]:
             yield from _difference(mine, theirs, f"{path}.{mine.name}")
 
 
+def _blob_difference(table: Field, data: Field, path: str) -> Iterator[str]:
+    """Yield what keeps data from being blobs of a column; it may have fewer parts, or bytes of version 1."""
+    parts = tuple((child.name, child.logical_type) for child in data.children)
+    is_bytes = data.logical_type == "large_binary" and is_blob(data)
+    if not is_bytes and parts not in {BLOB_PARTS[:2], BLOB_PARTS}:
+        yield f"column {path!r} has blobs (`pennon.blob_field`), not {data.logical_type}"
+        return
+    other = other_threshold(table, data)
+    if other is not None:
+        yield f"of column {path!r}, {other}"
+
+
 def _fit(table: Field, data: Field) -> Field:
     """Return the table's field without the children that the data lacks."""
+    if table.metadata and is_blob_v2(table):
+        return table
     if table.logical_type == "struct":
         given = {child.name: child for child in data.children}
         kept = [_fit(child, given[child.name]) for child in table.children if child.name in given]
@@ -90,6 +112,8 @@ def _fit_array(array: pa.Array[Any], field: pa.Field[Any], path: str) -> pa.Arra
     if not field.nullable and array.null_count:
         message = f"column {path!r} is never NULL, but the data has {array.null_count} NULLs in it"
         raise SchemaMismatchError(message, where=Breadcrumb(column=path))
+    if field.metadata and field.metadata.get(_EXTENSION) == BLOB_V2:
+        return as_storage(array, path)
     if isinstance(array, pa.StructArray) and pa.types.is_struct(field.type):
         return _fit_struct(array, field, path)
     if array.type == field.type:

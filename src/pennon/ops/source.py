@@ -10,6 +10,8 @@ import pyarrow as pa
 
 from pennon.errors import ArgumentError
 from pennon.file.container.input_check import InputCheck
+from pennon.ops.fit import fit_batch
+from pennon.schema.blob_arrays import written_schema
 
 
 def as_reader(
@@ -55,10 +57,23 @@ def _known_arrow(data: Any, _: pa.Schema | None) -> pa.RecordBatchReader | None:
         return pa.RecordBatchReader.from_batches(data.schema, [data])
     if callable(getattr(data, "to_reader", None)):  # a scanner
         return _reader(data.to_reader())
-    if callable(getattr(data, "scanner", None)):  # a dataset; of a table of ours, blobs as bytes
-        options = {"blob_handling": "all_binary"} if hasattr(data, "snapshot") else {}
-        return _reader(data.scanner(**options).to_reader())
+    if callable(getattr(data, "scanner", None)):  # a dataset
+        return _dataset(data)
     return None
+
+
+def _dataset(data: Any) -> pa.RecordBatchReader:
+    """Return the rows of a dataset; of a table of ours, with the bytes of blobs, to be written as such."""
+    snapshot = getattr(data, "snapshot", None)
+    if snapshot is None:
+        return _reader(data.scanner().to_reader())
+    reader = _reader(data.scanner(blob_handling="all_binary").to_reader())
+    whole = written_schema(snapshot.manifest.schema)
+    if whole is None:
+        return reader
+    shown = [whole.field(mine.name) if mine.name in whole.names else mine for mine in reader.schema]
+    target = pa.schema(shown, reader.schema.metadata)
+    return pa.RecordBatchReader.from_batches(target, (fit_batch(each, target) for each in reader))
 
 
 def _reader(made: Any) -> pa.RecordBatchReader:

@@ -16,6 +16,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from itertools import count
+from operator import is_
 
 import pyarrow as pa
 
@@ -31,14 +33,17 @@ from pennon.file.container.losses import Losses
 from pennon.file.container.write_limits import PageLimits, RowGroups
 from pennon.file.open import create_data_file
 from pennon.io.store import Store
+from pennon.ops.blob_files import BlobFiles, BlobRule
 from pennon.ops.commit import DEFAULT_POLICY, CommitPolicy, commit_transaction
 from pennon.ops.dictionaries import known_dictionaries
 from pennon.ops.file_limits import FileLimits as FileLimits
 from pennon.ops.fit import fit_batch, fit_schema
 from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
+from pennon.schema.blob import upgraded
+from pennon.schema.blob_arrays import written_schema
 from pennon.schema.check import check_writable, default_version
-from pennon.schema.field import Schema
-from pennon.schema.version import V0_1, V2_0, WRITABLE, FileVersion, check_is_written
+from pennon.schema.field import UNASSIGNED, Field, Schema
+from pennon.schema.version import V0_1, V2_0, V2_2, WRITABLE, FileVersion, check_is_written
 from pennon.table.fragment import BasePath, DataFileRef, Fragment
 from pennon.table.manifest import Manifest
 from pennon.table.operations import Append, Overwrite
@@ -82,6 +87,7 @@ class WriteTask:
     """Of a table of version 0.1 that is appended to."""
     bases: tuple[int | None, ...] = (None,)
     """The base paths that files go to, one after the other; None is the table's own folder."""
+    blobs: BlobRule = field(default_factory=BlobRule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +117,7 @@ def plan_write(
     base: Manifest | None = None,
     version: FileVersion | None = None,
     limits: FileLimits | None = None,
+    blobs: BlobRule | None = None,
 ) -> WritePlan:
     """Plan a write of data with the schema ``arrow``.
 
@@ -126,6 +133,7 @@ def plan_write(
         raise AlreadyExistsError(message)
     data = schema_from_arrow(arrow)
     file_version = version_of_table(base, mode, version) or default_version(data)
+    data = as_version_holds(data, file_version)
     if mode is WriteMode.APPEND and base is not None:
         table_schema, file_schema = base.schema, fit_schema(base.schema, data)
     else:
@@ -135,8 +143,31 @@ def plan_write(
     dictionaries: Mapping[FieldId, pa.Array] = {}
     if mode is WriteMode.APPEND and base is not None and file_version == V0_1:
         dictionaries = known_dictionaries(store, base)
-    task = WriteTask(store, file_schema, file_version, limits, dictionaries)
+    bases = () if base is None else base.base_paths
+    blobs = replace(blobs or BlobRule(), bases=bases)
+    task = WriteTask(store, file_schema, file_version, limits, dictionaries, blobs=blobs)
     return WritePlan(task, mode, table_schema, base)
+
+
+def as_version_holds(schema: Schema, version: FileVersion, next_id: int | None = None) -> Schema:
+    """Return a schema with blobs of version 2 for files that hold no others.
+
+    New fields get ids from ``next_id`` on; without it, all fields get ids anew, depth first.
+    """
+    if version < V2_2:
+        return schema
+    fields = tuple(map(upgraded, schema.fields))
+    if all(map(is_, fields, schema.fields)):
+        return schema
+    ids, keeps = count(next_id or 0), next_id is not None
+    return Schema(tuple(_numbered(f, ids, keeps=keeps) for f in fields), schema.metadata)
+
+
+def _numbered(field: Field, ids: Iterator[int], *, keeps: bool) -> Field:
+    """Return a field with ids depth first, or, where it ``keeps`` ids, for those without one."""
+    number = field.id if keeps and field.id != UNASSIGNED else FieldId(next(ids))
+    children = tuple([_numbered(child, ids, keeps=keeps) for child in field.children])
+    return replace(field, id=number, children=children)
 
 
 def limits_for(version: FileVersion, limits: FileLimits) -> FileLimits:
@@ -212,7 +243,7 @@ def write_fragments(
     what the file version does not hold.
     """
     watcher = watcher or Watcher()
-    target = schema_to_arrow(task.schema)
+    target = written_schema(task.schema) or schema_to_arrow(task.schema)
     if not task.schema.fields:
         return _write_nothing(batches)
     pieces = _Pieces(batches, target)
@@ -278,14 +309,18 @@ def _write_file(
     limits = task.limits
     rows = size_bytes = 0
     sink = task.store.open_writer(file.store_path)
-    with create_data_file(
-        sink, task.schema, task.version, limits=_page_limits(task), groups=groups
-    ) as writer:
+    with (
+        create_data_file(
+            sink, task.schema, task.version, limits=_page_limits(task), groups=groups
+        ) as writer,
+        BlobFiles.beside(task.store, file, task.schema, task.blobs) as blobs,
+    ):
         while not limits.is_full(rows, size_bytes) and pieces.has_rows():
-            piece = pieces.next(limits, rows, size_bytes)
+            piece = blobs.prepare(pieces.next(limits, rows, size_bytes))
             writer.write(piece)
             rows += piece.num_rows
             size_bytes += piece.nbytes
+        blobs.finish()
         with losses.gathered():
             written = writer.finish()
     whole = replace(

@@ -9,7 +9,8 @@ kind             bytes
 0     inline     in the data file, as all blobs of version 1
 1     packed     in ``<data file>/<blob_id>.blob``, with others
 2     dedicated  ``<data file>/<blob_id>.blob``, the whole file
-3     external   under ``blob_uri``; refused, for it leads out of the table's folder
+3     external   under ``blob_uri``, in the base path ``blob_id`` or, if that is 0, anywhere that
+                 `pennon.io.trust` allows; all that is there, if the size is 0
 ====  =========  =================================================================
 
 The name of such a file is the id's 32 binary digits in reverse, so that object stores spread them.
@@ -36,6 +37,7 @@ from pennon.errors import (
     ArgumentError,
     Breadcrumb,
     FormatError,
+    LanceError,
     OutOfRangeError,
     UnsupportedError,
 )
@@ -45,10 +47,11 @@ from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.take import take_addresses, take_offsets, take_row_ids
 from pennon.scan.take_plan import TakePlan, plan_take
-from pennon.schema.blob import NULL_POSITION, is_blob_v2, is_description
-from pennon.schema.check import is_blob
+from pennon.schema.blob import NULL_POSITION, is_description
+from pennon.schema.check import is_blob, is_blob_v2
 from pennon.schema.field import Field
 from pennon.schema.project import resolve
+from pennon.table.base_paths import open_outside
 from pennon.table.fragment import DataFileRef
 
 
@@ -208,7 +211,7 @@ def locate_blobs(
 ) -> list[BlobRange | None]:
     """Return what descriptions describe, given the addresses of their rows; None for NULL.
 
-    Raises UnsupportedError for a blob outside of the table's folder.
+    Raises UntrustedPathError for a blob outside of the table, in a place that may not be read.
     """
     locator = _Locator(snapshot, column)
     locate = locator.version_2 if is_blob_v2(column) else locator.version_1
@@ -243,15 +246,25 @@ class _Locator:
             path = sidecar_path(self._ref(fragment_id), description["blob_id"])
             start = position if kind == BlobKind.PACKED else 0
             return BlobRange(self._source(path), start, size_bytes)
-        where = Breadcrumb(self._ref(fragment_id).store_path, self.column.name)
-        if kind == BlobKind.EXTERNAL:
-            message = (
-                f"a blob lies outside of the table, at {description['blob_uri']!r}; Pennon opens "
-                "nothing that a table's bytes name"
-            )
-            raise UnsupportedError(message, where=where)
-        message = f"blob of the unknown kind {kind}"
-        raise FormatError(message, where=where)
+        try:
+            if kind == BlobKind.EXTERNAL:
+                place = description["blob_id"], description["blob_uri"]
+                return self._external(*place, position, size_bytes)
+            message = f"blob of the unknown kind {kind}"
+            raise FormatError(message)
+        except LanceError as error:
+            where = Breadcrumb(self._ref(fragment_id).store_path, self.column.name)
+            raise error.located(where) from error.__cause__
+
+    def _external(self, base_id: int, place: str, position: int, size_bytes: int) -> BlobRange:
+        """Return a blob outside of the table.  Raises UntrustedPathError if that may not be read."""
+        source = self.sources.get(f"{base_id}:{place}")
+        if source is None:
+            store, path = open_outside(self.snapshot.store, base_id, place)
+            source = self.sources[f"{base_id}:{place}"] = BlobSource(store, path, None)
+        if position == size_bytes == 0:
+            size_bytes = source.open().size_bytes
+        return BlobRange(source, position, size_bytes)
 
     def _inline(self, fragment_id: int, position: int, size_bytes: int) -> BlobRange:
         ref = self._ref(fragment_id)

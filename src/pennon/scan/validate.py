@@ -7,6 +7,7 @@ import warnings
 from pennon.errors import Breadcrumb, FormatError
 from pennon.scan.fragment_reader import FileColumns, FragmentReader
 from pennon.scan.snapshot import Snapshot
+from pennon.scan.validate_blobs import check_blobs
 from pennon.schema.arrow import storage_field
 from pennon.table.fragment import TOMBSTONE, Fragment
 
@@ -17,7 +18,7 @@ def validate(snapshot: Snapshot) -> None:
     Checked are: field ids and fragment ids are unique and fragments in order; data files are there,
     hold each field once, in columns that exist, and have the fragment's number of rows; at version 0.1
     their ids ascend and the manifest has their dictionaries; deletion files are there, name rows that
-    exist, and as many as the manifest says.
+    exist, and as many as the manifest says; blobs lie within their files.
 
     Warns where the size of a file of version 0.1 is another than stated: pylance 1.0.4 states a wrong
     one, and no reader minds.
@@ -66,6 +67,7 @@ def validate_fragment(snapshot: Snapshot, fragment: Fragment) -> None:
         if wrong:
             message = f"column {wrong[0]} is named, but the file has {opened.num_columns} columns"
             raise FormatError(message, where=Breadcrumb(columns.ref.store_path))
+    check_blobs(snapshot, reader)
     live = reader.live_rows()
     deletion = fragment.deletion_file
     stated = None if deletion is None else deletion.num_deleted_rows

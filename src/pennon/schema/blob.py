@@ -13,14 +13,29 @@ Source: ledger F-24, F-89, F-90.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import replace
+from operator import is_
 from typing import Final
 
-from pennon.schema.check import BLOB, is_blob
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import KIB, MIB
+from pennon.errors import InvalidSchemaError
+from pennon.schema.check import BLOB, BLOB_PARTS, is_blob, is_blob_v2
 from pennon.schema.field import UNASSIGNED, Field, Schema
-from pennon.schema.types import EXTENSION_NAME
+from pennon.schema.types import BLOB_V2, EXTENSION_NAME
 
-BLOB_V2: Final = b"lance.blob.v2"
+INLINE_THRESHOLD: Final = "lance-encoding:blob-inline-size-threshold"
+DEDICATED_THRESHOLD: Final = "lance-encoding:blob-dedicated-size-threshold"
+PACK_THRESHOLD: Final = "lance-encoding:blob-pack-file-size-threshold"
+THRESHOLDS: Final = {
+    INLINE_THRESHOLD: (64 * KIB, 0),
+    DEDICATED_THRESHOLD: (4 * MIB, 1),
+    PACK_THRESHOLD: (1024 * MIB, 1),
+}
+"""Metadata of a column: what it is by default, and the least that it may be, in bytes."""
+_NUMBER: Final = re.compile(r"[0-9]{1,20}", re.ASCII)
 NULL_POSITION: Final = 1
 """The position in a description of version 1 that, with size 0, stands for NULL."""
 _PACKED: Final = "lance-encoding:packed"
@@ -31,11 +46,7 @@ _DESCRIPTION_V2: Final = (
     ("blob_id", "uint32"),
     ("blob_uri", "string"),
 )
-
-
-def is_blob_v2(field: Field) -> bool:
-    """Tell whether a field holds blobs of version 2, as a table's schema has them."""
-    return field.metadata.get(EXTENSION_NAME) == BLOB_V2
+_PREPARED: Final = (*_DESCRIPTION_V2, ("data", "large_binary"))
 
 
 def is_description(field: Field) -> bool:
@@ -78,3 +89,99 @@ def describe_v2(field: Field) -> Field:
     metadata = {BLOB: b"true", _PACKED: b"true"}
     parts = tuple(Field(name, UNASSIGNED, kind, nullable=False) for name, kind in _DESCRIPTION_V2)
     return replace(field, logical_type="struct", metadata=metadata, children=parts)
+
+
+def prepare_v2(field: Field) -> Field:
+    """Return a column of blobs of version 2 as a file's writer takes it: described, with inline bytes."""
+    metadata = {BLOB: b"true", _PACKED: b"true"}
+    parts = tuple(Field(name, UNASSIGNED, kind) for name, kind in _PREPARED)
+    return replace(field, logical_type="struct", metadata=metadata, children=parts)
+
+
+def upgraded(field: Field) -> Field:
+    """Return a field with its blob columns of version 1 as those of version 2, as files of 2.2 have them.
+
+    They get the two parts that the oracle gives them; ids are to be given anew.  Source: ledger F-383.
+    """
+    if is_blob(field) and field.logical_type == "large_binary":
+        kept = {key: value for key, value in field.metadata.items() if key != BLOB}
+        parts = tuple(Field(name, UNASSIGNED, kind) for name, kind in BLOB_PARTS[:2])
+        metadata = {**kept, EXTENSION_NAME: BLOB_V2}
+        return replace(field, logical_type="struct", metadata=metadata, children=parts)
+    children = tuple([upgraded(child) for child in field.children])
+    if all(map(is_, children, field.children)):
+        return field
+    return replace(field, children=children)
+
+
+def whole_v2(field: Field) -> Field:
+    """Return a column of blobs of version 2 with all the parts that a writer may fill in."""
+    parts = tuple(Field(name, UNASSIGNED, kind) for name, kind in BLOB_PARTS)
+    return replace(field, children=parts)
+
+
+def with_blobs_v2(field: Field, change: Callable[[Field], Field]) -> Field:
+    """Return a field with the blob columns of version 2 in it changed; itself if it has none."""
+    if is_blob_v2(field):
+        return change(field)
+    children = tuple([with_blobs_v2(child, change) for child in field.children])
+    if all(map(is_, children, field.children)):
+        return field
+    return replace(field, children=children)
+
+
+def has_blobs_v2(field: Field) -> bool:
+    """Tell whether a field is a blob column of version 2, or has one in it."""
+    if field.metadata and is_blob_v2(field):
+        return True
+    return bool(field.children) and any(map(has_blobs_v2, field.children))
+
+
+def described_v2(schema: Schema) -> Schema:
+    """Return a schema with blobs of version 2 as their descriptions; bytes of version 1 stay."""
+    if not any(map(has_blobs_v2, schema.fields)):
+        return schema
+    return replace(schema, fields=tuple([with_blobs_v2(f, describe_v2) for f in schema.fields]))
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Where blobs of a column lie, by their sizes in bytes.
+
+    More than ``dedicated``: in a file of their own; else more than ``inline``: in one that has up to
+    ``pack`` bytes; else in the data file.
+
+    Source: ledger F-381.
+    """
+
+    inline: int
+    dedicated: int
+    pack: int
+
+    @classmethod
+    def of(cls, field: Field) -> Thresholds:
+        """Return those of a column.  Raises InvalidSchemaError for metadata that is no size."""
+        return cls(*(_threshold(field, key) for key in THRESHOLDS))
+
+
+def _threshold(field: Field, key: str) -> int:
+    default, least = THRESHOLDS[key]
+    given = field.metadata.get(key)
+    if given is None:
+        return default
+    text = given.decode(errors="replace")
+    if not _NUMBER.fullmatch(text) or not least <= int(text) < 1 << 64:
+        wanted = "a positive" if least else "a non-negative"
+        message = f"column {field.name!r} has {key}={text!r}, which must be {wanted} 64-bit integer"
+        raise InvalidSchemaError(message)
+    return int(text)
+
+
+def other_threshold(table: Field, data: Field) -> str | None:
+    """Return what data says of thresholds that is not so in the table; None if it says nothing such."""
+    for key in THRESHOLDS:
+        if key in data.metadata:
+            theirs, mine = _threshold(data, key), _threshold(table, key)
+            if theirs != mine:
+                return f"{key} is {mine}, and not {theirs}, which no append can change"
+    return None

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pennon.errors import Breadcrumb, InvalidSchemaError, UnsupportedError
 from pennon.schema.arrow import storage_field
 from pennon.schema.field import Field, Schema
-from pennon.schema.types import NESTED, arrow_type
+from pennon.schema.types import BLOB_V2, EXTENSION_NAME, NESTED, arrow_type
 from pennon.schema.version import (
     DEFAULT_VERSION,
     V0_1,
@@ -37,6 +37,13 @@ RESERVED_NAMES = frozenset(
 )
 BLOB = "lance-encoding:blob"
 _STRUCT_LIST = "fixed_size_list:struct:"
+BLOB_PARTS = (
+    ("data", "large_binary"),
+    ("uri", "string"),
+    ("position", "uint64"),
+    ("size", "uint64"),
+)
+"""What a writer says of a blob of version 2; the first two may be all."""
 _LISTS = ("list", "list.struct", "large_list", "large_list.struct", "map")
 _PACKED = ("packed", "lance-encoding:packed")
 _DICTIONARY_VALUES = tuple(
@@ -96,6 +103,11 @@ def is_blob(field: Field) -> bool:
     return field.metadata.get(BLOB, b"").lower() == b"true"
 
 
+def is_blob_v2(field: Field) -> bool:
+    """Say whether a field holds blobs of version 2, as a table's schema has them."""
+    return field.metadata.get(EXTENSION_NAME) == BLOB_V2
+
+
 def null_struct_error(path: str, null_count: int, version: FileVersion) -> UnsupportedError:
     """Return the error for NULL rows in a struct column, which files before 2.1 cannot hold."""
     message = (
@@ -148,6 +160,18 @@ def _check_field(path: str, field: Field, version: FileVersion) -> None:
         _check_packed(path, field, version)
     if is_blob(field) and logical != "large_binary":
         raise _refusal(path, field, version, "a blob column must be of type large_binary")
+    if field.metadata and is_blob_v2(field):
+        _check_blob_v2(path, field, version)
+
+
+def _check_blob_v2(path: str, field: Field, version: FileVersion) -> None:
+    """Refuse blobs of version 2 in older files, and those whose parts are not as `BLOB_PARTS`."""
+    if version < V2_2:
+        raise _refusal(path, field, version, f"blobs of version 2 need {V2_2}")
+    parts = tuple((child.name, child.logical_type) for child in field.children)
+    if field.logical_type != "struct" or parts not in {BLOB_PARTS[:2], BLOB_PARTS}:
+        wanted = ", ".join(f"{name}: {kind}" for name, kind in BLOB_PARTS)
+        raise _refusal(path, field, version, f"a blob column has the parts {wanted}")
 
 
 def _check_old(path: str, field: Field) -> None:
@@ -170,6 +194,8 @@ def _check_item(path: str, field: Field, version: FileVersion) -> None:
     if field.logical_type.startswith(_STRUCT_LIST):
         hint = "no version can in a list or map; a list would do in place of the fixed-size one"
         raise _refusal(path, field, version, hint)
+    if field.metadata and is_blob_v2(field):
+        raise _refusal(path, field, version, "blobs in structs can, those in lists cannot")
     if field.logical_type == "struct" and not field.children:
         raise _refusal(path, field, version, f"{V2_0} holds structs without fields in lists")
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pennon.schema.types import EXTENSION_METADATA, EXTENSION_NAME
+from pennon.schema.types import BLOB_V2, EXTENSION_METADATA, EXTENSION_NAME
 
 JSON_STORED = "lance.json"
 """The extension name under which a JSON column is stored; users see ``arrow.json``."""
@@ -74,8 +74,11 @@ def restore_extension(field: pa.Field[Any]) -> pa.Field[Any]:
     registered, or whose parameters its class does not take, stays storage plus metadata, so that
     nothing is lost when it is written again.
     """
+    message = pa.schema([field]).serialize()
+    if BLOB_V2 in message.to_pybytes():
+        import pennon.schema.blob_type  # noqa: F401, PLC0415 - registers the type; most tables have none
     try:
         # pyarrow's own way from metadata to types is behind its readers; the smallest is this one.
-        return pa.ipc.read_schema(pa.schema([field]).serialize()).field(0)
+        return pa.ipc.read_schema(message).field(0)
     except Exception:  # noqa: BLE001 - a registered class is foreign code and raises what it likes
         return field

@@ -27,6 +27,8 @@ MAX_NESTING = 64
 BFLOAT16 = "lance.bfloat16"
 EXTENSION_NAME = "ARROW:extension:name"
 EXTENSION_METADATA = "ARROW:extension:metadata"
+BLOB_V2 = b"lance.blob.v2"
+"""The extension name of blob columns of version 2."""
 
 _PLAIN: dict[str, pa.DataType] = {
     "null": pa.null(),

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import field, replace
+from urllib.parse import unquote
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import ArgumentError, FormatError, UntrustedPathError
@@ -33,6 +34,7 @@ from pennon.table.fragment import BasePath
 from pennon.table.manifest import Manifest
 from pennon.table.refs.tags_and_branches import branch_folder
 
+_ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:/")
 _BASED = re.compile(r"@(\d+)/(.+)", re.DOTALL)
 
 
@@ -121,11 +123,37 @@ class BasedStore(ForwardingStore):
             return store
         raise _untrusted(uri, "read")
 
+    def open_in_base(self, number: int, path: str) -> tuple[Store, str]:
+        """Return the store of a base path, and a path in it."""
+        self._base(number, path)
+        return self._place(f"@{number}/{path}")[0], path
+
+    def open_folder(self, uri: str) -> Store:
+        """Return the store of a folder outside of the table, if it may be read."""
+        return self._open_base(BasePath(0, uri, is_dataset_root=True))
+
     def _check_written(self, base: BasePath) -> None:
         root = root_of(self.inner).uri
         uri = base_uri(base, root)
         if below(uri, root) is None and not self.trust.within(root).covers(uri):
             raise _untrusted(uri, "written")
+
+
+def open_outside(store: Store, base_id: int, place: str) -> tuple[Store, str]:
+    """Return the store, and the path in it, of a file that a table's bytes name outside of its folders.
+
+    ``place`` lies in a base path, or, if ``base_id`` is 0, is an absolute URI.  Raises FormatError if
+    there is no such base path or URI, UntrustedPathError for a place that may not be read.
+    """
+    if not isinstance(store, BasedStore):
+        store = BasedStore(store, (), Trust.given(None, None))
+    if base_id:
+        return store.open_in_base(base_id, place)
+    if not _ABSOLUTE.match(place):
+        message = f"a file outside of the table at {place[:200]!r}, which is no absolute URI"
+        raise FormatError(message)
+    folder, _, name = place.rpartition("/")
+    return store.open_folder(f"{folder}/"), unquote(name)
 
 
 def place_store(store: Store, manifest: Manifest, trust: Trust | None = None) -> Store:

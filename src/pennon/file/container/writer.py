@@ -34,6 +34,7 @@ from pennon.file.container.wire import serialize_file_descriptor
 from pennon.file.container.write_limits import PageLimits
 from pennon.file.container.writer_base import FileWriter, WrittenFile
 from pennon.io.store import ObjectWriter
+from pennon.schema.blob import described_v2
 from pennon.schema.check import check_writable
 from pennon.schema.field import Schema
 from pennon.schema.version import FileVersion
@@ -148,7 +149,7 @@ class DataFileWriter(FileWriter[Sequence[EncodedPage]]):
         return ByteRange(position, len(data))
 
     def _write_end(self) -> None:
-        schema = replace(self._schema, metadata=self._metadata)
+        schema = described_v2(replace(self._schema, metadata=self._metadata))
         descriptor = self._write_part(serialize_file_descriptor(schema, self._num_rows))
         buffers = [
             [self._write_buffer(buffer) for buffer in column.buffers()] for column in self._columns

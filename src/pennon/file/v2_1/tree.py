@@ -16,8 +16,6 @@ In versions 2.1 and 2.2 only leaves have a column; how they nest stands in the l
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from operator import is_
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -27,7 +25,7 @@ from pennon.core.units import ColumnIndex, FieldId
 from pennon.errors import ArgumentError, Breadcrumb, FormatError
 from pennon.file.container.generation import FileSource
 from pennon.schema.arrow import storage_field
-from pennon.schema.blob import describe_v2, is_blob_v2
+from pennon.schema.blob import describe_v2, with_blobs_v2
 from pennon.schema.check import is_blob, is_packed
 from pennon.schema.field import Field
 
@@ -46,12 +44,7 @@ def described(field: Field) -> Field:
 
     Source: ledger F-90.
     """
-    if is_blob_v2(field):
-        return describe_v2(field)
-    children = tuple(map(described, field.children))
-    if all(map(is_, children, field.children)):
-        return field
-    return replace(field, children=children)
+    return with_blobs_v2(field, describe_v2)
 
 
 @dataclass(frozen=True, slots=True)

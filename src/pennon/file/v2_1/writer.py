@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from pennon.encoding.v2_1.blob_page import describe_blobs
+from pennon.encoding.v2_1.blob_rows import encode_blob_rows, write_inline_blobs
 from pennon.encoding.v2_1.choose import encode_descriptions, encode_page
 from pennon.encoding.v2_1.encoding_hints import EncodingHints
 from pennon.encoding.v2_1.page import EncodedPage as EncodedLayout
@@ -33,6 +34,7 @@ from pennon.file.container.column_writer import (
 from pennon.file.container.wire import wrap_encoding
 from pennon.file.container.write_limits import PageLimits
 from pennon.file.v2_1.tree import LISTS, Path, Tree, column_rows
+from pennon.schema.blob import is_description, prepare_v2, with_blobs_v2
 from pennon.schema.check import is_blob
 from pennon.schema.field import Schema
 from pennon.schema.version import V2_1, V2_2, FileVersion
@@ -56,7 +58,7 @@ def plan_leaves(
     writers: list[FieldWriter] = []
     ids: list[int] = []
     for top in schema.fields:
-        tree = Tree.of(top)
+        tree = Tree.of(with_blobs_v2(top, prepare_v2))
         leaves = [_leaf(path, next(numbers), limits, write_value, version) for path in tree.paths()]
         ids += [leaf.path[-1].id for leaf in leaves]
         writers.append(SpineWriter(tree, leaves))
@@ -81,6 +83,8 @@ def _leaf(
     factor = column_rows(path)
     if not is_blob(path[-1]):
         return LeafColumn(column, limits, path, hints, version, factor)
+    if is_description(path[-1]):
+        return DescribedColumn(column, limits, path, hints, version, factor, write)
     if factor > 1 or any(field.logical_type in LISTS for field in path):
         name = ".".join(field.name for field in path)
         message = f"blob column {name!r} inside a list"
@@ -157,6 +161,21 @@ class LeafColumn(GatheringColumn):
         except LanceError as error:
             name = ".".join(field.name for field in self.path)
             raise error.located(Breadcrumb(column=name)) from error
+
+
+@dataclass(slots=True)
+class DescribedColumn(LeafColumn):
+    """A column of blobs of version 2, whose arrays say where the blobs are, or hold them."""
+
+    def add(self, array: pa.Array) -> Iterator[PageWork]:
+        """Take a spine, and write the blobs in it; yield the work of the pages that are full."""
+        assert self.write is not None  # as for all blobs
+        depth = len(self.path) - 1
+        written = write_inline_blobs(leaf_of(array, depth), self.write)
+        return self.gather(replaced_leaf(array, depth, written))
+
+    def _encode(self, array: pa.Array) -> EncodedLayout | None:
+        return encode_blob_rows(array, len(self.path) - 1)
 
 
 # --- spines ---------------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ def plan_columns(
     new, version = number_new_columns(snapshot.manifest, arrow), storage_version(snapshot.manifest)
     check_written(new, version)
     rows = batch_rows or rows_at_once(maker.inputs.arrow)
-    files = ColumnFiles(snapshot.store, new, version)
+    files = ColumnFiles.of(snapshot, new, version)
     task = ColumnsTask(snapshot, files, maker, rows) if new.fields else None
     return AddPlan(snapshot, _longer(snapshot, new), task)
 

@@ -111,7 +111,7 @@ def _plan_casts(
     new = Schema(tuple(new for _, new in pairs))
     check_written(new, version)
     check_writable(new, version)
-    files = ColumnFiles(snapshot.store, new, version)
+    files = ColumnFiles.of(snapshot, new, version)
     return AlterTask(
         ColumnsTask(snapshot, files, CastColumns(inputs, new.fields), rows_at_once(inputs.arrow)),
         schema,

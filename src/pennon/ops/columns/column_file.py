@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -20,12 +20,14 @@ from pennon.file.container.write_limits import RowGroups
 from pennon.file.container.writer_base import FileWriter, WrittenFile
 from pennon.file.open import create_data_file
 from pennon.io.store import ObjectWriter, Store
+from pennon.ops.blob_files import BlobFiles, BlobRule
 from pennon.ops.columns.fill_deleted import with_deleted_rows
 from pennon.ops.fit import fit_batch, fit_schema
 from pennon.ops.write import new_file_name
 from pennon.scan.fragment_reader import FileColumns, FragmentReader
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_to_arrow
+from pennon.schema.blob_arrays import written_schema
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1, FileVersion
 from pennon.table.fragment import DataFileRef, Fragment
@@ -42,6 +44,12 @@ class ColumnFiles:
     store: Store
     schema: Schema
     version: FileVersion
+    blobs: BlobRule
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, schema: Schema, version: FileVersion) -> Self:
+        """Return how columns are written for a version of a table; blobs may lie in its base paths."""
+        return cls(snapshot.store, schema, version, BlobRule(bases=snapshot.manifest.base_paths))
 
     def write(self, reader: FragmentReader, batches: Iterable[pa.RecordBatch]) -> DataFileRef:
         """Write the columns of a fragment, given those of its live rows, in order.
@@ -49,11 +57,15 @@ class ColumnFiles:
         Raises SchemaMismatchError for a NULL in a column that is never NULL, ArgumentError if the
         rows are not as many as the fragment has.
         """
-        name = new_file_name()
-        with self._open(self.store.open_writer(f"data/{name}"), reader) as writer:
+        ref = DataFileRef(new_file_name(), (), (), *self.version.to_numbers())
+        with (
+            self._open(self.store.open_writer(ref.store_path), reader) as writer,
+            BlobFiles.beside(self.store, ref, self.schema, self.blobs) as blobs,
+        ):
             for batch in self._rows(reader, batches):
-                writer.write(batch)
-            return _ref(name, writer.finish())
+                writer.write(blobs.prepare(batch))
+            blobs.finish()
+            return _ref(ref.path, writer.finish())
 
     def _open(self, sink: ObjectWriter, reader: FragmentReader) -> FileWriter[Any]:
         groups = RowGroups(borders=_borders(reader)) if self.version == V0_1 else None
@@ -63,7 +75,8 @@ class ColumnFiles:
         self, reader: FragmentReader, batches: Iterable[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
         """Return all rows of the new file."""
-        live, target = reader.live_rows(), schema_to_arrow(self.schema)
+        live = reader.live_rows()
+        target = written_schema(self.schema) or schema_to_arrow(self.schema)
         if not live.count:
             nothing = [pa.nulls(live.physical_rows, field.type) for field in target]
             return iter([pa.RecordBatch.from_arrays(nothing, schema=target)])

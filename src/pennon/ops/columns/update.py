@@ -102,7 +102,7 @@ def update_columns(
     inputs = plan_scan_projection(schema, list(names))
     maker = _UpdatedColumns(inputs, left_on, right, version)
     rows = rows_at_once(inputs.arrow)
-    columns = ColumnsTask(snapshot, ColumnFiles(snapshot.store, written, version), maker, rows)
+    columns = ColumnsTask(snapshot, ColumnFiles.of(snapshot, written, version), maker, rows)
     made = AlterTask(columns, schema).run(number)
     live = FragmentReader(snapshot, snapshot.manifest.fragments[number]).live_rows()
     matched = np.concatenate([np.empty(0, np.int64), *maker.matched])

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pennon.core.units import FragmentId
 from pennon.errors import ArgumentError, FormatError, UnsupportedError
 from pennon.io.store import Store
+from pennon.ops.blob_rows import to_rewrite
 from pennon.ops.commit import commit_transaction
 from pennon.ops.compact.choose import choose, even_shares
 from pennon.ops.compact.options import CompactOptions
@@ -84,7 +85,8 @@ class CompactTask:
     def _batches(
         self, fragments: Sequence[Fragment], first: int, rows: int
     ) -> Iterator[pa.RecordBatch]:
-        projection = plan_scan_projection(self.snapshot.manifest.schema, None)
+        everything = plan_scan_projection(self.snapshot.manifest.schema, None)
+        projection, whole = to_rewrite(self.snapshot, everything)
         tasks = plan_tasks(self.snapshot, fragments, first, rows)
         batch_rows = self.options.batch_size or default_batch_rows(row_bytes(projection.arrow))
         batches = read_batches(
@@ -95,7 +97,7 @@ class CompactTask:
         )
         if self.write.version == V0_1:
             return map(without_hidden_values, batches)
-        return batches
+        return iter(whole(batches))
 
 
 def plan_compact(snapshot: Snapshot, options: CompactOptions) -> CompactTask:

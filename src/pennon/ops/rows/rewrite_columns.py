@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.encoding.selection import take
+from pennon.ops.blob_rows import to_rewrite
 from pennon.ops.columns.column_file import ColumnFiles
 from pennon.ops.merge_insert.match import Found
 from pennon.ops.merge_insert.source import Source, quoted
@@ -51,7 +52,7 @@ class PatchTask:
         found = self.found[number]
         fragment, schema = found.updated.fragment, self.modified
         reader = FragmentReader(self.snapshot, fragment)
-        files = ColumnFiles(self.snapshot.store, schema, storage_version(self.snapshot.manifest))
+        files = ColumnFiles.of(self.snapshot, schema, storage_version(self.snapshot.manifest))
         ref = files.write(reader, self._batches(reader, found, schema))
         gone = {field.id for field in schema.walk()}
         old = tuple(file.without(gone) for file in fragment.files)
@@ -63,10 +64,11 @@ class PatchTask:
         """Yield the living rows of the columns, those that change with their new values."""
         fragment = found.updated.fragment
         changed = reader.live_rows().to_live(found.updated.offsets)
-        shown = plan_take_projection(schema, [quoted(name) for name in schema.names])
+        changing = plan_take_projection(schema, [quoted(name) for name in schema.names])
+        shown, whole = to_rewrite(self.snapshot, changing)
         tasks = tuple(plan_tasks(self.snapshot, [fragment]))
         start = 0
-        for batch in read_batches(Scan(self.snapshot, shown, tasks), DEFAULT_BATCH_ROWS):
+        for batch in whole(read_batches(Scan(self.snapshot, shown, tasks), DEFAULT_BATCH_ROWS)):
             low, high = np.searchsorted(changed, [start, start + batch.num_rows])
             rows = self.source.take(found.source[low:high], schema.names)
             yield _patched(batch, changed[low:high] - start, rows)

@@ -18,6 +18,7 @@ import pyarrow as pa
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.thread_pools import map_in_order
 from pennon.core.units import MIB
+from pennon.ops.blob_rows import RewrittenBlobs
 from pennon.ops.convert import without_hidden_values
 from pennon.ops.rows.find_rows import Rows
 from pennon.ops.write import WriteMode, WriteTask, plan_write, write_fragments
@@ -30,6 +31,7 @@ from pennon.scan.plan import bytes_per_row
 from pennon.scan.projection import Projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_to_arrow
+from pennon.schema.blob import has_blobs_v2
 from pennon.schema.version import V0_1, FileVersion
 from pennon.table.fragment import Fragment
 from pennon.table.row_ids import RowIds
@@ -110,6 +112,10 @@ class MoveTask:
             return list(reader.make(self.maker, moved))
 
         pieces = (piece for moved in share for piece in moved.cut(reader.rows_at_once(moved)))
+        if reader.has_blobs:  # of which no more than a few are held at a time
+            for piece in pieces:
+                yield from reader.make(self.maker, piece)
+            return
         crew = self.snapshot.crew
         with closing(map_in_order(work, pieces, lambda _: PIECE_BYTES, _AHEAD_BYTES, crew)) as made:
             for batches in made:
@@ -155,8 +161,10 @@ class _OldRows:
 
     def __init__(self, snapshot: Snapshot, needs: Projection) -> None:
         self._snapshot = snapshot
-        self._needs = needs
-        self._schema = needs.arrow
+        self.has_blobs = any(map(has_blobs_v2, needs.read.fields))
+        self._blobs = RewrittenBlobs(snapshot, needs)
+        self._needs = self._blobs.described if self.has_blobs else needs
+        self._schema = self._needs.arrow
         self._prepared: tuple[int, PreparedRead] | None = None
 
     def rows_at_once(self, moved: Moved) -> int:
@@ -184,7 +192,13 @@ class _OldRows:
         read = self._columns(moved.old.fragment).read(cover.rows)
         wanted = [cover.wanted.pick(chunks) for chunks in read]
         shown = show_columns(self._needs, wanted, None)
-        yield from cut_batches(shown, len(moved), len(moved), self._schema)
+        batches = cut_batches(shown, len(moved), len(moved), self._schema)
+        if not self.has_blobs:
+            yield from batches
+            return
+        first = np.uint64(moved.old.fragment.id << 32)
+        for batch in batches:
+            yield from self._blobs.whole(batch, first + moved.old.offsets.astype(np.uint64))
 
     def _columns(self, fragment: Fragment) -> PreparedRead:
         """Return the columns of a fragment; threads may do the same at once."""

@@ -16,8 +16,9 @@ from pennon.ops.run_tasks import run_tasks
 from pennon.ops.versions.branches import commit_copy
 from pennon.ops.versions.refs import Reference, open_version
 from pennon.scan.snapshot import Snapshot
+from pennon.schema.blob import has_blobs_v2
 from pennon.table.flags import check_writable
-from pennon.table.fragment import ExternalFile, Fragment
+from pennon.table.fragment import DataFileRef, ExternalFile, Fragment
 from pennon.table.indices_wire import parse_indices, serialize_indices, unbased
 from pennon.table.manifest import Manifest
 from pennon.table.versions import list_locations
@@ -72,9 +73,12 @@ def copy_table(snapshot: Snapshot, reference: Reference, target: Store) -> Manif
 def plan_copy(source: Snapshot, target: Store) -> CopyTask:
     """Return what copies all files that a version names."""
     files: dict[str, str] = {}
+    has_blobs = any(map(has_blobs_v2, source.manifest.schema.fields))
     for fragment in source.manifest.fragments:
         for file in fragment.files:
-            files[file.store_path] = replace(file, base_id=None).store_path
+            own = replace(file, base_id=None).store_path
+            files[file.store_path] = own
+            files.update(_blob_files(source, file, own) if has_blobs else {})
         deletion = fragment.deletion_file
         if deletion is not None:
             own = replace(deletion, base_id=None).store_path(fragment.id)
@@ -84,6 +88,13 @@ def plan_copy(source: Snapshot, target: Store) -> CopyTask:
         for path, _ in source.store.list_names(index.folder):
             files[path] = path[path.index("_indices/") :]
     return CopyTask(source.store, target, tuple(files.items()))
+
+
+def _blob_files(source: Snapshot, file: DataFileRef, own: str) -> dict[str, str]:
+    """Return the files of blobs beside a data file, and where each goes."""
+    folder, target = file.store_path.removesuffix(".lance"), own.removesuffix(".lance")
+    names = (path for path, _ in source.store.list_names(folder))
+    return {path: f"{target}/{path.rpartition('/')[2]}" for path in names}
 
 
 def _external_paths(fragment: Fragment) -> list[str]:
@@ -96,11 +107,15 @@ def _external_paths(fragment: Fragment) -> list[str]:
 
 
 def _as_own(manifest: Manifest) -> Manifest:
-    """Return the version with all files in the table's own place."""
+    """Return the version with all files in the table's own place.
+
+    Base paths stay where blobs may lie in them, which belong to others and are not copied.
+    """
+    bases = tuple(base for base in manifest.base_paths if not base.is_dataset_root)
     return replace(
         manifest,
         fragments=tuple(_own_files(fragment) for fragment in manifest.fragments),
-        base_paths=(),
+        base_paths=bases if any(map(has_blobs_v2, manifest.schema.fields)) else (),
         branch=None,
         indices=serialize_indices(map(unbased, parse_indices(manifest.indices))),
     )

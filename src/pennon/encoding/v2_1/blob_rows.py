@@ -1,0 +1,113 @@
+"""Pages of descriptions of blobs of version 2: packed rows in a full-zip page.
+
+::
+
+    kind u8 | position u64 | size u64 | blob_id u32 | u32 bytes of blob_uri | blob_uri
+
+Blobs of kind 0 lie in the file itself, each at a multiple of 64 bytes; where all others lie was settled
+before.  A NULL is a level without a row.
+
+Source: ledger F-90, F-382.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pennon.encoding.arrow_buffers import Bytes, arrow_offsets, as_bytes
+from pennon.encoding.v2_1.constant_page import encode_null_page
+from pennon.encoding.v2_1.encodings import Flat, PackedField, Variable, VariablePackedStruct
+from pennon.encoding.v2_1.full_zip import encode_full_zip
+from pennon.encoding.v2_1.page import EncodedPage
+from pennon.encoding.v2_1.page_rules import RULES_OF_2_2
+from pennon.encoding.v2_1.shred import shred
+from pennon.encoding.v2_1.values import Single
+
+DESCRIBED: Final = pa.struct(
+    [
+        pa.field("kind", pa.uint8()),
+        pa.field("position", pa.uint64()),
+        pa.field("size", pa.uint64()),
+        pa.field("blob_id", pa.uint32()),
+        pa.field("blob_uri", pa.string()),
+    ]
+)
+_HEAD: Final = np.dtype(
+    {
+        "names": ["kind", "position", "size", "blob_id", "uri_bytes"],
+        "formats": ["u1", "<u8", "<u8", "<u4", "<u4"],
+        "offsets": [0, 1, 9, 17, 21],
+        "itemsize": 25,
+    }
+)
+_SIZE_BYTES: Final = 4
+_ENCODING: Final = VariablePackedStruct(
+    (
+        *(PackedField(Flat(bits), bits, None) for bits in (8, 64, 64, 32)),
+        PackedField(Variable(Flat(32)), None, 8 * _SIZE_BYTES),
+    )
+)
+
+
+def write_inline_blobs(array: pa.StructArray, write: Callable[[pa.Buffer], int]) -> pa.StructArray:
+    """Write the blobs that lie in the file, and return the descriptions of all.
+
+    ``array`` has the parts of a description and, for blobs of kind 0, their bytes (``data``).
+    """
+    parts = [array.field(number) for number in range(DESCRIBED.num_fields)]
+    kinds = parts[0].fill_null(0).to_numpy()
+    positions = parts[1].fill_null(0).to_numpy().copy()
+    sizes = parts[2].fill_null(0).to_numpy().copy()
+    data = array.field(DESCRIBED.num_fields)
+    offsets, values = arrow_offsets(data), data.buffers()[2]
+    inline = array.is_valid().to_numpy(zero_copy_only=False) & (kinds == 0)
+    lengths = np.diff(offsets)
+    sizes[inline] = lengths[inline]
+    for row in np.flatnonzero(inline):
+        length = int(lengths[row])
+        value = values.slice(int(offsets[row]), length) if length else pa.py_buffer(b"")
+        positions[row] = write(value)
+    columns = [pa.array(kinds), pa.array(positions), pa.array(sizes), *parts[3:]]
+    mask = array.is_null() if array.null_count else None
+    return pa.StructArray.from_arrays(columns, fields=list(DESCRIBED), mask=mask)
+
+
+def encode_blob_rows(array: pa.Array, depth: int) -> EncodedPage:
+    """Encode a page of descriptions, which lie under ``depth`` layers of structs and lists."""
+    shredded = shred(array, depth)
+    values, levels = shredded.values, shredded.levels
+    if values.null_count == len(values) and levels.rep is None:
+        return encode_null_page(levels, RULES_OF_2_2)
+    data, offsets = _rows(values)
+    return encode_full_zip(levels, Single(_ENCODING, data, None, offsets, _SIZE_BYTES))
+
+
+def _rows(values: pa.StructArray) -> tuple[Bytes, npt.NDArray[np.int64]]:
+    """Return the rows of all descriptions, and where each begins; that of a NULL has no bytes."""
+    valid = values.is_valid().to_numpy(zero_copy_only=False)
+    uris = values.field(4)
+    uri_offsets = arrow_offsets(uris).astype(np.int64)
+    shown = valid & uris.is_valid().to_numpy(zero_copy_only=False)
+    uri_bytes = np.where(shown, np.diff(uri_offsets), 0)
+    offsets = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(np.where(valid, _HEAD.itemsize + uri_bytes, 0), out=offsets[1:])
+    heads = np.zeros(len(values), _HEAD)
+    for number, name in enumerate(("kind", "position", "size", "blob_id")):
+        heads[name] = values.field(number).fill_null(0).to_numpy()
+    heads["uri_bytes"] = uri_bytes
+    heads = heads[valid]
+    if not uri_bytes.any():
+        return heads.view(np.uint8), offsets
+    data = np.empty(int(offsets[-1]), np.uint8)
+    at = offsets[:-1][valid]
+    data[at[:, None] + np.arange(_HEAD.itemsize)] = heads.view(np.uint8).reshape(len(heads), -1)
+    text = as_bytes(uris.buffers()[2])
+    for row in np.flatnonzero(uri_bytes):
+        end, first = int(offsets[row + 1]), int(uri_offsets[row])
+        data[end - uri_bytes[row] : end] = text[first : first + uri_bytes[row]]
+    return data, offsets

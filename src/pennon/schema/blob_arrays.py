@@ -1,0 +1,94 @@
+"""Arrays of blob columns of version 2, wherever they stand in a column: found, checked, replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pennon.errors import Breadcrumb, SchemaMismatchError
+from pennon.schema.arrow import arrow_metadata, storage_field
+from pennon.schema.blob import has_blobs_v2, whole_v2, with_blobs_v2
+from pennon.schema.check import is_blob_v2
+from pennon.schema.field import Field, Schema
+
+STORAGE: Final = pa.struct(
+    [
+        pa.field("data", pa.large_binary()),
+        pa.field("uri", pa.utf8()),
+        pa.field("position", pa.uint64()),
+        pa.field("size", pa.uint64()),
+    ]
+)
+"""What a writer says of a blob: bytes, or where they lie, and maybe which range there."""
+
+RowNumbers: TypeAlias = npt.NDArray[np.int64]
+Change: TypeAlias = Callable[[Any, Field, RowNumbers], Any]
+"""Takes the array of a blob column, the column, and the number of the row that each value is in."""
+
+
+def written_schema(schema: Schema) -> pa.Schema | None:
+    """Return the Arrow schema of rows to be written, where there are blob columns: blobs as `STORAGE`.
+
+    None for a schema without any.
+    """
+    if not any(map(has_blobs_v2, schema.fields)):
+        return None
+    fields = [storage_field(with_blobs_v2(field, whole_v2)) for field in schema.fields]
+    return pa.schema(fields, metadata=arrow_metadata(schema.metadata))
+
+
+def as_storage(array: pa.Array[Any], path: str) -> pa.StructArray:
+    """Return what a caller gave for a blob column as `STORAGE`: blobs of any form, or large binaries.
+
+    Raises SchemaMismatchError for all else.
+    """
+    stored = array.storage if isinstance(array, pa.ExtensionArray) else array
+    if stored.type.equals(STORAGE):
+        return stored
+    rows = len(stored)
+    if pa.types.is_large_binary(stored.type) or pa.types.is_null(stored.type):
+        given = {"data": stored.cast(pa.large_binary())}
+    elif isinstance(stored, pa.StructArray):
+        given = {part.name: stored.field(number) for number, part in enumerate(stored.type)}
+    else:
+        given = {}
+    if "data" not in given or given.keys() - {part.name for part in STORAGE}:
+        message = f"column {path!r} has blobs, which {array.type} cannot be"
+        raise SchemaMismatchError(message, where=Breadcrumb(column=path))
+    parts = [
+        given[part.name].cast(part.type) if part.name in given else pa.nulls(rows, part.type)
+        for part in STORAGE
+    ]
+    mask = stored.is_null() if stored.null_count else None
+    return pa.StructArray.from_arrays(parts, fields=list(STORAGE), mask=mask)
+
+
+def change_blobs(array: Any, field: Field, change: Change, rows: RowNumbers | None = None) -> Any:
+    """Return a column with all arrays of blobs in it changed; below structs, what these hide is NULL."""
+    if not has_blobs_v2(field):
+        return array
+    rows = np.arange(len(array), dtype=np.int64) if rows is None else rows
+    if is_blob_v2(field):
+        return change(array, field, rows)
+    parts = zip(array.flatten(), field.children, strict=True)
+    children = [change_blobs(part, child, change, rows) for part, child in parts]
+    fields = [part.with_type(child.type) for part, child in zip(array.type, children, strict=True)]
+    mask = array.is_null() if array.null_count else None
+    return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
+
+
+def change_batch(batch: pa.RecordBatch, schema: Schema, change: Change) -> pa.RecordBatch:
+    """Return a batch with all arrays of blobs changed; ``schema`` has its columns, by their names."""
+    fields = {field.name: field for field in schema.fields}
+    arrays, shown = [], []
+    for array, mine in zip(batch.columns, batch.schema, strict=True):
+        field = fields.get(mine.name)
+        changed = array if field is None else change_blobs(array, field, change)
+        arrays.append(changed)
+        shown.append(mine if changed is array else pa.field(mine.name, changed.type, mine.nullable))
+    made: pa.RecordBatch = pa.RecordBatch.from_arrays(arrays, schema=pa.schema(shown))
+    return made

@@ -1,4 +1,4 @@
-"""Data files of version 2.1 that we write: read by the oracles and by us."""
+"""Data files of versions 2.1 and 2.2 that we write: read by the oracles and by us."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pennon.file.container.write_limits import PageLimits
 from pennon.file.open import create_container_file
 from pennon.io import open_store
 from pennon.schema.arrow import schema_from_arrow
-from pennon.schema.version import V2_1
+from pennon.schema.version import FileVersion
 from tests.interop.equality import difference
 from tests.interop.layouts import classes_in
 from tests.interop.null_structs import with_null_structs
@@ -29,14 +29,21 @@ from tests.interop.test_matrix_2_0 import TYPES
 SIZES = [1, 100, 1023, 1024, 1025, 2049, 4095, 4096, 4097, 9000]
 INDICES = [0, 5, 99, 1022, 1023, 1024, 2048, 4096, 8999]
 KEY = "lance-encoding:"
+VERSIONS = ["2.1", "2.2"]
 
 
-def write(path: Path, table: pa.Table, batch_rows: int | None = None, **options: Any) -> int:
-    """Write a table to one data file of version 2.1; return its size in bytes."""
+def write(
+    path: Path,
+    table: pa.Table,
+    batch_rows: int | None = None,
+    version: str = "2.1",
+    **options: Any,
+) -> int:
+    """Write a table to one data file; return its size in bytes."""
     sink = open_store(path.parent).open_writer(path.name)
     schema = schema_from_arrow(table.schema)
     limits = PageLimits(**options)
-    with create_container_file(sink, schema, V2_1, limits=limits) as writer:
+    with create_container_file(sink, schema, FileVersion.parse(version), limits=limits) as writer:
         for batch in table.to_batches(max_chunksize=batch_rows):
             writer.write(batch)
     return path.stat().st_size
@@ -71,7 +78,8 @@ def differences(oracle: Oracle, files: dict[Path, pa.Table]) -> list[str]:
 
 @pytest.mark.parametrize("rows", [9, 1030])
 @pytest.mark.parametrize("nulls", NULLS)
-def test_every_type(newest: Oracle, nulls: str, rows: int, folder: Path) -> None:
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_type(newest: Oracle, version: str, nulls: str, rows: int, folder: Path) -> None:
     files = {}
     for number, t in enumerate(TYPES):
         rng = np.random.default_rng(number)
@@ -81,7 +89,7 @@ def test_every_type(newest: Oracle, nulls: str, rows: int, folder: Path) -> None
         table = pa.table([array], ["c"])
         path = folder / f"{number}.lance"
         try:
-            write(path, table)
+            write(path, table, version=version)
         except UnsupportedError:
             assert "struct<>" in str(t)  # which no reader gets back if one is NULL
             continue
@@ -164,6 +172,73 @@ def test_each_encoding(oracle_2_1: Oracle, name: str, folder: Path, *, null: boo
     nested = pa.table([lists], pa.schema([pa.field("c", lists.type, metadata=metadata)]))
     write(path, nested)
     assert not differences(oracle_2_1, {path: nested})
+
+
+FORCED_IN_2_2: dict[str, tuple[pa.Array, dict[str, str], set[type]]] = FORCED | {
+    "plain text": (_TEXT, {"compression": "none"}, {MiniBlock, e.Variable}),
+    "decimals": (pa.array(_NUMBERS % 5).cast(pa.decimal128(38, 2)), {}, {MiniBlock}),
+    "few numbers": (
+        pa.array(_RNG.integers(0, 1 << 60, 40)[_NUMBERS % 40]),
+        {},
+        {MiniBlock, e.InlineBitpacking},
+    ),
+    "few floats": (pa.array(_WAVES.to_numpy()[_NUMBERS % 40], pa.float32()), {}, {MiniBlock}),
+    "many numbers again": (
+        pa.array(_RNG.integers(0, 1 << 50, 1200)[_NUMBERS * 7 % 1200]),
+        {},
+        {MiniBlock, e.OutOfLineBitpacking},
+    ),
+    "few wide binaries": (
+        pa.array([b"%032d" % (n % 3) for n in range(5000)], pa.binary(32)),
+        {},
+        {MiniBlock, e.General},
+    ),
+    "items, zstd": (
+        pa.array([f"value number {n % 200}" for n in range(5000)]),
+        {"dict-values-compression": "zstd", "dict-values-compression-level": "9"},
+        {MiniBlock, e.General},
+    ),
+    "items, plain": (
+        pa.array([f"value number {n % 200}" for n in range(5000)]),
+        {"dict-values-compression": "none"},
+        {MiniBlock, e.Variable},
+    ),
+    "levels in runs": (
+        pa.array(_RNG.random(5000), mask=_NUMBERS // 700 % 2 == 1),
+        {},
+        {MiniBlock, e.Rle},
+    ),
+    "one number": (pa.array([7] * 5000), {}, set()),
+    "one bit": (pa.array([True] * 5000), {}, set()),
+    "one text": (pa.array(["the same"] * 5000), {}, set()),
+    "one empty text": (pa.array([""] * 5000, pa.large_string()), {}, set()),
+    "one long text": (pa.array(["the same " * 500] * 500), {}, set()),
+    "one wide value": (pa.array([b"x" * 40] * 5000, pa.binary(40)), {}, set()),
+    "one decimal": (pa.array([7] * 5000).cast(pa.decimal256(50, 2)), {}, set()),
+}
+"""What 2.2 has besides, where one value for all is a page of its own if there are no levels."""
+
+
+@pytest.mark.parametrize("null", [False, True])
+@pytest.mark.parametrize("name", FORCED_IN_2_2)
+def test_each_encoding_of_2_2(newest: Oracle, name: str, folder: Path, *, null: bool) -> None:
+    array, said, classes = FORCED_IN_2_2[name]
+    if not null and name.startswith("one "):
+        classes = {ConstantPage}
+    if null:
+        array = _some_null(array)
+    metadata = {KEY + key: value for key, value in said.items()}
+    table = pa.table([array], pa.schema([pa.field("c", array.type, metadata=metadata)]))
+    path, nested, few = folder / "x.lance", folder / "n.lance", folder / "f.lance"
+    size_bytes = write(path, table, version="2.2")
+    assert classes <= classes_in(path)
+    newest.call("write_file", path=str(folder / "t.lance"), table=table, version="2.2")
+    assert size_bytes <= 1.02 * (folder / "t.lance").stat().st_size
+    lists = pa.ListArray.from_arrays(pa.array([0, 0, *range(1, len(array), 3)], pa.int32()), array)
+    write(few, table[:9], version="2.2")
+    files = {path: table, few: table[:9], nested: pa.table([lists], ["c"])}
+    write(nested, files[nested], version="2.2")
+    assert not differences(newest, files)
 
 
 def test_packed_structs_and_blobs(oracle_2_1: Oracle, folder: Path) -> None:

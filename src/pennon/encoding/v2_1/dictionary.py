@@ -39,6 +39,10 @@ _FEWEST_SAMPLES: Final = 1024
 _DOUBT: Final = 1.25
 """How far an estimate may be beyond a limit, and still be worth a closer look."""
 
+_DOUBT_OF_NUMBERS: Final = 1.1
+_PAYS: Final = 0.95
+"""Numbers are read faster without a dictionary, which must save more than the rest."""
+
 _MOST_DISTINCT: Final = 0.8
 """Values of which a larger share is distinct cannot gain by what their indices cost."""
 
@@ -106,9 +110,9 @@ def encode_dictionary(
         return None
     array = _arrow(values)
     width = 0 if isinstance(values, FixedValues) else values.width
-    limit = hints.dict_size_ratio * plain_bytes
+    limit = hints.dict_size_ratio * plain_bytes * (1 if width else _PAYS)
     most_items = values.count // (hints.dict_divisor or 1)
-    if not _promises(array, width, limit, most_items, _run_bytes(values)):
+    if not _promises(array, values, limit, most_items):
         return None
     if values.count > _FIRST_VALUES:
         first = array[:_FIRST_VALUES].dictionary_encode().dictionary
@@ -140,26 +144,23 @@ def _arrow(values: FixedValues | StringValues) -> pa.Array:
     return pa.Array.from_buffers(pa.large_binary(), values.count, buffers)
 
 
-def _run_bytes(values: FixedValues | StringValues) -> int | None:
-    """Return about how many bytes indices take as runs; None if it would be work to find out."""
-    if isinstance(values, StringValues) or values.bits not in WORD_TYPES:
-        return None
-    return 2 * count_runs(values.words)
-
-
 def _promises(
-    array: pa.Array, width: int, limit: float, most_items: int, run_bytes: int | None
+    array: pa.Array, values: FixedValues | StringValues, limit: float, most_items: int
 ) -> bool:
     """Tell whether some of the values, pairs of neighbours from all over, come again often enough.
 
+    Of numbers it is no pairs, for under NULLs stands the number before.
     How many items there are in all is estimated by Chao's rule from those that the sample has once
     (f1) and twice (f2): those that it has, and f1 * f1 / 2 f2 more.
     """
-    each = _item_bytes(array, width) // len(array) + 1
+    width = 0 if isinstance(values, FixedValues) else values.width
+    is_number = isinstance(values, FixedValues) and values.bits in WORD_TYPES
+    each = 8 if is_number else _item_bytes(array, width) // len(array) + 1
     size = min(_SAMPLE_VALUES, max(_FEWEST_SAMPLES, _SAMPLE_BYTES // each))
-    step = max(2, len(array) // size * 2)
+    near = np.arange(1 if is_number else 2)
+    step = max(len(near), len(array) // size * len(near))
     places = np.arange(0, len(array) - 1, step)
-    sample = array.take(pa.array(np.stack([places, places + 1], axis=1).reshape(-1)))
+    sample = array.take(pa.array(np.add.outer(places, near).reshape(-1)))
     found = sample.value_counts()
     counts = found.field("counts").to_numpy()
     once, twice = int((counts == 1).sum()), int((counts == 2).sum())
@@ -168,10 +169,12 @@ def _promises(
     if items > _MOST_DISTINCT * len(array):
         return False
     index_bytes = len(array) * max(items - 1, 1).bit_length() / 8
-    if run_bytes is not None:
-        index_bytes = min(index_bytes, run_bytes)
+    if is_number:
+        assert isinstance(values, FixedValues)
+        index_bytes = min(index_bytes, count_runs(values.words) * (_index_bits(items) // 8 + 1))
     likely = items * bytes_each + index_bytes
-    return items < _DOUBT * most_items and likely < _DOUBT * limit
+    doubt = _DOUBT_OF_NUMBERS if is_number else _DOUBT
+    return items < doubt * most_items and likely < doubt * limit
 
 
 def _item_bytes(items: pa.Array, width: int) -> int:
@@ -214,9 +217,13 @@ def _from_arrow(coded: pa.DictionaryArray, values: FixedValues | StringValues) -
 
 def _with_narrow_indices(coded: DictionaryValues) -> DictionaryValues:
     """Return the same with indices of the fewest bytes."""
-    bits = next(bits for bits in WORD_TYPES if coded.items.count <= 1 << bits)
+    bits = _index_bits(coded.items.count)
     words = coded.indices.words.astype(WORD_TYPES[bits])
     return DictionaryValues(FixedValues(coded.count, bits, words.view(np.uint8)), coded.items)
+
+
+def _index_bits(items: int) -> int:
+    return next(bits for bits in WORD_TYPES if items <= 1 << bits)
 
 
 def _size_bytes(coded: DictionaryValues) -> int:

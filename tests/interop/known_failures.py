@@ -141,10 +141,4 @@ FAILURES = [
         has_packed_text,
         "it does not read packed rows of any width if all of those wanted are NULL",
     ),
-    Failure(
-        NEWEST,
-        "Incorrect length of values buffer for FixedSizeListArray",
-        has_lists_of_structs,
-        "it counts items in pages without NULL structs, next to pages that have some",
-    ),
 ]

@@ -36,6 +36,14 @@ _LIST_LAYER: Final = {
 }
 
 
+_NULLABLE: Final = {
+    Layer.ALL_VALID_ITEM: Layer.NULLABLE_ITEM,
+    Layer.NULLABLE_ITEM: Layer.NULLABLE_ITEM,
+    **dict.fromkeys(_LIST_LAYER.values(), Layer.NULL_AND_EMPTY_LIST),
+}
+"""The same layers with levels for all that may be, whether it is in the page or not."""
+
+
 _MARKS: Final[Mapping[Layer, tuple[int, ...]]] = {
     Layer.ALL_VALID_ITEM: (),
     Layer.NULLABLE_ITEM: (0,),
@@ -103,6 +111,7 @@ class _Shredder:
         self._next_mark = 1
         self._in_null = False
         """Whether some slots of the next layer lie in structs that are NULL."""
+        self._has_fixed_size_lists = False
 
     def add_validity(self, array: pa.Array) -> None:
         """Add the layer of values or structs that may be NULL."""
@@ -127,9 +136,9 @@ class _Shredder:
         The items of a list that is NULL are there, and each of them says so.
         """
         self.add_validity(array)
+        self._has_fixed_size_lists = True
         size = array.type.list_size
-        if self._definition is not None:
-            self._definition = np.repeat(self._definition, size)
+        self._definition = np.repeat(self._open_definition(len(array)), size)
         return array.values.slice(array.offset * size, len(array) * size)
 
     def add_list(self, array: pa.ListArray) -> pa.Array:
@@ -160,6 +169,9 @@ class _Shredder:
     def levels(self) -> Levels:
         """Return the levels, with as few numbers as there are reasons for a NULL."""
         inwards = [layer for layer, _ in self._layers]
+        if self._has_fixed_size_lists:
+            # pylance 14 counts items wrongly where only some pages have levels for a layer.
+            inwards = [_NULLABLE[layer] for layer in inwards]
         if not any(layer.levels for layer in inwards):
             return Levels(self._rep, None, tuple(reversed(inwards)))
         # Old readers (pylance 1.0.4) lose rows where other layers have levels and a list has none.

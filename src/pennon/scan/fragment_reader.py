@@ -31,8 +31,7 @@ from pennon.scan.deletion_mask import LiveRows
 from pennon.scan.join import is_split_within, join, with_whole_packed
 from pennon.scan.snapshot import OpenFile, Snapshot
 from pennon.schema.arrow import field_to_arrow
-from pennon.schema.check import is_blob_v2
-from pennon.schema.check import is_packed
+from pennon.schema.check import is_blob_v2, is_packed
 from pennon.schema.field import Field
 from pennon.schema.project import held_part
 from pennon.schema.width import row_bytes

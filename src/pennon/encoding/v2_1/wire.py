@@ -324,16 +324,17 @@ def _packed_struct_to(encoding: e.PackedStruct) -> pb.CompressiveEncoding:
 
 
 def _variable_packed_struct_to(encoding: e.VariablePackedStruct) -> pb.CompressiveEncoding:
-    fields = [
-        pb.VariablePackedStruct.FieldEncoding(
-            value=_encoding_to(field.value),
-            bits_per_value=field.bits_per_value,
-            bits_per_length=field.bits_per_length,
-        )
-        for field in encoding.fields
-    ]
-    inner = pb.VariablePackedStruct(fields=fields)
+    inner = pb.VariablePackedStruct(fields=map(_packed_field_to, encoding.fields))
     return pb.CompressiveEncoding(variable_packed_struct=inner)
+
+
+def _packed_field_to(field: e.PackedField) -> pb.VariablePackedStruct.FieldEncoding:
+    message = pb.VariablePackedStruct.FieldEncoding(value=_encoding_to(field.value))
+    if field.bits_per_value is not None:
+        message.bits_per_value = field.bits_per_value
+    if field.bits_per_length is not None:
+        message.bits_per_length = field.bits_per_length
+    return message
 
 
 def _constant_to(encoding: e.Constant) -> pb.CompressiveEncoding:

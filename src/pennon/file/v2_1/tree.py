@@ -16,7 +16,6 @@ In versions 2.1 and 2.2 only leaves have a column; how they nest stands in the l
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import TypeAlias
 
 import pyarrow as pa

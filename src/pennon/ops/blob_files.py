@@ -7,7 +7,7 @@ table's base paths or by its URI, or is copied like any other (``ingest``).
 A file of blobs is whole before the data file that names it is.  What a write that fails leaves behind,
 no data file names.
 
-Source: ledger F-381 to F-383.
+Source: ledger F-400 to F-402.
 """
 
 from __future__ import annotations

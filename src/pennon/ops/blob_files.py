@@ -7,7 +7,7 @@ table's base paths or by its URI, or is copied like any other (``ingest``).
 A file of blobs is whole before the data file that names it is.  What a write that fails leaves behind,
 no data file names.
 
-Source: ledger F-381 to F-383.
+Source: ledger F-400 to F-402.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import re
 import secrets
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, Self
+from typing import Final, Self
 from urllib.parse import quote
 
 import numpy as np
@@ -33,7 +33,7 @@ from pennon.io.store import ObjectReader, ObjectWriter, Store
 from pennon.scan.blobs import BlobKind, sidecar_path
 from pennon.schema.arrow import storage_field
 from pennon.schema.blob import Thresholds, has_blobs_v2, prepare_v2
-from pennon.schema.blob_arrays import RowNumbers, change_batch
+from pennon.schema.blob_arrays import change_batch
 from pennon.schema.field import Field, Schema
 from pennon.table.base_paths import below
 from pennon.table.fragment import BasePath, DataFileRef
@@ -149,23 +149,20 @@ class BlobFiles:
     ref: DataFileRef
     schema: Schema
     rule: BlobRule
+    has_blobs: bool
     pack: _Pack | None = None
     last_id: int = 0
 
     @classmethod
-    def beside(
-        cls, store: Store, ref: DataFileRef, schema: Schema, rule: BlobRule
-    ) -> BlobFiles | NoBlobs:
+    def beside(cls, store: Store, ref: DataFileRef, schema: Schema, rule: BlobRule) -> Self:
         """Return the files of blobs of a data file to be."""
-        if not any(map(has_blobs_v2, schema.fields)):
-            return NoBlobs()
-        return cls(store, ref, schema, rule)
+        return cls(store, ref, schema, rule, any(map(has_blobs_v2, schema.fields)))
 
     def __enter__(self) -> Self:
         """Return this."""
         return self
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         """Give up what is still being written."""
         if self.pack is not None:
             self.pack.writer.abort()
@@ -182,10 +179,11 @@ class BlobFiles:
 
         Raises ArgumentError for a blob that is none, or lies where none may lie.
         """
-        return change_batch(batch, self.schema, self._prepare)
-
-    def _prepare(self, array: pa.StructArray, column: Field, rows: RowNumbers) -> pa.Array[Any]:
-        return _Column(self, column, array).prepare()
+        if not self.has_blobs:
+            return batch
+        return change_batch(
+            batch, self.schema, lambda array, column, _: _Column(self, column, array).prepare()
+        )
 
     def write_alone(self, source: _Source) -> int:
         """Write a blob into a file of its own; return the file's number."""
@@ -211,24 +209,6 @@ class BlobFiles:
         return self.store.open_writer(sidecar_path(self.ref, blob_id))
 
 
-class NoBlobs:
-    """What stands for `BlobFiles` where a data file has no blob column."""
-
-    def __enter__(self) -> Self:
-        """Return this."""
-        return self
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        """Do nothing."""
-
-    def finish(self) -> None:
-        """Do nothing."""
-
-    def prepare(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows as they are."""
-        return batch
-
-
 @dataclass(frozen=True, slots=True)
 class _Source:
     """The bytes of a blob on their way: in memory, or in another file."""
@@ -240,7 +220,7 @@ class _Source:
 
     def copy(self, writer: ObjectWriter) -> None:
         if self.reader is None:
-            writer.write(self.data)  # type: ignore[arg-type]  # one of both is there
+            writer.write(self.data)
             return
         for start in range(0, self.size_bytes, _PIECE_BYTES):
             size = min(_PIECE_BYTES, self.size_bytes - start)

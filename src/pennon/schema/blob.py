@@ -101,7 +101,7 @@ def prepare_v2(field: Field) -> Field:
 def upgraded(field: Field) -> Field:
     """Return a field with its blob columns of version 1 as those of version 2, as files of 2.2 have them.
 
-    They get the two parts that the oracle gives them; ids are to be given anew.  Source: ledger F-383.
+    They get the two parts that the oracle gives them; ids are to be given anew.  Source: ledger F-402.
     """
     if is_blob(field) and field.logical_type == "large_binary":
         kept = {key: value for key, value in field.metadata.items() if key != BLOB}
@@ -151,7 +151,7 @@ class Thresholds:
     More than ``dedicated``: in a file of their own; else more than ``inline``: in one that has up to
     ``pack`` bytes; else in the data file.
 
-    Source: ledger F-381.
+    Source: ledger F-400.
     """
 
     inline: int

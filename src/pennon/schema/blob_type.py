@@ -11,6 +11,7 @@ pylance's, and all that is made here is of it.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
@@ -81,7 +82,7 @@ class Blob:
         return Blob(data=b"")
 
 
-class BlobType(pa.ExtensionType):
+class BlobType(pa.ExtensionType):  # type: ignore[misc]  # pyarrow's stubs do not know it
     """The Arrow type of a blob column of version 2; its storage has two parts, or all four."""
 
     def __init__(self, storage_type: pa.DataType = STORAGE) -> None:
@@ -131,7 +132,7 @@ def check_storage(storage: pa.DataType) -> None:
             raise TypeError(message)
 
 
-class BlobArray(pa.ExtensionArray):
+class BlobArray(pa.ExtensionArray):  # type: ignore[misc]  # as above
     """Blobs to be written; see `blob_array`."""
 
     @classmethod
@@ -219,10 +220,8 @@ def blob_type() -> pa.ExtensionType:
 
 
 def _register() -> None:
-    try:
-        pa.register_extension_type(BlobType())  # type: ignore[arg-type]  # an instance, as pyarrow says
-    except pa.ArrowKeyError:
-        pass  # pylance was imported first
+    with suppress(pa.ArrowKeyError):  # pylance was imported first
+        pa.register_extension_type(BlobType())
 
 
 _register()

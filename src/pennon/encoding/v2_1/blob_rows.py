@@ -7,7 +7,7 @@
 Blobs of kind 0 lie in the file itself, each at a multiple of 64 bytes; where all others lie was settled
 before.  A NULL is a level without a row.
 
-Source: ledger F-90, F-382.
+Source: ledger F-90, F-401.
 """
 
 from __future__ import annotations

@@ -69,6 +69,11 @@ def _struct(rng: Random, version: str) -> dict[str, Any]:
     }
 
 
+def _map(rng: Random, version: str) -> list[tuple[str, Any]]:
+    keys = rng.sample(WORDS, rng.choice([0, 1, 3]))
+    return [(key, _maybe(rng, version, "2.2", rng.randint(-9, 9))) for key in keys]
+
+
 def _moment(rng: Random, _: str) -> datetime:
     return datetime(2020, 1, 1) + timedelta(seconds=rng.randrange(10**7), microseconds=7)
 
@@ -131,6 +136,7 @@ KINDS: dict[str, Kind] = {
     ),
     "struct": Kind(STRUCT, _struct, "2.1"),
     "structs": Kind(pa.list_(STRUCT), _list_of(_struct, "2.1"), "2.0", since="2.0"),
+    "map": Kind(pa.map_(pa.string(), pa.int32()), _map, "2.2", since="2.2"),
     "dictionary": Kind(
         pa.dictionary(pa.int16(), pa.string()), lambda rng, _: rng.choice(WORDS), since="2.0"
     ),

@@ -1,0 +1,449 @@
+"""`LanceTable`: Delta's names over a Lance table, each change one version, its rows as Spark's SQL says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import lance
+import pyarrow as pa
+import pytest
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql import types as st
+
+import pennon
+from pennon.errors import (
+    AlreadyExistsError,
+    ArgumentError,
+    MatchError,
+    NotFoundError,
+    SchemaMismatchError,
+    UnsupportedError,
+)
+from pennon.spark import LanceTable
+
+ROWS = [("a", 1), ("b", 2), ("c", 3), ("d", 4)]
+
+
+def make(uri: str, **options: Any) -> None:
+    """A table of two fragments."""
+    rows = pa.table(
+        {"key": [k for k, _ in ROWS], "value": pa.array([v for _, v in ROWS], pa.int64())}
+    )
+    pennon.write_dataset(rows, uri, max_rows_per_file=2, **options)
+
+
+def rows_of(uri: str) -> list[tuple[Any, ...]]:
+    """The rows as pylance reads them, which also looks the table through."""
+    table = lance.dataset(uri)
+    table.validate()
+    rows = table.to_table()
+    return sorted(zip(*rows.to_pydict().values(), strict=True), key=repr)
+
+
+@pytest.fixture
+def table(spark: SparkSession, uri: str) -> LanceTable:
+    make(uri)
+    return LanceTable.forPath(spark, uri)
+
+
+@pytest.fixture
+def source(spark: SparkSession) -> DataFrame:
+    return spark.createDataFrame([("a", -1), ("b", 0), ("e", -5), ("f", -6)], "k string, v bigint")
+
+
+def affected(result: DataFrame) -> int:
+    return int(result.collect()[0].num_affected_rows)
+
+
+# --- delete and update ------------------------------------------------------------------------------
+
+
+def test_delete_by_text_by_column_and_of_all(table: LanceTable, uri: str) -> None:
+    assert affected(table.delete("key = 'a'")) == 1
+    assert rows_of(uri) == ROWS[1:]
+    assert affected(table.delete((sf.col("key") == sf.lit("b")) | (sf.col("value") > 3))) == 2
+    assert rows_of(uri) == [("c", 3)]
+    assert affected(table.delete("upper(key) = 'X'")) == 0
+    assert affected(table.delete()) == 1
+    assert rows_of(uri) == []
+    assert pennon.dataset(uri).version == 5
+
+
+def test_a_fragment_without_rows_leaves_the_table(table: LanceTable, uri: str) -> None:
+    table.delete(sf.col("key") < "c")
+    (fragment,) = pennon.dataset(uri).get_fragments()
+    assert (fragment.fragment_id, fragment.count_rows()) == (1, 2)
+
+
+def test_update_by_text_and_by_column(table: LanceTable, uri: str) -> None:
+    assert affected(table.update("key = 'a' or key = 'b'", {"value": "value * 10"})) == 2
+    assert rows_of(uri) == [("a", 10), ("b", 20), ("c", 3), ("d", 4)]
+    table.alias("t").update(sf.expr("t.key > 'c'"), {"t.value": sf.lit(0), "key": sf.upper("key")})
+    assert rows_of(uri) == [("D", 0), ("a", 10), ("b", 20), ("c", 3)]
+    assert affected(table.update(set={"value": "NULL"})) == 4
+    assert {value for _, value in rows_of(uri)} == {None}
+
+
+def test_an_update_of_a_field_keeps_the_rest_of_the_struct(spark: SparkSession, uri: str) -> None:
+    points = [{"x": 1, "y": 2}, {"x": 3, "y": 4}]
+    pennon.write_dataset(pa.table({"id": [0, 1], "p": points}), uri)
+    LanceTable.forPath(spark, uri).update("id = 1", {"p.y": "p.x + 10"})
+    assert rows_of(uri) == [(0, points[0]), (1, {"x": 3, "y": 13})]
+
+
+@pytest.mark.parametrize(
+    ("condition", "values", "error", "words"),
+    [
+        ({"value": "1"}, None, ValueError, "cannot be None"),
+        (None, 1, TypeError, "must be a dict"),
+        (1, {}, TypeError, "must be a Spark SQL Column or a string"),
+        (None, {"value": 1}, TypeError, "Values of dict in .* must contain only"),
+        (None, {1: ""}, TypeError, "Keys of dict in .* must contain only"),
+        (None, {"nope": "1"}, ArgumentError, "no column 'nope'; it has key, value"),
+        (None, {"value": "'text'"}, SchemaMismatchError, "'value' is bigint .* get string"),
+        ("nope = 1", {"value": "1"}, AnalysisException, "nope"),
+    ],
+)
+def test_updates_that_are_none(
+    table: LanceTable, condition: Any, values: Any, error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        table.update(condition, values)
+    assert pennon.dataset(table.uri).version == 1
+
+
+def test_a_number_that_does_not_fit_fails_and_commits_nothing(
+    spark: SparkSession, uri: str
+) -> None:
+    pennon.write_dataset(pa.table({"n": pa.array([1], pa.int32())}), uri)
+    with pytest.raises(PySparkException, match="'n' cannot become int32"):
+        LanceTable.forPath(spark, uri).update(set={"n": "n + 3000000000"})
+    assert pennon.dataset(uri).version == 1
+
+
+# --- merge ------------------------------------------------------------------------------------------
+
+
+def clauses(builder: Any) -> Any:
+    return (
+        builder.whenMatchedUpdate("k = 'a'", {"value": "v + 0"})
+        .whenMatchedDelete("k = 'b'")
+        .whenNotMatchedInsert("k = 'e'", {"key": "k", "value": "v + 0"})
+        .whenNotMatchedBySourceUpdate("key = 'c'", {"value": "value * 2"})
+        .whenNotMatchedBySourceDelete("key = 'd'")
+    )
+
+
+@pytest.mark.parametrize("kind", [str, sf.expr], ids=["text", "column"])
+def test_a_merge_of_all_clauses(
+    table: LanceTable, source: DataFrame, uri: str, kind: Callable[[str], Any]
+) -> None:
+    (counts,) = clauses(table.merge(source, kind("key = k"))).execute().collect()
+    assert counts.asDict() == {
+        "num_affected_rows": 5,
+        "num_updated_rows": 2,
+        "num_deleted_rows": 2,
+        "num_inserted_rows": 1,
+    }
+    assert rows_of(uri) == [("a", -1), ("c", 6), ("e", -5)]
+    assert pennon.dataset(uri).version == 2
+
+
+@pytest.mark.parametrize(
+    ("clauses", "rows"),
+    [
+        (lambda m: m.whenMatchedUpdate("key = 'a'", {"value": "5"}).whenMatchedUpdate(set={"value": "0"}),
+         [("a", 5), ("b", 0), ("c", 3), ("d", 4)]),
+        (lambda m: m.whenMatchedDelete("key = 'a'").whenMatchedUpdate(set={"value": "6"}),
+         [("b", 6), ("c", 3), ("d", 4)]),
+        (lambda m: m.whenNotMatchedBySourceDelete(), [("a", 1), ("b", 2)]),
+        (lambda m: m.whenNotMatchedInsert(values={"key": "upper(k)"}),
+         [*ROWS, ("E", None), ("F", None)]),
+    ],
+    ids=["two updates", "delete before update", "by source", "insert"],
+)  # fmt: skip
+def test_the_first_clause_that_applies_counts(
+    table: LanceTable,
+    source: DataFrame,
+    uri: str,
+    clauses: Callable[[Any], Any],
+    rows: list[Any],
+) -> None:
+    clauses(table.merge(source, "key = k")).execute()
+    assert rows_of(uri) == sorted(rows, key=repr)
+
+
+def test_an_upsert_with_aliases_takes_all_columns(
+    table: LanceTable, source: DataFrame, uri: str
+) -> None:
+    news = source.selectExpr("cast(v as int) AS value", "k AS key").alias("s")
+    merge = table.alias("t").merge(news, "t.key = s.key")
+    merge.whenMatchedUpdateAll("s.value < 0").whenNotMatchedInsertAll().execute()
+    assert rows_of(uri) == [("a", -1), ("b", 2), ("c", 3), ("d", 4), ("e", -5), ("f", -6)]
+
+
+def test_two_rows_for_one_are_an_error_before_anything_is_committed(
+    table: LanceTable, source: DataFrame, uri: str
+) -> None:
+    twice = source.union(source)
+    with pytest.raises(MatchError, match="several rows of the source match one row"):
+        table.merge(twice, "key = k").whenMatchedUpdate(set={"value": "v"}).execute()
+    assert pennon.dataset(uri).version == 1
+    (counts,) = table.merge(twice, "key = k").whenMatchedDelete().execute().collect()
+    assert (counts.num_deleted_rows, rows_of(uri)) == (2, ROWS[2:])
+
+
+def test_null_keys_never_match(spark: SparkSession, uri: str) -> None:
+    rows = pa.table({"key": pa.array(["a", None]), "value": [1, 2]})
+    pennon.write_dataset(rows, uri)
+    news = spark.createDataFrame([(None, 8), ("a", 9)], "key string, value bigint").alias("s")
+    merge = LanceTable.forPath(spark, uri).alias("t").merge(news, "t.key = s.key")
+    merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+    assert rows_of(uri) == [("a", 9), (None, 2), (None, 8)]
+
+
+def test_columns_that_the_source_brings(table: LanceTable, source: DataFrame, uri: str) -> None:
+    news = source.toDF("key", "extra").alias("s")
+    merge = table.alias("t").merge(news, "t.key = s.key")
+    evolving = merge.whenMatchedUpdate(set={"extra": "-1"}).whenNotMatchedInsertAll()
+    with pytest.raises(ArgumentError, match="no column 'extra'"):
+        evolving.execute()
+    evolving.withSchemaEvolution().execute()
+    assert rows_of(uri) == [
+        ("a", 1, -1), ("b", 2, -1), ("c", 3, None), ("d", 4, None), ("e", None, -5), ("f", None, -6),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("act", "error", "words"),
+    [
+        (lambda t, s: t.merge(1, "key = k"), TypeError, "must be DataFrame"),
+        (lambda t, s: t.merge(s, 1), TypeError, "must be a Spark SQL Column or a string"),
+        (lambda t, s: t.merge(s, "key = k").execute(), ArgumentError, "at least one WHEN clause"),
+        (
+            lambda t, s: t.merge(s, "key = k").whenMatchedDelete().whenMatchedDelete().execute(),
+            ArgumentError,
+            "only the last may have no condition",
+        ),
+        (lambda t, s: t.merge(s, "key = k").whenMatchedUpdate({"value": "v"}), ValueError, "cannot be None"),
+        (lambda t, s: t.merge(s, "key = k").whenNotMatchedInsert("k = 'a'"), ValueError, "cannot be None"),
+        (lambda t, s: t.merge(s, "key = k").whenMatchedUpdate(set={"value": 1}), TypeError, "Values of dict"),
+        (
+            lambda t, s: t.merge(s, "key = k").whenMatchedUpdateAll().execute(),
+            SchemaMismatchError,
+            "the source has no column 'key'",
+        ),
+    ],
+)  # fmt: skip
+def test_merges_that_are_none(
+    table: LanceTable,
+    source: DataFrame,
+    act: Callable[[Any, Any], Any],
+    error: type[Exception],
+    words: str,
+) -> None:
+    with pytest.raises(error, match=words):
+        act(table, source)
+    assert pennon.dataset(table.uri).version == 1
+
+
+@pytest.mark.parametrize("version", ["2.0", "2.1"])
+@pytest.mark.parametrize("stable", [False, True], ids=["addresses", "stable ids"])
+def test_a_merge_leaves_what_that_of_pylance_leaves(
+    spark: SparkSession, tmp_path: Path, version: Any, stable: bool
+) -> None:
+    old = pa.table({
+        "id": pa.array(range(1000), pa.int64()),
+        "text": [f"t{n}" for n in range(1000)],
+        "list": [[n, n] for n in range(1000)],
+        "word": pa.array([f"w{n % 7}" for n in range(1000)]).dictionary_encode(),
+    })  # fmt: skip
+    new = pa.table({"id": pa.array(range(900, 1100, 2), pa.int64()), "text": ["new"] * 100})
+    uris = [str(tmp_path / name) for name in ("ours", "theirs")]
+    for uri in uris:
+        lance.write_dataset(
+            old,
+            uri,
+            max_rows_per_file=300,
+            data_storage_version=version,
+            enable_stable_row_ids=stable,
+        )
+    source = spark.createDataFrame(new.to_pandas()).repartition(3)
+    merge = LanceTable.forPath(spark, uris[0]).alias("t").merge(source.alias("s"), "t.id = s.id")
+    merge = merge.whenMatchedUpdate(set={"text": "s.text"})
+    merge.whenNotMatchedInsert(values={"id": "s.id", "text": "s.text"}).execute()
+    theirs = lance.dataset(uris[1]).merge_insert("id").when_matched_update_all()
+    theirs.execute(new)
+    missing = new.filter(pa.compute.greater_equal(new["id"], 1000))
+    rest = {name: pa.nulls(50, old.schema.field(name).type) for name in ("list", "word")}
+    lance.write_dataset(
+        pa.table({**{n: missing[n] for n in ("id", "text")}, **rest}), uris[1], mode="append"
+    )
+    seen = []
+    for uri in uris:
+        table = lance.dataset(uri)
+        table.validate()
+        columns = ["id", "text", "list", "word", *(["_rowid"] if stable else [])]
+        rows = table.to_table(columns=columns).to_pylist()
+        seen.append(sorted(rows, key=lambda row: row["id"]))
+    old_rows = slice(0, 1000)
+    assert seen[0][old_rows] == seen[1][old_rows]
+    assert [{**row, "_rowid": 0} for row in seen[0]] == [{**row, "_rowid": 0} for row in seen[1]]
+
+
+def test_a_writer_that_changes_other_rows_of_the_fragment_does_no_harm(
+    spark: SparkSession, table: LanceTable, source: DataFrame, uri: str
+) -> None:
+    merge = table.merge(source, "key = k").whenMatchedUpdate("k = 'a'", {"value": "v"})
+    same = table.merge(source, "key = k").whenMatchedUpdate("k = 'b'", {"value": "v"})
+    pennon.dataset(uri).delete("key = 'b'")
+    merge.execute()
+    assert rows_of(uri) == [("a", -1), ("c", 3), ("d", 4)]
+    with pytest.raises(pennon.errors.RetryableConflict):
+        same.execute()
+    assert rows_of(uri) == [("a", -1), ("c", 3), ("d", 4)]
+
+
+# --- versions and upkeep ----------------------------------------------------------------------------
+
+
+def test_history_says_what_was_done(table: LanceTable, source: DataFrame) -> None:
+    table.update("key = 'a'", {"value": "7"})
+    table.delete("key = 'b'")
+    clauses(table.merge(source, "key = k")).execute()
+    lines = table.history().collect()
+    assert [(line.version, line.operation) for line in lines] == [
+        (4, "MERGE"), (3, "DELETE"), (2, "UPDATE"), (1, "WRITE"),
+    ]  # fmt: skip
+    merged, deleted, updated, written = (line.operationMetrics for line in lines)
+    assert merged["numTargetRowsUpdated"] == "2"
+    assert merged["numTargetRowsMatchedUpdated"] == "1"
+    assert merged["numTargetRowsInserted"] == "1"
+    assert merged["numTargetRowsNotMatchedBySourceDeleted"] == "1"
+    assert deleted["numDeletedRows"] == "1"
+    assert updated["numUpdatedRows"] == "1"
+    assert (written["numFiles"], written["numOutputRows"]) == ("2", "4")
+    assert lines[1].operationParameters == {"predicate": "key = 'b'"}
+    assert [line.version for line in table.history(1).collect()] == [4]
+
+
+def test_restore_to_a_version_and_to_a_time(table: LanceTable, uri: str) -> None:
+    table.delete("key = 'a'")
+    (first, *_) = reversed(table.history().collect())
+    table.delete()
+    (counts,) = table.restoreToVersion(2).collect()
+    assert (counts.num_restored_files, counts.num_removed_files) == (2, 0)
+    assert rows_of(uri) == ROWS[1:]
+    table.restoreToTimestamp(first.timestamp.isoformat(sep=" "))
+    assert rows_of(uri) == ROWS
+    assert [line.operation for line in table.history(2).collect()] == ["RESTORE", "RESTORE"]
+    with pytest.raises(ArgumentError, match="cannot be converted to a valid timestamp"):
+        table.restoreToTimestamp("05/04/1999")
+    with pytest.raises(TypeError, match="version needs to be an int but got '<class 'str'>'"):
+        table.restoreToVersion("1")  # type: ignore[arg-type]
+
+
+def test_compaction_of_all_and_of_some(spark: SparkSession, uri: str) -> None:
+    for first in (0, 10, 20, 30):
+        pennon.write_dataset(pa.table({"n": list(range(first, first + 10))}), uri, mode="append")
+    table = LanceTable.forPath(spark, uri)
+    (line,) = table.optimize().where("n % 40 >= 20").executeCompaction().collect()
+    assert (line.metrics.numFilesRemoved, line.metrics.numFilesAdded) == (2, 1)
+    assert [f.count_rows() for f in pennon.dataset(uri).get_fragments()] == [10, 10, 20]
+    (line,) = table.optimize().executeCompaction().collect()
+    assert line.metrics.numFilesAdded == 1
+    assert lance.dataset(uri).to_table()["n"].to_pylist() == list(range(40))
+    assert table.history(1).collect()[0].operation == "OPTIMIZE"
+    with pytest.raises(UnsupportedError, match="Z-ordering"):
+        table.optimize().executeZOrderBy("n")
+
+
+def test_vacuum_takes_what_no_version_needs(
+    spark: SparkSession, table: LanceTable, uri: str
+) -> None:
+    table.update(set={"value": "0"})
+    table.vacuum()
+    assert len(pennon.dataset(uri).versions()) == 2
+    with pytest.raises(ArgumentError, match="less than a week"):
+        table.vacuum(0)
+    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    try:
+        table.vacuum(0)
+    finally:
+        spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
+    assert [each["version"] for each in pennon.dataset(uri).versions()] == [2]
+    assert {value for _, value in rows_of(uri)} == {0}
+
+
+# --- making -----------------------------------------------------------------------------------------
+
+
+def test_a_table_is_made_column_by_column(spark: SparkSession, uri: str) -> None:
+    builder = (
+        LanceTable.create(spark)
+        .location(uri)
+        .addColumn("id", "bigint", nullable=False, comment="the key")
+        .addColumns(st.StructType([st.StructField("tags", st.ArrayType(st.StringType()))]))
+        .comment("for a test")
+        .clusterBy("id")
+        .property("enable_stable_row_ids", "true")
+        .property("owner", "me")
+    )
+    table = builder.execute()
+    schema = lance.dataset(uri).schema
+    assert (schema.field("id").type, schema.field("id").nullable) == (pa.int64(), False)
+    assert schema.field("id").metadata == {b"comment": b"the key"}
+    (detail,) = table.detail().collect()
+    assert (detail.format, detail.numFiles, detail.numRows) == ("lance", 0, 0)
+    assert (detail.description, detail.clusteringColumns) == ("for a test", ["id"])
+    assert detail.properties == {"owner": "me"}
+    assert pennon.dataset(uri).has_stable_row_ids
+    with pytest.raises(AlreadyExistsError):
+        builder.execute()
+
+
+def test_ways_of_making(spark: SparkSession, table: LanceTable, uri: str, tmp_path: Path) -> None:
+    other = str(tmp_path / "other.lance")
+    with pytest.raises(NotFoundError):
+        LanceTable.replace(spark).location(other).addColumn("n", "int").execute()
+    LanceTable.createIfNotExists(spark).location(uri).addColumn("n", "int").execute()
+    assert rows_of(uri) == ROWS
+    LanceTable.createOrReplace(spark).location(other).addColumn("n", "int").execute()
+    LanceTable.createOrReplace(spark).location(uri).addColumn("n", "int").execute()
+    assert table.toDF().columns == ["n"]
+    assert table.toDF().count() == 0
+    assert LanceTable.isDeltaTable(spark, uri)
+    assert not LanceTable.isLanceTable(spark, str(tmp_path / "nothing"))
+
+
+@pytest.mark.parametrize(
+    ("act", "error", "words"),
+    [
+        (lambda s: LanceTable.create(s).tableName("t").addColumn("n", "int").execute(), ArgumentError, "no location"),
+        (lambda s: LanceTable.create(s).location("x").execute(), ArgumentError, "at least one column"),
+        (lambda s: LanceTable.create(s).partitionedBy("n"), UnsupportedError, "no partitions"),
+        (lambda s: LanceTable.create(s).addColumn("n", "int", generatedAlwaysAs="1"), UnsupportedError, "generated"),
+        (lambda s: LanceTable.create(s).addColumn(s, "int"), TypeError, "colName must be str"),
+        (lambda s: LanceTable.forName(s, "t"), UnsupportedError, "use forPath"),
+        (lambda s: LanceTable.convertToLance(s, "parquet.`x`"), ArgumentError, "say location="),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_made(
+    spark: SparkSession, act: Callable[[Any], Any], error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        act(spark)
+
+
+def test_parquet_becomes_a_table(spark: SparkSession, uri: str, tmp_path: Path) -> None:
+    parquet = str(tmp_path / "files.parquet")
+    spark.createDataFrame(ROWS, "key string, value bigint").write.partitionBy("value").parquet(
+        parquet
+    )
+    table = LanceTable.convertToLance(spark, f"parquet.`{parquet}`", "value bigint", location=uri)
+    assert rows_of(uri) == ROWS
+    assert table.toDF().schema["value"].dataType == st.LongType()

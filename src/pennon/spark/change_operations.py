@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as sf
 
 from pennon.ops.commit import commit_on
+from pennon.ops.rows.assignments import Assignments
 from pennon.ops.rows.change_rows import Change, Changed, Clause, plan_change
 from pennon.ops.rows.delete import DeleteTask, delete_operation, plan_delete
 from pennon.ops.rows.find_rows import GROUP_ROWS
+from pennon.ops.rows.update import UpdateTask, plan_update, update_operation
 from pennon.scan.plan import live_row_counts
 from pennon.scan.query import every_column
 from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.change_messages import parse_changed, serialize_changed
-from pennon.spark.conditions import Condition, as_column, columns_named, predicate_of
+from pennon.spark.conditions import Condition, as_column, columns_named, literals_of, predicate_of
 from pennon.spark.frames import address_frame, parallelism_of
 from pennon.spark.history import Told
 from pennon.spark.merge_plan import (
@@ -72,6 +74,18 @@ class DeleteGroup:
         return serialize_changed(Changed(tuple(self.task.run(number)), (), ()))
 
 
+@dataclass(frozen=True, slots=True)
+class UpdateGroup:
+    """Updates rows of the group of fragments of a number, and says how many; it pickles."""
+
+    task: UpdateTask
+
+    def __call__(self, number: int) -> bytes:
+        """See `pennon.spark.run_tasks.NumberedTask`."""
+        removals, new = self.task.rewrite(number)
+        return serialize_changed(Changed(tuple(removals), tuple(new), ()))
+
+
 def delete_rows(
     spark: SparkSession, snapshot: Snapshot, condition: Condition | None, alias: str | None
 ) -> int:
@@ -108,8 +122,30 @@ def update_rows(
     values: Mapping[str, Condition],
     alias: str | None,
 ) -> int:
-    """Give columns of the rows for which a condition is true new values; return how many rows."""
-    return _change_where(spark, snapshot, condition, values, alias, time.monotonic())
+    """Give columns of the rows for which a condition is true new values; return how many rows.
+
+    Literals under a condition that needs no Spark are written by our own tasks, where statistics tell them
+    which pages to read.
+    """
+    started = time.monotonic()
+    schema = schema_to_arrow(snapshot.manifest.schema)
+    literals = literals_of(values, spark_schema(schema), schema)
+    predicate = None if condition is None else translated(snapshot, condition, alias)
+    if literals is None or (condition is not None and predicate is None):
+        return _change_where(spark, snapshot, condition, values, alias, started)
+    assignments = Assignments.of_literals(snapshot.manifest.schema, literals)
+    group_rows = _group_rows(spark, snapshot)
+    task = plan_update(snapshot, assignments, predicate, group_rows=group_rows)
+    changed = [parse_changed(each) for each in run_tasks(spark, UpdateGroup(task), task.count)]
+    operation, rows = update_operation(
+        task,
+        (removal for each in changed for removal in each.removals),
+        (fragment for each in changed for fragment in each.new),
+    )
+    metrics = {"numUpdatedRows": rows, "numCopiedRows": 0, **_metrics(changed, started, _METRICS)}
+    told = Told("UPDATE", {"predicate": _text(condition)}, metrics)
+    commit_on(snapshot, operation, properties=told.properties(), planned_ns=task.planned_ns)
+    return rows
 
 
 def _change_where(

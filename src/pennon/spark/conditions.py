@@ -12,6 +12,7 @@ from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+import pyarrow as pa
 import sqlglot
 from pyspark.sql import Column
 from pyspark.sql import datasource as ds
@@ -25,8 +26,6 @@ from pennon.spark.scan_task import pushed_predicate
 from pennon.spark.types import arrow_schema
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from pennon.scan.filter import Predicate
 
 Condition: TypeAlias = str | Column
@@ -111,6 +110,33 @@ def predicate_of(
     return None if found is None else pushed_predicate([found], arrow_schema(schema), stored)
 
 
+def literals_of(
+    values: Mapping[str, Condition], schema: st.StructType, stored: pa.Schema
+) -> dict[str, pa.Scalar] | None:
+    """Return literals as the columns of a table hold them, if all values are such; else None."""
+    found: dict[str, pa.Scalar] = {}
+    for name, text in values.items():
+        if name not in schema.names or not isinstance(text, str) or "\\" in text:
+            return None
+        kind = stored.field(name).type
+        try:
+            tree = sqlglot.parse_one(text, dialect="spark")
+            value = _Translation(schema, None).literal(tree, name)
+            found[name] = pa.scalar(value, kind)
+        except (
+            sqlglot.errors.SqlglotError,
+            pa.ArrowException,
+            TypeError,
+            ValueError,
+            OverflowError,
+        ):
+            return None
+        is_date = isinstance(schema[name].dataType, st.DateType)
+        if is_date or (value is None and not isinstance(tree, exp.Null)):
+            return None
+    return found
+
+
 class _Translation:
     """Turns a parsed condition into ours; None for all that is not certain to mean the same."""
 
@@ -157,6 +183,10 @@ class _Translation:
         if tree.table and tree.table != self._alias:
             return None
         return (tree.name,) if tree.name in self._schema.names else None
+
+    def literal(self, tree: exp.Expr, name: str) -> Any:
+        """Return the value that a column of that name would get; None: NULL, or not a literal."""
+        return self._value(tree, (name,))
 
     def _value(self, tree: exp.Expr, path: Sequence[str]) -> Any:
         """Return a literal that Spark compares with the column as it is; None if it is not one."""

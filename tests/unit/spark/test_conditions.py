@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pennon.scan.filter import Predicate
-from pennon.spark.conditions import columns_named, predicate_of
+from pennon.spark.conditions import columns_named, literals_of, predicate_of
 from pennon.spark.types import spark_schema
 
 ROWS = pa.RecordBatch.from_pydict({
@@ -95,3 +95,39 @@ def test_what_might_mean_something_else_is_left_to_spark(text: str) -> None:
 )
 def test_the_columns_that_a_condition_may_name(text: str, names: list[str]) -> None:
     assert columns_named([text], ROWS.schema.names, "t") == names
+
+
+def literal(name: str, text: str) -> object:
+    found = literals_of({name: text}, spark_schema(ROWS.schema), ROWS.schema)
+    return found if found is None else found[name].as_py()
+
+
+def test_literals_that_columns_take_as_they_are() -> None:
+    assert literal("id", "-7") == -7
+    assert literal("small", "255") == 255
+    assert literal("price", "1.5") == 1.5
+    assert literal("exact", "1.5") == Decimal("1.50")
+    assert literal("name", "'x'") == "x"
+    assert literal("is_open", "false") is False
+    found = literals_of({"id": "NULL"}, spark_schema(ROWS.schema), ROWS.schema)
+    assert found is not None
+    assert found["id"] == pa.scalar(None, pa.int64())
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("small", "256"),
+        ("id", "1.5"),
+        ("id", "'1'"),
+        ("exact", "1.555"),
+        ("day", "'2026-01-01'"),
+        ("ratio", "0.1"),
+        ("id", "id + 1"),
+        ("name", "id"),
+        ("nope", "1"),
+        ("name", "'a"),
+    ],
+)
+def test_values_that_are_left_to_spark(name: str, text: str) -> None:
+    assert literal(name, text) is None

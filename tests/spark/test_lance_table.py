@@ -23,7 +23,11 @@ from pennon.errors import (
     SchemaMismatchError,
     UnsupportedError,
 )
+from pennon.ops.rows.change_rows import Change
 from pennon.spark import LanceTable
+from pennon.spark.merge_plan import Merge, MergeClause, When, plan_merge
+from pennon.spark.row_changes import commit_changes, rows_of_clauses, run_changes
+from tests.spark.failing import DyingChangeTask
 
 ROWS = [("a", 1), ("b", 2), ("c", 3), ("d", 4)]
 
@@ -306,6 +310,30 @@ def test_a_writer_that_changes_other_rows_of_the_fragment_does_no_harm(
     with pytest.raises(pennon.errors.RetryableConflict):
         same.execute()
     assert rows_of(uri) == [("a", -1), ("c", 3), ("d", 4)]
+
+
+def test_a_task_that_dies_after_it_wrote_is_done_again_and_counts_once(
+    spark: SparkSession, source: DataFrame, uri: str, tmp_path: Path
+) -> None:
+    make(uri)
+    snapshot = pennon.dataset(uri).snapshot
+    clauses = (
+        MergeClause(When.MATCHED, Change.UPDATE, None, {"value": "v"}),
+        MergeClause(When.NOT_MATCHED, Change.INSERT, None, {"key": "k", "value": "v"}),
+    )
+    plan = plan_merge(snapshot, Merge(source, "key = k", None, clauses))
+    marker = tmp_path / "died"
+    task = DyingChangeTask(snapshot, plan.task.clauses, plan.task.write, marker=str(marker))
+    changed = run_changes(task, plan.rows)
+    assert marker.exists()
+    assert rows_of_clauses(changed, 2) == [2, 2]
+    assert rows_of(uri) == ROWS
+    commit_changes(task, changed, {}, planned_ns=plan.planned_ns, adds_keys=True)
+    assert rows_of(uri) == [("a", -1), ("b", 0), ("c", 3), ("d", 4), ("e", -5), ("f", -6)]
+    named = {file.path for fragment in changed for new in fragment.new for file in new.files}
+    written = {path.name for path in Path(uri, "data").iterdir()}
+    assert len(written) > len(named) + 2  # of the dead attempt: orphans
+    assert named < written
 
 
 # --- versions and upkeep ----------------------------------------------------------------------------

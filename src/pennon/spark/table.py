@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as st
 
 from pennon.errors import ArgumentError, NotFoundError, UnsupportedError
@@ -38,7 +38,7 @@ from pennon.table.manifest import Manifest
 from pennon.table.versions import list_locations, read_manifest, read_manifest_at, version_as_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, SparkSession
+    from pyspark.sql import Column
 
 _WEEK_HOURS: Final = 168.0
 _CHECKS_RETENTION: Final = "spark.databricks.delta.retentionDurationCheck.enabled"
@@ -352,9 +352,7 @@ class LanceTable:
 
 
 def _session(given: SparkSession | None) -> SparkSession:
-    from pyspark.sql import SparkSession as Session
-
-    found = Session.getActiveSession() if given is None else given
+    found = SparkSession.getActiveSession() if given is None else given
     if found is None:
         message = "there is no active Spark session; hand one over"
         raise ArgumentError(message)

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+from pennon.spark import LanceTable
 from tests.spark.modes import CONF
+from tests.spark.small_table import make
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,3 +34,16 @@ def spark() -> Iterator[SparkSession]:
 def uri(tmp_path: Path) -> str:
     """Where a test's table goes."""
     return str(tmp_path / "table.lance")
+
+
+@pytest.fixture
+def table(spark: SparkSession, uri: str) -> LanceTable:
+    """A table of two fragments."""
+    make(uri)
+    return LanceTable.forPath(spark, uri)
+
+
+@pytest.fixture
+def source(spark: SparkSession) -> DataFrame:
+    """Rows that match some of the table, and others."""
+    return spark.createDataFrame([("a", -1), ("b", 0), ("e", -5), ("f", -6)], "k string, v bigint")

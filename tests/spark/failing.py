@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from pennon.ops.rows.change_rows import Changed, ChangeTask
 from pennon.spark.source import LanceDataSource
 from pennon.spark.writer import FragmentsWritten, LanceWriter
 
@@ -53,6 +54,19 @@ class FailingTask:
             message = f"task {number} fails on purpose"
             raise OSError(message)
         return b""
+
+
+@dataclass(frozen=True, slots=True)
+class DyingChangeTask(ChangeTask):
+    """Changes rows; the worker process of the first attempt dies when all its files are written."""
+
+    marker: str = ""
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Changed:
+        changed = ChangeTask.run(self, batches)
+        if changed.removals and _is_first(self.marker):
+            os._exit(17)
+        return changed
 
 
 def count_rows(batches: Iterator[pa.RecordBatch]) -> bytes:

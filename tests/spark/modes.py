@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
 
 import pennon.spark
 from demo.flights import QUERIES, TABLES, answer, use_tables
+from pennon.spark import LanceTable
 
 # Each query runs once: the JVM's second compiler would take as much processor time as all the
 # rest, and gain nothing.
@@ -71,9 +73,33 @@ def tell(spark: SparkSession, parquet: Path, folder: Path) -> dict[str, Any]:
         "read": pennon.spark.read(spark, uri, ["distance"]).groupBy().sum().collect()[0][0],
         "filtered": pennon.spark.read(spark, uri, ["origin"], filter="distance > 4000").count(),
         "written": pennon.spark.write(spark.range(10).repartition(2), str(folder / "range.lance")),
+        "changed": changed(spark, str(folder / "airlines.lance")),
         "converted": converted(spark, str(folder / "range.lance")),
         "message": message_of_a_missing_table(spark, folder),
     }
+
+
+def changed(spark: SparkSession, uri: str) -> list[Any]:
+    """Delete, update and merge rows of a table; return how many each changed, and a few of them."""
+    table = LanceTable.forPath(spark, uri)
+    counts = [
+        table.delete("carrier = 'ZZ'").first(),
+        table.delete(sf.lower("carrier") == "9e").first(),
+        table.update("carrier = 'AA'", {"name": "'one'"}).first(),
+        table.update(sf.col("carrier") == "AS", {"name": sf.upper("name")}).first(),
+    ]
+    rows = spark.createDataFrame([("AA", "two"), ("YY", "new")], "carrier string, name string")
+    merge = table.alias("t").merge(rows.alias("s"), "t.carrier = s.carrier")
+    merge = merge.whenMatchedUpdateAll().whenNotMatchedInsertAll()
+    counts.append(merge.whenNotMatchedBySourceDelete("t.carrier = 'B6'").execute().first())
+    left = table.toDF().where("carrier IN ('ZZ', '9E', 'AA', 'AS', 'YY', 'B6')").orderBy("carrier")
+    compacted = table.optimize().executeCompaction().first()
+    return [
+        [list(each or ()) for each in counts],
+        [list(row) for row in left.collect()],
+        compacted is not None and compacted.metrics.numFilesAdded,
+        table.history(1).collect()[0].operation,
+    ]
 
 
 def converted(spark: SparkSession, uri: str) -> tuple[int, int, int]:

@@ -76,6 +76,12 @@ def test_a_mode_gives_the_answers_of_parquet(
     assert seen["filtered"] == far > 0
     assert seen["written"] == 1
     assert list(seen["converted"]) == [2, 2, 2]
+    assert seen["changed"] == [
+        [[1], [1], [1], [1], [3, 1, 1, 1]],
+        [["AA", "two"], ["AS", "ALASKA AIRLINES INC."], ["YY", "new"]],
+        1,
+        "OPTIMIZE",
+    ]
     assert "there is no Lance table at" in seen["message"]
     table = pennon.dataset(str(tmp_path / "flights.lance"))
     assert (table.version, len(table.get_fragments())) == (1, 4)

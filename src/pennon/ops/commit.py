@@ -21,12 +21,12 @@ from pennon.schema.version import V0_1, FileVersion
 from pennon.table.commit.detached import commit_detached
 from pennon.table.commit.loop import CommitOptions, commit
 from pennon.table.commit.new_files import fragments_of
-from pennon.table.commit.rebase import Affected
+from pennon.table.commit.rebase import Affected, NewDeletions
 from pennon.table.fragment import Fragment
 from pennon.table.fragments import file_versions
 from pennon.table.manifest import Manifest
 from pennon.table.naming import Naming
-from pennon.table.operations import Operation
+from pennon.table.operations import Delete, Operation, Update
 from pennon.table.transaction import Transaction
 from pennon.table.versions import read_manifest
 
@@ -52,7 +52,6 @@ DEFAULT_POLICY: Final = CommitPolicy()
 def commit_on(
     snapshot: Snapshot,
     operation: Operation,
-    affected: Affected | None = None,
     *,
     properties: Mapping[str, str] | None = None,
     planned_ns: int | None = None,
@@ -60,12 +59,15 @@ def commit_on(
 ) -> Manifest:
     """Commit an operation that was planned on a version of a table, and return the version made.
 
-    ``affected``: the rows that it takes away, by their offsets.  With them, another writer's change
-    of other rows of the same fragments does not stand in the way.  ``planned_ns``: when it was planned,
+    Another writer's change of other rows of the same fragments does not stand in the way: which rows a
+    delete or an update takes away is then read from its deletion files.  ``planned_ns``: when it was planned,
     in nanoseconds since 1970; the files of a job that took long are looked for.  ``adds_keys``: it adds
     rows because nobody had their keys.  Raises what `pennon.table.commit.loop.commit` raises.
     """
     manifest = snapshot.manifest
+    affected = None
+    if isinstance(operation, Delete | Update):
+        affected = NewDeletions(snapshot.store, manifest, operation)
     return commit_transaction(
         snapshot.store,
         Transaction(manifest.version, operation, properties=dict(properties or {})),

@@ -6,7 +6,7 @@ DuckDB and Polars hand their simple conditions over as `pyarrow.compute.Expressi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +18,7 @@ from pennon.expr.from_arrow import from_arrow
 from pennon.expr.tree import Expression, paths_of
 
 
+@runtime_checkable
 class Predicate(Protocol):
     """A condition that rows pass or not; it pickles, and its text is for people."""
 

@@ -14,22 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from pennon.errors import ArgumentError
 from pennon.ops.write import WriteMode
+from pennon.spark.frames import frame_of
 from pennon.spark.options import (
     DEFAULT_PARTITION_BYTES,
     ReadOptions,
     WriteOptions,
     parse_fixed_size_lists,
 )
-from pennon.spark.partitions import Parallelism, plan_partitions
 from pennon.spark.run_tasks import run_on_rows
-from pennon.spark.scan_task import (
-    ReadTasks,
-    arrow_schema_of,
-    open_snapshot,
-    plan_table_scan,
-)
-from pennon.spark.source import shown_schema
-from pennon.spark.types import arrow_schema
+from pennon.spark.scan_task import open_snapshot
 from pennon.spark.write_task import TableWrite, commit_messages, plan_table_write
 
 if TYPE_CHECKING:
@@ -71,33 +64,16 @@ def read(
     all cores, and so that no partition has more than ``max_partition_bytes``; small ones share a
     partition.  Rows keep the table's order.
     """
-    stores = dict(storage_options or {})
-    snapshot = open_snapshot(uri, stores, version, asof)
+    snapshot = open_snapshot(uri, dict(storage_options or {}), version, asof)
     options = ReadOptions(
         uri=uri,
         columns=None if columns is None else tuple(columns),
         with_row_id=with_row_id,
         with_row_address=with_row_address,
+        batch_size=batch_size,
+        max_partition_bytes=max_partition_bytes,
     )
-    schema = shown_schema(arrow_schema_of(snapshot), options)
-    scan = plan_table_scan(snapshot, arrow_schema(schema), batch_size)
-    if filter is not None:
-        scan = scan.where(filter)
-    partitions = tuple(plan_partitions(snapshot, max_partition_bytes, _parallelism(spark)))
-    if not partitions:
-        return spark.createDataFrame([], schema)
-    numbers = spark.range(0, len(partitions), 1, len(partitions))
-    return numbers.mapInArrow(ReadTasks(scan, partitions), schema)
-
-
-def _parallelism(spark: SparkSession) -> Parallelism:
-    """Return what the session wants; a Connect session does not tell its cores."""
-    context = getattr(spark, "sparkContext", None)
-    return (
-        Parallelism.unknown()
-        if context is None
-        else Parallelism.of_cores(context.defaultParallelism)
-    )
+    return frame_of(spark, snapshot, options, filter)
 
 
 def write(

@@ -183,7 +183,7 @@ def append_schema(table: pa.Schema, schema: st.StructType) -> pa.Schema:
 
 def _check_assignable(given: st.DataType, wanted: st.DataType, field: st.StructField) -> None:
     """Same type, or number to number (values are checked when they are converted)."""
-    if not _is_assignable(given, wanted):
+    if not is_assignable(given, wanted):
         message = (
             f"column {field.name!r} is {wanted.simpleString()} in the table "
             f"and {given.simpleString()} in the DataFrame; cast it first"
@@ -191,20 +191,21 @@ def _check_assignable(given: st.DataType, wanted: st.DataType, field: st.StructF
         raise SchemaMismatchError(message)
 
 
-def _is_assignable(given: st.DataType, wanted: st.DataType) -> bool:
+def is_assignable(given: st.DataType, wanted: st.DataType) -> bool:
+    """Return whether a column takes values of a type: the same one, or a number for a number."""
     if isinstance(given, st.NullType):
         return True
     if isinstance(given, st.NumericType) and isinstance(wanted, st.NumericType):
         return True
     if isinstance(given, st.ArrayType) and isinstance(wanted, st.ArrayType):
-        return _is_assignable(given.elementType, wanted.elementType)
+        return is_assignable(given.elementType, wanted.elementType)
     if isinstance(given, st.MapType) and isinstance(wanted, st.MapType):
-        return _is_assignable(given.keyType, wanted.keyType) and _is_assignable(
+        return is_assignable(given.keyType, wanted.keyType) and is_assignable(
             given.valueType, wanted.valueType
         )
     if isinstance(given, st.StructType) and isinstance(wanted, st.StructType):
         return set(given.names) == set(wanted.names) and all(
-            _is_assignable(field.dataType, wanted[field.name].dataType) for field in given.fields
+            is_assignable(field.dataType, wanted[field.name].dataType) for field in given.fields
         )
     text = (st.StringType, st.CharType, st.VarcharType)
     if isinstance(given, text) and isinstance(wanted, text):

@@ -7,7 +7,7 @@ had anybody deleted rows of the old fragments since, their copies would bring th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -142,7 +142,9 @@ def _counted(snapshot: Snapshot) -> Iterator[tuple[Fragment, int, int]]:
         yield whole, physical, physical - (whole.num_deleted_rows or 0)
 
 
-def commit_compact(store: Store, rewritten: Sequence[Rewritten]) -> Manifest:
+def commit_compact(
+    store: Store, rewritten: Sequence[Rewritten], properties: Mapping[str, str] | None = None
+) -> Manifest:
     """Put new fragments in the place of old ones, and return the version made.
 
     Raises RetryableConflict if another writer changed one of the old fragments: the compaction is to
@@ -164,7 +166,7 @@ def commit_compact(store: Store, rewritten: Sequence[Rewritten]) -> Manifest:
         )
         first += len(new)
         groups.append(RewriteGroup(each.old, new))
-    transaction = Transaction(read_version, Rewrite(tuple(groups)))
+    transaction = Transaction(read_version, Rewrite(tuple(groups)), properties=properties or {})
     return commit_transaction(store, transaction, planned_ns=LONG_AGO)
 
 

@@ -17,13 +17,12 @@ if anybody else added or changed rows since, and the merge is done again on the 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from pennon.core.byte_ranges import Int64Array
-from pennon.core.units import FragmentId
 from pennon.errors import ArgumentError
 from pennon.ops.commit import commit_on
 from pennon.ops.merge_insert.clauses import Clauses, Matched, WriteMode
@@ -40,7 +39,7 @@ from pennon.schema.version import FileVersion
 from pennon.table.fragment import Fragment
 from pennon.table.manifest import Manifest
 from pennon.table.operations import Update, UpdateMode
-from pennon.table.roaring import Offsets, serialize_roaring
+from pennon.table.roaring import serialize_roaring
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,6 @@ class Merged:
 
     snapshot: Snapshot
     operation: Update
-    affected: Mapping[FragmentId, Offsets] | None
     counts: MergeCounts
     planned_ns: int
 
@@ -180,7 +178,7 @@ def moved(plan: MergePlan, groups: Sequence[GroupFound], new: Sequence[Fragment]
         mode=UpdateMode.REWRITE_ROWS,
     )
     counts = _counts(plan, groups, [file.size_bytes for fragment in new for file in fragment.files])
-    return Merged(snapshot, operation, removals.affected, counts, plan.planned_ns)
+    return Merged(snapshot, operation, counts, plan.planned_ns)
 
 
 def patched(plan: MergePlan, groups: Sequence[GroupFound], updated: Sequence[Fragment]) -> Merged:
@@ -199,7 +197,7 @@ def patched(plan: MergePlan, groups: Sequence[GroupFound], updated: Sequence[Fra
         },
     )
     counts = _counts(plan, groups, [fragment.files[-1].size_bytes for fragment in updated])
-    return Merged(plan.task.snapshot, operation, None, counts, plan.planned_ns)
+    return Merged(plan.task.snapshot, operation, counts, plan.planned_ns)
 
 
 def _counts(
@@ -220,7 +218,6 @@ def commit_merge(merged: Merged) -> Manifest:
     return commit_on(
         merged.snapshot,
         merged.operation,
-        merged.affected,
         planned_ns=merged.planned_ns,
         adds_keys=merged.adds_keys,
     )

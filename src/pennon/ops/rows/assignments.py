@@ -45,6 +45,12 @@ class Assignments:
             found[name] = _typed(parse_expression(text, arrow), columns[name])
         return cls(plan_scan_projection(schema, None), found)
 
+    @classmethod
+    def of_literals(cls, schema: Schema, values: Mapping[str, pa.Scalar]) -> Assignments:
+        """Return what gives columns of a table values of their own types."""
+        literals = {name: Literal(value) for name, value in values.items()}
+        return cls(plan_scan_projection(schema, None), {**literals})
+
     def field_ids(self) -> tuple[FieldId, ...]:
         """Return the ids of the fields that change."""
         tops = [top for top in self.needs.read.fields if top.name in self.by_column]

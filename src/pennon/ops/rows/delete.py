@@ -14,8 +14,15 @@ import pyarrow.compute as pc
 
 from pennon.ops.commit import commit_on
 from pennon.ops.rows.deletion_vectors import Removal, Removals, remove_rows
-from pennon.ops.rows.find_rows import bind_search, find_rows, is_always_true, plan_groups
+from pennon.ops.rows.find_rows import (
+    GROUP_ROWS,
+    bind_search,
+    find_rows,
+    is_always_true,
+    plan_groups,
+)
 from pennon.ops.run_tasks import run_tasks
+from pennon.scan.filter import Predicate
 from pennon.scan.plan import live_row_counts
 from pennon.scan.query import BoundQuery
 from pennon.scan.snapshot import Snapshot
@@ -51,13 +58,26 @@ class DeleteTask:
         return [remove_rows(self.snapshot, rows) for rows in find_rows(self.search, fragments)]
 
 
-def plan_delete(snapshot: Snapshot, predicate: str | pc.Expression) -> DeleteTask:
+def plan_delete(
+    snapshot: Snapshot, predicate: str | pc.Expression | Predicate, group_rows: int = GROUP_ROWS
+) -> DeleteTask:
     """Plan to delete the rows for which a condition is true; raises ArgumentError if it is none.
 
     Where it is true of all rows there is nothing to do: `commit_delete` sees it.
     """
     search = bind_search(snapshot, predicate)
-    return DeleteTask(search, () if is_always_true(search) else plan_groups(snapshot))
+    return DeleteTask(search, () if is_always_true(search) else plan_groups(snapshot, group_rows))
+
+
+def delete_operation(task: DeleteTask, removals: Iterable[Removal]) -> tuple[Delete, int]:
+    """Return what the commit of a delete will be, given what its tasks found, and how many rows go."""
+    snapshot, condition = task.snapshot, task.search.condition
+    text = "true" if condition is None else str(condition.predicate)
+    if is_always_true(task.search):
+        ids = tuple(fragment.id for fragment in snapshot.manifest.fragments)
+        return Delete((), ids, text), sum(live_row_counts(snapshot))
+    found = Removals.of(removals)
+    return Delete(found.updated, found.gone, text), found.rows
 
 
 def commit_delete(task: DeleteTask, removals: Iterable[Iterable[Removal]]) -> tuple[Manifest, int]:
@@ -65,15 +85,8 @@ def commit_delete(task: DeleteTask, removals: Iterable[Iterable[Removal]]) -> tu
 
     A version is made even where no row was found.  Raises what `pennon.table.commit.loop.commit` raises.
     """
-    snapshot, condition = task.snapshot, task.search.condition
-    text = "true" if condition is None else str(condition.predicate)
-    if is_always_true(task.search):
-        ids = tuple(fragment.id for fragment in snapshot.manifest.fragments)
-        rows = sum(live_row_counts(snapshot))  # may fail, so it comes first
-        return commit_on(snapshot, Delete((), ids, text), planned_ns=task.planned_ns), rows
-    found = Removals.of(removal for several in removals for removal in several)
-    operation = Delete(found.updated, found.gone, text)
-    return commit_on(snapshot, operation, found.affected, planned_ns=task.planned_ns), found.rows
+    operation, rows = delete_operation(task, (each for several in removals for each in several))
+    return commit_on(task.snapshot, operation, planned_ns=task.planned_ns), rows
 
 
 def truncate(snapshot: Snapshot) -> Manifest:

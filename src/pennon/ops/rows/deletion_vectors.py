@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,25 +15,27 @@ from pennon.scan.snapshot import Snapshot
 from pennon.scan.take import check_offsets
 from pennon.table.deletion import write_deletions
 from pennon.table.fragment import Fragment
-from pennon.table.roaring import Offsets
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Removal:
-    """Rows of one fragment that are to go; ``left`` is what remains of it, None if nothing does."""
+    """So many rows of one fragment that go; ``left`` is what remains of it, None if nothing does.
+
+    Which rows they are its deletion file says, and nothing that travels.
+    """
 
     fragment_id: FragmentId
-    offsets: Offsets
+    rows: int
     left: Fragment | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Removals:
     """The rows that a commit takes away, as operations name them."""
 
     updated: tuple[Fragment, ...]
     gone: tuple[FragmentId, ...]
-    affected: Mapping[FragmentId, Offsets]
+    rows: int
 
     @classmethod
     def of(cls, removals: Iterable[Removal]) -> Removals:
@@ -42,13 +44,8 @@ class Removals:
         return cls(
             tuple(each.left for each in all_of_them if each.left is not None),
             tuple(each.fragment_id for each in all_of_them if each.left is None),
-            {each.fragment_id: each.offsets for each in all_of_them},
+            sum(each.rows for each in all_of_them),
         )
-
-    @property
-    def rows(self) -> int:
-        """Return how many rows go."""
-        return sum(map(len, self.affected.values()))
 
 
 def rows_at(snapshot: Snapshot, fragment: Fragment, offsets: Int64Array) -> Rows:
@@ -72,8 +69,8 @@ def remove_rows(snapshot: Snapshot, rows: Rows) -> Removal:
     dead = ascending(np.concatenate([snapshot.deleted(fragment).astype(np.uint32), offsets]))
     physical_rows = FragmentReader(snapshot, fragment).physical_rows()
     if len(dead) == physical_rows:
-        return Removal(fragment.id, offsets, None)
+        return Removal(fragment.id, len(offsets), None)
     manifest = snapshot.manifest
     deletion = write_deletions(snapshot.store, fragment.id, manifest.version, dead)
     left = replace(fragment, physical_rows=physical_rows, deletion_file=deletion)
-    return Removal(fragment.id, offsets, left)
+    return Removal(fragment.id, len(offsets), left)

@@ -42,12 +42,15 @@ class Rows:
         return len(self.offsets)
 
 
-def plan_groups(snapshot: Snapshot) -> tuple[range, ...]:
-    """Return the numbers of the fragments of each group; together they are all, in order."""
+def plan_groups(snapshot: Snapshot, most_rows: int = GROUP_ROWS) -> tuple[range, ...]:
+    """Return the numbers of the fragments of each group; together they are all, in order.
+
+    A group has at most so many rows, unless one fragment has more.
+    """
     groups, first, rows = [], 0, 0
     counts = live_row_counts(snapshot)
     for number, count in enumerate(counts):
-        is_full = rows + count > GROUP_ROWS or number - first >= GROUP_FRAGMENTS
+        is_full = rows + count > most_rows or number - first >= GROUP_FRAGMENTS
         if is_full and number > first:
             groups.append(range(first, number))
             first, rows = number, 0
@@ -57,11 +60,13 @@ def plan_groups(snapshot: Snapshot) -> tuple[range, ...]:
     return tuple(groups)
 
 
-def bind_search(snapshot: Snapshot, condition: str | pc.Expression) -> BoundQuery:
+def bind_search(snapshot: Snapshot, condition: str | pc.Expression | Predicate) -> BoundQuery:
     """Return the query of the addresses of a version's rows for which a condition is true.
 
     Raises ArgumentError if SQL text is none, or names what the table does not have.
     """
+    if isinstance(condition, Predicate):
+        return _search(snapshot, condition)
     if not isinstance(condition, (str, pc.Expression)):
         message = f"a condition is SQL text or a pyarrow expression, not {condition!r}"
         raise TypeError(message)

@@ -103,10 +103,10 @@ class MoveTask:
         if not self.snapshot.manifest.has_stable_row_ids:
             return fragments
         kept = [moved.old for moved in share if moved.old is not None]
-        return _with_ids(self.snapshot, fragments, kept) if kept else fragments
+        return with_ids(self.snapshot, fragments, kept) if kept else fragments
 
     def _batches(self, share: Sequence[Moved]) -> Iterator[pa.RecordBatch]:
-        reader = _OldRows(self.snapshot, self.maker.needs)
+        reader = OldRows(self.snapshot, self.maker.needs)
 
         def work(moved: Moved) -> list[pa.RecordBatch]:
             return list(reader.make(self.maker, moved))
@@ -156,10 +156,11 @@ def _shares(moved: Sequence[Moved], most: int) -> Iterator[tuple[Moved, ...]]:
         yield tuple(share)
 
 
-class _OldRows:
+class OldRows:
     """Reads rows of fragments, one fragment after the other."""
 
     def __init__(self, snapshot: Snapshot, needs: Projection) -> None:
+        """``needs`` are the columns to read."""
         self._snapshot = snapshot
         self.has_blobs = any(map(has_blobs_v2, needs.read.fields))
         self._blobs = RewrittenBlobs(snapshot, needs)
@@ -167,7 +168,13 @@ class _OldRows:
         self._schema = self._needs.arrow
         self._prepared: tuple[int, PreparedRead] | None = None
 
+    @property
+    def names(self) -> list[str]:
+        """Return the names of the columns that are read."""
+        return list(self._schema.names)
+
     def rows_at_once(self, moved: Moved) -> int:
+        """Return how many rows make a piece."""
         if moved.old is None:
             return PIECE_ROWS
         return max(min(PIECE_ROWS, PIECE_BYTES // bytes_per_row(moved.old.fragment)), 1)
@@ -175,13 +182,14 @@ class _OldRows:
     def make(self, maker: Maker, moved: Moved) -> Iterator[pa.RecordBatch]:
         """Yield what the maker makes of rows."""
         start = 0
-        for old in self._read(moved):
+        for old in self.read(moved):
             rows = slice(start, start + old.num_rows)
             start += old.num_rows
             source = None if moved.source is None else moved.source[rows]
             yield maker.make(old, Moved(moved.old, source))
 
-    def _read(self, moved: Moved) -> Iterator[pa.RecordBatch]:
+    def read(self, moved: Moved) -> Iterator[pa.RecordBatch]:
+        """Yield the columns of old rows; of new ones there are none."""
         if moved.old is None:
             yield empty_batch(pa.schema([]), len(moved))
             return
@@ -209,7 +217,7 @@ class _OldRows:
         return known[1]
 
 
-def _with_ids(
+def with_ids(
     snapshot: Snapshot, fragments: Sequence[Fragment], kept: Sequence[Rows]
 ) -> list[Fragment]:
     """Return fragments with the ids of the rows that were written into them, in that order."""

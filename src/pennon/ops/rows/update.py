@@ -12,7 +12,7 @@ So it costs what the rows found cost, however large the fragments are that they 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow.compute as pc
@@ -20,9 +20,17 @@ import pyarrow.compute as pc
 from pennon.ops.commit import commit_on
 from pennon.ops.rows.assignments import Assignments
 from pennon.ops.rows.deletion_vectors import Removal, Removals, remove_rows
-from pennon.ops.rows.find_rows import Rows, bind_all_rows, bind_search, find_rows, plan_groups
+from pennon.ops.rows.find_rows import (
+    GROUP_ROWS,
+    Rows,
+    bind_all_rows,
+    bind_search,
+    find_rows,
+    plan_groups,
+)
 from pennon.ops.rows.rewrite_rows import Moved, MoveTask, plan_move
 from pennon.ops.run_tasks import run_tasks
+from pennon.scan.filter import Predicate
 from pennon.scan.query import BoundQuery
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.version import FileVersion
@@ -68,6 +76,16 @@ class UpdateTask:
         found = find_rows(self.search, fragments)
         return [Found(rows, remove_rows(self.snapshot, rows)) for rows in found]
 
+    def rewrite(self, number: int) -> tuple[list[Removal], list[Fragment]]:
+        """Find the rows of a group of fragments, and write them anew as well.
+
+        So that no offset leaves the place where it was found; each group has files of its own.
+        """
+        found = self.run(number)
+        move = self.plan_move(found)
+        new = [fragment for share in range(move.count) for fragment in move.run(share)]
+        return [each.removal for each in found], new
+
     def plan_move(self, found: Iterable[Found]) -> MoveTask:
         """Plan to write the rows that all groups found."""
         moved = [Moved(each.rows) for each in found]
@@ -76,9 +94,10 @@ class UpdateTask:
 
 def plan_update(
     snapshot: Snapshot,
-    updates: Mapping[str, str],
-    where: str | pc.Expression | None = None,
+    updates: Mapping[str, str] | Assignments,
+    where: str | pc.Expression | Predicate | None = None,
     version: str | None = None,
+    group_rows: int = GROUP_ROWS,
 ) -> UpdateTask:
     """Plan to give columns of the rows for which ``where`` is true (default: all) other values.
 
@@ -86,32 +105,44 @@ def plan_update(
 
     Raises ArgumentError if the table does not have what is named, or a type does not fit.
     """
-    assignments = Assignments.parse(snapshot.manifest.schema, updates)
+    assignments = updates
+    if not isinstance(assignments, Assignments):
+        assignments = Assignments.parse(snapshot.manifest.schema, assignments)
     search = bind_all_rows(snapshot) if where is None else bind_search(snapshot, where)
     wanted = None if version is None else FileVersion.parse(version)
-    task = UpdateTask(search, assignments, plan_groups(snapshot), wanted)
+    task = UpdateTask(search, assignments, plan_groups(snapshot, group_rows), wanted)
     task.plan_move([])  # a version that cannot be written is refused before any work
     return task
 
 
+def update_operation(
+    task: UpdateTask, removals: Iterable[Removal], fragments: Iterable[Fragment]
+) -> tuple[Update, int]:
+    """Return what the commit of an update will be, and how many rows change.
+
+    ``removals`` and ``fragments`` are what its tasks took away, and wrote.
+    """
+    found = Removals.of(removals)
+    operation = Update(
+        found.gone,
+        found.updated,
+        tuple(fragments),
+        fields_preserved=task.assignments.field_ids(),
+        mode=UpdateMode.REWRITE_ROWS,
+    )
+    return operation, found.rows
+
+
 def commit_update(
-    task: UpdateTask, found: Sequence[Found], fragments: Iterable[Iterable[Fragment]]
+    task: UpdateTask, found: Iterable[Found], fragments: Iterable[Iterable[Fragment]]
 ) -> tuple[Manifest, int]:
     """Commit what the tasks found and wrote; return the version made and how many rows changed.
 
     A version is made even where no row was found.  Raises what `pennon.table.commit.loop.commit` raises.
     """
-    removals = Removals.of(each.removal for each in found)
-    new = tuple(fragment for several in fragments for fragment in several)
-    operation = Update(
-        removals.gone,
-        removals.updated,
-        new,
-        fields_preserved=task.assignments.field_ids(),
-        mode=UpdateMode.REWRITE_ROWS,
-    )
-    manifest = commit_on(task.snapshot, operation, removals.affected, planned_ns=task.planned_ns)
-    return manifest, removals.rows
+    new = (fragment for several in fragments for fragment in several)
+    operation, rows = update_operation(task, (each.removal for each in found), new)
+    return commit_on(task.snapshot, operation, planned_ns=task.planned_ns), rows
 
 
 def update(

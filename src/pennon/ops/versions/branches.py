@@ -82,14 +82,15 @@ def clone_shallow(snapshot: Snapshot, reference: Reference, target: Store) -> st
     return absolute_uri(root_of(source.store))
 
 
-def restore(snapshot: Snapshot) -> Manifest:
+def restore(snapshot: Snapshot, properties: Mapping[str, str] | None = None) -> Manifest:
     """Commit that the snapshot's version is the newest again, and return the version made.
 
     What was committed since is no part of it, also what comes in while this runs: a restore conflicts
     with nothing.  No file is written but the manifest.
     """
     store = snapshot.store
-    transaction = Transaction(latest_version(store), Restore(snapshot.manifest.version))
+    operation = Restore(snapshot.manifest.version)
+    transaction = Transaction(latest_version(store), operation, properties=properties or {})
     return commit_transaction(store, transaction, base=snapshot.manifest)
 
 

@@ -151,7 +151,7 @@ def commit(
         raise ArgumentError(message)
     options = options or CommitOptions()
     wire = serialize_transaction(transaction)
-    mine = Mine(transaction, wire, affected or {}, options.adds_keys)
+    mine = Mine(transaction, wire, {} if affected is None else affected, options.adds_keys)
     is_new = transaction.read_version == 0 or isinstance(transaction.operation, Clone)
     way = _create if is_new else _commit
     return way(store, mine, options)

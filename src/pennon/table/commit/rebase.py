@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from pennon.core.byte_ranges import ascending
+from pennon.core.cached_property import lazy
 from pennon.core.units import FragmentId
 from pennon.errors import ConflictError, FormatError, IncompatibleConflict, RetryableConflict
 from pennon.io.store import Opens
@@ -52,12 +53,16 @@ class NewDeletions(Mapping[FragmentId, Offsets]):
 
     def __init__(self, store: Opens, base: Manifest, operation: Delete | Update) -> None:
         """``base`` is the version that the operation was planned on."""
-        before = {fragment.id: fragment for fragment in base.fragments}
-        self._store = store
-        self._changed = {
-            after.id: (before[after.id], after)
-            for after in operation.updated
-            if after.id in before and after.deletion_file != before[after.id].deletion_file
+        self._store, self._base, self._updated = store, base, operation.updated
+
+    @lazy
+    def _changed(self) -> Mapping[FragmentId, tuple[Fragment, Fragment]]:
+        """The fragments that lose rows, before and after: only looked for where somebody else came too."""
+        after = {fragment.id: fragment for fragment in self._updated}
+        return {
+            before.id: (before, after[before.id])
+            for before in self._base.fragments
+            if before.id in after and after[before.id].deletion_file != before.deletion_file
         }
 
     def __getitem__(self, fragment_id: FragmentId) -> Offsets:

@@ -1,0 +1,219 @@
+"""Changing rows by Spark: what becomes of which row is a DataFrame, written by tasks, committed once.
+
+::
+
+    rows        address, clause, new values         of a condition or a join; Spark's plan
+    shuffle     by fragment (address >> 32), sorted  a fragment belongs to one task, new rows to any
+    tasks       deletion file of the fragment, new rows          `pennon.ops.rows.change_rows`
+    driver      one commit
+
+Only addresses and the values that change go through the shuffle.  Both files of a change come of one job:
+rows that are never read twice cannot differ the second time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import functions as sf
+from pyspark.sql import types as st
+
+from pennon.errors import FormatError, MatchError, SchemaMismatchError
+from pennon.ops.commit import commit_on
+from pennon.ops.rows.change_rows import Changed, ChangeTask
+from pennon.ops.rows.deletion_vectors import Removals
+from pennon.schema.arrow import schema_to_arrow
+from pennon.spark.arrow_convert import convert_batch
+from pennon.spark.change_messages import parse_changed, serialize_changed
+from pennon.spark.frames import ADDRESS
+from pennon.spark.run_tasks import run_on_rows
+from pennon.spark.types import is_assignable, spark_type
+from pennon.table.operations import Update, UpdateMode
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from pennon.scan.snapshot import Snapshot
+    from pennon.table.manifest import Manifest
+
+CLAUSE: Final = "__pennon_clause"
+_NEW_ROW_KEYS: Final = 1 << 20
+_AMBIGUOUS: Final = re.compile(rf"{MatchError.__name__}: ([^\n]+)")
+_TIMES = (st.DateType, st.TimestampType, st.TimestampNTZType)
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyChanges:
+    """Changes the rows of a partition, and says what came of it; it pickles."""
+
+    task: ChangeTask
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> bytes:
+        """See `pennon.spark.run_tasks.RowsTask`."""
+        fields = [pa.field(ADDRESS, pa.int64()), pa.field(CLAUSE, pa.int32())]
+        schema = pa.schema([*fields, *self.task.values])
+        return serialize_changed(
+            self.task.run(convert_batch(batch, schema) for batch in batches if batch.num_rows)
+        )
+
+
+def run_changes(task: ChangeTask, rows: DataFrame) -> list[Changed]:
+    """Change the rows of a DataFrame on the executors; nothing is committed.
+
+    It has the columns `ADDRESS` (NULL: a new row), `CLAUSE` and those of ``task.values``.
+    Raises MatchError if a row would change twice, and what Spark raises where a task fails.
+    """
+    owner = sf.shiftright(sf.col(ADDRESS), 32)
+    spread = [sf.col(quoted(field.name)) for field in rows.schema.fields if _is_hashable(field)]
+    if spread:
+        number = sf.pmod(sf.xxhash64(*spread), sf.lit(_NEW_ROW_KEYS))
+        owner = sf.coalesce(owner, sf.lit(-1) - number)
+    placed = rows.repartition(owner).sortWithinPartitions(sf.col(ADDRESS).asc_nulls_last())
+    try:
+        messages = run_on_rows(placed, ApplyChanges(task))
+    except PySparkException as error:
+        found = _AMBIGUOUS.search(str(error))
+        if found is None:
+            raise
+        raise MatchError(found.group(1)) from error
+    changed = [parse_changed(message) for message in messages]
+    owners = [each.fragment_id for one in changed for each in one.removals]
+    if len(set(owners)) != len(owners):
+        message = "rows of one fragment came to two tasks; nothing was committed"
+        raise FormatError(message)
+    return changed
+
+
+def _is_hashable(field: st.StructField) -> bool:
+    return field.name not in (ADDRESS, CLAUSE) and "map<" not in field.dataType.simpleString()
+
+
+def change_operation(task: ChangeTask, changed: Sequence[Changed]) -> Update:
+    """Return what the commit of changes will be."""
+    removals = Removals.of(removal for each in changed for removal in each.removals)
+    return Update(
+        removals.gone,
+        removals.updated,
+        tuple(fragment for each in changed for fragment in each.new),
+        fields_preserved=tuple(each.id for each in task.snapshot.manifest.schema.walk()),
+        mode=UpdateMode.REWRITE_ROWS,
+    )
+
+
+def commit_changes(
+    task: ChangeTask,
+    changed: Sequence[Changed],
+    properties: Mapping[str, str],
+    *,
+    planned_ns: int,
+    adds_keys: bool = False,
+) -> Manifest:
+    """Commit changes; raises what `pennon.table.commit.loop.commit` raises."""
+    return commit_on(
+        task.snapshot,
+        change_operation(task, changed),
+        properties=properties,
+        planned_ns=planned_ns,
+        adds_keys=adds_keys,
+    )
+
+
+def rows_of_clauses(changed: Iterable[Changed], clauses: int) -> list[int]:
+    """Return how many rows each clause changed."""
+    counts = [each.rows for each in changed]
+    return [sum(rows[number] for rows in counts) for number in range(clauses)]
+
+
+def analysed(
+    build: Callable[[Sequence[str]], DataFrame], few: Sequence[str], every: Sequence[str]
+) -> DataFrame:
+    """Return a frame over the columns that it seems to need; over all, if Spark then misses one."""
+    try:
+        rows = build(few)
+        rows.schema  # noqa: B018 - Connect analyses a plan when its schema is asked for
+    except AnalysisException:
+        return build(every)
+    return rows
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+def choose_values(
+    rows: DataFrame, snapshot: Snapshot, values: Sequence[Mapping[str, Column]]
+) -> DataFrame:
+    """Return address, clause, and for each column the value that the row's clause gives it.
+
+    ``values``: those of each clause, by the table's columns.  Raises SchemaMismatchError for one that is
+    no value of the column's type.
+    """
+    given = [(number, name, each[name]) for number, each in enumerate(values) for name in each]
+    marked = [column.alias(f"c{at}") for at, (_, _, column) in enumerate(given)]
+    types = rows.select(*marked).schema.fields
+    chosen: dict[str, Column] = {}
+    for field in schema_to_arrow(snapshot.manifest.schema):
+        wanted = spark_type(field, field.name)
+        for at, (number, name, column) in enumerate(given):
+            if name != field.name:
+                continue
+            fitted = _fitted(column, types[at].dataType, wanted, name)
+            is_its = sf.col(CLAUSE) == number
+            known = chosen.get(name)
+            chosen[name] = sf.when(is_its, fitted) if known is None else known.when(is_its, fitted)
+    shown = [column.alias(name) for name, column in chosen.items()]
+    return rows.select(sf.col(ADDRESS), sf.col(CLAUSE), *shown)
+
+
+def _fitted(column: Column, given: st.DataType, wanted: st.DataType, name: str) -> Column:
+    """Return a value as the column takes it; numbers are checked one by one when they are written."""
+    if isinstance(given, st.NumericType) and isinstance(wanted, st.NumericType):
+        return column
+    is_time = isinstance(given, _TIMES) and isinstance(wanted, _TIMES)
+    if not is_time and not is_assignable(given, wanted):
+        message = (
+            f"column {name!r} is {wanted.simpleString()} in the table and would get "
+            f"{given.simpleString()}; cast it first"
+        )
+        raise SchemaMismatchError(message)
+    return _in_order(column, given, wanted).cast(wanted)
+
+
+def _in_order(column: Column, given: st.DataType, wanted: st.DataType) -> Column:
+    """Return structs with their fields in the order of the table; Spark casts them by position."""
+    if isinstance(given, st.StructType) and isinstance(wanted, st.StructType):
+        if given.names == wanted.names and not any(map(_is_nested, given.fields)):
+            return column
+        fields = [
+            _in_order(column.getField(each.name), given[each.name].dataType, each.dataType).alias(
+                each.name
+            )
+            for each in wanted.fields
+        ]
+        return sf.when(column.isNotNull(), sf.struct(*fields))
+    if (
+        isinstance(given, st.ArrayType)
+        and isinstance(wanted, st.ArrayType)
+        and _is_nested_type(given)
+    ):
+        inner, outer = given.elementType, wanted.elementType
+        return sf.transform(column, lambda item: _in_order(item, inner, outer))
+    return column
+
+
+def _is_nested(field: st.StructField) -> bool:
+    return _is_nested_type(field.dataType)
+
+
+def _is_nested_type(kind: st.DataType) -> bool:
+    return isinstance(kind, (st.StructType, st.ArrayType))
+
+
+def quoted(name: str) -> str:
+    """Return a column's name as SQL and Columns take it, whatever is in it."""
+    escaped = name.replace("`", "``")
+    return f"`{escaped}`"

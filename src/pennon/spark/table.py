@@ -1,0 +1,364 @@
+"""A table on Spark, behind the names of Delta's Python API: ``LanceTable`` for ``DeltaTable``.
+
+Every change is a plan here, work on the executors, and one commit here.  A handle stands at no version:
+each call sees the newest one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from dataclasses import replace as changed
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+from zoneinfo import ZoneInfo
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as st
+
+from pennon.errors import ArgumentError, NotFoundError, UnsupportedError
+from pennon.io import open_store
+from pennon.ops.cleanup.policy import Policy
+from pennon.ops.cleanup.run import clean
+from pennon.ops.versions.branches import restore
+from pennon.scan.snapshot import Snapshot
+from pennon.spark.change_operations import delete_rows, update_rows
+from pennon.spark.conditions import Condition, check_condition, check_kind, check_values
+from pennon.spark.frames import frame_of
+from pennon.spark.functions import write
+from pennon.spark.history import Told, history_frame
+from pennon.spark.merge_builder import LanceMergeBuilder, count_frame
+from pennon.spark.merge_plan import Merge
+from pennon.spark.optimize_builder import LanceOptimizeBuilder
+from pennon.spark.options import ReadOptions
+from pennon.spark.scan_task import open_snapshot
+from pennon.spark.table_builder import CLUSTERING, COMMENT, LanceTableBuilder
+from pennon.table.manifest import Manifest
+from pennon.table.versions import list_locations, read_manifest, read_manifest_at, version_as_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+_WEEK_HOURS: Final = 168.0
+_CHECKS_RETENTION: Final = "spark.databricks.delta.retentionDurationCheck.enabled"
+_PARQUET = re.compile(r"parquet\.`(.+)`", re.IGNORECASE)
+_DETAIL: Final = st.StructType(
+    [
+        st.StructField("format", st.StringType()),
+        st.StructField("id", st.StringType()),
+        st.StructField("name", st.StringType()),
+        st.StructField("description", st.StringType()),
+        st.StructField("location", st.StringType()),
+        st.StructField("createdAt", st.TimestampType()),
+        st.StructField("lastModified", st.TimestampType()),
+        st.StructField("partitionColumns", st.ArrayType(st.StringType())),
+        st.StructField("clusteringColumns", st.ArrayType(st.StringType())),
+        st.StructField("numFiles", st.LongType()),
+        st.StructField("sizeInBytes", st.LongType()),
+        st.StructField("properties", st.MapType(st.StringType(), st.StringType())),
+        st.StructField("version", st.LongType()),
+        st.StructField("numRows", st.LongType()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LanceTable:
+    """A Lance table on Spark.  ``from pennon.spark import LanceTable as DeltaTable`` is meant to work."""
+
+    spark: SparkSession
+    uri: str
+    storage_options: Mapping[str, str] = field(default_factory=dict)
+    alias_name: str | None = None
+
+    # --- opening --------------------------------------------------------------------------------------
+
+    @classmethod
+    def forPath(
+        cls, sparkSession: SparkSession, path: str, hadoopConf: Mapping[str, str] | None = None
+    ) -> LanceTable:
+        """Return the table at a path; ``hadoopConf`` are options of the object store.
+
+        Raises NotFoundError if there is none.
+        """
+        table = cls(sparkSession, path, dict(hadoopConf or {}))
+        table.snapshot()
+        return table
+
+    @classmethod
+    def forName(cls, sparkSession: SparkSession, tableOrViewName: str) -> LanceTable:
+        """Refuse: a name leads to no path."""
+        message = (
+            f"forName({tableOrViewName!r}): Spark hands the tables of its catalog to no source in Python; "
+            "use forPath(spark, path)"
+        )
+        raise UnsupportedError(message)
+
+    @classmethod
+    def isLanceTable(cls, sparkSession: SparkSession, identifier: str) -> bool:
+        """Return whether there is a table at a path."""
+        try:
+            cls.forPath(sparkSession, identifier)
+        except NotFoundError:
+            return False
+        return True
+
+    @classmethod
+    def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:
+        """Return whether there is a Lance table at a path, under Delta's name."""
+        return cls.isLanceTable(sparkSession, identifier)
+
+    def snapshot(self) -> Snapshot:
+        """Return the newest version."""
+        return open_snapshot(self.uri, self.storage_options)
+
+    def alias(self, aliasName: str) -> LanceTable:
+        """Return the table under a name that conditions may use."""
+        return changed(self, alias_name=aliasName)
+
+    def toDF(self) -> DataFrame:
+        """Return a DataFrame of the newest version, and of no later one."""
+        rows = frame_of(self.spark, self.snapshot(), ReadOptions(uri=self.uri))
+        return rows if self.alias_name is None else rows.alias(self.alias_name)
+
+    # --- rows -----------------------------------------------------------------------------------------
+
+    def delete(self, condition: Condition | None = None) -> DataFrame:
+        """Delete the rows for which a condition is true, all without one; return how many went."""
+        if condition is not None:
+            check_condition(condition)
+        rows = delete_rows(self.spark, self.snapshot(), condition, self.alias_name)
+        return self._count(rows)
+
+    def update(
+        self,
+        condition: Condition | None = None,
+        set: Mapping[str, str | Column] | None = None,
+    ) -> DataFrame:
+        """Give columns new values in the rows for which a condition is true; return how many."""
+        if set is None:
+            message = "set cannot be None: update(condition, {column: value})"
+            raise ValueError(message)
+        if condition is not None:
+            check_condition(condition)
+        values = check_values(set, "set")
+        if not values:
+            message = "an update names at least one column"
+            raise ArgumentError(message)
+        rows = update_rows(self.spark, self.snapshot(), condition, values, self.alias_name)
+        return self._count(rows)
+
+    def merge(self, source: DataFrame, condition: Condition) -> LanceMergeBuilder:
+        """Return a builder of a merge of a DataFrame's rows, where a condition says which match."""
+        check_kind(source, DataFrame, "source must be DataFrame, got")
+        check_condition(condition)
+        return LanceMergeBuilder(self.snapshot(), Merge(source, condition, self.alias_name))
+
+    def _count(self, rows: int) -> DataFrame:
+        return count_frame(self.spark.range(0), [("num_affected_rows", rows)])
+
+    # --- versions -------------------------------------------------------------------------------------
+
+    def history(self, limit: int | None = None) -> DataFrame:
+        """Return the versions, newest first, with what made each."""
+        return history_frame(self.spark, self.snapshot(), limit)
+
+    def restoreToVersion(self, version: int) -> DataFrame:
+        """Make an old version the newest again; return what that meant for files."""
+        check_kind(version, int, "version needs to be an int but got")
+        return self._restore(open_snapshot(self.uri, self.storage_options, version))
+
+    def restoreToTimestamp(self, timestamp: str) -> DataFrame:
+        """Make the version of a time (in the session's zone) the newest again."""
+        check_kind(timestamp, str, "timestamp needs to be a string but got")
+        try:
+            when = datetime.fromisoformat(timestamp.strip())
+        except ValueError:
+            message = (
+                f"The provided timestamp ('{timestamp}') cannot be converted to a valid timestamp: it is "
+                "as 2026-01-31 12:00:00"
+            )
+            raise ArgumentError(message) from None
+        if when.tzinfo is None:
+            zone = self.spark.conf.get("spark.sql.session.timeZone")
+            when = when.replace(tzinfo=ZoneInfo(str(zone)))
+        store = open_store(self.uri, dict(self.storage_options) or None)
+        return self._restore(Snapshot(store, read_manifest(store, version_as_of(store, when))))
+
+    def _restore(self, old: Snapshot) -> DataFrame:
+        now = _file_sizes(self.snapshot().manifest)
+        then = _file_sizes(old.manifest)
+        removed = [size for path, size in now.items() if path not in then]
+        restored = [size for path, size in then.items() if path not in now]
+        numbers = [
+            ("table_size_after_restore", sum(then.values())),
+            ("num_of_files_after_restore", len(then)),
+            ("num_removed_files", len(removed)),
+            ("num_restored_files", len(restored)),
+            ("removed_files_size", sum(removed)),
+            ("restored_files_size", sum(restored)),
+        ]
+        metrics = {
+            "tableSizeAfterRestore": sum(then.values()),
+            "numOfFilesAfterRestore": len(then),
+            "numRemovedFiles": len(removed),
+            "numRestoredFiles": len(restored),
+            "removedFilesSize": sum(removed),
+            "restoredFilesSize": sum(restored),
+        }
+        told = Told("RESTORE", {"version": str(old.manifest.version)}, metrics)
+        restore(old, told.properties())
+        return count_frame(self.spark.range(0), numbers)
+
+    # --- upkeep ---------------------------------------------------------------------------------------
+
+    def detail(self) -> DataFrame:
+        """Return one row about the table."""
+        snapshot = self.snapshot()
+        manifest = snapshot.manifest
+        oldest = min(list_locations(snapshot.store), key=lambda each: each.version)
+        config = dict(manifest.config)
+        clustering = config.pop(CLUSTERING, "")
+        sizes = _file_sizes(manifest)
+        summary = manifest.summary
+        row: tuple[Any, ...] = (
+            "lance",
+            None,
+            None,
+            config.pop(COMMENT, None),
+            snapshot.store.uri,
+            read_manifest_at(snapshot.store, oldest).timestamp,
+            manifest.timestamp,
+            [],
+            [name for name in clustering.split(",") if name],
+            len(sizes),
+            sum(sizes.values()),
+            config,
+            manifest.version,
+            summary.physical_rows - summary.deleted_rows,
+        )
+        return self.spark.createDataFrame([row], _DETAIL)
+
+    def vacuum(self, retentionHours: float | None = None) -> DataFrame:
+        """Delete versions that are older, and files that no version needs; tagged versions stay.
+
+        Files of writers that have not committed yet are safe for a week.  A shorter time is refused
+        unless ``spark.databricks.delta.retentionDurationCheck.enabled`` is false, as Delta refuses it,
+        for then they are not.
+        """
+        hours = _WEEK_HOURS if retentionHours is None else float(retentionHours)
+        if hours < 0:
+            message = f"retentionHours must be 0 or more, got {retentionHours}"
+            raise ArgumentError(message)
+        if hours < _WEEK_HOURS and self.spark.conf.get(_CHECKS_RETENTION, "true") != "false":
+            message = (
+                f"a retention of {hours} hours is less than a week: files of writers under way may go; "
+                f"set {_CHECKS_RETENTION} to false if nobody writes"
+            )
+            raise ArgumentError(message)
+        policy = Policy(
+            timedelta(hours=hours), delete_unverified=hours < _WEEK_HOURS, error_if_tagged=False
+        )
+        snapshot = self.snapshot()
+        clean(snapshot, policy)
+        schema = st.StructType([st.StructField("path", st.StringType())])
+        return self.spark.createDataFrame([(snapshot.store.uri,)], schema)
+
+    def optimize(self) -> LanceOptimizeBuilder:
+        """Return a builder of a compaction."""
+        return LanceOptimizeBuilder(self.spark, self.snapshot())
+
+    # --- making ---------------------------------------------------------------------------------------
+
+    @classmethod
+    def create(cls, sparkSession: SparkSession | None = None) -> LanceTableBuilder[LanceTable]:
+        """Return a builder of a table where none is."""
+        return LanceTableBuilder(_session(sparkSession), "create", cls)
+
+    @classmethod
+    def createIfNotExists(
+        cls, sparkSession: SparkSession | None = None
+    ) -> LanceTableBuilder[LanceTable]:
+        """Return a builder of a table, which leaves one that is there alone."""
+        return LanceTableBuilder(_session(sparkSession), "createIfNotExists", cls)
+
+    @classmethod
+    def replace(cls, sparkSession: SparkSession | None = None) -> LanceTableBuilder[LanceTable]:
+        """Return a builder of a version without rows of a table that is there."""
+        return LanceTableBuilder(_session(sparkSession), "replace", cls)
+
+    @classmethod
+    def createOrReplace(
+        cls, sparkSession: SparkSession | None = None
+    ) -> LanceTableBuilder[LanceTable]:
+        """Return a builder of a table, or of a version without rows of it."""
+        return LanceTableBuilder(_session(sparkSession), "createOrReplace", cls)
+
+    @classmethod
+    def convertToLance(
+        cls,
+        sparkSession: SparkSession,
+        identifier: str,
+        partitionSchema: str | st.StructType | None = None,
+        *,
+        location: str | None = None,
+    ) -> LanceTable:
+        """Write the rows of ``parquet.`path``` to a new table at ``location``.
+
+        Spark finds the columns of partitions by itself; ``partitionSchema`` gives their types.
+        """
+        found = _PARQUET.fullmatch(identifier.strip())
+        if found is None:
+            message = f"convertToLance takes parquet.`path`, not {identifier!r}"
+            raise ArgumentError(message)
+        if location is None:
+            message = "Lance files are no Parquet files, so the rows are copied: say location=path"
+            raise ArgumentError(message)
+        rows = sparkSession.read.parquet(found.group(1))
+        if partitionSchema is not None:
+            wanted = partitionSchema
+            if isinstance(wanted, str):
+                wanted = sparkSession.createDataFrame([], wanted).schema
+            for each in wanted:
+                rows = rows.withColumn(each.name, rows[each.name].cast(each.dataType))
+        write(rows, location)
+        return cls(sparkSession, location)
+
+    # --- what has no meaning here -----------------------------------------------------------------------
+
+    def generate(self, mode: str) -> None:
+        """Refuse: there are no manifests for other engines to generate."""
+        message = f"generate({mode!r}): a Lance table's manifests are its own, none are generated"
+        raise UnsupportedError(message)
+
+    def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
+        """Refuse: Lance's flags are set by what is written."""
+        message = (
+            f"upgradeTableProtocol({readerVersion}, {writerVersion}): a Lance table has no protocol to "
+            "upgrade; what its readers must know is written by what is used"
+        )
+        raise UnsupportedError(message)
+
+    def addFeatureSupport(self, featureName: str) -> None:
+        """Refuse: as `upgradeTableProtocol`."""
+        message = f"addFeatureSupport({featureName!r}): a Lance table has no features to turn on"
+        raise UnsupportedError(message)
+
+    def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
+        """Refuse: as `upgradeTableProtocol`."""
+        message = f"dropFeatureSupport({featureName!r}): a Lance table has no features to turn off"
+        raise UnsupportedError(message)
+
+
+def _session(given: SparkSession | None) -> SparkSession:
+    found = SparkSession.getActiveSession() if given is None else given
+    if found is None:
+        message = "there is no active Spark session; hand one over"
+        raise ArgumentError(message)
+    return found
+
+
+def _file_sizes(manifest: Manifest) -> dict[str, int]:
+    """Return the data files of a version with their sizes."""
+    return {f.path: f.size_bytes or 0 for each in manifest.fragments for f in each.files}

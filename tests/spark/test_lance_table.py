@@ -1,0 +1,249 @@
+"""`LanceTable`: Delta's names over a Lance table, each change one version, its rows as Spark's SQL says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+import pennon
+from pennon.errors import (
+    ArgumentError,
+    MatchError,
+    SchemaMismatchError,
+)
+from pennon.ops.rows.change_rows import Change
+from pennon.spark import LanceTable
+from pennon.spark.merge_plan import Merge, MergeClause, When, plan_merge
+from pennon.spark.row_changes import commit_changes, rows_of_clauses, run_changes
+from tests.spark.failing import DyingChangeTask
+from tests.spark.small_table import ROWS, clauses, make, rows_of
+
+
+def affected(result: DataFrame) -> int:
+    return int(result.collect()[0].num_affected_rows)
+
+
+# --- delete and update ------------------------------------------------------------------------------
+
+
+def test_delete_by_text_by_column_and_of_all(table: LanceTable, uri: str) -> None:
+    assert affected(table.delete("key = 'a'")) == 1
+    assert rows_of(uri) == ROWS[1:]
+    assert affected(table.delete((sf.col("key") == sf.lit("b")) | (sf.col("value") > 3))) == 2
+    assert rows_of(uri) == [("c", 3)]
+    assert affected(table.delete("upper(key) = 'X'")) == 0
+    assert affected(table.delete()) == 1
+    assert rows_of(uri) == []
+    assert pennon.dataset(uri).version == 5
+
+
+def test_a_fragment_without_rows_leaves_the_table(table: LanceTable, uri: str) -> None:
+    table.delete(sf.col("key") < "c")
+    (fragment,) = pennon.dataset(uri).get_fragments()
+    assert (fragment.fragment_id, fragment.count_rows()) == (1, 2)
+
+
+def test_update_by_text_and_by_column(table: LanceTable, uri: str) -> None:
+    assert affected(table.update("key = 'a' or key = 'b'", {"value": "value * 10"})) == 2
+    assert rows_of(uri) == [("a", 10), ("b", 20), ("c", 3), ("d", 4)]
+    table.alias("t").update(sf.expr("t.key > 'c'"), {"t.value": sf.lit(0), "key": sf.upper("key")})
+    assert rows_of(uri) == [("D", 0), ("a", 10), ("b", 20), ("c", 3)]
+    assert affected(table.update(set={"value": "NULL"})) == 4
+    assert {value for _, value in rows_of(uri)} == {None}
+
+
+def test_an_update_of_a_field_keeps_the_rest_of_the_struct(spark: SparkSession, uri: str) -> None:
+    points = [{"x": 1, "y": 2}, {"x": 3, "y": 4}]
+    pennon.write_dataset(pa.table({"id": [0, 1], "p": points}), uri)
+    LanceTable.forPath(spark, uri).update("id = 1", {"p.y": "p.x + 10"})
+    assert rows_of(uri) == [(0, points[0]), (1, {"x": 3, "y": 13})]
+
+
+@pytest.mark.parametrize(
+    ("condition", "values", "error", "words"),
+    [
+        ({"value": "1"}, None, ValueError, "cannot be None"),
+        (None, 1, TypeError, "must be a dict"),
+        (1, {}, TypeError, "must be a Spark SQL Column or a string"),
+        (None, {"value": 1}, TypeError, "Values of dict in .* must contain only"),
+        (None, {1: ""}, TypeError, "Keys of dict in .* must contain only"),
+        (None, {"nope": "1"}, ArgumentError, "no column 'nope'; it has key, value"),
+        (None, {"value": "'text'"}, SchemaMismatchError, "'value' is bigint .* get string"),
+        ("nope = 1", {"value": "1"}, AnalysisException, "nope"),
+    ],
+)
+def test_updates_that_are_none(
+    table: LanceTable, condition: Any, values: Any, error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        table.update(condition, values)
+    assert pennon.dataset(table.uri).version == 1
+
+
+def test_a_number_that_does_not_fit_fails_and_commits_nothing(
+    spark: SparkSession, uri: str
+) -> None:
+    pennon.write_dataset(pa.table({"n": pa.array([1], pa.int32())}), uri)
+    with pytest.raises(PySparkException, match="'n' cannot become int32"):
+        LanceTable.forPath(spark, uri).update(set={"n": "n + 3000000000"})
+    assert pennon.dataset(uri).version == 1
+
+
+# --- merge ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [str, sf.expr], ids=["text", "column"])
+def test_a_merge_of_all_clauses(
+    table: LanceTable, source: DataFrame, uri: str, kind: Callable[[str], Any]
+) -> None:
+    (counts,) = clauses(table.merge(source, kind("key = k"))).execute().collect()
+    assert counts.asDict() == {
+        "num_affected_rows": 5,
+        "num_updated_rows": 2,
+        "num_deleted_rows": 2,
+        "num_inserted_rows": 1,
+    }
+    assert rows_of(uri) == [("a", -1), ("c", 6), ("e", -5)]
+    assert pennon.dataset(uri).version == 2
+
+
+@pytest.mark.parametrize(
+    ("clauses", "rows"),
+    [
+        (lambda m: m.whenMatchedUpdate("key = 'a'", {"value": "5"}).whenMatchedUpdate(set={"value": "0"}),
+         [("a", 5), ("b", 0), ("c", 3), ("d", 4)]),
+        (lambda m: m.whenMatchedDelete("key = 'a'").whenMatchedUpdate(set={"value": "6"}),
+         [("b", 6), ("c", 3), ("d", 4)]),
+        (lambda m: m.whenNotMatchedBySourceDelete(), [("a", 1), ("b", 2)]),
+        (lambda m: m.whenNotMatchedInsert(values={"key": "upper(k)"}),
+         [*ROWS, ("E", None), ("F", None)]),
+    ],
+    ids=["two updates", "delete before update", "by source", "insert"],
+)  # fmt: skip
+def test_the_first_clause_that_applies_counts(
+    table: LanceTable,
+    source: DataFrame,
+    uri: str,
+    clauses: Callable[[Any], Any],
+    rows: list[Any],
+) -> None:
+    clauses(table.merge(source, "key = k")).execute()
+    assert rows_of(uri) == sorted(rows, key=repr)
+
+
+def test_an_upsert_with_aliases_takes_all_columns(
+    table: LanceTable, source: DataFrame, uri: str
+) -> None:
+    news = source.selectExpr("cast(v as int) AS value", "k AS key").alias("s")
+    merge = table.alias("t").merge(news, "t.key = s.key")
+    merge.whenMatchedUpdateAll("s.value < 0").whenNotMatchedInsertAll().execute()
+    assert rows_of(uri) == [("a", -1), ("b", 2), ("c", 3), ("d", 4), ("e", -5), ("f", -6)]
+
+
+def test_two_rows_for_one_are_an_error_before_anything_is_committed(
+    table: LanceTable, source: DataFrame, uri: str
+) -> None:
+    twice = source.union(source)
+    with pytest.raises(MatchError, match="several rows of the source match one row"):
+        table.merge(twice, "key = k").whenMatchedUpdate(set={"value": "v"}).execute()
+    assert pennon.dataset(uri).version == 1
+    (counts,) = table.merge(twice, "key = k").whenMatchedDelete().execute().collect()
+    assert (counts.num_deleted_rows, rows_of(uri)) == (2, ROWS[2:])
+
+
+def test_null_keys_never_match(spark: SparkSession, uri: str) -> None:
+    rows = pa.table({"key": pa.array(["a", None]), "value": [1, 2]})
+    pennon.write_dataset(rows, uri)
+    news = spark.createDataFrame([(None, 8), ("a", 9)], "key string, value bigint").alias("s")
+    merge = LanceTable.forPath(spark, uri).alias("t").merge(news, "t.key = s.key")
+    merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+    assert rows_of(uri) == [("a", 9), (None, 2), (None, 8)]
+
+
+def test_columns_that_the_source_brings(table: LanceTable, source: DataFrame, uri: str) -> None:
+    news = source.toDF("key", "extra").alias("s")
+    merge = table.alias("t").merge(news, "t.key = s.key")
+    evolving = merge.whenMatchedUpdate(set={"extra": "-1"}).whenNotMatchedInsertAll()
+    with pytest.raises(ArgumentError, match="no column 'extra'"):
+        evolving.execute()
+    evolving.withSchemaEvolution().execute()
+    assert rows_of(uri) == [
+        ("a", 1, -1), ("b", 2, -1), ("c", 3, None), ("d", 4, None), ("e", None, -5), ("f", None, -6),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("act", "error", "words"),
+    [
+        (lambda t, s: t.merge(1, "key = k"), TypeError, "must be DataFrame"),
+        (lambda t, s: t.merge(s, 1), TypeError, "must be a Spark SQL Column or a string"),
+        (lambda t, s: t.merge(s, "key = k").execute(), ArgumentError, "at least one WHEN clause"),
+        (
+            lambda t, s: t.merge(s, "key = k").whenMatchedDelete().whenMatchedDelete().execute(),
+            ArgumentError,
+            "only the last may have no condition",
+        ),
+        (lambda t, s: t.merge(s, "key = k").whenMatchedUpdate({"value": "v"}), ValueError, "cannot be None"),
+        (lambda t, s: t.merge(s, "key = k").whenNotMatchedInsert("k = 'a'"), ValueError, "cannot be None"),
+        (lambda t, s: t.merge(s, "key = k").whenMatchedUpdate(set={"value": 1}), TypeError, "Values of dict"),
+        (
+            lambda t, s: t.merge(s, "key = k").whenMatchedUpdateAll().execute(),
+            SchemaMismatchError,
+            "the source has no column 'key'",
+        ),
+    ],
+)  # fmt: skip
+def test_merges_that_are_none(
+    table: LanceTable,
+    source: DataFrame,
+    act: Callable[[Any, Any], Any],
+    error: type[Exception],
+    words: str,
+) -> None:
+    with pytest.raises(error, match=words):
+        act(table, source)
+    assert pennon.dataset(table.uri).version == 1
+
+
+def test_a_writer_that_changes_other_rows_of_the_fragment_does_no_harm(
+    spark: SparkSession, table: LanceTable, source: DataFrame, uri: str
+) -> None:
+    merge = table.merge(source, "key = k").whenMatchedUpdate("k = 'a'", {"value": "v"})
+    same = table.merge(source, "key = k").whenMatchedUpdate("k = 'b'", {"value": "v"})
+    pennon.dataset(uri).delete("key = 'b'")
+    merge.execute()
+    assert rows_of(uri) == [("a", -1), ("c", 3), ("d", 4)]
+    with pytest.raises(pennon.errors.RetryableConflict):
+        same.execute()
+    assert rows_of(uri) == [("a", -1), ("c", 3), ("d", 4)]
+
+
+def test_a_task_that_dies_after_it_wrote_is_done_again_and_counts_once(
+    spark: SparkSession, source: DataFrame, uri: str, tmp_path: Path
+) -> None:
+    make(uri)
+    snapshot = pennon.dataset(uri).snapshot
+    clauses = (
+        MergeClause(When.MATCHED, Change.UPDATE, None, {"value": "v"}),
+        MergeClause(When.NOT_MATCHED, Change.INSERT, None, {"key": "k", "value": "v"}),
+    )
+    plan = plan_merge(snapshot, Merge(source, "key = k", None, clauses))
+    marker = tmp_path / "died"
+    task = DyingChangeTask(snapshot, plan.task.clauses, plan.task.write, marker=str(marker))
+    changed = run_changes(task, plan.rows)
+    assert marker.exists()
+    assert rows_of_clauses(changed, 2) == [2, 2]
+    assert rows_of(uri) == ROWS
+    commit_changes(task, changed, {}, planned_ns=plan.planned_ns, adds_keys=True)
+    assert rows_of(uri) == [("a", -1), ("b", 0), ("c", 3), ("d", 4), ("e", -5), ("f", -6)]
+    named = {file.path for fragment in changed for new in fragment.new for file in new.files}
+    written = {path.name for path in Path(uri, "data").iterdir()}
+    assert len(written) > len(named) + 2  # of the dead attempt: orphans
+    assert named < written

@@ -1,0 +1,208 @@
+"""`LanceTable` beside pylance, its versions, upkeep, and tables that it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import lance
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as st
+
+import pennon
+from pennon.errors import (
+    AlreadyExistsError,
+    ArgumentError,
+    NotFoundError,
+    UnsupportedError,
+)
+from pennon.spark import LanceTable
+from tests.spark.small_table import ROWS, clauses, rows_of
+
+
+@pytest.mark.parametrize("version", ["2.0", "2.1"])
+@pytest.mark.parametrize("stable", [False, True], ids=["addresses", "stable ids"])
+def test_a_merge_leaves_what_that_of_pylance_leaves(
+    spark: SparkSession, tmp_path: Path, version: Any, stable: bool
+) -> None:
+    old = pa.table({
+        "id": pa.array(range(1000), pa.int64()),
+        "text": [f"t{n}" for n in range(1000)],
+        "list": [[n, n] for n in range(1000)],
+        "word": pa.array([f"w{n % 7}" for n in range(1000)]).dictionary_encode(),
+    })  # fmt: skip
+    new = pa.table({"id": pa.array(range(900, 1100, 2), pa.int64()), "text": ["new"] * 100})
+    uris = [str(tmp_path / name) for name in ("ours", "theirs")]
+    for uri in uris:
+        lance.write_dataset(
+            old,
+            uri,
+            max_rows_per_file=300,
+            data_storage_version=version,
+            enable_stable_row_ids=stable,
+        )
+    source = spark.createDataFrame(new.to_pandas()).repartition(3)
+    merge = LanceTable.forPath(spark, uris[0]).alias("t").merge(source.alias("s"), "t.id = s.id")
+    merge = merge.whenMatchedUpdate(set={"text": "s.text"})
+    merge.whenNotMatchedInsert(values={"id": "s.id", "text": "s.text"}).execute()
+    theirs = lance.dataset(uris[1]).merge_insert("id").when_matched_update_all()
+    theirs.execute(new)
+    missing = new.filter(pa.compute.greater_equal(new["id"], 1000))
+    rest = {name: pa.nulls(50, old.schema.field(name).type) for name in ("list", "word")}
+    lance.write_dataset(
+        pa.table({**{n: missing[n] for n in ("id", "text")}, **rest}), uris[1], mode="append"
+    )
+    seen = []
+    for uri in uris:
+        table = lance.dataset(uri)
+        table.validate()
+        columns = ["id", "text", "list", "word", *(["_rowid"] if stable else [])]
+        rows = table.to_table(columns=columns).to_pylist()
+        seen.append(sorted(rows, key=lambda row: row["id"]))
+    old_rows = slice(0, 1000)
+    assert seen[0][old_rows] == seen[1][old_rows]
+    assert [{**row, "_rowid": 0} for row in seen[0]] == [{**row, "_rowid": 0} for row in seen[1]]
+
+
+# --- versions and upkeep ----------------------------------------------------------------------------
+
+
+def test_history_says_what_was_done(table: LanceTable, source: DataFrame) -> None:
+    table.update("key = 'a'", {"value": "7"})
+    table.delete("key = 'b'")
+    clauses(table.merge(source, "key = k")).execute()
+    lines = table.history().collect()
+    assert [(line.version, line.operation) for line in lines] == [
+        (4, "MERGE"), (3, "DELETE"), (2, "UPDATE"), (1, "WRITE"),
+    ]  # fmt: skip
+    merged, deleted, updated, written = (line.operationMetrics for line in lines)
+    assert merged["numTargetRowsUpdated"] == "2"
+    assert merged["numTargetRowsMatchedUpdated"] == "1"
+    assert merged["numTargetRowsInserted"] == "1"
+    assert merged["numTargetRowsNotMatchedBySourceDeleted"] == "1"
+    assert deleted["numDeletedRows"] == "1"
+    assert updated["numUpdatedRows"] == "1"
+    assert (written["numFiles"], written["numOutputRows"]) == ("2", "4")
+    assert lines[1].operationParameters == {"predicate": "key = 'b'"}
+    assert [line.version for line in table.history(1).collect()] == [4]
+
+
+def test_restore_to_a_version_and_to_a_time(table: LanceTable, uri: str) -> None:
+    table.delete("key = 'a'")
+    (first, *_) = reversed(table.history().collect())
+    table.delete()
+    (counts,) = table.restoreToVersion(2).collect()
+    assert (counts.num_restored_files, counts.num_removed_files) == (2, 0)
+    assert rows_of(uri) == ROWS[1:]
+    table.restoreToTimestamp(first.timestamp.isoformat(sep=" "))
+    assert rows_of(uri) == ROWS
+    assert [line.operation for line in table.history(2).collect()] == ["RESTORE", "RESTORE"]
+    with pytest.raises(ArgumentError, match="cannot be converted to a valid timestamp"):
+        table.restoreToTimestamp("05/04/1999")
+    with pytest.raises(TypeError, match="version needs to be an int but got '<class 'str'>'"):
+        table.restoreToVersion("1")  # type: ignore[arg-type]
+
+
+def test_compaction_of_all_and_of_some(spark: SparkSession, uri: str) -> None:
+    for first in (0, 10, 20, 30):
+        pennon.write_dataset(pa.table({"n": list(range(first, first + 10))}), uri, mode="append")
+    table = LanceTable.forPath(spark, uri)
+    (line,) = table.optimize().where("n % 40 >= 20").executeCompaction().collect()
+    assert (line.metrics.numFilesRemoved, line.metrics.numFilesAdded) == (2, 1)
+    assert [f.count_rows() for f in pennon.dataset(uri).get_fragments()] == [10, 10, 20]
+    (line,) = table.optimize().executeCompaction().collect()
+    assert line.metrics.numFilesAdded == 1
+    assert lance.dataset(uri).to_table()["n"].to_pylist() == list(range(40))
+    assert table.history(1).collect()[0].operation == "OPTIMIZE"
+    with pytest.raises(UnsupportedError, match="Z-ordering"):
+        table.optimize().executeZOrderBy("n")
+
+
+def test_vacuum_takes_what_no_version_needs(
+    spark: SparkSession, table: LanceTable, uri: str
+) -> None:
+    table.update(set={"value": "0"})
+    table.vacuum()
+    assert len(pennon.dataset(uri).versions()) == 2
+    with pytest.raises(ArgumentError, match="less than a week"):
+        table.vacuum(0)
+    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    try:
+        table.vacuum(0)
+    finally:
+        spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
+    assert [each["version"] for each in pennon.dataset(uri).versions()] == [2]
+    assert {value for _, value in rows_of(uri)} == {0}
+
+
+# --- making -----------------------------------------------------------------------------------------
+
+
+def test_a_table_is_made_column_by_column(spark: SparkSession, uri: str) -> None:
+    builder = (
+        LanceTable.create(spark)
+        .location(uri)
+        .addColumn("id", "bigint", nullable=False, comment="the key")
+        .addColumns(st.StructType([st.StructField("tags", st.ArrayType(st.StringType()))]))
+        .comment("for a test")
+        .clusterBy("id")
+        .property("enable_stable_row_ids", "true")
+        .property("owner", "me")
+    )
+    table = builder.execute()
+    schema = lance.dataset(uri).schema
+    assert (schema.field("id").type, schema.field("id").nullable) == (pa.int64(), False)
+    assert schema.field("id").metadata == {b"comment": b"the key"}
+    (detail,) = table.detail().collect()
+    assert (detail.format, detail.numFiles, detail.numRows) == ("lance", 0, 0)
+    assert (detail.description, detail.clusteringColumns) == ("for a test", ["id"])
+    assert detail.properties == {"owner": "me"}
+    assert pennon.dataset(uri).has_stable_row_ids
+    with pytest.raises(AlreadyExistsError):
+        builder.execute()
+
+
+def test_ways_of_making(spark: SparkSession, table: LanceTable, uri: str, tmp_path: Path) -> None:
+    other = str(tmp_path / "other.lance")
+    with pytest.raises(NotFoundError):
+        LanceTable.replace(spark).location(other).addColumn("n", "int").execute()
+    LanceTable.createIfNotExists(spark).location(uri).addColumn("n", "int").execute()
+    assert rows_of(uri) == ROWS
+    LanceTable.createOrReplace(spark).location(other).addColumn("n", "int").execute()
+    LanceTable.createOrReplace(spark).location(uri).addColumn("n", "int").execute()
+    assert table.toDF().columns == ["n"]
+    assert table.toDF().count() == 0
+    assert LanceTable.isDeltaTable(spark, uri)
+    assert not LanceTable.isLanceTable(spark, str(tmp_path / "nothing"))
+
+
+@pytest.mark.parametrize(
+    ("act", "error", "words"),
+    [
+        (lambda s: LanceTable.create(s).tableName("t").addColumn("n", "int").execute(), ArgumentError, "no location"),
+        (lambda s: LanceTable.create(s).location("x").execute(), ArgumentError, "at least one column"),
+        (lambda s: LanceTable.create(s).partitionedBy("n"), UnsupportedError, "no partitions"),
+        (lambda s: LanceTable.create(s).addColumn("n", "int", generatedAlwaysAs="1"), UnsupportedError, "generated"),
+        (lambda s: LanceTable.create(s).addColumn(s, "int"), TypeError, "colName must be str"),
+        (lambda s: LanceTable.forName(s, "t"), UnsupportedError, "use forPath"),
+        (lambda s: LanceTable.convertToLance(s, "parquet.`x`"), ArgumentError, "say location="),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_made(
+    spark: SparkSession, act: Callable[[Any], Any], error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        act(spark)
+
+
+def test_parquet_becomes_a_table(spark: SparkSession, uri: str, tmp_path: Path) -> None:
+    parquet = str(tmp_path / "files.parquet")
+    spark.createDataFrame(ROWS, "key string, value bigint").write.partitionBy("value").parquet(
+        parquet
+    )
+    table = LanceTable.convertToLance(spark, f"parquet.`{parquet}`", "value bigint", location=uri)
+    assert rows_of(uri) == ROWS
+    assert table.toDF().schema["value"].dataType == st.LongType()

@@ -148,7 +148,8 @@ class Shared:
         self.schema = self.schema.set(at, pa.field("f", other)).set(
             text, pa.field("T", pa.string())
         )
-        lance.dataset(self.uri).alter_columns({"path": "T", "name": "t"})
+        back: Any = {"path": "T", "name": "t"}
+        lance.dataset(self.uri).alter_columns(back)
         self.schema = self.schema.set(text, pa.field("t", pa.string()))
 
     def drop(self, dataset: Any) -> None:

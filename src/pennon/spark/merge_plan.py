@@ -24,6 +24,7 @@ from pennon.spark.conditions import Condition, as_column, columns_named
 from pennon.spark.frames import ADDRESS, address_frame
 from pennon.spark.row_changes import CLAUSE, analysed, choose_values, quoted
 from pennon.spark.types import lance_schema
+from pennon.table.storage_version import storage_version
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -257,5 +258,6 @@ def evolve(snapshot: Snapshot, merge: Merge) -> Snapshot:
     if not new:
         return snapshot
     schema = type(merge.source.schema)(new)
-    plan = plan_null_columns(snapshot, lance_schema(schema, {}))
+    version = storage_version(snapshot.manifest)
+    plan = plan_null_columns(snapshot, lance_schema(schema, {}, version))
     return snapshot.at(commit_add(plan, plan.fragments))

@@ -12,8 +12,8 @@ from pyspark.sql import types as st
 from pennon.errors import ArgumentError, NotFoundError, UnsupportedError
 from pennon.io import open_store
 from pennon.ops.commit import CommitPolicy, commit_transaction
-from pennon.ops.write import WriteMode, plan_write
-from pennon.schema.version import FileVersion
+from pennon.ops.write import WriteMode, plan_write, version_of_table
+from pennon.schema.version import DEFAULT_VERSION, FileVersion
 from pennon.spark.conditions import check_kind
 from pennon.spark.history import Told
 from pennon.spark.types import lance_schema
@@ -134,14 +134,10 @@ class LanceTableBuilder(Generic[T]):
         if base is not None and self.way == _KEEP:
             return made
         mode = WriteMode.CREATE if self.way in {_CREATE, _KEEP} else WriteMode.OVERWRITE
-        version = self.properties.get(_FILE_VERSION)
-        plan = plan_write(
-            store,
-            self._schema(),
-            mode,
-            base=base,
-            version=None if version is None else FileVersion.parse(version),
-        )
+        name = self.properties.get(_FILE_VERSION)
+        asked = None if name is None else FileVersion.parse(name)
+        version = version_of_table(base, mode, asked) or DEFAULT_VERSION
+        plan = plan_write(store, self._schema(version), mode, base=base, version=version)
         told = Told("CREATE TABLE" if base is None else "REPLACE TABLE")
         own = {_STABLE_ROW_IDS, _FILE_VERSION}
         config = {key: value for key, value in self.properties.items() if key not in own}
@@ -164,12 +160,12 @@ class LanceTableBuilder(Generic[T]):
             raise ArgumentError(message)
         return text == "true"
 
-    def _schema(self) -> pa.Schema:
+    def _schema(self, version: FileVersion) -> pa.Schema:
         """Return the columns as they are stored, with what may be NULL and comments."""
         if not self.fields:
             message = "a table has at least one column: addColumn(name, type)"
             raise ArgumentError(message)
-        shown = lance_schema(st.StructType(list(self.fields)), {})
+        shown = lance_schema(st.StructType(list(self.fields)), {}, version)
         pairs = zip(shown, self.fields, strict=True)
         return pa.schema([_stored(arrow, said) for arrow, said in pairs])
 

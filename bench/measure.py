@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 OURS, THEIRS, PARQUET = "pennon", "pylance", "parquet"
 SIDES = (OURS, THEIRS, PARQUET)
 COUNTED = "counted"
-VERSIONS = ("2.0", "2.1")
+VERSIONS = ("2.0", "2.1", "2.2")
 OLD = "0.1"
 """The first version: measured beside pylance alone, and little of it."""
 Task: TypeAlias = dict[str, Any]

@@ -139,14 +139,13 @@ def ratio_and_times(measure: Measure | None) -> tuple[str, str]:
 
 
 def access_table(found: Sequence[Measure]) -> Iterator[str]:
-    """Yield the times of takes, both versions beside each other."""
-    yield from heads(
-        "", "", *(f"{s} {v}" for v in VERSIONS for s in (OURS, THEIRS)), PARQUET, "reads 2.1"
-    )
+    """Yield the times of takes, the versions beside each other."""
+    sides = (f"{side} {version}" for version in VERSIONS for side in (OURS, THEIRS))
+    yield from heads("", "", *sides, PARQUET, f"reads {VERSIONS[-1]}")
     for group in dict.fromkeys(each.group for each in found):
         mine = [each for each in found if each.group == group]
         for at, line in enumerate(by_operation(mine)):
-            yield row("" if at else group, *line[:-2], line[-1])
+            yield row("" if at else group, *line[: -len(VERSIONS)], line[-1])
 
 
 def group_table(found: Sequence[Measure]) -> Iterator[str]:
@@ -158,7 +157,7 @@ def group_table(found: Sequence[Measure]) -> Iterator[str]:
 
 
 def by_operation(found: Sequence[Measure]) -> Iterator[list[str]]:
-    """Yield the operation, the medians of both versions, Parquet's, and what Pennon read for each."""
+    """Yield the operation, the medians of all versions, Parquet's, and what Pennon read for each."""
     for what in operations_of(found):
         known = {each.version: each for each in found if each.what == what}
         line = [f"{what}, {next(iter(known.values())).unit}"]

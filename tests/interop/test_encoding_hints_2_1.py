@@ -7,14 +7,14 @@ made of the same.  Where it is not, ours is the smaller one (see `WE_DO_BETTER`)
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from pennon.encoding.v2_1 import encodings as e
-from pennon.encoding.v2_1.layouts import BlobPage, FullZip, MiniBlock
+from pennon.encoding.v2_1.layouts import BlobPage, FullZip, Layout, MiniBlock
 from pennon.errors import ArgumentError
 from pennon.file import LanceFileReader
 from pennon.file.container.column_metadata import Direct
@@ -22,7 +22,7 @@ from pennon.file.open import open_container_file
 from pennon.file.v2_1.leaves import parse_page_layout
 from pennon.io import open_store
 from tests.interop.equality import difference
-from tests.interop.layouts import classes_in
+from tests.interop.layouts import classes_in, layouts_of, open_file
 from tests.interop.oracle import Oracle
 from tests.interop.test_write_2_1 import KEY, differences, write
 
@@ -144,6 +144,59 @@ def test_what_is_asked_for_is_in_the_file(
         return
     for oracle in (newest, oracles["1.0.4"]):
         assert not differences(oracle, {ours: table})
+
+
+ITEMS: list[tuple[dict[str, str], int, str | None]] = [
+    ({"dict-max-size": "7889"}, 0, None),
+    ({"dict-max-size": "7890", "dict-values-compression": "lz4"}, 500, "lz4"),
+    ({"dict-values-compression": "zstd", "dict-values-compression-level": "9"}, 500, "zstd"),
+    ({"dict-values-compression": "none"}, 500, None),
+]
+"""What 2.2 has besides: how many bytes the items may have, and how they are compressed."""
+
+
+@pytest.mark.parametrize("number", range(len(ITEMS)))
+def test_items_of_dictionaries_are_what_was_asked_for(
+    newest: Oracle, number: int, folder: Path
+) -> None:
+    said, items, scheme = ITEMS[number]
+    table = pa.table([COLUMNS["few"]], _schema(COLUMNS["few"], said))
+    ours, theirs = folder / "ours.lance", folder / "theirs.lance"
+    size_bytes = write(ours, table, version="2.2")
+    newest.call("write_file", path=str(theirs), table=table, version="2.2")
+    for path in (ours, theirs):
+        assert _items(path) == items
+        assert _schemes(path) == ({scheme} if items else set())
+    assert size_bytes <= 1.01 * theirs.stat().st_size
+    assert not differences(newest, {ours: table})
+
+
+def _schemes(path: Path) -> set[str | None]:
+    """Return how the items of the dictionaries of a file are compressed."""
+    found = [layout.dictionary for layout in layouts_of(open_file(path)) if _has_items(layout)]
+    return {each.compression.scheme if isinstance(each, e.General) else None for each in found}
+
+
+def _has_items(layout: Layout) -> TypeGuard[MiniBlock]:
+    """Tell whether a page has a dictionary."""
+    return isinstance(layout, MiniBlock) and layout.dictionary is not None
+
+
+@pytest.mark.parametrize("number", range(len(WISHES)))
+def test_what_is_asked_for_in_2_2(newest: Oracle, number: int, folder: Path) -> None:
+    name, said, _, _ = WISHES[number]
+    if name == "blobs":
+        said = {}
+    table = pa.table([COLUMNS[name]], _schema(COLUMNS[name], said))
+    ours, theirs = folder / "ours.lance", folder / "theirs.lance"
+    size_bytes = write(ours, table, version="2.2")
+    newest.call("write_file", path=str(theirs), table=table, version="2.2")
+    assert size_bytes <= 1.01 * theirs.stat().st_size
+    if said.get("rle-threshold") == "0.001":
+        assert e.Rle not in classes_in(ours)
+    if said.get("structural-encoding") == "fullzip" and name != "few":
+        assert FullZip in classes_in(ours)
+    assert not differences(newest, {ours: table})
 
 
 def test_a_higher_level_compresses_more(newest: Oracle, folder: Path) -> None:

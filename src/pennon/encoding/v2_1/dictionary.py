@@ -122,6 +122,8 @@ def encode_dictionary(
     if len(coded.dictionary) > most_items:
         return None
     found = _from_arrow(coded, values)
+    if hints.dict_max_bytes is not None and found.items.size_bytes > hints.dict_max_bytes:
+        return None
     if rules.free_dictionaries:
         found = _with_narrow_indices(found)
     return found if _size_bytes(found) + _MESSAGE_BYTES < limit else None

@@ -9,6 +9,7 @@ rle-threshold         run lengths only if there are fewer runs than this share o
 bss                   ``on``, ``off``, ``auto``: byte streams below a compression
 dict-divisor          a dictionary only if it has at most 1/n of the items
 dict-size-ratio       a dictionary only if it makes the page smaller than this share
+dict-max-size         a dictionary only if its items have at most so many bytes
 dict-values-
 compression           ``zstd``, ``lz4`` or ``none`` for the items of a dictionary (2.2)
 -compression-level    a number
@@ -44,6 +45,7 @@ class EncodingHints:
     streams: str = "auto"
     dict_divisor: int | None = None
     dict_size_ratio: float = 1.0
+    dict_max_bytes: int | None = None
     item_scheme: str | None = None
     item_level: int | None = None
 
@@ -67,6 +69,7 @@ class EncodingHints:
             said["bss"] if said.get("bss") in ("on", "off") else "auto",
             max(_number(said, "dict-divisor", int) or 0, 0) or None,
             1.0 if ratio is None else ratio,
+            _number(said, "dict-max-size", int),
             _one_of(said, "dict-values-compression", ("zstd", "lz4", "none")),
             _number(said, "dict-values-compression-level", int),
         )

@@ -26,6 +26,11 @@ class FixedValues:
     data: Bytes
 
     @property
+    def size_bytes(self) -> int:
+        """Return how many bytes the values have together."""
+        return len(self.data)
+
+    @property
     def words(self) -> Words:
         """Return the values as unsigned words of their width (8, 16, 32 or 64 bits)."""
         return self.data.view(WORD_TYPES[self.bits])

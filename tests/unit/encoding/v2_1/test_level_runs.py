@@ -1,0 +1,50 @@
+"""Levels as runs: each chunk by itself, long runs in pieces, and only where that is smaller."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pennon.encoding.v2_1.chunks import ChunkBuffers, Chunks
+from pennon.encoding.v2_1.codecs import CODECS
+from pennon.encoding.v2_1.encodings import Flat, OutOfLineBitpacking, Rle
+from pennon.encoding.v2_1.page import LevelArray, LevelChunks, decode_levels, encode_levels
+from pennon.encoding.v2_1.page_rules import RULES_OF_2_1, RULES_OF_2_2
+
+
+def read(coded: LevelChunks, counts: np.ndarray) -> LevelArray:
+    """Return the levels, decoded."""
+    starts = np.cumsum(coded.sizes) - coded.sizes
+    chunks = Chunks((ChunkBuffers(coded.data, starts, coded.sizes),), counts)
+    return decode_levels(coded.encoding, chunks, CODECS)
+
+
+def test_a_chunk_of_runs_is_its_size_its_values_and_its_lengths() -> None:
+    levels = np.repeat([0, 1, 0], [300, 1, 699]).astype(np.uint16)
+    counts = np.array([400, 600])
+    coded = encode_levels(levels, counts, RULES_OF_2_2)
+    assert coded.encoding == Rle(Flat(16), Flat(8))
+    values = np.array([0, 0, 1, 0], "<u2").tobytes()
+    first = (8).to_bytes(8, "little") + values + bytes([255, 45, 1, 99])
+    second = (6).to_bytes(8, "little") + bytes(6) + bytes([255, 255, 90])
+    assert coded.data.tobytes() == first + second
+    assert coded.sizes.tolist() == [len(first), len(second)]
+    assert (read(coded, counts) == levels).all()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_runs_come_back(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 2000, rng.integers(1, 30))
+    levels = np.repeat(rng.integers(0, 4, len(lengths)), lengths).astype(np.uint16)
+    counts = np.full(-(-len(levels) // 700), 700)
+    counts[-1] = len(levels) - counts[:-1].sum()
+    assert (read(encode_levels(levels, counts, RULES_OF_2_2), counts) == levels).all()
+
+
+def test_what_changes_often_is_packed_and_2_1_always_packs() -> None:
+    counts = np.array([4096])
+    often = (np.arange(4096) % 2).astype(np.uint16)
+    packed = OutOfLineBitpacking(16, Flat(1))
+    assert encode_levels(often, counts, RULES_OF_2_2).encoding == packed
+    assert encode_levels(np.sort(often), counts, RULES_OF_2_1).encoding == packed

@@ -152,7 +152,8 @@ def test_maps_of_sorted_keys_are_refused_by_both(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["list", "map"])
 def test_fixed_size_lists_of_structs_in_lists_nobody_reads(tmp_path: Path, name: str) -> None:
     items = pa.list_(POINT, 2)
-    kind, row = (pa.list_(items), [[_point(0)] * 2])
+    kind: pa.DataType = pa.list_(items)
+    row: list[Any] = [[_point(0)] * 2]
     if name == "map":
         kind, row = pa.map_(pa.string(), items), [("k", [_point(0)] * 2)]
     table = pa.table({"c": pa.array([row], kind)})

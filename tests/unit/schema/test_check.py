@@ -116,7 +116,7 @@ def test_what_2_2_adds() -> None:
 
 @pytest.mark.parametrize("t", [pa.bool_(), POINT, pa.list_(pa.int8()), pa.null()], ids=str)
 def test_what_2_2_does_not_pack(t: pa.DataType) -> None:
-    with pytest.raises(UnsupportedError, match="'t' has no fixed width.*an unpacked struct can"):
+    with pytest.raises(UnsupportedError, match=r"'t' has no fixed width.*an unpacked struct can"):
         _check(pa.struct([("s", pa.string()), ("t", t)]), V2_2, PACKED)
 
 

@@ -109,6 +109,21 @@ def test_what_2_1_lacks_in_lists(item: pa.Field, hint: str) -> None:
 def test_what_2_2_adds() -> None:
     _check(MAP, V2_2)
     _check(pa.list_(POINT, 2), V2_2)
+    _check(pa.map_(POINT, pa.list_(pa.map_(pa.string(), POINT))), V2_2)
+    packed = pa.struct([("s", pa.string()), ("v", pa.list_(pa.int8(), 2)), ("j", pa.json_())])
+    _check(packed, V2_2, PACKED)
+
+
+@pytest.mark.parametrize("t", [pa.bool_(), POINT, pa.list_(pa.int8()), pa.null()], ids=str)
+def test_what_2_2_does_not_pack(t: pa.DataType) -> None:
+    with pytest.raises(UnsupportedError, match=r"'t' has no fixed width.*an unpacked struct can"):
+        _check(pa.struct([("s", pa.string()), ("t", t)]), V2_2, PACKED)
+
+
+def test_fixed_size_lists_of_structs_are_not_in_lists() -> None:
+    for t in (pa.list_(pa.list_(POINT, 2)), pa.map_(pa.string(), pa.list_(POINT, 2))):
+        with pytest.raises(UnsupportedError, match=r"no version can in a list or map"):
+            _check(t, V2_2)
 
 
 def test_a_nested_column_is_named_by_its_path() -> None:

@@ -185,6 +185,23 @@ def test_lists_have_a_level_if_any_layer_has() -> None:
     assert shred(pa.array([[1], [2]]), 1).levels.definition is None
 
 
+def test_fixed_size_lists_of_structs_have_levels_for_all_layers() -> None:
+    """Pylance 14 counts items wrongly where only some pages of a column have them."""
+    kind = pa.list_(pa.struct([("x", pa.int8())]), 2)
+    shredded = shred(pa.array([[{"x": 1}, {"x": 2}], [{"x": 3}, {"x": 4}]], kind), 2)
+    assert shredded.levels.layers == (Layer.NULLABLE_ITEM,) * 3
+    assert shredded.levels.definition is not None
+    assert shredded.levels.definition.tolist() == [0] * 4
+    rows = [None, [None, {"x": None}], [{"x": 5}, None]]
+    shredded = shred(pa.array(rows, kind).slice(1), 2)
+    assert shredded.levels.definition is not None
+    assert shredded.levels.definition.tolist() == [2, 1, 0, 2]
+    assert shredded.values.to_pylist() == [None, None, 5, None]
+    shredded = shred(pa.array(rows, kind), 2)
+    assert shredded.levels.definition is not None
+    assert shredded.levels.definition.tolist() == [3, 3, 2, 1, 0, 2]
+
+
 def test_invisible_levels_go_with_the_value_behind_them() -> None:
     definition = np.array([2, 0, 1, 2, 2, 0, 2], np.uint16)
     assert count_levels(definition, np.array([2, 1]), 1).tolist() == [3, 4]

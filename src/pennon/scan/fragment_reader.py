@@ -31,7 +31,8 @@ from pennon.scan.deletion_mask import LiveRows
 from pennon.scan.join import is_split_within, join, with_whole_packed
 from pennon.scan.snapshot import OpenFile, Snapshot
 from pennon.schema.arrow import field_to_arrow
-from pennon.schema.check import is_blob_v2, is_packed
+from pennon.schema.blob import has_blobs_v2
+from pennon.schema.check import is_packed
 from pennon.schema.field import Field
 from pennon.schema.project import held_part
 from pennon.schema.width import row_bytes
@@ -237,7 +238,7 @@ class FragmentReader:
 
     def _find(self, wanted: Field) -> Source:
         """Tell where a field's values come from."""
-        if is_blob_v2(wanted):
+        if has_blobs_v2(wanted):
             message = (
                 f"column {wanted.name!r} holds blobs of version 2, which may lie in files of their "
                 "own; scans show their descriptions or bytes, take_blobs gives files"

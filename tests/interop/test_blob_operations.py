@@ -312,6 +312,29 @@ def test_a_table_of_version_1_becomes_one_of_version_2(tmp_path: Path) -> None:
     assert read_all(lance.dataset(uri)) == values * 2
 
 
+@pytest.mark.parametrize("version", ["2.0", "2.1"])
+@pytest.mark.parametrize("depth", [0, 1])
+def test_files_from_before_a_column_was_changed(version: str, depth: int, tmp_path: Path) -> None:
+    uri, table, column = str(tmp_path / "t"), version_1(), "b"
+    if depth:
+        rows = pa.StructArray.from_arrays(
+            [pa.array(range(4)), table["b"].chunk(0)],
+            fields=[pa.field("n", pa.int64()), table.schema.field("b")],
+        )
+        table, column = pa.table({"s": rows}), "s.b"
+    lance.write_dataset(table, uri, data_storage_version=version)
+    lance.write_dataset(table, uri, mode="append", data_storage_version="2.2")
+    values = [b"ab", None, b"", b"z" * 100] * 2
+    theirs, ours = lance.dataset(uri), pennon.dataset(uri)
+    assert ours.to_table() == theirs.to_table()
+    assert read_all(ours, column) == read_all(theirs, column) == values
+    assert [blob and blob.read() for blob in ours.take_blobs(column, ids=[3, 1])] == [
+        b"z" * 100,
+        None,
+    ]
+    ours.validate()
+
+
 # --- damage ---------------------------------------------------------------------------------------
 
 

@@ -6,7 +6,7 @@ Damaged descriptions are errors, and lose nothing.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import pennon
-from pennon.errors import FormatError, NotFoundError
+from pennon.errors import FormatError, LanceError, NotFoundError
 from pennon.io import open_store
 from pennon.ops.convert import convert, plan_convert
 from pennon.schema.version import V2_2
@@ -171,6 +171,58 @@ def test_columns_of_blobs_are_added(uri: str) -> None:
     assert _all(uri) == {row: BEFORE[row] for row in left}
 
 
+def test_conditions_and_expressions_see_descriptions(uri: str) -> None:
+    rows = _rows([1, 3, 4, 8], [b"new", b"new", b"new", b"new"])
+    merge = pennon.dataset(uri).merge_insert("i").when_matched_update_all("target.b.size > 10")
+    merge.when_not_matched_by_source_delete("b is null").execute(rows)
+    wanted = {**BEFORE, 4: b"new", 8: b"new"}
+    del wanted[12]  # row 1 is NULL, too, but has a partner
+    assert _all(uri) == wanted
+    pennon.dataset(uri).add_columns({"size": "b.size"})
+    shown = lance.dataset(uri).to_table(columns=["i", "size"]).to_pylist()
+    sizes = {row["i"]: row["size"] for row in shown}
+    assert sizes == {row: None if value is None else len(value) for row, value in wanted.items()}
+
+
+REFUSED_OF_COLUMNS: dict[str, Callable[[Any], Any]] = {
+    "drop of a part": lambda t: t.drop_columns(["b.uri"]),
+    "rename of a part": lambda t: t.alter_columns({"path": "b.data", "name": "bytes"}),
+    "cast": lambda t: t.alter_columns({"path": "b", "data_type": pa.large_binary()}),
+    "function of blobs": lambda t: t.add_columns(lambda batch: batch.rename_columns(["j", "c"])),
+    "list": lambda t: t.add_columns(pa.schema([pa.field("l", pa.list_(lance.blob_field("item")))])),
+    "key": lambda t: t.merge_insert("b").when_matched_update_all().execute(_rows([1], [b"x"])),
+    "descriptions": lambda t: t.insert(t.to_table()),
+    "bytes": lambda t: t.insert(t.to_table(blob_handling="all_binary")),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_OF_COLUMNS)
+def test_what_blob_columns_cannot(name: str, uri: str) -> None:
+    version = pennon.dataset(uri).version
+    with pytest.raises(LanceError):
+        REFUSED_OF_COLUMNS[name](pennon.dataset(uri))
+    assert pennon.dataset(uri).version == version
+    assert _all(uri) == BEFORE
+
+
+def test_a_write_that_fails_leaves_no_open_file(tmp_path: Path) -> None:
+    rows = blobs([b"packed", b"D" * 40], **SMALL)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield from rows.to_batches()
+        message = "the data ends here"
+        raise RuntimeError(message)
+
+    with pytest.raises(RuntimeError, match="ends here"):
+        pennon.write_dataset(batches(), tmp_path / "t", schema=rows.schema)
+    left = [file for file in (tmp_path / "t").rglob("*") if file.is_file()]
+    assert [file.read_bytes() for file in left] == [b"D" * 40]  # whole, and nobody's
+    pennon.write_dataset(rows, tmp_path / "t")
+    pennon.dataset(tmp_path / "t").cleanup_old_versions(timedelta(0), delete_unverified=True)
+    assert not left[0].exists()
+    assert read_all(lance.dataset(str(tmp_path / "t"))) == [b"packed", b"D" * 40]
+
+
 def test_stable_row_ids_survive(tmp_path: Path) -> None:
     uri = str(tmp_path / "t")
     options: dict[str, Any] = {"enable_stable_row_ids": True, "data_storage_version": "2.2"}
@@ -258,6 +310,29 @@ def test_a_table_of_version_1_becomes_one_of_version_2(tmp_path: Path) -> None:
         assert table.to_table()["b"].to_pylist()[-1]["kind"] == 1
     pennon.write_dataset(version_1(), uri, mode="append")
     assert read_all(lance.dataset(uri)) == values * 2
+
+
+@pytest.mark.parametrize("version", ["2.0", "2.1"])
+@pytest.mark.parametrize("depth", [0, 1])
+def test_files_from_before_a_column_was_changed(version: str, depth: int, tmp_path: Path) -> None:
+    uri, table, column = str(tmp_path / "t"), version_1(), "b"
+    if depth:
+        rows = pa.StructArray.from_arrays(
+            [pa.array(range(4)), table["b"].chunk(0)],
+            fields=[pa.field("n", pa.int64()), table.schema.field("b")],
+        )
+        table, column = pa.table({"s": rows}), "s.b"
+    lance.write_dataset(table, uri, data_storage_version=version)
+    lance.write_dataset(table, uri, mode="append", data_storage_version="2.2")
+    values = [b"ab", None, b"", b"z" * 100] * 2
+    theirs, ours = lance.dataset(uri), pennon.dataset(uri)
+    assert ours.to_table() == theirs.to_table()
+    assert read_all(ours, column) == read_all(theirs, column) == values
+    assert [blob and blob.read() for blob in ours.take_blobs(column, ids=[3, 1])] == [
+        b"z" * 100,
+        None,
+    ]
+    ours.validate()
 
 
 # --- damage ---------------------------------------------------------------------------------------

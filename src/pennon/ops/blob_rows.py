@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.units import MIB
+from pennon.errors import UnsupportedError
 from pennon.ops.blob_files import keep_place
 from pennon.scan.blobs import BlobKind, locate_blobs, read_ranges
 from pennon.scan.projection import MetaColumn, OutputColumn, Projection
@@ -35,9 +36,15 @@ Addresses: TypeAlias = npt.NDArray[np.uint64]
 def to_rewrite(
     snapshot: Snapshot, projection: Projection
 ) -> tuple[Projection, Callable[[Batches], Batches]]:
-    """Return what to read instead of some columns, and what makes rows to be written of that."""
+    """Return what to read instead of some columns, and what makes rows to be written of that.
+
+    Raises UnsupportedError for parts of columns.
+    """
     if not any(map(has_blobs_v2, projection.read.fields)):
         return projection, iter
+    if any(column.path for column in projection.columns):
+        message = "parts of columns with blobs cannot be computed with; `to_table` shows them"
+        raise UnsupportedError(message)
     rows = RewrittenBlobs(snapshot, projection)
     shown = rows.described
     address = OutputColumn(pa.field(_ADDRESS, pa.uint64()), MetaColumn.ROW_ADDRESS)

@@ -29,11 +29,14 @@ from pennon.file.open import describe_read, read_across
 from pennon.io.limits import FetchLimits
 from pennon.scan.deletion_mask import LiveRows
 from pennon.scan.join import is_split_within, join, with_whole_packed
+from pennon.scan.older_blobs import OlderReader, as_described_before
 from pennon.scan.snapshot import OpenFile, Snapshot
 from pennon.schema.arrow import field_to_arrow
-from pennon.schema.check import is_blob_v2, is_packed
+from pennon.schema.blob import has_blobs_v2
+from pennon.schema.check import is_packed
 from pennon.schema.field import Field
 from pennon.schema.project import held_part
+from pennon.schema.version import V2_2
 from pennon.schema.width import row_bytes
 from pennon.table.fragment import DataFileRef, Fragment
 
@@ -230,9 +233,7 @@ class FragmentReader:
         opened = self._open(columns)
         path = columns.ref.store_path
         readers = [
-            PartReader(
-                opened.data.field_reader(part.field, columns.column_of), path, part.field.name
-            )
+            PartReader(_reader_of(opened, part.field, columns), path, part.field.name)
             for part in parts
         ]
         return PreparedFile(opened, parts, tuple(readers))
@@ -250,7 +251,7 @@ class FragmentReader:
 
     def _find(self, wanted: Field) -> Source:
         """Tell where a field's values come from."""
-        if is_blob_v2(wanted):
+        if has_blobs_v2(wanted):
             message = (
                 f"column {wanted.name!r} holds blobs of version 2, which may lie in files of their "
                 "own; scans show their descriptions or bytes, take_blobs gives files"
@@ -282,6 +283,16 @@ def _side_by_side(limits: FetchLimits | None, work: Sequence[Callable[[], T]]) -
     if limits is None:
         return [do() for do in work]
     return map_all(lambda do: do(), work, Crew.objects(limits.concurrency))
+
+
+def _reader_of(opened: OpenFile, field: Field, columns: FileColumns) -> ReadRows:
+    """Return what reads a field of a file; of one before 2.2, blobs are of version 1."""
+    if field.children and opened.data.version < V2_2:
+        before = as_described_before(field)
+        if before is not field:
+            read = opened.data.field_reader(before, columns.column_of)
+            return OlderReader(read, field)
+    return opened.data.field_reader(field, columns.column_of)
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,6 +91,17 @@ def describe_v2(field: Field) -> Field:
     return replace(field, logical_type="struct", metadata=metadata, children=parts)
 
 
+def describe_v1(field: Field) -> Field:
+    """Return a column of blobs as its description of version 1."""
+    parts = tuple(Field(name, UNASSIGNED, kind) for name, kind in _DESCRIPTION_V1)
+    return replace(field, logical_type="struct", metadata={BLOB: b"true"}, children=parts)
+
+
+def is_description_v2(field: Field) -> bool:
+    """Tell whether a field is what `describe_v2` makes of a blob column."""
+    return is_description(field) and len(field.children) == len(_DESCRIPTION_V2)
+
+
 def prepare_v2(field: Field) -> Field:
     """Return a column of blobs of version 2 as a file's writer takes it: described, with inline bytes."""
     metadata = {BLOB: b"true", _PACKED: b"true"}

@@ -15,7 +15,7 @@ import pennon
 from pennon.blob import BlobFile
 from pennon.core.units import FieldId
 from pennon.dataset.lance_dataset import LanceDataset
-from pennon.errors import FormatError, NotFoundError, UnsupportedError
+from pennon.errors import FormatError, NotFoundError, UntrustedPathError
 from pennon.io import MemoryStore, open_store
 from pennon.scan.blobs import BlobRange, BlobSource, locate_blobs, sidecar_path
 from pennon.scan.snapshot import Snapshot
@@ -107,8 +107,17 @@ def test_kinds_of_blobs(tmp_path: Path) -> None:
     snapshot = _snapshot(tmp_path)
     with pytest.raises(FormatError, match="unknown kind 9"):
         locate_blobs(snapshot, V2, [0], _description(kind=9))
-    with pytest.raises(UnsupportedError, match="outside of the table, at 'file:///etc/passwd'"):
-        locate_blobs(snapshot, V2, [0], _description(kind=3, blob_uri="file:///etc/passwd"))
+    strict = pennon.dataset(tmp_path / "t", trusted_bases=[]).snapshot
+    passwords = _description(kind=3, blob_id=0, blob_uri="file:///etc/passwd")
+    with pytest.raises(UntrustedPathError, match="names files in '/etc', outside of its own root"):
+        locate_blobs(strict, V2, [0], passwords)
+    for parts, why in (
+        ({"blob_id": 4}, "no base path 4"),
+        ({"blob_id": 0, "blob_uri": "../x"}, "no absolute URI"),
+        ({"blob_id": 0, "blob_uri": "/etc/passwd"}, "no absolute URI"),
+    ):
+        with pytest.raises(FormatError, match=why):
+            locate_blobs(snapshot, V2, [0], _description(kind=3, **parts))
     with pytest.raises(FormatError, match="no data file has"):
         locate_blobs(snapshot, replace(V2, id=FieldId(7)), [0], _description())
     (blob,) = locate_blobs(snapshot, V2, [0], _description(kind=1))

@@ -12,13 +12,14 @@ Source: ledger F-90, F-401.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
 from pennon.encoding.arrow_buffers import Bytes, arrow_offsets, as_bytes
 from pennon.encoding.v2_1.constant_page import encode_null_page
 from pennon.encoding.v2_1.encodings import Flat, PackedField, Variable, VariablePackedStruct
@@ -46,6 +47,12 @@ _HEAD: Final = np.dtype(
     }
 )
 _SIZE_BYTES: Final = 4
+_ALIGNMENT: Final = 64
+_PADDING: Final = [bytes(-length % _ALIGNMENT) for length in range(_ALIGNMENT)]
+_NOTHING: Final = pa.py_buffer(b"")
+_SHORT_BYTES: Final = 1024
+_SHORT_ROWS: Final = 1024
+"""So many short blobs are written at once: a write costs, however little it is."""
 _ENCODING: Final = VariablePackedStruct(
     (
         *(PackedField(Flat(bits), bits, None) for bits in (8, 64, 64, 32)),
@@ -68,13 +75,40 @@ def write_inline_blobs(array: pa.StructArray, write: Callable[[pa.Buffer], int])
     inline = array.is_valid().to_numpy(zero_copy_only=False) & (kinds == 0)
     lengths = np.diff(offsets)
     sizes[inline] = lengths[inline]
-    for row in np.flatnonzero(inline):
-        length = int(lengths[row])
-        value = values.slice(int(offsets[row]), length) if length else pa.py_buffer(b"")
-        positions[row] = write(value)
+    for rows in _groups(np.flatnonzero(inline), lengths):
+        starts = offsets[rows]
+        if len(rows) == 1:
+            filled = lengths[rows[0]] > 0
+            one = values.slice(int(starts[0]), int(lengths[rows[0]])) if filled else _NOTHING
+            positions[rows] = write(one)
+            continue
+        padded, at = _side_by_side(values, starts, lengths[rows])
+        positions[rows] = write(padded) + at
     columns = [pa.array(kinds), pa.array(positions), pa.array(sizes), *parts[3:]]
     mask = array.is_null() if array.null_count else None
     return pa.StructArray.from_arrays(columns, fields=list(DESCRIBED), mask=mask)
+
+
+def _groups(rows: Int64Array, lengths: Int64Array) -> Iterator[Int64Array]:
+    """Yield neighbours that are short together, and others one by one."""
+    is_short = lengths[rows] <= _SHORT_BYTES
+    borders = np.flatnonzero(np.diff(is_short.astype(np.int8))) + 1
+    for run in np.split(rows, borders):
+        step = _SHORT_ROWS if len(run) and lengths[run[0]] <= _SHORT_BYTES else 1
+        for start in range(0, len(run), step):
+            yield run[start : start + step]
+
+
+def _side_by_side(
+    values: pa.Buffer | None, starts: Int64Array, lengths: Int64Array
+) -> tuple[pa.Buffer, Int64Array]:
+    """Return blobs in one buffer, each at a multiple of 64 bytes, and where each is."""
+    view = memoryview(values or b"")
+    parts: list[memoryview | bytes] = []
+    for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
+        parts += (view[start : start + length], _PADDING[length % _ALIGNMENT])
+    wide = (lengths + _ALIGNMENT - 1) // _ALIGNMENT * _ALIGNMENT
+    return pa.py_buffer(b"".join(parts)), np.cumsum(wide) - wide
 
 
 def encode_blob_rows(array: pa.Array, depth: int) -> EncodedPage:

@@ -21,6 +21,7 @@ from pennon.ops.columns.task import Place
 from pennon.scan.compute import Computed
 from pennon.scan.projection import Projection
 from pennon.schema.arrow import schema_to_arrow
+from pennon.schema.blob import described_v2
 from pennon.schema.field import Schema
 from pennon.schema.version import V0_1, FileVersion
 
@@ -41,8 +42,10 @@ class SqlColumns:
     def parse(cls, texts: Mapping[str, str], table: Schema, version: FileVersion) -> SqlColumns:
         """Return the columns of SQL texts; raises ArgumentError that names the column.
 
-        A column alone stays a dictionary where files of that version may get one.
+        A column alone stays a dictionary where files of that version may get one.  Blobs of version 2
+        are their descriptions.
         """
+        table = described_v2(table)
         arrow = schema_to_arrow(table)
         expressions = {
             name: _of(name, partial(parse_column, text, arrow)) for name, text in texts.items()

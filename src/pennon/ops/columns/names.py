@@ -5,8 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 
 from pennon.errors import ArgumentError, InvalidSchemaError, NotFoundError, UnsupportedError
+from pennon.ops.write import as_version_holds
 from pennon.schema.arrow import schema_from_arrow
-from pennon.schema.check import check_writable
+from pennon.schema.check import check_writable, is_blob_v2
 from pennon.schema.field import Field, Schema
 from pennon.schema.project import resolve, sorted_paths
 from pennon.schema.version import V0_1, FileVersion, check_is_written
@@ -18,15 +19,22 @@ _SHOWN = 30
 
 
 def find_column(schema: Schema, path: str) -> tuple[Field, ...]:
-    """Return the fields along a path; raises NotFoundError that lists the columns."""
+    """Return the fields along a path; raises NotFoundError that lists the columns.
+
+    Raises InvalidSchemaError for a part of a blob column, which is not a column.
+    """
     try:
-        return resolve(schema, path)
+        found = resolve(schema, path)
     except ArgumentError:
         names = sorted_paths(schema)
         more = ", ..." if len(names) > _SHOWN else ""
         listed = ", ".join(names[:_SHOWN])
         message = f'Column "{path}" does not exist in the dataset; the columns are {listed}{more}'
         raise NotFoundError(message) from None
+    if any(map(is_blob_v2, found[:-1])):
+        message = f"{path!r} is a part of a blob column, which changes or goes as a whole"
+        raise InvalidSchemaError(message)
+    return found
 
 
 def number_new_columns(manifest: Manifest, arrow: pa.Schema) -> Schema:
@@ -38,8 +46,10 @@ def number_new_columns(manifest: Manifest, arrow: pa.Schema) -> Schema:
     for field in arrow:
         if field.name in manifest.schema.names:
             _refuse(manifest.schema, field)
-    new = schema_from_arrow(arrow, highest_field_id(manifest) + 1)
-    check_writable(new, storage_version(manifest))
+    version, first = storage_version(manifest), highest_field_id(manifest) + 1
+    new = schema_from_arrow(arrow, first)
+    new = as_version_holds(new, version, first + sum(1 for _ in new.walk()))
+    check_writable(new, version)
     return Schema(new.fields)
 
 

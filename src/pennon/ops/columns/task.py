@@ -17,6 +17,7 @@ import pyarrow as pa
 from pennon.core.thread_pools import Crew, map_in_order, processors
 from pennon.core.units import KIB, MIB, FragmentId
 from pennon.errors import SchemaMismatchError
+from pennon.ops.blob_rows import to_rewrite
 from pennon.ops.columns.column_file import ColumnFiles
 from pennon.ops.run_tasks import run_tasks
 from pennon.scan.execute import READ_AHEAD_BYTES, Scan, read_batches
@@ -24,6 +25,7 @@ from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.plan import DEFAULT_BATCH_BYTES, plan_tasks
 from pennon.scan.projection import Projection
 from pennon.scan.snapshot import Snapshot
+from pennon.schema.blob import has_blobs_v2
 from pennon.schema.field import Schema
 from pennon.schema.width import row_bytes
 from pennon.table.fragment import Fragment
@@ -108,10 +110,14 @@ class ColumnsTask:
     def _made(self, fragment: Fragment) -> Iterator[pa.RecordBatch]:
         """Yield the new columns of the live rows."""
         tasks = tuple(plan_tasks(self.snapshot, [fragment]))
-        scan = Scan(self.snapshot, self.maker.inputs, tasks)
+        inputs, whole = self.maker.inputs, None
+        if any(map(has_blobs_v2, self.files.schema.fields)):  # or what stays outside would show
+            inputs, whole = to_rewrite(self.snapshot, inputs)
+        scan = Scan(self.snapshot, inputs, tasks)
         work = partial(self._make, fragment)
         ahead = READ_AHEAD_BYTES if scan.is_remote else LOCAL_AHEAD_BYTES
-        batches = enumerate(read_batches(scan, self.batch_rows, ahead))
+        read = read_batches(scan, self.batch_rows, ahead)
+        batches = enumerate(read if whole is None else whole(read))
         if self.maker.in_order or not self._is_large(fragment):
             return map(work, batches)
         return map_in_order(work, batches, _bytes, MADE_AHEAD_BYTES, Crew("makers"))

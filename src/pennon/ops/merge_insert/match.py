@@ -30,6 +30,7 @@ from pennon.scan.plan import ScanTask, plan_tasks
 from pennon.scan.projection import MetaColumn, Projection, plan_take_projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_to_arrow
+from pennon.schema.blob import described_v2
 from pennon.schema.field import Schema
 from pennon.table.fragment import Fragment
 
@@ -48,7 +49,7 @@ class Conditions:
         """Parse them; raises ArgumentError."""
         from pennon.expr.parse import parse_filter  # noqa: PLC0415 - saves sqlglot where a merge has no condition
 
-        target = schema_to_arrow(schema)
+        target = schema_to_arrow(described_v2(schema))
         sides = pa.schema([(_SOURCE, pa.struct(list(data))), (_TARGET, pa.struct(list(target)))])
         return cls(
             None if clauses.condition is None else parse_filter(clauses.condition, sides),
@@ -127,7 +128,7 @@ class MatchTask:
     # --- reading ----------------------------------------------------------------------------------
 
     def _inputs(self) -> Projection:
-        schema = self.snapshot.manifest.schema
+        schema = described_v2(self.snapshot.manifest.schema)
         names = (
             *self.source.on,
             *self.conditions.columns(_TARGET, schema.names),

@@ -75,7 +75,7 @@ MISSPELT: list[tuple[str, str, Call]] = [
     (
         "intervall",
         "interval",
-        lambda uri: opened(uri).optimize.enable_auto_cleanup({"intervall": 3}),
+        lambda uri: opened(uri).optimize.enable_auto_cleanup({"intervall": 3}),  # type: ignore[typeddict-unknown-key]
     ),
     ("column", "columns", lambda uri: LanceFileReader(data_file(uri), column=["a"])),
     ("verison", "version", lambda uri: LanceFileWriter(f"{uri}.new", verison="2.0")),

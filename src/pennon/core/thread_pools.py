@@ -73,12 +73,16 @@ class Workers(ThreadPoolExecutor):
     """A pool that makes do with the threads that it gets.
 
     A process with little address space, or few process ids left, cannot start one.  Then those there
-    are do the work; if there is none, whoever submits it.
+    are do the work; if there is none, whoever submits it.  So does who works on while the interpreter
+    ends: another thread, or a function that `atexit` calls.
     """
 
     def submit(self, fn: Callable[..., R], /, *args: Any, **kwargs: Any) -> Future[R]:
         """Begin work, on a thread if there is one."""
-        future = super().submit(fn, *args, **kwargs)
+        try:
+            future = super().submit(fn, *args, **kwargs)
+        except RuntimeError:  # once the main thread has ended, no executor takes work any more
+            return _done(fn, *args, **kwargs)
         if not self._threads:
             self._work_here()
         return future
@@ -92,6 +96,16 @@ class Workers(ThreadPoolExecutor):
         with suppress(Empty):
             while True:
                 self._work_queue.get_nowait().run()
+
+
+def _done(fn: Callable[..., R], /, *args: Any, **kwargs: Any) -> Future[R]:
+    """Return the future of work that is done here."""
+    future: Future[R] = Future()
+    try:
+        future.set_result(fn(*args, **kwargs))
+    except BaseException as error:  # noqa: BLE001 - the future has it, whatever it is
+        future.set_exception(error)
+    return future
 
 
 _pools: dict[tuple[int, Crew], ThreadPoolExecutor] = {}

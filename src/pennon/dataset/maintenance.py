@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pyarrow as pa
 
 from pennon import ops
+from pennon.compat.arguments import unknown_option
 from pennon.dataset.base import DatasetBase
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.io import open_store
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from pennon.dataset.compaction import CompactionMetrics
     from pennon.dataset.stats import LanceStats
     from pennon.dataset.write_options import AutoCleanupConfig
+
+_INDEX_OPTIONS: Final = frozenset(("num_indices_to_merge", "index_names", "retrain"))
 
 
 class DatasetMaintenance(DatasetBase):
@@ -192,25 +195,34 @@ class DatasetOptimizer:
 
         return Compaction.execute(self._dataset, given)
 
-    def optimize_indices(self, **_: Any) -> None:
-        """Do nothing where there is no index; raises UnsupportedError where there is one."""
+    def optimize_indices(self, **options: Any) -> None:
+        """Do nothing where there is no index; raises UnsupportedError where there is one.
+
+        The options are pylance's; raises TypeError for any other.
+        """
+        for name in sorted(options.keys() - _INDEX_OPTIONS):
+            raise unknown_option("optimize_indices", name, sorted(_INDEX_OPTIONS))
         if self._dataset.has_index:
             message = "optimize_indices is not supported yet: Pennon makes no indices"
             raise UnsupportedError(message)
 
-    def enable_auto_cleanup(self, auto_cleanup_config: AutoCleanupConfig, **_: Any) -> None:
+    def enable_auto_cleanup(self, auto_cleanup_config: AutoCleanupConfig, **options: Any) -> None:
         """Let writers that look at the table's config (pylance) clear away old versions.
 
         Pennon never does so by itself.
         """
         from pennon.dataset.write_options import cleanup_config  # noqa: PLC0415 - saves write options at open
 
+        for name in options:
+            raise unknown_option("enable_auto_cleanup", name, ("auto_cleanup_config",))
         self._configure(cleanup_config(auto_cleanup_config))
 
-    def disable_auto_cleanup(self, **_: Any) -> None:
+    def disable_auto_cleanup(self, **options: Any) -> None:
         """Undo `enable_auto_cleanup`."""
         from pennon.dataset.write_options import cleanup_config  # noqa: PLC0415 - as above
 
+        for name in options:
+            raise unknown_option("disable_auto_cleanup", name, ())
         self._configure(dict.fromkeys(cleanup_config({})))
 
     def _configure(self, values: Mapping[str, str | None]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, Self, TypedDict
 
-from pennon.compat.arguments import refuse
+from pennon.compat.arguments import refuse, unknown_option
 from pennon.dataset.operation import LANCE_COMMIT_MESSAGE_KEY
 from pennon.errors import ArgumentError
 from pennon.ops.blob_files import BlobRule, ExternalBlobs
@@ -35,7 +35,12 @@ class AutoCleanupConfig(TypedDict, total=False):
 
 
 def cleanup_config(options: AutoCleanupConfig) -> dict[str, str]:
-    """Return how a table's config says it: by default every 20 commits, beyond two weeks."""
+    """Return how a table's config says it: by default every 20 commits, beyond two weeks.
+
+    Raises TypeError for a key that there is not.
+    """
+    for name in sorted(options.keys() - AutoCleanupConfig.__annotations__.keys()):
+        raise unknown_option("AutoCleanupConfig", name, AutoCleanupConfig.__annotations__)
     seconds = options.get("older_than_seconds", _TWO_WEEKS_S)
     return {
         "lance.auto_cleanup.interval": str(options.get("interval", 20)),

@@ -42,6 +42,8 @@ SMALL_JOB_UNITS = 64
 """Small units are read together, because to hand one to a thread costs as much as to read it."""
 SLIGHT_BYTES = 32 * KIB
 """Fragments have fewer bytes than this on average where a scan is slight."""
+MOST_GROUPS = 256
+"""Groups of columns that threads read; each has to find its columns among all of the file."""
 WHOLE_CHUNKS = 8192
 """Chunks of plain columns have powers of two values, so this many rows are whole chunks."""
 
@@ -213,13 +215,14 @@ def _run(scan: Scan, units: Sequence[Unit], job: _Job) -> list[list[Chunks]]:
 def _column_groups(scan: Scan) -> list[Sequence[Field]]:
     """Return the fields that one thread reads at a time.
 
-    Where a request costs nothing, each column goes alone.  Where it is a round trip, all columns
+    Where a request costs nothing, each column goes alone, or some together where there are very many.  Where it is a round trip, all columns
     of a unit go in lockstep, so that their requests are sent, and merged, together.
     """
     fields = scan.projection.read.fields
     if not fields or scan.is_remote:
         return [fields]
-    return [(field,) for field in fields]
+    width = -(-len(fields) // MOST_GROUPS)
+    return [fields[first : first + width] for first in range(0, len(fields), width)]
 
 
 def _share(scan: Scan) -> float:

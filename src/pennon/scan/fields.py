@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
 import pyarrow as pa
@@ -59,29 +59,50 @@ class FieldPlan:
     @classmethod
     def of(cls, tested: Sequence[Field], behind: Sequence[Field], late: Late) -> FieldPlan:
         """Plan to read fields that a condition tests, and those that are needed behind it."""
-        early = list(_distinct(tested))
-        rest = [field for field in _distinct(behind) if field not in early]
+        first = _Numbered(tested)
+        later = _Numbered(behind)
+        rest = [field for field in later.fields if first.number(field) is None]
         if isinstance(late, frozenset):
-            early += [field for field in rest if field.name not in late]
+            first.add(field for field in rest if field.name not in late)
         elif late is False:
-            early += rest
-        rest = [field for field in rest if field not in early]
-        kept = frozenset(number for number, field in enumerate(early) if field in behind)
-        exact = tuple(late is not None for _ in rest)
-        return cls(tuple(early), tuple(rest), exact, kept)
+            first.add(rest)
+        rest = [field for field in rest if first.number(field) is None]
+        early = enumerate(first.fields)
+        kept = frozenset(number for number, field in early if later.number(field) is not None)
+        return cls(tuple(first.fields), tuple(rest), tuple(late is not None for _ in rest), kept)
 
     def places(self, projection: Projection) -> list[int]:
         """Return the number of each field of a projection among those read: early ones, then rest."""
-        fields = [*self.early, *self.rest]
-        return [fields.index(field) for field in projection.read.fields]
+        fields = _Numbered((*self.early, *self.rest))
+        return [fields.known(field) for field in projection.read.fields]
 
 
-def _distinct(fields: Sequence[Field]) -> list[Field]:
-    found: list[Field] = []
-    for field in fields:
-        if field not in found:
-            found.append(field)
-    return found
+class _Numbered:
+    """Distinct fields, in the order in which they came; there may be very many."""
+
+    def __init__(self, fields: Iterable[Field]) -> None:
+        self.fields: list[Field] = []
+        self._by_id: dict[FieldId, list[int]] = {}
+        self.add(fields)
+
+    def add(self, fields: Iterable[Field]) -> None:
+        """Take in fields, but for those that are there."""
+        for field in fields:
+            if self.number(field) is None:
+                self._by_id.setdefault(field.id, []).append(len(self.fields))
+                self.fields.append(field)
+
+    def number(self, field: Field) -> int | None:
+        """Return the number of a field; parts of one struct have one id, and are several."""
+        same = self._by_id.get(field.id, ())
+        return next((number for number in same if self.fields[number] == field), None)
+
+    def known(self, field: Field) -> int:
+        """Return the number of a field that is there."""
+        found = self.number(field)
+        if found is None:
+            raise ValueError(field)
+        return found
 
 
 @dataclass(frozen=True, slots=True)

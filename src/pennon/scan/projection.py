@@ -100,8 +100,11 @@ def plan_scan_projection(
         sources = {name: name for name in columns}
     paths = {at: resolve(schema, at) for at in sources.values() if at not in _META_NAMES}
     read = project(schema, list(paths))
+    tops = {field.id: number for number, field in enumerate(read.fields)}
     shown = [
-        _flat_column(read, name, paths[at]) if at in paths else _meta_column(_META_NAMES[at], name)
+        _flat_column(read, name, paths[at], tops[paths[at][0].id])
+        if at in paths
+        else _meta_column(_META_NAMES[at], name)
         for name, at in sources.items()
     ]
     shown += [_meta_column(meta) for meta in extra if meta.value not in sources]
@@ -171,9 +174,8 @@ def _top_column(field: Field, top: int) -> OutputColumn:
     return OutputColumn(field_to_arrow(field), None, top)
 
 
-def _flat_column(read: Schema, name: str, path: Path) -> OutputColumn:
+def _flat_column(read: Schema, name: str, path: Path, top: int) -> OutputColumn:
     """Return the column that shows what the path, of fields of the whole schema, leads to."""
-    top = next(at for at, field in enumerate(read.fields) if field.id == path[0].id)
     here, steps, nullable = read.fields[top], [], path[0].nullable
     for step in path[1:]:
         if here.logical_type != "struct":

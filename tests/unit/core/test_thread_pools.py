@@ -90,6 +90,33 @@ def test_a_crew_has_threads_of_its_own_so_that_it_can_be_waited_for() -> None:
     assert len({pool(), pool(Crew.reads(3)), pool(Crew.reads(2)), pool(Crew.objects(3))}) == 4
 
 
+ENDING = """
+import atexit
+from pennon.core.thread_pools import WorkAhead, map_all, map_in_order
+
+def end():
+    ahead = WorkAhead(0)
+    ahead.start(lambda: 7, 1 << 30)
+    print(map_all(str, [1, 2]), list(map_in_order(str, "abc", len, 9)), *ahead.rest())
+    try:
+        map_all(int, ["1", "x"])
+    except ValueError as error:
+        print(error)
+
+atexit.register(end)
+map_all(str, [1, 2])
+"""
+
+
+def test_work_is_done_while_the_interpreter_ends() -> None:
+    """Executors take none any more, so that what `atexit` calls could not change a table."""
+    run = [sys.executable, "-c", ENDING]
+    done = subprocess.run(run, check=True, timeout=60, capture_output=True, text=True)
+    assert done.stdout.split("\n", 1)[0] == "['1', '2'] ['a', 'b', 'c'] 7"
+    assert "invalid literal" in done.stdout
+    assert not done.stderr
+
+
 FORK = """
 import os
 from pennon.core.thread_pools import pool

@@ -62,6 +62,21 @@ MISSPELT: list[tuple[str, str, Call]] = [
         "metadata_cache_size_bytes",
         lambda _: pennon.Session(metadata_cache_bytes=1),
     ),
+    (
+        "index_name",
+        "index_names",
+        lambda uri: opened(uri).optimize.optimize_indices(index_name=["a"]),
+    ),
+    (
+        "auto_cleanup_conf",
+        "auto_cleanup_config",
+        lambda uri: opened(uri).optimize.enable_auto_cleanup({}, auto_cleanup_conf={}),
+    ),
+    (
+        "intervall",
+        "interval",
+        lambda uri: opened(uri).optimize.enable_auto_cleanup({"intervall": 3}),  # type: ignore[typeddict-unknown-key]
+    ),
     ("column", "columns", lambda uri: LanceFileReader(data_file(uri), column=["a"])),
     ("verison", "version", lambda uri: LanceFileWriter(f"{uri}.new", verison="2.0")),
 ]

@@ -38,6 +38,7 @@ from pennon.ops.cleanup.survey import Survey, View
 from pennon.scan.snapshot import Snapshot
 
 _CONCURRENCY = 8
+_ATTEMPTS = 5
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -103,9 +104,8 @@ def clean(snapshot: Snapshot, policy: Policy, pace: Pace | None = None) -> Remov
     survey = survey_of(snapshot)
     pace = pace or Pace()
     mine = f"_versions/.tmp_clean-{uuid.uuid4()}.json"
-    is_timed = _put(survey.home, mine, b"{}")
     try:
-        plan, now = _plan(survey, policy, snapshot.manifest.version, mine if is_timed else None)
+        plan, now = _plan(survey, policy, snapshot.manifest.version, mine)
         is_kept = _put(survey.home, mine, plan.to_json())
         manifests = _still_old(survey, plan, policy, snapshot.manifest.version, now)
     except BaseException:
@@ -133,19 +133,26 @@ def _put(store: Store, path: str, data: bytes) -> bool:
     return True
 
 
-def _plan(
-    survey: Survey, policy: Policy, handle_version: int, mine: str | None
-) -> tuple[Plan, datetime]:
-    view = survey.look()
-    if mine is None:
-        now = _own_clock(view)  # nothing can be written whose time would be the store's
-        return make_plan(survey, view, policy, handle_version, now), now
-    written = next((info.modified for info in view.files if info.path == mine), None)
-    if written is None:
-        message = f"{survey.home.uri!r} does not list what was just written; nothing was deleted"
-        raise StoreError(message, where=Breadcrumb(file=mine))
+def _plan(survey: Survey, policy: Policy, handle_version: int, mine: str) -> tuple[Plan, datetime]:
+    view, written = _look_now(survey, mine)
+    now = written or _own_clock(view)
     files = [info for info in view.files if info.path != mine]
-    return make_plan(survey, replace(view, files=files), policy, handle_version, written), written
+    return make_plan(survey, replace(view, files=files), policy, handle_version, now), now
+
+
+def _look_now(survey: Survey, mine: str) -> tuple[View, datetime | None]:
+    """Write a file, and look; return its time, None if nothing can be written.
+
+    Another clean-up may take it for one that was left behind, and away: then it is written again.
+    """
+    for _ in range(_ATTEMPTS):
+        is_written = _put(survey.home, mine, b"{}")
+        view = survey.look()
+        times = [info.modified for info in view.files if info.path == mine]
+        if times or not is_written:
+            return view, times[0] if is_written else None
+    message = f"{survey.home.uri!r} does not list what was just written; nothing was deleted"
+    raise StoreError(message, where=Breadcrumb(file=mine))
 
 
 def _still_old(

@@ -339,6 +339,35 @@ def test_somebody_restores_or_tags_meanwhile(store: ClockedStore) -> None:
     assert open_table(store).count_rows() == 11
 
 
+def test_another_clean_up_runs_at_any_step_of_one(store: ClockedStore) -> None:
+    """Whoever comes second finds files gone, its own plan among them, and ends well."""
+
+    class Interrupted(ClockedStore):
+        step, steps = 0, 0
+
+        def before(self, verb: str, path: str) -> None:
+            super().before(verb, path)
+            self.steps += 1
+            if self.steps == self.step:
+                open_table(ClockedStore(self.inner)).cleanup_old_versions(older_than=ALL)  # type: ignore[arg-type]
+
+    last, number = 1, 0
+    while number < last:
+        number += 1
+        twin = store.copy()
+        busy = Interrupted(twin.inner)  # type: ignore[arg-type] # a MemoryStore
+        busy.now, busy.times = twin.now, twin.times
+        table = open_table(busy)
+        busy.step, busy.steps = number, 0
+        table.cleanup_old_versions(older_than=ALL)
+        last = max(last, busy.steps)
+        assert versions(twin) == [5], number
+        assert open_table(twin).to_table()["n"].to_pylist() == [100, 101]
+        assert not [path for path in twin.paths("_versions") if ".tmp" in path], number
+        assert twin.paths("data") == {f"data/{path}" for path in _paths(twin, 5)}
+    assert number > 20
+
+
 def test_pace() -> None:
     from pennon.ops.cleanup.policy import Policy
     from pennon.ops.cleanup.run import Pace, clean

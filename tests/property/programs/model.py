@@ -136,7 +136,8 @@ def _found(tree: Any, state: State) -> list[int]:
 def _check_kinds(tree: Any, state: State) -> None:
     """Raise unless the columns of a filter are there, of their kinds or cast from them."""
     for name, kind in columns_of(tree):
-        if kind and state.column(name).kind not in {kind, *CASTS.get(kind, ())}:
+        found = state.column(name).kind
+        if kind and found not in {kind, *CASTS.get(kind, ())}:
             raise NotApplicableError(name)
 
 

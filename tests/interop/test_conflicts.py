@@ -189,7 +189,7 @@ def test_rows_of_a_cast_column_are_not_lost(uri: str) -> None:
 
 def test_versions_that_are_gone_are_not_passed_over(tmp_path: Path) -> None:
     """pylance 14.0.2 judges a late commit by the versions that a clean-up left, Pennon by all."""
-    found: list[Any] = []
+    found: list[list[str] | None] = []
     for library in (pennon, lance):
         uri = str(tmp_path / library.__name__)
         late = library.write_dataset(pa.table({"k": [1], "a": [2]}), uri)

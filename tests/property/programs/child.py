@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import pickle
 import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -20,6 +21,7 @@ class Pylance:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._oracle: Oracle | None = None
+        self._line = ThreadPoolExecutor(1)  # calls wait for each other here, not their callers
 
     def __enter__(self) -> Self:
         return self
@@ -30,12 +32,20 @@ class Pylance:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._line.shutdown()
         if self._oracle is not None:
             self._oracle.close()
             self._oracle = None
 
     def call(self, name: str, *positional: Any, **named: Any) -> Any:
         """Call a method of the child; raises OracleError if it fails, or dies."""
+        return self.begin(name, *positional, **named).result()
+
+    def begin(self, name: str, *positional: Any, **named: Any) -> Future[Any]:
+        """Begin such a call, behind those that were begun before: both processes work then."""
+        return self._line.submit(self._call, name, positional, named)
+
+    def _call(self, name: str, positional: tuple[Any, ...], named: dict[str, Any]) -> Any:
         if self._oracle is None:
             module = "tests.property.programs.pylance_child"
             self._oracle = Oracle.start(NEWEST, self._folder, module)

@@ -129,10 +129,16 @@ def effect(step: Step, state: State, version: str) -> Effect:
 
 def _found(tree: Any, state: State) -> list[int]:
     """Return the numbers of the rows for which a filter holds."""
-    for name, kind in columns_of(tree):
-        if state.column(name).kind != (kind or state.column(name).kind):
-            raise NotApplicableError(name)
+    _check_kinds(tree, state)
     return [n for n, row in state.rows.items() if holds(tree, state.named(row))]
+
+
+def _check_kinds(tree: Any, state: State) -> None:
+    """Raise unless the columns of a filter are there, of their kinds or cast from them."""
+    for name, kind in columns_of(tree):
+        found = state.column(name).kind
+        if kind and found not in {kind, *CASTS.get(kind, ())}:
+            raise NotApplicableError(name)
 
 
 def _cells(step: Step, state: State, version: str, *, inserts: bool) -> list[Cells]:
@@ -218,9 +224,8 @@ def keys_alone(step: Step) -> Step:
 def _check_condition(step: Step, side: str | None, tree: Any, state: State) -> None:
     """Raise unless the columns of a condition are there, on its side."""
     given = {name for name, _, _ in step.args["columns"]}
-    for name, kind in columns_of(tree or ("constant", True)):
-        if state.column(name).kind != (kind or state.column(name).kind):
-            raise NotApplicableError(name)
+    _check_kinds(tree or ("constant", True), state)
+    for name, _ in columns_of(tree or ("constant", True)):
         if side == "source" and name not in given:
             raise NotApplicableError(name)
 

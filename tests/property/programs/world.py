@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
@@ -302,8 +303,11 @@ class World:
         raise DisagreementError(f"ours fails to {step.op}", message) from error
 
     def _ask_pylance(self, does: str, *call: Any, **named: Any) -> Any:
+        return self._answer_of(does, self.pylance.begin(*call, **named))
+
+    def _answer_of(self, does: str, begun: Future[Any]) -> Any:
         try:
-            return self.pylance.call(*call, **named)
+            return begun.result()
         except OracleError as error:
             raise DisagreementError(f"pylance fails when it {does}", str(error)) from error
 
@@ -312,13 +316,15 @@ class World:
     def _look(self, step: Step, line: Line, plan: Plan, counts: Any) -> None:
         """Compare what both see with what may be, and remember what is."""
         stable = self.dimensions.stable
-        theirs = self._ask_pylance("looks", "look", self.uri, step.line, stable=stable)
+        begun = self.pylance.begin("look", self.uri, step.line, stable=stable)
         try:
             dataset = steps.open_line(pennon, self.uri, step.line)
             ours = steps.look(dataset, stable=stable)
         except Exception as error:
+            self._answer_of("looks", begun)  # if both fail, then that pylance does says more
             message = f"{step}\n{type(error).__name__}: {error}"
             raise DisagreementError("ours fails when it looks", message) from error
+        theirs = self._answer_of("looks", begun)
         for name, mine in ours.items():
             if not is_same(mine, theirs[name]):
                 message = f"{step}\n{name}: ours\n{show(mine)}\npylance's\n{show(theirs[name])}"
@@ -372,13 +378,13 @@ class World:
     def _ask_both(self, dataset: Any, state: State, rows: pa.Table) -> None:
         """Compare answers to a few queries with what the scan found."""
         queries = random_queries(self.rng, state, rows, self.dimensions.version)
-        theirs = self._ask_pylance("answers", "ask", [query for query, _ in queries])
-        for (query, wanted), their in zip(queries, theirs, strict=True):
-            try:
-                ours = steps.ask(dataset, query)
-            except Exception as error:
-                message = f"{query}\n{type(error).__name__}: {error}"
-                raise DisagreementError(f"ours fails to answer: {query[0]}", message) from error
+        begun = self.pylance.begin("ask", [query for query, _ in queries])
+        answers = [_answer(dataset, query) for query, _ in queries]
+        theirs = self._answer_of("answers", begun)
+        for (query, wanted), ours, their in zip(queries, answers, theirs, strict=True):
+            if isinstance(ours, Exception):
+                message = f"{query}\n{type(ours).__name__}: {ours}"
+                raise DisagreementError(f"ours fails to answer: {query[0]}", message) from ours
             tree = next((part for part in query[1:] if isinstance(part, tuple)), ("constant", 1))
             misread = misread_filter(tree, state, self.dimensions)
             for name, answer in (("ours", ours), ("pylance", wanted if misread else their)):
@@ -394,15 +400,24 @@ class World:
         for name, line in self.lines.items():
             some = self.rng.sample(sorted(line.states), min(6, len(line.states)))
             points += [((name, version), line.states[version]) for version in some]
-        for point, state in points:
+        begun = [self.pylance.begin("rows_at", self.uri, point) for point, _ in points]
+        for (point, state), looking in zip(points, begun, strict=True):
             try:
                 ours = pennon.dataset(self.uri).checkout_version(point).to_table()
             except Exception as error:
                 message = f"{point}\n{type(error).__name__}: {error}"
                 raise DisagreementError("ours fails when it looks back", message) from error
-            theirs = self._ask_pylance("looks back", "rows_at", self.uri, point)
+            theirs = self._answer_of("looks back", looking)
             wanted = [state.named(row) for row in state.rows.values()]
             for library, rows in (("ours", ours), ("pylance", theirs)):
                 if sorted(map(text_of, rows.to_pylist())) != sorted(map(text_of, wanted)):
                     message = f"{point}\n{rows.to_pylist()}\nshould be\n{wanted}"
                     raise DisagreementError(f"{library}: an old version changed", message)
+
+
+def _answer(dataset: Any, query: tuple[Any, ...]) -> Any:
+    """Return our answer to a query, or the error."""
+    try:
+        return steps.ask(dataset, query)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is told
+        return error

@@ -48,6 +48,13 @@ def check_kind(value: object, kind: type, message: str) -> None:
         raise TypeError(message)
 
 
+def check_flag(value: object, message: str) -> None:
+    """Raise TypeError with a message for what is neither True nor False."""
+    if not isinstance(value, bool):
+        message = f"{message} '{type(value)}'"
+        raise TypeError(message)
+
+
 def check_condition(value: object, what: str = "condition") -> None:
     """Raise TypeError for what is neither text nor a Column."""
     if not isinstance(value, (str, Column)):

@@ -32,7 +32,8 @@ Condition: TypeAlias = str | Column
 
 _INTEGERS = (st.ByteType, st.ShortType, st.IntegerType, st.LongType)
 _EXACT_DOUBLE: Final = 1 << 53
-_STAR = re.compile(r"(?:^|[(,.])\s*\*")
+_STAR = re.compile(r"(?:^|[(,.])\s*\*(?!\()")
+"""All columns; a Column shows a product as ``*(a, b)``."""
 _NAME = r"[\w`]+"
 
 

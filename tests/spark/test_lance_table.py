@@ -158,6 +158,38 @@ def test_two_rows_for_one_are_an_error_before_anything_is_committed(
     assert (counts.num_deleted_rows, rows_of(uri)) == (2, ROWS[2:])
 
 
+def test_a_merge_into_an_empty_table(spark: SparkSession, source: DataFrame, uri: str) -> None:
+    table = (
+        LanceTable.create(spark)
+        .location(uri)
+        .addColumn("key", "string")
+        .addColumn("value", "int")
+        .execute()
+    )
+    merge = table.merge(source, "key = k").whenMatchedDelete()
+    merge.whenNotMatchedInsert("v < 0", {"key": "k", "value": "v"}).execute()
+    assert rows_of(uri) == [("a", -1), ("e", -5), ("f", -6)]
+
+
+def test_columns_that_a_merge_does_not_name_are_not_read(
+    spark: SparkSession, source: DataFrame, uri: str
+) -> None:
+    wide = {"key": ["a", "b"], "value": [1, 2], "text": ["x" * 100, "y" * 100], "more": [5, 6]}
+    pennon.write_dataset(pa.table(wide), uri)
+    clause = MergeClause(When.MATCHED, Change.UPDATE, sf.col("value") * 2 > 2, {"value": "v"})
+    merge = Merge(source, "key = k", None, (clause,))
+    rows = plan_merge(pennon.dataset(uri).snapshot, merge).rows
+    plan = rows._jdf.queryExecution().toString()
+    assert "value" in plan
+    assert not any(name in plan for name in ("text", "more"))
+
+
+def test_a_condition_names_columns_however_long_it_is(table: LanceTable, uri: str) -> None:
+    numbers = [str(number) for number in range(2000)]
+    assert affected(table.delete(~sf.col("key").isin(numbers) & (sf.col("value") > 2))) == 2
+    assert rows_of(uri) == ROWS[:2]
+
+
 def test_null_keys_never_match(spark: SparkSession, uri: str) -> None:
     rows = pa.table({"key": pa.array(["a", None]), "value": [1, 2]})
     pennon.write_dataset(rows, uri)

@@ -138,6 +138,34 @@ def test_vacuum_takes_what_no_version_needs(
     assert {value for _, value in rows_of(uri)} == {0}
 
 
+@pytest.mark.parametrize("shallow", [True, False], ids=["shallow", "deep"])
+def test_a_clone_has_the_rows_of_its_version(
+    table: LanceTable, uri: str, tmp_path: Path, shallow: bool
+) -> None:
+    table.update("key = 'a'", {"value": "9"})
+    moment = table.history(1).collect()[0].timestamp.isoformat(sep=" ")
+    table.delete("key = 'b'")
+    now, first, then = (str(tmp_path / name) for name in ("now", "first", "then"))
+    clone = table.clone(now, shallow, properties={"owner": "me"})
+    assert clone.detail().collect()[0].properties == {"owner": "me"}
+    table.cloneAtVersion(1, first, shallow)
+    table.cloneAtTimestamp(moment, then, shallow)
+    seen = [
+        sorted(map(tuple, LanceTable.forPath(table.spark, u).toDF().collect()))
+        for u in (now, first, then)
+    ]
+    assert seen[0] == [("a", 9), ("c", 3), ("d", 4)]
+    assert seen[1] == ROWS
+    assert seen[2] == [("a", 9), *ROWS[1:]]
+    assert any(Path(now, "data").glob("*")) == (not shallow)
+    clone.delete("key = 'c'")
+    assert len(rows_of(uri)) == 3
+    with pytest.raises(AlreadyExistsError):
+        table.clone(now, shallow)
+    with pytest.raises(UnsupportedError, match="replace"):
+        table.clone(now, shallow, replace=True)
+
+
 # --- making -----------------------------------------------------------------------------------------
 
 
@@ -165,6 +193,14 @@ def test_a_table_is_made_column_by_column(spark: SparkSession, uri: str) -> None
         builder.execute()
 
 
+def test_a_builder_may_be_told_line_by_line(spark: SparkSession, uri: str) -> None:
+    builder = LanceTable.create(spark)
+    builder.location(uri)
+    for name in ("a", "b"):
+        builder.addColumn(name, "int")
+    assert builder.execute().toDF().columns == ["a", "b"]
+
+
 def test_ways_of_making(spark: SparkSession, table: LanceTable, uri: str, tmp_path: Path) -> None:
     other = str(tmp_path / "other.lance")
     with pytest.raises(NotFoundError):
@@ -187,6 +223,10 @@ def test_ways_of_making(spark: SparkSession, table: LanceTable, uri: str, tmp_pa
         (lambda s: LanceTable.create(s).partitionedBy("n"), UnsupportedError, "no partitions"),
         (lambda s: LanceTable.create(s).addColumn("n", "int", generatedAlwaysAs="1"), UnsupportedError, "generated"),
         (lambda s: LanceTable.create(s).addColumn(s, "int"), TypeError, "colName must be str"),
+        (lambda s: LanceTable.create(s).addColumn("n", "int", comment=s), TypeError, "comment must be str"),
+        (lambda s: LanceTable.create(s).addColumn("n", "int", nullable=s), TypeError, "nullable must be bool"),
+        (lambda s: LanceTable.create(s).addColumns([st.StructField("n", st.LongType()), s]), TypeError, "StructFields"),
+        (lambda s: LanceTable.create(s).clusterBy(["n", s]), TypeError, "clusterBy column must be str"),
         (lambda s: LanceTable.forName(s, "t"), UnsupportedError, "use forPath"),
         (lambda s: LanceTable.convertToLance(s, "parquet.`x`"), ArgumentError, "say location="),
     ],

@@ -15,6 +15,7 @@ import pytest
 from pyspark import cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 
 import pennon
 import pennon.spark
@@ -315,3 +316,15 @@ def test_a_time_zone_in_asof_counts(spark: SparkSession, uri: str) -> None:
     before = datetime(2000, 1, 1, tzinfo=UTC).isoformat()
     with pytest.raises(PySparkException, match="NotFoundError"):
         spark.read.format("lance").option("asof", before).load(uri).count()
+
+
+def test_spark_is_told_how_large_a_table_is(spark: SparkSession, tmp_path: Path) -> None:
+    """Else it takes each for some bytes, and sends all of it to every executor where two are joined."""
+    uri, rows = str(tmp_path / "large.lance"), 2_000_000
+    pennon.write_dataset(pa.table({"id": range(rows)}), uri)
+    frame = pennon.spark.read(spark, uri)
+    stats = frame._jdf.queryExecution().optimizedPlan().stats()
+    assert stats.sizeInBytes() >= 8 * rows
+    assert frame.selectExpr("count(*)", "sum(id)").first() == (rows, rows * (rows - 1) // 2)
+    joined = frame.join(frame.withColumnRenamed("id", "other"), sf.expr("id = other"))
+    assert "BroadcastHashJoin" not in joined._jdf.queryExecution().executedPlan().toString()

@@ -32,7 +32,8 @@ Condition: TypeAlias = str | Column
 
 _INTEGERS = (st.ByteType, st.ShortType, st.IntegerType, st.LongType)
 _EXACT_DOUBLE: Final = 1 << 53
-_STAR = re.compile(r"(?:^|[(,.])\s*\*")
+_STAR = re.compile(r"(?:^|[(,.])\s*\*(?!\()")
+"""All columns; a Column shows a product as ``*(a, b)``."""
 _NAME = r"[\w`]+"
 
 
@@ -44,6 +45,13 @@ def as_column(value: Condition) -> Column:
 def check_kind(value: object, kind: type, message: str) -> None:
     """Raise TypeError with a message, which ends in what was given, for another kind of value."""
     if isinstance(value, bool) or not isinstance(value, kind):
+        message = f"{message} '{type(value)}'"
+        raise TypeError(message)
+
+
+def check_flag(value: object, message: str) -> None:
+    """Raise TypeError with a message for what is neither True nor False."""
+    if not isinstance(value, bool):
         message = f"{message} '{type(value)}'"
         raise TypeError(message)
 

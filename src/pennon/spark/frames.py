@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from pyspark.sql import functions as sf
+
 from pennon.spark.options import ReadOptions
-from pennon.spark.partitions import Parallelism, plan_partitions
+from pennon.spark.partitions import Parallelism, Partition, plan_partitions
 from pennon.spark.scan_task import ReadTasks, arrow_schema_of, plan_table_scan
 from pennon.spark.source import shown_schema
 from pennon.spark.types import ROW_ADDRESS, arrow_schema
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
 
 ADDRESS: Final = "__pennon_address"
 """What the address of a row is called beside columns that may be named ``_rowaddr``."""
+
+
+MOST_RANGE_ROWS: Final = 1 << 26
+"""Half a gigabyte of numbers: what is larger is not broadcast in any case."""
 
 
 def frame_of(
@@ -37,7 +43,7 @@ def frame_of(
     )
     if not partitions:
         return spark.createDataFrame([], schema)
-    numbers = spark.range(0, len(partitions), 1, len(partitions))
+    numbers = _numbers(spark, partitions)
     return numbers.mapInArrow(ReadTasks(scan, partitions), schema)
 
 
@@ -45,6 +51,23 @@ def address_frame(spark: SparkSession, snapshot: Snapshot, columns: Sequence[str
     """Return columns of a table's rows, and their addresses as `ADDRESS`."""
     options = ReadOptions(uri=snapshot.store.uri, columns=tuple(columns), with_row_address=True)
     return frame_of(spark, snapshot, options).withColumnRenamed(ROW_ADDRESS, ADDRESS)
+
+
+def _numbers(spark: SparkSession, partitions: Sequence[Partition]) -> DataFrame:
+    """Return the number of each partition, in a partition of its own.
+
+    Spark takes a frame for as large as what it is made of, and sends small ones whole to every executor
+    where two are joined.  So the numbers are made of a range that has as many rows as the table, of which
+    the first of each partition is kept; the JVM goes through a range in next to no time.
+    """
+    count = len(partitions)
+    rows = sum(task.rows for tasks in partitions for task in tasks)
+    step = max(min(rows, MOST_RANGE_ROWS) // count, 1)
+    return (
+        spark.range(0, count * step, 1, count)
+        .where(sf.col("id") % step == 0)
+        .select(sf.expr(f"id div {step} AS id"))
+    )
 
 
 def parallelism_of(spark: SparkSession) -> Parallelism:

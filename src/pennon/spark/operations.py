@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pennon.io import open_store
+from pennon.io.store import Store
 from pennon.ops.convert import ConvertTask, commit_convert, plan_convert
+from pennon.ops.versions.branches import clone_shallow
+from pennon.ops.versions.deep_clone import CopyTask, commit_copied, plan_copy
+from pennon.scan.snapshot import Snapshot
 from pennon.schema.version import FileVersion
 from pennon.spark.messages import parse_fragments, serialize_fragments
 from pennon.spark.run_tasks import Progress, run_tasks
@@ -25,6 +29,31 @@ class ConvertFragments:
     def __call__(self, number: int) -> bytes:
         """See `pennon.spark.run_tasks.NumberedTask`."""
         return serialize_fragments(self.task.run(number))
+
+
+@dataclass(frozen=True, slots=True)
+class CopyFile:
+    """Copies the file of a number; it pickles."""
+
+    task: CopyTask
+
+    def __call__(self, number: int) -> bytes:
+        """See `pennon.spark.run_tasks.NumberedTask`."""
+        self.task.run(number)
+        return b""
+
+
+def clone(spark: SparkSession, source: Snapshot, target: Store, *, is_shallow: bool) -> None:
+    """Make a version the first one of a table at another place; a deep clone's files are copied there.
+
+    Raises AlreadyExistsError if there is a table.
+    """
+    if is_shallow:
+        clone_shallow(source, None, target)
+        return
+    task = plan_copy(source, target)
+    run_tasks(spark, CopyFile(task), task.count)
+    commit_copied(source, target)
 
 
 def convert(

@@ -21,15 +21,17 @@ from pennon.errors import ArgumentError, NotFoundError, UnsupportedError
 from pennon.io import open_store
 from pennon.ops.cleanup.policy import Policy
 from pennon.ops.cleanup.run import clean
+from pennon.ops.columns.settings import update_config
 from pennon.ops.versions.branches import restore
 from pennon.scan.snapshot import Snapshot
 from pennon.spark.change_operations import delete_rows, update_rows
-from pennon.spark.conditions import Condition, check_condition, check_kind, check_values
+from pennon.spark.conditions import Condition, check_condition, check_flag, check_kind, check_values
 from pennon.spark.frames import frame_of
 from pennon.spark.functions import write
 from pennon.spark.history import Told, history_frame
 from pennon.spark.merge_builder import LanceMergeBuilder, count_frame
 from pennon.spark.merge_plan import Merge
+from pennon.spark.operations import clone
 from pennon.spark.optimize_builder import LanceOptimizeBuilder
 from pennon.spark.options import ReadOptions
 from pennon.spark.scan_task import open_snapshot
@@ -171,6 +173,67 @@ class LanceTable:
 
     def restoreToTimestamp(self, timestamp: str) -> DataFrame:
         """Make the version of a time (in the session's zone) the newest again."""
+        return self._restore(self._as_of(timestamp))
+
+    def clone(
+        self,
+        target: str,
+        isShallow: bool = False,
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> LanceTable:
+        """Make the newest version the first one of another table; a shallow one names this one's files."""
+        return self._clone(self.snapshot(), target, isShallow, replace, properties)
+
+    def cloneAtVersion(
+        self,
+        version: int,
+        target: str,
+        isShallow: bool = False,
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> LanceTable:
+        """Make a version the first one of another table."""
+        check_kind(version, int, "version needs to be an int but got")
+        old = open_snapshot(self.uri, self.storage_options, version)
+        return self._clone(old, target, isShallow, replace, properties)
+
+    def cloneAtTimestamp(
+        self,
+        timestamp: str,
+        target: str,
+        isShallow: bool = False,
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> LanceTable:
+        """Make the version of a time (in the session's zone) the first one of another table."""
+        return self._clone(self._as_of(timestamp), target, isShallow, replace, properties)
+
+    def _clone(
+        self,
+        source: Snapshot,
+        target: str,
+        is_shallow: object,
+        is_replacing: object,
+        properties: Mapping[str, str] | None,
+    ) -> LanceTable:
+        check_kind(target, str, "target needs to be a string but got")
+        check_flag(is_shallow, "isShallow needs to be a boolean but got")
+        check_flag(is_replacing, "replace needs to be a boolean but got")
+        made = LanceTable(self.spark, target, self.storage_options)
+        if is_replacing and self.isLanceTable(self.spark, target):
+            message = (
+                f"clone({target!r}, replace=True): a clone does not replace a table; drop it first"
+            )
+            raise UnsupportedError(message)
+        store = open_store(target, dict(self.storage_options) or None)
+        clone(self.spark, source, store, is_shallow=bool(is_shallow))
+        if properties:
+            update_config(made.snapshot(), properties)
+        return made
+
+    def _as_of(self, timestamp: str) -> Snapshot:
+        """Return the version of a time."""
         check_kind(timestamp, str, "timestamp needs to be a string but got")
         try:
             when = datetime.fromisoformat(timestamp.strip())
@@ -184,7 +247,7 @@ class LanceTable:
             zone = self.spark.conf.get("spark.sql.session.timeZone")
             when = when.replace(tzinfo=ZoneInfo(str(zone)))
         store = open_store(self.uri, dict(self.storage_options) or None)
-        return self._restore(Snapshot(store, read_manifest(store, version_as_of(store, when))))
+        return Snapshot(store, read_manifest(store, version_as_of(store, when)))
 
     def _restore(self, old: Snapshot) -> DataFrame:
         now = _file_sizes(self.snapshot().manifest)

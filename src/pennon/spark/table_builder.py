@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ from pennon.io import open_store
 from pennon.ops.commit import CommitPolicy, commit_transaction
 from pennon.ops.write import WriteMode, plan_write, version_of_table
 from pennon.schema.version import DEFAULT_VERSION, FileVersion
-from pennon.spark.conditions import check_kind
+from pennon.spark.conditions import check_flag, check_kind
 from pennon.spark.history import Told
 from pennon.spark.types import lance_schema
 from pennon.table.manifest import Manifest
@@ -33,9 +33,9 @@ _FILE_VERSION: Final = "data_storage_version"
 _CREATE, _KEEP, _REPLACE, _EITHER = "create", "createIfNotExists", "replace", "createOrReplace"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LanceTableBuilder(Generic[T]):
-    """A table to be made; each method returns a builder that knows more.
+    """A table to be made; each method adds to it, and returns it, as those of Delta do.
 
     ``way`` is the method of `LanceTable` that it came of, ``open`` gives the table that was made.
     """
@@ -45,23 +45,26 @@ class LanceTableBuilder(Generic[T]):
     open: Callable[[SparkSession, str], T]
     uri: str | None = None
     name: str | None = None
-    fields: tuple[st.StructField, ...] = ()
+    fields: list[st.StructField] = field(default_factory=list)
     properties: dict[str, str] = field(default_factory=dict)
 
     def tableName(self, identifier: str) -> LanceTableBuilder[T]:
         """Take a name, which needs a `location` beside it: Spark keeps no catalog for Python sources."""
         _check_text(identifier, "identifier")
-        return replace(self, name=identifier)
+        self.name = identifier
+        return self
 
     def location(self, location: str) -> LanceTableBuilder[T]:
         """Say where the table is to be."""
         _check_text(location, "location")
-        return replace(self, uri=location)
+        self.uri = location
+        return self
 
     def comment(self, comment: str) -> LanceTableBuilder[T]:
         """Say what the table is for."""
         _check_text(comment, "comment")
-        return replace(self, properties={**self.properties, COMMENT: comment})
+        self.properties[COMMENT] = comment
+        return self
 
     def addColumn(
         self,
@@ -79,9 +82,13 @@ class LanceTableBuilder(Generic[T]):
             raise UnsupportedError(message)
         kind = _parsed(self.spark, dataType) if isinstance(dataType, str) else dataType
         check_kind(kind, st.DataType, "dataType must be a DataType or its name, got")
+        if comment is not None:
+            _check_text(comment, "comment")
+        check_flag(nullable, "nullable must be bool, got")
         metadata = {} if comment is None else {COMMENT: comment}
-        new = st.StructField(colName, kind, bool(nullable), metadata)
-        return replace(self, fields=(*self.fields, new))
+        new = st.StructField(colName, kind, nullable, metadata)
+        self.fields.append(new)
+        return self
 
     def addColumns(self, cols: st.StructType | Sequence[st.StructField]) -> LanceTableBuilder[T]:
         """Add the columns of a schema."""
@@ -89,19 +96,19 @@ class LanceTableBuilder(Generic[T]):
         if not all(isinstance(each, st.StructField) for each in fields):
             message = f"cols must be a StructType or StructFields, got {cols!r}"
             raise TypeError(message)
-        return replace(self, fields=(*self.fields, *fields))
+        self.fields.extend(fields)
+        return self
 
     def partitionedBy(self, *cols: str) -> LanceTableBuilder[T]:
         """Refuse: a Lance table has no partitions."""
+        _names(cols, "partitionedBy")
         message = f"partitionedBy({cols}): a Lance table has no partitions; write it sorted"
         raise UnsupportedError(message)
 
     def clusterBy(self, *cols: str | Sequence[str]) -> LanceTableBuilder[T]:
         """Put down the columns that rows are to be clustered by; `LanceTable.detail` shows them."""
-        names = [n for each in cols for n in ([each] if isinstance(each, str) else each)]
-        for name in names:
-            _check_text(name, "clusterBy column")
-        return replace(self, properties={**self.properties, CLUSTERING: ",".join(names)})
+        self.properties[CLUSTERING] = ",".join(_names(cols, "clusterBy"))
+        return self
 
     def property(self, key: str, value: str) -> LanceTableBuilder[T]:
         """Set an entry of the table's config.
@@ -110,7 +117,8 @@ class LanceTableBuilder(Generic[T]):
         """
         _check_text(key, "key")
         _check_text(value, "value")
-        return replace(self, properties={**self.properties, key: value})
+        self.properties[key] = value
+        return self
 
     def execute(self) -> T:
         """Make the table, and return it.
@@ -165,7 +173,7 @@ class LanceTableBuilder(Generic[T]):
         if not self.fields:
             message = "a table has at least one column: addColumn(name, type)"
             raise ArgumentError(message)
-        shown = lance_schema(st.StructType(list(self.fields)), {}, version)
+        shown = lance_schema(st.StructType(self.fields), {}, version)
         pairs = zip(shown, self.fields, strict=True)
         return pa.schema([_stored(arrow, said) for arrow, said in pairs])
 
@@ -181,6 +189,16 @@ def _stored(arrow: pa.Field[Any], said: st.StructField) -> pa.Field[Any]:
 def _parsed(spark: SparkSession, text: str) -> st.DataType:
     """Return the type of its SQL name, as Spark reads it."""
     return spark.createDataFrame([], f"c {text}").schema[0].dataType
+
+
+def _names(cols: Sequence[object], what: str) -> list[str]:
+    """Return names that were given one by one, or as a list."""
+    names: list[str] = []
+    for each in cols:
+        for name in each if isinstance(each, (list, tuple)) else [each]:
+            _check_text(name, f"{what} column")
+            names.append(str(name))
+    return names
 
 
 def _check_text(value: object, what: str) -> None:

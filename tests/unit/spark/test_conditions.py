@@ -89,6 +89,7 @@ def test_what_might_mean_something_else_is_left_to_spark(text: str) -> None:
         ("t.`id` = s.`name`", ["id"]),
         ("hid = 1 or identity = 2", []),
         ("id * price > 1", ["id", "price"]),
+        ("+(*(id, price), 1)", ["id", "price"]),
         ("count(*) > 1", ROWS.schema.names),
         ("true", []),
     ],

@@ -61,17 +61,25 @@ def copy_table(snapshot: Snapshot, reference: Reference, target: Store) -> Manif
     target already.
     """
     source = open_version(snapshot, reference)
-    if list_locations(target):
-        message = f"there is a table at {target.uri!r} already"
-        raise AlreadyExistsError(message)
-    check_writable(source.manifest)
     task = plan_copy(source, target)
     run_tasks(task, task.count, what="copying files")
+    return commit_copied(source, target)
+
+
+def commit_copied(source: Snapshot, target: Store) -> Manifest:
+    """Make a version whose files have all been copied the first one of the table at ``target``."""
     return commit_copy(target, source, _as_own(source.manifest))
 
 
 def plan_copy(source: Snapshot, target: Store) -> CopyTask:
-    """Return what copies all files that a version names."""
+    """Return what copies all files that a version names.
+
+    Raises AlreadyExistsError if there is a table at the target.
+    """
+    if list_locations(target):
+        message = f"there is a table at {target.uri!r} already"
+        raise AlreadyExistsError(message)
+    check_writable(source.manifest)
     files: dict[str, str] = {}
     has_blobs = any(map(has_blobs_v2, source.manifest.schema.fields))
     for fragment in source.manifest.fragments:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-FILE_VERSIONS = ("0.1", "2.0", "2.1", "2.2")
-"""Those that programs are made for."""
+FILE_VERSIONS = ("0.1", "2.0", "2.1")
+"""Those that programs are made for; 2.2 has its place here once it is written."""
 
 WORDS = ("a", "ab", "b", "it''s".replace("''", "'"), "ü", "Zebra", "long " * 12)
 COLORS = ("red", "green", "blue")
@@ -67,11 +67,6 @@ def _struct(rng: Random, version: str) -> dict[str, Any]:
         "x": _maybe(rng, version, "2.0", rng.randint(-9, 9)),
         "y": _maybe(rng, version, "0.1", _text(rng, version)),
     }
-
-
-def _map(rng: Random, version: str) -> list[tuple[str, int | None]]:
-    keys = rng.sample(WORDS, rng.choice([0, 1, 2, 4]))
-    return [(key, _maybe(rng, version, "2.2", rng.randint(-9, 9))) for key in keys]
 
 
 def _moment(rng: Random, _: str) -> datetime:
@@ -136,7 +131,6 @@ KINDS: dict[str, Kind] = {
     ),
     "struct": Kind(STRUCT, _struct, "2.1"),
     "structs": Kind(pa.list_(STRUCT), _list_of(_struct, "2.1"), "2.0", since="2.0"),
-    "map": Kind(pa.map_(pa.string(), pa.int32()), _map, "2.2", since="2.2"),
     "dictionary": Kind(
         pa.dictionary(pa.int16(), pa.string()), lambda rng, _: rng.choice(WORDS), since="2.0"
     ),

@@ -284,8 +284,8 @@ def test_an_exception_in_the_block_gives_the_file_up(store: MemoryStore) -> None
 
 def test_other_versions_are_refused_before_a_byte_is_written(store: MemoryStore) -> None:
     schema = schema_from_arrow(pa.schema([("a", pa.int8())]))
-    with pytest.raises(UnsupportedError, match=r"2\.2"):
-        create_container_file(store.open_writer("f.lance"), schema, FileVersion(2, 2))
+    with pytest.raises(UnsupportedError, match=r"2\.3"):
+        create_container_file(store.open_writer("f.lance"), schema, FileVersion(2, 3))
     assert names_in(store) == []
 
 

@@ -26,7 +26,7 @@ from pennon.scan.execute import Scan, read_batches
 from pennon.scan.plan import DEFAULT_BATCH_ROWS, plan_tasks
 from pennon.scan.projection import plan_scan_projection
 from pennon.scan.snapshot import Snapshot
-from pennon.schema.arrow import schema_to_arrow
+from pennon.schema.arrow import field_to_arrow
 from pennon.schema.check import check_writable
 from pennon.schema.field import Schema
 from pennon.schema.maps import converted_maps, with_maps_of
@@ -57,20 +57,25 @@ class ConvertTask:
         projection = plan_scan_projection(snapshot.manifest.schema, None)
         scan = Scan(snapshot, projection, tuple(plan_tasks(snapshot, [fragment])))
         batches = read_batches(scan, DEFAULT_BATCH_ROWS)
-        if self.write.schema != snapshot.manifest.schema:
-            batches = with_maps(batches, self.write.schema)
+        schema = with_maps_of(snapshot.manifest.schema, self.write.version)
+        if schema is not snapshot.manifest.schema:
+            batches = with_maps(batches, snapshot.manifest.schema, schema)
         if self.write.version == V0_1:
             batches = map(without_hidden_values, batches)
         return write_fragments(self.write, batches)
 
 
-def with_maps(batches: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[pa.RecordBatch]:
-    """Yield the same rows with maps as the schema has them: as such, or as lists of entries."""
-    shown = schema_to_arrow(schema)
+def with_maps(
+    batches: Iterable[pa.RecordBatch], old: Schema, new: Schema
+) -> Iterator[pa.RecordBatch]:
+    """Yield the same rows with maps as ``new`` has them: as such, or as lists of entries."""
+    pairs = enumerate(zip(old.fields, new.fields, strict=True))
+    changed = {place: field_to_arrow(after) for place, (before, after) in pairs if before != after}
     for batch in batches:
-        pairs = zip(batch.columns, shown, strict=True)
-        columns = [converted_maps(array, field.type) for array, field in pairs]
-        yield pa.RecordBatch.from_arrays(columns, schema=shown)
+        made = batch
+        for place, field in changed.items():
+            made = made.set_column(place, field, converted_maps(made.column(place), field.type))
+        yield made
 
 
 def without_hidden_values(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -141,16 +141,12 @@ class Shared:
         self.rows = {k: {**each, name: joined.get(k)} for k, each in self.rows.items()}
 
     def alter(self, dataset: Any) -> None:
-        """Cast one column, rename another."""
+        """Cast one column, rename another and let pylance take that back."""
         other = pa.float32() if self.schema.field("f").type == pa.float64() else pa.float64()
         dataset.alter_columns({"path": "f", "data_type": other}, {"path": "t", "name": "T"})
-        at, text = self.schema.get_field_index("f"), self.schema.get_field_index("t")
-        self.schema = self.schema.set(at, pa.field("f", other)).set(
-            text, pa.field("T", pa.string())
-        )
+        self.schema = self.schema.set(self.schema.get_field_index("f"), pa.field("f", other))
         back: Any = {"path": "T", "name": "t"}
         lance.dataset(self.uri).alter_columns(back)
-        self.schema = self.schema.set(text, pa.field("t", pa.string()))
 
     def drop(self, dataset: Any) -> None:
         """Drop the last column that was added."""

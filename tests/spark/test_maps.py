@@ -147,6 +147,40 @@ def test_maps_of_2_2_tables_are_maps(spark: SparkSession, uri: str) -> None:
     assert spark.read.format("lance").load(f"{uri}.copy").collect() == frame.collect()
 
 
+def test_maps_become_marked_lists_and_maps_again(
+    spark: SparkSession, uri: str, truth: list[Row]
+) -> None:
+    """Of what two tasks wrote at 2.2; each form takes what Spark appends, and reads the same."""
+    write = frame(spark).write.format("lance").option("data_storage_version", "2.2")
+    write.mode("append").save(uri)
+
+    def check(version: str, rows: list[Row]) -> None:
+        assert pennon.dataset(uri).data_storage_version == version
+        for module in (pennon, lance):
+            schema = module.dataset(uri).schema
+            assert ("map<" in str(schema)) == (version == "2.2")
+            assert (schema.field("m").metadata is None) == (version == "2.2")
+            assert module.dataset(uri).count_rows() == len(rows)
+        back = spark.read.format("lance").load(uri)
+        assert back.schema == frame(spark).schema
+        assert sorted(back.collect(), key=lambda row: row.id) == rows
+        assert lance.dataset(uri).to_table().equals(pennon.dataset(uri).to_table())
+
+    check("2.2", truth)
+    pennon.spark.write(frame(spark), uri, "append")
+    twice = sorted([*truth, *truth], key=lambda row: row.id)
+    check("2.2", twice)
+    pennon.spark.convert(spark, uri, "2.1")
+    check("2.1", twice)
+    frame(spark).where("id < 4").write.format("lance").mode("append").save(uri)
+    more = sorted([*twice, *truth[:3]], key=lambda row: row.id)
+    check("2.1", more)
+    pennon.spark.convert(spark, uri, "2.2")
+    check("2.2", more)
+    pennon.spark.write(frame(spark), uri, "overwrite")
+    check("2.2", truth)
+
+
 def test_a_schema_shows_lists_of_entries_as_maps(spark: SparkSession, uri: str) -> None:
     entry = pa.struct([("k", pa.string()), ("v", pa.int32())])
     rows = [[{"k": "a", "v": 1}, {"k": "b", "v": None}], None, []]

@@ -8,7 +8,7 @@ from pyspark.sql import types as st
 
 from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
 from pennon.schema.maps import MARK, map_entries, map_storage_field
-from pennon.schema.version import V2_1
+from pennon.schema.version import V2_1, V2_2
 from pennon.spark.types import lance_schema, spark_schema
 
 NESTED = st.StructType(
@@ -30,6 +30,16 @@ def test_maps_of_every_nesting_keep_their_marks_in_a_schema() -> None:
     assert spark_schema(stored) == NESTED
     value = stored.field("k").type.value_type.field("value")
     assert value.type == pa.list_(pa.float32(), 4)
+
+
+def test_maps_are_maps_in_files_that_hold_them() -> None:
+    stored = lance_schema(NESTED, {"k.value": 4}, V2_2)
+    stored = schema_to_arrow(schema_from_arrow(stored))
+    assert pa.types.is_map(stored.field("m").type.item_type)
+    assert pa.types.is_map(stored.field("a").type.value_type)
+    assert stored.field("k").type.item_type == pa.list_(pa.float32(), 4)
+    assert MARK not in stored.to_string(show_schema_metadata=True)
+    assert spark_schema(stored) == NESTED
 
 
 def plain(entries: pa.Field) -> pa.Field:

@@ -27,6 +27,7 @@ from pennon.scan.execute import Scan, read_batches
 from pennon.scan.plan import DEFAULT_BATCH_ROWS, plan_tasks
 from pennon.scan.projection import plan_scan_projection
 from pennon.scan.snapshot import Snapshot
+from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.check import check_writable
 from pennon.schema.field import Schema
 from pennon.schema.maps import converted_maps, with_maps_of

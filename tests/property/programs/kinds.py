@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-FILE_VERSIONS = ("0.1", "2.0", "2.1")
-"""Those that programs are made for; 2.2 has its place here once it is written."""
+FILE_VERSIONS = ("0.1", "2.0", "2.1", "2.2")
+"""Those that programs are made for."""
 
 WORDS = ("a", "ab", "b", "it''s".replace("''", "'"), "ü", "Zebra", "long " * 12)
 COLORS = ("red", "green", "blue")
@@ -136,6 +136,7 @@ KINDS: dict[str, Kind] = {
     ),
     "struct": Kind(STRUCT, _struct, "2.1"),
     "structs": Kind(pa.list_(STRUCT), _list_of(_struct, "2.1"), "2.0", since="2.0"),
+    "map": Kind(pa.map_(pa.string(), pa.int32()), _map, "2.2", since="2.2"),
     "dictionary": Kind(
         pa.dictionary(pa.int16(), pa.string()), lambda rng, _: rng.choice(WORDS), since="2.0"
     ),

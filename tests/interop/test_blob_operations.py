@@ -314,7 +314,7 @@ def test_a_table_of_version_1_becomes_one_of_version_2(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", ["2.0", "2.1"])
 @pytest.mark.parametrize("depth", [0, 1])
-def test_files_from_before_a_column_was_changed(version: str, depth: int, tmp_path: Path) -> None:
+def test_files_from_before_a_column_was_changed(version: Any, depth: int, tmp_path: Path) -> None:
     uri, table, column = str(tmp_path / "t"), version_1(), "b"
     if depth:
         rows = pa.StructArray.from_arrays(

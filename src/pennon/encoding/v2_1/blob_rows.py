@@ -70,7 +70,7 @@ def write_inline_blobs(array: pa.StructArray, write: Callable[[pa.Buffer], int])
     positions = parts[1].fill_null(0).to_numpy().copy()
     sizes = parts[2].fill_null(0).to_numpy().copy()
     data = array.field(DESCRIBED.num_fields)
-    offsets, values = arrow_offsets(data), data.buffers()[2]
+    offsets, values = arrow_offsets(data).astype(np.int64), data.buffers()[2]
     inline = array.is_valid().to_numpy(zero_copy_only=False) & (kinds == 0)
     lengths = np.diff(offsets)
     sizes[inline] = lengths[inline]

@@ -73,6 +73,8 @@ def plan_tasks(
     ``offset`` and ``limit`` count live rows of the given fragments (all by default), in order; with
     ``with_deleted`` all rows count.
     """
+    if fragments is None and limit is None and not with_deleted:
+        return list(_all_tasks(snapshot, offset))
     tasks = []
     left = limit
     for fragment in snapshot.manifest.fragments if fragments is None else fragments:
@@ -89,6 +91,16 @@ def plan_tasks(
         if left is not None and left <= 0:
             break
     return tasks
+
+
+def _all_tasks(snapshot: Snapshot, offset: int) -> Iterator[ScanTask]:
+    """Yield the tasks of a scan of all rows from one on; of fragments without rows nothing is made."""
+    fragments = snapshot.manifest.fragments
+    for number, live in enumerate(live_row_counts(snapshot)):
+        start = min(offset, live)
+        offset -= start
+        if live > start:
+            yield ScanTask(fragments[number], start, live)
 
 
 def live_row_count(snapshot: Snapshot, fragment: Fragment) -> int:

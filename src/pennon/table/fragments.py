@@ -73,7 +73,9 @@ class Fragments(Sequence[Fragment]):
         They are asked, too, where no row would live: whoever believes a wrong count hides living rows.
         """
         rows, deleted = self._numbers[:, _ROWS], self._numbers[:, _DELETED]
-        is_known = (rows > 0) & (~self._have(_HAS_DELETION) | ((deleted > 0) & (deleted < rows)))
+        has_deletion = self._have(_HAS_DELETION)
+        is_known = (rows > 0) & (~has_deletion | ((deleted > 0) & (deleted < rows)))
+        is_known |= (rows == 0) & (self._numbers[:, _FILES] == 0) & ~has_deletion
         pairs = zip((rows - deleted).tolist(), is_known.tolist(), strict=True)
         return [live if known else None for live, known in pairs]
 

@@ -66,6 +66,13 @@ def test_numbers_without_fragments() -> None:
     assert Fragments.of([replace(ALL[0], row_ids=b"ids"), ALL[1]]).with_row_ids() == 1
 
 
+def test_fragments_without_files_have_no_rows_to_be_looked_for() -> None:
+    """A table may have millions of them; a deletion file of one is looked at, for it is wrong."""
+    empty, torn = table_pb2.DataFragment(id=9), table_pb2.DataFragment(id=10)
+    torn.deletion_file.num_deleted_rows = 1
+    assert lazy(message(3), empty, torn).live_rows() == [5, 0, None]
+
+
 def test_versions_of_data_files_of_all_kinds() -> None:
     mixed, odd, empty = message(0), message(1), table_pb2.DataFragment(id=2)
     mixed.files.add(path="b", file_major_version=2, file_minor_version=1)

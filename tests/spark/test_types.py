@@ -135,7 +135,7 @@ def test_values_that_do_not_fit_fail_the_write(
 @pytest.mark.parametrize(
     ("query", "options", "message"),
     [
-        ("SELECT 1 AS a", {"data_storage_version": "2.2"}, r"2\.2.*2\.1"),
+        ("SELECT 1 AS a", {"data_storage_version": "2.3"}, r"2\.3.*2\.2"),
         ("SELECT 1 AS a", {"fixed_size_list": "v:2"}, "fixed_size_list names \\['v'\\]"),
         ("SELECT 1 AS a", {"fixed_size_list": "a"}, "fixed_size_list wants 'column:dimension"),
         ("SELECT interval '1' year AS y", {}, "'y'"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import string
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -164,13 +164,10 @@ def write_all(
     version: str,
     folder: Path,
     open_writer: Callable[[str, pa.Schema, str], Any],
-    without: Collection[str] = (),
 ) -> list[str]:
     """Write the files and return the names of those that a writer refuses."""
     refused = []
     for name, column in columns_of(version).items():
-        if name in without:
-            continue
         table = table_of(column)
         path = folder / f"{name}-{version}.lance"
         try:
@@ -181,11 +178,11 @@ def write_all(
     return refused
 
 
-def write_ours(version: str, folder: Path, without: Collection[str] = ()) -> list[str]:
+def write_ours(version: str, folder: Path) -> list[str]:
     """Let our writer write the files; return the names of those that it refuses."""
     from pennon.file import LanceFileWriter
 
-    return write_all(version, folder, lambda p, s, v: LanceFileWriter(p, s, version=v), without)
+    return write_all(version, folder, lambda p, s, v: LanceFileWriter(p, s, version=v))
 
 
 def main(version: str, folder: Path) -> None:

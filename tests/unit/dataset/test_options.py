@@ -73,9 +73,9 @@ MISSPELT: list[tuple[str, str, Call]] = [
         lambda uri: opened(uri).optimize.enable_auto_cleanup({}, auto_cleanup_conf={}),
     ),
     (
-        "intervall",
+        "intervals",
         "interval",
-        lambda uri: opened(uri).optimize.enable_auto_cleanup({"intervall": 3}),  # type: ignore[typeddict-unknown-key]
+        lambda uri: opened(uri).optimize.enable_auto_cleanup({"intervals": 3}),  # type: ignore[typeddict-unknown-key]
     ),
     ("column", "columns", lambda uri: LanceFileReader(data_file(uri), column=["a"])),
     ("verison", "version", lambda uri: LanceFileWriter(f"{uri}.new", verison="2.0")),

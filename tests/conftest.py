@@ -12,7 +12,9 @@ THOROUGH = frozenset(
     [
         "faults",
         "interop/test_api_parity_programs.py",
+        "interop/test_blob_operations.py",
         "interop/test_changed_tables_2_1.py",
+        "interop/test_columns_2_2.py",
         "interop/test_conflicts.py",
         "interop/test_contract_2_1.py",
         "interop/test_encodings_2_1.py",
@@ -26,6 +28,7 @@ THOROUGH = frozenset(
         "interop/test_matrix_2_1.py",
         "interop/test_nested_2_1.py",
         "interop/test_old_readers.py",
+        "interop/test_parts_2_2.py",
         "interop/test_random_2_0.py",
         "interop/test_scanner.py",
         "interop/test_sizes.py",

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -17,6 +18,7 @@ import pytest
 
 import pennon
 from pennon.errors import LanceError
+from pennon.table.commit.loop import CommitOptions
 
 MIB = 1 << 20
 ROOT = Path(__file__).parents[2]
@@ -83,7 +85,12 @@ def state(uri: str) -> tuple[list[dict[str, Any]], int]:
 def test_a_disk_that_refuses_any_step_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, verb: str
 ) -> None:
-    """The n-th call fails, and all behind it, for every n; then the disk is well again."""
+    """The n-th call fails, and all behind it, for every n; then the disk is well again.
+
+    Nobody waits between the tries of a commit: the disk would not be well before.
+    """
+    impatient = partial(CommitOptions, sleep=lambda _: None)
+    monkeypatch.setattr("pennon.ops.commit.CommitOptions", impatient)
     uri = str(tmp_path / "t")
     pennon.write_dataset(TABLE, uri, max_rows_per_file=20)
     pennon.write_dataset(TABLE, uri, mode="append")

@@ -23,7 +23,8 @@ from pennon.scan.projection import MetaColumn, OutputColumn, Projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.blob import described_v2, has_blobs_v2
-from pennon.schema.blob_arrays import STORAGE, RowNumbers, change_batch
+from pennon.schema.blob_arrays import RowNumbers, change_batch
+from pennon.schema.blob_parts import STORAGE
 from pennon.schema.field import Field
 
 MOST_BYTES: Final = 32 * MIB

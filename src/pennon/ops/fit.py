@@ -21,7 +21,8 @@ import pyarrow as pa
 from pennon.errors import Breadcrumb, SchemaMismatchError
 from pennon.schema.blob import other_threshold
 from pennon.schema.blob_arrays import as_storage
-from pennon.schema.check import BLOB_PARTS, is_blob, is_blob_v2
+from pennon.schema.blob_parts import BLOB_PARTS
+from pennon.schema.check import is_blob, is_blob_v2
 from pennon.schema.field import Field, Schema
 from pennon.schema.types import BLOB_V2, EXTENSION_NAME
 

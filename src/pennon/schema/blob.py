@@ -22,13 +22,16 @@ from typing import Final
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import KIB, MIB
 from pennon.errors import InvalidSchemaError
-from pennon.schema.check import BLOB, BLOB_PARTS, is_blob, is_blob_v2
+from pennon.schema.blob_parts import (
+    BLOB_PARTS,
+    DEDICATED_THRESHOLD,
+    INLINE_THRESHOLD,
+    PACK_THRESHOLD,
+)
+from pennon.schema.check import BLOB, is_blob, is_blob_v2
 from pennon.schema.field import UNASSIGNED, Field, Schema
 from pennon.schema.types import BLOB_V2, EXTENSION_NAME
 
-INLINE_THRESHOLD: Final = "lance-encoding:blob-inline-size-threshold"
-DEDICATED_THRESHOLD: Final = "lance-encoding:blob-dedicated-size-threshold"
-PACK_THRESHOLD: Final = "lance-encoding:blob-pack-file-size-threshold"
 THRESHOLDS: Final = {
     INLINE_THRESHOLD: (64 * KIB, 0),
     DEDICATED_THRESHOLD: (4 * MIB, 1),

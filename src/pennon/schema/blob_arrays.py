@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,18 +12,9 @@ import pyarrow as pa
 from pennon.errors import Breadcrumb, SchemaMismatchError
 from pennon.schema.arrow import arrow_metadata, storage_field
 from pennon.schema.blob import has_blobs_v2, whole_v2, with_blobs_v2
+from pennon.schema.blob_parts import STORAGE
 from pennon.schema.check import is_blob_v2
 from pennon.schema.field import Field, Schema
-
-STORAGE: Final = pa.struct(
-    [
-        pa.field("data", pa.large_binary()),
-        pa.field("uri", pa.utf8()),
-        pa.field("position", pa.uint64()),
-        pa.field("size", pa.uint64()),
-    ]
-)
-"""What a writer says of a blob: bytes, or where they lie, and maybe which range there."""
 
 RowNumbers: TypeAlias = npt.NDArray[np.int64]
 Change: TypeAlias = Callable[[Any, Field, RowNumbers], Any]

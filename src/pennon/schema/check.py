@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from pennon.errors import Breadcrumb, InvalidSchemaError, UnsupportedError
 from pennon.schema.arrow import storage_field
+from pennon.schema.blob_parts import BLOB_PARTS
 from pennon.schema.field import Field, Schema
 from pennon.schema.types import BLOB_V2, EXTENSION_NAME, NESTED, arrow_type
 from pennon.schema.version import (
@@ -37,13 +38,6 @@ RESERVED_NAMES = frozenset(
 )
 BLOB = "lance-encoding:blob"
 _STRUCT_LIST = "fixed_size_list:struct:"
-BLOB_PARTS = (
-    ("data", "large_binary"),
-    ("uri", "string"),
-    ("position", "uint64"),
-    ("size", "uint64"),
-)
-"""What a writer says of a blob of version 2; the first two may be all."""
 _LISTS = ("list", "list.struct", "large_list", "large_list.struct", "map")
 _PACKED = ("packed", "lance-encoding:packed")
 _DICTIONARY_VALUES = tuple(

@@ -1,0 +1,26 @@
+"""What a blob of version 2 consists of while it is written, and the metadata that says where it goes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+
+from pennon.schema.types import arrow_type
+
+BLOB_PARTS: Final = (
+    ("data", "large_binary"),
+    ("uri", "string"),
+    ("position", "uint64"),
+    ("size", "uint64"),
+)
+"""What a writer says of a blob: bytes, or where they lie, and maybe which range there.
+
+The first two may be all.
+"""
+STORAGE: Final = pa.struct([pa.field(name, arrow_type(kind)) for name, kind in BLOB_PARTS])
+"""The same as an Arrow type."""
+
+INLINE_THRESHOLD: Final = "lance-encoding:blob-inline-size-threshold"
+DEDICATED_THRESHOLD: Final = "lance-encoding:blob-dedicated-size-threshold"
+PACK_THRESHOLD: Final = "lance-encoding:blob-pack-file-size-threshold"

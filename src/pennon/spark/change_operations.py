@@ -20,7 +20,6 @@ from pennon.scan.query import every_column
 from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.change_messages import parse_changed, serialize_changed
 from pennon.spark.conditions import Condition, as_column, columns_named, literals_of, predicate_of
-from pennon.spark.frames import address_frame, parallelism_of
 from pennon.spark.history import Told
 from pennon.spark.merge_plan import (
     Merge,
@@ -38,6 +37,7 @@ from pennon.spark.row_changes import (
     run_changes,
 )
 from pennon.spark.run_tasks import run_tasks
+from pennon.spark.scan_frame import address_frame, parallelism_of
 from pennon.spark.types import spark_schema
 
 if TYPE_CHECKING:

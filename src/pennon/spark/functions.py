@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from pennon.errors import ArgumentError
 from pennon.ops.write import WriteMode
-from pennon.spark.frames import frame_of
 from pennon.spark.options import (
     DEFAULT_PARTITION_BYTES,
     ReadOptions,
@@ -22,6 +21,7 @@ from pennon.spark.options import (
     parse_fixed_size_lists,
 )
 from pennon.spark.run_tasks import run_on_rows
+from pennon.spark.scan_frame import frame_of
 from pennon.spark.scan_task import open_snapshot
 from pennon.spark.write_task import TableWrite, commit_messages, plan_table_write
 

@@ -21,8 +21,8 @@ from pennon.ops.columns.add import commit_add, plan_null_columns
 from pennon.ops.rows.change_rows import Change, ChangeTask, Clause, plan_change
 from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.conditions import Condition, as_column, columns_named
-from pennon.spark.frames import ADDRESS, address_frame
 from pennon.spark.row_changes import CLAUSE, analysed, choose_values, quoted
+from pennon.spark.scan_frame import ADDRESS, address_frame
 from pennon.spark.types import lance_schema
 from pennon.table.storage_version import storage_version
 

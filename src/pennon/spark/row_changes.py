@@ -30,8 +30,8 @@ from pennon.ops.rows.deletion_vectors import Removals
 from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.arrow_convert import convert_batch
 from pennon.spark.change_messages import parse_changed, serialize_changed
-from pennon.spark.frames import ADDRESS
 from pennon.spark.run_tasks import run_on_rows
+from pennon.spark.scan_frame import ADDRESS
 from pennon.spark.types import is_assignable, spark_type
 from pennon.table.operations import Update, UpdateMode
 

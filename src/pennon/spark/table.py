@@ -26,7 +26,6 @@ from pennon.ops.versions.branches import restore
 from pennon.scan.snapshot import Snapshot
 from pennon.spark.change_operations import delete_rows, update_rows
 from pennon.spark.conditions import Condition, check_condition, check_flag, check_kind, check_values
-from pennon.spark.frames import frame_of
 from pennon.spark.functions import write
 from pennon.spark.history import Told, history_frame
 from pennon.spark.merge_builder import LanceMergeBuilder, count_frame
@@ -34,6 +33,7 @@ from pennon.spark.merge_plan import Merge
 from pennon.spark.operations import clone
 from pennon.spark.optimize_builder import LanceOptimizeBuilder
 from pennon.spark.options import ReadOptions
+from pennon.spark.scan_frame import frame_of
 from pennon.spark.scan_task import open_snapshot
 from pennon.spark.table_builder import CLUSTERING, COMMENT, LanceTableBuilder
 from pennon.table.manifest import Manifest

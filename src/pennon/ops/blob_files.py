@@ -234,9 +234,6 @@ class _Source:
         return buffer
 
 
-_PREPARED: Final = ("kind", "position", "size", "blob_id", "blob_uri", "data")
-
-
 class _Column:
     """The blobs of one column of a batch."""
 
@@ -315,7 +312,6 @@ class _Column:
             self.copied[row] = source.read().to_pybytes()
 
     def _made(self) -> pa.StructArray:
-        uris = None
         if self.uris:
             uris = pa.array([self.uris.get(row, "") for row in range(self.rows)], pa.string())
         else:

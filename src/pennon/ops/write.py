@@ -42,7 +42,7 @@ from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
 from pennon.schema.blob import upgraded
 from pennon.schema.blob_arrays import written_schema
 from pennon.schema.check import check_writable, default_version
-from pennon.schema.field import UNASSIGNED, Field, Schema
+from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1, V2_0, V2_2, WRITABLE, FileVersion, check_is_written
 from pennon.table.fragment import BasePath, DataFileRef, Fragment
 from pennon.table.manifest import Manifest
@@ -159,15 +159,9 @@ def as_version_holds(schema: Schema, version: FileVersion, next_id: int | None =
     fields = tuple(map(upgraded, schema.fields))
     if all(map(is_, fields, schema.fields)):
         return schema
-    ids, keeps = count(next_id or 0), next_id is not None
-    return Schema(tuple(_numbered(f, ids, keeps=keeps) for f in fields), schema.metadata)
-
-
-def _numbered(field: Field, ids: Iterator[int], *, keeps: bool) -> Field:
-    """Return a field with ids depth first, or, where it ``keeps`` ids, for those without one."""
-    number = field.id if keeps and field.id != UNASSIGNED else FieldId(next(ids))
-    children = tuple([_numbered(child, ids, keeps=keeps) for child in field.children])
-    return replace(field, id=number, children=children)
+    ids = map(FieldId, count(next_id or 0))
+    number = Field.renumbered if next_id is None else Field.numbered
+    return Schema(tuple(number(field, ids) for field in fields), schema.metadata)
 
 
 def limits_for(version: FileVersion, limits: FileLimits) -> FileLimits:

@@ -8,8 +8,6 @@ Source: ledger F-402.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from operator import is_
 from typing import Any
 
 import numpy as np
@@ -28,10 +26,7 @@ def as_described_before(field: Field) -> Field:
     """Return a field with descriptions of version 1 in place of those of version 2."""
     if is_description_v2(field):
         return describe_v1(field)
-    children = tuple([as_described_before(child) for child in field.children])
-    if all(map(is_, children, field.children)):
-        return field
-    return replace(field, children=children)
+    return field.with_children(as_described_before)
 
 
 @dataclass(frozen=True, slots=True)

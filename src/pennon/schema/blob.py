@@ -16,7 +16,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from operator import is_
 from typing import Final
 
 from pennon.core.fast_dataclass import dataclass
@@ -82,9 +81,7 @@ def describe(field: Field) -> Field:
     if is_blob(field) and not is_description(field):
         parts = tuple(Field(name, UNASSIGNED, kind) for name, kind in _DESCRIPTION_V1)
         return replace(field, logical_type="struct", children=parts)
-    if not field.children:
-        return field
-    return replace(field, children=tuple(map(describe, field.children)))
+    return field.with_children(describe)
 
 
 def describe_v2(field: Field) -> Field:
@@ -122,10 +119,7 @@ def upgraded(field: Field) -> Field:
         parts = tuple(Field(name, UNASSIGNED, kind) for name, kind in BLOB_PARTS[:2])
         metadata = {**kept, EXTENSION_NAME: BLOB_V2}
         return replace(field, logical_type="struct", metadata=metadata, children=parts)
-    children = tuple([upgraded(child) for child in field.children])
-    if all(map(is_, children, field.children)):
-        return field
-    return replace(field, children=children)
+    return field.with_children(upgraded)
 
 
 def whole_v2(field: Field) -> Field:
@@ -138,10 +132,7 @@ def with_blobs_v2(field: Field, change: Callable[[Field], Field]) -> Field:
     """Return a field with the blob columns of version 2 in it changed; itself if it has none."""
     if is_blob_v2(field):
         return change(field)
-    children = tuple([with_blobs_v2(child, change) for child in field.children])
-    if all(map(is_, children, field.children)):
-        return field
-    return replace(field, children=children)
+    return field.with_children(lambda child: with_blobs_v2(child, change))
 
 
 def has_blobs_v2(field: Field) -> bool:

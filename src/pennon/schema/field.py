@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import field, replace
+from operator import is_
 from typing import Any
 
 import pyarrow as pa
@@ -44,6 +45,21 @@ class Field:
         yield self
         for child in self.children:
             yield from child.walk()
+
+    def with_children(self, change: Callable[[Field], Field]) -> Field:
+        """Return the field with each child changed; itself if none is."""
+        children = tuple([change(child) for child in self.children])
+        return self if all(map(is_, children, self.children)) else replace(self, children=children)
+
+    def renumbered(self, ids: Iterator[FieldId]) -> Field:
+        """Return the field, and all below it, with the next ids, depth first."""
+        numbered = replace(self, id=next(ids))
+        return numbered.with_children(lambda child: child.renumbered(ids))
+
+    def numbered(self, ids: Iterator[FieldId]) -> Field:
+        """Return the field with the next ids where it, or one below it, has none; depth first."""
+        numbered = replace(self, id=next(ids)) if self.id == UNASSIGNED else self
+        return numbered.with_children(lambda child: child.numbered(ids))
 
 
 @dataclass(frozen=True, slots=True)

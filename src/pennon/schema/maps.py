@@ -80,8 +80,7 @@ def with_maps_of(schema: Schema, version: FileVersion) -> Schema:
 
 
 def _with_maps(field: Field, *, real: bool) -> Field:
-    children = tuple(_with_maps(child, real=real) for child in field.children)
-    field = field if children == field.children else replace(field, children=children)
+    field = field.with_children(lambda child: _with_maps(child, real=real))
     if real and field.logical_type != MAP and _is_marked(field):
         metadata = {key: value for key, value in field.metadata.items() if key != MARK}
         return replace(field, logical_type=MAP, metadata=metadata)

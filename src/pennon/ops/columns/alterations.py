@@ -84,7 +84,7 @@ def with_ascending_ids(schema: Schema, altered: AlteredSchema, last_id: FieldId)
         return replace(altered, cast=tuple(cast))
     ids = map(FieldId, count(last_id + 1))
     tops = frozenset(new.id for _, new in cast)
-    fields = tuple(renumber(f, ids) if f.id in tops else f for f in altered.schema.fields)
+    fields = tuple(f.renumbered(ids) if f.id in tops else f for f in altered.schema.fields)
     fresh = replace(altered.schema, fields=fields)
     return replace(altered, schema=fresh, cast=_cast_fields(schema, fresh))
 
@@ -115,13 +115,7 @@ def _cast(field: Field, data_type: pa.DataType, ids: Iterator[FieldId]) -> Field
     arrow = pa.schema([pa.field(field.name, data_type, nullable=field.nullable)])
     (made,) = schema_from_arrow(arrow).fields
     kept = {k: v for k, v in field.metadata.items() if not k.startswith(_OF_TYPES)}
-    return renumber(replace(made, metadata={**kept, **made.metadata}), ids)
-
-
-def renumber(field: Field, ids: Iterator[FieldId]) -> Field:
-    """Return the field, and all below it, with the next ids, depth first."""
-    own = next(ids)
-    return replace(field, id=own, children=tuple(renumber(child, ids) for child in field.children))
+    return replace(made, metadata={**kept, **made.metadata}).renumbered(ids)
 
 
 def _check_distinct(field: Field) -> None:

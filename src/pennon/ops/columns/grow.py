@@ -8,7 +8,6 @@ Source: ledger F-393.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count, repeat
 
@@ -16,7 +15,6 @@ import pyarrow as pa
 
 from pennon.core.units import FieldId
 from pennon.errors import Breadcrumb, InvalidSchemaError, UnsupportedError
-from pennon.ops.columns.alterations import renumber
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.check import is_packed
 from pennon.schema.field import UNASSIGNED, Field, Schema
@@ -35,15 +33,7 @@ def grown_schema(manifest: Manifest, arrow: pa.Schema) -> Schema:
     schema = manifest.schema
     ids = map(FieldId, count(highest_field_id(manifest) + 1))
     fields = _grown(schema.fields, schema_from_arrow(arrow).fields, "")
-    return replace(schema, fields=tuple(_numbered(field, ids) for field in fields))
-
-
-def _numbered(field: Field, ids: Iterator[FieldId]) -> Field:
-    """Return the field with the next ids where it has none, depth first."""
-    own = next(ids) if field.id == UNASSIGNED else field.id
-    children = tuple(_numbered(child, ids) for child in field.children)
-    same = own == field.id and children == field.children
-    return field if same else replace(field, id=own, children=children)
+    return replace(schema, fields=tuple(field.numbered(ids) for field in fields))
 
 
 def _grown(old: tuple[Field, ...], new: tuple[Field, ...], prefix: str) -> tuple[Field, ...]:
@@ -58,7 +48,7 @@ def _grown(old: tuple[Field, ...], new: tuple[Field, ...], prefix: str) -> tuple
         if not field.nullable:
             message = f"All-null columns must be nullable, but column {path!r} is not"
             raise InvalidSchemaError(message)
-        fields.append(renumber(field, repeat(UNASSIGNED)))
+        fields.append(field.renumbered(repeat(UNASSIGNED)))
     return tuple(fields)
 
 

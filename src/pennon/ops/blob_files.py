@@ -156,7 +156,7 @@ class BlobFiles:
     @classmethod
     def beside(cls, store: Store, ref: DataFileRef, schema: Schema, rule: BlobRule) -> Self:
         """Return the files of blobs of a data file to be."""
-        return cls(store, ref, schema, rule, any(map(has_blobs_v2, schema.fields)))
+        return cls(store, ref, schema, rule, has_blobs_v2(schema))
 
     def __enter__(self) -> Self:
         """Return this."""

@@ -41,7 +41,7 @@ def to_rewrite(
 
     Raises UnsupportedError for parts of columns.
     """
-    if not any(map(has_blobs_v2, projection.read.fields)):
+    if not has_blobs_v2(projection.read):
         return projection, iter
     if any(column.path for column in projection.columns):
         message = "parts of columns with blobs cannot be computed with; `to_table` shows them"

@@ -30,9 +30,9 @@ def dictionaries_of(
 ) -> Mapping[FieldId, pa.Array]:
     """Return the dictionaries that a commit gives a table: an overwrite has those of its files.
 
-    Others, which add files of version 0.1, bring those of columns that are new, or had no value yet.  ``base`` is the version that was
-    planned on.  Raises ArgumentError if those of the files that an append adds differ from one another,
-    or from those of the table.
+    Others, which add files of version 0.1, bring those of columns that are new, or had no value yet.
+    ``base`` is the version that was planned on.  Raises ArgumentError if those of the files that an
+    append adds differ from one another, or from those of the table.
     """
     operation = transaction.operation
     if isinstance(operation, Overwrite):

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pennon.errors import ArgumentError
 from pennon.file.container.input_check import InputCheck
 from pennon.ops.fit import fit_batch
+from pennon.schema.blob import has_blobs_v2
 from pennon.schema.blob_arrays import written_schema
 
 
@@ -68,9 +69,9 @@ def _dataset(data: Any) -> pa.RecordBatchReader:
     if snapshot is None:
         return _reader(data.scanner().to_reader())
     reader = _reader(data.scanner(blob_handling="all_binary").to_reader())
-    whole = written_schema(snapshot.manifest.schema)
-    if whole is None:
+    if not has_blobs_v2(snapshot.manifest.schema):
         return reader
+    whole = written_schema(snapshot.manifest.schema)
     shown = [whole.field(mine.name) if mine.name in whole.names else mine for mine in reader.schema]
     target = pa.schema(shown, reader.schema.metadata)
     return pa.RecordBatchReader.from_batches(target, (fit_batch(each, target) for each in reader))

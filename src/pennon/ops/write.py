@@ -38,7 +38,7 @@ from pennon.ops.commit import DEFAULT_POLICY, CommitPolicy, commit_transaction
 from pennon.ops.dictionaries import known_dictionaries
 from pennon.ops.file_limits import FileLimits as FileLimits
 from pennon.ops.fit import fit_batch, fit_schema
-from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
+from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.blob import upgraded
 from pennon.schema.blob_arrays import written_schema
 from pennon.schema.check import check_writable, default_version
@@ -237,7 +237,7 @@ def write_fragments(
     what the file version does not hold.
     """
     watcher = watcher or Watcher()
-    target = written_schema(task.schema) or schema_to_arrow(task.schema)
+    target = written_schema(task.schema)
     if not task.schema.fields:
         return _write_nothing(batches)
     pieces = _Pieces(batches, target)

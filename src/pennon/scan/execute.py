@@ -215,8 +215,9 @@ def _run(scan: Scan, units: Sequence[Unit], job: _Job) -> list[list[Chunks]]:
 def _column_groups(scan: Scan) -> list[Sequence[Field]]:
     """Return the fields that one thread reads at a time.
 
-    Where a request costs nothing, each column goes alone, or some together where there are very many.  Where it is a round trip, all columns
-    of a unit go in lockstep, so that their requests are sent, and merged, together.
+    Where a request costs nothing, each column goes alone, or some together where there are very many.
+    Where it is a round trip, all columns of a unit go in lockstep, so that their requests are sent, and
+    merged, together.
     """
     fields = scan.projection.read.fields
     if not fields or scan.is_remote:

@@ -32,7 +32,7 @@ from pennon.scan.join import is_split_within, join, with_whole_packed
 from pennon.scan.older_blobs import OlderReader, as_described_before
 from pennon.scan.snapshot import OpenFile, Snapshot
 from pennon.schema.arrow import field_to_arrow
-from pennon.schema.blob import has_blobs_v2
+from pennon.schema.blob import holds_blobs_v2
 from pennon.schema.check import is_packed
 from pennon.schema.field import Field
 from pennon.schema.project import held_part
@@ -251,7 +251,7 @@ class FragmentReader:
 
     def _find(self, wanted: Field) -> Source:
         """Tell where a field's values come from."""
-        if has_blobs_v2(wanted):
+        if holds_blobs_v2(wanted):
             message = (
                 f"column {wanted.name!r} holds blobs of version 2, which may lie in files of their "
                 "own; scans show their descriptions or bytes, take_blobs gives files"

@@ -13,7 +13,7 @@ from pennon.errors import Breadcrumb, FormatError, NotFoundError
 from pennon.scan.blobs import BlobKind, sidecar_path
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.snapshot import Snapshot
-from pennon.schema.blob import describe_v2, has_blobs_v2, with_blobs_v2
+from pennon.schema.blob import describe_v2, holds_blobs_v2, with_blobs_v2
 from pennon.schema.blob_arrays import RowNumbers, change_blobs
 from pennon.schema.field import Field
 from pennon.table.fragment import DataFileRef
@@ -26,7 +26,7 @@ def check_blobs(snapshot: Snapshot, reader: FragmentReader) -> None:
     """
     check = _Check(snapshot, reader)
     rows = Rows.between(0, reader.physical_rows())
-    for top in filter(has_blobs_v2, snapshot.manifest.schema.fields):
+    for top in filter(holds_blobs_v2, snapshot.manifest.schema.fields):
         (chunks,) = reader.read([with_blobs_v2(top, describe_v2)], rows)
         for chunk in chunks:
             change_blobs(chunk, top, check.look)

@@ -14,7 +14,7 @@ Source: ledger F-24, F-89, F-90.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -42,13 +42,14 @@ NULL_POSITION: Final = 1
 """The position in a description of version 1 that, with size 0, stands for NULL."""
 _PACKED: Final = "lance-encoding:packed"
 _DESCRIPTION_V1: Final = (("position", "uint64"), ("size", "uint64"))
-_DESCRIPTION_V2: Final = (
+DESCRIPTION_V2: Final = (
     ("kind", "uint8"),
     *_DESCRIPTION_V1,
     ("blob_id", "uint32"),
     ("blob_uri", "string"),
 )
-_PREPARED: Final = (*_DESCRIPTION_V2, ("data", "large_binary"))
+"""The parts of a description of version 2, and their logical types."""
+_PREPARED: Final = (*DESCRIPTION_V2, ("data", "large_binary"))
 
 
 def is_description(field: Field) -> bool:
@@ -79,33 +80,38 @@ def describe(field: Field) -> Field:
     if is_blob_v2(field):
         return describe_v2(field)
     if is_blob(field) and not is_description(field):
-        parts = tuple(Field(name, UNASSIGNED, kind) for name, kind in _DESCRIPTION_V1)
+        parts = _parts(_DESCRIPTION_V1)
         return replace(field, logical_type="struct", children=parts)
     return field.with_children(describe)
+
+
+def _parts(kinds: Iterable[tuple[str, str]], *, nullable: bool = True) -> tuple[Field, ...]:
+    """Return fields of these names and logical types, without ids."""
+    return tuple(Field(name, UNASSIGNED, kind, nullable=nullable) for name, kind in kinds)
 
 
 def describe_v2(field: Field) -> Field:
     """Return a column of blobs of version 2 as its description: a packed struct, in one column."""
     metadata = {BLOB: b"true", _PACKED: b"true"}
-    parts = tuple(Field(name, UNASSIGNED, kind, nullable=False) for name, kind in _DESCRIPTION_V2)
+    parts = _parts(DESCRIPTION_V2, nullable=False)
     return replace(field, logical_type="struct", metadata=metadata, children=parts)
 
 
 def describe_v1(field: Field) -> Field:
     """Return a column of blobs as its description of version 1."""
-    parts = tuple(Field(name, UNASSIGNED, kind) for name, kind in _DESCRIPTION_V1)
+    parts = _parts(_DESCRIPTION_V1)
     return replace(field, logical_type="struct", metadata={BLOB: b"true"}, children=parts)
 
 
 def is_description_v2(field: Field) -> bool:
     """Tell whether a field is what `describe_v2` makes of a blob column."""
-    return is_description(field) and len(field.children) == len(_DESCRIPTION_V2)
+    return is_description(field) and len(field.children) == len(DESCRIPTION_V2)
 
 
 def prepare_v2(field: Field) -> Field:
     """Return a column of blobs of version 2 as a file's writer takes it: described, with inline bytes."""
     metadata = {BLOB: b"true", _PACKED: b"true"}
-    parts = tuple(Field(name, UNASSIGNED, kind) for name, kind in _PREPARED)
+    parts = _parts(_PREPARED)
     return replace(field, logical_type="struct", metadata=metadata, children=parts)
 
 
@@ -116,7 +122,7 @@ def upgraded(field: Field) -> Field:
     """
     if is_blob(field) and field.logical_type == "large_binary":
         kept = {key: value for key, value in field.metadata.items() if key != BLOB}
-        parts = tuple(Field(name, UNASSIGNED, kind) for name, kind in BLOB_PARTS[:2])
+        parts = _parts(BLOB_PARTS[:2])
         metadata = {**kept, EXTENSION_NAME: BLOB_V2}
         return replace(field, logical_type="struct", metadata=metadata, children=parts)
     return field.with_children(upgraded)
@@ -124,7 +130,7 @@ def upgraded(field: Field) -> Field:
 
 def whole_v2(field: Field) -> Field:
     """Return a column of blobs of version 2 with all the parts that a writer may fill in."""
-    parts = tuple(Field(name, UNASSIGNED, kind) for name, kind in BLOB_PARTS)
+    parts = _parts(BLOB_PARTS)
     return replace(field, children=parts)
 
 
@@ -135,16 +141,21 @@ def with_blobs_v2(field: Field, change: Callable[[Field], Field]) -> Field:
     return field.with_children(lambda child: with_blobs_v2(child, change))
 
 
-def has_blobs_v2(field: Field) -> bool:
+def has_blobs_v2(schema: Schema) -> bool:
+    """Tell whether a table's schema has a blob column of version 2, at any depth."""
+    return any(map(holds_blobs_v2, schema.fields))
+
+
+def holds_blobs_v2(field: Field) -> bool:
     """Tell whether a field is a blob column of version 2, or has one in it."""
     if field.metadata and is_blob_v2(field):
         return True
-    return bool(field.children) and any(map(has_blobs_v2, field.children))
+    return bool(field.children) and any(map(holds_blobs_v2, field.children))
 
 
 def described_v2(schema: Schema) -> Schema:
     """Return a schema with blobs of version 2 as their descriptions; bytes of version 1 stay."""
-    if not any(map(has_blobs_v2, schema.fields)):
+    if not has_blobs_v2(schema):
         return schema
     return replace(schema, fields=tuple([with_blobs_v2(f, describe_v2) for f in schema.fields]))
 

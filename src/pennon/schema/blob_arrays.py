@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.errors import Breadcrumb, SchemaMismatchError
-from pennon.schema.arrow import arrow_metadata, storage_field
-from pennon.schema.blob import has_blobs_v2, whole_v2, with_blobs_v2
+from pennon.schema.arrow import arrow_metadata, schema_to_arrow, storage_field
+from pennon.schema.blob import has_blobs_v2, holds_blobs_v2, whole_v2, with_blobs_v2
 from pennon.schema.blob_parts import STORAGE
 from pennon.schema.check import is_blob_v2
 from pennon.schema.field import Field, Schema
@@ -21,13 +21,10 @@ Change: TypeAlias = Callable[[Any, Field, RowNumbers], Any]
 """Takes the array of a blob column, the column, and the number of the row that each value is in."""
 
 
-def written_schema(schema: Schema) -> pa.Schema | None:
-    """Return the Arrow schema of rows to be written, where there are blob columns: blobs as `STORAGE`.
-
-    None for a schema without any.
-    """
-    if not any(map(has_blobs_v2, schema.fields)):
-        return None
+def written_schema(schema: Schema) -> pa.Schema:
+    """Return the Arrow schema of rows to be written: of a table's rows, with blobs as `STORAGE`."""
+    if not has_blobs_v2(schema):
+        return schema_to_arrow(schema)
     fields = [storage_field(with_blobs_v2(field, whole_v2)) for field in schema.fields]
     return pa.schema(fields, metadata=arrow_metadata(schema.metadata))
 
@@ -60,7 +57,7 @@ def as_storage(array: pa.Array[Any], path: str) -> pa.StructArray:
 
 def change_blobs(array: Any, field: Field, change: Change, rows: RowNumbers | None = None) -> Any:
     """Return a column with all arrays of blobs in it changed; below structs, what these hide is NULL."""
-    if not has_blobs_v2(field):
+    if not holds_blobs_v2(field):
         return array
     rows = np.arange(len(array), dtype=np.int64) if rows is None else rows
     if is_blob_v2(field):

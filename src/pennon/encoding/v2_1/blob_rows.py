@@ -28,16 +28,10 @@ from pennon.encoding.v2_1.page import EncodedPage
 from pennon.encoding.v2_1.page_rules import RULES_OF_2_2
 from pennon.encoding.v2_1.shred import shred
 from pennon.encoding.v2_1.values import Single
+from pennon.schema.blob import DESCRIPTION_V2
+from pennon.schema.types import arrow_type
 
-DESCRIBED: Final = pa.struct(
-    [
-        pa.field("kind", pa.uint8()),
-        pa.field("position", pa.uint64()),
-        pa.field("size", pa.uint64()),
-        pa.field("blob_id", pa.uint32()),
-        pa.field("blob_uri", pa.string()),
-    ]
-)
+DESCRIBED: Final = pa.struct([pa.field(name, arrow_type(kind)) for name, kind in DESCRIPTION_V2])
 _HEAD: Final = np.dtype(
     {
         "names": ["kind", "position", "size", "blob_id", "uri_bytes"],

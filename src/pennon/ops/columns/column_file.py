@@ -26,7 +26,6 @@ from pennon.ops.fit import fit_batch, fit_schema
 from pennon.ops.write import new_file_name
 from pennon.scan.fragment_reader import FileColumns, FragmentReader
 from pennon.scan.snapshot import Snapshot
-from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.blob_arrays import written_schema
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1, FileVersion
@@ -76,7 +75,7 @@ class ColumnFiles:
     ) -> Iterator[pa.RecordBatch]:
         """Return all rows of the new file."""
         live = reader.live_rows()
-        target = written_schema(self.schema) or schema_to_arrow(self.schema)
+        target = written_schema(self.schema)
         if not live.count:
             nothing = [pa.nulls(live.physical_rows, field.type) for field in target]
             return iter([pa.RecordBatch.from_arrays(nothing, schema=target)])

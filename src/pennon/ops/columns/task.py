@@ -111,7 +111,7 @@ class ColumnsTask:
         """Yield the new columns of the live rows."""
         tasks = tuple(plan_tasks(self.snapshot, [fragment]))
         inputs, whole = self.maker.inputs, None
-        if any(map(has_blobs_v2, self.files.schema.fields)):  # or what stays outside would show
+        if has_blobs_v2(self.files.schema):  # or what stays outside would show
             inputs, whole = to_rewrite(self.snapshot, inputs)
         scan = Scan(self.snapshot, inputs, tasks)
         work = partial(self._make, fragment)

@@ -19,7 +19,7 @@ from pennon.ops.fit import fit_batch, fit_schema
 from pennon.ops.merge_insert.keys import Keys, check_key
 from pennon.ops.rows.rewrite_rows import Moved
 from pennon.scan.projection import Projection, plan_take_projection
-from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
+from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.blob_arrays import written_schema
 from pennon.schema.field import Field, Schema
 from pennon.schema.project import quoted as quoted
@@ -51,7 +51,7 @@ class Source:
         fitted = fit_schema(schema, schema_from_arrow(data.schema), may_lack=True)
         whole = {field.id: field for field in schema.fields}
         partial = frozenset(part.name for part in fitted.fields if part != whole[part.id])
-        target = written_schema(fitted) or schema_to_arrow(fitted)
+        target = written_schema(fitted)
         batches = [fit_batch(batch, target) for batch in data.to_batches()]
         table = pa.Table.from_batches(batches, target)
         for name in on:
@@ -85,7 +85,7 @@ class Source:
         """Return rows of the data; columns that it lacks are those of the old rows, else NULL."""
         new = self.take(moved.source, self.table.column_names)
         arrays = []
-        for field in written_schema(self.schema) or schema_to_arrow(self.schema):
+        for field in written_schema(self.schema):
             mine, theirs = _column_of(new, field.name), _column_of(old, field.name)
             if mine is None:
                 mine = pa.nulls(new.num_rows, field.type) if theirs is None else theirs

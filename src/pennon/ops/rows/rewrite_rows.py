@@ -162,7 +162,7 @@ class OldRows:
     def __init__(self, snapshot: Snapshot, needs: Projection) -> None:
         """``needs`` are the columns to read."""
         self._snapshot = snapshot
-        self.has_blobs = any(map(has_blobs_v2, needs.read.fields))
+        self.has_blobs = has_blobs_v2(needs.read)
         self._blobs = RewrittenBlobs(snapshot, needs)
         self._needs = self._blobs.described if self.has_blobs else needs
         self._schema = self._needs.arrow

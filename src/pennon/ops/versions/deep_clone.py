@@ -81,7 +81,7 @@ def plan_copy(source: Snapshot, target: Store) -> CopyTask:
         raise AlreadyExistsError(message)
     check_writable(source.manifest)
     files: dict[str, str] = {}
-    has_blobs = any(map(has_blobs_v2, source.manifest.schema.fields))
+    has_blobs = has_blobs_v2(source.manifest.schema)
     for fragment in source.manifest.fragments:
         for file in fragment.files:
             own = replace(file, base_id=None).store_path
@@ -123,7 +123,7 @@ def _as_own(manifest: Manifest) -> Manifest:
     return replace(
         manifest,
         fragments=tuple(_own_files(fragment) for fragment in manifest.fragments),
-        base_paths=bases if any(map(has_blobs_v2, manifest.schema.fields)) else (),
+        base_paths=bases if has_blobs_v2(manifest.schema) else (),
         branch=None,
         indices=serialize_indices(map(unbased, parse_indices(manifest.indices))),
     )

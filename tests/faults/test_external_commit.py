@@ -241,6 +241,37 @@ def test_the_race_for_a_version_is_lost() -> None:
     assert [f.files[0].path for f in done.fragments][1:] == ["other.lance", "mine.lance"]
 
 
+@pytest.mark.parametrize("ours", Naming)
+def test_the_race_for_a_version_is_lost_under_the_other_name(ours: Naming) -> None:
+    """One of the two listed the names before a migration, and the other after it."""
+    table = Table(Naming.V1)
+    if ours is Naming.V2:
+        migrate_to_v2(table.store)
+    (first,) = table.files()
+    body = table.objects.read_whole(first).to_pybytes()
+
+    def make_the_other() -> None:
+        if ours is Naming.V1:
+            migrate_to_v2(table.store)
+        else:  # as if it were not migrated yet
+            table.objects.delete(first)
+            table.objects.put(Naming.V1.manifest_path(1), body)
+        commit(table.store, append(1, new_fragment(name="other.lance")))
+        if ours is Naming.V2:
+            table.objects.delete(Naming.V1.manifest_path(1))
+            table.objects.put(first, body)
+
+    class Late(WrappedStore):
+        def before(self, verb: str, path: str) -> None:
+            if verb == COMMIT and len(table.manifests.entries) == 1:
+                make_the_other()
+
+    late = table.seen_through(Late(table.objects))
+    done = commit(late, append(1, new_fragment(name="mine.lance")), FakeTime().options())
+    assert (done.version, latest_version(table.store)) == (3, 3)
+    assert [f.files[0].path for f in done.fragments][1:] == ["other.lance", "mine.lance"]
+
+
 class Turns(WrappedStore):
     """Lets one thread take one step at a time, when it is told to."""
 

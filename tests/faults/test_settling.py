@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
 from pennon.errors import CommitStateUnknown, RetryableConflict, UnsupportedError
 from pennon.io import MemoryStore
-from pennon.io.store import Store
+from pennon.io.store import ObjectReader, Store
 from pennon.table.commit.lock import LockedStore
 from pennon.table.commit.loop import commit
 from pennon.table.commit.migrate_naming import migrate_to_v2
 from pennon.table.external import ExternalStore
-from pennon.table.naming import Naming
+from pennon.table.manifest_wire import serialize_manifest_file
+from pennon.table.naming import VERSIONS, Naming
 from pennon.table.transaction import Transaction
 from pennon.table.versions import latest_version, read_manifest
 from pennon.testing import Fault, FaultyStore, MemoryManifests, WrappedManifests, WrappedStore
@@ -28,6 +30,14 @@ class PutOnly(WrappedStore):
     def put_if_absent(self, path: str, data: bytes) -> None:
         message = "no put-if-absent"
         raise UnsupportedError(message)
+
+
+class Trusting(Hooked):
+    """A store that relies on the sizes that it is told, as buckets do."""
+
+    def open(self, path: str, size_bytes: int | None = None) -> ObjectReader:
+        assert size_bytes in {None, self.inner.open(path).size_bytes}
+        return super().open(path, size_bytes)
 
 
 def old_table(name: str) -> MemoryStore:
@@ -102,6 +112,34 @@ def test_a_version_under_an_old_name_far_below_the_newest_is_no_commit() -> None
     with pytest.raises(RetryableConflict, match="does not descend"):
         commit(Hooked(store, "put_if_absent", meanwhile), append(1))
     assert latest_version(store) == 4
+
+
+def test_a_reader_that_listed_old_names_before_a_migration_reads_the_new_ones() -> None:
+    store = old_table("migrated after the listing")
+    commit(store, append(1))
+    hooked = Hooked(store, "list", lambda: migrate_to_v2(store), late=True)
+    assert read_manifest(hooked).version == 2
+    assert [name for name, _ in store.list_names(VERSIONS)] == [
+        Naming.V2.manifest_path(version) for version in (2, 1)
+    ]
+
+
+def test_a_version_that_two_made_under_both_names_has_the_size_of_the_one_that_counts() -> None:
+    """A writer that listed the old name only finds the other when it copies the old one."""
+    store = old_table("made twice")
+    commit(store, append(1))
+    old = read_manifest(store)
+    other = replace(old, table_metadata={"longer": "than the other"})
+    for version in (1, 2):
+        path = Naming.V2.manifest_path(version)
+        store.put(path, store.read_whole(Naming.V1.manifest_path(version)).to_pybytes())
+    store.delete(Naming.V2.manifest_path(2))
+
+    def make_the_other() -> None:
+        store.put(Naming.V2.manifest_path(2), serialize_manifest_file(other))
+
+    made = commit(Trusting(store, "list", make_the_other, late=True), append(2))
+    assert (made.version, made.table_metadata) == (3, other.table_metadata)
 
 
 def test_a_lock_that_another_has_while_the_new_name_is_made() -> None:

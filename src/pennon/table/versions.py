@@ -10,6 +10,7 @@ server, is probed (`pennon.table.probe_versions`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
@@ -182,7 +183,21 @@ def _read_at(store: Opens, location: ManifestLocation, parse: Callable[[pa.Buffe
 
 
 def _read_manifest_file(store: Opens, location: ManifestLocation) -> pa.Buffer:
-    """Return the bytes of a manifest, in one request."""
+    """Return the bytes of a manifest, in one request.
+
+    An old name that was listed a moment ago and is gone was taken away by a migration, or by a clean-up.
+    """
+    try:
+        return _read_named(store, location)
+    except NotFoundError:
+        if location.naming is Naming.V2:
+            raise
+        with suppress(NotFoundError):
+            return store.read_whole(Naming.V2.manifest_path(location.version))
+        raise
+
+
+def _read_named(store: Opens, location: ManifestLocation) -> pa.Buffer:
     if location.size_bytes is None:
         return store.read_whole(location.path)
     reader = store.open(location.path, location.size_bytes)

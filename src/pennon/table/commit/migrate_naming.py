@@ -57,7 +57,7 @@ def copy_newest(store: CommitStore, newest: ManifestLocation) -> ManifestLocatio
         return newest
     _copy(store, newest.version)
     path = Naming.V2.manifest_path(newest.version)
-    return replace(newest, path=path, naming=Naming.V2)
+    return replace(newest, path=path, naming=Naming.V2, size_bytes=None)  # it may be another's
 
 
 def _copy(store: CommitStore, version: int) -> None:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from enum import Enum
 from typing import Protocol
 
@@ -39,7 +40,7 @@ from pennon.schema.version import V0_1
 from pennon.table.external.store import grants_versions
 from pennon.table.manifest import Manifest
 from pennon.table.manifest_wire import serialize_manifest_file
-from pennon.table.naming import LATEST, VERSIONS, Naming, parse_manifest_name
+from pennon.table.naming import LATEST, VERSIONS, Naming, is_detached, parse_manifest_name
 from pennon.table.versions import ManifestLocation, Reads, latest_location, read_manifest_at
 
 _RESENDS = 5
@@ -179,16 +180,32 @@ def _holder(
         if again:
             sleep(0.1 * 2**again)
         try:
-            found = read_manifest_at(store, location)
-        except NotFoundError:
-            return _Holder.NOBODY
+            found = _read_granted(store, location)
         except UnsupportedError:
             return _Holder.ANOTHER
         except (FormatError, StoreError):
             continue
+        if found is None:
+            return _Holder.NOBODY
         same = found.transaction == manifest.transaction
         return _Holder.OURS if same else _Holder.ANOTHER
     return _Holder.UNKNOWN
+
+
+def _read_granted(store: CommitStore, location: ManifestLocation) -> Manifest | None:
+    """Read the manifest of a version that we want to make; None if nobody has made it.
+
+    A manifest store grants a version once, whatever its name: while a table goes over to scheme V2, another
+    may have got it under the old name.
+    """
+    with suppress(NotFoundError):
+        return read_manifest_at(store, location)
+    if is_detached(location.version) or not grants_versions(store):
+        return None
+    path = Naming.V1.manifest_path(location.version)
+    with suppress(NotFoundError):
+        return read_manifest_at(store, replace(location, path=path, naming=Naming.V1))
+    return None
 
 
 def _is_passed(store: CommitStore, manifest: Manifest) -> bool:

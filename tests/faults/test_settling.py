@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from pennon.errors import CommitStateUnknown, RetryableConflict, UnsupportedError
+from pennon.errors import CommitStateUnknown, RetryableConflict, StoreError, UnsupportedError
 from pennon.io import MemoryStore
 from pennon.io.store import ObjectReader, Store
 from pennon.table.commit.lock import LockedStore
-from pennon.table.commit.loop import commit
+from pennon.table.commit.loop import CommitOptions, commit
 from pennon.table.commit.migrate_naming import migrate_to_v2
 from pennon.table.external import ExternalStore
 from pennon.table.manifest_wire import serialize_manifest_file
@@ -142,15 +142,17 @@ def test_a_version_that_two_made_under_both_names_has_the_size_of_the_one_that_c
     assert (made.version, made.table_metadata) == (3, other.table_metadata)
 
 
-def test_a_lock_that_another_has_while_the_new_name_is_made() -> None:
-    """Whether the version counts is not known then: a migration is about to copy it, or another."""
-    store = old_table("locked while migrated")
+@pytest.mark.parametrize("refusals", [1, 100])
+def test_a_lock_that_another_has_while_the_new_name_is_made(refusals: int) -> None:
+    """It gives it back soon; if not, whether the version counts is not known."""
+    store = old_table(f"locked while migrated {refusals}")
     calls: list[int] = []
+    waits: list[float] = []
 
     @contextmanager
     def lock(version: int) -> Iterator[None]:
         calls.append(version)
-        if len(calls) == 2:
+        if 1 < len(calls) <= 1 + refusals:
             message = "another has the lock"
             raise RetryableConflict(message)
         yield
@@ -160,9 +162,39 @@ def test_a_lock_that_another_has_while_the_new_name_is_made() -> None:
         store.put(Naming.V2.manifest_path(1), body)
 
     hooked = Hooked(store, "put_if_absent", copy_first, late=True)
-    with pytest.raises(CommitStateUnknown):
-        commit(LockedStore(hooked, lock), append(1))
-    assert calls == [2, 2]
+    options = CommitOptions(sleep=waits.append)
+    if refusals == 1:
+        assert commit(LockedStore(hooked, lock), append(1), options).version == 2
+        assert (calls, len(waits)) == ([2, 2, 2], 1)
+        return
+    with pytest.raises(CommitStateUnknown, match="counts is not known"):
+        commit(LockedStore(hooked, lock), append(1), options)
+    assert len(calls) == 1 + len(waits) + 1
+
+
+@pytest.mark.parametrize("naming", Naming)
+def test_a_store_that_does_not_list_any_more_after_the_commit(naming: Naming) -> None:
+    """Under an old name another may have made the same version under the new one, so it is not known."""
+    store = new_store(f"silent after the commit {naming}", 0)
+    create_table(store, naming=naming)
+
+    class Silent(WrappedStore):
+        landed = False
+
+        def before(self, verb: str, path: str) -> None:
+            if verb == "list" and self.landed:
+                message = "no answer"
+                raise StoreError(message)
+
+        def after(self, verb: str, path: str) -> None:
+            self.landed |= verb == "put_if_absent" and path.startswith(f"{VERSIONS}/")
+
+    options = CommitOptions(sleep=lambda _: None)
+    if naming is Naming.V2:
+        assert commit(Silent(store), append(1), options).version == 2
+        return
+    with pytest.raises(CommitStateUnknown, match="version 2 counts is not known: no answer"):
+        commit(Silent(store), append(1), options)
 
 
 def test_a_manifest_that_another_finishes_before_one_asks_for_it() -> None:

@@ -30,6 +30,7 @@ from pennon.errors import (
     CommitStateUnknown,
     ConflictError,
     FormatError,
+    LanceError,
     NotFoundError,
     RetryableConflict,
     StoreError,
@@ -116,27 +117,54 @@ def settle(
     landed was cleaned up: that is a `RetryableConflict`, for nobody will ever see the rows.  (A manifest
     store grants no version twice, so there that cannot be.)
 
-    A store that does not answer any more changes nothing: the version has landed.
+    A store that does not answer any more changes nothing for a version under a new name: it has landed.  Under
+    an old one it is not known then.
     """
     try:
-        newest = latest_location(store)
-        goes_on = newest.version > manifest.version and not grants_versions(store)
-        is_buried = goes_on and _is_buried(store, naming, manifest.version)
-    except (StoreError, FormatError, NotFoundError):
-        return True
-    if is_buried:
+        is_mixed = _patiently(lambda: _is_mixed_above(store, naming, manifest), StoreError, sleep)
+    except (StoreError, FormatError, NotFoundError) as error:
+        if naming is Naming.V2:
+            return True
+        raise _unknown(manifest, error) from error
+    if is_mixed and naming is Naming.V1:
+        try:
+            return _patiently(lambda: land(store, Naming.V2, manifest, sleep), ConflictError, sleep)
+        except ConflictError as error:
+            raise _unknown(manifest, error) from error
+    return True
+
+
+def _is_mixed_above(store: CommitStore, naming: Naming, manifest: Manifest) -> bool:
+    """Return whether names of both schemes lie beside a version that has landed.
+
+    Raises RetryableConflict if the version was made long after others had gone on.
+    """
+    newest = latest_location(store)
+    goes_on = newest.version > manifest.version and not grants_versions(store)
+    if goes_on and _is_buried(store, naming, manifest.version):
         message = (
             f"version {manifest.version} was made long after others had gone on to {newest.version}, "
             "which does not descend from it; try again on the newest version"
         )
         raise RetryableConflict(message)
-    if newest.is_mixed and naming is Naming.V1:
+    return newest.is_mixed
+
+
+def _patiently(
+    act: Callable[[], bool], passing: type[LanceError], sleep: Callable[[float], None]
+) -> bool:
+    """Do something again while it fails in a way that may pass: a store does not answer, a lock is held."""
+    for again in range(1, _RESENDS):
         try:
-            return land(store, Naming.V2, manifest, sleep)
-        except ConflictError as error:
-            message = f"whether version {manifest.version} counts is not known: {error.message}"
-            raise CommitStateUnknown(message) from error
-    return True
+            return act()
+        except passing:
+            sleep(0.1 * 2**again)
+    return act()
+
+
+def _unknown(manifest: Manifest, error: LanceError) -> CommitStateUnknown:
+    message = f"whether version {manifest.version} counts is not known: {error.message}"
+    return CommitStateUnknown(message)
 
 
 def _is_buried(store: CommitStore, naming: Naming, version: int) -> bool:

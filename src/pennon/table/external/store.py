@@ -142,6 +142,12 @@ class ExternalStore(ForwardingStore):
                 break
             yield each
         if possible and newest is not None:
+            found = next((each for each in names() if _split(path_of(each))[1] in possible), None)
+            if (
+                found is not None
+            ):  # a migration gave it its other name while pages of names were read
+                yield found
+                return
             message = (
                 f"the manifest store knows version {newest.version} of this table, but its manifest"
                 " is gone: the table was removed and its entries were not, or two tables share one key"

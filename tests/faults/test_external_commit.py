@@ -175,7 +175,7 @@ def test_a_step_after_the_commit_that_never_succeeds(verb: str) -> None:
     """The commit is done all the same; readers refuse until they can finish it."""
     table = Table()
     fault = Fault(1, "before", frozenset({verb}), repeat=True)
-    assert commit(table.faulty(fault), append(1)).version == 2
+    assert commit(table.faulty(fault), append(1), FakeTime().options()).version == 2
     if verb == "delete":
         assert latest_version(table.faulty(fault)) == 2
     else:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
-from pennon.errors import NotFoundError
-from pennon.io.store import Store
-from pennon.table.commit.loop import commit
-from pennon.table.naming import transaction_path
-from pennon.table.versions import latest_version
+from pennon.errors import CommitStateUnknown, NotFoundError, RetryableConflict, StoreError
+from pennon.io.store import ObjectInfo, Store
+from pennon.table.commit.loop import LONG_AGO, commit
+from pennon.table.naming import Naming, transaction_path
+from pennon.table.operations import Overwrite
+from pennon.table.versions import latest_version, read_manifest
+from pennon.testing import WrappedStore
 from tests.faults.test_commit import Hooked, new_store
-from tests.unit.table.tables import FakeTime, append, new_fragment
+from tests.unit.table.tables import FakeTime, append, new_fragment, overwrite
 
 DAY = 86400.0
 
@@ -51,3 +55,65 @@ def test_a_transaction_that_was_cleaned_up_is_written_again() -> None:
     made = commit(slept(store, clock, 8 * DAY, path), mine, clock.options(now_ns=options_of(clock)))
     assert made.version == 3
     assert store.open(path).size_bytes > 0
+
+
+class Aged(WrappedStore):
+    """A store whose data files are of so many days ago, and whose other objects are of now."""
+
+    def __init__(self, inner: Store, days: float) -> None:
+        super().__init__(inner)
+        self.days = days
+
+    def info(self, path: str) -> ObjectInfo:
+        found = super().info(path)
+        age = timedelta(days=self.days if path.startswith("data/") else 0)
+        return replace(found, modified=found.modified - age)
+
+
+@pytest.mark.parametrize(("days", "is_refused"), [(5.9, False), (6.1, True)])
+def test_files_that_a_clean_up_may_be_about_to_delete(days: float, *, is_refused: bool) -> None:
+    """It may have looked before this commit, and slept since."""
+    store = Aged(new_store(f"old files {days}"), days)
+    store.put("data/mine.lance", b"x" * 100)
+    mine = append(2, new_fragment(name="mine.lance"))
+    options = FakeTime().options(planned_ns=LONG_AGO)
+    if not is_refused:
+        assert commit(store, mine, options).version == 3
+        return
+    with pytest.raises(RetryableConflict, match=r"1 files .* more than 6 days old.*data/mine"):
+        commit(store, mine, options)
+    assert latest_version(store) == 2
+
+
+def test_old_files_that_a_version_names_are_no_orphans() -> None:
+    """Those of an old version may be committed again, as long as it is there."""
+    store = Aged(new_store("old files of an old version", 1), 100.0)
+    (old,) = read_manifest(store).fragments
+    store.put(old.files[0].store_path, b"x" * 100)
+    commit(store, overwrite(1, new_fragment(name="others.lance")))
+    again = overwrite(2, replace(old, files=tuple(replace(f, size_bytes=100) for f in old.files)))
+    assert commit(store, again, FakeTime().options(planned_ns=LONG_AGO)).version == 3
+    store.delete(Naming.V2.manifest_path(1))
+    store.delete(Naming.V2.manifest_path(3))
+    assert isinstance(again.operation, Overwrite)
+    with pytest.raises(RetryableConflict, match="no version names them"):
+        commit(
+            store, overwrite(2, *again.operation.fragments), FakeTime().options(planned_ns=LONG_AGO)
+        )
+
+
+def test_a_manifest_is_not_sent_again_after_a_long_sleep() -> None:
+    """Clean-up may have taken away what it names meanwhile."""
+    store = new_store("slept while it asked")
+    clock = FakeTime()
+
+    class Sleepy(WrappedStore):
+        def before(self, verb: str, path: str) -> None:
+            if verb == "put_if_absent":
+                clock.now += 8 * DAY
+                message = "no answer"
+                raise StoreError(message)
+
+    with pytest.raises(CommitStateUnknown, match="whether version 3 was committed is not known"):
+        commit(Sleepy(store), append(2), clock.options())
+    assert latest_version(store) == 2

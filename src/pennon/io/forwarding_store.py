@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -42,6 +43,11 @@ class ForwardingStore:
         """Return the bytes of an object."""
         store, path = self._place(path)
         return store.read_whole(path)
+
+    def info(self, path: str) -> ObjectInfo:
+        """Return size and time of an object."""
+        store, inner = self._place(path)
+        return replace(store.info(inner), path=path)
 
     def identity(self, path: str, size_bytes: int | None = None) -> Hashable:
         """Return what tells the bytes of an object from all others."""

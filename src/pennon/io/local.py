@@ -91,6 +91,12 @@ class LocalStore:
             finally:
                 os.close(fd)
 
+    def info(self, path: str) -> ObjectInfo:
+        """Return size and time of a file."""
+        with os_errors("open", path):
+            status = os.stat(safe_join(self._real_root, path))
+        return ObjectInfo(path, status.st_size, _modified(status))
+
     def identity(self, path: str, size_bytes: int | None = None) -> Hashable:  # noqa: ARG002
         """Return the path and what the system says of the file: which it is, and when it changed."""
         with os_errors("open", path):
@@ -222,8 +228,11 @@ def _walk(folder: str, prefix: str) -> Iterator[ObjectInfo]:
             status = entry.stat()
         except FileNotFoundError:
             continue  # deleted since the folder was read
-        modified = datetime.fromtimestamp(status.st_mtime, UTC)
-        yield ObjectInfo(path, status.st_size, modified)
+        yield ObjectInfo(path, status.st_size, _modified(status))
+
+
+def _modified(status: os.stat_result) -> datetime:
+    return datetime.fromtimestamp(status.st_mtime, UTC)
 
 
 def _files(folder: str, prefix: str) -> Iterator[tuple[str, os.DirEntry[str]]]:

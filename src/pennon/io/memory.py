@@ -68,6 +68,11 @@ class MemoryStore:
         (data,) = reader.read([ByteRange(0, reader.size_bytes)])
         return data
 
+    def info(self, path: str) -> ObjectInfo:
+        """Return size and time of an object."""
+        found = self._find(path)
+        return ObjectInfo(path, len(found.data), found.modified)
+
     def identity(self, path: str, size_bytes: int | None = None) -> Hashable:  # noqa: ARG002
         """Return the number of the object: every one that is put has a number of its own."""
         return path, self._find(path).number

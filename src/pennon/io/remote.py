@@ -91,8 +91,7 @@ class RemoteStore:
         """
         check_path(path)
         if size_bytes is None:
-            found = self._call(path, lambda obstore, client: obstore.head(client, path))
-            size_bytes = int(found["size"])
+            size_bytes = self.info(path).size_bytes
         return RemoteReader(self, path, size_bytes)
 
     def read_whole(self, path: str) -> pa.Buffer:
@@ -100,6 +99,12 @@ class RemoteStore:
         check_path(path)
         found = self._read(path, lambda obstore, client: obstore.get(client, path).bytes())
         return pa.py_buffer(found)
+
+    def info(self, path: str) -> ObjectInfo:
+        """Return size and time of an object, by one request."""
+        check_path(path)
+        found = self._call(path, lambda obstore, client: obstore.head(client, path))
+        return ObjectInfo(path, int(found["size"]), found["last_modified"])
 
     def identity(self, path: str, size_bytes: int | None = None) -> Hashable:
         """Return the place and the size, if it is known; nobody is asked."""

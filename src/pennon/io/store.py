@@ -24,7 +24,7 @@ from pennon.io.limits import FetchLimits
 
 @dataclass(frozen=True, slots=True)
 class ObjectInfo:
-    """What a listing says of one object; ``path`` is relative to the store's root."""
+    """What a store says of one object; ``path`` is relative to the store's root, the time is its clock's."""
 
     path: str
     size_bytes: int
@@ -102,6 +102,13 @@ class Opens(Protocol):
 
     def read_whole(self, path: str) -> pa.Buffer:
         """Return the bytes of an object whose size is not known, in one request.
+
+        Raises NotFoundError if there is none.
+        """
+        ...
+
+    def info(self, path: str) -> ObjectInfo:
+        """Return what a listing says of an object, in one request.
 
         Raises NotFoundError if there is none.
         """

@@ -58,6 +58,13 @@ class WrappedStore(ForwardingStore):
         self.after("read", path)
         return data
 
+    def info(self, path: str) -> ObjectInfo:
+        """Return size and time of an object; told of as it is opened."""
+        self.before("open", path)
+        found = self.inner.info(path)
+        self.after("open", path)
+        return found
+
     def identity(self, path: str, size_bytes: int | None = None) -> Hashable:
         """Return an identity of this store's own, so that nothing is shared around it."""
         return self, self.inner.identity(path, size_bytes)

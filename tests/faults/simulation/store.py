@@ -261,6 +261,11 @@ class SimulatedStore:
         """Return the bytes of an object."""
         return pa.py_buffer(self.request("read", path, lambda: self._find(path)).data)
 
+    def info(self, path: str) -> ObjectInfo:
+        """Return size and time of an object, by a request."""
+        found = self.request("open", path, lambda: self._find(path))
+        return ObjectInfo(path, len(found.data), _BORN + timedelta(seconds=found.when))
+
     def identity(self, path: str, size_bytes: int | None = None) -> Hashable:
         """Return name and size, as object stores do."""
         return self.uri, path, size_bytes

@@ -8,10 +8,9 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from pennon.errors import ArgumentError
+from pennon.table.commit.new_files import ORPHAN_AGE as ORPHAN_AGE
 
 DEFAULT_AGE: Final = timedelta(days=14)
-ORPHAN_AGE: Final = timedelta(days=7)
-"""A younger file that no version names may belong to a writer that has not committed yet."""
 
 
 @dataclass(frozen=True, slots=True)

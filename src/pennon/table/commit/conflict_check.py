@@ -10,6 +10,7 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import Crew, map_in_order
 from pennon.core.units import MIB, DatasetVersion, FragmentId
 from pennon.errors import FormatError, IncompatibleConflict, NotFoundError
+from pennon.table.commit.new_files import check_new_files
 from pennon.table.commit.put_manifest import CommitStore
 from pennon.table.commit.rebase import (
     Affected,
@@ -50,6 +51,15 @@ class Mine:
     def put_file(self, store: CommitStore) -> None:
         """Write the transaction's file, which nobody reads until a manifest names it."""
         store.put(transaction_path(self.transaction.file_name), self.wire)
+
+    def check_files(self, store: CommitStore, head: Manifest | None) -> None:
+        """Write the transaction's file, whose time is now by the store's clock, and check the files it names.
+
+        Raises what `check_new_files` raises.
+        """
+        self.put_file(store)
+        now = store.info(transaction_path(self.transaction.file_name)).modified
+        check_new_files(store, self.transaction.operation, head, now)
 
 
 def judge_newer(

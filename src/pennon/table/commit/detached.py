@@ -39,7 +39,7 @@ def commit_detached(
         raise UnsupportedError(message)
     base = read_manifest_at(store, location)
     mine = Mine(transaction, serialize_transaction(transaction), {})
-    check_job(store, transaction, base, options)
+    check_job(store, mine, base, options)
     manifest = next_manifest(store, base, mine, options)
     if manifest.transaction_file is not None:
         mine.put_file(store)

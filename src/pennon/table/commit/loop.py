@@ -42,8 +42,13 @@ from pennon.schema.version import FileVersion
 from pennon.table.apply import Complete, Surroundings, apply, create
 from pennon.table.commit.conflict_check import Mine, check_same_table, judge_newer
 from pennon.table.commit.migrate_naming import copy_newest
-from pennon.table.commit.new_files import check_new_files
-from pennon.table.commit.put_manifest import CommitStore, keep_latest, land, settle
+from pennon.table.commit.put_manifest import (
+    RESENT_WITHIN_SECONDS,
+    CommitStore,
+    keep_latest,
+    land,
+    settle,
+)
 from pennon.table.commit.rebase import Affected
 from pennon.table.manifest import Manifest
 from pennon.table.naming import Naming, is_detached
@@ -62,7 +67,6 @@ from pennon.table.versions import (
 
 _SLOTS = 4
 _LONGEST_PAUSE = 5.0
-_LIST_TO_PUT_SECONDS = 600.0
 _QUICK_SECONDS = 10.0
 """Who lands so soon after it listed the versions makes no request to look whether others went far beyond:
 they would have cleaned up what is younger than that."""
@@ -160,7 +164,7 @@ def commit(
 def _create(store: CommitStore, mine: Mine, options: CommitOptions) -> Manifest:
     for location in list_locations(store):
         return _already_created(store, location, mine.wire)
-    check_job(store, mine.transaction, None, options)
+    check_job(store, mine, None, options)
     manifest = replace(create(mine.transaction, options.surroundings(store)), transaction=mine.wire)
     mine.put_file(store)
     if land(store, options.naming, manifest, options.sleep) and (
@@ -194,10 +198,11 @@ def _commit(store: CommitStore, mine: Mine, options: CommitOptions) -> Manifest:
         judged, shared = head.version, shared | newly_shared
         _check_strict(mine.transaction, head, options)
         now_ns = options.now_ns()
-        if looked_ns is not None and now_ns - looked_ns >= _SAFE_AGE_NS:
-            check_new_files(store, mine.transaction.operation, head)
-            looked_ns = now_ns
         rebased = mine.on(store, head, shared)
+        if looked_ns is not None and now_ns - looked_ns >= _SAFE_AGE_NS:
+            rebased.check_files(store, head)
+            looked_ns = written_ns = now_ns
+            written = rebased.wire
         try:
             manifest = next_manifest(store, head, rebased, options)
         except ArgumentError as error:
@@ -209,10 +214,10 @@ def _commit(store: CommitStore, mine: Mine, options: CommitOptions) -> Manifest:
         if manifest.transaction_file is not None and (written != rebased.wire or is_old):
             rebased.put_file(store)
             written, written_ns = rebased.wire, now_ns
-        if options.clock() - started > _LIST_TO_PUT_SECONDS:
+        if options.clock() - started > RESENT_WITHIN_SECONDS:
             continue
         naming = location.naming
-        if not land(store, naming, manifest, options.sleep):
+        if not land(store, naming, manifest, options.sleep, options.clock):
             continue
         is_quick = store.limits is not None and options.clock() - started < _QUICK_SECONDS
         if (is_quick and naming is Naming.V2) or settle(store, naming, manifest, options.sleep):
@@ -252,12 +257,12 @@ def _catch_up(
 
 
 def check_job(
-    store: CommitStore, transaction: Transaction, head: Manifest | None, options: CommitOptions
+    store: CommitStore, mine: Mine, head: Manifest | None, options: CommitOptions
 ) -> None:
     """Look for the files of a job that began long ago: clean-up may have taken them for orphans."""
     if options.planned_ns is None or options.now_ns() - options.planned_ns < _SAFE_AGE_NS:
         return
-    check_new_files(store, transaction.operation, head)
+    mine.check_files(store, head)
 
 
 def _attempts(options: CommitOptions) -> Iterator[float]:

@@ -1,16 +1,19 @@
-"""The files that a commit names for the first time, and whether they are there.
+"""The files that a commit names for the first time: whether they are there, and will be.
 
 Clean-up takes a file that no version names for an orphan once it is some days old.  A job that took
-longer may have lost files that it wrote at its beginning; they must not be committed.
+longer may have lost files that it wrote at its beginning, and a clean-up that has looked already may be
+about to delete others, however long it was asleep: neither must be committed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Final
 
 from pennon.core.thread_pools import WORK, map_all
-from pennon.errors import Breadcrumb, FormatError, NotFoundError
-from pennon.io.store import Opens
+from pennon.errors import Breadcrumb, FormatError, NotFoundError, RetryableConflict
+from pennon.io.store import ObjectInfo
 from pennon.table.fragment import Fragment
 from pennon.table.manifest import Manifest
 from pennon.table.operations import (
@@ -23,33 +26,59 @@ from pennon.table.operations import (
     Rewrite,
     Update,
 )
+from pennon.table.versions import Reads, list_locations, read_manifest_at
 
+ORPHAN_AGE: Final = timedelta(days=7)
+"""A younger file that no version names may belong to a writer that has not committed yet."""
+_COMMITTED_WITHIN: Final = timedelta(days=1)
+"""So long before that age it is refused, which is more than a commit takes from here on."""
 _SHOWN = 10
 
 
-def check_new_files(store: Opens, operation: Operation, head: Manifest | None) -> None:
+def check_new_files(
+    store: Reads, operation: Operation, head: Manifest | None, now: datetime
+) -> None:
     """Raise NotFoundError if a file that an operation brings is not there, FormatError for its size.
 
-    Files of another base path are not looked at.
+    ``now`` by the store's clock.  Raises RetryableConflict for files so old that a clean-up may be about to
+    delete them.  Files of another base path are not looked at.
     """
     files = _files_of(operation)
     known = set() if head is None or not files else _paths(head.fragments)
     new = [(path, size) for path, size in files.items() if path not in known]
-    sizes = map_all(lambda each: _size(store, each[0]), new, WORK)
-    missing = [path for (path, _), found in zip(new, sizes, strict=True) if found is None]
+    infos = map_all(lambda each: _info(store, each[0]), new, WORK)
+    missing = [path for (path, _), found in zip(new, infos, strict=True) if found is None]
     if missing:
         names = ", ".join(missing[:_SHOWN])
         message = f"{len(missing)} files to be committed are not there: {names}"
         raise NotFoundError(message, where=Breadcrumb(file=missing[0]))
-    for (path, stated), found in zip(new, sizes, strict=True):
-        if stated is not None and found != stated:
-            message = f"a file to be committed has {found} bytes, not {stated}"
+    there = [each for each in infos if each is not None]
+    for (path, stated), found in zip(new, there, strict=True):
+        if stated is not None and found.size_bytes != stated:
+            message = f"a file to be committed has {found.size_bytes} bytes, not {stated}"
             raise FormatError(message, where=Breadcrumb(file=path))
+    old = {each.path for each in there if now - each.modified > ORPHAN_AGE - _COMMITTED_WITHIN}
+    if old:
+        _refuse_orphans(store, old)
 
 
-def _size(store: Opens, path: str) -> int | None:
+def _refuse_orphans(store: Reads, old: set[str]) -> None:
+    """Raise RetryableConflict if no version names one of some old files."""
+    for location in list_locations(store):
+        old = old - _paths(read_manifest_at(store, location).fragments)
+        if not old:
+            return
+    days = (ORPHAN_AGE - _COMMITTED_WITHIN).days
+    message = (
+        f"{len(old)} files to be committed are more than {days} days old, and no version names them: a clean-up "
+        f"may be about to delete them; write them again: {', '.join(sorted(old)[:_SHOWN])}"
+    )
+    raise RetryableConflict(message)
+
+
+def _info(store: Reads, path: str) -> ObjectInfo | None:
     try:
-        return store.open(path).size_bytes
+        return store.info(path)
     except NotFoundError:
         return None
 

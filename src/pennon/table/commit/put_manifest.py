@@ -18,6 +18,7 @@ may use one twice.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -44,6 +45,8 @@ from pennon.table.manifest_wire import serialize_manifest_file
 from pennon.table.naming import LATEST, VERSIONS, Naming, is_detached, parse_manifest_name
 from pennon.table.versions import ManifestLocation, Reads, latest_location, read_manifest_at
 
+RESENT_WITHIN_SECONDS = 600.0
+"""Whoever slept longer does not send a manifest again: clean-up may have taken what it names for orphans."""
 _RESENDS = 5
 _READ_BACKS = 3
 
@@ -62,14 +65,19 @@ class _Holder(Enum):
 
 
 def land(
-    store: CommitStore, naming: Naming, manifest: Manifest, sleep: Callable[[float], None]
+    store: CommitStore,
+    naming: Naming,
+    manifest: Manifest,
+    sleep: Callable[[float], None],
+    clock: Callable[[], float] = time.monotonic,
 ) -> bool:
     """Create the manifest of a version; return False if another writer has made that version.
 
     Raises CommitStateUnknown if nobody can tell.
     """
     path = naming.manifest_path(manifest.version)
-    return land_at(store, ManifestLocation(manifest.version, path, naming, None), manifest, sleep)
+    location = ManifestLocation(manifest.version, path, naming, None)
+    return land_at(store, location, manifest, sleep, clock)
 
 
 def land_at(
@@ -77,14 +85,18 @@ def land_at(
     location: ManifestLocation,
     manifest: Manifest,
     sleep: Callable[[float], None],
+    clock: Callable[[], float] = time.monotonic,
 ) -> bool:
     """Create a manifest at a place; the same as `land` otherwise."""
     path = location.path
     body = serialize_manifest_file(manifest)
     problem: OSError | None = None
+    began = clock()
     for resend in range(_RESENDS):
         if resend:
             sleep(0.1 * 2**resend)
+            if clock() - began > RESENT_WITHIN_SECONDS:
+                break
         try:
             store.put_if_absent(path, body)
         except (AlreadyExistsError, StoreError) as error:

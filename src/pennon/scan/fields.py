@@ -157,6 +157,12 @@ class FragmentFields:
         """Return about how many bytes a row of the early fields takes."""
         return sum(width_of(self._tested, field) for field in self._plan.early)
 
+    def read_early(self, physical: Int64Array) -> list[Chunks]:
+        """Return the values of each early field at sorted, distinct physical offsets."""
+        cost = REMOTE_ROW_COST_BYTES if self._tested.snapshot.is_remote else ROW_COST_BYTES
+        cover = Cover.of(physical, max(self.early_width, LEAST_WIDTH), cost)
+        return [cover.wanted.pick(chunks) for chunks in self.early.read(cover.rows)]
+
     @property
     def rest_width(self) -> int:
         """Return about how many bytes a row of the rest takes."""

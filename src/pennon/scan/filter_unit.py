@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -18,7 +18,7 @@ from pennon.scan.filter import SqlPredicate
 from pennon.scan.fragment_reader import Chunks
 from pennon.scan.late_materialization import Choice, read_live, slice_chunks, true_rows
 from pennon.scan.page_statistics import UnitPruner
-from pennon.scan.plan import Unit
+from pennon.scan.plan import ChosenRows, Unit
 from pennon.scan.projection import Projection
 from pennon.scan.query import BoundQuery
 
@@ -107,15 +107,24 @@ class UnitFilter:
         """Return how many rows of a unit pass."""
         if self._query.condition is None:
             return unit.rows
+        chosen = self._scan.tasks[unit.task].chosen
+        if chosen is not None:
+            kept = self._test_chosen(unit, chosen)
+            return self._counted(len(kept.physical))
         unit = self._narrowed(unit)
         if not unit.rows:
             return 0
         fields, wanted = self._find(unit)
-        mask = self._mask(unit, wanted, read_live(fields.early, wanted))
+        mask = self._mask(unit, wanted.physical, read_live(fields.early, wanted))
         return self._counted(mask.true_count)
 
     def test(self, unit: Unit) -> Kept | None:
         """Return the rows of a unit that pass, no more than are enough; None: bounds leave no row."""
+        chosen = self._scan.tasks[unit.task].chosen
+        if chosen is not None:
+            kept = self._test_chosen(unit, chosen)
+            self._counted(len(kept.physical))
+            return kept
         unit = self._narrowed(unit)
         if not unit.rows:
             return None
@@ -123,7 +132,7 @@ class UnitFilter:
         early = read_live(fields.early, wanted) if self._plan.early else []
         if self._query.condition is None:
             return Kept(unit, fields, wanted.physical(), early)
-        mask = self._mask(unit, wanted, early)
+        mask = self._mask(unit, wanted.physical, early)
         self._note(
             sum(chunk.nbytes for chunks in early for chunk in chunks) + unit.rows * MASK_BYTES
         )
@@ -135,6 +144,21 @@ class UnitFilter:
         ]
         self._counted(len(chosen.numbers))
         return Kept(unit, fields, wanted.chosen(chosen.numbers), early)
+
+    def _test_chosen(self, unit: Unit, chosen: ChosenRows) -> Kept:
+        """Return those of the rows that indices leave of a unit that pass."""
+        fields = self._of(unit.task)
+        physical = fields.live.to_physical(chosen.offsets[unit.start : unit.end])
+        if chosen.pass_all and not self._plan.kept:
+            return Kept(unit, fields, physical, [[] for _ in self._plan.early])
+        early = fields.read_early(physical)
+        if chosen.pass_all:
+            return Kept(unit, fields, physical, early)
+        passing = Choice(
+            true_rows(self._mask(unit, lambda: physical, early)), len(physical)
+        )
+        early = [passing.pick(chunks) for chunks in early]
+        return Kept(unit, fields, physical[passing.numbers], early)
 
     def _counted(self, rows: int) -> int:
         tested = self._query.tested
@@ -167,12 +191,14 @@ class UnitFilter:
         fields = self._of(unit.task)
         return fields, fields.live.between(unit.start, unit.end)
 
-    def _mask(self, unit: Unit, wanted: LiveSlice, early: list[Chunks]) -> pa.BooleanArray:
+    def _mask(
+        self, unit: Unit, physical: Callable[[], Int64Array], early: list[Chunks]
+    ) -> pa.BooleanArray:
         condition = self._query.condition
         if condition is None:
             raise ValueError
         inputs = condition.inputs
-        place = self._place(unit, wanted.physical()) if inputs.metas else None
+        place = self._place(unit, physical()) if inputs.metas else None
         return condition.mask(self._show(inputs, early, place), unit.rows)
 
     def _show(

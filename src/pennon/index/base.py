@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pennon.core.byte_ranges import Int64Array
 from pennon.expr.tree import Column, Expression
 from pennon.index.row_set import Selection
 
@@ -34,3 +39,11 @@ class ScalarIndex(Protocol):
         Rows that are not in the index are in neither set.  Raises FormatError if the files are damaged.
         """
         ...
+
+
+def true_places(passes: pa.Array[Any]) -> Int64Array:
+    """Return the places at which an array of booleans is true."""
+    mask: npt.NDArray[np.bool_] = np.asarray(
+        passes.fill_null(False).to_numpy(zero_copy_only=False)  # noqa: FBT003 - Arrow's own order
+    )
+    return np.flatnonzero(mask)

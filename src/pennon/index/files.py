@@ -28,14 +28,23 @@ _ROWS_PER_BYTE: Final = 64
 class Opened(Protocol):
     """An open data file, and the object that its bytes come from."""
 
-    data: OpenedFile
-    source: ObjectReader
+    @property
+    def data(self) -> OpenedFile:
+        """Return the file."""
+        ...
+
+    @property
+    def source(self) -> ObjectReader:
+        """Return the object."""
+        ...
 
 
 class Remember(Protocol):
-    """Returns what ``make`` gives for a key, made now or before; ``weigh`` says how large it is."""
+    """A memory."""
 
-    def __call__(self, key: Hashable, make: Callable[[], T], weigh: Callable[[T], int], /) -> T: ...
+    def __call__(self, key: Hashable, make: Callable[[], T], weigh: Callable[[T], int], /) -> T:
+        """Return what ``make`` gives for a key, made now or before; ``weigh`` says how large it is."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +115,9 @@ class IndexFile:
         for field in self.data.schema.fields:
             if field.name == name:
                 return field
-        message = f"{self.source.path} has no column {name!r}, as a file of an index of its kind has"
+        message = (
+            f"{self.source.path} has no column {name!r}, as a file of an index of its kind has"
+        )
         raise FormatError(message)
 
 

@@ -29,7 +29,7 @@ from pennon.core.units import FieldId
 from pennon.encoding.rows import Rows
 from pennon.errors import ExpressionError, FormatError, NotFoundError, UnsupportedError
 from pennon.expr.tree import Call, Column, Expression, Literal, children, paths_of, with_column
-from pennon.index.base import VALUE, ScalarIndex
+from pennon.index.base import ScalarIndex
 from pennon.index.files import IndexFiles
 from pennon.index.registry import KINDS, Kind, kind_of, stores_row_ids
 from pennon.index.row_set import NONE, UNKNOWN, RowSet, Selection, of_fragments
@@ -45,7 +45,9 @@ from pennon.table.indices_wire import parse_indices
 T = TypeVar("T")
 
 _UNUSABLE: Final = (FormatError, NotFoundError, UnsupportedError, ExpressionError)
-_UNSTEADY: Final = frozenset({"random", "uuid", "now", "current_timestamp", "current_date", "today"})
+_UNSTEADY: Final = frozenset(
+    {"random", "uuid", "now", "current_timestamp", "current_date", "today"}
+)
 _OFFSET: Final = np.uint64(0xFFFFFFFF)
 _FEW_A_RANGE: Final = 64
 """Where more rows than this follow one another, and have to be tested, they are read as a part of a task."""

@@ -87,7 +87,9 @@ class _Containers:
             raise FormatError(message)
         stated = int(self._headers[:, 1].sum()) + count
         if stated > most:
-            message = f"a roaring bitmap of {len(data)} bytes holds {stated} values, more than {most}"
+            message = (
+                f"a roaring bitmap of {len(data)} bytes holds {stated} values, more than {most}"
+            )
             raise TooLargeError(message)
 
     def __iter__(self) -> Iterator[tuple[int, Offsets]]:

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
@@ -21,7 +19,7 @@ from pennon.encoding.rows import Rows
 from pennon.errors import FormatError
 from pennon.expr.evaluate import evaluate
 from pennon.expr.tree import Call, Column, Expression, Literal
-from pennon.index.base import VALUE
+from pennon.index.base import VALUE, true_places
 from pennon.index.files import IndexFile, IndexFiles
 from pennon.index.row_set import UNKNOWN, RowSet, Selection
 from pennon.index.row_sets_wire import parse_address_sets
@@ -44,12 +42,12 @@ class Bitmap:
     @property
     def size_bytes(self) -> int:
         """See `ScalarIndex.size_bytes`."""
-        return self._sets.keys.nbytes
+        return int(self._sets.keys.nbytes)
 
     def search(self, condition: Expression) -> Selection:
         """See `ScalarIndex.search`."""
         passes = evaluate(condition, pa.RecordBatch.from_arrays([self._sets.keys], [VALUE]))
-        return Selection.exact(self._sets.of(_true(passes)))
+        return Selection.exact(self._sets.of(true_places(passes)))
 
 
 class LabelList:
@@ -65,7 +63,7 @@ class LabelList:
     @property
     def size_bytes(self) -> int:
         """See `ScalarIndex.size_bytes`."""
-        return self._sets.keys.nbytes
+        return int(self._sets.keys.nbytes)
 
     def search(self, condition: Expression) -> Selection:
         """See `ScalarIndex.search`."""
@@ -90,7 +88,7 @@ class LabelList:
         """Return the numbers of the keys that are among some items."""
         listed = pa.LargeListArray.from_arrays(pa.array([0, len(items)], pa.int64()), items)[0]
         among = Call("IN", (Column((VALUE,), self._item), Literal(listed)), pa.bool_())
-        return _true(evaluate(among, pa.RecordBatch.from_arrays([self._sets.keys], [VALUE])))
+        return true_places(evaluate(among, pa.RecordBatch.from_arrays([self._sets.keys], [VALUE])))
 
 
 def items_of(condition: Expression) -> tuple[pa.Array[Any], bool] | None:
@@ -142,8 +140,3 @@ class _RowSets:
 
 def _size_of(rows: RowSet) -> int:
     return rows.starts.nbytes + rows.lasts.nbytes
-
-
-def _true(passes: pa.Array[Any]) -> Int64Array:
-    mask: npt.NDArray[np.bool_] = np.asarray(passes.fill_null(False).to_numpy(zero_copy_only=False))  # noqa: FBT003
-    return np.flatnonzero(mask)

@@ -12,6 +12,7 @@ Source: reference index-scalar, 3.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -27,7 +28,7 @@ from pennon.errors import FormatError
 from pennon.expr.evaluate import evaluate
 from pennon.expr.prune import Bounds, Pruner
 from pennon.expr.tree import Column, Expression
-from pennon.index.base import VALUE
+from pennon.index.base import VALUE, true_places
 from pennon.index.files import IndexFile, IndexFiles, whole_numbers
 from pennon.index.row_set import UNKNOWN, RowSet, Selection
 
@@ -75,7 +76,7 @@ class BTree:
         values, ids = self._page(page)
         batch = pa.RecordBatch.from_arrays([values], [VALUE])
         passes = evaluate(condition, batch)
-        return ids[np.asarray(passes.fill_null(False).to_numpy(zero_copy_only=False))]  # noqa: FBT003
+        return ids[true_places(passes)]
 
     def _page(self, page: int) -> tuple[pa.Array[Any], npt.NDArray[np.uint64]]:
         key = "page", self._files.folder, page
@@ -104,7 +105,7 @@ class BTree:
 
 
 def _page_bytes(page: tuple[pa.Array[Any], npt.NDArray[np.uint64]]) -> int:
-    return page[0].nbytes + page[1].nbytes
+    return int(page[0].nbytes) + page[1].nbytes
 
 
 class _PageBounds:
@@ -175,11 +176,15 @@ def _falls(bounds: pa.Array[Any]) -> bool:
 
 
 def _same(value: pa.Scalar, bound: pa.Scalar) -> bool:
-    return value.equals(bound) or (not value.is_valid and not bound.is_valid) or value != value
+    if not (value.is_valid and bound.is_valid):
+        return value.is_valid == bound.is_valid
+    return bool(value.equals(bound)) or _is_nan(value)
 
 
 def _bound(value: pa.Scalar) -> pa.Scalar | None:
     """Return a bound of values; NaN is none below, for the one with a sign comes first in an index."""
-    if not value.is_valid or (t.is_floating(value.type) and value.as_py() != value.as_py()):
-        return None
-    return value
+    return None if not value.is_valid or _is_nan(value) else value
+
+
+def _is_nan(value: pa.Scalar) -> bool:
+    return bool(t.is_floating(value.type) and math.isnan(value.as_py()))

@@ -34,7 +34,15 @@ class ZoneMap:
     def __init__(self, files: IndexFiles) -> None:
         """Read the zones."""
         file = files.file("zonemap.lance")
-        names = ["min", "max", "null_count", "nan_count", "fragment_id", "zone_start", "zone_length"]
+        names = [
+            "min",
+            "max",
+            "null_count",
+            "nan_count",
+            "fragment_id",
+            "zone_start",
+            "zone_length",
+        ]
         low, high, *numbers = file.read(names)
         nulls, nans, fragments, starts, lengths = (
             whole_numbers(each, name) for each, name in zip(numbers, names[2:], strict=True)
@@ -53,14 +61,14 @@ class ZoneMap:
     def search(self, condition: Expression) -> Selection:
         """See `ScalarIndex.search`."""
         pruner = Pruner(condition)
-        found = [
-            at for at, each in enumerate(self._bounds) if pruner.can_match({(VALUE,): each})
-        ]
+        found = [at for at, each in enumerate(self._bounds) if pruner.can_match({(VALUE,): each})]
         return Selection.superset(RowSet.of_ranges(self._starts[found], self._lasts[found]))
 
 
 def _places(
-    fragments: npt.NDArray[np.uint64], starts: npt.NDArray[np.uint64], lengths: npt.NDArray[np.uint64]
+    fragments: npt.NDArray[np.uint64],
+    starts: npt.NDArray[np.uint64],
+    lengths: npt.NDArray[np.uint64],
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
     """Return the addresses of the first and the last row of zones.  Raises FormatError."""
     if (fragments > _MOST).any() or (starts > _MOST).any() or (lengths > _MOST).any():
@@ -77,7 +85,9 @@ def _places(
 def _bounds(low: pa.Scalar, high: pa.Scalar, nulls: int, nans: int) -> Bounds:
     if not (low.is_valid or high.is_valid or nans):
         return Bounds(null_count=nulls, rows=nulls)
-    has_nan: Any = nans or (t.is_floating(high.type) and high.is_valid and high.as_py() != high.as_py())
+    has_nan: Any = nans or (
+        t.is_floating(high.type) and high.is_valid and high.as_py() != high.as_py()
+    )
     return Bounds(
         low if low.is_valid else None,
         None if has_nan or not high.is_valid else high,

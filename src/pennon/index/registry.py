@@ -13,6 +13,8 @@ from pennon.expr.tree import Call, Expression
 from pennon.index.base import ScalarIndex
 from pennon.index.files import IndexFiles
 from pennon.index.scalar.bitmap import Bitmap, LabelList, items_of
+from pennon.index.scalar.bloom_filter import BloomFilter
+from pennon.index.scalar.bloom_filter import answers as may_answer
 from pennon.index.scalar.btree import BTree
 from pennon.index.scalar.ngram import NGram, text_of, tokens_of
 from pennon.index.scalar.zone_map import ZoneMap
@@ -46,6 +48,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "BitmapIndexDetails": Kind("Bitmap", lambda files, _: Bitmap(files), lambda *_: True, 0),
     "LabelListIndexDetails": Kind("LabelList", LabelList, _answers_of_labels, 1),
     "NGramIndexDetails": Kind("NGram", NGram, lambda c, _: bool(tokens_of(text_of(c))), 0),
+    "BloomFilterIndexDetails": Kind("BloomFilter", BloomFilter, lambda c, _: may_answer(c), 0),
     "ZoneMapIndexDetails": Kind(
         "ZoneMap", lambda files, _: ZoneMap(files), lambda c, _: can_prune(c), 0
     ),

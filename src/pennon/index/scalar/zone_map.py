@@ -12,18 +12,16 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import types as t
 
-from pennon.errors import FormatError
 from pennon.expr.prune import Bounds, Pruner
 from pennon.expr.tree import Column, Expression
 from pennon.index.base import VALUE
 from pennon.index.files import IndexFiles, whole_numbers
-from pennon.index.row_set import RowSet, Selection
+from pennon.index.row_set import Selection
+from pennon.index.scalar.zones import Zones
 
-_MOST: Final = np.uint64(0xFFFFFFFF)
 _ZONE_BYTES: Final = 500
 """What the bounds of a zone take in memory, about."""
 
@@ -51,7 +49,7 @@ class ZoneMap:
         self._bounds = [
             _bounds(low[at], high[at], int(nulls[at]), int(nans[at])) for at in range(len(low))
         ]
-        self._starts, self._lasts = _places(fragments, starts, lengths)
+        self._zones = Zones.of(fragments, starts, lengths)
 
     @property
     def size_bytes(self) -> int:
@@ -62,24 +60,7 @@ class ZoneMap:
         """See `ScalarIndex.search`."""
         pruner = Pruner(condition)
         found = [at for at, each in enumerate(self._bounds) if pruner.can_match({(VALUE,): each})]
-        return Selection.superset(RowSet.of_ranges(self._starts[found], self._lasts[found]))
-
-
-def _places(
-    fragments: npt.NDArray[np.uint64],
-    starts: npt.NDArray[np.uint64],
-    lengths: npt.NDArray[np.uint64],
-) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-    """Return the addresses of the first and the last row of zones.  Raises FormatError."""
-    if (fragments > _MOST).any() or (starts > _MOST).any() or (lengths > _MOST).any():
-        message = "a zone of an index lies where no fragment has rows"
-        raise FormatError(message)
-    ends = starts + np.maximum(lengths, np.uint64(1)) - np.uint64(1)
-    if (ends > _MOST).any():
-        message = "a zone of an index lies where no fragment has rows"
-        raise FormatError(message)
-    first = fragments << np.uint64(32)
-    return first + starts, first + ends
+        return Selection.superset(self._zones.rows(np.array(found, np.int64)))
 
 
 def _bounds(low: pa.Scalar, high: pa.Scalar, nulls: int, nans: int) -> Bounds:

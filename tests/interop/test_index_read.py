@@ -113,7 +113,7 @@ def grow(folder: str, tables: Tables, version: str, *, stable: bool) -> None:
         tables.rows(150),
         folder,
         max_rows_per_file=60,
-        data_storage_version=version,
+        data_storage_version=version,  # type: ignore[arg-type]
         enable_stable_row_ids=stable,
     )
     columns = rng.sample(sorted(KINDS), rng.randrange(3, 7))
@@ -128,8 +128,8 @@ def grow(folder: str, tables: Tables, version: str, *, stable: bool) -> None:
         lambda: lance.dataset(folder).update(
             {"s": "'new'"}, where=f"id % 11 = {rng.randrange(11)}"
         ),
-        lambda: lance.dataset(folder).optimize.compact_files(),
-        lambda: lance.dataset(folder).optimize.optimize_indices(),
+        lambda: lance.dataset(folder).optimize.compact_files(num_threads=1),
+        lambda: lance.dataset(folder).optimize.optimize_indices(num_indices_to_merge=10),
     ]
     rng.shuffle(steps)
     for step in steps:

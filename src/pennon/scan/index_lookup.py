@@ -35,8 +35,7 @@ from pennon.index.registry import KINDS, Kind, kind_of, stores_row_ids
 from pennon.index.row_set import NONE, UNKNOWN, RowSet, Selection, of_fragments
 from pennon.scan.deletion_mask import LiveRows
 from pennon.scan.fragment_reader import FragmentReader
-from pennon.scan.plan import ChosenRows, ScanTask
-from pennon.scan.pruning import NEAR_ROWS
+from pennon.scan.plan import NEAR_ROWS, ChosenRows, ScanTask
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field
 from pennon.table.indices import Index
@@ -133,12 +132,28 @@ Lookup: TypeAlias = Leaf | Both | Either
 # --- planning -------------------------------------------------------------------------------------
 
 
-def plan_lookup(snapshot: Snapshot, condition: Expression) -> Lookup | None:
-    """Return which indices are asked of a condition; None if none knows anything.  Reads nothing."""
+@dataclass(frozen=True, slots=True)
+class IndexLookup:
+    """What indices are asked of a condition."""
+
+    asked: Lookup
+
+    def __str__(self) -> str:
+        return str(self.asked)
+
+    def choose_rows(self, snapshot: Snapshot, tasks: Sequence[ScanTask]) -> list[ScanTask]:
+        """Return what indices leave of tasks, in order: parts of them, or rows one by one."""
+        found = self.asked.ask(snapshot)
+        return [part for task in tasks for part in _parts(snapshot, task, found)]
+
+
+def plan_lookup(snapshot: Snapshot, condition: Expression) -> IndexLookup | None:
+    """Return what indices are asked of a condition; None if none knows anything.  Reads nothing."""
     if not snapshot.manifest.indices:
         return None
     indices = snapshot.remember("indices", partial(_usable, snapshot))
-    return _Planner(snapshot.manifest.schema.fields, indices).plan(condition) if indices else None
+    asked = _Planner(snapshot.manifest.schema.fields, indices).plan(condition) if indices else None
+    return None if asked is None else IndexLookup(asked)
 
 
 def _usable(snapshot: Snapshot) -> Mapping[FieldId, Sequence[ColumnIndex]]:
@@ -312,12 +327,6 @@ def _column_of(condition: Expression) -> Column:
 
 
 # --- rows -----------------------------------------------------------------------------------------
-
-
-def choose_rows(snapshot: Snapshot, tasks: Sequence[ScanTask], lookup: Lookup) -> list[ScanTask]:
-    """Return what indices leave of tasks, in order: parts of them, or rows one by one."""
-    found = lookup.ask(snapshot)
-    return [part for task in tasks for part in _parts(snapshot, task, found)]
 
 
 def _parts(snapshot: Snapshot, task: ScanTask, found: Selection) -> Iterator[ScanTask]:

@@ -33,6 +33,8 @@ MAX_DECODED_BYTES = 16 * MIB
 LEAST_UNIT_BYTES = MIB
 """Below this, handing a unit to another thread costs more than it saves."""
 MAX_BATCH_ROWS = 2**32 - 1
+NEAR_ROWS = 64
+"""So few rows that are ruled out between others are read with them."""
 
 
 @dataclass(frozen=True, slots=True)

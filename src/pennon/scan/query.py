@@ -50,7 +50,7 @@ from pennon.schema.width import has_width, row_bytes
 from pennon.table.fragment import Fragment
 
 if TYPE_CHECKING:
-    from pennon.scan.index_lookup import Lookup
+    from pennon.scan.index_lookup import IndexLookup
 
 
 @dataclass
@@ -317,21 +317,17 @@ def choose_rows(query: BoundQuery, tasks: Sequence[ScanTask]) -> Sequence[ScanTa
         return tasks
     left = prune_tasks(query.snapshot, tasks, condition.predicate.condition)
     lookup = lookup_of(query)
-    if lookup is None:
-        return left
-    from pennon.scan import index_lookup  # noqa: PLC0415 - as in lookup_of
-
-    return index_lookup.choose_rows(query.snapshot, left, lookup)
+    return left if lookup is None else lookup.choose_rows(query.snapshot, left)
 
 
-def lookup_of(query: BoundQuery) -> Lookup | None:
+def lookup_of(query: BoundQuery) -> IndexLookup | None:
     """Return which indices are asked of a query's condition; None if none is."""
     condition = query.condition
     if condition is None or query.scan.with_deleted or not query.uses_indices:
         return None
     if not isinstance(condition.predicate, SqlPredicate) or not query.snapshot.manifest.indices:
         return None
-    from pennon.scan.index_lookup import plan_lookup  # noqa: PLC0415 - saves what reads indices
+    from pennon.scan.index_lookup import plan_lookup  # noqa: PLC0415 - saves what reads indices: most tables have none
 
     return plan_lookup(query.snapshot, condition.predicate.condition)
 

@@ -177,7 +177,7 @@ def _falls(bounds: pa.Array[Any]) -> bool:
 
 def _same(value: pa.Scalar, bound: pa.Scalar) -> bool:
     if not (value.is_valid and bound.is_valid):
-        return value.is_valid == bound.is_valid
+        return bool(value.is_valid == bound.is_valid)
     return bool(value.equals(bound)) or _is_nan(value)
 
 

@@ -11,6 +11,7 @@ HERE = Path(__file__).parent
 THOROUGH = frozenset(
     [
         "faults",
+        "golden/test_indices.py",
         "interop/test_api_parity_programs.py",
         "interop/test_blob_operations.py",
         "interop/test_changed_tables_2_1.py",
@@ -22,6 +23,7 @@ THOROUGH = frozenset(
         "interop/test_external_stores.py",
         "interop/test_file_0_1.py",
         "interop/test_filters.py",
+        "interop/test_index_read.py",
         "interop/test_indexed_tables.py",
         "interop/test_inspect.py",
         "interop/test_matrix_2_0.py",

@@ -1,4 +1,4 @@
-"""What a dataset says of its indices, and how one is dropped; Pennon neither makes nor uses any."""
+"""What a dataset says of its indices, and how one is dropped; `pennon.scan.index_lookup` asks them."""
 
 from __future__ import annotations
 

@@ -196,9 +196,12 @@ class ScannerBuilder:
         """Return the scanner."""
         return LanceScanner(self.ds, self.ds.snapshot, ScanOptions(**self._given))
 
+    def use_scalar_index(self, use_scalar_index: bool = True) -> ScannerBuilder:
+        """Ask the indices of columns which rows may pass the filter; True by default."""
+        return self._set(uses_indices=bool(use_scalar_index))
+
     prefilter = _accept("prefilter")
     use_stats = _accept("use_stats")
-    use_scalar_index = _accept("use_scalar_index")
     fast_search = _accept("fast_search")
     scan_in_order = _accept("scan_in_order")
     disable_scoring_autoprojection = _accept("disable_scoring_autoprojection")

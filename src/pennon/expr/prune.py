@@ -51,6 +51,8 @@ Outcomes: TypeAlias = "frozenset[bool | None]"
 Judge: TypeAlias = "Callable[[Unit], Outcomes]"
 
 _ANYTHING: Final[Outcomes] = frozenset({True, False, None})
+_WILD: Final = frozenset("%_\\")
+"""Characters of a LIKE pattern that do not stand for themselves."""
 
 
 class Pruner:
@@ -79,6 +81,18 @@ def literals_beside(condition: Expression, path: Path) -> Iterator[Any]:
             if node.function == "IN":
                 literals = list(literals[0].values) if literals else []
             yield from (value.as_py() for value in literals if value.is_valid)
+
+
+def can_prune(node: Expression) -> bool:
+    """Return whether bounds can ever tell that a condition is not true."""
+    if isinstance(node, (Column, Literal)):
+        return bool(t.is_boolean(node.type))
+    if not isinstance(node, Call) or node.function not in _JUDGES:
+        return False
+    if node.function in _LOGIC:
+        some = any if node.function == "AND" else all
+        return some(map(can_prune, node.arguments))
+    return all(isinstance(each, (Column, Literal)) for each in node.arguments)
 
 
 def _is_column(node: Expression, path: Path) -> bool:
@@ -261,6 +275,41 @@ def _in(values: Expression, items: Expression) -> Judge:
     return judge
 
 
+def _starts_with(values: Expression, prefix: Expression) -> Judge:
+    """Return what judges whether texts begin with one."""
+    if not isinstance(prefix, Literal) or not prefix.value.is_valid:
+        return lambda _: _ANYTHING
+    return _judge_prefix(_span_of(values), prefix.value.as_py(), is_all=True)
+
+
+def _like(values: Expression, pattern: Expression) -> Judge:
+    """Return what judges LIKE: what a pattern begins with rules texts out."""
+    if not isinstance(pattern, Literal) or not pattern.value.is_valid:
+        return lambda _: _ANYTHING
+    text = pattern.value.as_py()
+    if not isinstance(text, str):
+        return lambda _: _ANYTHING
+    prefix = text[: next((at for at, each in enumerate(text) if each in _WILD), len(text))]
+    if prefix == text:
+        return _comparison(_equal)(values, pattern)
+    return _judge_prefix(_span_of(values), prefix, is_all=text[len(prefix) :] == "%")
+
+
+def _judge_prefix(span: Callable[[Unit], _Span], prefix: Any, *, is_all: bool) -> Judge:
+    """Return what judges a prefix; ``is_all``: texts that have it pass."""
+
+    def judge(unit: Unit) -> Outcomes:
+        x = span(unit)
+        if not x.may_be_value:
+            return frozenset({None})
+        low, high = (None if each is None else each[: len(prefix)] for each in (x.low, x.high))
+        may = (low is None or low <= prefix) and (high is None or high >= prefix)
+        is_inside = is_all and low == high == prefix
+        return _outcomes(may, not is_inside, null=x.may_be_null)
+
+    return judge
+
+
 def _judge_values(node: Expression) -> Judge:
     """Return what judges a column or literal that is true or false by itself."""
     span = _span_of(node)
@@ -286,6 +335,7 @@ def _negated(make: Callable[..., Judge]) -> Callable[..., Judge]:
     return judge_of
 
 
+_LOGIC: Final = frozenset({"AND", "OR", "NOT", "IS TRUE", "IS FALSE"})
 _JUDGES: Final[Mapping[str, Callable[..., Judge]]] = {
     "AND": _and,
     "OR": _or,
@@ -294,6 +344,8 @@ _JUDGES: Final[Mapping[str, Callable[..., Judge]]] = {
     "IS FALSE": _is(False),  # noqa: FBT003
     "IS NULL": _is_null,
     "IN": _in,
+    "starts_with": _starts_with,
+    "like": _like,
     "=": _comparison(_equal),
     "!=": _negated(_comparison(_equal)),
     "<": _comparison(_less),

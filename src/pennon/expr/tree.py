@@ -7,7 +7,7 @@ be sent one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -95,3 +95,17 @@ def paths_of(node: Expression) -> list[tuple[str, ...]]:
             found[each.path] = None
         waiting.extend(children(each))
     return list(found)
+
+
+def with_column(node: Expression, column: Column) -> Expression:
+    """Return an expression that names one column in place of those that it names."""
+    if isinstance(node, Column):
+        return column
+    if isinstance(node, Call):
+        return replace(node, arguments=tuple(with_column(each, column) for each in node.arguments))
+    if isinstance(node, Cast):
+        return replace(node, operand=with_column(node.operand, column))
+    if isinstance(node, Case):
+        branches = tuple((with_column(a, column), with_column(b, column)) for a, b in node.branches)
+        return replace(node, branches=branches, otherwise=with_column(node.otherwise, column))
+    return node

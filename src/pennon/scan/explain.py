@@ -6,7 +6,8 @@ The lines stand as the rows flow: from the bottom up, each line below what it fe
       Sort: price DESC NULLS LAST
         Read: columns=[name], just the rows that are kept
           Filter: price > 3
-            Scan: uri=table.lance, columns=[price], fragments=2 of 2, rows=1000 of 1000
+            Scan: uri=table.lance, columns=[price], fragments=2 of 2, rows=40 of 1000
+              ScalarIndexQuery: query=[price > 3]@price_idx(BTree)
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from pennon.scan.filter_unit import plan_fields
 from pennon.scan.late_materialization import rows_of
 from pennon.scan.metrics import Meter
 from pennon.scan.plan import live_row_counts
-from pennon.scan.query import BoundQuery
+from pennon.scan.query import BoundQuery, lookup_of
 from pennon.schema.field import Field
 
 MOST_DESCRIBED: Final = 64
@@ -85,6 +86,9 @@ def _lines(uri: str, query: BoundQuery, found: Findings | None) -> Iterator[str]
         kept = f", metrics=[rows_kept={found.before.rows_kept}]" if found else ""
         yield f"Filter: {query.condition.predicate}{kept}"
     yield _scan(uri, query, fields, found)
+    lookup = lookup_of(query)
+    if lookup is not None:
+        yield f"ScalarIndexQuery: query={lookup}"
 
 
 def _scan(uri: str, query: BoundQuery, fields: FieldPlan, found: Findings | None) -> str:
@@ -108,6 +112,10 @@ def _scan(uri: str, query: BoundQuery, fields: FieldPlan, found: Findings | None
 def _fragment_lines(query: BoundQuery, number: int) -> Iterator[str]:
     """Yield what is read of the fragment of a task, and how: as if all its rows were read at once."""
     task = query.scan.tasks[number]
+    if task.chosen is not None:
+        how = "which pass" if task.chosen.pass_all else "which are tested"
+        yield f"fragment {task.fragment.id}: {task.rows} rows of indices, {how}"
+        return
     yield f"fragment {task.fragment.id}: rows {task.start}..{task.end}"
     if number >= MOST_DESCRIBED:
         return

@@ -144,7 +144,7 @@ class FragmentFields:
         behind: FragmentReader,
     ) -> None:
         """Open what the condition needs.  Both readers are of one fragment."""
-        self._plan = plan
+        self.plan = plan
         self._growth = growth
         self._note = note
         self._tested = tested
@@ -155,7 +155,13 @@ class FragmentFields:
     @lazy
     def early_width(self) -> int:
         """Return about how many bytes a row of the early fields takes."""
-        return sum(width_of(self._tested, field) for field in self._plan.early)
+        return sum(width_of(self._tested, field) for field in self.plan.early)
+
+    def read_early(self, physical: Int64Array) -> list[Chunks]:
+        """Return the values of each early field at sorted, distinct physical offsets."""
+        cost = REMOTE_ROW_COST_BYTES if self._tested.snapshot.is_remote else ROW_COST_BYTES
+        cover = Cover.of(physical, max(self.early_width, LEAST_WIDTH), cost)
+        return [cover.wanted.pick(chunks) for chunks in self.early.read(cover.rows)]
 
     @property
     def rest_width(self) -> int:
@@ -165,10 +171,10 @@ class FragmentFields:
     @lazy
     def _stored(self) -> list[int]:
         """Return the width of each field of the rest in the file, or in memory if that is known."""
-        return [width_of(self._behind, field) for field in self._plan.rest]
+        return [width_of(self._behind, field) for field in self.plan.rest]
 
     def _width(self, number: int) -> int:
-        growth = self._growth.of(self._plan.rest[number], self._guesses[number])
+        growth = self._growth.of(self.plan.rest[number], self._guesses[number])
         return int(self._stored[number] * growth)
 
     @lazy
@@ -178,39 +184,39 @@ class FragmentFields:
         Many units of a remote store are read before the first one tells.
         """
         is_near = not self._behind.snapshot.is_remote
-        kinds = [field_to_arrow(field).type for field in self._plan.rest]
+        kinds = [field_to_arrow(field).type for field in self.plan.rest]
         return [1 if is_near or has_width(kind) else FIRST_GROWTH for kind in kinds]
 
     @lazy
     def _groups(self) -> list[_Group]:
         """Return how the rest is read: each field by itself, or all in lockstep."""
-        fields = self._plan.rest
+        fields = self.plan.rest
         together = self._behind.prepare(fields)
         if not together.is_mapped:
-            cost = 0 if any(self._plan.exact) else REMOTE_ROW_COST_BYTES
+            cost = 0 if any(self.plan.exact) else REMOTE_ROW_COST_BYTES
             return [_Group(tuple(range(len(fields))), together, cost)]
         return [
             _Group((number,), self._behind.prepare([field]), 0 if exact else ROW_COST_BYTES)
-            for number, (field, exact) in enumerate(zip(fields, self._plan.exact, strict=True))
+            for number, (field, exact) in enumerate(zip(fields, self.plan.exact, strict=True))
         ]
 
     def read_rest(self, physical: Int64Array) -> list[Chunks]:
         """Return the values of each field of the rest at sorted, distinct physical offsets."""
         covers: dict[tuple[int, int], Cover] = {}
         found: dict[int, Chunks] = {}
-        for group in self._groups if self._plan.rest else ():
+        for group in self._groups if self.plan.rest else ():
             width = sum(map(self._width, group.numbers))
             costs = _round_up(max(width, LEAST_WIDTH)), group.cost_bytes
             cover = covers.get(costs) or Cover.of(physical, *costs)
             covers[costs] = cover
             read = group.columns.read(cover.rows)
             for number, chunks in zip(group.numbers, read, strict=True):
-                field, width = self._plan.rest[number], self._stored[number]
+                field, width = self.plan.rest[number], self._stored[number]
                 size_bytes = sum(chunk.nbytes for chunk in chunks)
                 self._growth.learn(field, width, size_bytes, cover.rows.count)
                 self._note(size_bytes)
                 found[number] = cover.wanted.pick(chunks)
-        return [found[number] for number in range(len(self._plan.rest))]
+        return [found[number] for number in range(len(self.plan.rest))]
 
 
 def _round_up(width: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -18,7 +18,7 @@ from pennon.scan.filter import SqlPredicate
 from pennon.scan.fragment_reader import Chunks
 from pennon.scan.late_materialization import Choice, read_live, slice_chunks, true_rows
 from pennon.scan.page_statistics import UnitPruner
-from pennon.scan.plan import Unit
+from pennon.scan.plan import ChosenRows, Unit
 from pennon.scan.projection import Projection
 from pennon.scan.query import BoundQuery
 
@@ -51,16 +51,18 @@ class Kept:
             start += len(physical)
 
 
-def plan_fields(query: BoundQuery) -> FieldPlan:
+def plan_fields(query: BoundQuery, *, pass_all: bool = False) -> FieldPlan:
     """Return which fields a query reads before its condition, and which behind it.
 
-    What is small is read all at once, unless the query says what is to be late.
+    What is small is read all at once, unless the query says what is to be late.  Nothing is tested of rows
+    that ``pass_all``.
     """
     shown = [query.scan.projection] + ([query.computed.inputs] if query.computed else [])
-    tested = query.condition.inputs.read.fields if query.condition else ()
+    is_tested = query.condition is not None and not pass_all
+    tested = query.condition.inputs.read.fields if query.condition and is_tested else ()
     behind = [field for projection in shown for field in projection.read.fields]
     late = False if query.late is None and query.scan.is_slight else query.late
-    return FieldPlan.of(tested, behind, late)
+    return FieldPlan.of(tested, behind, None if pass_all else late)
 
 
 def _pruner_of(query: BoundQuery) -> UnitPruner | None:
@@ -79,6 +81,7 @@ class UnitFilter:
         self._note = note
         self._scan = query.scan
         self._plan = plan_fields(query)
+        self._plan_of_passing = plan_fields(query, pass_all=True)
         self._growth = query.scan.snapshot.remember("growth", Growth)
         all_fields = len(query.scan.snapshot.manifest.schema.fields)
         self._tested = WidthGuess.of(self._plan.early, all_fields)
@@ -97,6 +100,8 @@ class UnitFilter:
 
         The file is asked, where that costs no request.
         """
+        if self._passes(task):
+            return 0
         if self._scan.is_remote:
             return self._tested.of_fragment(self._scan.tasks[task].fragment)
         return self._of(task).early_width
@@ -107,15 +112,25 @@ class UnitFilter:
         """Return how many rows of a unit pass."""
         if self._query.condition is None:
             return unit.rows
+        if self._passes(unit.task):
+            return self._counted(unit.rows)
+        given = self._scan.tasks[unit.task].chosen
+        if given is not None:
+            return self._counted(len(self._test_chosen(unit, given).physical))
         unit = self._narrowed(unit)
         if not unit.rows:
             return 0
         fields, wanted = self._find(unit)
-        mask = self._mask(unit, wanted, read_live(fields.early, wanted))
+        mask = self._mask(unit, wanted.physical, read_live(fields.early, wanted))
         return self._counted(mask.true_count)
 
     def test(self, unit: Unit) -> Kept | None:
         """Return the rows of a unit that pass, no more than are enough; None: bounds leave no row."""
+        given = self._scan.tasks[unit.task].chosen
+        if given is not None:
+            kept = self._test_chosen(unit, given)
+            self._counted(len(kept.physical))
+            return kept
         unit = self._narrowed(unit)
         if not unit.rows:
             return None
@@ -123,7 +138,7 @@ class UnitFilter:
         early = read_live(fields.early, wanted) if self._plan.early else []
         if self._query.condition is None:
             return Kept(unit, fields, wanted.physical(), early)
-        mask = self._mask(unit, wanted, early)
+        mask = self._mask(unit, wanted.physical, early)
         self._note(
             sum(chunk.nbytes for chunks in early for chunk in chunks) + unit.rows * MASK_BYTES
         )
@@ -135,6 +150,17 @@ class UnitFilter:
         ]
         self._counted(len(chosen.numbers))
         return Kept(unit, fields, wanted.chosen(chosen.numbers), early)
+
+    def _test_chosen(self, unit: Unit, chosen: ChosenRows) -> Kept:
+        """Return those of the rows that indices leave of a unit that pass."""
+        fields = self._of(unit.task)
+        physical = fields.live.to_physical(chosen.offsets[unit.start : unit.end])
+        if chosen.pass_all:
+            return Kept(unit, fields, physical, [])
+        early = fields.read_early(physical)
+        passing = Choice(true_rows(self._mask(unit, lambda: physical, early)), len(physical))
+        early = [passing.pick(chunks) for chunks in early]
+        return Kept(unit, fields, physical[passing.numbers], early)
 
     def _counted(self, rows: int) -> int:
         tested = self._query.tested
@@ -148,12 +174,13 @@ class UnitFilter:
         self._note(sum(chunk.nbytes for chunks in read for chunk in chunks))
         place = self._place(kept.unit, kept.physical)
         rows = len(kept.physical)
-        shown = self._show(self._scan.projection, read, place)
+        plan = kept.fields.plan
+        shown = self._show(plan, self._scan.projection, read, place)
         computed = self._query.computed
         if computed is None:
             return rows, shown
         columns = dict(zip(self._scan.projection.names, shown, strict=True))
-        columns |= computed.run(self._show(computed.inputs, read, place), rows)
+        columns |= computed.run(self._show(plan, computed.inputs, read, place), rows)
         return rows, [columns[name] for name in self._query.schema.names]
 
     def _narrowed(self, unit: Unit) -> Unit:
@@ -167,29 +194,37 @@ class UnitFilter:
         fields = self._of(unit.task)
         return fields, fields.live.between(unit.start, unit.end)
 
-    def _mask(self, unit: Unit, wanted: LiveSlice, early: list[Chunks]) -> pa.BooleanArray:
+    def _mask(
+        self, unit: Unit, physical: Callable[[], Int64Array], early: list[Chunks]
+    ) -> pa.BooleanArray:
         condition = self._query.condition
         if condition is None:
             raise ValueError
         inputs = condition.inputs
-        place = self._place(unit, wanted.physical()) if inputs.metas else None
-        return condition.mask(self._show(inputs, early, place), unit.rows)
+        place = self._place(unit, physical()) if inputs.metas else None
+        return condition.mask(self._show(self._plan, inputs, early, place), unit.rows)
 
     def _show(
-        self, projection: Projection, read: Sequence[Chunks], place: Place | None
+        self, plan: FieldPlan, projection: Projection, read: Sequence[Chunks], place: Place | None
     ) -> list[Chunks]:
-        chosen = [read[number] for number in self._plan.places(projection)]
+        chosen = [read[number] for number in plan.places(projection)]
         return show_columns(projection, chosen, place)
 
     def _place(self, unit: Unit, physical: Int64Array) -> Place:
         return self._scan.place(unit.task, self._of(unit.task).live, physical)
+
+    def _passes(self, task: int) -> bool:
+        """Return whether indices say that all rows of a task pass."""
+        chosen = self._scan.tasks[task].chosen
+        return chosen is not None and chosen.pass_all
 
     def _of(self, task: int) -> FragmentFields:
         found = self._fragments.get(task)
         if found is None:
             reader = self._scan.reader_of(task)
             tested = replace(reader, snapshot=self._query.tested or reader.snapshot)
-            found = FragmentFields(self._plan, self._growth, self._note, tested, reader)
+            plan = self._plan_of_passing if self._passes(task) else self._plan
+            found = FragmentFields(plan, self._growth, self._note, tested, reader)
             while len(self._fragments) >= PREPARED:
                 self._fragments.pop(next(iter(self._fragments)), None)
             self._fragments[task] = found

@@ -22,15 +22,13 @@ from pennon.expr.prune import Bounds, Path, Pruner
 from pennon.expr.tree import Expression, paths_of
 from pennon.file.container.field_bounds import FieldBounds
 from pennon.scan.fragment_reader import FragmentReader
-from pennon.scan.plan import ScanTask
+from pennon.scan.plan import NEAR_ROWS, ScanTask
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1, V2_0, FileVersion
 
 KNOWN_TASKS = 64
 """Fragments of which it is kept what may pass; units come fragment by fragment."""
-NEAR_ROWS = 64
-"""So few rows that are ruled out between others are read with them."""
 
 
 def prune_pages(

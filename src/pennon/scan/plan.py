@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import field
 
+from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import MIB
 from pennon.errors import ArgumentError
@@ -31,15 +33,29 @@ MAX_DECODED_BYTES = 16 * MIB
 LEAST_UNIT_BYTES = MIB
 """Below this, handing a unit to another thread costs more than it saves."""
 MAX_BATCH_ROWS = 2**32 - 1
+NEAR_ROWS = 64
+"""So few rows that are ruled out between others are read with them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenRows:
+    """Live offsets of rows of a fragment, ascending; ``pass_all``: they pass the condition, each of them."""
+
+    offsets: Int64Array = field(compare=False, repr=False)
+    pass_all: bool
 
 
 @dataclass(frozen=True, slots=True)
 class ScanTask:
-    """The live rows ``start <= live offset < end`` of one fragment."""
+    """The live rows ``start <= live offset < end`` of one fragment.
+
+    With ``chosen`` these are places in a list of live offsets: the rows that indices leave.
+    """
 
     fragment: Fragment
     start: int
     end: int
+    chosen: ChosenRows | None = None
 
     @property
     def rows(self) -> int:

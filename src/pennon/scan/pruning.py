@@ -25,14 +25,12 @@ from pennon.expr.prune import Bounds, Path, Pruner, Unit, literals_beside
 from pennon.expr.tree import Expression, paths_of
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.page_statistics import prune_pages
-from pennon.scan.plan import ScanTask
+from pennon.scan.plan import NEAR_ROWS, ScanTask
 from pennon.scan.projection import MetaColumn
 from pennon.scan.snapshot import Snapshot
 
 MOST_CUTS: Final = 1000
 """Cuts in one fragment; where there are more, values that lie close are not told apart."""
-NEAR_ROWS: Final = 64
-"""So few rows that are ruled out between others are read with them."""
 
 _ADDRESS: Final[Path] = (MetaColumn.ROW_ADDRESS.value,)
 _ID: Final[Path] = (MetaColumn.ROW_ID.value,)

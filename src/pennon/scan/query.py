@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -47,6 +48,9 @@ from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Schema
 from pennon.schema.width import has_width, row_bytes
 from pennon.table.fragment import Fragment
+
+if TYPE_CHECKING:
+    from pennon.scan.index_lookup import IndexLookup
 
 
 @dataclass
@@ -89,6 +93,7 @@ class ScanOptions:
     late: Late = None
     blobs_as_bytes: bool = False
     nests: bool = False
+    uses_indices: bool = True
     report: Callable[[ScanStatistics], object] | None = None
 
     @property
@@ -116,6 +121,7 @@ class BoundQuery:
     orderings: tuple[ColumnOrdering, ...] = ()
     offset: int = 0
     limit: int | None = None
+    uses_indices: bool = True
     tested: Snapshot | None = None
     """Where the columns of the condition are read; the scan's own snapshot, unless it is measured."""
 
@@ -228,6 +234,7 @@ def bind_query(snapshot: Snapshot, options: ScanOptions) -> BoundQuery:
         options.orderings,
         options.offset,
         options.limit,
+        options.uses_indices,
     )
 
 
@@ -301,14 +308,28 @@ def choose_rows(query: BoundQuery, tasks: Sequence[ScanTask]) -> Sequence[ScanTa
     """Return the parts of tasks in which a row may pass the condition, in order.
 
     Whatever rules rows out before a column of theirs is read is asked here, and nowhere else: row
-    ids and addresses, then the statistics of pages.
+    ids and addresses, then the statistics of pages, then indices.
     """
     condition = query.condition
     if condition is None or query.scan.with_deleted:
         return tasks
     if not isinstance(condition.predicate, SqlPredicate):
         return tasks
-    return prune_tasks(query.snapshot, tasks, condition.predicate.condition)
+    left = prune_tasks(query.snapshot, tasks, condition.predicate.condition)
+    lookup = lookup_of(query)
+    return left if lookup is None else lookup.choose_rows(query.snapshot, left)
+
+
+def lookup_of(query: BoundQuery) -> IndexLookup | None:
+    """Return which indices are asked of a query's condition; None if none is."""
+    condition = query.condition
+    if condition is None or query.scan.with_deleted or not query.uses_indices:
+        return None
+    if not isinstance(condition.predicate, SqlPredicate) or not query.snapshot.manifest.indices:
+        return None
+    from pennon.scan.index_lookup import plan_lookup  # noqa: PLC0415 - saves what reads indices: most tables have none
+
+    return plan_lookup(query.snapshot, condition.predicate.condition)
 
 
 def batch_rows(query: BoundQuery, options: ScanOptions) -> int:

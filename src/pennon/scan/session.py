@@ -9,7 +9,7 @@ has the name of one that is gone.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from pennon.compat.arguments import refuse
 from pennon.core.byte_ranges import Int64Array
@@ -22,7 +22,10 @@ from pennon.file.open import open_data_file
 from pennon.io.store import ObjectReader
 from pennon.table.row_ids import RowIds
 
+T = TypeVar("T")
+
 DEFAULT_BYTES: Final = 256 * MIB
+DEFAULT_INDEX_BYTES: Final = 512 * MIB
 FILE_BYTES: Final = 64 * KIB
 """An open file is reckoned at this much at the least: maps are limited in number, too."""
 
@@ -39,12 +42,12 @@ class Session:
     """The memory of one or more datasets; pylance's ``Session``.
 
     ``metadata_cache_size_bytes`` bounds what is remembered of files (256 MiB), 0 remembers nothing.
-    ``index_cache_size_bytes`` is for the indices of tables, of which there are none yet.
+    ``index_cache_size_bytes`` bounds what is remembered of indices (512 MiB).
 
     A pickled session arrives empty, with the same bounds.
     """
 
-    __slots__ = ("_index_bytes", "_memory")
+    __slots__ = ("_index_bytes", "_indices", "_memory")
 
     def __init__(
         self,
@@ -56,18 +59,20 @@ class Session:
         self._index_bytes = _bound("index_cache_size_bytes", index_cache_size_bytes)
         most_bytes = _bound("metadata_cache_size_bytes", metadata_cache_size_bytes)
         self._memory = Cache(DEFAULT_BYTES if most_bytes is None else most_bytes)
+        index_bytes = DEFAULT_INDEX_BYTES if self._index_bytes is None else self._index_bytes
+        self._indices = Cache(index_bytes)
 
     def size_bytes(self) -> int:
         """Return how much memory the session takes."""
-        return self._memory.size_bytes
+        return self._memory.size_bytes + self._indices.size_bytes
 
     def index_cache_size_bytes(self) -> int:
         """Return how much of it are indices of tables."""
-        return 0
+        return self._indices.size_bytes
 
     def approx_num_items(self) -> int:
-        """Return the number of entries: files, pages, deleted rows of fragments, row ids."""
-        return len(self._memory)
+        """Return the number of entries: files, pages, deleted rows of fragments, row ids, indices."""
+        return len(self._memory) + len(self._indices)
 
     def is_same_as(self, other: object) -> bool:
         """Tell whether both are the same memory."""
@@ -80,7 +85,7 @@ class Session:
         """Return how much memory each part takes, as pylance shows it."""
         return (
             f"Session(index_cache_size_bytes={self.index_cache_size_bytes()},"
-            f" metadata_cache_size_bytes={self.size_bytes()})"
+            f" metadata_cache_size_bytes={self._memory.size_bytes})"
         )
 
     def __copy__(self) -> Session:
@@ -109,6 +114,10 @@ class Session:
     def row_ids(self, key: Hashable, read: Callable[[], RowIds]) -> RowIds:
         """Return the row ids of a fragment; ``key`` has all that they depend on."""
         return self._memory.get_or_make(("row ids", key), read, _array_bytes)
+
+    def index_part(self, key: Hashable, make: Callable[[], T], weigh: Callable[[T], int]) -> T:
+        """Return a part of an index; ``key`` has all that it depends on, ``weigh`` says how large it is."""
+        return self._indices.get_or_make(key, make, weigh)
 
 
 def session_of(session: object, index_bytes: int | None, metadata_bytes: int | None) -> Session:

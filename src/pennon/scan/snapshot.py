@@ -135,6 +135,12 @@ class Snapshot:
         except LanceError as error:
             raise error.located(Breadcrumb(path)) from None
 
+    def open_index_file(self, path: str) -> OpenFile:
+        """Return a file of an index, opened now or before; raises as `open_file` does."""
+        identity = self._identify(path)
+        found = self.session.open_file(identity, lambda: self._open(path, None, identity))
+        return found if self.meter is None else self.meter.around(found)
+
     def deleted(self, fragment: Fragment) -> Int64Array:
         """Return the physical offsets of the fragment's deleted rows, sorted and distinct."""
         deletion = fragment.deletion_file

@@ -1,6 +1,6 @@
 """The indices of a table: how much of them a commit must understand.
 
-Pennon uses no index, but other readers do.  A commit that moves rows, changes a column or drops one
+What an index answers is the business of `pennon.index`.  A commit that moves rows, changes a column or drops one
 must see to it that an index is not believed where it is no longer right.  So an index is the message
 of table.proto as it was written, and beside it what the rules need of that: its name and fields, the
 fragments that it covers, and what kind it is.

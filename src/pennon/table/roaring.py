@@ -18,6 +18,7 @@ Source: RoaringFormatSpec; what Lance writes has cookie 12346 (ledger F-44).
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -39,25 +40,23 @@ def parse_roaring(data: bytes, most: int = 1 << 32) -> Offsets:
 
     Raises TooLargeError for more than ``most`` values: a few bytes may stand for very many.
     """
-    count, run_flags, position = _parse_cookie(data)
-    headers = _words(data, position, 2 * count).reshape(count, 2)
-    position += 4 * count
-    if run_flags is None or count >= _OFFSETS_FROM:
-        position += 4 * count
-    if np.any(np.diff(headers[:, 0].astype(np.int64)) <= 0):
-        message = "the keys of a roaring bitmap do not ascend"
-        raise FormatError(message)
-    stated = int(headers[:, 1].astype(np.int64).sum()) + count
-    if stated > most:
-        message = f"a roaring bitmap of {len(data)} bytes holds {stated} values, more than {most}"
-        raise TooLargeError(message)
-    parts = []
-    for number in range(count):
-        key, size = int(headers[number, 0]), int(headers[number, 1]) + 1
-        is_run = run_flags is not None and bool(run_flags[number // 8] >> (number % 8) & 1)
-        values, position = _parse_container(data, position, size, is_run=is_run)
-        parts.append(values + np.uint32(key << 16))
+    parts = [values + np.uint32(key << 16) for key, values in _Containers(data, most)]
     return np.concatenate(parts) if parts else np.empty(0, np.uint32)
+
+
+def parse_roaring_ranges(data: bytes) -> tuple[Offsets, Offsets, int]:
+    """Return the ranges of values of a serialized bitmap, ascending, and how many bytes it takes.
+
+    A range is its first and its last value.  None goes over the border of a container, so memory is bounded
+    by the bytes, whatever they say.  Raises FormatError.
+    """
+    firsts, lasts = [np.empty(0, np.uint32)], [np.empty(0, np.uint32)]
+    found = _Containers(data)
+    for key, values in found:
+        breaks = np.flatnonzero(np.diff(values) != 1)
+        firsts.append(values[np.concatenate([[0], breaks + 1])] + np.uint32(key << 16))
+        lasts.append(values[np.append(breaks, len(values) - 1)] + np.uint32(key << 16))
+    return np.concatenate(firsts), np.concatenate(lasts), found.position
 
 
 def serialize_roaring(values: Offsets) -> bytes:
@@ -70,6 +69,38 @@ def serialize_roaring(values: Offsets) -> bytes:
     headers = [_PAIR.pack(int(k), len(g) - 1) for k, g in zip(keys, groups, strict=True)]
     cookie = struct.pack("<II", _COOKIE, len(keys))
     return b"".join([cookie, *headers, sizes.astype("<u4").tobytes(), *bodies])
+
+
+class _Containers:
+    """The containers of a bitmap, one after the other: the key of each, and the low halves of its values."""
+
+    def __init__(self, data: bytes, most: int = 1 << 32) -> None:
+        """Read the headers.  Raises FormatError, TooLargeError for more than ``most`` values."""
+        self._data = data
+        count, self._run_flags, self.position = _parse_cookie(data)
+        self._headers = _words(data, self.position, 2 * count).reshape(count, 2).astype(np.int64)
+        self.position += 4 * count
+        if self._run_flags is None or count >= _OFFSETS_FROM:
+            self.position += 4 * count
+        if np.any(np.diff(self._headers[:, 0]) <= 0):
+            message = "the keys of a roaring bitmap do not ascend"
+            raise FormatError(message)
+        stated = int(self._headers[:, 1].sum()) + count
+        if stated > most:
+            message = (
+                f"a roaring bitmap of {len(data)} bytes holds {stated} values, more than {most}"
+            )
+            raise TooLargeError(message)
+
+    def __iter__(self) -> Iterator[tuple[int, Offsets]]:
+        """Yield key and values of each; ``position`` goes along, to the end of the bitmap."""
+        flags = self._run_flags
+        for number, (key, size) in enumerate(self._headers.tolist()):
+            is_run = flags is not None and bool(flags[number // 8] >> (number % 8) & 1)
+            values, self.position = _parse_container(
+                self._data, self.position, size + 1, is_run=is_run
+            )
+            yield key, values
 
 
 def _parse_cookie(data: bytes) -> tuple[int, bytes | None, int]:

@@ -15,9 +15,9 @@ from pennon.dataset.lance_dataset import LanceDataset
 from pennon.expr.evaluate import evaluate
 from pennon.expr.parse import parse_filter
 from pennon.io import open_store
-from pennon.scan.plan import plan_tasks
+from pennon.scan.plan import NEAR_ROWS, plan_tasks
 from pennon.scan.projection import MetaColumn, plan_scan_projection
-from pennon.scan.pruning import NEAR_ROWS, prune_tasks
+from pennon.scan.pruning import prune_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.table.deletion import write_deletions
 from pennon.table.fragment import Fragment

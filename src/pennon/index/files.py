@@ -1,0 +1,137 @@
+"""The files of one index: data files of their own, read by columns and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Final, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pennon.core.fast_dataclass import dataclass
+from pennon.encoding.read_protocol import run, together
+from pennon.encoding.rows import Rows
+from pennon.errors import FormatError, UnsupportedError
+from pennon.file.container.file import DataFile
+from pennon.file.container.opened_file import OpenedFile
+from pennon.io.store import ObjectReader
+from pennon.schema.arrow import field_to_arrow
+from pennon.schema.field import Field
+
+T = TypeVar("T")
+
+_ROWS_PER_BYTE: Final = 64
+"""A file of an index has no more rows than this for each of its bytes; one that says so is damaged."""
+
+
+class Opened(Protocol):
+    """An open data file, and the object that its bytes come from."""
+
+    @property
+    def data(self) -> OpenedFile:
+        """Return the file."""
+        ...
+
+    @property
+    def source(self) -> ObjectReader:
+        """Return the object."""
+        ...
+
+
+class Remember(Protocol):
+    """A memory."""
+
+    def __call__(self, key: Hashable, make: Callable[[], T], weigh: Callable[[T], int], /) -> T:
+        """Return what ``make`` gives for a key, made now or before; ``weigh`` says how large it is."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFiles:
+    """The folder of an index; what is read of it is remembered, for it never changes."""
+
+    folder: str
+    open: Callable[[str], Opened]
+    remember: Remember
+
+    def file(self, name: str) -> IndexFile:
+        """Open a file.  Raises NotFoundError, FormatError, UnsupportedError for one of version 0.1."""
+        opened = self.open(f"{self.folder}/{name}")
+        if not isinstance(opened.data, DataFile):
+            message = f"{self.folder}/{name} is a file of version 0.1, in which NULLs of an index are lost"
+            raise UnsupportedError(message)
+        return IndexFile(opened.data, opened.source)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFile:
+    """One file of an index."""
+
+    data: DataFile
+    source: ObjectReader
+
+    @property
+    def rows(self) -> int:
+        """Return the number of rows.  Raises FormatError if the file cannot have so many."""
+        rows = self.data.num_rows
+        if rows > _ROWS_PER_BYTE * self.source.size_bytes:
+            message = f"{self.source.path} has {self.source.size_bytes} bytes and says {rows} rows"
+            raise FormatError(message)
+        return rows
+
+    def number(self, key: str, default: int) -> int:
+        """Return a number of the file's metadata, at least 1."""
+        text = self.data.schema.metadata.get(key, str(default).encode())
+        if not text.isdigit() or not 0 < int(text) < 1 << 32:
+            message = f"{self.source.path}: {key} is {text!r}, which is no size"
+            raise FormatError(message)
+        return int(text)
+
+    def read(self, names: Sequence[str], rows: Rows | None = None) -> list[pa.Array[Any]]:
+        """Return columns at some rows, by default all; side by side, in as few rounds as that takes."""
+        fields = [self._field(name) for name in names]
+        if rows is None:
+            rows = Rows.between(0, self.rows)
+        columns = self.data.column_of
+        steps = [self.data.read_field(field, columns, rows) for field in fields]
+        found = run(together(steps), self.source.read)
+        arrays = [_one(chunks, field) for chunks, field in zip(found, fields, strict=True)]
+        if any(len(array) != rows.count for array in arrays):
+            message = f"{self.source.path}: columns of {rows.count} rows have other lengths"
+            raise FormatError(message)
+        return arrays
+
+    def type_of(self, name: str) -> pa.DataType:
+        """Return the type of a column."""
+        return field_to_arrow(self._field(name)).type
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of the columns."""
+        return [field.name for field in self.data.schema.fields]
+
+    def _field(self, name: str) -> Field:
+        for field in self.data.schema.fields:
+            if field.name == name:
+                return field
+        message = (
+            f"{self.source.path} has no column {name!r}, as a file of an index of its kind has"
+        )
+        raise FormatError(message)
+
+
+def whole_numbers(array: pa.Array[Any], of: str) -> npt.NDArray[np.uint64]:
+    """Return the values of a column of unsigned numbers without NULLs.  Raises FormatError for others."""
+    if not pa.types.is_unsigned_integer(array.type) or array.null_count:
+        message = f"{of} are {array.type} with {array.null_count} NULLs, and no row numbers"
+        raise FormatError(message)
+    values = np.asarray(array.to_numpy(zero_copy_only=False))
+    found: npt.NDArray[np.uint64] = values.astype(np.uint64, copy=False)
+    return found
+
+
+def _one(chunks: list[pa.Array[Any]], field: Field) -> pa.Array[Any]:
+    if len(chunks) == 1:
+        return chunks[0]
+    return pa.concat_arrays(chunks) if chunks else pa.nulls(0, field_to_arrow(field).type)

@@ -1,0 +1,171 @@
+"""Sets of rows, as sorted ranges of row addresses or row ids.
+
+A set is two arrays of equal length: range number ``i`` has the numbers ``starts[i]`` to ``lasts[i]``, both
+included, and no two ranges touch.  So one row, a zone of 8192 and everything but three rows cost the same,
+and a complement is as cheap as the set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from pennon.core.fast_dataclass import dataclass
+
+Numbers: TypeAlias = npt.NDArray[np.uint64]
+
+_GREATEST = np.uint64((1 << 64) - 1)
+_ONE = np.uint64(1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowSet:
+    """A set of numbers of 64 bits."""
+
+    starts: Numbers
+    lasts: Numbers
+
+    @classmethod
+    def of(cls, numbers: Numbers) -> RowSet:
+        """Return the set of some numbers, in any order, any of them more than once."""
+        return cls.of_sorted(np.unique(numbers))
+
+    @classmethod
+    def of_sorted(cls, numbers: Numbers) -> RowSet:
+        """Return the set of numbers that ascend without repeats."""
+        if not len(numbers):
+            return NONE
+        breaks = np.flatnonzero(np.diff(numbers) != _ONE)
+        starts = numbers[np.concatenate([[0], breaks + 1])]
+        return cls(starts, numbers[np.append(breaks, len(numbers) - 1)])
+
+    @classmethod
+    def of_ranges(cls, starts: Numbers, lasts: Numbers) -> RowSet:
+        """Return the union of ranges, in any order, that may overlap."""
+        if not len(starts):
+            return NONE
+        order = np.argsort(starts, kind="stable")
+        starts, reach = starts[order], np.maximum.accumulate(lasts[order])
+        is_first = np.ones(len(starts), np.bool_)
+        # of ranges that follow one another, as `starts - 1 > reach` without going below 0
+        is_first[1:] = (starts[1:] > reach[:-1]) & (starts[1:] - reach[:-1] > _ONE)
+        firsts = np.flatnonzero(is_first)
+        return cls(starts[firsts], reach[np.append(firsts[1:], len(starts)) - 1])
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether there is nothing in it."""
+        return not len(self.starts)
+
+    @property
+    def is_all(self) -> bool:
+        """Return whether every number is in it."""
+        return len(self.starts) == 1 and self.starts[0] == 0 and self.lasts[0] == _GREATEST
+
+    def union(self, *others: RowSet) -> RowSet:
+        """Return what is in this set or another one."""
+        sets = [each for each in (self, *others) if not each.is_empty]
+        if len(sets) < 2:
+            return sets[0] if sets else NONE
+        starts = np.concatenate([each.starts for each in sets])
+        return RowSet.of_ranges(starts, np.concatenate([each.lasts for each in sets]))
+
+    def intersection(self, other: RowSet) -> RowSet:
+        """Return what is in both sets."""
+        if self.is_all or other.is_empty:
+            return other
+        if other.is_all or self.is_empty:
+            return self
+        few, many = (self, other) if len(self.starts) <= len(other.starts) else (other, self)
+        # the ranges of the larger set that meet each of the smaller one
+        low = np.searchsorted(many.lasts, few.starts)
+        counts = np.searchsorted(many.starts, few.lasts, side="right") - low
+        mine = np.repeat(np.arange(len(few.starts)), counts)
+        theirs = np.arange(len(mine)) + np.repeat(low - (np.cumsum(counts) - counts), counts)
+        return RowSet(
+            np.maximum(few.starts[mine], many.starts[theirs]),
+            np.minimum(few.lasts[mine], many.lasts[theirs]),
+        )
+
+    def complement(self) -> RowSet:
+        """Return all numbers that are not in it."""
+        if self.is_empty:
+            return ALL
+        starts = np.concatenate([np.zeros(1, np.uint64), self.lasts[:-1] + _ONE])
+        lasts = self.starts - _ONE
+        if self.starts[0] == 0:
+            starts, lasts = starts[1:], lasts[1:]
+        if self.lasts[-1] != _GREATEST:
+            starts = np.append(starts, self.lasts[-1] + _ONE)
+            lasts = np.append(lasts, _GREATEST)
+        return RowSet(starts, lasts)
+
+    def contains(self, numbers: Numbers) -> npt.NDArray[np.bool_]:
+        """Return for each number whether it is in the set."""
+        if self.is_empty:
+            return np.zeros(len(numbers), np.bool_)
+        at = np.searchsorted(self.starts, numbers, side="right")
+        found: npt.NDArray[np.bool_] = (at > 0) & (numbers <= self.lasts[np.maximum(at, 1) - 1])
+        return found
+
+
+NONE = RowSet(np.empty(0, np.uint64), np.empty(0, np.uint64))
+"""The set of nothing."""
+ALL = RowSet(np.zeros(1, np.uint64), np.full(1, _GREATEST, np.uint64))
+"""The set of every number."""
+
+
+def of_fragments(fragment_ids: Iterable[int]) -> RowSet:
+    """Return the addresses of all rows of fragments."""
+    numbers = np.array(sorted(fragment_ids), np.uint64)
+    starts = numbers << np.uint64(32)
+    return RowSet.of_ranges(starts, starts | np.uint64(0xFFFFFFFF))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selection:
+    """What is known of the rows for which a condition is true: ``must`` are, no others than ``may`` can be.
+
+    A row that may and must not be is one to test.  Of an exact answer both sets are one.
+    """
+
+    must: RowSet
+    may: RowSet
+
+    @classmethod
+    def exact(cls, rows: RowSet) -> Selection:
+        """Return the answer that says of every row whether the condition is true."""
+        return cls(rows, rows)
+
+    @classmethod
+    def superset(cls, rows: RowSet) -> Selection:
+        """Return the answer that rules out all other rows, and is sure of none."""
+        return cls(NONE, rows)
+
+    @property
+    def is_exact(self) -> bool:
+        """Return whether no row has to be tested."""
+        return self.must is self.may or (
+            len(self.must.starts) == len(self.may.starts)
+            and bool((self.must.starts == self.may.starts).all())
+            and bool((self.must.lasts == self.may.lasts).all())
+        )
+
+    def and_(self, other: Selection) -> Selection:
+        """Return what is known where both conditions have to be true."""
+        if self.is_exact and other.is_exact:
+            return Selection.exact(self.may.intersection(other.may))
+        return Selection(self.must.intersection(other.must), self.may.intersection(other.may))
+
+    def or_(self, other: Selection) -> Selection:
+        """Return what is known where one condition has to be true."""
+        if self.is_exact and other.is_exact:
+            return Selection.exact(self.may.union(other.may))
+        return Selection(self.must.union(other.must), self.may.union(other.may))
+
+
+UNKNOWN = Selection(NONE, ALL)
+"""What is known where no index was asked."""

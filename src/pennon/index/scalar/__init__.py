@@ -1,0 +1,1 @@
+"""Scalar indices: one column's values, and the rows that have them."""

@@ -1,0 +1,190 @@
+"""BTREE: all rows sorted by value, in pages, and the bounds of each page.
+
+``page_data.lance`` has the columns ``values`` and ``ids``, which releases up to 0.30 call ``row_ids`` where they
+have compacted the table; page k are its rows from ``k * batch_size`` on.
+``page_lookup.lance`` has a row for each page: ``min``, ``max``, ``null_count``, ``page_idx``.  NULLs come first.
+
+A condition is asked of the bounds as of any page of data; then it is evaluated over the values of the pages
+that are left, so the answer is a scan's answer whatever the condition.
+
+Source: reference index-scalar, 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as t
+
+from pennon.core.cached_property import lazy
+from pennon.encoding.rows import Rows
+from pennon.errors import FormatError
+from pennon.expr.evaluate import evaluate
+from pennon.expr.prune import Bounds, Pruner
+from pennon.expr.tree import Column, Expression
+from pennon.index.base import VALUE, true_places
+from pennon.index.files import IndexFile, IndexFiles, whole_numbers
+from pennon.index.row_set import UNKNOWN, RowSet, Selection
+
+_PAGE_ROWS: Final = 4096
+_MOST_SHARE: Final = 4
+"""Where more than one page of so many may match, to read the column is cheaper."""
+_ALWAYS: Final = 8
+"""So few pages are read always."""
+
+
+class BTree:
+    """An open BTREE index."""
+
+    def __init__(self, files: IndexFiles) -> None:
+        """Read the bounds of all pages.  Raises FormatError if they do not fit the pages."""
+        self._files = files
+        lookup, self._data = files.file("page_lookup.lance"), files.file("page_data.lance")
+        self.column = Column((VALUE,), self._data.type_of("values"))
+        if self._data.names[1:] not in (["ids"], ["row_ids"]):
+            message = f"{self._data.source.path} has the columns {', '.join(self._data.names)}, and no ids"
+            raise FormatError(message)
+        self._rows = lookup.number("batch_size", _PAGE_ROWS)
+        low, high, nulls, numbers = lookup.read(["min", "max", "null_count", "page_idx"])
+        self._bounds = _PageBounds(low, high, whole_numbers(nulls, "null counts"))
+        self._check(lookup, whole_numbers(numbers, "page numbers"))
+
+    @property
+    def size_bytes(self) -> int:
+        """See `ScalarIndex.size_bytes`."""
+        return self._bounds.size_bytes
+
+    def search(self, condition: Expression) -> Selection:
+        """See `ScalarIndex.search`."""
+        pruner = Pruner(condition)
+        pages = []
+        most = max(len(self._bounds) // _MOST_SHARE, _ALWAYS)
+        for page in self._bounds.matching(pruner):
+            pages.append(page)
+            if len(pages) > most:
+                return UNKNOWN
+        found = [self._search_page(condition, page) for page in pages]
+        return Selection.exact(RowSet.of(np.concatenate([np.empty(0, np.uint64), *found])))
+
+    def _search_page(self, condition: Expression, page: int) -> npt.NDArray[np.uint64]:
+        values, ids = self._page(page)
+        batch = pa.RecordBatch.from_arrays([values], [VALUE])
+        passes = evaluate(condition, batch)
+        return ids[true_places(passes)]
+
+    def _page(self, page: int) -> tuple[pa.Array[Any], npt.NDArray[np.uint64]]:
+        key = "page", self._files.folder, page
+        return self._files.remember(key, lambda: self._read_page(page), _page_bytes)
+
+    def _read_page(self, page: int) -> tuple[pa.Array[Any], npt.NDArray[np.uint64]]:
+        start = page * self._rows
+        rows = Rows.between(start, min(start + self._rows, self._data.rows))
+        values, ids = self._data.read(self._data.names[:2], rows)
+        self._bounds.check(page, values)
+        return values, whole_numbers(ids, "row ids of an index")
+
+    def _check(self, lookup: IndexFile, numbers: npt.NDArray[np.uint64]) -> None:
+        """Raise FormatError if the bounds are not those of the pages.
+
+        Releases up to 1.0.4 shortened the pages when they compacted a table, and left the bounds.
+        """
+        pages, rows = len(numbers), self._data.rows
+        is_whole = rows <= pages * self._rows and (not pages or rows > (pages - 1) * self._rows)
+        if not is_whole or (numbers != np.arange(pages, dtype=np.uint64)).any():
+            message = (
+                f"{lookup.source.path} has the bounds of {pages} pages of {self._rows} rows, but the index "
+                f"has {rows} rows: an old release broke it when it compacted the table"
+            )
+            raise FormatError(message)
+
+
+def _page_bytes(page: tuple[pa.Array[Any], npt.NDArray[np.uint64]]) -> int:
+    return int(page[0].nbytes) + page[1].nbytes
+
+
+class _PageBounds:
+    """The bounds of pages that are sorted: those of neighbours together are bounds, too."""
+
+    def __init__(
+        self,
+        low: pa.Array[Any],
+        high: pa.Array[Any],
+        nulls: npt.NDArray[np.uint64],
+    ) -> None:
+        if any(_falls(bounds) for bounds in (low, high)):
+            message = "the bounds of the pages of an index do not ascend"
+            raise FormatError(message)
+        self._low, self._high = low, high
+        self._nulls = np.concatenate([np.zeros(1, np.uint64), np.cumsum(nulls)])
+
+    @property
+    def size_bytes(self) -> int:
+        """Return how much memory the bounds take."""
+        return int(self._low.nbytes + self._high.nbytes + self._nulls.nbytes)
+
+    def __len__(self) -> int:
+        return len(self._low)
+
+    @lazy
+    def _is_null_only(self) -> npt.NDArray[np.bool_]:
+        return np.asarray(self._high.is_null().to_numpy(zero_copy_only=False))
+
+    def matching(self, pruner: Pruner) -> Iterator[int]:
+        """Yield the pages in which a value may pass, in order."""
+        waiting = [(0, len(self))] if len(self) else []
+        while waiting:
+            start, end = waiting.pop()
+            if not pruner.can_match({(VALUE,): self._of(start, end)}):
+                continue
+            if end - start == 1:
+                yield start
+                continue
+            middle = (start + end) // 2
+            waiting += [(middle, end), (start, middle)]
+
+    def _of(self, start: int, end: int) -> Bounds:
+        """Return the bounds of neighbouring pages.  The last page is the shortest, and has no NULLs alone."""
+        nulls = int(self._nulls[end] - self._nulls[start])
+        if self._is_null_only[end - 1]:
+            return Bounds(null_count=nulls, rows=nulls)
+        return Bounds(_bound(self._low[start]), _bound(self._high[end - 1]), nulls)
+
+    def check(self, page: int, values: pa.Array[Any]) -> None:
+        """Raise FormatError if a page does not have the values that its bounds say."""
+        first, last = values[0], values[-1]
+        if not (_same(first, self._low[page]) and _same(last, self._high[page])):
+            message = (
+                f"page {page} of an index has other values than its bounds: an old release broke it when it "
+                "compacted the table"
+            )
+            raise FormatError(message)
+
+
+def _falls(bounds: pa.Array[Any]) -> bool:
+    """Return whether a value is less than the one before it; Arrow does not order all types."""
+    try:
+        falls = pc.less(bounds[1:], bounds[:-1])
+    except pa.ArrowNotImplementedError:
+        return False
+    return bool(falls.true_count)
+
+
+def _same(value: pa.Scalar, bound: pa.Scalar) -> bool:
+    if not (value.is_valid and bound.is_valid):
+        return bool(value.is_valid == bound.is_valid)
+    return bool(value.equals(bound)) or _is_nan(value)
+
+
+def _bound(value: pa.Scalar) -> pa.Scalar | None:
+    """Return a bound of values; NaN is none below, for the one with a sign comes first in an index."""
+    return None if not value.is_valid or _is_nan(value) else value
+
+
+def _is_nan(value: pa.Scalar) -> bool:
+    return bool(t.is_floating(value.type) and math.isnan(value.as_py()))

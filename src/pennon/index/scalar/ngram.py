@@ -1,0 +1,84 @@
+"""NGRAM: for each group of three letters or digits the rows whose text has it.
+
+``ngram_postings.lance`` has the columns ``tokens``, ascending, and ``posting_list``, a treemap of rows.  A text is
+put into small letters without accents, and every three characters of it that are letters or digits of ASCII
+are a token: ``(v(a) * 37 + v(b)) * 37 + v(c)``, where v of 0 to 9 is 1 to 10, and of a to z 11 to 36.
+
+Its answer is the rows that have all tokens of the text that is looked for, so each is tested.  A text that
+has no token rules nothing out.  Source: reference index-scalar, 8.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.encoding.rows import Rows
+from pennon.errors import FormatError
+from pennon.expr.functions.string_search import contained
+from pennon.expr.tree import Call, Column, Expression, Literal
+from pennon.index.base import VALUE
+from pennon.index.files import IndexFiles, whole_numbers
+from pennon.index.row_set import NONE, UNKNOWN, Selection
+from pennon.index.row_sets_wire import parse_treemap
+
+_DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+_VALUES: Final = {each: at for at, each in enumerate(_DIGITS, 1)}
+
+
+class NGram:
+    """An open NGRAM index."""
+
+    def __init__(self, files: IndexFiles, column: pa.DataType) -> None:
+        """Read the tokens.  ``column``: the type of the table's column."""
+        self._file = files.file("ngram_postings.lance")
+        (tokens,) = self._file.read(["tokens"])
+        self._tokens = whole_numbers(tokens.fill_null(0), "tokens")
+        if (self._tokens[1:] <= self._tokens[:-1]).any():
+            message = f"{self._file.source.path}: the tokens do not ascend"
+            raise FormatError(message)
+        self.column = Column((VALUE,), column)
+
+    @property
+    def size_bytes(self) -> int:
+        """See `ScalarIndex.size_bytes`."""
+        return self._tokens.nbytes
+
+    def search(self, condition: Expression) -> Selection:
+        """See `ScalarIndex.search`."""
+        wanted = np.array(sorted(tokens_of(text_of(condition))), np.uint64)
+        if not len(wanted):
+            return UNKNOWN
+        at = np.searchsorted(self._tokens, wanted)
+        if (at == len(self._tokens)).any() or (self._tokens[at] != wanted).any():
+            return Selection.exact(NONE)
+        (lists,) = self._file.read(["posting_list"], Rows.at(at.astype(np.int64)))
+        found = [parse_treemap(each) for each in lists.to_pylist()]
+        rows = found[0]
+        for each in found[1:]:
+            rows = rows.intersection(each)
+        return Selection.superset(rows)
+
+
+def tokens_of(text: str) -> set[int]:
+    """Return those tokens of a text that any text has which contains it."""
+    values = [_VALUES.get(each.lower(), 0) if each.isascii() else 0 for each in text]
+    windows = zip(values, values[1:], values[2:], strict=False)
+    return {(a * 37 + b) * 37 + c for a, b, c in windows if a and b and c}
+
+
+def text_of(condition: Expression) -> str:
+    """Return what texts contain that fulfil a condition; nothing, if that is not known."""
+    if not isinstance(condition, Call) or len(condition.arguments) != 2:
+        return ""
+    column, given = condition.arguments
+    if not (isinstance(column, Column) and isinstance(given, Literal) and given.value.is_valid):
+        return ""
+    text = given.value.as_py()
+    if condition.function == "like" and isinstance(text, str):
+        text = contained(text)
+    elif condition.function != "contains":
+        return ""
+    return text if isinstance(text, str) else ""

@@ -1,0 +1,405 @@
+"""Asking indices which rows may pass a condition.
+
+::
+
+    condition     i > 5 AND (s = 'a' OR contains(t, 'xyz')) AND j < k
+    lookup        AND([i > 5]@i_idx(BTree),OR([s = a]@s_idx(Bitmap),[contains(t, xyz)]@t_idx(NGram)))
+    selection     the rows that must pass, and those that may
+
+A part of the condition that names one column, and one with an index that understands it, is a leaf.  What
+is left of an AND is tested; what is left of an OR leaves nothing to ask.  NOT goes down to the leaves first.
+
+An answer counts for the fragments that its index covers; of the others any row may pass.  What an index says
+of fragments that are gone, of rows past the end, or of deleted ones is dropped.  An index that cannot be read,
+because a file is damaged or missing, is one that does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial, reduce
+from typing import Any, Final, TypeAlias, TypeVar
+
+import numpy as np
+
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import FieldId
+from pennon.encoding.rows import Rows
+from pennon.errors import ExpressionError, FormatError, NotFoundError, UnsupportedError
+from pennon.expr.tree import Call, Column, Expression, Literal, children, paths_of, with_column
+from pennon.index.base import ScalarIndex
+from pennon.index.files import IndexFiles
+from pennon.index.registry import KINDS, Kind, kind_of, stores_row_ids
+from pennon.index.row_set import NONE, UNKNOWN, RowSet, Selection, of_fragments
+from pennon.scan.deletion_mask import LiveRows
+from pennon.scan.fragment_reader import FragmentReader
+from pennon.scan.plan import NEAR_ROWS, ChosenRows, ScanTask
+from pennon.scan.snapshot import Snapshot
+from pennon.schema.field import Field
+from pennon.table.indices import Index
+from pennon.table.indices_wire import parse_indices
+
+T = TypeVar("T")
+
+_UNUSABLE: Final = (FormatError, NotFoundError, UnsupportedError, ExpressionError)
+_UNSTEADY: Final = frozenset(
+    {"random", "uuid", "now", "current_timestamp", "current_date", "today"}
+)
+_OFFSET: Final = np.uint64(0xFFFFFFFF)
+_FEW_A_RANGE: Final = 64
+"""Where more rows than this follow one another, and have to be tested, they are read as a part of a task."""
+_ORDER: Final = {kind.name: rank for rank, kind in enumerate(KINDS.values())}
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnIndex:
+    """An index on a column, with its segments."""
+
+    name: str
+    kind: Kind
+    segments: tuple[Index, ...]
+
+    def answers(self, condition: Expression) -> bool:
+        """Return whether it knows something of a condition."""
+        return all(self.kind.answers(condition, each.index_version) for each in self.segments)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A part of a condition that an index is asked."""
+
+    condition: Expression
+    index: ColumnIndex
+
+    def __str__(self) -> str:
+        return _shown(self.condition, f"@{self.index.name}({self.index.kind.name})")
+
+    def ask(self, snapshot: Snapshot) -> Selection:
+        """Return what the index knows, by row addresses."""
+        found, covered = [], NONE
+        for segment in self.index.segments:
+            try:
+                answer = _ask(snapshot, segment, self.index.kind, self.condition)
+            except _UNUSABLE:
+                continue
+            if not answer.may.is_all or answer.must.is_all:
+                mine = _coverage(snapshot, segment)
+                covered = covered.union(mine)
+                found.append(answer.and_(Selection.exact(mine)))
+        others = Selection.superset(covered.complement())
+        return reduce(Selection.or_, found, others)
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """Parts all of which have to be true; ``is_whole``: there are no others, which are not asked."""
+
+    parts: tuple[Lookup, ...]
+    is_whole: bool
+
+    def __str__(self) -> str:
+        return reduce("AND({},{})".format, map(str, self.parts))
+
+    def ask(self, snapshot: Snapshot) -> Selection:
+        """Return what the indices know together."""
+        found = self.parts[0].ask(snapshot)
+        for part in self.parts[1:]:
+            if found.may.is_empty:
+                break
+            found = found.and_(part.ask(snapshot))
+        return found if self.is_whole else found.and_(UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """Parts one of which has to be true."""
+
+    parts: tuple[Lookup, ...]
+
+    def __str__(self) -> str:
+        return reduce("OR({},{})".format, map(str, self.parts))
+
+    def ask(self, snapshot: Snapshot) -> Selection:
+        """Return what the indices know together."""
+        return reduce(Selection.or_, (part.ask(snapshot) for part in self.parts))
+
+
+Lookup: TypeAlias = Leaf | Both | Either
+
+
+# --- planning -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class IndexLookup:
+    """What indices are asked of a condition."""
+
+    asked: Lookup
+
+    def __str__(self) -> str:
+        return str(self.asked)
+
+    def choose_rows(self, snapshot: Snapshot, tasks: Sequence[ScanTask]) -> list[ScanTask]:
+        """Return what indices leave of tasks, in order: parts of them, or rows one by one."""
+        found = self.asked.ask(snapshot)
+        return [part for task in tasks for part in _parts(snapshot, task, found)]
+
+
+def plan_lookup(snapshot: Snapshot, condition: Expression) -> IndexLookup | None:
+    """Return what indices are asked of a condition; None if none knows anything.  Reads nothing."""
+    if not snapshot.manifest.indices:
+        return None
+    indices = snapshot.remember("indices", partial(_usable, snapshot))
+    asked = _Planner(snapshot.manifest.schema.fields, indices).plan(condition) if indices else None
+    return None if asked is None else IndexLookup(asked)
+
+
+def _usable(snapshot: Snapshot) -> Mapping[FieldId, Sequence[ColumnIndex]]:
+    """Return the indices that can be asked, by their fields: best ones first."""
+    named: dict[tuple[str, FieldId], list[Index]] = {}
+    for index in parse_indices(snapshot.manifest.indices):
+        if len(index.field_ids) == 1 and index.fragment_ids is not None:
+            named.setdefault((index.name, index.field_ids[0]), []).append(index)
+    found: dict[FieldId, list[ColumnIndex]] = {}
+    for (name, field_id), segments in named.items():
+        kinds = {kind_of(each) for each in segments}
+        kind = next(iter(kinds))
+        if len(kinds) == 1 and kind is not None:
+            found.setdefault(field_id, []).append(ColumnIndex(name, kind, tuple(segments)))
+    for indices in found.values():
+        indices.sort(key=lambda each: (_ORDER[each.kind.name], each.name))
+    return found
+
+
+class _Planner:
+    """Finds the leaves of a condition."""
+
+    def __init__(
+        self, fields: Sequence[Field], indices: Mapping[FieldId, Sequence[ColumnIndex]]
+    ) -> None:
+        self._fields = fields
+        self._indices = indices
+
+    def plan(self, node: Expression) -> Lookup | None:
+        """Return what is asked of a condition."""
+        return self._leaf(node) or self._inner(node)
+
+    def _leaf(self, node: Expression) -> Leaf | None:
+        paths = paths_of(node)
+        if len(paths) != 1 or _is_unsteady(node):
+            return None
+        for index in self._indices.get(self._field_id(paths[0]), ()):
+            if index.answers(node):
+                return Leaf(node, index)
+        return None
+
+    def _inner(self, node: Expression) -> Lookup | None:
+        if not isinstance(node, Call):
+            return None
+        if node.function == "NOT":
+            inside = _negated(node.arguments[0])
+            return None if inside is None else self.plan(inside)
+        if node.function not in {"AND", "OR"}:
+            return None
+        parts = list(self._parts(node))
+        known = tuple(part for part in parts if part is not None)
+        is_whole = len(known) == len(parts)
+        if node.function == "OR":
+            return Either(known) if is_whole else None
+        return Both(known, is_whole) if known else None
+
+    def _parts(self, node: Call) -> Iterator[Lookup | None]:
+        """Yield what is asked of the parts of an AND or OR: of those of one column together, if possible."""
+        for group in _by_column(node):
+            whole = Call(node.function, tuple(group), node.type)
+            leaf = self._leaf(whole) if len(group) > 1 else None
+            if leaf is not None:
+                yield leaf
+            else:
+                yield from map(self.plan, group)
+
+    def _field_id(self, path: Sequence[str]) -> FieldId:
+        fields, field_id = self._fields, FieldId(-1)
+        for name in path:
+            found = next((each for each in fields if each.name == name), None)
+            if found is None:
+                return FieldId(-1)
+            fields, field_id = found.children, found.id
+        return field_id
+
+
+def _by_column(node: Call) -> Iterable[list[Expression]]:
+    """Return the parts of an AND or OR; those of one column stand together."""
+    groups: dict[object, list[Expression]] = {}
+    waiting: list[Expression] = [node]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, Call) and each.function == node.function:
+            waiting.extend(reversed(each.arguments))
+            continue
+        paths = paths_of(each)
+        groups.setdefault(paths[0] if len(paths) == 1 else object(), []).append(each)
+    return groups.values()
+
+
+def _negated(node: Expression) -> Expression | None:
+    """Return NOT of a condition with the NOT further down; None if that goes no further."""
+    if not isinstance(node, Call):
+        return None
+    if node.function == "NOT":
+        return node.arguments[0]
+    if node.function not in {"AND", "OR"}:
+        return None
+    parts = tuple(Call("NOT", (each,), node.type) for each in node.arguments)
+    return Call("OR" if node.function == "AND" else "AND", parts, node.type)
+
+
+def _is_unsteady(node: Expression) -> bool:
+    return any(isinstance(e, Call) and e.function in _UNSTEADY for e in _nodes(node))
+
+
+def _nodes(node: Expression) -> Iterator[Expression]:
+    waiting = [node]
+    while waiting:
+        each = waiting.pop()
+        yield each
+        waiting.extend(children(each))
+
+
+# --- asking ---------------------------------------------------------------------------------------
+
+
+def _ask(snapshot: Snapshot, segment: Index, kind: Kind, condition: Expression) -> Selection:
+    """Return what a segment of an index says, by row addresses; of rows that it does not cover, too."""
+    column = _column_of(condition)
+    opened = _open(snapshot, segment, kind, column)
+    if opened.column.type != column.type:
+        return UNKNOWN
+    answer = opened.search(with_column(condition, opened.column))
+    if not (snapshot.manifest.has_stable_row_ids and stores_row_ids(segment)):
+        return answer
+    if answer.is_exact:
+        return Selection.exact(_addresses(snapshot, segment, answer.may))
+    return Selection(
+        _addresses(snapshot, segment, answer.must), _addresses(snapshot, segment, answer.may)
+    )
+
+
+def _open(snapshot: Snapshot, segment: Index, kind: Kind, column: Column) -> ScalarIndex:
+    def open_now() -> ScalarIndex:
+        return kind.open(
+            IndexFiles(segment.folder, snapshot.open_index_file, remember), column.type
+        )
+
+    remember = snapshot.session.index_part if snapshot.meter is None else _measured
+    return remember(("index", segment.folder), open_now, lambda opened: opened.size_bytes)
+
+
+def _measured(_key: object, make: Callable[[], T], _weigh: object) -> T:
+    """Return what is made now: what is measured is what it costs to read."""
+    return make()
+
+
+def _coverage(snapshot: Snapshot, segment: Index) -> RowSet:
+    """Return all rows that a segment knows: of fragments that it covers, and that are there."""
+    there = snapshot.remember(
+        "fragment ids", lambda: frozenset(each.id for each in snapshot.manifest.fragments)
+    )
+    return of_fragments((segment.fragment_ids or frozenset()) & there)
+
+
+def _addresses(snapshot: Snapshot, segment: Index, ids: RowSet) -> RowSet:
+    """Return the addresses of rows of stable ids in the fragments that a segment covers."""
+    found = []
+    for fragment in snapshot.manifest.fragments:
+        if fragment.id not in (segment.fragment_ids or ()):
+            continue
+        known = snapshot.row_ids(fragment, FragmentReader(snapshot, fragment).physical_rows())
+        offsets = np.flatnonzero(ids.contains(known)).astype(np.uint64)
+        found.append(offsets | np.uint64(fragment.id << 32))
+    return RowSet.of(np.concatenate([np.empty(0, np.uint64), *found]))
+
+
+def _column_of(condition: Expression) -> Column:
+    return next(each for each in _nodes(condition) if isinstance(each, Column))
+
+
+# --- rows -----------------------------------------------------------------------------------------
+
+
+def _parts(snapshot: Snapshot, task: ScanTask, found: Selection) -> Iterator[ScanTask]:
+    mine = of_fragments([task.fragment.id])
+    may = found.may.intersection(mine)
+    if may.is_empty:
+        return
+    if len(may.starts) == 1 and may.starts[0] == mine.starts[0] and may.lasts[0] == mine.lasts[0]:
+        yield task
+        return
+    must = found.must.intersection(mine)
+    live = FragmentReader(snapshot, task.fragment).live_rows()
+    starts, ends = _live_ranges(live, task, may)
+    rows = int((ends - starts).sum())
+    passes = Selection(must, may).is_exact
+    if not rows:
+        return
+    if not passes and rows > _FEW_A_RANGE * len(starts):
+        yield from (replace(task, start=a, end=b) for a, b in _near(starts, ends))
+        return
+    offsets = Rows.ranges(starts, ends).indices()
+    yield ScanTask(task.fragment, 0, rows, ChosenRows(offsets, passes))
+
+
+def _live_ranges(live: LiveRows, task: ScanTask, rows: RowSet) -> tuple[Int64Array, Int64Array]:
+    """Return the live rows of a task among some of its fragment, as half-open ranges."""
+    starts = (rows.starts & _OFFSET).astype(np.int64)
+    ends = np.minimum((rows.lasts & _OFFSET).astype(np.int64) + 1, live.physical_rows)
+    starts = np.clip(live.to_live(np.minimum(starts, live.physical_rows)), task.start, task.end)
+    ends = np.clip(live.to_live(ends), task.start, task.end)
+    filled = ends > starts
+    return starts[filled], ends[filled]
+
+
+def _near(starts: Int64Array, ends: Int64Array) -> Iterator[tuple[int, int]]:
+    """Yield ranges, those together between which few rows lie."""
+    borders = np.flatnonzero(starts[1:] - ends[:-1] > NEAR_ROWS) + 1
+    firsts = np.concatenate([[0], borders])
+    lasts = np.concatenate([borders, [len(starts)]]) - 1
+    yield from zip(starts[firsts].tolist(), ends[lasts].tolist(), strict=True)
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+def _shown(node: Expression, by: str) -> str:
+    """Return what is asked, as plans show it."""
+    if isinstance(node, Call) and node.function in {"AND", "OR"}:
+        parts = [_shown(each, by) for each in node.arguments]
+        return reduce(f"{node.function}({{}},{{}})".format, parts)
+    if isinstance(node, Call) and node.function == "NOT":
+        return f"NOT({_shown(node.arguments[0], by)})"
+    return f"[{_text(node)}]{by}"
+
+
+def _text(node: Expression) -> str:
+    if isinstance(node, Column):
+        return ".".join(node.path)
+    if isinstance(node, Literal):
+        return _value_text(node.value)
+    if not isinstance(node, Call):
+        return f"{type(node).__name__}({', '.join(map(_text, children(node)))})"
+    arguments = [_text(each) for each in node.arguments]
+    if node.function.startswith("IS ") and len(arguments) == 1:
+        return f"{arguments[0]} {node.function}"
+    is_between = not node.function[0].isalpha() or node.function in {"IN", "like"}
+    if is_between and len(arguments) == 2:
+        return f"{arguments[0]} {node.function.upper()} {arguments[1]}"
+    return f"{node.function}({', '.join(arguments)})"
+
+
+def _value_text(value: Any) -> str:
+    found = value.as_py()
+    if isinstance(found, list):
+        return f"[{','.join(map(str, found[:10]))}{',…' if len(found) > 10 else ''}]"
+    return str(found)

@@ -1,0 +1,56 @@
+"""Tables with indices of old releases: each filter gives the recorded rows, whatever its indices say."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pennon
+
+ARCHIVES = Path(__file__).parent / "indices"
+RELEASES = sorted(path.name.removesuffix(".tar.xz") for path in ARCHIVES.glob("*.tar.xz"))
+NO_FUNCTION = "st_intersects"
+"""Pennon has no functions of geometry, with an index or without."""
+ASKED = {"0.15.0": 0, "0.19.2": 0, "0.25.2": 100, "0.30.0": 25, "0.38.3": 40, "1.0.4": 200}
+"""Of how many filters, at the least, an index is asked: those in files of version 0.1 are not believed."""
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("indices")
+    for release in RELEASES:
+        with tarfile.open(ARCHIVES / f"{release}.tar.xz") as archive:
+            archive.extractall(folder, filter="data")
+    return folder
+
+
+def answers(release: Path) -> Iterator[tuple[str, str, list[list[int]]]]:
+    """Yield table, filter, rows."""
+    for path in sorted(release.glob("*.answers.json")):
+        known: dict[str, Any] = json.loads(path.read_text())
+        newer = known.get("read_by_14.0.2", {}).get("filters", {})
+        for condition, answer in known["filters"].items():
+            found = newer.get(condition, answer)
+            rows = found.get("rows", found.get("without_index"))
+            if isinstance(rows, list) and NO_FUNCTION not in condition:
+                yield str(path).replace(".answers.json", ".lance"), condition, rows
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_filters_give_the_recorded_rows(tables: Path, release: str) -> None:
+    asked = 0
+    for uri, condition, expected in answers(tables / release):
+        table = pennon.dataset(uri)
+        for uses in (True, False):
+            found = table.to_table(["id"], condition, with_row_id=True, use_scalar_index=uses)
+            rows = [list(each.values()) for each in found.to_pylist()]
+            assert sorted(rows) == sorted(expected), (uri, condition, uses)
+        assert table.count_rows(condition) == len(expected), (uri, condition)
+        plan = table.scanner(filter=condition).explain_plan()
+        asked += "ScalarIndexQuery" in plan
+    assert asked >= ASKED.get(release, 0), asked

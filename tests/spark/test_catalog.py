@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -119,7 +120,7 @@ def test_tags_branches_and_times_are_options(catalog: SparkSession, table: Lance
     assert load(branch="try/it") == load(branch="try/it", version=last) == load(tag="tried") == 2
     assert load(branch="main") == 3
 
-    def read(**options: object) -> int:
+    def read(**options: Any) -> int:
         return table.read(**options).count()
 
     assert read(version="first") == read(tag="first") == read(version=1) == 4
@@ -175,7 +176,7 @@ def test_sql_lists_what_a_table_is_made_of(catalog: SparkSession, table: LanceTa
     pennon.spark.register(catalog)
     table.delete("key = 'a'")
 
-    def ask(columns: str, function: str) -> list[tuple[object, ...]]:
+    def ask(columns: str, function: str) -> list[tuple[Any, ...]]:
         rows = catalog.sql(f"SELECT {columns} FROM {function}('{table.uri}')").collect()
         return [tuple(row) for row in rows]
 

@@ -48,9 +48,10 @@ def register(spark: SparkSession, storage_options: Mapping[str, str] | None = No
     """
     options = dict(storage_options or {})
     for name, (rows_of, schema) in LISTINGS.items():
-        handler = sf.udtf(_listing(rows_of, options), returnType=schema, useArrow=False)
+        handler: Any = sf.udtf(_listing(rows_of, options), returnType=schema, useArrow=False)
         spark.udtf.register(name, handler)
-    spark.udtf.register(ROWS_OF_VERSION, sf.udtf(_rows_of_version(options), useArrow=False))
+    reader: Any = sf.udtf(_rows_of_version(options), useArrow=False)
+    spark.udtf.register(ROWS_OF_VERSION, reader)
 
 
 def _listing(rows_of: Callable[[Snapshot], Rows], options: Mapping[str, str]) -> type:

@@ -170,7 +170,10 @@ def _partial_frame(
     if not partitions:
         return spark.createDataFrame([], st.StructType(kinds))
     tasks = AggregateTasks(scan, partitions, partials)
-    return numbers_of(spark, partitions).mapInArrow(tasks, st.StructType(kinds))
+    # Without keys a row comes of each task, and Spark may know it: a plain range is planned sooner.
+    count = len(partitions)
+    numbers = numbers_of(spark, partitions) if keys else spark.range(0, count, 1, count)
+    return numbers.mapInArrow(tasks, st.StructType(kinds))
 
 
 def _parts(number: int, measure: Measure, schema: st.StructType) -> tuple[Part, ...] | None:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rich.console import Console
 from rich.table import Table
@@ -142,8 +142,71 @@ def scans_of(
             total(load_parquet, "sum(i64)"),
             total(lambda: map_floor(one), "sum(i64)"),
         ),
+        **aggregates_of(spark, lance, load_parquet, map_floor),
         # Each early stop ends Spark's Python worker, so the next query waits for a new one.
         "limit(1)": (first(load), first(load_parquet), first(load_floor)),
+    }
+
+
+def aggregates_of(
+    spark: SparkSession,
+    lance: str,
+    load_parquet: Callable[[], DataFrame],
+    map_floor: Callable[[str], DataFrame],
+) -> dict[str, tuple[Action, Action, Action]]:
+    """Return what needs not send rows to Spark; the floor sends them."""
+
+    def read(**options: Any) -> Action:
+        return lambda: pennon.spark.read(spark, lance, **options).collect()
+
+    def grouped(frame: Callable[[], DataFrame], key: str) -> Action:
+        return lambda: frame().groupBy(key).agg({"f64": "sum", "*": "count"}).collect()
+
+    def group_by(key: str) -> tuple[Action, Action, Action]:
+        ours = read(aggregate={"f64": "sum", "*": "count"}, group_by=[key])
+        kind = "i32 int" if key == "i32" else "text string"
+        return (
+            ours,
+            grouped(load_parquet, key),
+            grouped(lambda: map_floor(f"{kind}, f64 double"), key),
+        )
+
+    few = "i32 = 7"
+    totals = {"i64": "sum", "i32": "sum", "f64": "sum", "text": ["count", "max"], "nulls": "count"}
+    one = {"i64": "sum"}
+    return {
+        "count, LanceTable.count": (
+            lambda: pennon.spark.LanceTable.forPath(spark, lance).count(),
+            lambda: load_parquet().count(),
+            lambda: map_floor("i64 long").count(),
+        ),
+        "count of some rows, .count(...)": (
+            lambda: pennon.spark.LanceTable.forPath(spark, lance).count(few),
+            lambda: load_parquet().where(few).count(),
+            lambda: map_floor("i32 int").where(few).count(),
+        ),
+        "0.1 % of rows, filter=": (
+            read(filter=few),
+            lambda: load_parquet().where(few).collect(),
+            lambda: map_floor(DDL).where(few).collect(),
+        ),
+        "one column, aggregate=": (
+            read(aggregate=one),
+            lambda: load_parquet().agg(one).collect(),
+            lambda: map_floor("i64 long").agg(one).collect(),
+        ),
+        "all columns, aggregate=": (
+            read(aggregate=totals),
+            lambda: load_parquet().selectExpr(*TOTAL).collect(),
+            lambda: map_floor(DDL).selectExpr(*TOTAL).collect(),
+        ),
+        "1,000 groups, aggregate=": group_by("i32"),
+        "5,000 groups of text, aggregate=": group_by("text"),
+        "limit=10": (
+            read(limit=10),
+            lambda: load_parquet().limit(10).collect(),
+            lambda: map_floor(DDL).limit(10).collect(),
+        ),
     }
 
 

@@ -75,6 +75,7 @@ def tell(spark: SparkSession, parquet: Path, folder: Path) -> dict[str, Any]:
         "written": pennon.spark.write(spark.range(10).repartition(2), str(folder / "range.lance")),
         "changed": changed(spark, str(folder / "airlines.lance")),
         "converted": converted(spark, str(folder / "range.lance")),
+        "asked": asked(spark, uri),
         "message": message_of_a_missing_table(spark, folder),
     }
 
@@ -107,6 +108,25 @@ def converted(spark: SparkSession, uri: str) -> tuple[int, int, int]:
     told: list[tuple[int, int]] = []
     version = pennon.spark.convert(spark, uri, "2.0", progress=lambda *each: told.append(each))
     return (version, *told[-1])
+
+
+def asked(spark: SparkSession, uri: str) -> list[Any]:
+    """Return what does without rows in Spark, and what SQL knows of a table."""
+    table = LanceTable.forPath(spark, uri)
+    longest = table.read(aggregate={"distance": "max", "*": "count"}, group_by=["origin"])
+    pennon.spark.view(spark, uri, "far", ["distance"], filter="distance > 4000")
+    pennon.spark.register(spark)
+    listed = spark.sql(f"SELECT count(*) FROM lance_fragments('{uri}')").first()
+    looked = spark.sql(f"SELECT count(*) FROM lance_at('{uri.replace('flights', 'airlines')}', 1)")
+    return [
+        table.count(),
+        table.count("distance > 4000"),
+        sorted(map(list, longest.collect())),
+        len(table.read(limit=7).collect()),
+        spark.table("far").count(),
+        list(listed or ()),
+        list(looked.first() or ()),
+    ]
 
 
 def message_of_a_missing_table(spark: SparkSession, folder: Path) -> str:

@@ -82,6 +82,10 @@ def test_a_mode_gives_the_answers_of_parquet(
         1,
         "OPTIMIZE",
     ]
+    longest = flights.group_by("origin").aggregate([("distance", "max"), ([], "count_all")])
+    origins = sorted(map(list, zip(*longest.to_pydict().values(), strict=True)))
+    rows = flights.num_rows
+    assert seen["asked"] == [rows, far, origins, 7, far, [4], [airlines]]
     assert "there is no Lance table at" in seen["message"]
     table = pennon.dataset(str(tmp_path / "flights.lance"))
     assert (table.version, len(table.get_fragments())) == (1, 4)

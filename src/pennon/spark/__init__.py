@@ -15,16 +15,33 @@ if TYPE_CHECKING:
     from pennon.spark.session import local_session as local_session
     from pennon.spark.source import LanceDataSource as LanceDataSource
     from pennon.spark.table import LanceTable as LanceTable
+    from pennon.spark.table_functions import register as register
+    from pennon.spark.views import LanceView as LanceView
+    from pennon.spark.views import view as view
 
-__all__ = ["LanceDataSource", "LanceTable", "convert", "ingest", "local_session", "read", "write"]
+__all__ = [
+    "LanceDataSource",
+    "LanceTable",
+    "LanceView",
+    "convert",
+    "ingest",
+    "local_session",
+    "read",
+    "register",
+    "view",
+    "write",
+]
 
 _HOMES: Final = {
     "LanceDataSource": "pennon.spark.source",
     "LanceTable": "pennon.spark.table",
+    "LanceView": "pennon.spark.views",
     "convert": "pennon.spark.operations",
     "ingest": "pennon.spark.functions",
     "local_session": "pennon.spark.session",
     "read": "pennon.spark.functions",
+    "register": "pennon.spark.table_functions",
+    "view": "pennon.spark.views",
     "write": "pennon.spark.functions",
 }
 

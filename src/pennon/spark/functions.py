@@ -14,15 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 from pennon.errors import ArgumentError
 from pennon.ops.write import WriteMode
+from pennon.spark.aggregate_frame import aggregate_frame
 from pennon.spark.options import (
     DEFAULT_PARTITION_BYTES,
     ReadOptions,
     WriteOptions,
+    as_moment,
     parse_fixed_size_lists,
 )
 from pennon.spark.run_tasks import run_on_rows
-from pennon.spark.scan_frame import frame_of
-from pennon.spark.scan_task import open_snapshot
+from pennon.spark.scan_frame import first_rows, frame_of
+from pennon.spark.scan_task import snapshot_of
 from pennon.spark.write_task import TableWrite, commit_messages, plan_table_write
 
 if TYPE_CHECKING:
@@ -48,8 +50,13 @@ def read(
     columns: Sequence[str] | None = None,
     *,
     filter: str | None = None,
-    version: int | None = None,
-    asof: datetime | None = None,
+    limit: int | None = None,
+    aggregate: Mapping[str, str | Sequence[str]] | None = None,
+    group_by: Sequence[str] = (),
+    version: int | str | None = None,
+    tag: str | None = None,
+    branch: str | None = None,
+    asof: datetime | str | None = None,
     batch_size: int | None = None,
     with_row_id: bool = False,
     with_row_address: bool = False,
@@ -63,17 +70,43 @@ def read(
     first, and the others for the rows that it keeps.  Large fragments are split for
     all cores, and so that no partition has more than ``max_partition_bytes``; small ones share a
     partition.  Rows keep the table's order.
+
+    ``version``: a number, or a tag's name, for which there is ``tag``, too; ``branch``: numbers, times
+    and the newest version are those of the branch; ``asof``: a time, as text an ISO one.
+
+    ``limit``: so many rows, the first ones; a small number of them comes through this process,
+    without a job.  ``aggregate``: what Spark's ``groupBy(*group_by).agg(aggregate)`` would give
+    (`pennon.spark.aggregate_frame`), worked out where the table is read: ``{"price": "sum"}``,
+    ``{"price": ["min", "max"], "*": "count"}``.
     """
-    snapshot = open_snapshot(uri, dict(storage_options or {}), version, asof)
     options = ReadOptions(
         uri=uri,
         columns=None if columns is None else tuple(columns),
+        version=_one_name(version, tag),
+        branch=branch,
+        asof=as_moment(asof),
         with_row_id=with_row_id,
         with_row_address=with_row_address,
         batch_size=batch_size,
         max_partition_bytes=max_partition_bytes,
+        storage_options=dict(storage_options or {}),
     )
-    return frame_of(spark, snapshot, options, filter)
+    if aggregate is None and not group_by:
+        snapshot = snapshot_of(options)
+        if limit is None:
+            return frame_of(spark, snapshot, options, filter)
+        return first_rows(spark, snapshot, options, limit, filter)
+    if columns is not None or limit is not None or with_row_id or with_row_address:
+        message = "an aggregate has its own columns: give no columns, limit, row ids or addresses"
+        raise ArgumentError(message)
+    return aggregate_frame(spark, snapshot_of(options), options, filter, aggregate or {}, group_by)
+
+
+def _one_name(version: int | str | None, tag: str | None) -> int | str | None:
+    if version is not None and tag is not None:
+        message = "give version or tag, not both"
+        raise ArgumentError(message)
+    return version if tag is None else tag
 
 
 def write(

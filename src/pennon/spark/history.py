@@ -90,11 +90,12 @@ class Told:
 
 def history_frame(spark: SparkSession, snapshot: Snapshot, limit: int | None) -> DataFrame:
     """Return the versions of a table, newest first, and what made each."""
-    rows = list(islice(_lines(snapshot), limit))
+    rows = list(islice(history_lines(snapshot), limit))
     return spark.createDataFrame(rows, HISTORY)
 
 
-def _lines(snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
+def history_lines(snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
+    """Yield the versions of a table, newest first, as rows of `HISTORY`."""
     store = snapshot.store
     for location in sorted(list_locations(store), key=lambda each: -each.version):
         manifest = read_manifest_at(store, location)

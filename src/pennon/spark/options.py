@@ -6,17 +6,21 @@ Keys that start with ``storage.`` are handed to the object store without the pre
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from pennon.errors import ArgumentError
+from pennon.errors import ArgumentError, UnsupportedError
 
 STORAGE_PREFIX = "storage."
 READ_KEYS = (
     "path",
     "version",
+    "versionasof",
+    "tag",
+    "branch",
     "asof",
+    "timestampasof",
     "columns",
     "batch_size",
     "with_row_id",
@@ -31,6 +35,13 @@ WRITE_KEYS = (
     "max_bytes_per_file",
     "data_storage_version",
 )
+NO_CATALOG_TABLES = (
+    "this is a table of Spark's catalog, or there is no path: Spark tells a source in Python the path of a "
+    "catalog table neither to read nor to write it.  Use CREATE TEMPORARY VIEW name USING lance OPTIONS "
+    "(path '...'), pennon.spark.view(spark, uri, name), .load(uri) or .save(uri); DROP TABLE takes a "
+    "table out of the catalog that CREATE TABLE or saveAsTable put there"
+)
+"""Whatever Spark does with such a table it calls the source without options, but to infer a schema."""
 DEFAULT_PARTITION_BYTES = 128 * 2**20
 
 
@@ -39,8 +50,9 @@ class ReadOptions:
     """Options of ``spark.read.format("lance")``; ``columns`` None means all."""
 
     uri: str
-    version: int | None = None
+    version: int | str | None = None
     asof: datetime | None = None
+    branch: str | None = None
     columns: tuple[str, ...] | None = None
     batch_size: int | None = None
     with_row_id: bool = False
@@ -71,8 +83,9 @@ def parse_read_options(options: Mapping[str, str]) -> ReadOptions:
     columns = given.get("columns")
     return ReadOptions(
         uri=_path(given),
-        version=_positive(given, "version"),
-        asof=_moment(given.get("asof")),
+        version=_version(given),
+        asof=_moment(given),
+        branch=given.get("branch"),
         columns=None if columns is None else tuple(_split(columns)),
         batch_size=_positive(given, "batch_size"),
         with_row_id=_flag(given, "with_row_id"),
@@ -110,6 +123,8 @@ def parse_fixed_size_lists(text: str) -> dict[str, int]:
 
 def _known(options: Mapping[str, str]) -> dict[str, str]:
     given = {k.lower(): v for k, v in options.items() if not k.lower().startswith(STORAGE_PREFIX)}
+    if not given or "provider" in given:
+        raise UnsupportedError(NO_CATALOG_TABLES)
     unknown = sorted(set(given) - set(READ_KEYS) - set(WRITE_KEYS))
     if unknown:
         keys = ", ".join([*READ_KEYS, *WRITE_KEYS[1:], "storage.*"])
@@ -153,11 +168,34 @@ def _positive(given: Mapping[str, str], key: str) -> int | None:
     return int(text)
 
 
-def _moment(text: str | None) -> datetime | None:
-    if text is None:
-        return None
+def _version(given: Mapping[str, str]) -> int | str | None:
+    """Return a version's number, or the name of its tag."""
+    key, text = _one_of(given, ("version", "versionasof", "tag"))
+    if key == "tag" or (text is not None and not text.strip().isdecimal()):
+        return text
+    return _positive(given, key)
+
+
+def _moment(given: Mapping[str, str]) -> datetime | None:
+    _, text = _one_of(given, ("asof", "timestampasof"))
+    return as_moment(text)
+
+
+def _one_of(given: Mapping[str, str], keys: Sequence[str]) -> tuple[str, str | None]:
+    """Return the option that is given of those that mean the same, and its value."""
+    found = [key for key in keys if key in given]
+    if len(found) > 1:
+        message = f"give one of the options {', '.join(found)}, which name the same thing"
+        raise ArgumentError(message)
+    return (found[0], given[found[0]]) if found else (keys[0], None)
+
+
+def as_moment(given: str | datetime | None) -> datetime | None:
+    """Return a time that may be given as text; raises ArgumentError for text that is none."""
+    if not isinstance(given, str):
+        return given
     try:
-        return datetime.fromisoformat(text)
+        return datetime.fromisoformat(given.strip())
     except ValueError as error:
-        message = f"option asof is an ISO time such as 2026-01-31T12:00:00, not {text!r}"
+        message = f"option asof is an ISO time such as 2026-01-31T12:00:00, not {given!r}"
         raise ArgumentError(message) from error

@@ -53,8 +53,14 @@ def plan_partitions(
     snapshot: Snapshot, max_partition_bytes: int, parallelism: Parallelism
 ) -> list[Partition]:
     """Return the partitions of a table, in order; a table without rows has none."""
-    tasks = plan_tasks(snapshot)
-    share = sum(map(_size_bytes, tasks)) // parallelism.least
+    return pack_tasks(plan_tasks(snapshot), max_partition_bytes, parallelism)
+
+
+def pack_tasks(
+    tasks: Sequence[ScanTask], max_partition_bytes: int, parallelism: Parallelism
+) -> list[Partition]:
+    """Return partitions of what tasks read, in order."""
+    share = sum(map(size_bytes, tasks)) // parallelism.least
     limit = min(max_partition_bytes, max(share, MIN_SPLIT_BYTES))
     pieces = [piece for task in tasks for piece in _split(task, limit)]
     if len(pieces) <= parallelism.most:
@@ -63,17 +69,18 @@ def plan_partitions(
     return list(_pack(pieces, max(parallelism.most, full)))
 
 
-def _size_bytes(task: ScanTask) -> int:
+def size_bytes(task: ScanTask) -> int:
+    """Return how many bytes of data files a task reads, of all columns."""
     return task.rows * bytes_per_row(task.fragment)
 
 
 def _cost(task: ScanTask) -> int:
-    return _size_bytes(task) + OPEN_BYTES
+    return size_bytes(task) + OPEN_BYTES
 
 
 def _split(task: ScanTask, limit: int) -> Iterator[ScanTask]:
     """Cut a task into even runs of its rows, each of ``limit`` bytes at most where rows allow it."""
-    pieces = min(task.rows, -(-_size_bytes(task) // limit))
+    pieces = min(task.rows, -(-size_bytes(task) // limit))
     step = -(-task.rows // pieces)
     for start in range(task.start, task.end, step):
         yield replace(task, start=start, end=min(start + step, task.end))

@@ -32,7 +32,7 @@ from pyspark.sql.types import StructType
 from pennon.spark.filters import condition_of
 from pennon.spark.options import ReadOptions
 from pennon.spark.partitions import Parallelism, Partition, plan_partitions
-from pennon.spark.scan_task import open_snapshot, plan_table_scan
+from pennon.spark.scan_task import plan_table_scan, snapshot_of
 from pennon.spark.types import arrow_schema
 
 
@@ -67,9 +67,7 @@ class LanceReader(ds.DataSourceReader):
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         """Pin the version and plan what each partition reads (on the driver)."""
-        snapshot = open_snapshot(
-            options.uri, options.storage_options, options.version, options.asof
-        )
+        snapshot = snapshot_of(options)
         self._schema = schema
         self._pushes_filters = options.push_filters
         self._scan = plan_table_scan(snapshot, arrow_schema(schema), options.batch_size)

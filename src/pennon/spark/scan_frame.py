@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
 from pyspark.sql import functions as sf
 
+from pennon.core.units import MIB
+from pennon.errors import ArgumentError
+from pennon.scan.plan import ScanTask, plan_tasks
 from pennon.spark.options import ReadOptions
-from pennon.spark.partitions import Parallelism, Partition, plan_partitions
-from pennon.spark.scan_task import ReadTasks, arrow_schema_of, plan_table_scan
+from pennon.spark.partitions import (
+    Parallelism,
+    Partition,
+    pack_tasks,
+    plan_partitions,
+    size_bytes,
+)
+from pennon.spark.scan_task import ReadTasks, TableScan, arrow_schema_of, plan_table_scan
 from pennon.spark.source import shown_schema
 from pennon.spark.types import ROW_ADDRESS, arrow_schema
 
@@ -21,6 +31,10 @@ if TYPE_CHECKING:
 
 ADDRESS: Final = "__pennon_address"
 """What the address of a row is called beside columns that may be named ``_rowaddr``."""
+
+
+MOST_LOCAL_BYTES: Final = 4 * MIB
+"""So much of a table goes through the driver into Spark's plan where a limit asks for its first rows."""
 
 
 MOST_RANGE_ROWS: Final = 1 << 26
@@ -43,8 +57,49 @@ def frame_of(
     )
     if not partitions:
         return spark.createDataFrame([], schema)
-    numbers = _numbers(spark, partitions)
+    numbers = numbers_of(spark, partitions)
     return numbers.mapInArrow(ReadTasks(scan, partitions), schema)
+
+
+def first_rows(
+    spark: SparkSession,
+    snapshot: Snapshot,
+    options: ReadOptions,
+    limit: int,
+    where: str | None = None,
+) -> DataFrame:
+    """Return a DataFrame of the first rows of a version, of those that pass a condition.
+
+    A few rows, which no condition has to be found for, are read here and handed to Spark with its plan:
+    no job starts for them.  Others are read by tasks that end when they have enough.
+    """
+    check_limit(limit)
+    schema = shown_schema(arrow_schema_of(snapshot), options)
+    scan = plan_table_scan(snapshot, arrow_schema(schema), options.batch_size)
+    if where is not None:
+        scan = scan.where(where).first(limit)
+    tasks = plan_tasks(snapshot, limit=limit if where is None else None)
+    if not tasks:
+        return spark.createDataFrame([], schema)
+    rows = _few_rows(scan, tasks) if where is None else None
+    if rows is not None:
+        return spark.createDataFrame(rows, schema)
+    partitions = pack_tasks(tasks, options.max_partition_bytes, parallelism_of(spark))
+    found = numbers_of(spark, partitions).mapInArrow(ReadTasks(scan, tuple(partitions)), schema)
+    return found if where is None else found.limit(limit)
+
+
+def _few_rows(scan: TableScan, tasks: Sequence[ScanTask]) -> pa.Table | None:
+    """Return what tasks read, if it is little; None if it is not, in the files or when it is decoded."""
+    if sum(map(size_bytes, tasks)) > MOST_LOCAL_BYTES:
+        return None
+    batches, held = [], 0
+    for batch in scan.read(tasks):
+        batches.append(batch)
+        held += batch.nbytes
+        if held > MOST_LOCAL_BYTES:
+            return None
+    return pa.Table.from_batches(batches, scan.schema)
 
 
 def address_frame(spark: SparkSession, snapshot: Snapshot, columns: Sequence[str]) -> DataFrame:
@@ -53,7 +108,7 @@ def address_frame(spark: SparkSession, snapshot: Snapshot, columns: Sequence[str
     return frame_of(spark, snapshot, options).withColumnRenamed(ROW_ADDRESS, ADDRESS)
 
 
-def _numbers(spark: SparkSession, partitions: Sequence[Partition]) -> DataFrame:
+def numbers_of(spark: SparkSession, partitions: Sequence[Partition]) -> DataFrame:
     """Return the number of each partition, in a partition of its own.
 
     Spark takes a frame for as large as what it is made of, and sends small ones whole to every executor
@@ -68,6 +123,13 @@ def _numbers(spark: SparkSession, partitions: Sequence[Partition]) -> DataFrame:
         .where(sf.col("id") % step == 0)
         .select(sf.expr(f"id div {step} AS id"))
     )
+
+
+def check_limit(limit: object) -> None:
+    """Raise ArgumentError for what is no number of rows."""
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
+        message = f"limit is a number of rows, 0 or more, not {limit!r}"
+        raise ArgumentError(message)
 
 
 def parallelism_of(spark: SparkSession) -> Parallelism:

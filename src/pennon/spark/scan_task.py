@@ -20,7 +20,7 @@ from pennon.expr.tree import Call, Expression, paths_of
 from pennon.io import open_store
 from pennon.scan.execute import Scan
 from pennon.scan.filter import Predicate, SqlPredicate
-from pennon.scan.filter_exec import read_query_batches
+from pennon.scan.filter_exec import count_query, read_query_batches
 from pennon.scan.plan import ScanTask, bytes_per_row, check_batch_rows
 from pennon.scan.query import (
     BoundQuery,
@@ -34,6 +34,7 @@ from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_to_arrow
 from pennon.schema.width import has_width, row_bytes
 from pennon.spark.arrow_convert import convert_batch
+from pennon.spark.options import ReadOptions
 from pennon.spark.types import SYSTEM_COLUMNS
 from pennon.table.versions import read_manifest, version_as_of
 
@@ -45,20 +46,47 @@ MAX_BATCH_BYTES = 16 * MIB
 def open_snapshot(
     uri: str,
     storage_options: Mapping[str, str],
-    version: int | None = None,
+    version: int | str | None = None,
     asof: datetime | None = None,
+    branch: str | None = None,
 ) -> Snapshot:
-    """Open one version of a table, the newest by default.
+    """Open one version of a table, the newest by default; a version that is text is a tag.
 
-    Raises NotFoundError when there is no table or no such version, ArgumentError for both pins.
+    Numbers and times are those of the branch, if there is one.  Raises NotFoundError when there is no
+    table or no such version, tag or branch, ArgumentError for both pins.
     """
     if version is not None and asof is not None:
         message = "give version or asof, not both"
         raise ArgumentError(message)
+    if isinstance(version, str) and branch is not None:
+        message = (
+            f"the tag {version!r} names a version of a branch already; leave out branch {branch!r}"
+        )
+        raise ArgumentError(message)
     store = open_store(uri, dict(storage_options) or None)
+    if isinstance(version, str) or branch is not None:
+        # Most reads name neither, and the workers that plan them are started again and again.
+        from pennon.ops.versions.refs import (
+            open_version,  # saves imports: what tags and branches need
+        )
+
+        newest = Snapshot(store, read_manifest(store))
+        if isinstance(version, str):
+            return open_version(newest, version)
+        here = open_version(newest, (branch, version))
+        if asof is None:
+            return here
+        return open_version(here, version_as_of(here.store, asof))
     if asof is not None:
         version = version_as_of(store, asof)
     return Snapshot(store, read_manifest(store, version))
+
+
+def snapshot_of(options: ReadOptions) -> Snapshot:
+    """Open the version that options choose; see `open_snapshot`."""
+    return open_snapshot(
+        options.uri, options.storage_options, options.version, options.asof, options.branch
+    )
 
 
 def arrow_schema_of(snapshot: Snapshot) -> pa.Schema:
@@ -87,21 +115,30 @@ class TableScan:
             for piece in _pieces(batch) if self.batch_rows is None else [batch]:
                 yield convert_batch(piece, self.schema)
 
+    def count(self, tasks: Sequence[ScanTask]) -> int:
+        """Return how many rows of the tasks the scan finds; only what a filter needs is read."""
+        return count_query(self.query.over(tasks))
+
+    def first(self, rows: int) -> TableScan:
+        """Return the scan that ends when it has found so many rows, of those that its filter keeps."""
+        return replace(self, query=replace(self.query, limit=rows))
+
     def where(self, text: str) -> TableScan:
         """Return the scan of the rows that pass a condition in the SQL of all scans.
 
         Raises ArgumentError if the text is none, or names what the table does not have.
         """
-        return self._where(parse_predicate(self.query.snapshot, text))
+        return self.where_predicate(parse_predicate(self.query.snapshot, text))
 
     def where_all(self, conditions: Sequence[Expression]) -> TableScan:
         """Return the scan of the rows that pass all of Spark's conditions."""
         if not conditions:
             return self
         stored = every_column(self.query.snapshot, self.query.source)
-        return self._where(pushed_predicate(conditions, self.schema, stored))
+        return self.where_predicate(pushed_predicate(conditions, self.schema, stored))
 
-    def _where(self, predicate: Predicate) -> TableScan:
+    def where_predicate(self, predicate: Predicate) -> TableScan:
+        """Return the scan of the rows that pass a predicate."""
         condition = bind_condition(self.query.snapshot, predicate, self.query.source)
         return replace(self, query=replace(self.query, condition=condition))
 

@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 from pennon.errors import ArgumentError
 from pennon.spark.options import ReadOptions, parse_read_options, parse_write_options
 from pennon.spark.reader import LanceReader
-from pennon.spark.scan_task import arrow_schema_of, open_snapshot
+from pennon.spark.scan_task import arrow_schema_of, snapshot_of
 from pennon.spark.types import ROW_ADDRESS, ROW_ID, spark_schema
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class LanceDataSource(DataSource):
 
 def table_schema(options: ReadOptions) -> StructType:
     """Return what Spark sees of a table under these options."""
-    snapshot = open_snapshot(options.uri, options.storage_options, options.version, options.asof)
+    snapshot = snapshot_of(options)
     return shown_schema(arrow_schema_of(snapshot), options)
 
 

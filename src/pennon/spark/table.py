@@ -36,6 +36,7 @@ from pennon.spark.options import ReadOptions
 from pennon.spark.scan_frame import frame_of
 from pennon.spark.scan_task import open_snapshot
 from pennon.spark.table_builder import CLUSTERING, COMMENT, LanceTableBuilder
+from pennon.spark.table_reads import TableReads
 from pennon.table.manifest import Manifest
 from pennon.table.versions import list_locations, read_manifest, read_manifest_at, version_as_of
 
@@ -66,7 +67,7 @@ _DETAIL: Final = st.StructType(
 
 
 @dataclass(frozen=True, slots=True)
-class LanceTable:
+class LanceTable(TableReads):
     """A Lance table on Spark.  ``from pennon.spark import LanceTable as DeltaTable`` is meant to work."""
 
     spark: SparkSession

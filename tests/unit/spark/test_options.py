@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pennon.errors import ArgumentError
+from pennon.errors import ArgumentError, UnsupportedError
 from pennon.spark.functions import guess_format
 from pennon.spark.options import (
     parse_fixed_size_lists,
@@ -32,6 +32,34 @@ def test_read_options_are_parsed_whatever_their_case() -> None:
     assert moment == datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
+@pytest.mark.parametrize(
+    ("given", "version"),
+    [
+        ({"versionAsOf": "3"}, 3),
+        ({"version": "v1.0"}, "v1.0"),
+        ({"tag": "2024"}, "2024"),
+        ({"branch": "try/it", "version": "2"}, 2),
+        ({}, None),
+    ],
+)
+def test_versions_have_numbers_and_names(given: dict[str, str], version: object) -> None:
+    options = parse_read_options({"path": "/t", **given})
+    assert (options.version, options.branch) == (version, given.get("branch"))
+
+
+def test_a_time_goes_by_the_name_of_delta() -> None:
+    options = parse_read_options({"path": "/t", "timestampAsOf": "2026-01-31 12:00:00"})
+    assert options.asof == datetime(2026, 1, 31, 12)
+
+
+@pytest.mark.parametrize("options", [{}, {"path": "file:/t", "provider": "lance", "owner": "me"}])
+def test_tables_of_the_catalog_are_refused(options: dict[str, str]) -> None:
+    with pytest.raises(UnsupportedError, match=r"catalog.*pennon.spark.view.*DROP TABLE"):
+        parse_read_options(options)
+    with pytest.raises(UnsupportedError, match="catalog"):
+        parse_write_options(options)
+
+
 def test_write_options() -> None:
     options = parse_write_options({"path": "/t", "max_rows_per_file": "7"})
     assert (options.max_rows_per_file, options.max_bytes_per_file) == (7, None)
@@ -41,9 +69,18 @@ def test_write_options() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "no path"),
+        ({"storage.region": "x", "columns": "a"}, "no path"),
         ({"path": "/t", "verison": "1"}, "unknown option verison; there are path, version"),
-        ({"path": "/t", "version": "latest"}, "version is a positive whole number"),
+        ({"path": "/t", "version": "0"}, "version is a positive whole number"),
+        (
+            {"path": "/t", "version": "1", "versionAsOf": "1"},
+            "one of the options version, versionas",
+        ),
+        (
+            {"path": "/t", "asof": "2026-01-01", "timestampAsOf": "2026-01-01"},
+            "asof, timestampasof",
+        ),
+        ({"path": "/t", "timestampAsOf": "yesterday"}, "an ISO time"),
         ({"path": "/t", "with_row_id": "yes"}, "true or false"),
     ],
 )

@@ -1,0 +1,118 @@
+"""Reading a `LanceTable`: counts, and DataFrames of some version or some rows."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pyspark.sql import types as st
+
+from pennon.scan.plan import live_row_counts
+from pennon.schema.arrow import schema_to_arrow
+from pennon.spark.change_operations import translated
+from pennon.spark.conditions import Condition, as_column, check_condition, columns_named
+from pennon.spark.functions import read
+from pennon.spark.options import DEFAULT_PARTITION_BYTES
+from pennon.spark.partitions import Partition, plan_partitions
+from pennon.spark.row_changes import analysed
+from pennon.spark.run_tasks import run_tasks
+from pennon.spark.scan_frame import address_frame, parallelism_of
+from pennon.spark.scan_task import TableScan, plan_table_scan
+from pennon.spark.types import arrow_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from pennon.scan.snapshot import Snapshot
+
+_COUNT = struct.Struct("<q")
+
+
+@dataclass(frozen=True, slots=True)
+class CountRows:
+    """Counts the rows that a scan finds in the partition of a number; it pickles."""
+
+    scan: TableScan
+    partitions: tuple[Partition, ...]
+
+    def __call__(self, number: int) -> bytes:
+        """See `pennon.spark.run_tasks.NumberedTask`."""
+        return _COUNT.pack(self.scan.count(self.partitions[number]))
+
+
+def count_rows(
+    spark: SparkSession, snapshot: Snapshot, condition: Condition | None, alias: str | None
+) -> int:
+    """Return for how many rows a condition is true; without one the manifest says it."""
+    if condition is None:
+        return sum(live_row_counts(snapshot))
+    predicate = translated(snapshot, condition, alias)
+    if predicate is None:
+        return _count_in_spark(spark, snapshot, condition, alias)
+    scan = plan_table_scan(snapshot, arrow_schema(st.StructType([])), None)
+    partitions = plan_partitions(snapshot, DEFAULT_PARTITION_BYTES, parallelism_of(spark))
+    task = CountRows(scan.where_predicate(predicate), tuple(partitions))
+    return sum(_COUNT.unpack(found)[0] for found in run_tasks(spark, task, len(partitions)))
+
+
+def _count_in_spark(
+    spark: SparkSession, snapshot: Snapshot, condition: Condition, alias: str | None
+) -> int:
+    names = list(schema_to_arrow(snapshot.manifest.schema).names)
+
+    def build(columns: Sequence[str]) -> DataFrame:
+        rows = address_frame(spark, snapshot, columns)
+        rows = rows if alias is None else rows.alias(alias)
+        return rows.where(as_column(condition))
+
+    return analysed(build, columns_named([condition], names, alias), names).count()
+
+
+class Opened(Protocol):
+    """What a table knows of itself."""
+
+    @property
+    def spark(self) -> SparkSession:
+        """Return the session."""
+
+    @property
+    def uri(self) -> str:
+        """Return where the table is."""
+
+    @property
+    def storage_options(self) -> Mapping[str, str]:
+        """Return the options of the object store."""
+
+    @property
+    def alias_name(self) -> str | None:
+        """Return what conditions may call the table."""
+
+    def snapshot(self) -> Snapshot:
+        """Return the newest version."""
+
+
+class TableReads:
+    """The methods of `LanceTable` that Delta has not, and that read."""
+
+    __slots__ = ()
+
+    def count(self: Opened, condition: Condition | None = None) -> int:
+        """Return the number of rows, or of those for which a condition is true.
+
+        The manifest knows all of them, and no job starts.  Text that compares columns with literals is
+        tested where the table is read, and only numbers come back.
+        """
+        if condition is not None:
+            check_condition(condition)
+        return count_rows(self.spark, self.snapshot(), condition, self.alias_name)
+
+    def read(self: Opened, columns: Sequence[str] | None = None, **options: Any) -> DataFrame:
+        """Return a DataFrame of the table; the options are those of `pennon.spark.read`.
+
+        They choose a version (``version``, ``tag``, ``branch``, ``asof``), rows (``filter``, ``limit``), or
+        aggregates (``aggregate``, ``group_by``).
+        """
+        known = {"storage_options": self.storage_options, **options}
+        return read(self.spark, self.uri, columns, **known)

@@ -103,7 +103,7 @@ def write(
         storage_options=dict(storage_options or {}),
     )
     plan = plan_table_write(options, df.schema, WriteMode.parse(mode))
-    return commit_messages(plan, run_on_rows(df, TableWrite(plan.task)))
+    return commit_messages(plan, run_on_rows(df, TableWrite(plan.write.task)))
 
 
 def ingest(

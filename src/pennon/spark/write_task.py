@@ -5,15 +5,20 @@ Plan, task and commit are those of `pennon.ops.write`; here is the Spark schema 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
-from pennon.errors import AlreadyExistsError, NotFoundError
+from pennon.errors import AlreadyExistsError, ArgumentError, NotFoundError, UnsupportedError
 from pennon.file.container.input_check import InputCheck
 from pennon.io import open_store
+from pennon.io.store import Store
+from pennon.ops.columns.alter import AlterTask
+from pennon.ops.columns.task import run_columns
+from pennon.ops.commit import CommitPolicy
+from pennon.ops.fit import fit_schema
 from pennon.ops.write import (
     FileLimits,
     WriteMode,
@@ -24,34 +29,121 @@ from pennon.ops.write import (
     version_of_table,
     write_fragments,
 )
-from pennon.schema.arrow import schema_to_arrow
+from pennon.scan.snapshot import Snapshot
+from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
+from pennon.schema.maps import with_maps_of
 from pennon.schema.version import DEFAULT_VERSION, FileVersion
 from pennon.spark.arrow_convert import convert_batch
+from pennon.spark.evolution import Evolution, RunColumns, commit_evolution, plan_evolution
+from pennon.spark.history import Told, written_metrics
 from pennon.spark.messages import parse_fragments, serialize_fragments
+from pennon.spark.names import check_new_names
 from pennon.spark.options import WriteOptions
-from pennon.spark.types import append_schema, lance_schema
+from pennon.spark.table_fit import FitRule, check_sizes, fit_columns
+from pennon.spark.types import lance_schema
+from pennon.table.fragment import Fragment
 from pennon.table.manifest import Manifest
 from pennon.table.versions import read_manifest
 
 
-def plan_table_write(options: WriteOptions, schema: StructType, mode: WriteMode) -> WritePlan:
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """A write of Spark: what tasks do, and what its commit will be; it pickles.
+
+    ``evolution`` is what makes the table's schema grow along with an append.  ``stable_row_ids`` counts for
+    a new table.
+    """
+
+    write: WritePlan
+    evolution: Evolution | None = None
+    stable_row_ids: bool = False
+
+    @property
+    def base(self) -> Manifest | None:
+        """Return the version that was planned on, None if there was no table."""
+        return self.write.base
+
+
+def plan_table_write(options: WriteOptions, schema: StructType, mode: WriteMode) -> TablePlan:
     """Pin the table's version and settle the schema of the rows (on the driver).
 
-    Raises SchemaMismatchError where a DataFrame does not fit the table it is appended to,
+    Raises SchemaMismatchError where a DataFrame does not fit the table that is there,
     AlreadyExistsError for a create over a table, UnsupportedError for a type that the file version
-    cannot hold.
+    cannot hold, InvalidSchemaError for names that no table gets.
     """
+    check_new_names(schema, case_sensitive=options.case_sensitive)
+    if options.overwrite_schema and mode is not WriteMode.OVERWRITE:
+        message = "overwriteSchema goes with an overwrite; an append grows a table with mergeSchema"
+        raise ArgumentError(message)
     store = open_store(options.uri, dict(options.storage_options) or None)
+    base = newest_version(store)
+    if base is None or mode is WriteMode.CREATE or options.overwrite_schema:
+        return _plan_new(options, schema, mode, store, base)
+    _check_row_ids(options, base)
+    if mode is WriteMode.OVERWRITE:
+        return _plan_overwrite(options, schema, store, base)
+    return _plan_append(options, schema, store, base)
+
+
+def newest_version(store: Store) -> Manifest | None:
+    """Return the newest version of a table, None if there is no table."""
     try:
-        base: Manifest | None = read_manifest(store)
+        return read_manifest(store)
     except NotFoundError:
-        base = None
+        return None
+
+
+def _plan_new(
+    options: WriteOptions, schema: StructType, mode: WriteMode, store: Store, base: Manifest | None
+) -> TablePlan:
+    """Plan a table, or a version, that has the types of the DataFrame."""
+    if base is not None:
+        _check_row_ids(options, base)
     version = version_of_table(base, mode, _asked_version(options)) or DEFAULT_VERSION
-    if base is not None and mode is WriteMode.APPEND:
-        rows = append_schema(schema_to_arrow(base.schema), schema)
-    else:
-        rows = lance_schema(schema, options.fixed_size_lists, version)
-    return plan_write(store, rows, mode, base=base, version=version, limits=_limits(options))
+    rows = lance_schema(schema, options.fixed_size_lists, version)
+    write = plan_write(store, rows, mode, base=base, version=version, limits=_limits(options))
+    return TablePlan(write, stable_row_ids=options.stable_row_ids)
+
+
+def _plan_append(
+    options: WriteOptions, schema: StructType, store: Store, base: Manifest
+) -> TablePlan:
+    version = version_of_table(base, WriteMode.APPEND, _asked_version(options)) or DEFAULT_VERSION
+    shown = schema_to_arrow(base.schema)
+    fit = fit_columns(shown, schema, _rule(options, version))
+    evolution = plan_evolution(Snapshot(store, base), fit.table)
+    first = fit.rows if evolution is None else shown
+    write = plan_write(
+        store, first, WriteMode.APPEND, base=base, version=version, limits=_limits(options)
+    )
+    if evolution is None:
+        return TablePlan(write)
+    task = replace(write.task, schema=fit_schema(evolution.schema, schema_from_arrow(fit.rows)))
+    return TablePlan(replace(write, task=task, table_schema=evolution.schema), evolution)
+
+
+def _plan_overwrite(
+    options: WriteOptions, schema: StructType, store: Store, base: Manifest
+) -> TablePlan:
+    """Plan rows in place of the others, in a table that keeps its columns and their types."""
+    mode = WriteMode.OVERWRITE
+    version = version_of_table(base, mode, _asked_version(options)) or DEFAULT_VERSION
+    shown = schema_to_arrow(with_maps_of(base.schema, version))
+    fit = fit_columns(shown, schema, _rule(options, version))
+    check_sizes(options.fixed_size_lists, fit, shown)
+    write = plan_write(store, fit.table, mode, base=base, version=version, limits=_limits(options))
+    given = fit_schema(write.table_schema, schema_from_arrow(fit.rows))
+    return TablePlan(replace(write, task=replace(write.task, schema=given)))
+
+
+def _rule(options: WriteOptions, version: FileVersion) -> FitRule:
+    return FitRule(version, options.merge_schema, options.case_sensitive, options.fixed_size_lists)
+
+
+def _check_row_ids(options: WriteOptions, base: Manifest) -> None:
+    if options.stable_row_ids and not base.has_stable_row_ids:
+        message = "stable row ids can be chosen for a new table only, and this one has none"
+        raise UnsupportedError(message)
 
 
 def _asked_version(options: WriteOptions) -> FileVersion | None:
@@ -83,27 +175,61 @@ class TableWrite:
 
 
 def _converted(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield batches as the table has them; columns come in its order, names may differ in case."""
     for batch in batches:
         if batch.num_rows:
-            yield convert_batch(batch, schema)
+            named = batch
+            if batch.schema.names != schema.names:
+                named = batch.rename_columns(schema.names)
+            yield convert_batch(named, schema)
 
 
-def commit_messages(plan: WritePlan, messages: Iterable[bytes]) -> int:
+@dataclass(frozen=True, slots=True)
+class WidenFragment:
+    """Writes the columns of the fragment of a number that get wider; it pickles."""
+
+    task: AlterTask
+
+    def __call__(self, number: int) -> bytes:
+        """See `pennon.spark.run_tasks.NumberedTask`."""
+        return serialize_fragments([self.task.run(number)])
+
+
+def widen_here(task: AlterTask) -> Sequence[Fragment]:
+    """Write columns that get wider on this machine's threads."""
+    return run_columns(task, "Widening columns", task.columns.threads)
+
+
+def commit_messages(
+    plan: TablePlan, messages: Iterable[bytes], widen: RunColumns = widen_here
+) -> int:
     """Make one version of what all tasks wrote, and return its number.
 
-    An append of no rows to a table makes no version.  Two jobs that create the same table by
-    appending both keep their rows: the later one appends.
+    An append of no rows to a table makes no version, unless its columns change.  Two jobs that create the
+    same table by appending both keep their rows: the later one appends.
     """
     fragments = [fragment for message in messages for fragment in parse_fragments(message)]
-    is_append = plan.mode is WriteMode.APPEND
+    write = plan.write
+    if plan.evolution is not None:
+        told = Told("WRITE", {"mode": "Append"}, written_metrics(fragments))
+        made = commit_evolution(
+            plan.evolution,
+            fragments,
+            widen,
+            properties=told.properties(),
+            planned_ns=write.planned_ns,
+        )
+        return made.version
+    is_append = write.mode is WriteMode.APPEND
     if is_append and plan.base is not None and not fragments:
         return plan.base.version
+    policy = CommitPolicy(stable_row_ids=plan.stable_row_ids and plan.base is None)
     try:
-        return commit_write(plan, fragments).version
+        return commit_write(write, fragments, policy=policy).version
     except AlreadyExistsError:
         if not is_append:
             raise
-        return commit_write(_plan_late_append(plan), fragments).version
+        return commit_write(_plan_late_append(write), fragments).version
 
 
 def _plan_late_append(plan: WritePlan) -> WritePlan:

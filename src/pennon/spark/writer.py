@@ -14,9 +14,9 @@ import pyarrow as pa
 from pyspark.sql import datasource as ds
 from pyspark.sql.types import StructType
 
-from pennon.ops.write import WriteMode, WritePlan
+from pennon.ops.write import WriteMode
 from pennon.spark.options import WriteOptions
-from pennon.spark.write_task import TableWrite, commit_messages, plan_table_write
+from pennon.spark.write_task import TablePlan, TableWrite, commit_messages, plan_table_write
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,13 @@ class FragmentsWritten(ds.WriterCommitMessage):
 class LanceWriter(ds.DataSourceArrowWriter):
     """Appends to a table (or creates it), or overwrites it."""
 
-    def __init__(self, plan: WritePlan) -> None:
+    def __init__(self, plan: TablePlan) -> None:
         """Take the plan, with the version that the driver read in it."""
         self._plan = plan
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> FragmentsWritten:
         """Write the rows of one task (on an executor)."""
-        return FragmentsWritten(TableWrite(self._plan.task)(iterator))
+        return FragmentsWritten(TableWrite(self._plan.write.task)(iterator))
 
     def commit(self, messages: Sequence[ds.WriterCommitMessage | None]) -> None:
         """Make one version of what all tasks wrote (on the driver)."""

@@ -146,7 +146,9 @@ def _place_of(name: str, given: Mapping[str, int], fields: Sequence[pa.Field]) -
     if name in given:
         return given[name]
     taken = {field.name for field in fields}
-    others = (at for each, at in given.items() if each.lower() == name.lower() and each not in taken)
+    others = (
+        at for each, at in given.items() if each.lower() == name.lower() and each not in taken
+    )
     return next(others, None)
 
 

@@ -96,7 +96,7 @@ def delete_rows(
         predicate = translated(snapshot, condition, alias)
     if predicate is None:
         return _change_where(spark, snapshot, condition, {}, alias, started)
-    task = plan_delete(snapshot, predicate, _group_rows(spark, snapshot))
+    task = plan_delete(snapshot, predicate, group_rows(spark, snapshot))
     changed = [parse_changed(each) for each in run_tasks(spark, DeleteGroup(task), task.count)]
     removals = [removal for each in changed for removal in each.removals]
     operation, rows = delete_operation(task, removals)
@@ -134,8 +134,8 @@ def update_rows(
     if literals is None or (condition is not None and predicate is None):
         return _change_where(spark, snapshot, condition, values, alias, started)
     assignments = Assignments.of_literals(snapshot.manifest.schema, literals)
-    group_rows = _group_rows(spark, snapshot)
-    task = plan_update(snapshot, assignments, predicate, group_rows=group_rows)
+    most = group_rows(spark, snapshot)
+    task = plan_update(snapshot, assignments, predicate, group_rows=most)
     changed = [parse_changed(each) for each in run_tasks(spark, UpdateGroup(task), task.count)]
     operation, rows = update_operation(
         task,
@@ -240,7 +240,7 @@ def translated(snapshot: Snapshot, condition: Condition, alias: str | None) -> P
     return predicate_of(condition, spark_schema(schema), stored, alias)
 
 
-def _group_rows(spark: SparkSession, snapshot: Snapshot) -> int:
+def group_rows(spark: SparkSession, snapshot: Snapshot) -> int:
     """Return how many rows make a task: so many that each core has some."""
     share = sum(live_row_counts(snapshot)) // (2 * parallelism_of(spark).least)
     return min(max(share, _LEAST_GROUP_ROWS), GROUP_ROWS)

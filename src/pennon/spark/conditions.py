@@ -159,6 +159,12 @@ class _Translation:
             return self._call("NOT", [tree.this])
         if isinstance(tree, (exp.And, exp.Or)):
             return self._call(type(tree).__name__.upper(), [tree.this, tree.expression])
+        if isinstance(tree, exp.Between):
+            low, high = tree.args["low"], tree.args["high"]
+            return self._call(
+                "AND",
+                [exp.GTE(this=tree.this, expression=low), exp.LTE(this=tree.this, expression=high)],
+            )
         leaf = self._leaf(tree)
         return None if leaf is None else condition_of(leaf, self._schema)
 

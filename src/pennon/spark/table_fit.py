@@ -130,9 +130,7 @@ def _checked(field: pa.Field, given: st.DataType, wanted: st.DataType, path: str
     return field
 
 
-def _fitted_struct(
-    field: pa.Field, given: st.StructType, path: str, rule: FitRule
-) -> pa.Field:
+def _fitted_struct(field: pa.Field, given: st.StructType, path: str, rule: FitRule) -> pa.Field:
     parts = {part.name: part for part in _parts(field.type)}
     before, known = dict(parts), set()
     for each in given.fields:
@@ -151,7 +149,9 @@ def _fitted_struct(
             raise SchemaMismatchError(message)
     missing = [name for name, part in before.items() if not part.nullable and name not in known]
     if missing:
-        message = f"column {path!r} of the DataFrame lacks {', '.join(missing)}, which the table requires"
+        message = (
+            f"column {path!r} of the DataFrame lacks {', '.join(missing)}, which the table requires"
+        )
         raise SchemaMismatchError(message)
     is_same = len(parts) == len(before) and all(parts[name] is before[name] for name in before)
     return field if is_same else field.with_type(pa.struct(list(parts.values())))

@@ -203,12 +203,19 @@ def widen_here(task: AlterTask) -> Sequence[Fragment]:
 def commit_messages(
     plan: TablePlan, messages: Iterable[bytes], widen: RunColumns = widen_here
 ) -> int:
+    """Make one version of what all tasks wrote, as their messages say it; see `commit_fragments`."""
+    fragments = [fragment for message in messages for fragment in parse_fragments(message)]
+    return commit_fragments(plan, fragments, widen)
+
+
+def commit_fragments(
+    plan: TablePlan, fragments: Sequence[Fragment], widen: RunColumns = widen_here
+) -> int:
     """Make one version of what all tasks wrote, and return its number.
 
     An append of no rows to a table makes no version, unless its columns change.  Two jobs that create the
     same table by appending both keep their rows: the later one appends.
     """
-    fragments = [fragment for message in messages for fragment in parse_fragments(message)]
     write = plan.write
     if plan.evolution is not None:
         told = Told("WRITE", {"mode": "Append"}, written_metrics(fragments))

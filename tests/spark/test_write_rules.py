@@ -34,12 +34,14 @@ def test_ignore_leaves_a_table_alone(spark: SparkSession, uri: str) -> None:
 
 
 def test_comments_of_columns_travel_both_ways(spark: SparkSession, uri: str) -> None:
-    inner = st.StructType([st.StructField("x", st.IntegerType(), True, {"comment": "east"})])
+    inner = st.StructType([st.StructField("x", st.IntegerType(), metadata={"comment": "east"})])
     schema = st.StructType(
         [
-            st.StructField("id", st.LongType(), True, {"comment": "läuft", "other": "not kept"}),
+            st.StructField("id", st.LongType(), metadata={"comment": "läuft", "other": "not kept"}),
             st.StructField("p", inner),
-            st.StructField("m", st.MapType(st.StringType(), st.LongType()), True, {"comment": "m"}),
+            st.StructField(
+                "m", st.MapType(st.StringType(), st.LongType()), metadata={"comment": "m"}
+            ),
         ]
     )
     rows = spark.createDataFrame([(1, (2,), {"a": 1})], schema)
@@ -54,7 +56,7 @@ def test_comments_of_columns_travel_both_ways(spark: SparkSession, uri: str) -> 
         assert [tuple(row) for row in back.collect()] == [(1, (2,), {"a": 1})]
     pennon.spark.write(spark.sql("SELECT 5L AS id"), uri, "overwrite")
     assert lance.dataset(uri).schema.field("id").metadata == {b"comment": "läuft".encode()}
-    late = st.StructType([st.StructField("w", st.LongType(), True, {"comment": "new"})])
+    late = st.StructType([st.StructField("w", st.LongType(), metadata={"comment": "new"})])
     pennon.spark.write(spark.createDataFrame([(6,)], late), uri, "append", merge_schema=True)
     assert lance.dataset(uri).schema.field("w").metadata == {b"comment": b"new"}
 
@@ -118,7 +120,7 @@ def test_types_that_would_come_back_as_others_are_refused(
 def test_types_of_users_are_refused(spark: SparkSession, uri: str) -> None:
     schema = st.StructType([st.StructField("p", st.ArrayType(Point()))])
     rows = spark.createDataFrame([([1.0],)], schema)
-    with pytest.raises(UnsupportedError, match="column 'p' is .*udt.*write what it is made of"):
+    with pytest.raises(UnsupportedError, match=r"column 'p' is .*udt.*write what it is made of"):
         pennon.spark.write(rows, uri)
 
 

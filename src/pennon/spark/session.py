@@ -44,4 +44,4 @@ def activate(spark: SparkSession) -> None:
     """
     java: Any = getattr(spark, "_jvm", None)
     if java is not None:
-        java.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
+        java.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)  # noqa: SLF001 - PySpark has no other way

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import lance
 import pandas as pd
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -82,6 +83,9 @@ def test_a_mode_gives_the_answers_of_parquet(
         1,
         "OPTIMIZE",
     ]
+    rows = [["a", 10], ["c", 30], ["d", 40], ["e", 50], ["f", 1 << 40], ["g", None]]
+    assert seen["overwritten"] == [[[*row, True if row[0] == "f" else None] for row in rows], 8]
+    lance.dataset(str(tmp_path / "days.lance")).validate()
     assert "there is no Lance table at" in seen["message"]
     table = pennon.dataset(str(tmp_path / "flights.lance"))
     assert (table.version, len(table.get_fragments())) == (1, 4)

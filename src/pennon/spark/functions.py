@@ -26,11 +26,11 @@ from pennon.spark.options import (
     parse_fixed_size_lists,
 )
 from pennon.spark.partial_overwrite import overwrite_keys, overwrite_where
+from pennon.spark.row_write import TableWrite
 from pennon.spark.run_tasks import run_on_rows, run_tasks
 from pennon.spark.scan_frame import frame_of
 from pennon.spark.scan_task import open_snapshot
 from pennon.spark.write_task import (
-    TableWrite,
     WidenFragment,
     commit_messages,
     newest_version,

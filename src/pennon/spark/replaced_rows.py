@@ -12,8 +12,7 @@ well, so that what the condition holds for afterwards are the new rows, and what
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
@@ -43,11 +42,11 @@ from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.conditions import predicate_of
 from pennon.spark.evolution import check_same_columns
 from pennon.spark.history import Told, written_metrics
-from pennon.spark.messages import parse_fragments
 from pennon.spark.names import find_name
 from pennon.spark.options import WriteOptions
+from pennon.spark.row_write import TablePlan
 from pennon.spark.types import spark_schema
-from pennon.spark.write_task import TablePlan, TableWrite, plan_table_write
+from pennon.spark.write_task import plan_table_write
 from pennon.table.fragment import Fragment
 from pennon.table.manifest import Manifest
 from pennon.table.operations import Update, UpdateMode
@@ -56,7 +55,6 @@ FindRows = Callable[[Snapshot], Sequence[Removal]]
 """Deletes the rows of a version that are replaced, here or on executors; nothing is committed."""
 
 _LONGEST: Final = timedelta(hours=1)
-_SHOWN: Final = 200
 _ROWS_AT_ONCE: Final = 1 << 16
 
 
@@ -92,74 +90,6 @@ def key_columns(plan: TablePlan, options: WriteOptions) -> list[str]:
             raise ArgumentError(message)
         found.append(name)
     return found
-
-
-# --- rows that do not belong there ------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedWrite:
-    """Writes rows and counts those that a condition is not true for; it pickles.
-
-    ``predicate`` None: a last column says for which it is.  With such a row nothing will be committed, so
-    no more is written.
-    """
-
-    write: TableWrite
-    predicate: Predicate | None = None
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> bytes:
-        """See `pennon.spark.run_tasks.RowsTask`."""
-        refused = _Refused()
-        fragments = self.write(self._tested(batches, refused))
-        return pickle.dumps((fragments, refused.rows, refused.example))
-
-    def _tested(
-        self, batches: Iterable[pa.RecordBatch], refused: _Refused
-    ) -> Iterator[pa.RecordBatch]:
-        for given in batches:
-            batch = given
-            if self.predicate is None:
-                passes = given.column(given.num_columns - 1)
-                batch = given.select(list(range(given.num_columns - 1)))
-            else:
-                passes = self.predicate.test(given)
-            refused.count(batch, passes)
-            if not refused.rows:
-                yield batch
-
-
-class _Refused:
-    """Rows that a condition is not true for: how many, and the first of them."""
-
-    def __init__(self) -> None:
-        self.rows = 0
-        self.example = ""
-
-    def count(self, batch: pa.RecordBatch, passes: pa.BooleanArray) -> None:
-        found = batch.num_rows - passes.true_count
-        if found and not self.rows:
-            wrong = pc.invert(passes.fill_null(False))  # noqa: FBT003 - pyarrow's own
-            (row,) = batch.filter(wrong).slice(0, 1).to_pylist()
-            self.example = str(row)[:_SHOWN]
-        self.rows += found
-
-
-def parse_checked(messages: Iterable[bytes], condition: str) -> list[Fragment]:
-    """Return the fragments that tasks wrote.
-
-    Raises ArgumentError if the condition is not true for some rows, with their number and one of them.
-    """
-    parts = [pickle.loads(message) for message in messages]  # noqa: S301 - of our executors
-    refused = sum(rows for _, rows, _ in parts)
-    if refused:
-        example = next(shown for _, rows, shown in parts if rows)
-        message = (
-            f"{refused} rows of the DataFrame do not satisfy {condition}, for example {example}; nothing "
-            "was written: filter them out, or say a condition that holds for them"
-        )
-        raise ArgumentError(message)
-    return [each for fragments, _, _ in parts for each in parse_fragments(fragments)]
 
 
 # --- rows that go ------------------------------------------------------------------------------------

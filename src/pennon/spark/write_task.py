@@ -1,18 +1,16 @@
-"""What one Spark task writes, and the one commit of what all of them wrote.
+"""The plan of a write of Spark, and the one commit of what all its tasks wrote.
 
 Plan, task and commit are those of `pennon.ops.write`; here is the Spark schema before them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from pennon.errors import AlreadyExistsError, ArgumentError, NotFoundError, UnsupportedError
-from pennon.file.container.input_check import InputCheck
 from pennon.io import open_store
 from pennon.io.store import Store
 from pennon.ops.columns.alter import AlterTask
@@ -23,45 +21,25 @@ from pennon.ops.write import (
     FileLimits,
     WriteMode,
     WritePlan,
-    WriteTask,
     commit_write,
     plan_write,
     version_of_table,
-    write_fragments,
 )
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
 from pennon.schema.maps import with_maps_of
 from pennon.schema.version import DEFAULT_VERSION, FileVersion
-from pennon.spark.arrow_convert import convert_batch
-from pennon.spark.evolution import Evolution, RunColumns, commit_evolution, plan_evolution
+from pennon.spark.evolution import RunColumns, commit_evolution, plan_evolution
 from pennon.spark.history import Told, written_metrics
 from pennon.spark.messages import parse_fragments, serialize_fragments
 from pennon.spark.names import check_new_names
 from pennon.spark.options import WriteOptions
+from pennon.spark.row_write import TablePlan
 from pennon.spark.table_fit import FitRule, check_sizes, fit_columns
 from pennon.spark.types import lance_schema
 from pennon.table.fragment import Fragment
 from pennon.table.manifest import Manifest
 from pennon.table.versions import read_manifest
-
-
-@dataclass(frozen=True, slots=True)
-class TablePlan:
-    """A write of Spark: what tasks do, and what its commit will be; it pickles.
-
-    ``evolution`` is what makes the table's schema grow along with an append.  ``stable_row_ids`` counts for
-    a new table.
-    """
-
-    write: WritePlan
-    evolution: Evolution | None = None
-    stable_row_ids: bool = False
-
-    @property
-    def base(self) -> Manifest | None:
-        """Return the version that was planned on, None if there was no table."""
-        return self.write.base
 
 
 def plan_table_write(options: WriteOptions, schema: StructType, mode: WriteMode) -> TablePlan:
@@ -155,33 +133,6 @@ def _limits(options: WriteOptions) -> FileLimits:
     default = FileLimits()
     rows = options.max_rows_per_file or default.max_rows
     return FileLimits(rows, options.max_bytes_per_file or default.max_bytes)
-
-
-@dataclass(frozen=True, slots=True)
-class TableWrite:
-    """The part of a write that travels to the executors."""
-
-    task: WriteTask
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> bytes:
-        """Write the rows of one task to new data files, and say which fragments they are.
-
-        Nothing refers to the files until the commit: a task that dies, or runs twice, leaves
-        orphans at most.
-        """
-        checked = InputCheck().checked(batches)
-        rows = _converted(checked, schema_to_arrow(self.task.schema))
-        return serialize_fragments(write_fragments(self.task, rows))
-
-
-def _converted(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield batches as the table has them; columns come in its order, names may differ in case."""
-    for batch in batches:
-        if batch.num_rows:
-            named = batch
-            if batch.schema.names != schema.names:
-                named = batch.rename_columns(schema.names)
-            yield convert_batch(named, schema)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,30 +16,8 @@ from pyspark.sql.types import StructType
 
 from pennon.errors import ArgumentError
 from pennon.ops.write import WriteMode
-from pennon.scan.filter import Predicate
-from pennon.spark.messages import parse_fragments
 from pennon.spark.options import WriteOptions
-from pennon.spark.replaced_rows import (
-    CheckedWrite,
-    FindRows,
-    commit_replaced,
-    delete_here,
-    delete_where_here,
-    key_columns,
-    keys_of,
-    parse_checked,
-    plan_replacement,
-    understood,
-)
-from pennon.spark.types import arrow_schema
-from pennon.spark.write_task import (
-    TablePlan,
-    TableWrite,
-    commit_fragments,
-    commit_messages,
-    plan_table_write,
-)
-from pennon.table.fragment import Fragment
+from pennon.spark.row_write import TablePlan, TableWrite
 
 
 @dataclass(frozen=True)
@@ -62,6 +40,8 @@ class LanceWriter(ds.DataSourceArrowWriter):
 
     def commit(self, messages: Sequence[ds.WriterCommitMessage | None]) -> None:
         """Make one version of what all tasks wrote (on the driver)."""
+        from pennon.spark.write_task import commit_messages  # executors have no use for it
+
         written = (m.fragments for m in messages if isinstance(m, FragmentsWritten))
         commit_messages(self._plan, written)
 
@@ -69,60 +49,16 @@ class LanceWriter(ds.DataSourceArrowWriter):
         """Delete nothing."""
 
 
-class ReplacingWriter(LanceWriter):
-    """Replaces a part of a table: the rows of a condition, or those with the keys of the new rows.
-
-    The rows that go are found by the driver's Python, for a data source has no other place for it.
-    """
-
-    def __init__(
-        self, plan: TablePlan, *, condition: str, rows: Predicate | None, keys: tuple[str, ...]
-    ) -> None:
-        """Take the plan, and what is replaced: ``rows`` is the condition on the DataFrame's rows."""
-        super().__init__(plan)
-        self._condition = condition
-        self._rows = rows
-        self._keys = keys
-
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> FragmentsWritten:
-        """Write the rows of one task, each tested (on an executor)."""
-        write = TableWrite(self._plan.write.task)
-        if self._rows is None:
-            return FragmentsWritten(write(iterator))
-        return FragmentsWritten(CheckedWrite(write, self._rows)(iterator))
-
-    def commit(self, messages: Sequence[ds.WriterCommitMessage | None]) -> None:
-        """Find what goes, and make one version of it (on the driver)."""
-        written = [m.fragments for m in messages if isinstance(m, FragmentsWritten)]
-        if self._rows is not None:
-            fragments = parse_checked(written, self._condition)
-        else:
-            fragments = [each for message in written for each in parse_fragments(message)]
-        if self._plan.base is None:
-            commit_fragments(self._plan, fragments)
-        else:
-            commit_replaced(self._plan, fragments, self._find(fragments), self._condition)
-
-    def _find(self, fragments: Sequence[Fragment]) -> FindRows:
-        if self._keys:
-            if not fragments:
-                return lambda _: ()
-            return delete_here(keys_of(self._plan, fragments, self._keys))
-        return delete_where_here(self._condition)
-
-
 def plan_writer(options: WriteOptions, schema: StructType, *, overwrite: bool) -> LanceWriter:
     """Return the writer of a DataFrame, with the table's version pinned (on the driver)."""
-    if options.where is None and not options.overwrite_by:
-        mode = WriteMode.OVERWRITE if overwrite else WriteMode.APPEND
-        return LanceWriter(plan_table_write(options, schema, mode))
-    if not overwrite:
-        message = "replaceWhere and overwrite_by go with mode('overwrite')"
-        raise ArgumentError(message)
-    plan = plan_replacement(options, schema)
-    if options.where is None:
-        keys = tuple(key_columns(plan, options))
-        condition = f"({', '.join(keys)}) as in the new rows"
-        return ReplacingWriter(plan, condition=condition, rows=None, keys=keys)
-    rows = understood(options.where, schema, arrow_schema(schema))
-    return ReplacingWriter(plan, condition=options.where, rows=rows, keys=())
+    if options.where is not None or options.overwrite_by:
+        from pennon.spark.replacing_writer import plan_replacing_writer  # saves sqlglot
+
+        if not overwrite:
+            message = "replaceWhere and overwrite_by go with mode('overwrite')"
+            raise ArgumentError(message)
+        return plan_replacing_writer(options, schema)
+    from pennon.spark.write_task import plan_table_write  # as above
+
+    mode = WriteMode.OVERWRITE if overwrite else WriteMode.APPEND
+    return LanceWriter(plan_table_write(options, schema, mode))

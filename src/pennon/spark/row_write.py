@@ -1,0 +1,142 @@
+"""What one Spark task writes: the rows of a partition, as new data files that nothing refers to yet.
+
+Executors import this and little more: a worker is started anew again and again.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pennon.errors import ArgumentError
+from pennon.file.container.input_check import InputCheck
+from pennon.ops.write import WritePlan, WriteTask, write_fragments
+from pennon.schema.arrow import schema_to_arrow
+from pennon.spark.arrow_convert import convert_batch
+from pennon.spark.messages import parse_fragments, serialize_fragments
+from pennon.table.fragment import Fragment
+from pennon.table.manifest import Manifest
+
+if TYPE_CHECKING:
+    from pennon.scan.filter import Predicate
+    from pennon.spark.evolution import Evolution
+
+_SHOWN: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """A write of Spark: what tasks do, and what its commit will be; it pickles.
+
+    ``evolution`` is what makes the table's schema grow along with an append.  ``stable_row_ids`` counts for
+    a new table.
+    """
+
+    write: WritePlan
+    evolution: Evolution | None = None
+    stable_row_ids: bool = False
+
+    @property
+    def base(self) -> Manifest | None:
+        """Return the version that was planned on, None if there was no table."""
+        return self.write.base
+
+
+@dataclass(frozen=True, slots=True)
+class TableWrite:
+    """The part of a write that travels to the executors."""
+
+    task: WriteTask
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> bytes:
+        """Write the rows of one task to new data files, and say which fragments they are.
+
+        Nothing refers to the files until the commit: a task that dies, or runs twice, leaves
+        orphans at most.
+        """
+        checked = InputCheck().checked(batches)
+        rows = _converted(checked, schema_to_arrow(self.task.schema))
+        return serialize_fragments(write_fragments(self.task, rows))
+
+
+def _converted(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield batches as the table has them; columns come in its order, names may differ in case."""
+    for batch in batches:
+        if batch.num_rows:
+            named = batch
+            if batch.schema.names != schema.names:
+                named = batch.rename_columns(schema.names)
+            yield convert_batch(named, schema)
+
+
+# --- rows that do not belong there ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedWrite:
+    """Writes rows and counts those that a condition is not true for; it pickles.
+
+    ``predicate`` None: a last column says for which it is.  With such a row nothing will be committed, so
+    no more is written.
+    """
+
+    write: TableWrite
+    predicate: Predicate | None = None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> bytes:
+        """See `pennon.spark.run_tasks.RowsTask`."""
+        refused = _Refused()
+        fragments = self.write(self._tested(batches, refused))
+        return pickle.dumps((fragments, refused.rows, refused.example))
+
+    def _tested(
+        self, batches: Iterable[pa.RecordBatch], refused: _Refused
+    ) -> Iterator[pa.RecordBatch]:
+        for given in batches:
+            batch = given
+            if self.predicate is None:
+                passes = given.column(given.num_columns - 1)
+                batch = given.select(list(range(given.num_columns - 1)))
+            else:
+                passes = self.predicate.test(given)
+            refused.count(batch, passes)
+            if not refused.rows:
+                yield batch
+
+
+class _Refused:
+    """Rows that a condition is not true for: how many, and the first of them."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.example = ""
+
+    def count(self, batch: pa.RecordBatch, passes: pa.BooleanArray) -> None:
+        found = batch.num_rows - passes.true_count
+        if found and not self.rows:
+            wrong = pc.invert(passes.fill_null(False))  # noqa: FBT003 - pyarrow's own
+            (row,) = batch.filter(wrong).slice(0, 1).to_pylist()
+            self.example = str(row)[:_SHOWN]
+        self.rows += found
+
+
+def parse_checked(messages: Iterable[bytes], condition: str) -> list[Fragment]:
+    """Return the fragments that tasks wrote.
+
+    Raises ArgumentError if the condition is not true for some rows, with their number and one of them.
+    """
+    parts = [pickle.loads(message) for message in messages]  # noqa: S301 - of our executors
+    refused = sum(rows for _, rows, _ in parts)
+    if refused:
+        example = next(shown for _, rows, shown in parts if rows)
+        message = (
+            f"{refused} rows of the DataFrame do not satisfy {condition}, for example {example}; nothing "
+            "was written: filter them out, or say a condition that holds for them"
+        )
+        raise ArgumentError(message)
+    return [each for fragments, _, _ in parts for each in parse_fragments(fragments)]

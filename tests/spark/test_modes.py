@@ -83,8 +83,9 @@ def test_a_mode_gives_the_answers_of_parquet(
         1,
         "OPTIMIZE",
     ]
-    rows = [["a", 10], ["c", 30], ["d", 40], ["e", 50], ["f", 1 << 40], ["g", None]]
-    assert seen["overwritten"] == [[[*row, True if row[0] == "f" else None] for row in rows], 8]
+    numbers = {"a": 10, "c": 30, "d": 40, "e": 50, "f": 1 << 40, "g": None}
+    rows = [[day, n, True if day == "f" else None] for day, n in numbers.items()]
+    assert seen["overwritten"] == [rows, 8]
     lance.dataset(str(tmp_path / "days.lance")).validate()
     assert "there is no Lance table at" in seen["message"]
     table = pennon.dataset(str(tmp_path / "flights.lance"))

@@ -51,7 +51,9 @@ def test_comments_of_columns_travel_both_ways(spark: SparkSession, uri: str) -> 
     assert arrow.field("p").type.field("x").metadata == {b"comment": b"east"}
     for back in (spark.read.format("lance").load(uri), pennon.spark.read(spark, uri)):
         assert back.schema["id"].metadata == {"comment": "läuft"}
-        assert back.schema["p"].dataType["x"].metadata == {"comment": "east"}
+        parts = back.schema["p"].dataType
+        assert isinstance(parts, st.StructType)
+        assert parts["x"].metadata == {"comment": "east"}
         assert back.schema["m"].metadata == {"comment": "m"}
         assert [tuple(row) for row in back.collect()] == [(1, (2,), {"a": 1})]
     pennon.spark.write(spark.sql("SELECT 5L AS id"), uri, "overwrite")

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 import pennon
 import pennon.spark
 from pennon.errors import ArgumentError, SchemaMismatchError, UnsupportedError
-from pennon.spark import LanceTable, functions
+from pennon.spark import LanceTable, row_write
 
 TYPED = pa.schema(
     [
@@ -160,14 +160,15 @@ def test_an_append_that_grows_the_table_follows_others(
     spark: SparkSession, uri: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(uri)
-    commit = functions.commit_messages
+    parse = row_write.parse_fragments
 
-    def between(*arguments: Any) -> int:
-        monkeypatch.setattr(functions, "commit_messages", commit)
+    def between(message: bytes) -> Any:
+        """Append a row once the tasks have written, and before anything is committed."""
+        monkeypatch.setattr(row_write, "parse_fragments", parse)
         pennon.spark.write(spark.sql("SELECT 5 AS id"), uri, "append")
-        return commit(*arguments)
+        return parse(message)
 
-    monkeypatch.setattr(functions, "commit_messages", between)
+    monkeypatch.setattr(row_write, "parse_fragments", between)
     rows = spark.sql("SELECT 4 AS id, 'x' AS w")
     assert pennon.spark.write(rows, uri, "append", merge_schema=True) == 3
     found = [(row["id"], row["w"]) for row in rows_of(uri)]

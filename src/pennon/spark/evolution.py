@@ -19,7 +19,7 @@ from pennon.core.units import FieldId, FragmentId
 from pennon.errors import SchemaMismatchError, UnsupportedError
 from pennon.ops.columns.alter import AlterTask
 from pennon.ops.columns.column_file import ColumnFiles
-from pennon.ops.columns.task import ColumnsTask, Place, rows_at_once
+from pennon.ops.columns.task import ColumnsTask, Place, rows_at_once, run_columns
 from pennon.ops.commit import commit_on
 from pennon.ops.retry import with_retries
 from pennon.scan.projection import Projection, plan_scan_projection
@@ -29,6 +29,8 @@ from pennon.schema.check import check_writable, is_packed
 from pennon.schema.field import Field, Schema
 from pennon.schema.version import V0_1, V2_2
 from pennon.spark.arrow_convert import convert_column
+from pennon.spark.history import Told, written_metrics
+from pennon.spark.messages import serialize_fragments
 from pennon.table.field_ids import highest_field_id
 from pennon.table.fields_wire import carry_over
 from pennon.table.fragment import Fragment
@@ -70,6 +72,15 @@ class Evolution:
     snapshot: Snapshot
     schema: Schema
     task: AlterTask | None
+
+    def commit(
+        self, new: Sequence[Fragment], run: RunColumns | None, *, planned_ns: int
+    ) -> Manifest:
+        """Make the new rows and the schema one version; columns are written here unless ``run`` does it."""
+        told = Told("WRITE", {"mode": "Append"}, written_metrics(new))
+        return commit_evolution(
+            self, new, run or widen_here, properties=told.properties(), planned_ns=planned_ns
+        )
 
 
 def plan_evolution(snapshot: Snapshot, arrow: pa.Schema) -> Evolution | None:
@@ -191,3 +202,19 @@ def _merge(
     added = (replace(each, id=FragmentId(first + at)) for at, each in enumerate(new))
     wire = carry_over(manifest.fields_wire, plan.schema)
     return Merge((*old, *added), plan.schema, wire, preserves_nullability=True)
+
+
+@dataclass(frozen=True, slots=True)
+class WidenFragment:
+    """Writes the columns of the fragment of a number that get wider; it pickles."""
+
+    task: AlterTask
+
+    def __call__(self, number: int) -> bytes:
+        """See `pennon.spark.run_tasks.NumberedTask`."""
+        return serialize_fragments([self.task.run(number)])
+
+
+def widen_here(task: AlterTask) -> Sequence[Fragment]:
+    """Write columns that get wider on this machine's threads."""
+    return run_columns(task, "Widening columns", task.columns.threads)

@@ -18,6 +18,7 @@ from pennon.io import open_store
 from pennon.ops.columns.alter import AlterTask
 from pennon.ops.write import WriteMode
 from pennon.spark.conditions import Condition
+from pennon.spark.evolution import WidenFragment
 from pennon.spark.messages import parse_fragments
 from pennon.spark.options import (
     DEFAULT_PARTITION_BYTES,
@@ -26,13 +27,11 @@ from pennon.spark.options import (
     parse_fixed_size_lists,
 )
 from pennon.spark.partial_overwrite import overwrite_keys, overwrite_where
-from pennon.spark.row_write import TableWrite
+from pennon.spark.row_write import TableWrite, commit_messages
 from pennon.spark.run_tasks import run_on_rows, run_tasks
 from pennon.spark.scan_frame import frame_of
 from pennon.spark.scan_task import open_snapshot
 from pennon.spark.write_task import (
-    WidenFragment,
-    commit_messages,
     newest_version,
     plan_table_write,
 )

@@ -31,11 +31,16 @@ from pennon.spark.replaced_rows import (
     uncommitted,
 )
 from pennon.spark.row_changes import CLAUSE, analysed, quoted, run_changes
-from pennon.spark.row_write import CheckedWrite, TablePlan, TableWrite, parse_checked
+from pennon.spark.row_write import (
+    CheckedWrite,
+    TablePlan,
+    TableWrite,
+    commit_fragments,
+    parse_checked,
+)
 from pennon.spark.run_tasks import run_on_rows, run_tasks
 from pennon.spark.scan_frame import ADDRESS, address_frame, frame_of
 from pennon.spark.types import spark_schema
-from pennon.spark.write_task import commit_fragments
 from pennon.table.fragment import Fragment
 
 if TYPE_CHECKING:

@@ -6,24 +6,23 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 from pyspark.sql import datasource as ds
-from pyspark.sql.types import StructType
 
 from pennon.scan.filter import Predicate
 from pennon.spark.messages import parse_fragments
-from pennon.spark.options import WriteOptions
 from pennon.spark.replaced_rows import (
     FindRows,
     commit_replaced,
     delete_here,
     delete_where_here,
-    key_columns,
     keys_of,
-    plan_replacement,
-    understood,
 )
-from pennon.spark.row_write import CheckedWrite, TablePlan, TableWrite, parse_checked
-from pennon.spark.types import arrow_schema
-from pennon.spark.write_task import commit_fragments
+from pennon.spark.row_write import (
+    CheckedWrite,
+    TablePlan,
+    TableWrite,
+    commit_fragments,
+    parse_checked,
+)
 from pennon.spark.writer import FragmentsWritten, LanceWriter
 from pennon.table.fragment import Fragment
 
@@ -68,17 +67,3 @@ class ReplacingWriter(LanceWriter):
                 return lambda _: ()
             return delete_here(keys_of(self._plan, fragments, self._keys))
         return delete_where_here(self._condition)
-
-
-def plan_replacing_writer(options: WriteOptions, schema: StructType) -> ReplacingWriter:
-    """Return the writer of a DataFrame that replaces a part of a table (on the driver).
-
-    Raises ArgumentError for a condition that only Spark can evaluate.
-    """
-    plan = plan_replacement(options, schema)
-    if options.where is None:
-        keys = tuple(key_columns(plan, options))
-        condition = f"({', '.join(keys)}) as in the new rows"
-        return ReplacingWriter(plan, condition=condition, rows=None, keys=keys)
-    rows = understood(options.where, schema, arrow_schema(schema))
-    return ReplacingWriter(plan, condition=options.where, rows=rows, keys=())

@@ -1,4 +1,4 @@
-"""What one Spark task writes: the rows of a partition, as new data files that nothing refers to yet.
+"""What one Spark task writes, the rows of a partition as new data files, and the one commit of all of them.
 
 Executors import this and little more: a worker is started anew again and again.
 """
@@ -6,16 +6,24 @@ Executors import this and little more: a worker is started anew again and again.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pennon.errors import ArgumentError
+from pennon.errors import AlreadyExistsError, ArgumentError
 from pennon.file.container.input_check import InputCheck
-from pennon.ops.write import WritePlan, WriteTask, write_fragments
+from pennon.ops.commit import CommitPolicy
+from pennon.ops.write import (
+    WriteMode,
+    WritePlan,
+    WriteTask,
+    commit_write,
+    plan_write,
+    write_fragments,
+)
 from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.arrow_convert import convert_batch
 from pennon.spark.messages import parse_fragments, serialize_fragments
@@ -24,7 +32,7 @@ from pennon.table.manifest import Manifest
 
 if TYPE_CHECKING:
     from pennon.scan.filter import Predicate
-    from pennon.spark.evolution import Evolution
+    from pennon.spark.evolution import Evolution, RunColumns
 
 _SHOWN: Final = 200
 
@@ -140,3 +148,56 @@ def parse_checked(messages: Iterable[bytes], condition: str) -> list[Fragment]:
         )
         raise ArgumentError(message)
     return [each for fragments, _, _ in parts for each in parse_fragments(fragments)]
+
+
+# --- the commit ---------------------------------------------------------------------------------------
+
+
+def commit_messages(
+    plan: TablePlan, messages: Iterable[bytes], widen: RunColumns | None = None
+) -> int:
+    """Make one version of what all tasks wrote, as their messages say it; see `commit_fragments`."""
+    fragments = [fragment for message in messages for fragment in parse_fragments(message)]
+    return commit_fragments(plan, fragments, widen)
+
+
+def commit_fragments(
+    plan: TablePlan, fragments: Sequence[Fragment], widen: RunColumns | None = None
+) -> int:
+    """Make one version of what all tasks wrote, and return its number.
+
+    An append of no rows to a table makes no version, unless its columns change.  Two jobs that create the
+    same table by appending both keep their rows: the later one appends.
+    """
+    write = plan.write
+    if plan.evolution is not None:
+        return plan.evolution.commit(fragments, widen, planned_ns=write.planned_ns).version
+    is_append = write.mode is WriteMode.APPEND
+    if is_append and plan.base is not None and not fragments:
+        return plan.base.version
+    policy = CommitPolicy(stable_row_ids=plan.stable_row_ids and plan.base is None)
+    try:
+        return commit_write(write, fragments, policy=policy).version
+    except AlreadyExistsError:
+        if not is_append:
+            raise
+        return commit_write(_plan_late_append(write), fragments).version
+
+
+def _plan_late_append(plan: WritePlan) -> WritePlan:
+    """Return the plan of an append to the table that another job created while this one wrote.
+
+    Field ids are numbered depth first, so equal schemas have equal ids.  Raises AlreadyExistsError
+    if the other table has another schema.
+    """
+    late = plan_write(
+        plan.task.store,
+        schema_to_arrow(plan.table_schema),
+        WriteMode.APPEND,
+        version=plan.task.version,
+        limits=plan.task.limits,
+    )
+    if late.table_schema.fields != plan.table_schema.fields:
+        message = f"another writer created a table of another schema at {late.task.store.uri!r}"
+        raise AlreadyExistsError(message)
+    return late

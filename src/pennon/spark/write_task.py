@@ -5,23 +5,17 @@ Plan, task and commit are those of `pennon.ops.write`; here is the Spark schema 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyspark.sql.types import StructType
 
-from pennon.errors import AlreadyExistsError, ArgumentError, NotFoundError, UnsupportedError
+from pennon.errors import ArgumentError, NotFoundError, UnsupportedError
 from pennon.io import open_store
 from pennon.io.store import Store
-from pennon.ops.columns.alter import AlterTask
-from pennon.ops.columns.task import run_columns
-from pennon.ops.commit import CommitPolicy
 from pennon.ops.fit import fit_schema
 from pennon.ops.write import (
     FileLimits,
     WriteMode,
-    WritePlan,
-    commit_write,
     plan_write,
     version_of_table,
 )
@@ -29,15 +23,12 @@ from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
 from pennon.schema.maps import with_maps_of
 from pennon.schema.version import DEFAULT_VERSION, FileVersion
-from pennon.spark.evolution import RunColumns, commit_evolution, plan_evolution
-from pennon.spark.history import Told, written_metrics
-from pennon.spark.messages import parse_fragments, serialize_fragments
+from pennon.spark.evolution import plan_evolution
 from pennon.spark.names import check_new_names
 from pennon.spark.options import WriteOptions
 from pennon.spark.row_write import TablePlan
 from pennon.spark.table_fit import FitRule, check_sizes, fit_columns
 from pennon.spark.types import lance_schema
-from pennon.table.fragment import Fragment
 from pennon.table.manifest import Manifest
 from pennon.table.versions import read_manifest
 
@@ -133,77 +124,3 @@ def _limits(options: WriteOptions) -> FileLimits:
     default = FileLimits()
     rows = options.max_rows_per_file or default.max_rows
     return FileLimits(rows, options.max_bytes_per_file or default.max_bytes)
-
-
-@dataclass(frozen=True, slots=True)
-class WidenFragment:
-    """Writes the columns of the fragment of a number that get wider; it pickles."""
-
-    task: AlterTask
-
-    def __call__(self, number: int) -> bytes:
-        """See `pennon.spark.run_tasks.NumberedTask`."""
-        return serialize_fragments([self.task.run(number)])
-
-
-def widen_here(task: AlterTask) -> Sequence[Fragment]:
-    """Write columns that get wider on this machine's threads."""
-    return run_columns(task, "Widening columns", task.columns.threads)
-
-
-def commit_messages(
-    plan: TablePlan, messages: Iterable[bytes], widen: RunColumns = widen_here
-) -> int:
-    """Make one version of what all tasks wrote, as their messages say it; see `commit_fragments`."""
-    fragments = [fragment for message in messages for fragment in parse_fragments(message)]
-    return commit_fragments(plan, fragments, widen)
-
-
-def commit_fragments(
-    plan: TablePlan, fragments: Sequence[Fragment], widen: RunColumns = widen_here
-) -> int:
-    """Make one version of what all tasks wrote, and return its number.
-
-    An append of no rows to a table makes no version, unless its columns change.  Two jobs that create the
-    same table by appending both keep their rows: the later one appends.
-    """
-    write = plan.write
-    if plan.evolution is not None:
-        told = Told("WRITE", {"mode": "Append"}, written_metrics(fragments))
-        made = commit_evolution(
-            plan.evolution,
-            fragments,
-            widen,
-            properties=told.properties(),
-            planned_ns=write.planned_ns,
-        )
-        return made.version
-    is_append = write.mode is WriteMode.APPEND
-    if is_append and plan.base is not None and not fragments:
-        return plan.base.version
-    policy = CommitPolicy(stable_row_ids=plan.stable_row_ids and plan.base is None)
-    try:
-        return commit_write(write, fragments, policy=policy).version
-    except AlreadyExistsError:
-        if not is_append:
-            raise
-        return commit_write(_plan_late_append(write), fragments).version
-
-
-def _plan_late_append(plan: WritePlan) -> WritePlan:
-    """Return the plan of an append to the table that another job created while this one wrote.
-
-    Field ids are numbered depth first, so equal schemas have equal ids.  Raises AlreadyExistsError
-    if the other table has another schema.
-    """
-    late = plan_write(
-        plan.task.store,
-        schema_to_arrow(plan.table_schema),
-        WriteMode.APPEND,
-        version=plan.task.version,
-        limits=plan.task.limits,
-    )
-    if late.table_schema.fields != plan.table_schema.fields:
-        message = f"another writer created a table of another schema at {late.task.store.uri!r}"
-        raise AlreadyExistsError(message)
-    return late

@@ -12,12 +12,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import datasource as ds
-from pyspark.sql.types import StructType
 
-from pennon.errors import ArgumentError
-from pennon.ops.write import WriteMode
-from pennon.spark.options import WriteOptions
-from pennon.spark.row_write import TablePlan, TableWrite
+from pennon.spark.row_write import TablePlan, TableWrite, commit_messages
 
 
 @dataclass(frozen=True)
@@ -40,25 +36,8 @@ class LanceWriter(ds.DataSourceArrowWriter):
 
     def commit(self, messages: Sequence[ds.WriterCommitMessage | None]) -> None:
         """Make one version of what all tasks wrote (on the driver)."""
-        from pennon.spark.write_task import commit_messages  # executors have no use for it
-
         written = (m.fragments for m in messages if isinstance(m, FragmentsWritten))
         commit_messages(self._plan, written)
 
     def abort(self, messages: Sequence[ds.WriterCommitMessage | None]) -> None:
         """Delete nothing."""
-
-
-def plan_writer(options: WriteOptions, schema: StructType, *, overwrite: bool) -> LanceWriter:
-    """Return the writer of a DataFrame, with the table's version pinned (on the driver)."""
-    if options.where is not None or options.overwrite_by:
-        from pennon.spark.replacing_writer import plan_replacing_writer  # saves sqlglot
-
-        if not overwrite:
-            message = "replaceWhere and overwrite_by go with mode('overwrite')"
-            raise ArgumentError(message)
-        return plan_replacing_writer(options, schema)
-    from pennon.spark.write_task import plan_table_write  # as above
-
-    mode = WriteMode.OVERWRITE if overwrite else WriteMode.APPEND
-    return LanceWriter(plan_table_write(options, schema, mode))

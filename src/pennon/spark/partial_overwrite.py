@@ -19,7 +19,6 @@ from pennon.ops.rows.deletion_vectors import Removal
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.change_messages import parse_changed
-from pennon.spark.change_operations import DeleteGroup, group_rows, translated
 from pennon.spark.conditions import Condition, as_column, columns_named
 from pennon.spark.messages import parse_fragments
 from pennon.spark.names import find_name
@@ -38,6 +37,7 @@ from pennon.spark.row_write import (
     commit_fragments,
     parse_checked,
 )
+from pennon.spark.rows_found import DeleteGroup, group_rows, translated
 from pennon.spark.run_tasks import run_on_rows, run_tasks
 from pennon.spark.scan_frame import ADDRESS, address_frame, frame_of
 from pennon.spark.types import spark_schema

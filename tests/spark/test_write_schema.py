@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 import pennon
 import pennon.spark
 from pennon.errors import ArgumentError, SchemaMismatchError, UnsupportedError
-from pennon.spark import LanceTable, row_write
+from pennon.spark import LanceTable, messages, row_write
 
 TYPED = pa.schema(
     [
@@ -99,8 +99,7 @@ def test_an_overwrite_that_merges_has_both_schemas(spark: SparkSession, uri: str
     assert row["s"] == {"x": None, "y": None, "z": 1}
 
 
-@pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
-@pytest.mark.parametrize("stable", [False, True])
+@pytest.mark.parametrize(("version", "stable"), [("2.0", True), ("2.1", False), ("2.2", True)])
 def test_an_append_adds_columns_in_one_version(
     spark: SparkSession, uri: str, version: str, *, stable: bool
 ) -> None:
@@ -125,8 +124,9 @@ def test_an_append_adds_columns_in_one_version(
     assert lance.dataset(uri).count_rows() == 5
 
 
-@pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
-@pytest.mark.parametrize("way", ["function", "format"])
+@pytest.mark.parametrize(
+    ("version", "way"), [("2.0", "function"), ("2.1", "format"), ("2.2", "function")]
+)
 def test_an_append_widens_numbers(spark: SparkSession, uri: str, version: str, way: str) -> None:
     make(uri, data_storage_version=version)
     lance.dataset(uri).delete("id = 2")
@@ -160,7 +160,7 @@ def test_an_append_that_grows_the_table_follows_others(
     spark: SparkSession, uri: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(uri)
-    parse = row_write.parse_fragments
+    parse = messages.parse_fragments
 
     def between(message: bytes) -> Any:
         """Append a row once the tasks have written, and before anything is committed."""

@@ -73,13 +73,20 @@ class TableWrite:
 
 
 def _converted(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield batches as the table has them; columns come in its order, names may differ in case."""
     for batch in batches:
         if batch.num_rows:
-            named = batch
-            if batch.schema.names != schema.names:
-                named = batch.rename_columns(schema.names)
-            yield convert_batch(named, schema)
+            yield convert_batch(_named(batch, schema), schema)
+
+
+def _named(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return the batch with columns named as the table's, which may differ in case."""
+    wanted = set(schema.names)
+    if wanted.issubset(batch.schema.names):
+        return batch
+    lower = {name.lower(): name for name in schema.names}
+    given = batch.schema.names
+    names = [name if name in wanted else lower.get(name.lower(), name) for name in given]
+    return batch.rename_columns(names)
 
 
 # --- rows that do not belong there ------------------------------------------------------------------

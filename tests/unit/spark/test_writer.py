@@ -11,7 +11,12 @@ import pytest
 from pyspark.sql import types as st
 
 import pennon
-from pennon.errors import ArgumentError, InvalidSchemaError, SchemaMismatchError
+from pennon.errors import (
+    ArgumentError,
+    InvalidSchemaError,
+    SchemaMismatchError,
+    UnsupportedError,
+)
 from pennon.spark.options import parse_write_options
 from pennon.spark.types import spark_schema
 from pennon.spark.writer_plan import plan_writer
@@ -105,3 +110,19 @@ def test_names_that_differ_in_case_alone_are_refused(uri: str) -> None:
     twice = st.StructType([st.StructField("a", st.LongType()), st.StructField("A", st.LongType())])
     with pytest.raises(InvalidSchemaError, match="'a' and 'A'"):
         plan_writer(parse_write_options({"path": uri}), twice, overwrite=True)
+
+
+def test_a_frame_without_columns_is_refused(uri: str) -> None:
+    with pytest.raises(InvalidSchemaError, match="the DataFrame has no columns"):
+        plan_writer(parse_write_options({"path": uri}), st.StructType([]), overwrite=False)
+
+
+def test_stable_row_ids_are_for_new_tables(uri: str, tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError, match="chosen for a new table only"):
+        write(uri, days(("mon", 1)), enable_stable_row_ids="true")
+    new = str(tmp_path / "new.lance")
+    for _ in range(2):
+        write(new, days(("mon", 1), ("tue", 2)), enable_stable_row_ids="true")
+    assert pennon.dataset(new).has_stable_row_ids
+    ids = pennon.dataset(new).to_table(with_row_id=True).column("_rowid").to_pylist()
+    assert sorted(ids) == [0, 1, 2, 3]

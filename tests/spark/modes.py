@@ -76,6 +76,7 @@ def tell(spark: SparkSession, parquet: Path, folder: Path) -> dict[str, Any]:
         "changed": changed(spark, str(folder / "airlines.lance")),
         "converted": converted(spark, str(folder / "range.lance")),
         "asked": asked(spark, uri),
+        "overwritten": overwritten(spark, str(folder / "days.lance")),
         "message": message_of_a_missing_table(spark, folder),
     }
 
@@ -101,6 +102,30 @@ def changed(spark: SparkSession, uri: str) -> list[Any]:
         compacted is not None and compacted.metrics.numFilesAdded,
         table.history(1).collect()[0].operation,
     ]
+
+
+def overwritten(spark: SparkSession, uri: str) -> list[Any]:
+    """Let a table grow, overwrite parts of it in all ways; return its rows and its version."""
+    days = spark.sql(
+        "SELECT * FROM VALUES ('a', 1), ('b', 2), ('c', 3), ('d', 4), ('e', 5) AS t(day, n)"
+    )
+    pennon.spark.write(days.repartition(2), uri, "ignore", enable_stable_row_ids=True)
+    wider = spark.sql("SELECT 'f' AS DAY, 1L << 40 AS n, true AS late")
+    pennon.spark.write(wider, uri, "append", merge_schema=True)
+    new = spark.sql("SELECT 'a' AS day, 10 AS n")
+    pennon.spark.write(new, uri, "overwrite", where="day = 'a' OR day = 'b'")
+    pennon.spark.write(new, uri, "overwrite", where=sf.upper("day") == "A")
+    pennon.spark.write(
+        spark.sql("SELECT 'c' AS day, 30 AS n"), uri, "overwrite", overwrite_by=["day"]
+    )
+    writer = spark.sql("SELECT 'd' AS day, 40 AS n").write.format("lance").mode("overwrite")
+    writer.option("replaceWhere", "day = 'd'").save(uri)
+    writer = spark.sql("SELECT 'e' AS day, 50 AS n").write.format("lance").mode("overwrite")
+    writer.option("overwrite_by", "day").save(uri)
+    writer = spark.sql("SELECT 'g' AS day, 1.5 AS x").write.format("lance").mode("append")
+    writer.option("mergeSchema", "true").save(uri)
+    rows = pennon.spark.read(spark, uri, ["day", "n", "late"]).orderBy("day").collect()
+    return [[list(row) for row in rows], pennon.dataset(uri).version]
 
 
 def converted(spark: SparkSession, uri: str) -> tuple[int, int, int]:

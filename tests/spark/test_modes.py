@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import lance
 import pandas as pd
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -86,6 +87,10 @@ def test_a_mode_gives_the_answers_of_parquet(
     origins = sorted(map(list, zip(*longest.to_pydict().values(), strict=True)))
     rows = flights.num_rows
     assert seen["asked"] == [rows, far, origins, 7, far, [4], [airlines]]
+    numbers = {"a": 10, "c": 30, "d": 40, "e": 50, "f": 1 << 40, "g": None}
+    rows = [[day, n, True if day == "f" else None] for day, n in numbers.items()]
+    assert seen["overwritten"] == [rows, 8]
+    lance.dataset(str(tmp_path / "days.lance")).validate()
     assert "there is no Lance table at" in seen["message"]
     table = pennon.dataset(str(tmp_path / "flights.lance"))
     assert (table.version, len(table.get_fragments())) == (1, 4)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pennon.spark.functions import read as read
     from pennon.spark.functions import write as write
     from pennon.spark.operations import convert as convert
+    from pennon.spark.session import activate as activate
     from pennon.spark.session import local_session as local_session
     from pennon.spark.source import LanceDataSource as LanceDataSource
     from pennon.spark.table import LanceTable as LanceTable
@@ -23,6 +24,7 @@ __all__ = [
     "LanceDataSource",
     "LanceTable",
     "LanceView",
+    "activate",
     "convert",
     "ingest",
     "local_session",
@@ -36,6 +38,7 @@ _HOMES: Final = {
     "LanceDataSource": "pennon.spark.source",
     "LanceTable": "pennon.spark.table",
     "LanceView": "pennon.spark.views",
+    "activate": "pennon.spark.session",
     "convert": "pennon.spark.operations",
     "ingest": "pennon.spark.functions",
     "local_session": "pennon.spark.session",

@@ -9,6 +9,7 @@ every fresh Spark worker.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -75,7 +76,40 @@ def _convert_leaf(array: pa.Array, target: pa.DataType) -> pa.Array:
         return _convert_timestamp(array, target)
     if pat.is_duration(target) and array.type == pa.duration("ns"):
         return array.cast(target, safe=False)
+    if _may_round(array.type, target):
+        return _without_rounding(array, target)
     return array.cast(target)
+
+
+def _may_round(given: pa.DataType, target: pa.DataType) -> bool:
+    """Return whether a cast rounds where it should fail, as Arrow's do between these types."""
+    if pat.is_floating(given) and pat.is_floating(target):
+        return bool(target.bit_width < given.bit_width)
+    return bool(
+        (pat.is_floating(given) and pat.is_decimal(target))
+        or (pat.is_decimal(given) and pat.is_floating(target))
+    )
+
+
+def _without_rounding(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """Cast numbers of which each comes back as it was.
+
+    A half float has no type in Spark: floats are rounded to it, but none becomes infinite.
+    """
+    if pat.is_float16(target):
+        narrow = array if pat.is_float32(array.type) else _without_rounding(array, pa.float32())
+        made = narrow.cast(target)
+        wrong = pc.and_(pc.is_inf(made.cast(pa.float32())), pc.is_finite(narrow))
+    else:
+        made = array.cast(target)
+        wrong = pc.not_equal(made.cast(array.type), array)
+        if pat.is_floating(array.type):
+            wrong = pc.and_not(wrong, pc.is_nan(array))
+    if pc.any(wrong).as_py():
+        found = array.filter(wrong)[0].as_py()
+        message = f"{found} would be rounded or lost; round or cast it in the DataFrame"
+        raise pa.ArrowInvalid(message)
+    return made
 
 
 def _convert_timestamp(array: pa.Array, target: pa.DataType) -> pa.Array:
@@ -94,9 +128,28 @@ def _convert_struct(array: pa.Array, target: pa.DataType) -> pa.Array:
     fields = [target.field(i) for i in range(target.num_fields)]
     if not fields or pat.is_null(array.type):
         return array.cast(target)
-    children = [convert_column(array.field(names[field.name]), field) for field in fields]
+    children = [
+        pa.nulls(len(array), field.type)
+        if (place := _place_of(field.name, names, fields)) is None
+        else convert_column(array.field(place), field)
+        for field in fields
+    ]
     mask = array.is_null() if array.null_count else None
     return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
+
+
+def _place_of(name: str, given: Mapping[str, int], fields: Sequence[pa.Field]) -> int | None:
+    """Return where a field is given: under its name, else under one that differs in case alone.
+
+    Not under the name of another field.  None: it is not given, and NULL.
+    """
+    if name in given:
+        return given[name]
+    taken = {field.name for field in fields}
+    others = (
+        at for each, at in given.items() if each.lower() == name.lower() and each not in taken
+    )
+    return next(others, None)
 
 
 def _convert_to_list(array: pa.Array, target: pa.DataType) -> pa.Array:

@@ -12,14 +12,11 @@ from pyspark.sql import functions as sf
 from pennon.ops.commit import commit_on
 from pennon.ops.rows.assignments import Assignments
 from pennon.ops.rows.change_rows import Change, Changed, Clause, plan_change
-from pennon.ops.rows.delete import DeleteTask, delete_operation, plan_delete
-from pennon.ops.rows.find_rows import GROUP_ROWS
+from pennon.ops.rows.delete import delete_operation, plan_delete
 from pennon.ops.rows.update import UpdateTask, plan_update, update_operation
-from pennon.scan.plan import live_row_counts
-from pennon.scan.query import every_column
 from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.change_messages import parse_changed, serialize_changed
-from pennon.spark.conditions import Condition, as_column, columns_named, literals_of, predicate_of
+from pennon.spark.conditions import Condition, as_column, columns_named, literals_of
 from pennon.spark.history import Told
 from pennon.spark.merge_plan import (
     Merge,
@@ -36,8 +33,9 @@ from pennon.spark.row_changes import (
     rows_of_clauses,
     run_changes,
 )
+from pennon.spark.rows_found import DeleteGroup, group_rows, translated
 from pennon.spark.run_tasks import run_tasks
-from pennon.spark.scan_frame import address_frame, parallelism_of
+from pennon.spark.scan_frame import address_frame
 from pennon.spark.types import spark_schema
 
 if TYPE_CHECKING:
@@ -46,7 +44,6 @@ if TYPE_CHECKING:
     from pennon.scan.filter import Predicate
     from pennon.scan.snapshot import Snapshot
 
-_LEAST_GROUP_ROWS: Final = 1 << 16
 _METRICS: Final = (
     "numAddedFiles",
     "numRemovedFiles",
@@ -61,17 +58,6 @@ _MERGE_METRICS: Final = (
     "numTargetDeletionVectorsAdded",
     "executionTimeMs",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteGroup:
-    """Deletes rows of the group of fragments of a number, and says how many; it pickles."""
-
-    task: DeleteTask
-
-    def __call__(self, number: int) -> bytes:
-        """See `pennon.spark.run_tasks.NumberedTask`."""
-        return serialize_changed(Changed(tuple(self.task.run(number)), (), ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +82,7 @@ def delete_rows(
         predicate = translated(snapshot, condition, alias)
     if predicate is None:
         return _change_where(spark, snapshot, condition, {}, alias, started)
-    task = plan_delete(snapshot, predicate, _group_rows(spark, snapshot))
+    task = plan_delete(snapshot, predicate, group_rows(spark, snapshot))
     changed = [parse_changed(each) for each in run_tasks(spark, DeleteGroup(task), task.count)]
     removals = [removal for each in changed for removal in each.removals]
     operation, rows = delete_operation(task, removals)
@@ -134,8 +120,8 @@ def update_rows(
     if literals is None or (condition is not None and predicate is None):
         return _change_where(spark, snapshot, condition, values, alias, started)
     assignments = Assignments.of_literals(snapshot.manifest.schema, literals)
-    group_rows = _group_rows(spark, snapshot)
-    task = plan_update(snapshot, assignments, predicate, group_rows=group_rows)
+    most = group_rows(spark, snapshot)
+    task = plan_update(snapshot, assignments, predicate, group_rows=most)
     changed = [parse_changed(each) for each in run_tasks(spark, UpdateGroup(task), task.count)]
     operation, rows = update_operation(
         task,
@@ -231,19 +217,6 @@ def merge_rows(snapshot: Snapshot, merge: Merge) -> dict[str, int]:
         "num_deleted_rows": total(Change.DELETE),
         "num_inserted_rows": inserted,
     }
-
-
-def translated(snapshot: Snapshot, condition: Condition, alias: str | None) -> Predicate | None:
-    """Return a condition as one of our own scans, where it has Spark's answer; else None."""
-    schema = schema_to_arrow(snapshot.manifest.schema)
-    stored = every_column(snapshot, snapshot.manifest.schema)
-    return predicate_of(condition, spark_schema(schema), stored, alias)
-
-
-def _group_rows(spark: SparkSession, snapshot: Snapshot) -> int:
-    """Return how many rows make a task: so many that each core has some."""
-    share = sum(live_row_counts(snapshot)) // (2 * parallelism_of(spark).least)
-    return min(max(share, _LEAST_GROUP_ROWS), GROUP_ROWS)
 
 
 def _metrics(changed: Sequence[Changed], started: float, names: Sequence[str]) -> dict[str, int]:

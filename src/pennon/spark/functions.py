@@ -8,13 +8,19 @@ commits in this process, so it returns the version it made.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from pennon.errors import ArgumentError
+from pennon.errors import AlreadyExistsError, ArgumentError
+from pennon.io import open_store
+from pennon.ops.columns.alter import AlterTask
 from pennon.ops.write import WriteMode
 from pennon.spark.aggregate_frame import aggregate_frame
+from pennon.spark.conditions import Condition
+from pennon.spark.evolution import WidenFragment
+from pennon.spark.messages import parse_fragments
 from pennon.spark.options import (
     DEFAULT_PARTITION_BYTES,
     ReadOptions,
@@ -22,10 +28,16 @@ from pennon.spark.options import (
     as_moment,
     parse_fixed_size_lists,
 )
-from pennon.spark.run_tasks import run_on_rows
+from pennon.spark.partial_overwrite import overwrite_keys, overwrite_where
+from pennon.spark.row_write import TableWrite, commit_messages
+from pennon.spark.run_tasks import run_on_rows, run_tasks
 from pennon.spark.scan_frame import first_rows, frame_of
 from pennon.spark.scan_task import snapshot_of
-from pennon.spark.write_task import TableWrite, commit_messages, plan_table_write
+from pennon.spark.write_task import (
+    newest_version,
+    plan_table_write,
+)
+from pennon.table.fragment import Fragment
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,6 +53,8 @@ _FORMATS = {
     ".lance": "lance",
     ".txt": "text",
 }
+_REFUSING = ("error", "errorifexists")
+"""Spark's names for "create"."""
 _COMPRESSIONS = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
 
 
@@ -118,13 +132,26 @@ def write(
     max_rows_per_file: int | None = None,
     max_bytes_per_file: int | None = None,
     data_storage_version: str | None = None,
+    where: Condition | None = None,
+    overwrite_by: Sequence[str] = (),
+    merge_schema: bool = False,
+    overwrite_schema: bool = False,
+    enable_stable_row_ids: bool = False,
     storage_options: Mapping[str, str] | None = None,
 ) -> int:
     """Write a DataFrame as one version of a table and return that version.
 
-    ``mode``: "create" refuses where there is a table, "append" creates it where there is none,
-    "overwrite" replaces rows and schema.  Tasks write fragments in parallel; the commit happens
-    once, here, and only if all of them succeeded.
+    ``mode``: "create" (or Spark's "errorifexists", "error") refuses where there is a table, "ignore" then
+    does nothing, "append" creates it where there is none, "overwrite" replaces all rows and keeps the table's
+    types.  Tasks write fragments in parallel; the commit happens once, here, and only if all of them
+    succeeded.
+
+    An overwrite with ``where``, a condition in Spark's SQL or a Column, replaces the rows for which it is
+    true, and refuses a row for which it is not; with ``overwrite_by``, those that have the values of a new
+    row in these columns.
+
+    ``merge_schema`` gives the table columns that it lacks, and wider numbers; ``overwrite_schema`` the columns
+    and types of the DataFrame.  ``enable_stable_row_ids`` is for a new table.
     """
     sizes = fixed_size_list or {}
     options = WriteOptions(
@@ -134,9 +161,48 @@ def write(
         max_bytes_per_file=max_bytes_per_file,
         data_storage_version=data_storage_version,
         storage_options=dict(storage_options or {}),
+        overwrite_by=tuple(overwrite_by),
+        merge_schema=merge_schema,
+        overwrite_schema=overwrite_schema,
+        stable_row_ids=enable_stable_row_ids,
+        case_sensitive=df.sparkSession.conf.get("spark.sql.caseSensitive", "false") == "true",
     )
-    plan = plan_table_write(options, df.schema, WriteMode.parse(mode))
-    return commit_messages(plan, run_on_rows(df, TableWrite(plan.task)))
+    if mode.lower() == "ignore":
+        return _write_if_absent(df, options)
+    parsed = WriteMode.parse("create" if mode.lower() in _REFUSING else mode)
+    if where is None and not overwrite_by:
+        return _write_all(df, options, parsed)
+    if parsed is not WriteMode.OVERWRITE:
+        message = f"where and overwrite_by go with mode='overwrite', not {mode!r}"
+        raise ArgumentError(message)
+    if where is None:
+        return overwrite_keys(df, options)
+    return overwrite_where(df, replace(options, where=str(where)), where)
+
+
+def _write_all(df: DataFrame, options: WriteOptions, mode: WriteMode) -> int:
+    plan = plan_table_write(options, df.schema, mode)
+
+    def widen(task: AlterTask) -> list[Fragment]:
+        messages = run_tasks(df.sparkSession, WidenFragment(task), task.count)
+        return [fragment for message in messages for fragment in parse_fragments(message)]
+
+    return commit_messages(plan, run_on_rows(df, TableWrite(plan.write.task)), widen)
+
+
+def _write_if_absent(df: DataFrame, options: WriteOptions) -> int:
+    """Write a table where there is none; else return the version that there is."""
+    store = open_store(options.uri, dict(options.storage_options) or None)
+    known = newest_version(store)
+    if known is not None:
+        return known.version
+    try:
+        return _write_all(df, options, WriteMode.CREATE)
+    except AlreadyExistsError:
+        known = newest_version(store)
+        if known is None:
+            raise
+        return known.version
 
 
 def ingest(

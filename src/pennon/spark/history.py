@@ -7,7 +7,7 @@ itself says what it was.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC
 from itertools import islice
@@ -17,6 +17,7 @@ from pyspark.sql import types as st
 
 from pennon.errors import FormatError, NotFoundError
 from pennon.scan.snapshot import Snapshot
+from pennon.table.fragment import Fragment
 from pennon.table.manifest import Manifest
 from pennon.table.operations import (
     Append,
@@ -149,11 +150,16 @@ def _said(
 
 
 def _written(operation: Append | Overwrite) -> dict[str, str]:
-    files = [file for fragment in operation.fragments for file in fragment.files]
-    rows = sum(fragment.physical_rows or 0 for fragment in operation.fragments)
-    size_bytes = sum(file.size_bytes or 0 for file in files)
-    numbers = {"numFiles": len(files), "numOutputRows": rows, "numOutputBytes": size_bytes}
+    numbers = written_metrics(operation.fragments)
     return {key: str(value) for key, value in numbers.items()}
+
+
+def written_metrics(fragments: Sequence[Fragment]) -> dict[str, int]:
+    """Return Delta's metrics of new fragments."""
+    files = [file for fragment in fragments for file in fragment.files]
+    rows = sum(fragment.physical_rows or 0 for fragment in fragments)
+    size_bytes = sum(file.size_bytes or 0 for file in files)
+    return {"numFiles": len(files), "numOutputRows": rows, "numOutputBytes": size_bytes}
 
 
 def _texts(text: str) -> dict[str, str]:

@@ -34,6 +34,11 @@ WRITE_KEYS = (
     "max_rows_per_file",
     "max_bytes_per_file",
     "data_storage_version",
+    "mergeSchema",
+    "overwriteSchema",
+    "replaceWhere",
+    "overwrite_by",
+    "enable_stable_row_ids",
 )
 NO_CATALOG_TABLES = (
     "this is a table of Spark's catalog, or there is no path: Spark tells a source in Python the path of a "
@@ -72,6 +77,13 @@ class WriteOptions:
     max_bytes_per_file: int | None = None
     data_storage_version: str | None = None
     storage_options: Mapping[str, str] = field(default_factory=dict)
+    merge_schema: bool = False
+    overwrite_schema: bool = False
+    where: str | None = None
+    overwrite_by: tuple[str, ...] = ()
+    stable_row_ids: bool = False
+    case_sensitive: bool = False
+    """``spark.sql.caseSensitive``, which the data source cannot ask."""
 
 
 def parse_read_options(options: Mapping[str, str]) -> ReadOptions:
@@ -106,6 +118,11 @@ def parse_write_options(options: Mapping[str, str]) -> WriteOptions:
         max_bytes_per_file=_positive(given, "max_bytes_per_file"),
         data_storage_version=given.get("data_storage_version"),
         storage_options=_storage_options(options),
+        merge_schema=_flag(given, "mergeschema"),
+        overwrite_schema=_flag(given, "overwriteschema"),
+        where=given.get("replacewhere"),
+        overwrite_by=tuple(_split(given.get("overwrite_by", ""))),
+        stable_row_ids=_flag(given, "enable_stable_row_ids"),
     )
 
 
@@ -125,7 +142,13 @@ def _known(options: Mapping[str, str]) -> dict[str, str]:
     given = {k.lower(): v for k, v in options.items() if not k.lower().startswith(STORAGE_PREFIX)}
     if not given or "provider" in given:
         raise UnsupportedError(NO_CATALOG_TABLES)
-    unknown = sorted(set(given) - set(READ_KEYS) - set(WRITE_KEYS))
+    unknown = sorted(set(given) - {key.lower() for key in (*READ_KEYS, *WRITE_KEYS)})
+    if "partitionoverwritemode" in unknown:
+        message = (
+            "partitionOverwriteMode: a Lance table has no partitions; name the columns whose values "
+            "the new rows replace: option overwrite_by"
+        )
+        raise ArgumentError(message)
     if unknown:
         keys = ", ".join([*READ_KEYS, *WRITE_KEYS[1:], "storage.*"])
         message = f"unknown option {', '.join(unknown)}; there are {keys}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -32,3 +33,15 @@ def local_session(
     for key, value in {**DEFAULTS, **(conf or {})}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def activate(spark: SparkSession) -> None:
+    """Make a session the active one of this thread, so that ``df.write.format("lance")`` works in it.
+
+    Spark knows data sources written in Python by the active session, and a thread that Python started has
+    none: ``DATA_SOURCE_NOT_FOUND``.  Reads and `pennon.spark.write` need it nowhere, and Connect has no such
+    thing.
+    """
+    java: Any = getattr(spark, "_jvm", None)
+    if java is not None:
+        java.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)  # noqa: SLF001 - PySpark has no other way

@@ -41,7 +41,7 @@ class LanceDataSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> LanceWriter:
         """Return a writer with the table's version pinned."""
         # Spark makes the source anew in three processes a query.
-        from pennon.spark.writer import plan_writer  # saves 100 ms: what writes
+        from pennon.spark.writer_plan import plan_writer  # saves 100 ms: what writes
 
         return plan_writer(parse_write_options(self.options), schema, overwrite=overwrite)
 

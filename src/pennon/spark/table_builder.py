@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import types as st
@@ -16,6 +16,7 @@ from pennon.ops.write import WriteMode, plan_write, version_of_table
 from pennon.schema.version import DEFAULT_VERSION, FileVersion
 from pennon.spark.conditions import check_flag, check_kind
 from pennon.spark.history import Told
+from pennon.spark.names import check_new_names
 from pennon.spark.types import lance_schema
 from pennon.table.manifest import Manifest
 from pennon.table.operations import Overwrite
@@ -173,17 +174,11 @@ class LanceTableBuilder(Generic[T]):
         if not self.fields:
             message = "a table has at least one column: addColumn(name, type)"
             raise ArgumentError(message)
-        shown = lance_schema(st.StructType(self.fields), {}, version)
+        columns = st.StructType(self.fields)
+        check_new_names(columns, case_sensitive=False)
+        shown = lance_schema(columns, {}, version)
         pairs = zip(shown, self.fields, strict=True)
-        return pa.schema([_stored(arrow, said) for arrow, said in pairs])
-
-
-def _stored(arrow: pa.Field[Any], said: st.StructField) -> pa.Field[Any]:
-    comment = (said.metadata or {}).get(COMMENT)
-    marked = {**(arrow.metadata or {})}
-    if comment is not None:
-        marked[COMMENT.encode()] = str(comment).encode()
-    return arrow.with_nullable(said.nullable).with_metadata(marked or None)
+        return pa.schema([arrow.with_nullable(said.nullable) for arrow, said in pairs])
 
 
 def _parsed(spark: SparkSession, text: str) -> st.DataType:

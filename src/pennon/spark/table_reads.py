@@ -11,12 +11,12 @@ from pyspark.sql import types as st
 
 from pennon.scan.plan import live_row_counts
 from pennon.schema.arrow import schema_to_arrow
-from pennon.spark.change_operations import translated
 from pennon.spark.conditions import Condition, as_column, check_condition, columns_named
 from pennon.spark.functions import read
 from pennon.spark.options import DEFAULT_PARTITION_BYTES
 from pennon.spark.partitions import Partition, plan_partitions
 from pennon.spark.row_changes import analysed
+from pennon.spark.rows_found import translated
 from pennon.spark.run_tasks import run_tasks
 from pennon.spark.scan_frame import address_frame, parallelism_of
 from pennon.spark.scan_task import TableScan, plan_table_scan

@@ -1,6 +1,6 @@
 """Spark's types and Lance's; the table of both directions is in docs/spark.md.
 
-What exists keeps its types: `append_schema` takes those of the table, and `pennon.spark.arrow_convert`
+What exists keeps its types: `pennon.spark.table_fit` takes those of the table, and `pennon.spark.arrow_convert`
 checks each value.  What is new gets the types of `lance_schema`: maps as marked lists of entries
 (see below), fixed-size lists where the option says so, and every field may be NULL, the
 keys of maps excepted.
@@ -19,8 +19,8 @@ import pyarrow.types as pat
 from pyspark.sql import types as st
 from pyspark.sql.pandas.types import to_arrow_type
 
-from pennon.errors import ArgumentError, SchemaMismatchError, UnsupportedError
-from pennon.schema.maps import has_maps, map_entries, map_storage_field
+from pennon.errors import ArgumentError, UnsupportedError
+from pennon.schema.maps import MARK, has_maps, map_entries, map_storage_field
 from pennon.schema.version import FileVersion
 
 ROW_ID = "_rowid"
@@ -28,6 +28,11 @@ ROW_ADDRESS = "_rowaddr"
 SYSTEM_COLUMNS = (ROW_ID, ROW_ADDRESS)
 
 MAX_SPARK_PRECISION = 38
+
+COMMENT = "comment"
+"""The metadata of a field that Spark shows as a column's comment; lance-spark calls it so, too."""
+VARIANT = "variant"
+"""What `MARK` says of a struct that holds a VARIANT's two binaries."""
 
 _LEAVES: Mapping[pa.DataType, st.DataType] = {
     pa.null(): st.NullType(),
@@ -62,7 +67,9 @@ def spark_schema(schema: pa.Schema) -> st.StructType:
 def _spark_field(field: pa.Field, path: str) -> st.StructField:
     if path in SYSTEM_COLUMNS:
         return st.StructField(field.name, st.LongType(), field.nullable)
-    return st.StructField(field.name, spark_type(field, path), field.nullable)
+    comment = (field.metadata or {}).get(COMMENT.encode())
+    said = None if comment is None else {COMMENT: comment.decode(errors="replace")}
+    return st.StructField(field.name, spark_type(field, path), field.nullable, said)
 
 
 def spark_type(field: pa.Field, path: str) -> st.DataType:
@@ -80,10 +87,21 @@ def spark_type(field: pa.Field, path: str) -> st.DataType:
         element = spark_type(arrow.value_field, path)
         return st.ArrayType(element, arrow.value_field.nullable)
     if pat.is_struct(arrow):
+        if _is_variant(field):
+            return st.VariantType()
         children = (arrow.field(i) for i in range(arrow.num_fields))
         return st.StructType([_spark_field(c, f"{path}.{c.name}") for c in children])
     leaf = _LEAVES.get(arrow)
     return _parametric_type(arrow, path) if leaf is None else leaf
+
+
+def _is_variant(field: pa.Field) -> bool:
+    """Return whether a struct is marked as a VARIANT of Spark, and can be one."""
+    if (field.metadata or {}).get(MARK.encode()) != VARIANT.encode():
+        return False
+    children = [field.type.field(i) for i in range(field.type.num_fields)]
+    names = [child.name for child in children]
+    return names == ["value", "metadata"] and all(pat.is_binary(each.type) for each in children)
 
 
 def _parametric_type(arrow: pa.DataType, path: str) -> st.DataType:
@@ -128,7 +146,8 @@ def lance_schema(
     """
     unused = dict(fixed_size_lists)
     stored = _Stored(unused, has_maps=has_maps(version))
-    fields = [stored.field(f, f.name) for f in arrow_schema(schema)]
+    pairs = zip(arrow_schema(schema), schema.fields, strict=True)
+    fields = [stored.commented(arrow, said, said.name) for arrow, said in pairs]
     if unused:
         names = ", ".join(schema.fieldNames())
         message = f"fixed_size_list names {sorted(unused)}: no array columns; columns are {names}"
@@ -143,52 +162,56 @@ class _Stored:
     dimensions: dict[str, int]
     has_maps: bool
 
-    def field(self, field: pa.Field, path: str) -> pa.Field:
+    def commented(self, field: pa.Field, said: st.StructField, path: str) -> pa.Field:
+        """Return the field as it is stored, with its comment."""
+        made = self.field(field, said.dataType, path)
+        comment = (said.metadata or {}).get(COMMENT)
+        if comment is None:
+            return made
+        return made.with_metadata({**(made.metadata or {}), COMMENT: str(comment)})
+
+    def field(self, field: pa.Field, said: st.DataType, path: str) -> pa.Field:
         """Return the field as it is stored; parts of a map are ``path.key`` and ``path.value``."""
-        arrow = field.type
-        if pat.is_map(arrow):
-            key = self.field(arrow.key_field, f"{path}.key")
-            value = self.field(arrow.item_field, f"{path}.value")
+        arrow, metadata = field.type, None
+        if isinstance(said, st.MapType):
+            key = self.field(arrow.key_field, said.keyType, f"{path}.key")
+            value = self.field(arrow.item_field, said.valueType, f"{path}.value")
             if not self.has_maps:
                 return map_storage_field(field.name, key, value)
             arrow = pa.map_(key.with_nullable(nullable=False), value)
-        elif pat.is_struct(arrow):
-            children = (arrow.field(i) for i in range(arrow.num_fields))
-            arrow = pa.struct([self.field(c, f"{path}.{c.name}") for c in children])
-        elif pat.is_list(arrow):
+        elif isinstance(said, st.StructType):
+            pairs = zip(_fields_of(arrow), said.fields, strict=True)
+            parts = [self.commented(part, each, f"{path}.{part.name}") for part, each in pairs]
+            arrow = pa.struct(parts)
+        elif isinstance(said, st.ArrayType):
             dimension = self.dimensions.pop(path, None)
-            item = self.field(arrow.value_field.with_name("item"), path)
+            item = self.field(arrow.value_field.with_name("item"), said.elementType, path)
             arrow = pa.list_(item) if dimension is None else pa.list_(item, dimension)
-        return pa.field(field.name, arrow, nullable=True)
+        elif isinstance(said, st.VariantType):
+            parts = [part.remove_metadata().with_nullable(True) for part in _fields_of(arrow)]  # noqa: FBT003
+            arrow = pa.struct(parts)
+            metadata = {MARK: VARIANT}
+        else:
+            _check_kept(said, path)
+        return pa.field(field.name, arrow, nullable=True, metadata=metadata)
 
 
-def append_schema(table: pa.Schema, schema: st.StructType) -> pa.Schema:
-    """Return the part of the table's schema that a DataFrame fills, in the DataFrame's order.
-
-    Columns go by name; columns of the table that the DataFrame lacks read as NULL.  Raises
-    SchemaMismatchError for a column that the table lacks, or whose type it cannot take.
-    """
-    for field in schema.fields:
-        index = table.get_field_index(field.name)
-        if index < 0:
-            message = f"the table has no column {field.name!r}; it has {', '.join(table.names)}"
-            raise SchemaMismatchError(message)
-        _check_assignable(field.dataType, spark_type(table.field(index), field.name), field)
-    missing = [f.name for f in table if not f.nullable and f.name not in schema.fieldNames()]
-    if missing:
-        message = f"the DataFrame lacks {', '.join(missing)}, which the table requires"
-        raise SchemaMismatchError(message)
-    return pa.schema([table.field(name) for name in schema.fieldNames()], table.metadata)
+def _fields_of(struct: pa.DataType) -> list[pa.Field]:
+    return [struct.field(i) for i in range(struct.num_fields)]
 
 
-def _check_assignable(given: st.DataType, wanted: st.DataType, field: st.StructField) -> None:
-    """Same type, or number to number (values are checked when they are converted)."""
-    if not is_assignable(given, wanted):
-        message = (
-            f"column {field.name!r} is {wanted.simpleString()} in the table "
-            f"and {given.simpleString()} in the DataFrame; cast it first"
-        )
-        raise SchemaMismatchError(message)
+def _check_kept(said: st.DataType, path: str) -> None:
+    """Raise UnsupportedError for a type that would come back as another one without a word."""
+    remedy = None
+    if isinstance(said, st.UserDefinedType):
+        remedy = "write what it is made of (for ML vectors: vector_to_array)"
+    elif isinstance(said, (st.GeometryType, st.GeographyType)):
+        remedy = "write its WKB: st_asbinary(column)"
+    elif isinstance(said, st.StringType) and "collate" in said.simpleString():
+        remedy = "a table keeps no collation: write it as string (collate UTF8_BINARY)"
+    if remedy is not None:
+        message = f"column {path!r} is {said.simpleString()}, which a table does not keep; {remedy}"
+        raise UnsupportedError(message)
 
 
 def is_assignable(given: st.DataType, wanted: st.DataType) -> bool:

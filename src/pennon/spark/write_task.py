@@ -1,57 +1,118 @@
-"""What one Spark task writes, and the one commit of what all of them wrote.
+"""The plan of a write of Spark, and the one commit of what all its tasks wrote.
 
 Plan, task and commit are those of `pennon.ops.write`; here is the Spark schema before them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 
-import pyarrow as pa
 from pyspark.sql.types import StructType
 
-from pennon.errors import AlreadyExistsError, NotFoundError
-from pennon.file.container.input_check import InputCheck
+from pennon.errors import ArgumentError, NotFoundError, UnsupportedError
 from pennon.io import open_store
+from pennon.io.store import Store
+from pennon.ops.fit import fit_schema
 from pennon.ops.write import (
     FileLimits,
     WriteMode,
-    WritePlan,
-    WriteTask,
-    commit_write,
     plan_write,
     version_of_table,
-    write_fragments,
 )
-from pennon.schema.arrow import schema_to_arrow
+from pennon.scan.snapshot import Snapshot
+from pennon.schema.arrow import schema_from_arrow, schema_to_arrow
+from pennon.schema.maps import with_maps_of
 from pennon.schema.version import DEFAULT_VERSION, FileVersion
-from pennon.spark.arrow_convert import convert_batch
-from pennon.spark.messages import parse_fragments, serialize_fragments
+from pennon.spark.evolution import plan_evolution
+from pennon.spark.names import check_new_names
 from pennon.spark.options import WriteOptions
-from pennon.spark.types import append_schema, lance_schema
+from pennon.spark.row_write import TablePlan
+from pennon.spark.table_fit import FitRule, check_sizes, fit_columns
+from pennon.spark.types import lance_schema
 from pennon.table.manifest import Manifest
 from pennon.table.versions import read_manifest
 
 
-def plan_table_write(options: WriteOptions, schema: StructType, mode: WriteMode) -> WritePlan:
+def plan_table_write(options: WriteOptions, schema: StructType, mode: WriteMode) -> TablePlan:
     """Pin the table's version and settle the schema of the rows (on the driver).
 
-    Raises SchemaMismatchError where a DataFrame does not fit the table it is appended to,
+    Raises SchemaMismatchError where a DataFrame does not fit the table that is there,
     AlreadyExistsError for a create over a table, UnsupportedError for a type that the file version
-    cannot hold.
+    cannot hold, InvalidSchemaError for names that no table gets.
     """
+    check_new_names(schema, case_sensitive=options.case_sensitive)
+    if options.overwrite_schema and mode is not WriteMode.OVERWRITE:
+        message = "overwriteSchema goes with an overwrite; an append grows a table with mergeSchema"
+        raise ArgumentError(message)
     store = open_store(options.uri, dict(options.storage_options) or None)
+    base = newest_version(store)
+    if base is None or mode is WriteMode.CREATE or options.overwrite_schema:
+        return _plan_new(options, schema, mode, store, base)
+    _check_row_ids(options, base)
+    if mode is WriteMode.OVERWRITE:
+        return _plan_overwrite(options, schema, store, base)
+    return _plan_append(options, schema, store, base)
+
+
+def newest_version(store: Store) -> Manifest | None:
+    """Return the newest version of a table, None if there is no table."""
     try:
-        base: Manifest | None = read_manifest(store)
+        return read_manifest(store)
     except NotFoundError:
-        base = None
+        return None
+
+
+def _plan_new(
+    options: WriteOptions, schema: StructType, mode: WriteMode, store: Store, base: Manifest | None
+) -> TablePlan:
+    """Plan a table, or a version, that has the types of the DataFrame."""
+    if base is not None:
+        _check_row_ids(options, base)
     version = version_of_table(base, mode, _asked_version(options)) or DEFAULT_VERSION
-    if base is not None and mode is WriteMode.APPEND:
-        rows = append_schema(schema_to_arrow(base.schema), schema)
-    else:
-        rows = lance_schema(schema, options.fixed_size_lists, version)
-    return plan_write(store, rows, mode, base=base, version=version, limits=_limits(options))
+    rows = lance_schema(schema, options.fixed_size_lists, version)
+    write = plan_write(store, rows, mode, base=base, version=version, limits=_limits(options))
+    return TablePlan(write, stable_row_ids=options.stable_row_ids)
+
+
+def _plan_append(
+    options: WriteOptions, schema: StructType, store: Store, base: Manifest
+) -> TablePlan:
+    version = version_of_table(base, WriteMode.APPEND, _asked_version(options)) or DEFAULT_VERSION
+    shown = schema_to_arrow(base.schema)
+    fit = fit_columns(shown, schema, _rule(options, version))
+    evolution = plan_evolution(Snapshot(store, base), fit.table)
+    first = fit.rows if evolution is None else shown
+    write = plan_write(
+        store, first, WriteMode.APPEND, base=base, version=version, limits=_limits(options)
+    )
+    if evolution is None:
+        return TablePlan(write)
+    task = replace(write.task, schema=fit_schema(evolution.schema, schema_from_arrow(fit.rows)))
+    return TablePlan(replace(write, task=task, table_schema=evolution.schema), evolution)
+
+
+def _plan_overwrite(
+    options: WriteOptions, schema: StructType, store: Store, base: Manifest
+) -> TablePlan:
+    """Plan rows in place of the others, in a table that keeps its columns and their types."""
+    mode = WriteMode.OVERWRITE
+    version = version_of_table(base, mode, _asked_version(options)) or DEFAULT_VERSION
+    shown = schema_to_arrow(with_maps_of(base.schema, version))
+    fit = fit_columns(shown, schema, _rule(options, version))
+    check_sizes(options.fixed_size_lists, fit, shown)
+    write = plan_write(store, fit.table, mode, base=base, version=version, limits=_limits(options))
+    given = fit_schema(write.table_schema, schema_from_arrow(fit.rows))
+    return TablePlan(replace(write, task=replace(write.task, schema=given)))
+
+
+def _rule(options: WriteOptions, version: FileVersion) -> FitRule:
+    return FitRule(version, options.merge_schema, options.case_sensitive, options.fixed_size_lists)
+
+
+def _check_row_ids(options: WriteOptions, base: Manifest) -> None:
+    if options.stable_row_ids and not base.has_stable_row_ids:
+        message = "stable row ids can be chosen for a new table only, and this one has none"
+        raise UnsupportedError(message)
 
 
 def _asked_version(options: WriteOptions) -> FileVersion | None:
@@ -63,63 +124,3 @@ def _limits(options: WriteOptions) -> FileLimits:
     default = FileLimits()
     rows = options.max_rows_per_file or default.max_rows
     return FileLimits(rows, options.max_bytes_per_file or default.max_bytes)
-
-
-@dataclass(frozen=True, slots=True)
-class TableWrite:
-    """The part of a write that travels to the executors."""
-
-    task: WriteTask
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> bytes:
-        """Write the rows of one task to new data files, and say which fragments they are.
-
-        Nothing refers to the files until the commit: a task that dies, or runs twice, leaves
-        orphans at most.
-        """
-        checked = InputCheck().checked(batches)
-        rows = _converted(checked, schema_to_arrow(self.task.schema))
-        return serialize_fragments(write_fragments(self.task, rows))
-
-
-def _converted(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        if batch.num_rows:
-            yield convert_batch(batch, schema)
-
-
-def commit_messages(plan: WritePlan, messages: Iterable[bytes]) -> int:
-    """Make one version of what all tasks wrote, and return its number.
-
-    An append of no rows to a table makes no version.  Two jobs that create the same table by
-    appending both keep their rows: the later one appends.
-    """
-    fragments = [fragment for message in messages for fragment in parse_fragments(message)]
-    is_append = plan.mode is WriteMode.APPEND
-    if is_append and plan.base is not None and not fragments:
-        return plan.base.version
-    try:
-        return commit_write(plan, fragments).version
-    except AlreadyExistsError:
-        if not is_append:
-            raise
-        return commit_write(_plan_late_append(plan), fragments).version
-
-
-def _plan_late_append(plan: WritePlan) -> WritePlan:
-    """Return the plan of an append to the table that another job created while this one wrote.
-
-    Field ids are numbered depth first, so equal schemas have equal ids.  Raises AlreadyExistsError
-    if the other table has another schema.
-    """
-    late = plan_write(
-        plan.task.store,
-        schema_to_arrow(plan.table_schema),
-        WriteMode.APPEND,
-        version=plan.task.version,
-        limits=plan.task.limits,
-    )
-    if late.table_schema.fields != plan.table_schema.fields:
-        message = f"another writer created a table of another schema at {late.task.store.uri!r}"
-        raise AlreadyExistsError(message)
-    return late

@@ -12,11 +12,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import datasource as ds
-from pyspark.sql.types import StructType
 
-from pennon.ops.write import WriteMode, WritePlan
-from pennon.spark.options import WriteOptions
-from pennon.spark.write_task import TableWrite, commit_messages, plan_table_write
+from pennon.spark.row_write import TablePlan, TableWrite, commit_messages
 
 
 @dataclass(frozen=True)
@@ -29,13 +26,13 @@ class FragmentsWritten(ds.WriterCommitMessage):
 class LanceWriter(ds.DataSourceArrowWriter):
     """Appends to a table (or creates it), or overwrites it."""
 
-    def __init__(self, plan: WritePlan) -> None:
+    def __init__(self, plan: TablePlan) -> None:
         """Take the plan, with the version that the driver read in it."""
         self._plan = plan
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> FragmentsWritten:
         """Write the rows of one task (on an executor)."""
-        return FragmentsWritten(TableWrite(self._plan.task)(iterator))
+        return FragmentsWritten(TableWrite(self._plan.write.task)(iterator))
 
     def commit(self, messages: Sequence[ds.WriterCommitMessage | None]) -> None:
         """Make one version of what all tasks wrote (on the driver)."""
@@ -44,9 +41,3 @@ class LanceWriter(ds.DataSourceArrowWriter):
 
     def abort(self, messages: Sequence[ds.WriterCommitMessage | None]) -> None:
         """Delete nothing."""
-
-
-def plan_writer(options: WriteOptions, schema: StructType, *, overwrite: bool) -> LanceWriter:
-    """Return the writer of a DataFrame, with the table's version pinned (on the driver)."""
-    mode = WriteMode.OVERWRITE if overwrite else WriteMode.APPEND
-    return LanceWriter(plan_table_write(options, schema, mode))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pyarrow as pa
 import pytest
 
@@ -51,6 +53,11 @@ def test_nanoseconds_are_rounded_down_before_and_after_1970() -> None:
         (pa.array([300]), pa.uint8(), "'a' cannot become uint8"),
         (pa.array([[1.0]], LIST), VECTOR, "a list of 1 values, not 2"),
         (pa.array([0], pa.timestamp("us")), pa.timestamp("us", "UTC"), "different kinds of time"),
+        (pa.array([0.5, 0.1]), pa.float32(), "0.1 would be rounded or lost"),
+        (pa.array([1e300]), pa.float32(), "1e.300 would be rounded or lost"),
+        (pa.array([1e6], pa.float32()), pa.float16(), "1000000.0 would be rounded or lost"),
+        (pa.array([0.125]), pa.decimal128(5, 2), "0.125 would be rounded or lost"),
+        (pa.array([Decimal("12345678901234567.8")]), pa.float64(), "would be rounded or lost"),
     ],
 )
 def test_values_that_do_not_fit_name_the_column(
@@ -101,3 +108,19 @@ def test_no_map_has_a_null_key_or_entry_but_what_lies_under_a_null_row_does_not_
     assert convert(hidden, MAP).to_pylist() == [None, [(1, "a")]]
     with pytest.raises(pa.ArrowInvalid, match="no list of structs of two fields"):
         convert(pa.array([[1]]), MAP)
+
+
+def test_numbers_that_are_the_same_in_a_narrower_type_pass() -> None:
+    nan, endless = float("nan"), float("inf")
+    given = pa.array([0.5, None, nan, endless, -0.0])
+    for target in (pa.float32(), pa.float16()):
+        assert str(convert(given, target).to_pylist()) == str(given.to_pylist())
+    assert convert(pa.array([0.1]), pa.decimal128(5, 2)).to_pylist() == [Decimal("0.10")]
+    assert convert(pa.array([Decimal("0.1")]), pa.float64()).to_pylist() == [0.1]
+    assert convert(pa.array([0.1], pa.float32()), pa.float16()).to_pylist() == [0.0999755859375]
+
+
+def test_fields_of_another_case_are_found_and_missing_ones_are_null() -> None:
+    given = pa.array([{"X": 1, "y": 2}, None])
+    target = pa.struct([("x", pa.int64()), ("Y", pa.int64()), ("y", pa.int64())])
+    assert convert(given, target).to_pylist() == [{"x": 1, "Y": None, "y": 2}, None]

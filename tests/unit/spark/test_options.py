@@ -63,6 +63,12 @@ def test_tables_of_the_catalog_are_refused(options: dict[str, str]) -> None:
 def test_write_options() -> None:
     options = parse_write_options({"path": "/t", "max_rows_per_file": "7"})
     assert (options.max_rows_per_file, options.max_bytes_per_file) == (7, None)
+    assert (options.merge_schema, options.where, options.overwrite_by) == (False, None, ())
+    said = {"mergeSchema": "true", "REPLACEWHERE": "a = 1", "overwrite_by": "a, b"}
+    options = parse_write_options({"path": "/t", "enable_stable_row_ids": "true", **said})
+    assert (options.merge_schema, options.overwrite_schema) == (True, False)
+    assert (options.where, options.overwrite_by) == ("a = 1", ("a", "b"))
+    assert options.stable_row_ids
     assert parse_fixed_size_lists("a:3, b.c:4") == {"a": 3, "b.c": 4}
 
 

@@ -1,0 +1,49 @@
+"""Rows that a condition finds without Spark: deleted by executors, in groups of fragments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pennon.ops.rows.change_rows import Changed
+from pennon.ops.rows.delete import DeleteTask
+from pennon.ops.rows.find_rows import GROUP_ROWS
+from pennon.scan.plan import live_row_counts
+from pennon.scan.query import every_column
+from pennon.schema.arrow import schema_to_arrow
+from pennon.spark.change_messages import serialize_changed
+from pennon.spark.conditions import Condition, predicate_of
+from pennon.spark.scan_frame import parallelism_of
+from pennon.spark.types import spark_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pennon.scan.filter import Predicate
+    from pennon.scan.snapshot import Snapshot
+
+_LEAST_GROUP_ROWS: Final = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteGroup:
+    """Deletes rows of the group of fragments of a number, and says how many; it pickles."""
+
+    task: DeleteTask
+
+    def __call__(self, number: int) -> bytes:
+        """See `pennon.spark.run_tasks.NumberedTask`."""
+        return serialize_changed(Changed(tuple(self.task.run(number)), (), ()))
+
+
+def translated(snapshot: Snapshot, condition: Condition, alias: str | None) -> Predicate | None:
+    """Return a condition as one of our own scans, where it has Spark's answer; else None."""
+    schema = schema_to_arrow(snapshot.manifest.schema)
+    stored = every_column(snapshot, snapshot.manifest.schema)
+    return predicate_of(condition, spark_schema(schema), stored, alias)
+
+
+def group_rows(spark: SparkSession, snapshot: Snapshot) -> int:
+    """Return how many rows make a task: so many that each core has some."""
+    share = sum(live_row_counts(snapshot)) // (2 * parallelism_of(spark).least)
+    return min(max(share, _LEAST_GROUP_ROWS), GROUP_ROWS)

@@ -1,0 +1,94 @@
+"""Columns of a DataFrame against those of a table, without a session."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import types as st
+
+from pennon.errors import InvalidSchemaError, SchemaMismatchError
+from pennon.schema.version import V2_1
+from pennon.spark.names import check_new_names, find_name
+from pennon.spark.table_fit import FitRule, fit_columns
+
+MARK = {"pennon:logical-type": "map"}
+PAIR = pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("value", pa.int32())])
+TABLE = pa.schema(
+    [
+        pa.field("id", pa.int32(), nullable=False, metadata={"unit": "m"}),
+        pa.field("u8", pa.uint64()),
+        pa.field("m", pa.list_(pa.field("entries", PAIR, nullable=False)), metadata=MARK),
+        pa.field("deep", pa.large_list(pa.field("item", pa.struct([("x", pa.float32())])))),
+    ],
+    metadata={"of": "table"},
+)
+STRICT, MERGING = FitRule(V2_1), FitRule(V2_1, merges=True)
+
+
+def struct(*pairs: tuple[str, st.DataType]) -> st.StructType:
+    return st.StructType([st.StructField(name, kind) for name, kind in pairs])
+
+
+def test_a_table_that_does_not_grow_stays_what_it_is() -> None:
+    given = struct(("M", st.MapType(st.StringType(), st.LongType())), ("ID", st.LongType()))
+    fit = fit_columns(TABLE, given, STRICT)
+    assert fit.table.equals(TABLE, check_metadata=True)
+    assert fit.rows.equals(
+        pa.schema([TABLE.field("m"), TABLE.field("id")], TABLE.metadata), check_metadata=True
+    )
+
+
+def test_what_grows_keeps_its_metadata_and_its_place() -> None:
+    item = struct(("y", st.BooleanType()), ("X", st.DoubleType()))
+    given = struct(
+        ("new", st.StringType()),
+        ("id", st.LongType()),
+        ("u8", st.DecimalType(38, 0)),
+        ("deep", st.ArrayType(item)),
+    )
+    fit = fit_columns(TABLE, given, MERGING)
+    assert fit.table.names == [*TABLE.names, "new"]
+    assert fit.table.field("id") == pa.field("id", pa.int64(), nullable=False)
+    assert fit.table.field("id").metadata == {b"unit": b"m"}
+    assert fit.table.field("u8").type == pa.uint64()
+    inner = pa.struct([("x", pa.float64()), ("y", pa.bool_())])
+    assert fit.table.field("deep").type == pa.large_list(inner)
+    assert fit.rows.names == ["new", "id", "u8", "deep"]
+
+
+@pytest.mark.parametrize(
+    ("given", "rule", "message"),
+    [
+        (struct(("id", st.IntegerType()), ("w", st.LongType())), STRICT, "no column 'w'.*mergeSchema"),
+        (struct(("u8", st.LongType())), MERGING, "lacks id, which the table requires"),
+        (struct(("id", st.StringType())), MERGING, "'id' is int in the table and string"),
+        (struct(("ID", st.IntegerType())), FitRule(V2_1, case_sensitive=True), "no column 'ID'"),
+        (
+            struct(("id", st.IntegerType()), ("deep", st.ArrayType(struct(("z", st.LongType()))))),
+            STRICT,
+            "'deep.item' has no field 'z'; it has x",
+        ),
+        (
+            struct(("id", st.IntegerType()), ("m", st.MapType(st.StringType(), st.DateType()))),
+            MERGING,
+            "'m.value' is int in the table and date",
+        ),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(given: st.StructType, rule: FitRule, message: str) -> None:
+    with pytest.raises(SchemaMismatchError, match=message):
+        fit_columns(TABLE, given, rule)
+
+
+def test_the_exact_name_goes_before_one_of_another_case() -> None:
+    assert find_name("a", ["A", "a"], case_sensitive=False) == "a"
+    assert find_name("B", ["a", "b"], case_sensitive=False) == "b"
+    assert find_name("B", ["a", "b"], case_sensitive=True) is None
+
+
+def test_names_in_maps_and_arrays_are_looked_at() -> None:
+    twice = struct(("x", st.LongType()), ("X", st.LongType()))
+    given = struct(("m", st.MapType(st.StringType(), st.ArrayType(twice))))
+    with pytest.raises(InvalidSchemaError, match="column 'm' has the fields 'x' and 'X'"):
+        check_new_names(given, case_sensitive=False)
+    check_new_names(given, case_sensitive=True)

@@ -211,20 +211,23 @@ class DatasetOptimizer:
 
         Pennon never does so by itself.
         """
-        from pennon.dataset.write_options import cleanup_config  # noqa: PLC0415 - saves write options at open
-
         for name in options:
             raise unknown_option("enable_auto_cleanup", name, ("auto_cleanup_config",))
-        self._configure(cleanup_config(auto_cleanup_config))
+        self._configure(_auto_cleanup(auto_cleanup_config))
 
     def disable_auto_cleanup(self, **options: Any) -> None:
         """Undo `enable_auto_cleanup`."""
-        from pennon.dataset.write_options import cleanup_config  # noqa: PLC0415 - as above
-
         for name in options:
             raise unknown_option("disable_auto_cleanup", name, ())
-        self._configure(dict.fromkeys(cleanup_config({})))
+        self._configure(dict.fromkeys(_auto_cleanup({})))
 
     def _configure(self, values: Mapping[str, str | None]) -> None:
         snapshot = self._dataset.snapshot
         self._dataset._turn_to(ops.update_config(snapshot, values))  # noqa: SLF001 - its own
+
+
+def _auto_cleanup(given: AutoCleanupConfig) -> dict[str, str]:
+    """Return the table's config that says how writers clean up."""
+    from pennon.dataset.write_options import cleanup_config  # noqa: PLC0415 - saves write options at open
+
+    return cleanup_config(given)

@@ -56,10 +56,9 @@ def _with_bar(results: Iterable[R], count: int, what: str) -> Iterator[R]:
     if not sys.stderr.isatty():
         yield from results
         return
-    from rich.console import Console  # noqa: PLC0415 - saves rich off a terminal
-    from rich.progress import Progress  # noqa: PLC0415 - as above
+    from rich import console, progress  # noqa: PLC0415 - saves rich off a terminal
 
-    bar = Progress(console=Console(stderr=True), transient=True)
+    bar = progress.Progress(console=console.Console(stderr=True), transient=True)
     shown = bar.add_task(what, total=count)
     started = time.monotonic()
     try:

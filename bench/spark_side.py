@@ -197,13 +197,20 @@ class Side:
         self.folder = folder
         self.made = 0
 
+    def answer(self, task: Task) -> dict[str, Any]:
+        """Run one task; a side that fails says why."""
+        try:
+            return self.run(task)
+        except Exception as error:  # noqa: BLE001 - whatever a peer raises goes onto the page
+            return {"cannot": f"{type(error).__name__}: {error}"[:600]}
+
     def run(self, task: Task) -> dict[str, Any]:
         """Run one task; return its seconds and what it found, or that this side cannot do it."""
         prepare: Callable[[Task], tuple[Callable[[], Any], Callable[[], Any]] | None]
         prepare = getattr(self, f"prepare_{task['do']}")
         works = prepare(task)
         if works is None:
-            return {"cannot": True}
+            return {"cannot": ""}
         work, look = works
         self.spark._jvm.java.lang.System.gc()  # type: ignore[union-attr]  # noqa: SLF001 - no other way to ask the JVM
         started = time.perf_counter()
@@ -281,7 +288,7 @@ def main() -> None:
     os.dup2(2, 1)  # what Spark prints is no answer
     side = Side(sys.argv[1], Path(sys.argv[2]), sys.argv[3])
     for line in sys.stdin:
-        print(json.dumps(side.run(json.loads(line))), file=answers, flush=True)
+        print(json.dumps(side.answer(json.loads(line))), file=answers, flush=True)
     side.spark.stop()
 
 

@@ -11,13 +11,15 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import select
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
@@ -36,6 +38,8 @@ OURS, FORMAT, PARQUET = "pennon", "format", "parquet"
 SIDES = (OURS, FORMAT, PARQUET, *PEERS)
 Task: TypeAlias = dict[str, Any]
 SAMPLE_SECONDS = 0.03
+LIMIT_SECONDS = 120
+"""A side that has not answered by then has hung; it is asked again in the next round."""
 
 OPERATIONS: Mapping[str, Task] = {
     "write": {"do": "write"},
@@ -64,11 +68,15 @@ QUICK, FULL = Effort(100_000, 3), Effort(1_000_000, 5)
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One operation: the seconds of each side, and the most memory it took, in MB."""
+    """One operation: the seconds of each side, and the most memory it took, in MB.
+
+    ``failed`` says why a side did not end it, "" where it has no such operation.
+    """
 
     what: str
     seconds: Mapping[str, Sequence[float]]
     peaks: Mapping[str, float]
+    failed: Mapping[str, str]
 
     def median(self, side: str) -> float | None:
         """Return the middle value of a side, None where it does not do this."""
@@ -107,32 +115,51 @@ class SparkWorker:
     """A side that is running."""
 
     def __init__(self, name: str, home: Home, folder: Path) -> None:
+        self.name, self.home, self.folder = name, home, folder
+        self.process = self._start()
+
+    def _start(self) -> subprocess.Popen[str]:
+        self.folder.mkdir()
         foreign = ("PYTHONPATH", "SPARK_HOME", "PYSPARK_SUBMIT_ARGS", "PYSPARK_DRIVER_PYTHON")
-        env = {k: v for k, v in os.environ.items() if name not in PEERS or k not in foreign}
-        env |= {"PYSPARK_PYTHON": home.python, "PYTHONWARNINGS": "ignore"}
-        self.log = (folder / "log").open("w+")
-        self.process = subprocess.Popen(
-            [home.python, str(HERE / "spark_side.py"), name, str(folder), home.class_path],
+        env = {k: v for k, v in os.environ.items() if self.name not in PEERS or k not in foreign}
+        env |= {"PYSPARK_PYTHON": self.home.python, "PYTHONWARNINGS": "ignore"}
+        program = [self.home.python, str(HERE / "spark_side.py")]
+        return subprocess.Popen(
+            [*program, self.name, str(self.folder), self.home.class_path],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self.log,
+            stderr=subprocess.DEVNULL,
             text=True,
             env=env,
         )
 
     def run(self, task: Task) -> tuple[dict[str, Any], float]:
-        """Run one task there; return its answer, and the most memory that was seen, in MB."""
+        """Run one task there; return its answer, and the most memory that was seen, in MB.
+
+        A side that does not answer in time is ended and started anew.
+        """
         if self.process.stdin is None or self.process.stdout is None:
             raise RuntimeError
         self.process.stdin.write(json.dumps(task) + "\n")
         self.process.stdin.flush()
         with Peak(self.process.pid) as peak:
-            line = self.process.stdout.readline()
+            ready, _, _ = select.select([self.process.stdout], [], [], LIMIT_SECONDS)
+            line = self.process.stdout.readline() if ready else ""
         if not line:
-            self.log.seek(0)
-            raise RuntimeError(f"{self.process.args!r} failed at {task}: {self.log.read()[-3000:]}")
+            self.end()
+            shutil.rmtree(self.folder)
+            self.process = self._start()
+            return {"hung": True}, 0
         answer: dict[str, Any] = json.loads(line)
         return answer, peak.bytes / 1e6
+
+    def end(self) -> None:
+        """End the process and all that it started."""
+        family = [*psutil.Process(self.process.pid).children(recursive=True), self.process]
+        for each in family:
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+        self.process.wait()
 
     def __enter__(self) -> Self:
         return self
@@ -144,10 +171,7 @@ class SparkWorker:
         trace: TracebackType | None,
     ) -> None:
         """End the process."""
-        if self.process.stdin is not None:
-            self.process.stdin.close()
-        self.process.wait()
-        self.log.close()
+        self.end()
 
 
 class Peak:
@@ -195,6 +219,8 @@ def measure(workers: Mapping[str, SparkWorker], what: str, effort: Effort, round
     task = {**OPERATIONS[what], "rows": effort.rows}
     seconds: dict[str, list[float]] = {side: [] for side in workers}
     peaks = dict.fromkeys(workers, 0.0)
+    failed: dict[str, str] = {}
+    hung: dict[str, int] = {}
     able = list(workers)
     for number in range(rounds + 1):
         found: dict[str, Any] = {}
@@ -202,15 +228,24 @@ def measure(workers: Mapping[str, SparkWorker], what: str, effort: Effort, round
         for side in (*able[first:], *able[:first]):
             answer, peak = workers[side].run(task)
             if "cannot" in answer:
+                failed[side] = answer["cannot"]
+                able.remove(side)
+                continue
+            if "hung" in answer:
+                hung[side] = hung.get(side, 0) + 1
                 continue
             found[side] = answer["found"]
             if number:
                 seconds[side].append(answer["seconds"])
                 peaks[side] = max(peaks[side], peak)
-        able = [side for side in able if side in found]
+        if OURS not in found:
+            raise RuntimeError(f"{what}: {failed.get(OURS, 'no answer in time')}")
         if any(each != found[OURS] for each in found.values()):
             raise RuntimeError(f"the sides disagree at {what}: {found}")
-    return Measure(what, {s: seconds[s] for s in able}, {s: round(peaks[s]) for s in able})
+    for side, times in hung.items():
+        failed[side] = f"no answer within {LIMIT_SECONDS} s in {times} of {rounds + 1} turns"
+    able = [side for side in able if seconds[side]]
+    return Measure(what, {s: seconds[s] for s in able}, {s: round(peaks[s]) for s in able}, failed)
 
 
 def measure_all(options: argparse.Namespace, console: Console) -> Results:
@@ -221,18 +256,24 @@ def measure_all(options: argparse.Namespace, console: Console) -> Results:
     missing = {side: home.reason for side, home in homes.items() if isinstance(home, Missing)}
     for side, reason in missing.items():
         console.print(f"{side} is not measured: {reason}")
-    found = []
+    found: list[Measure] = []
+    if options.keep:
+        again = options.operation or OPERATIONS
+        found = [each for each in Results.load().measures if each.what not in again]
     with tempfile.TemporaryDirectory(prefix="pennon-bench-") as folder, ExitStack() as stack:
         workers = {}
         for side, home in homes.items():
             if isinstance(home, Home):
-                mine = Path(folder, side)
-                mine.mkdir()
-                workers[side] = stack.enter_context(SparkWorker(side, home, mine))
+                worker = SparkWorker(side, home, Path(folder, side))
+                workers[side] = stack.enter_context(worker)
+        results = Results(describe_machine("pyspark", "pyarrow"), effort.rows, missing, found)
         for what in options.operation or OPERATIONS:
             found.append(measure(workers, what, effort, effort.rounds))
             console.print(what, *(f"{s} {found[-1].median(s):.2f} s" for s in found[-1].seconds))
-    return Results(describe_machine("pyspark", "pyarrow"), effort.rows, missing, found)
+            for side, reason in found[-1].failed.items():
+                console.print(f"  {side}: {reason or 'has no such operation'}", markup=False)
+            results.save()
+    return results
 
 
 def text_of(value: float | None, form: str = ".2f") -> str:
@@ -258,7 +299,7 @@ def sides_of(results: Results) -> list[str]:
 PAGE = """\
 # Performance on Spark
 
-Written by `make bench-spark ARGS="--markdown docs/performance-spark.md"`, all of it from one run, of {rows:,}
+Written by `make bench-spark ARGS="--markdown docs/performance-spark.md"`, each operation in one run, of {rows:,}
 rows of five columns (two longs, an int, a double, a string). {machine}
 
 Each side is a process of its own with a session of two cores and a JVM of at most 2 GiB. They take
@@ -284,6 +325,7 @@ def page_of(results: Results) -> str:
     lines += ["## Ratios\n", *heads("", *heading)]
     for each in results.measures:
         lines.append(row(each.what, *(text_of(each.ratio(side)) for side in sides[1:])))
+    lines += ["", *failures(results)]
     lines += ["\n## Seconds\n", *heads("", *map(name_of, sides))]
     for each in results.measures:
         lines.append(row(each.what, *(text_of(each.median(side), ".3g") for side in sides)))
@@ -291,6 +333,14 @@ def page_of(results: Results) -> str:
     for each in results.measures:
         lines.append(row(each.what, *(text_of(each.peaks.get(side), ",.0f") for side in sides)))
     return "\n".join(lines) + "\n"
+
+
+def failures(results: Results) -> Iterator[str]:
+    """Yield what did not end, in words."""
+    for each in results.measures:
+        for side, reason in each.failed.items():
+            if reason:
+                yield f"- {name_of(side)}, {each.what}: {reason}."
 
 
 def name_of(side: str) -> str:
@@ -326,6 +376,7 @@ def choices() -> argparse.Namespace:
     parser.add_argument("--side", action="append", choices=SIDES, help="only this, and pennon")
     parser.add_argument("--operation", action="append", choices=OPERATIONS, help="only this")
     parser.add_argument("--markdown", type=Path, help="write what was found as a page")
+    parser.add_argument("--keep", action="store_true", help="the last run's other operations")
     parser.add_argument("--last", action="store_true", help="of the last run; measure nothing")
     options = parser.parse_args()
     if options.side and OURS not in options.side:
@@ -340,7 +391,6 @@ def main() -> None:
     console.width = max(console.width, 160)
     results = Results.load() if options.last else measure_all(options, console)
     show(console, results)
-    results.save()
     if options.markdown:
         options.markdown.write_text(page_of(results))
 

@@ -1,6 +1,7 @@
 """A Spark session that answers SQL: ``sql_lines.py CLASS_PATH FOLDER`` under another Python.
 
-Each line of stdin is a statement, each line of the answer its rows as JSON, or the error.  The folder
+It says ``ready``; then each line of stdin is a statement, and its answer a line of JSON: rows, or the
+error.  The folder
 is the root of lance-spark's catalog, so ``lance.default.t`` is the table ``FOLDER/t.lance``.
 """
 
@@ -36,6 +37,7 @@ def main() -> None:
     for key, value in {**CONF, **own}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
+    print("ready", file=answers, flush=True)
     for line in sys.stdin:
         try:
             told: dict[str, object]

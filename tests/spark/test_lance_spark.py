@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import lance
+import psutil
 import pytest
 from pyspark.sql import SparkSession
 
@@ -23,6 +26,7 @@ import pennon.spark
 from pennon.spark import LanceTable
 
 ROOT = Path(__file__).parents[2]
+TRIES, HANGS_AFTER = 5, 90
 Rows = dict[int, list[Any]]
 
 MADE = "SELECT id AS k, concat('n', id) AS name, id * 0.5D AS v, array('a', 'b') AS tags FROM range({})"
@@ -34,31 +38,47 @@ KEYS = "k, name, v, tags"
 
 
 class LanceSpark:
-    """A running session of lance-spark."""
+    """A running session of lance-spark.
+
+    Its release 0.0.14 hangs at times: a task that writes waits for a thread that has missed the end of
+    the rows.  Such a statement has committed nothing, so it is said again to a new session.
+    """
 
     def __init__(self, home: dict[str, str], folder: Path) -> None:
-        self.folder = folder
+        self.home, self.folder = home, folder
+        self.process = self._start()
+
+    def _start(self) -> subprocess.Popen[str]:
         env = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHONPATH", "SPARK_"))}
         program = str(Path(__file__).with_name("sql_lines.py"))
-        self.process = subprocess.Popen(
-            [home["python"], program, home["class_path"], str(folder)],
-            env=env | {"PYSPARK_PYTHON": home["python"]},
+        process = subprocess.Popen(
+            [self.home["python"], program, self.home["class_path"], str(self.folder)],
+            env=env | {"PYSPARK_PYTHON": self.home["python"]},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
         )
+        assert process.stdout.readline() == "ready\n"
+        return process
 
     def sql(self, statement: str) -> list[list[Any]]:
-        self.process.stdin.write(json.dumps(statement) + "\n")
-        self.process.stdin.flush()
-        told = json.loads(self.process.stdout.readline())
-        assert "error" not in told, told["error"]
-        return told["rows"]
+        for _ in range(TRIES):
+            self.process.stdin.write(json.dumps(statement) + "\n")
+            self.process.stdin.flush()
+            if select.select([self.process.stdout], [], [], HANGS_AFTER)[0]:
+                told = json.loads(self.process.stdout.readline())
+                assert "error" not in told, told["error"]
+                return told["rows"]
+            self.end()
+            self.process = self._start()
+        raise TimeoutError(statement)
 
     def end(self) -> None:
-        self.process.stdin.close()
-        self.process.wait(60)
+        for each in (*psutil.Process(self.process.pid).children(recursive=True), self.process):
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+        self.process.wait()
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +160,8 @@ def _made(rows: int) -> Rows:
     return {k: [f"n{k}", k * 0.5, ["a", "b"]] for k in range(rows)}
 
 
+@pytest.mark.slow  # fetches 270 MB of jars and a PySpark of its own, once
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("maker", ["lance-spark", "pennon"])
 def test_both_change_a_table_in_turns(peer: LanceSpark, spark: SparkSession, maker: str) -> None:
     name = f"made_by_{maker[:5]}"

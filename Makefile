@@ -21,7 +21,7 @@ PYTEST := $(PY) -m pytest -n $(or $(JOBS),2) --dist loadgroup
 
 .PHONY: help
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1mmake %-11s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1mmake %-13s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: ## make .venv (locked), compile the kernels, find or install Java and a C compiler
@@ -38,6 +38,10 @@ old-oracles: oracle
 .PHONY: demo
 demo: setup ## real flights through Spark into Lance tables, queried, appended, travelled in
 	@$(PY) demo/flights.py
+
+.PHONY: demo-pipeline
+demo-pipeline: setup ## a day of a table's life on Spark: ingest, merge, correct, backfill, compact, diff
+	@$(PY) demo/pipeline.py
 
 .PHONY: test
 test: oracle ## run the tests, 4 minutes (ARGS="tests/interop -k name": of all but the slow ones)

@@ -155,10 +155,10 @@ class SparkWorker:
 
     def end(self) -> None:
         """End the process and all that it started."""
-        family = [*psutil.Process(self.process.pid).children(recursive=True), self.process]
-        for each in family:
+        for each in psutil.Process(self.process.pid).children(recursive=True):
             with suppress(psutil.NoSuchProcess):
                 each.kill()
+        self.process.kill()
         self.process.wait()
 
     def __enter__(self) -> Self:
@@ -266,14 +266,19 @@ def measure_all(options: argparse.Namespace, console: Console) -> Results:
             if isinstance(home, Home):
                 worker = SparkWorker(side, home, Path(folder, side))
                 workers[side] = stack.enter_context(worker)
-        results = Results(describe_machine("pyspark", "pyarrow"), effort.rows, missing, found)
         for what in options.operation or OPERATIONS:
             found.append(measure(workers, what, effort, effort.rounds))
             console.print(what, *(f"{s} {found[-1].median(s):.2f} s" for s in found[-1].seconds))
             for side, reason in found[-1].failed.items():
-                console.print(f"  {side}: {reason or 'has no such operation'}", markup=False)
+                console.print(f"  {side}: {reason or 'has no such operation'}")
+            results = Results(describe(), effort.rows, missing, found)
             results.save()
     return results
+
+
+def describe() -> str:
+    """Return what a reader needs to know of the machine, and how busy it was."""
+    return f"{describe_machine('pyspark', 'pyarrow')} Load average {os.getloadavg()[2]:.1f}."
 
 
 def text_of(value: float | None, form: str = ".2f") -> str:

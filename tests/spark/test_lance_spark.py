@@ -66,8 +66,10 @@ class LanceSpark:
         for _ in range(TRIES):
             self.process.stdin.write(json.dumps(statement) + "\n")
             self.process.stdin.flush()
-            if select.select([self.process.stdout], [], [], HANGS_AFTER)[0]:
-                told = json.loads(self.process.stdout.readline())
+            answers = self.process.stdout
+            assert answers is not None
+            if select.select([answers], [], [], HANGS_AFTER)[0]:
+                told = json.loads(answers.readline())
                 assert "error" not in told, told["error"]
                 return told["rows"]
             self.end()
@@ -75,9 +77,10 @@ class LanceSpark:
         raise TimeoutError(statement)
 
     def end(self) -> None:
-        for each in (*psutil.Process(self.process.pid).children(recursive=True), self.process):
+        for each in psutil.Process(self.process.pid).children(recursive=True):
             with suppress(psutil.NoSuchProcess):
                 each.kill()
+        self.process.kill()
         self.process.wait()
 
 

@@ -1,7 +1,7 @@
 """One side of the comparison on Spark, in a process and, for a peer, in an interpreter of its own.
 
 ``spark_side.py NAME FOLDER CLASS_PATH`` starts a session, reads one JSON task a line from stdin,
-runs it, and answers with one JSON line.  It imports nothing but PySpark before it knows its name:
+runs it, and answers with one JSON line; the first line says ``ready``.  It imports nothing but PySpark before it knows its name:
 a peer's environment has no more.
 """
 
@@ -287,6 +287,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what Spark prints is no answer
     side = Side(sys.argv[1], Path(sys.argv[2]), sys.argv[3])
+    print("ready", file=answers, flush=True)
     for line in sys.stdin:
         print(json.dumps(side.answer(json.loads(line))), file=answers, flush=True)
     side.spark.stop()

@@ -108,6 +108,7 @@ class Results:
         """Read what `save` wrote."""
         saved = json.loads(RESULTS.read_text())
         measures = [Measure(**each) for each in saved["measures"]]
+        measures.sort(key=lambda each: list(OPERATIONS).index(each.what))
         return cls(saved["machine"], saved["rows"], saved["missing"], measures)
 
 
@@ -116,6 +117,7 @@ class SparkWorker:
 
     def __init__(self, name: str, home: Home, folder: Path) -> None:
         self.name, self.home, self.folder = name, home, folder
+        self.is_ready = False
         self.process = self._start()
 
     def _start(self) -> subprocess.Popen[str]:
@@ -136,10 +138,12 @@ class SparkWorker:
     def run(self, task: Task) -> tuple[dict[str, Any], float]:
         """Run one task there; return its answer, and the most memory that was seen, in MB.
 
-        A side that does not answer in time is ended and started anew.
+        Before its first task a side says that its session is there, however long that takes.  One that does not answer in time is ended and started anew.
         """
         if self.process.stdin is None or self.process.stdout is None:
             raise RuntimeError
+        if not self.is_ready:
+            self.is_ready = self.process.stdout.readline() == "ready\n"
         self.process.stdin.write(json.dumps(task) + "\n")
         self.process.stdin.flush()
         with Peak(self.process.pid) as peak:
@@ -148,6 +152,7 @@ class SparkWorker:
         if not line:
             self.end()
             shutil.rmtree(self.folder)
+            self.is_ready = False
             self.process = self._start()
             return {"hung": True}, 0
         answer: dict[str, Any] = json.loads(line)
@@ -304,12 +309,12 @@ def sides_of(results: Results) -> list[str]:
 PAGE = """\
 # Performance on Spark
 
-Written by `make bench-spark ARGS="--markdown docs/performance-spark.md"`, each operation in one run, of {rows:,}
+Written by `make bench-spark ARGS="--markdown docs/performance-spark.md"`, each row of the tables in one run, of {rows:,}
 rows of five columns (two longs, an int, a double, a string). {machine}
 
 Each side is a process of its own with a session of two cores and a JVM of at most 2 GiB. They take
-turns at every operation, and must find the same rows. Times are medians, after a first turn that is
-not counted. A ratio is the other's time over that of `pennon.spark` (functions and `LanceTable`):
+turns at every operation, and must find the same rows. Times are medians of {turns} turns, after a first
+one that is not counted. A ratio is the other's time over that of `pennon.spark` (functions and `LanceTable`):
 **above 1 Pennon is quicker.**
 
 {beside}
@@ -325,7 +330,7 @@ not counted. A ratio is the other's time over that of `pennon.spark` (functions 
 def page_of(results: Results) -> str:
     """Return the page."""
     sides = sides_of(results)
-    lines = [PAGE.format(rows=results.rows, machine=results.machine, beside=beside(results))]
+    lines = [PAGE.format(**asdict(results), turns=turns_of(results), beside=beside(results))]
     heading = [f"/ {name_of(side)}" for side in sides[1:]]
     lines += ["## Ratios\n", *heads("", *heading)]
     for each in results.measures:
@@ -346,6 +351,11 @@ def failures(results: Results) -> Iterator[str]:
         for side, reason in each.failed.items():
             if reason:
                 yield f"- {name_of(side)}, {each.what}: {reason}."
+
+
+def turns_of(results: Results) -> int:
+    """Return how many turns were counted."""
+    return max(len(each.seconds[OURS]) for each in results.measures)
 
 
 def name_of(side: str) -> str:

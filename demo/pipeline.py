@@ -30,6 +30,8 @@ COLUMNS = (*FLIGHT_KEY, "origin", "dest", "day", "dep_delay", "arr_delay", "dist
 KEY_MATCHES = " AND ".join(f"t.{name} = s.{name}" for name in FLIGHT_KEY)
 LAST_DAY_AT_NIGHT = 20
 """Up to this day of January the night's run knows the flights; what comes later comes late."""
+LAST_DAY = 31
+"""Whose flights come in, airport by airport, while the table is in use."""
 SPEED = "round(distance / air_time * 60, 1)"
 
 
@@ -66,7 +68,7 @@ class Pipeline:
     def merge_late(self, january: DataFrame) -> None:
         """Late rows, some of which are there already with other delays: the newer ones count."""
         with self.account.step("Merge: data that came late"):
-            late = january.where(f"day > {LAST_DAY_AT_NIGHT - 5}")
+            late = january.where(f"day > {LAST_DAY_AT_NIGHT - 5} AND day < {LAST_DAY}")
             late = late.withColumn("arr_delay", sf.col("arr_delay") + 1)
             merge = self.table.alias("t").merge(late.alias("s"), KEY_MATCHES)
             counts = merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute().collect()[0]
@@ -96,6 +98,16 @@ class Pipeline:
             merge = self.table.alias("t").merge(speeds.alias("s"), KEY_MATCHES)
             merge.withSchemaEvolution().whenMatchedUpdate(set={"speed": "s.speed"}).execute()
             self.compare(self.expected.withColumn("speed", sf.expr(SPEED)))
+
+    def append(self, january: DataFrame) -> None:
+        """Small appends, as they come all day."""
+        with self.account.step("Append: the last day, airport by airport"):
+            came = january.where(f"day = {LAST_DAY} AND air_time IS NOT NULL")
+            came = came.withColumn("speed", sf.expr(SPEED))
+            for origin in ("EWR", "JFK", "LGA"):
+                rows = came.where(sf.col("origin") == origin)
+                pennon.spark.write(rows, self.uri, "append")
+            self.compare(self.expected.unionByName(came))
 
     def compact(self) -> None:
         """Few files of many."""
@@ -150,6 +162,7 @@ def run(folder: Path) -> int:
     pipeline.merge_late(january)
     pipeline.correct()
     pipeline.backfill()
+    pipeline.append(january)
     pipeline.compact()
     pipeline.look_back()
     pipeline.restore()

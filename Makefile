@@ -21,7 +21,7 @@ PYTEST := $(PY) -m pytest -n $(or $(JOBS),2) --dist loadgroup
 
 .PHONY: help
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1mmake %-9s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1mmake %-13s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: ## make .venv (locked), compile the kernels, find or install Java and a C compiler
@@ -38,6 +38,10 @@ old-oracles: oracle
 .PHONY: demo
 demo: setup ## real flights through Spark into Lance tables, queried, appended, travelled in
 	@$(PY) demo/flights.py
+
+.PHONY: demo-pipeline
+demo-pipeline: setup ## a day of a table's life on Spark: ingest, merge, correct, backfill, compact, diff
+	@$(PY) demo/pipeline.py
 
 .PHONY: test
 test: oracle ## run the tests, 4 minutes (ARGS="tests/interop -k name": of all but the slow ones)
@@ -75,6 +79,10 @@ format: setup ## let ruff format the tree and fix what it can
 bench: setup ## beside pylance and Parquet (QUICK=1: 2 minutes; ARGS="--group text" to choose)
 	@$(PY) bench/run.py $(if $(QUICK),--quick) $(ARGS)
 
+.PHONY: bench-spark
+bench-spark: setup ## table operations beside Delta, lance-spark and Parquet on Spark (QUICK=1)
+	@$(PY) bench/spark_turns.py $(if $(QUICK),--quick) $(ARGS)
+
 .PHONY: docs
 docs: setup ## check the documents: links, named files, ledger numbers, named tests
 	@$(PY) scripts/check_docs.py
@@ -95,6 +103,6 @@ lock: ## renew the lock files (UPGRADE=1: to the newest versions; needs the prog
 .PHONY: clean
 clean: ## remove everything that was made, the environments too
 	@rm -rf build dist .venv .venv-oracle-* .venv-protos .pytest_cache .mypy_cache .ruff_cache
-	@rm -rf .import_linter_cache .hypothesis spark-warehouse demo-data bench/results src/*.egg-info
+	@rm -rf .import_linter_cache .hypothesis spark-warehouse demo-data bench/results bench/.peers src/*.egg-info
 	@find src -name '*.so' -delete -o -name '*.c' -delete
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

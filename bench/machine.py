@@ -64,10 +64,9 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-def describe_machine() -> str:
+def describe_machine(*names: str) -> str:
     """Return what a reader needs to know of the machine and of the versions, in a sentence or two."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
-    names = ("pylance", "pyarrow", "numpy")
     versions = ", ".join(f"{name} {version(name)}" for name in names)
     return (
         f"{os.cpu_count()} processors ({platform.machine()}), {memory:.0f} GiB of memory, "

@@ -88,7 +88,7 @@ def measure_all(options: argparse.Namespace, console: Console) -> Results:
                         if version != OLD:
                             print_group(console, f"{group}, version {version}", its)
                         found += its
-    return Results(describe_machine(), limits, startup, found)
+    return Results(describe_machine("pylance", "pyarrow", "numpy"), limits, startup, found)
 
 
 def default_operations(options: argparse.Namespace) -> list[str]:
@@ -136,7 +136,8 @@ def main() -> None:
         page = write_page(results.machine, results.limits, results.startup, results.measures)
         options.markdown.write_text(page)
     if not (options.no_spark or options.quick or options.last):
-        subprocess.run([sys.executable, str(HERE / "spark.py")], check=True)
+        for program in ("spark.py", "spark_turns.py"):
+            subprocess.run([sys.executable, str(HERE / program)], check=True)
     console.print(f"{time.monotonic() - started:.0f} s")
 
 

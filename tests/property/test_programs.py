@@ -109,6 +109,36 @@ def test_a_delete_that_does_nothing_is_noticed(
     assert found[1].kind == "the model is another after delete by pennon"
 
 
+@pytest.mark.parametrize(
+    ("value", "values", "outcome"),
+    [
+        (34, {"a": ("column", "b")}, "late"),
+        (34, {"b": ("column", "a")}, "late"),
+        (300, {"b": ("column", "a")}, "refused"),
+        (127, {"b": ("plus", "b", 1)}, "late"),
+    ],
+    ids=["wider", "narrower", "too large", "wraps around"],
+)
+def test_a_late_update_casts_to_the_newest_type(
+    runner: Runner, value: int, values: dict[str, Any], outcome: str
+) -> None:
+    """Its expressions are of the columns as they are by then; the model knows what they make."""
+    columns = (("k", "int64", True), ("a", "int64", True), ("b", "int64", True))
+    create = {**ONE_ROW, "columns": columns, "rows": ((0, value, 127),)}
+    program = Program(
+        0,
+        Dimensions("2.1", stable=False, naming="V2"),
+        (
+            Step("create", "pylance", create),
+            Step("hold", "pennon", {"number": 0}),
+            Step("cast", "pylance", {"name": "b", "kind": "int8"}),
+            Step("update", "pennon", {"values": values, "where": None}, handle=0),
+        ),
+    )
+    assert runner.again(program) is None
+    assert runner.done[f"pennon update {outcome}"] == 1
+
+
 def test_filters_say_the_same_in_sql() -> None:
     """Of a fixed row, so that the model's own filters are held by numbers that a person can check."""
     row = {"k": 7, "a": None, "s": "ab"}

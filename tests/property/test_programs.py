@@ -14,14 +14,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from pennon.errors import DataLossWarning
 from tests.property.programs.child import Pylance
 from tests.property.programs.filters import holds, random_filter, to_sql
+from tests.property.programs.generate import Generator
 from tests.property.programs.kinds import FILE_VERSIONS
-from tests.property.programs.runner import Program, Runner
+from tests.property.programs.runner import Program, ProgramFailedError, Runner
 from tests.property.programs.steps import EXECUTE, Dimensions, Step
 from tests.property.programs.world import DisagreementError
 
@@ -56,8 +58,15 @@ def test_programs(runner: Runner) -> None:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_many_programs(runner: Runner, shard: int) -> None:
+    """All of a shard's programs run, and what is printed is each that failed."""
+    failures = []
     for seed in range(FEW + shard, MANY, SHARDS):
-        runner.run_seed(seed, VERSIONS)
+        try:
+            runner.run_seed(seed, VERSIONS)
+        except ProgramFailedError as failure:
+            failures.append(f"{failure}")
+    if failures:
+        pytest.fail("\n".join(failures), pytrace=False)
 
 
 def test_a_failing_program_becomes_small(runner: Runner) -> None:
@@ -137,6 +146,25 @@ def test_a_late_update_casts_to_the_newest_type(
     )
     assert runner.again(program) is None
     assert runner.done[f"pennon update {outcome}"] == 1
+
+
+def test_a_failure_names_its_seed_and_prints_a_script(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From which it can be run again, without the seed, too."""
+    delete = Step("delete", "pennon", {"where": ("mod", "k", 2, 0)})
+    config = Step("config", "pennon", {"values": {"a": "1"}})
+    monkeypatch.setitem(EXECUTE, "delete", lambda dataset, where: {"num_deleted_rows": 0})
+    monkeypatch.setattr(Generator, "create", lambda *_: Step("create", "pennon", ONE_ROW))
+    monkeypatch.setattr(Generator, "propose", Mock(side_effect=[config, delete, *[config] * 40]))
+    with pytest.raises(ProgramFailedError) as failed:
+        runner.run_seed(17, ["2.1"])
+    said = str(failed.value)
+    assert said.startswith("PENNON_PROGRAM_SEED=17 PENNON_PROGRAM_VERSIONS=2.1: the model is")
+    script = said[said.index("import datetime") :]
+    assert ("op='config'" in script, script.count("op='delete'")) == (False, 1)
+    with pytest.raises(DisagreementError):
+        exec(script)
 
 
 def test_filters_say_the_same_in_sql() -> None:

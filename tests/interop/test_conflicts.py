@@ -187,6 +187,34 @@ def test_rows_of_a_cast_column_are_not_lost(uri: str) -> None:
     assert found["b"].to_pylist() == [None, None, None]
 
 
+@pytest.mark.parametrize(
+    ("column", "values", "made"),
+    [
+        ("a", {"a": "b"}, [34, 127]),  # int8 in a column that is int64 still
+        ("b", {"b": "a"}, [1, 1]),
+        ("b", {"b": "b + 1"}, [35, -128]),  # a sum of int8 by now
+    ],
+    ids=["wider", "narrower", "a sum"],
+)
+def test_a_late_update_is_of_the_columns_as_they_are_by_then(
+    tmp_path: Path, column: str, values: dict[str, str], made: list[int]
+) -> None:
+    """Pennon does what both do with a new handle; pylance 14.0.2 fails, its types are the old ones."""
+    cast: Any = {"path": "b", "data_type": pa.int8()}
+    for library, is_late in ((pennon, True), (pennon, False), (lance, False), (lance, True)):
+        uri = str(tmp_path / f"{library.__name__}-{is_late}")
+        rows = {"a": pa.array([1, 1]), "b": pa.array([34, 127])}
+        dataset = library.write_dataset(pa.table(rows), uri)
+        lance.dataset(uri).alter_columns(cast)
+        if is_late and library is lance:
+            with pytest.raises(OSError, match=r"column types must match|Int8 \+ Int64"):
+                dataset.update(values)
+            assert lance.dataset(uri).version == 2
+        else:
+            (dataset if is_late else library.dataset(uri)).update(values)
+            assert lance.dataset(uri).to_table()[column].to_pylist() == made
+
+
 def test_versions_that_are_gone_are_not_passed_over(tmp_path: Path) -> None:
     """pylance 14.0.2 judges a late commit by the versions that a clean-up left, Pennon by all."""
     found: list[list[str] | None] = []

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 
 import pennon
-from pennon.errors import IncompatibleConflict, RetryableConflict
+from pennon.errors import ArgumentError, IncompatibleConflict, RetryableConflict
 from pennon.ops.rows.delete import commit_delete, plan_delete
 from tests.interop.phase_locked import VERSION, Model, Writer, make_base, outcome
 from tests.seeds import each_seed
@@ -185,6 +185,52 @@ def test_rows_of_a_cast_column_are_not_lost(uri: str) -> None:
     theirs()
     found = lance.dataset(uri).to_table(filter="a >= 100")
     assert found["b"].to_pylist() == [None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "made"),
+    [
+        ("a", {"a": "b"}, [34, 127]),  # int8 in a column that is int64 still
+        ("b", {"b": "a"}, [1, 1]),
+        ("b", {"b": "b + 1"}, [35, -128]),  # a sum of int8 by now
+    ],
+    ids=["wider", "narrower", "a sum"],
+)
+def test_a_late_update_is_of_the_columns_as_they_are_by_then(
+    tmp_path: Path, column: str, values: dict[str, str], made: list[int]
+) -> None:
+    """Pennon does what both do with a new handle; pylance 14.0.2 fails, its types are the old ones."""
+    cast: Any = {"path": "b", "data_type": pa.int8()}
+    for library, is_late in ((pennon, True), (pennon, False), (lance, False), (lance, True)):
+        uri = str(tmp_path / f"{library.__name__}-{is_late}")
+        rows = {"a": pa.array([1, 1]), "b": pa.array([34, 127])}
+        dataset = library.write_dataset(pa.table(rows), uri)
+        lance.dataset(uri).alter_columns(cast)
+        if is_late and library is lance:
+            with pytest.raises(OSError, match=r"column types must match|Int8 \+ Int64"):
+                dataset.update(values)
+            assert lance.dataset(uri).version == 2
+        else:
+            (dataset if is_late else library.dataset(uri)).update(values)
+            assert lance.dataset(uri).to_table()[column].to_pylist() == made
+
+
+def test_a_late_update_of_columns_that_are_gone_is_refused(tmp_path: Path) -> None:
+    """pylance 14.0.2 makes a version of it, where a retry finds no row in a table that was overwritten."""
+    for library in (pennon, lance):
+        uri = str(tmp_path / library.__name__)
+        late = library.write_dataset(pa.table({"k": [1, 2], "a": [1, 2], "b": [1, 2]}), uri)
+        merge = pennon.dataset(uri).merge_insert("k").when_matched_update_all()
+        merge.write_mode("rewrite_columns").execute(pa.table({"k": [1], "a": [9]}))
+        pennon.write_dataset(pa.table({"k": [15], "c": [1]}), uri, mode="overwrite")
+        if library is pennon:
+            with pytest.raises(ArgumentError, match="there is no column 'a'"):
+                late.update({"a": "NULL"}, where="k <= 1")
+        else:
+            assert late.update({"a": "NULL"}, where="k <= 1") == {"num_rows_updated": 0}
+        dataset = lance.dataset(uri)
+        assert dataset.version == (3 if library is pennon else 4)
+        assert dataset.to_table().to_pylist() == [{"k": 15, "c": 1}]
 
 
 def test_versions_that_are_gone_are_not_passed_over(tmp_path: Path) -> None:

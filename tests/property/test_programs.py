@@ -14,14 +14,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from pennon.errors import DataLossWarning
 from tests.property.programs.child import Pylance
 from tests.property.programs.filters import holds, random_filter, to_sql
+from tests.property.programs.generate import Generator
 from tests.property.programs.kinds import FILE_VERSIONS
-from tests.property.programs.runner import Program, Runner
+from tests.property.programs.runner import Program, ProgramFailedError, Runner
 from tests.property.programs.steps import EXECUTE, Dimensions, Step
 from tests.property.programs.world import DisagreementError
 
@@ -56,8 +58,15 @@ def test_programs(runner: Runner) -> None:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_many_programs(runner: Runner, shard: int) -> None:
+    """All of a shard's programs run, and what is printed is each that failed."""
+    failures = []
     for seed in range(FEW + shard, MANY, SHARDS):
-        runner.run_seed(seed, VERSIONS)
+        try:
+            runner.run_seed(seed, VERSIONS)
+        except ProgramFailedError as failure:
+            failures.append(f"{failure}")
+    if failures:
+        pytest.fail("\n".join(failures), pytrace=False)
 
 
 def test_a_failing_program_becomes_small(runner: Runner) -> None:
@@ -107,6 +116,55 @@ def test_a_delete_that_does_nothing_is_noticed(
     found = runner.again(program)
     assert found is not None
     assert found[1].kind == "the model is another after delete by pennon"
+
+
+@pytest.mark.parametrize(
+    ("value", "values", "outcome"),
+    [
+        (34, {"a": ("column", "b")}, "late"),
+        (34, {"b": ("column", "a")}, "late"),
+        (300, {"b": ("column", "a")}, "refused"),
+        (127, {"b": ("plus", "b", 1)}, "late"),
+    ],
+    ids=["wider", "narrower", "too large", "wraps around"],
+)
+def test_a_late_update_casts_to_the_newest_type(
+    runner: Runner, value: int, values: dict[str, Any], outcome: str
+) -> None:
+    """Its expressions are of the columns as they are by then; the model knows what they make."""
+    columns = (("k", "int64", True), ("a", "int64", True), ("b", "int64", True))
+    create = {**ONE_ROW, "columns": columns, "rows": ((0, value, 127),)}
+    program = Program(
+        0,
+        Dimensions("2.1", stable=False, naming="V2"),
+        (
+            Step("create", "pylance", create),
+            Step("hold", "pennon", {"number": 0}),
+            Step("cast", "pylance", {"name": "b", "kind": "int8"}),
+            Step("update", "pennon", {"values": values, "where": None}, handle=0),
+        ),
+    )
+    assert runner.again(program) is None
+    assert runner.done[f"pennon update {outcome}"] == 1
+
+
+def test_a_failure_names_its_seed_and_prints_a_script(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From which it can be run again, without the seed, too."""
+    delete = Step("delete", "pennon", {"where": ("mod", "k", 2, 0)})
+    config = Step("config", "pennon", {"values": {"a": "1"}})
+    monkeypatch.setitem(EXECUTE, "delete", lambda dataset, where: {"num_deleted_rows": 0})
+    monkeypatch.setattr(Generator, "create", lambda *_: Step("create", "pennon", ONE_ROW))
+    monkeypatch.setattr(Generator, "propose", Mock(side_effect=[config, delete, *[config] * 40]))
+    with pytest.raises(ProgramFailedError) as failed:
+        runner.run_seed(17, ["2.1"])
+    said = str(failed.value)
+    assert said.startswith("PENNON_PROGRAM_SEED=17 PENNON_PROGRAM_VERSIONS=2.1: the model is")
+    script = said[said.index("import datetime") :]
+    assert ("op='config'" in script, script.count("op='delete'")) == (False, 1)
+    with pytest.raises(DisagreementError):
+        exec(script)
 
 
 def test_filters_say_the_same_in_sql() -> None:

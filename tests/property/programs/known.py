@@ -119,6 +119,12 @@ def _reads_updated(values: dict[str, Tree]) -> bool:
     return any(names_in(tree) & (set(values) - {name}) for name, tree in values.items())
 
 
+def _is_made_anew(situation: Situation) -> bool:
+    """Tell whether no column is left of those that the handle has."""
+    origins = ({c.origin for c in state.columns} for state in (situation.base, situation.head))
+    return set.isdisjoint(*origins)
+
+
 def _args(situation: Situation) -> dict[str, Any]:
     return situation.step.args
 
@@ -177,6 +183,11 @@ KNOWN_OF_PYLANCE: tuple[Known, ...] = (
         "late append after changed columns",
         "values of columns that were made anew meanwhile are lost",
         lambda s: s.is_late and s.schema_changed and s.step.op == "append",
+    ),
+    Known(
+        "late update of a table made anew",
+        "done again, it makes a version, though its columns are gone, where it finds no row (F-441)",
+        lambda s: s.step.op == "update" and _is_made_anew(s),
     ),
     Known(
         "late merge that inserts",

@@ -8,8 +8,10 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
-from tests.property.programs.filters import columns_of, evaluate, holds, names_in
-from tests.property.programs.kinds import CASTS, KINDS
+import pyarrow as pa
+
+from tests.property.programs.filters import Tree, columns_of, evaluate, holds, names_in
+from tests.property.programs.kinds import CASTS, INTEGERS, KINDS
 from tests.property.programs.steps import Step
 
 Cells = dict[int, Any]
@@ -165,16 +167,53 @@ def _update(step: Step, state: State) -> Effect:
     changed: dict[int, Cells] = {number: {} for number in found}
     for name, tree in step.args["values"].items():
         target = state.column(name)
-        for other in names_in(tree):
-            state.column(other)
-        if tree[0] == "column" and state.column(tree[1]).kind != target.kind:
+        made = _kind_made(tree, state) or target.kind
+        if found and target.kind not in {made, *CASTS.get(made, ())}:
             raise NotApplicableError(name)
         for number in found:
-            value = evaluate(tree, state.named(state.rows[number]))
+            value = _computed(tree, made, state.named(state.rows[number]))
             if value is None and not target.nullable:
                 raise NotApplicableError(name)
+            if not _in_range(value, target.kind):
+                return Effect(refused=True)
             changed[number][target.number] = value
     return Effect(changed=changed, counts={"num_rows_updated": len(found)}, moves=bool(found))
+
+
+def _kind_made(tree: Tree, state: State) -> str | None:
+    """Return the kind of what an expression makes of the columns as they are, None of NULL."""
+    kinds = [state.column(name).kind for name in names_in(tree)]
+    match tree:
+        case ("literal", _, None):
+            return None
+        case ("literal", kind, _):
+            return str(kind)
+        case ("text", _):
+            return "string"
+        case ("plus", name, _) if not _is_number(KINDS[kinds[0]].type):
+            raise NotApplicableError(name)
+    return kinds[0]
+
+
+def _is_number(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_))
+
+
+def _computed(tree: Tree, kind: str, row: dict[str, Any]) -> Any:
+    """Return the value of an expression; a sum too large for its kind wraps around."""
+    value = evaluate(tree, row)
+    if tree[0] != "plus" or value is None or _in_range(value, kind):
+        return value
+    every = 1 << KINDS[kind].type.bit_width
+    return (value + every // 2) % every - every // 2
+
+
+def _in_range(value: Any, kind: str) -> bool:
+    """Tell whether a value fits in a kind, other kinds than integers hold what is cast to them."""
+    if value is None or kind not in INTEGERS:
+        return True
+    half = 1 << (KINDS[kind].type.bit_width - 1)
+    return bool(-half <= value < half)
 
 
 def _merge(step: Step, state: State, version: str) -> Effect:
@@ -337,11 +376,8 @@ def _cast(state: State, old: Column, kind: str, numbers: Numbers) -> State:
         raise NotApplicableError(old.name)
     new = replace(old, kind=kind, number=next(numbers.columns))
     rows = {n: {**row, new.number: row.get(old.number)} for n, row in state.rows.items()}
-    if kind.startswith("int"):
-        most = 1 << (KINDS[kind].type.bit_width - 1)
-        values = [row[new.number] or 0 for row in rows.values()]
-        if not all(-most <= value < most for value in values):
-            raise NotApplicableError(old.name)
+    if not all(_in_range(row[new.number], kind) for row in rows.values()):
+        raise NotApplicableError(old.name)
     return _replaced(replace(state, rows=rows), old, new)
 
 

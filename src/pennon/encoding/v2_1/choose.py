@@ -23,6 +23,7 @@ from pennon.encoding.kernels.squeeze import count_runs
 from pennon.encoding.v2_1.bitpacked import encode_inline, packed_bytes
 from pennon.encoding.v2_1.blob_page import encode_blob_page
 from pennon.encoding.v2_1.byte_stream_split import encode_byte_stream_split
+from pennon.encoding.v2_1.choose_dictionary import encode_dictionary
 from pennon.encoding.v2_1.choose_strings import (
     MOST_STRING_BYTES,
     choose_strings,
@@ -30,7 +31,6 @@ from pennon.encoding.v2_1.choose_strings import (
     single_strings_of,
 )
 from pennon.encoding.v2_1.constant_page import encode_constant_page, encode_null_page
-from pennon.encoding.v2_1.dictionary import encode_dictionary
 from pennon.encoding.v2_1.dictionary_items import encode_items
 from pennon.encoding.v2_1.encoding_hints import EncodingHints
 from pennon.encoding.v2_1.encodings import Flat

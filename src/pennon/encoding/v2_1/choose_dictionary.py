@@ -31,6 +31,7 @@ _MESSAGE_BYTES: Final = 48
 _CHUNK_BYTES: Final = 20
 """What a chunk of packed indices has besides them: sizes, a bit width, padding."""
 
+_FEW_SAMPLES: Final = 1024
 _FIRST_SAMPLES: Final = 4 * 1024
 _SAMPLE_VALUES: Final = 16 * 1024
 _FIRST_DOUBT: Final = 1.5
@@ -74,6 +75,14 @@ def encode_dictionary(
     if rules.free_dictionaries:
         found = _with_narrow_indices(found)
     return found if _size_bytes(found) + _MESSAGE_BYTES < limit else None
+
+
+def has_few_items(values: StringValues, least_bytes: int) -> bool:
+    """Tell, by very few values, whether a dictionary should take less than ``least_bytes``."""
+    if values.count < FEWEST_VALUES:
+        return False
+    estimate = _estimate(values, _FEW_SAMPLES)
+    return estimate.is_whole and _DOUBT * _likely_bytes(values, estimate) < least_bytes
 
 
 def _may_have_items(values: FixedValues | StringValues, rules: PageRules) -> bool:

@@ -42,3 +42,9 @@ def hash_pieces(data: Bytes, starts: Int64Array, sizes: Int64Array) -> npt.NDArr
     Equal pieces have equal ones.  Of a long piece, only its ends and its size are looked at.  Raises
     ValueError if a piece leaves the data.
     """
+
+def tally(keys: Words, sizes: Int64Array) -> tuple[int, int, int, int]:
+    """Return how many keys are distinct, come once, and come twice, and the sizes of distinct ones.
+
+    Raises ValueError if there is not a size for each key.
+    """

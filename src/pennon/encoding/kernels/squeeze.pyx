@@ -1,7 +1,7 @@
 # cython: language_level=3
 """Run lengths, byte streams, values under NULLs, and hashes, whole pages at once.  See squeeze.pyi."""
 
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 import numpy as np
@@ -202,3 +202,30 @@ def hash_pieces(const uint8_t[::1] data, const int64_t[::1] starts, const int64_
                 seen = _mixed(_hash_bytes(piece, END_BYTES), <uint64_t>sizes[i])
                 out[i] = _mixed(seen, _hash_bytes(piece + sizes[i] - END_BYTES, END_BYTES))
     return hashes
+
+
+def tally(const Word[::1] keys, const int64_t[::1] sizes):
+    """See squeeze.pyi."""
+    cdef Py_ssize_t count = keys.shape[0], i, slot
+    cdef int64_t distinct = 0, once = 0, twice = 0, size = 0
+    cdef int bits = 4
+    if sizes.shape[0] != count or count >= 1 << 30:
+        raise ValueError("not a size for each key, or too many keys")
+    while count * 2 > <Py_ssize_t>1 << bits:
+        bits += 1
+    cdef int32_t[::1] firsts = np.zeros(1 << bits, np.int32)
+    cdef int32_t[::1] times = np.zeros(count + 1, np.int32)
+    with nogil:
+        for i in range(count):
+            slot = <Py_ssize_t>(_mixed(0, <uint64_t>keys[i] ^ <uint64_t>keys[i] >> 32) >> (64 - bits))
+            while firsts[slot] != 0 and keys[firsts[slot] - 1] != keys[i]:
+                slot = (slot + 1) & ((<Py_ssize_t>1 << bits) - 1)
+            if firsts[slot] == 0:
+                firsts[slot] = <int32_t>(i + 1)
+                distinct += 1
+                size += sizes[i]
+            times[firsts[slot]] += 1
+        for i in range(1, count + 1):
+            once += times[i] == 1
+            twice += times[i] == 2
+    return distinct, once, twice, size

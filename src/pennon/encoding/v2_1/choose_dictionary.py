@@ -10,7 +10,7 @@ import pyarrow as pa
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.arrow_buffers import arrow_offsets, as_bytes, data_of
-from pennon.encoding.kernels.squeeze import count_runs, hash_pieces
+from pennon.encoding.kernels.squeeze import count_runs, hash_pieces, tally
 from pennon.encoding.v2_1.encoding_hints import EncodingHints
 from pennon.encoding.v2_1.page_rules import PageRules
 from pennon.encoding.v2_1.values import (
@@ -165,29 +165,21 @@ def _estimate(values: FixedValues | StringValues, most: int) -> _Estimate:
     step = max(len(near), values.count // most * len(near))
     places = np.add.outer(np.arange(0, values.count - 1, step), near).reshape(-1)
     keys, sizes = _sample(values, places)
-    order = np.argsort(keys)
-    keys = keys[order]
-    firsts = np.flatnonzero(np.concatenate([np.ones(1, np.bool_), keys[1:] != keys[:-1]]))
-    counts = np.diff(firsts, append=len(keys))
-    once, twice = int((counts == 1).sum()), int((counts == 2).sum())
-    items = min(len(counts) + once * max(once - 1, 0) // (2 * twice + 2), values.count)
-    if sizes is None:  # numbers, without their upper bits
-        bytes_each = int(keys[-1]).bit_length() / 8
-    else:
-        bytes_each = float(sizes[order[firsts]].mean())
-    return _Estimate(items, bytes_each, once == 0)
+    found, once, twice, size_bytes = tally(keys, sizes)
+    items = min(found + once * max(once - 1, 0) // (2 * twice + 2), values.count)
+    if _is_number(values):  # whose upper bits need not be there
+        return _Estimate(items, int(keys.max()).bit_length() / 8, once == 0)
+    return _Estimate(items, size_bytes / found, once == 0)
 
 
-def _sample(
-    values: FixedValues | StringValues, places: Int64Array
-) -> tuple[Words, Int64Array | None]:
-    """Return what tells some of the values apart, and unless they are numbers what each takes."""
+def _sample(values: FixedValues | StringValues, places: Int64Array) -> tuple[Words, Int64Array]:
+    """Return what tells some of the values apart, and how many bytes each takes."""
     if isinstance(values, StringValues):
         starts = values.offsets[places]
         sizes = values.offsets[places + 1] - starts
         return hash_pieces(values.data, starts, sizes), sizes + values.width
     if values.bits in WORD_TYPES:
-        return values.words[places], None
+        return values.words[places], np.zeros(len(places), np.int64)
     width = values.bits // 8
     sizes = np.full(len(places), width, np.int64)
     return hash_pieces(values.data, places * width, sizes), sizes

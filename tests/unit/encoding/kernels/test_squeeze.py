@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import groupby
 
 import numpy as np
@@ -13,6 +14,7 @@ from pennon.encoding.kernels.squeeze import (
     fill_nulls,
     hash_pieces,
     split_streams,
+    tally,
 )
 
 WORDS = [np.uint8, np.uint16, np.uint32, np.uint64]
@@ -118,3 +120,17 @@ def test_pieces_outside_the_data_are_refused() -> None:
     with pytest.raises(ValueError, match="size for each"):
         hash_pieces(data, np.array([0, 1]), np.array([1]))
     assert hash_pieces(data, np.array([10]), np.array([0])).tolist() == [0]
+
+
+@pytest.mark.parametrize("dtype", WORDS)
+@pytest.mark.parametrize("items", [1, 5, 3000])
+def test_keys_are_tallied_as_the_twin_does(dtype: type, items: int) -> None:
+    rng = np.random.default_rng(items)
+    keys = rng.integers(0, items, 2000).astype(dtype)
+    counts = Counter(keys.tolist())
+    times = Counter(counts.values())
+    found = tally(keys, keys.astype(np.int64))
+    assert found == (len(counts), times[1], times[2], sum(counts))
+    assert tally(keys[:0], np.zeros(0, np.int64)) == (0, 0, 0, 0)
+    with pytest.raises(ValueError, match="size for each"):
+        tally(keys, np.zeros(3, np.int64))

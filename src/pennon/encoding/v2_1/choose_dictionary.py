@@ -34,9 +34,11 @@ _CHUNK_BYTES: Final = 20
 _FEW_SAMPLES: Final = 1024
 _FIRST_SAMPLES: Final = 4 * 1024
 _SAMPLE_VALUES: Final = 16 * 1024
-_FIRST_DOUBT: Final = 1.5
 _DOUBT: Final = 1.25
 """How far an estimate may be beyond a limit, and still be worth a closer look."""
+
+_FIRST_DOUBT: Final = 1.5
+"""How much farther that of the first sample may be."""
 
 _DOUBT_OF_NUMBERS: Final = 1.1
 _PAYS: Final = 0.95
@@ -45,6 +47,7 @@ _PAYS: Final = 0.95
 _MOST_DISTINCT: Final = 0.8
 """Values of which a larger share is distinct cannot gain by what their indices cost."""
 
+_SHORT_RUN: Final = 4
 _FIRST_VALUES: Final = 128 * 1024
 """So many values are looked through before all are: if their items cost too much, all do."""
 
@@ -61,8 +64,9 @@ def encode_dictionary(
     estimate = _promises(values, limit, most_items)
     if estimate is None:
         return None
-    array = _arrow(values)
-    if values.count > _FIRST_VALUES and not estimate.is_whole:
+    runs = _long_runs(values)
+    array = _arrow(values) if runs is None else _arrow(runs.values)
+    if len(array) > _FIRST_VALUES and not estimate.is_whole:
         first = array[:_FIRST_VALUES].dictionary_encode().dictionary
         if len(first) > most_items or _item_bytes(first, width) > limit:
             return None
@@ -70,11 +74,39 @@ def encode_dictionary(
     if len(coded.dictionary) > most_items:
         return None
     found = _from_arrow(coded, values)
+    if runs is not None:
+        found = runs.repeat(found)
     if hints.dict_max_bytes is not None and found.items.size_bytes > hints.dict_max_bytes:
         return None
     if rules.free_dictionaries:
         found = _with_narrow_indices(found)
     return found if _size_bytes(found) + _MESSAGE_BYTES < limit else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Runs:
+    """The numbers of a page, each of which comes ``lengths[i]`` times in sequence."""
+
+    values: FixedValues
+    lengths: Int64Array
+
+    def repeat(self, coded: DictionaryValues) -> DictionaryValues:
+        """Return the indices of all values, given those of the runs."""
+        indices = np.repeat(coded.indices.words, self.lengths)
+        fixed = FixedValues(len(indices), coded.indices.bits, indices.view(np.uint8))
+        return DictionaryValues(fixed, coded.items)
+
+
+def _long_runs(values: FixedValues | StringValues) -> _Runs | None:
+    """Return the runs of numbers if they are so long that it pays to look at no more than these."""
+    if not isinstance(values, FixedValues) or values.bits not in WORD_TYPES:
+        return None
+    words = values.words
+    if count_runs(words) * _SHORT_RUN > values.count:
+        return None
+    begins = np.concatenate([np.zeros(1, np.int64), np.flatnonzero(words[1:] != words[:-1]) + 1])
+    data = words[begins].view(np.uint8)
+    return _Runs(FixedValues(len(begins), values.bits, data), np.diff(begins, append=len(words)))
 
 
 def has_few_items(values: StringValues, least_bytes: int) -> bool:

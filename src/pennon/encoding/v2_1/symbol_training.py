@@ -39,8 +39,11 @@ SAMPLE_STRING_BYTES: Final = 512
 NOISE_BITS: Final = 7.6
 """Bits of information in a byte from which on the bytes count as noise."""
 
-_SHARES: Final = (16, 8, 4, 2, 1)
-"""The parts of the sample that the rounds look at: the first ones only find short symbols."""
+_MOST_SHARES: Final = 16
+_ROUNDS: Final = ((_MOST_SHARES, 1), (8, 2), (4, 2), (2, 3), (1, 4))
+"""Which part of the sample a round looks at, as the first ones only find short symbols, and how often
+a pair has to come."""
+
 _MOST_CANDIDATES: Final = 8 * MOST_SYMBOLS
 _SPLIT_BYTES: Final = 512 * KIB
 """From so many bytes on, two threads encode half of the strings each."""
@@ -81,8 +84,7 @@ class TrainedSymbols:
 def train(sample: StringValues) -> TrainedSymbols:
     """Return a table for strings like these, which should be a `sample_of` all of them."""
     table = TrainedSymbols(np.zeros(0, np.uint64), np.zeros(0, np.uint8))
-    for number, share in enumerate(_SHARES):
-        least = 1 if number == 0 else 2
+    for share, least in _ROUNDS:
         offsets = sample.offsets[: max(sample.count // share, 1) + 1]
         found = count_symbols(sample.data, offsets, table.symbols, table.lengths, least)
         table = _best(*found)
@@ -109,7 +111,7 @@ def sample_of(values: StringValues) -> StringValues:
     # A stride would meet the same place of periodic data again and again; this one wanders.
     groups = np.arange(0, values.count, step)
     chosen = np.minimum(groups + groups // step * 7919 % step, values.count - 1)
-    return _pieces(values, np.concatenate([chosen[i :: _SHARES[0]] for i in range(_SHARES[0])]))
+    return _pieces(values, np.concatenate([chosen[i::_MOST_SHARES] for i in range(_MOST_SHARES)]))
 
 
 def _pieces(values: StringValues, chosen: Int64Array) -> StringValues:

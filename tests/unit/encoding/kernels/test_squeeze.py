@@ -126,7 +126,7 @@ def test_pieces_outside_the_data_are_refused() -> None:
 @pytest.mark.parametrize("items", [1, 5, 3000])
 def test_keys_are_tallied_as_the_twin_does(dtype: type, items: int) -> None:
     rng = np.random.default_rng(items)
-    keys = rng.integers(0, items, 2000).astype(dtype)
+    keys: np.ndarray = rng.integers(0, items, 2000).astype(dtype)
     counts = Counter(keys.tolist())
     times = Counter(counts.values())
     found = tally(keys, keys.astype(np.int64))

@@ -47,7 +47,7 @@ cdef int64_t _chunk(
         end = min(end, count - at)
         if end > most:
             break
-        while used <= room and begins[r + 1] <= at + end and start < count:
+        while start < count and used <= room and begins[r + 1] <= at + end:
             used += _entries(begins[r + 1] - start)
             r += 1
             start = begins[r]

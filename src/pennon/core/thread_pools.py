@@ -228,6 +228,21 @@ class WorkAhead(Generic[R]):
         return work() if future is None or future.cancel() else future.result()
 
 
+def both(mine: Callable[[], R], other: Callable[[], R]) -> tuple[R, R]:
+    """Return the results of two functions, of which another thread calls one if it is free.
+
+    They must not wait for others.  What no thread has begun is done here, so that a thread of the
+    pool may ask, too.
+    """
+    future = pool().submit(other)
+    try:
+        found = mine()
+    except BaseException:
+        wait([] if future.cancel() else [future])
+        raise
+    return found, other() if future.cancel() else future.result()
+
+
 def map_all(work: Callable[[T], R], items: Sequence[T], crew: Crew = WORK) -> list[R]:
     """Return ``[work(item) for item in items]``, worked on side by side when there are several."""
     if len(items) <= 1:

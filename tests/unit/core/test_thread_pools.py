@@ -9,7 +9,15 @@ from functools import partial
 
 import pytest
 
-from pennon.core.thread_pools import SMALL_COST, Crew, WorkAhead, map_all, map_in_order, pool
+from pennon.core.thread_pools import (
+    SMALL_COST,
+    Crew,
+    WorkAhead,
+    both,
+    map_all,
+    map_in_order,
+    pool,
+)
 
 
 def test_results_come_in_order() -> None:
@@ -153,6 +161,31 @@ def test_work_that_waits_for_a_busy_pool_is_done_by_who_wants_it() -> None:
     assert list(ahead.rest()) == [7]
     gate.set()
     assert all(each.result() for each in busy)
+
+
+def test_two_at_once_do_not_wait_for_a_busy_pool() -> None:
+    gate = threading.Event()
+    busy = [pool().submit(gate.wait, 60) for _ in range(200)]
+    assert both(lambda: 1, lambda: 2) == (1, 2)
+    gate.set()
+    assert all(each.result() for each in busy)
+    asked = [pool().submit(both, lambda: 3, lambda: 4) for _ in range(200)]
+    assert {each.result() for each in asked} == {(3, 4)}
+
+
+def test_if_one_of_two_fails_the_other_is_not_left_running() -> None:
+    ended: list[int] = []
+
+    def note() -> int:
+        ended.append(1)
+        return 2
+
+    with pytest.raises(ZeroDivisionError):
+        both(lambda: 1 // 0, note)
+    count = len(ended)
+    with pytest.raises(ZeroDivisionError):
+        both(lambda: 1, lambda: 1 // 0)
+    assert len(ended) == count
 
 
 def test_work_given_up_is_not_begun_and_not_left_running() -> None:

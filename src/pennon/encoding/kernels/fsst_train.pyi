@@ -16,9 +16,10 @@ def count_symbols(
     """Return candidates for the next table: symbols, their lengths, and what each would save.
 
     The strings are encoded with the table as it is.  Candidates are the symbols that were used at
-    least ``least`` times, their first bytes, and any two that followed each other; the same one may
-    come several times.  Raises ValueError for tables of more than 255 symbols, and if two symbols of 3 to
-    5 bytes begin with the same three, or two of 6 and 7 bytes with the same six.
+    least ``least`` times, their first bytes, and any two that followed each other so often; the same
+    one may come several times.  Raises ValueError for tables of more than 255 symbols, if two symbols of
+    3 to 5 bytes begin with the same three, or two of 6 and 7 bytes with the same six, and unless ``least``
+    is above 0.
     """
 
 def encode_symbols(

@@ -175,12 +175,17 @@ def count_symbols(
 ):
     """See fsst_train.pyi."""
     cdef Matcher matcher
+    if least < 1:
+        raise ValueError("what never comes is no candidate")
     kept = _prepare(&matcher, symbols, lengths)
     ones = np.zeros(512, np.uint32)
     pairs = np.zeros((512, 512), np.uint32)
     cdef uint32_t[::1] one = ones
     cdef uint32_t[:, ::1] pair = pairs
-    cdef int64_t i, at, stop, size = data.shape[0]
+    # The pairs that came ``least`` times, which are few of the many that could.
+    frequent = np.empty(512 * 512, np.int32)
+    cdef int32_t[::1] frequent_pairs = frequent
+    cdef int64_t i, at, stop, size = data.shape[0], found_pairs = 0
     cdef int code, before, single
     cdef uint32_t found
     cdef uint64_t word
@@ -202,16 +207,22 @@ def count_symbols(
                 one[code] += 1
                 if before >= 0:
                     pair[before, code] += 1
+                    if pair[before, code] == least:
+                        frequent_pairs[found_pairs] = before * 512 + code
+                        found_pairs += 1
                 if found >= 2 << 8:
                     one[single] += 1
                     if before >= 0:
                         pair[before, single] += 1
+                        if pair[before, single] == least:
+                            frequent_pairs[found_pairs] = before * 512 + single
+                            found_pairs += 1
                 at += found >> 8
                 before = code
-    return _candidates(symbols, lengths, ones, pairs, least)
+    return _candidates(symbols, lengths, ones, pairs, least, np.sort(frequent[:found_pairs]))
 
 
-def _candidates(symbols, lengths, ones, pairs, least):
+def _candidates(symbols, lengths, ones, pairs, least, frequent):
     """Return what could be a symbol next, with what it would save; doubles are not yet merged."""
     texts = np.zeros(512, np.uint64)
     sizes = np.ones(512, np.int64)
@@ -219,7 +230,7 @@ def _candidates(symbols, lengths, ones, pairs, least):
     sizes[: len(symbols)] = lengths
     texts[256:] = np.arange(256, dtype=np.uint64)
     single = np.flatnonzero(ones >= least)
-    left, right = np.divmod(np.flatnonzero(pairs.reshape(-1) >= least), 512)
+    left, right = frequent >> 9, frequent & 511
     size = sizes[left] + sizes[right]
     fits = size <= 8
     left, right, size = left[fits], right[fits], size[fits]

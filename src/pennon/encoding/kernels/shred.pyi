@@ -37,6 +37,12 @@ def add_lists(
     are not valid.  Raises ValueError if there is not a list for each slot, or offsets fall.
     """
 
+def number_levels(definition: Levels, numbers: Levels) -> None:
+    """Put ``numbers[m]`` in the place of each mark m, closed or not.
+
+    Raises ValueError, before one is replaced, if a mark has no number.
+    """
+
 def count_levels(definition: Levels, counts: Int64Array, max_visible: int) -> Int64Array:
     """Return how many levels each chunk takes so that it has ``counts[i]`` visible ones.
 

@@ -23,12 +23,17 @@ def add_items(
     """See shred.pyi."""
     cdef Py_ssize_t i, count = definition.shape[0]
     cdef int64_t slot = 0, slots = 0, nulls = 0
+    cdef uint16_t is_null
     for i in range(count):
         slots += not definition[i] & CLOSED
     if bit_offset < 0 or (bit_offset + slots + 7) // 8 > validity.shape[0]:
         raise ValueError("the bitmap is shorter than the slots")
     with nogil:
-        for i in range(count):
+        for i in range(count if slots == count else 0):  # without branches, as NULLs come anyhow
+            is_null = (definition[i] == 0) & (1 ^ _is_valid(&validity[0], bit_offset + i))
+            definition[i] |= <uint16_t>(is_null * null_mark)
+            nulls += is_null
+        for i in range(count if slots < count else 0):
             if definition[i] & CLOSED:
                 continue
             if definition[i] == 0 and not _is_valid(&validity[0], bit_offset + slot):
@@ -138,6 +143,19 @@ def add_lists(
             empty_mark, &out_rep[0], &out_def[0],
         )
     return new_rep, new_def, found[0], found[1], found[2]
+
+
+def number_levels(uint16_t[::1] definition, const uint16_t[::1] numbers):
+    """See shred.pyi."""
+    cdef Py_ssize_t i, count = definition.shape[0]
+    cdef uint16_t most = 0
+    for i in range(count):
+        most = max(most, <uint16_t>(definition[i] & (CLOSED - 1)))
+    if count and most >= numbers.shape[0]:
+        raise ValueError("a mark without a number")
+    with nogil:
+        for i in range(count):
+            definition[i] = numbers[definition[i] & (CLOSED - 1)]
 
 
 def count_levels(const uint16_t[::1] definition, const int64_t[::1] counts, int max_visible):

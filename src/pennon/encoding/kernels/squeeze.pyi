@@ -1,4 +1,4 @@
-"""Run lengths, byte streams, and values under NULLs, whole pages at once."""
+"""Run lengths, byte streams, values under NULLs, and hashes, whole pages at once."""
 
 from typing import Any, TypeAlias, TypeVar
 
@@ -34,4 +34,17 @@ def fill_nulls(values: Words, validity: Bytes, bit_offset: int) -> Words:
     """Return the values with each NULL the same as the value before it (or the first of all).
 
     That makes no run longer and no value wider.  Raises ValueError if the bitmap is too short.
+    """
+
+def hash_pieces(data: Bytes, starts: Int64Array, sizes: Int64Array) -> npt.NDArray[np.uint64]:
+    """Return a hash of each piece ``data[starts[i] : starts[i] + sizes[i]]``.
+
+    Equal pieces have equal ones.  Of a long piece, only its ends and its size are looked at.  Raises
+    ValueError if a piece leaves the data.
+    """
+
+def tally(keys: Words, sizes: Int64Array) -> tuple[int, int, int, int]:
+    """Return how many keys are distinct, come once, and come twice, and the sizes of distinct ones.
+
+    Raises ValueError if there is not a size for each key.
     """

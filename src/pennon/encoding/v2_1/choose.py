@@ -23,6 +23,7 @@ from pennon.encoding.kernels.squeeze import count_runs
 from pennon.encoding.v2_1.bitpacked import encode_inline, packed_bytes
 from pennon.encoding.v2_1.blob_page import encode_blob_page
 from pennon.encoding.v2_1.byte_stream_split import encode_byte_stream_split
+from pennon.encoding.v2_1.choose_dictionary import encode_dictionary, has_few_items
 from pennon.encoding.v2_1.choose_strings import (
     MOST_STRING_BYTES,
     choose_strings,
@@ -30,7 +31,6 @@ from pennon.encoding.v2_1.choose_strings import (
     single_strings_of,
 )
 from pennon.encoding.v2_1.constant_page import encode_constant_page, encode_null_page
-from pennon.encoding.v2_1.dictionary import encode_dictionary
 from pennon.encoding.v2_1.dictionary_items import encode_items
 from pennon.encoding.v2_1.encoding_hints import EncodingHints
 from pennon.encoding.v2_1.encodings import Flat
@@ -49,6 +49,7 @@ from pennon.encoding.v2_1.page import EncodedPage, Levels
 from pennon.encoding.v2_1.page_rules import PageRules
 from pennon.encoding.v2_1.rle import encode_rle
 from pennon.encoding.v2_1.shred import shred
+from pennon.encoding.v2_1.symbol_training import LONGEST_SYMBOL
 from pennon.encoding.v2_1.values import (
     WORD_TYPES,
     Chunked,
@@ -185,6 +186,12 @@ def _string_page(
     levels: Levels, leaf: StringValues, hints: EncodingHints, rules: PageRules
 ) -> EncodedPage:
     """Return a page of byte strings, of any width with a dictionary."""
+    least = leaf.count * leaf.width + leaf.size_bytes // LONGEST_SYMBOL
+    if has_few_items(leaf, least):
+        coded = encode_dictionary(leaf, least, hints, rules)
+        page = None if coded is None else _dictionary_page(levels, coded, hints, rules)
+        if page is not None:
+            return page
     plan = plan_strings(leaf, hints)
     coded = encode_dictionary(leaf, plan.estimated_bytes, hints, rules)
     page = None if coded is None else _dictionary_page(levels, coded, hints, rules)

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.v2_1.encoding_hints import EncodingHints
 from pennon.encoding.v2_1.encodings import BufferCompression
 from pennon.encoding.v2_1.fsst import encode_fsst, encode_fsst_values
-from pennon.encoding.v2_1.general import encode_general, encode_general_values
+from pennon.encoding.v2_1.general import (
+    compress_whole,
+    encode_general,
+    encode_general_values,
+)
 from pennon.encoding.v2_1.symbol_training import (
     TABLE_BYTES,
     TrainedSymbols,
@@ -30,6 +36,8 @@ LARGE_VALUE_BYTES: Final = 32 * 1024
 """Values beyond this are compressed one by one."""
 
 _SAMPLE_STRINGS: Final = 8 * 1024
+_SAMPLE_VALUES: Final = 16
+_SAMPLE_VALUE_BYTES: Final = 16 * 1024
 _ZSTD: Final = BufferCompression("zstd", 0)
 
 
@@ -68,9 +76,18 @@ def single_strings_of(
     if hints.compression is not None:
         return _compressed(values, hints.compression)
     longest = int((values.offsets[1:] - values.offsets[:-1]).max())
-    if longest > LARGE_VALUE_BYTES and hints.scheme is None:
+    if longest > LARGE_VALUE_BYTES and hints.scheme is None and _is_compressible(values):
         return _compressed(values, _ZSTD)
     return encode_variable_values(values) if table is None else encode_fsst_values(values, table)
+
+
+def _is_compressible(values: StringValues) -> bool:
+    """Tell by pieces of some values whether compression saves anything: it is dear, and of images vain."""
+    chosen = np.arange(0, values.count, -(-values.count // _SAMPLE_VALUES))
+    starts = values.offsets[chosen]
+    sizes = np.minimum(values.offsets[chosen + 1] - starts, _SAMPLE_VALUE_BYTES)
+    pieces = (values.data[at : at + size] for at, size in zip(starts, sizes, strict=True))
+    return any(len(compress_whole(piece, _ZSTD)) < len(piece) for piece in pieces)
 
 
 def _compressed(values: StringValues, compression: BufferCompression) -> Single:

@@ -204,6 +204,8 @@ def _check_rows(layout: FullZip, rep: LevelArray, rows: int) -> None:
 
 def encode_full_zip(levels: Levels, single: Single) -> EncodedPage:
     """Return a page of values one by one, each behind its levels."""
+    if levels.rep is None and levels.definition is None and single.bits_per_value:
+        return _bare_values(levels, single, single.bits_per_value)
     rep = NO_LEVELS if levels.rep is None else levels.rep
     definition = NO_LEVELS if levels.definition is None else levels.definition
     bits_rep = int(rep.max(initial=0)).bit_length()
@@ -235,6 +237,13 @@ def encode_full_zip(levels: Levels, single: Single) -> EncodedPage:
     )
     index = () if levels.rep is None and not single.offset_width else (_row_index(starts),)
     return EncodedPage(layout, tuple(pa.py_buffer(buffer) for buffer in (data, *index)))
+
+
+def _bare_values(levels: Levels, single: Single, bits: int) -> EncodedPage:
+    """Return a page of values without levels, as they are."""
+    count = len(single.data) // (bits // 8)
+    layout = FullZip(0, 0, bits, None, count, count, single.encoding, levels.layers)
+    return EncodedPage(layout, (pa.py_buffer(single.data),))
 
 
 def _word_width(bits: int) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.kernels.squeeze import count_runs
@@ -62,12 +63,12 @@ def _one_row(array: pa.Array, leaf: FixedValues) -> OneValue | None:
 
 
 def _one_string(array: pa.Array, leaf: StringValues) -> OneValue | None:
-    sizes = np.diff(leaf.offsets)
-    if array.null_count:
-        sizes = sizes[array.is_valid().to_numpy(zero_copy_only=False)]
-    size = int(sizes[0])
-    if (sizes[:_FIRST] != size).any() or (sizes != size).any():
+    if _differ(_sizes(array[:_FIRST], leaf.offsets[: _FIRST + 1])):
         return None
+    sizes = _sizes(array, leaf.offsets)
+    if _differ(sizes):
+        return None
+    size = int(sizes[0])
     data: Bytes = leaf.data[leaf.offsets[0] : leaf.offsets[-1]]
     value = data[:size]
     if size:
@@ -76,3 +77,13 @@ def _one_string(array: pa.Array, leaf: StringValues) -> OneValue | None:
             return None
     offsets = np.array([0, size], f"<i{leaf.width}").tobytes()
     return OneValue((offsets, value.tobytes()))
+
+
+def _sizes(array: pa.Array, offsets: Int64Array) -> Int64Array:
+    """Return the sizes of the byte strings that are not NULL."""
+    sizes = np.diff(offsets)
+    return sizes[array.is_valid().to_numpy(zero_copy_only=False)] if array.null_count else sizes
+
+
+def _differ(sizes: Int64Array) -> bool:
+    return bool((sizes != sizes[0]).any()) if len(sizes) else False

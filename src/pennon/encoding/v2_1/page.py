@@ -79,9 +79,11 @@ class LevelChunks:
 
 def levels_per_chunk(levels: Levels, counts: Int64Array) -> Int64Array:
     """Return how many levels go with ``counts[i]`` values; 0 if there are no levels."""
-    if levels.definition is not None:
-        return count_levels(levels.definition, counts, max_visible(levels.layers))
-    return np.zeros(len(counts), np.int64) if levels.rep is None else counts
+    if levels.definition is None:
+        return np.zeros(len(counts), np.int64) if levels.rep is None else counts
+    if levels.rep is None:  # outside of lists, each value has a level
+        return counts
+    return count_levels(levels.definition, counts, max_visible(levels.layers))
 
 
 def encode_levels(levels: LevelArray, counts: Int64Array, rules: PageRules) -> LevelChunks:

@@ -111,8 +111,10 @@ def run_bytes(words: Words, counts: Int64Array) -> int:
 def encode_rle_blocks(words: Words, counts: Int64Array) -> tuple[Bytes, Int64Array]:
     """Return chunks of ``counts[i]`` words as runs, each in one buffer, and their sizes in bytes."""
     ends = np.cumsum(counts)
-    changes = np.flatnonzero(words[1:] != words[:-1]) + 1
-    begins = np.union1d(np.concatenate([np.zeros(1, np.int64), ends[:-1]]), changes)
+    is_begin = np.ones(len(words), np.bool_)
+    np.not_equal(words[1:], words[:-1], out=is_begin[1:])
+    is_begin[ends[:-1]] = True
+    begins = np.flatnonzero(is_begin)
     lengths = np.diff(begins, append=len(words))
     pieces = -(-lengths // _LONGEST_RUN)
     values = np.repeat(words[begins], pieces)

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.arrow_buffers import arrow_offsets, as_bytes, with_validity
-from pennon.encoding.kernels.shred import add_items, add_lists
+from pennon.encoding.kernels.shred import add_items, add_lists, number_levels
 from pennon.encoding.selection import keep
 from pennon.encoding.v2_1.layouts import Layer, Layers, max_visible
 from pennon.encoding.v2_1.leaf_values import without_null_items
@@ -186,8 +186,8 @@ class _Shredder:
         assert self._definition is not None
         numbers = np.zeros(self._next_mark, np.uint16)
         numbers[marks] = np.arange(len(marks), 0, -1)
-        definition = numbers[self._definition & np.uint16(_CLOSED - 1)]
-        return Levels(self._rep, definition, layers)
+        number_levels(self._definition, numbers)  # which is ours, and asked for once
+        return Levels(self._rep, self._definition, layers)
 
     def _open_definition(self, slots: int) -> LevelArray:
         if self._definition is None:

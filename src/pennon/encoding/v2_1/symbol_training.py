@@ -10,6 +10,7 @@ Source: Boncz, Neumann, Leis, "FSST: Fast Random Access String Compression", PVL
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -17,8 +18,11 @@ import numpy.typing as npt
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.thread_pools import both
+from pennon.core.units import KIB
 from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.kernels.fsst_train import count_symbols, encode_symbols
+from pennon.encoding.kernels.gather import gather
 from pennon.encoding.symbol_table import IN_USE, MAGIC
 from pennon.encoding.v2_1.values import StringValues
 
@@ -26,6 +30,7 @@ TABLE_BYTES: Final = 8 + 256 * 9
 """The one size that readers take."""
 
 MOST_SYMBOLS: Final = 255
+LONGEST_SYMBOL: Final = 8
 SAMPLE_BYTES: Final = 64 * 1024
 LEAST_SAMPLE_BYTES: Final = 16 * 1024
 SAMPLE_STRING_BYTES: Final = 512
@@ -34,7 +39,14 @@ SAMPLE_STRING_BYTES: Final = 512
 NOISE_BITS: Final = 7.6
 """Bits of information in a byte from which on the bytes count as noise."""
 
-_ROUNDS: Final = 5
+_MOST_SHARES: Final = 16
+_ROUNDS: Final = ((_MOST_SHARES, 1), (8, 2), (4, 2), (2, 3), (1, 4))
+"""Which part of the sample a round looks at, as the first ones only find short symbols, and how often
+a pair has to come."""
+
+_MOST_CANDIDATES: Final = 8 * MOST_SYMBOLS
+_SPLIT_BYTES: Final = 512 * KIB
+"""From so many bytes on, two threads encode half of the strings each."""
 _MEASURED_STRINGS: Final = 16 * 1024
 
 
@@ -54,16 +66,27 @@ class TrainedSymbols:
 
     def encode(self, values: StringValues) -> StringValues:
         """Return the codes of the strings."""
-        codes, ends = encode_symbols(values.data, values.offsets, self.symbols, self.lengths)
-        return StringValues(ends, codes, values.width)
+        if values.size_bytes < _SPLIT_BYTES:
+            codes, ends = self._encode(values.data, values.offsets)
+            return StringValues(ends, codes, values.width)
+        half = values.count // 2
+        (codes, ends), (more, more_ends) = both(
+            partial(self._encode, values.data, values.offsets[: half + 1]),
+            partial(self._encode, values.data, values.offsets[half:]),
+        )
+        ends = np.concatenate([ends, more_ends[1:] + ends[-1]])
+        return StringValues(ends, np.concatenate([codes, more]), values.width)
+
+    def _encode(self, data: Bytes, offsets: Int64Array) -> tuple[Bytes, Int64Array]:
+        return encode_symbols(data, offsets, self.symbols, self.lengths)
 
 
 def train(sample: StringValues) -> TrainedSymbols:
     """Return a table for strings like these, which should be a `sample_of` all of them."""
     table = TrainedSymbols(np.zeros(0, np.uint64), np.zeros(0, np.uint8))
-    for number in range(_ROUNDS):
-        least = 1 if number == 0 else 2
-        found = count_symbols(sample.data, sample.offsets, table.symbols, table.lengths, least)
+    for share, least in _ROUNDS:
+        offsets = sample.offsets[: max(sample.count // share, 1) + 1]
+        found = count_symbols(sample.data, offsets, table.symbols, table.lengths, least)
         table = _best(*found)
     return table
 
@@ -76,7 +99,10 @@ def ratio_of(sample: StringValues, table: TrainedSymbols) -> float:
 
 
 def sample_of(values: StringValues) -> StringValues:
-    """Return pieces of every n-th string: a quarter of the bytes, but within bounds."""
+    """Return pieces of every n-th string: a quarter of the bytes, but within bounds.
+
+    Those of the first part of a sample come from all over, too.
+    """
     offsets = values.offsets
     places = np.arange(0, values.count, max(1, values.count // _MEASURED_STRINGS))
     capped = np.minimum(offsets[places + 1] - offsets[places], SAMPLE_STRING_BYTES)
@@ -85,7 +111,7 @@ def sample_of(values: StringValues) -> StringValues:
     # A stride would meet the same place of periodic data again and again; this one wanders.
     groups = np.arange(0, values.count, step)
     chosen = np.minimum(groups + groups // step * 7919 % step, values.count - 1)
-    return _pieces(values, chosen)
+    return _pieces(values, np.concatenate([chosen[i::_MOST_SHARES] for i in range(_MOST_SHARES)]))
 
 
 def _pieces(values: StringValues, chosen: Int64Array) -> StringValues:
@@ -95,8 +121,9 @@ def _pieces(values: StringValues, chosen: Int64Array) -> StringValues:
     starts = values.offsets[chosen] + (lengths - sizes) * (chosen % 7) // 7
     offsets = np.zeros(len(chosen) + 1, np.int64)
     np.cumsum(sizes, out=offsets[1:])
-    places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], sizes)
-    return StringValues(offsets, values.data[places], values.width)
+    data = np.empty(offsets[-1], np.uint8)
+    gather(values.data, starts, starts + sizes, data)
+    return StringValues(offsets, data, values.width)
 
 
 def _best(
@@ -105,6 +132,9 @@ def _best(
     """Return the symbols that save most, the gains of equal ones added."""
     if len(symbols) == 0:
         return TrainedSymbols(np.zeros(0, np.uint64), np.zeros(0, np.uint8))
+    if len(gains) > _MOST_CANDIDATES:
+        kept = np.argpartition(-gains, _MOST_CANDIDATES)[:_MOST_CANDIDATES]
+        symbols, lengths, gains = symbols[kept], lengths[kept], gains[kept]
     order = np.lexsort((symbols, lengths))
     symbols, lengths, gains = symbols[order], lengths[order], gains[order]
     new = np.ones(len(symbols), np.bool_)

@@ -108,3 +108,15 @@ def test_random_bytes_are_noise_and_text_is_not() -> None:
     rng = np.random.default_rng(3)
     assert is_noise(strings([rng.bytes(4000) for _ in range(20)]))
     assert not is_noise(strings([b"plain text, plain words"] * 100))
+
+
+def test_what_never_comes_is_no_candidate() -> None:
+    made = strings([b"abab"])
+    symbols, _, _ = count_symbols(made.data, made.offsets, *table([]), 2)
+    assert sorted(int(symbol).to_bytes(2, "little") for symbol in symbols) == [
+        b"a\0",
+        b"ab",
+        b"b\0",
+    ]
+    with pytest.raises(ValueError, match="never"):
+        count_symbols(made.data, made.offsets, *table([]), 0)

@@ -10,7 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pennon.encoding.kernels.shred import add_items, add_lists, count_levels, index_rows
+from pennon.encoding.kernels.shred import (
+    add_items,
+    add_lists,
+    count_levels,
+    index_rows,
+    number_levels,
+)
 from pennon.encoding.v2_1.layouts import Layer
 from pennon.encoding.v2_1.shred import shred
 
@@ -227,3 +233,21 @@ def test_what_does_not_fit_is_refused() -> None:
         add_lists(levels, levels, np.array([0, 1, 2], np.int32), None, 0, 1, 2, 1)
     with pytest.raises(ValueError, match="fall"):
         add_lists(levels, levels, np.array([0, 2, 1, 3], np.int64), None, 0, 1, 2, 1)
+
+
+def test_marks_become_numbers_closed_or_not() -> None:
+    marks = np.array([0, 1, 0x8002, 2, 0x8000], np.uint16)
+    number_levels(marks, np.array([0, 7, 5], np.uint16))
+    assert marks.tolist() == [0, 7, 5, 5, 0]
+    with pytest.raises(ValueError, match="number"):
+        number_levels(marks, np.array([0, 7, 5], np.uint16))
+    assert marks.tolist() == [0, 7, 5, 5, 0]
+
+
+@pytest.mark.parametrize("offset", [0, 5])
+def test_slots_that_are_null_already_stay_so(offset: int) -> None:
+    valid = np.array([1, 0, 0, 1, 0, 1, 1, 1, 0], bool)
+    bits = np.packbits(np.concatenate([np.ones(offset, bool), valid]), bitorder="little")
+    definition = np.array([0, 0, 1, 1, 0, 0, 0, 0, 0], np.uint16)
+    assert add_items(definition, bits, offset, 2) == 3
+    assert definition.tolist() == [0, 2, 1, 1, 2, 0, 0, 0, 2]

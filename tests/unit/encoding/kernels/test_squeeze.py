@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import groupby
 
 import numpy as np
 import pytest
 
-from pennon.encoding.kernels.squeeze import count_runs, encode_runs, fill_nulls, split_streams
+from pennon.encoding.kernels.squeeze import (
+    count_runs,
+    encode_runs,
+    fill_nulls,
+    hash_pieces,
+    split_streams,
+    tally,
+)
 
 WORDS = [np.uint8, np.uint16, np.uint32, np.uint64]
 
@@ -76,3 +84,53 @@ def test_null_becomes_the_value_before_it(offset: int) -> None:
     assert fill_nulls(values, np.zeros(2, np.uint8), 0).tolist() == [0] * 7
     with pytest.raises(ValueError, match="bitmap"):
         fill_nulls(values, bits, 10)
+
+
+@pytest.mark.parametrize(("most", "room"), [(1, 9), (3, 90), (64, 20), (4096, 8186)])
+def test_runs_of_any_length_are_cut_at_chunks_and_at_255(most: int, room: int) -> None:
+    rng = np.random.default_rng(most)
+    values = np.repeat(rng.integers(0, 3, 60), rng.integers(1, 700, 60)).astype(np.uint64)
+    found, lengths, counts, runs = encode_runs(values, most, room)
+    assert np.repeat(found, lengths).tolist() == values.tolist()
+    assert counts.max() <= most
+    assert (runs <= max(room // 9, 1)).all()
+    ends = np.cumsum(lengths, dtype=np.int64)
+    assert np.isin(np.cumsum(counts), ends).all()
+
+
+def test_pieces_have_one_hash_if_they_are_equal() -> None:
+    rng = np.random.default_rng(3)
+    data = rng.integers(0, 256, 4000, np.uint8)
+    data[2000:] = data[:2000]
+    sizes = np.tile(np.arange(0, 200, 7), 2)
+    half = len(sizes) // 2
+    starts = np.tile(np.arange(half) * 9, 2)
+    starts[half:] += 2000
+    hashes = hash_pieces(data, starts, sizes)
+    assert hashes[:half].tolist() == hashes[half:].tolist()
+    assert len(set(hashes.tolist())) == half
+    assert len(set(hash_pieces(data, np.arange(100), np.full(100, 11)).tolist())) == 100
+
+
+def test_pieces_outside_the_data_are_refused() -> None:
+    data = np.zeros(10, np.uint8)
+    for start, size in ((-1, 2), (9, 2), (11, 0), (0, -1)):
+        with pytest.raises(ValueError, match="leaves"):
+            hash_pieces(data, np.array([start]), np.array([size]))
+    with pytest.raises(ValueError, match="size for each"):
+        hash_pieces(data, np.array([0, 1]), np.array([1]))
+    assert hash_pieces(data, np.array([10]), np.array([0])).tolist() == [0]
+
+
+@pytest.mark.parametrize("dtype", WORDS)
+@pytest.mark.parametrize("items", [1, 5, 3000])
+def test_keys_are_tallied_as_the_twin_does(dtype: type, items: int) -> None:
+    rng = np.random.default_rng(items)
+    keys: np.ndarray = rng.integers(0, items, 2000).astype(dtype)
+    counts = Counter(keys.tolist())
+    times = Counter(counts.values())
+    found = tally(keys, keys.astype(np.int64))
+    assert found == (len(counts), times[1], times[2], sum(counts))
+    assert tally(keys[:0], np.zeros(0, np.int64)) == (0, 0, 0, 0)
+    with pytest.raises(ValueError, match="size for each"):
+        tally(keys, np.zeros(3, np.int64))

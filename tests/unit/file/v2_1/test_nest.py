@@ -1,0 +1,54 @@
+"""Leaves of one field that contradict each other about the lists around them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pennon.errors import FormatError
+from pennon.file.v2_1.nest import merge
+from pennon.file.v2_1.tree import Tree
+from pennon.schema.arrow import schema_from_arrow
+
+FIELDS = {"n": pa.int8(), "t": pa.string()}
+NUMBERS = [[[{"n": 1}]], [[{"n": 2}], [{"n": 3}, None]]]
+AS_MANY = [[[{"t": "a"}]], [[{"t": "b"}], [{"t": "c"}, None]]]
+OTHERS = {
+    "items": [[[{"t": "a"}]], [[{"t": "b"}], [{"t": "c"}]]],
+    "lists": [[[{"t": "a"}], [{"t": "b"}]], [[{"t": "c"}, None]]],
+    "fewer lists": [[[{"t": "a"}]], [[{"t": "b"}, {"t": "c"}, None]]],
+    "more lists": [[[{"t": "a"}]], [[{"t": "b"}], [{"t": "c"}], [None]]],
+}
+
+
+def lists(items: pa.DataType) -> pa.DataType:
+    return pa.list_(pa.list_(items))
+
+
+def merged(names: list[str], leaves: list[list[Any]]) -> pa.Array:
+    """Put together what each leaf alone knows of the field."""
+    whole = lists(pa.struct([(name, FIELDS[name]) for name in names]))
+    (field,) = schema_from_arrow(pa.schema([("c", whole)])).fields
+    arrays = [
+        pa.array(rows, lists(pa.struct([(name, FIELDS[name])])))
+        for name, rows in zip(names, leaves, strict=True)
+    ]
+    (made,) = merge(Tree.of(field), [[array] for array in arrays])
+    return made
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_lists_that_differ_in_length(name: str) -> None:
+    with pytest.raises(FormatError, match="lists differ in length"):
+        merged(["n", "t"], [NUMBERS, OTHERS[name]])
+    with pytest.raises(FormatError, match="lists differ in length"):
+        merged(["t", "n"], [OTHERS[name], NUMBERS])
+
+
+def test_lists_that_agree() -> None:
+    made = merged(["n", "t"], [NUMBERS, AS_MANY])
+    made.validate(full=True)
+    rows = [[{"n": 2, "t": "b"}], [{"n": 3, "t": "c"}, None]]
+    assert made.to_pylist() == [[[{"n": 1, "t": "a"}]], rows]

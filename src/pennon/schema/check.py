@@ -148,8 +148,8 @@ def _check_field(path: str, field: Field, version: FileVersion) -> None:
         raise _refusal(path, field, version, f"{V2_2} can")
     if logical.startswith("fixed_size_list:"):
         _check_fixed_size_list(path, field, version)
-    if logical == "fixed_size_binary:0":
-        raise _refusal(path, field, version, "no version can (a width of 0)")
+    if logical == "fixed_size_binary:0" and version < V2_2:
+        raise _refusal(path, field, version, f"{V2_2} holds values of no bytes")
     if is_packed(field) and version != V0_1:
         _check_packed(path, field, version)
     if is_blob(field) and logical != "large_binary":
@@ -239,9 +239,9 @@ def _has_whole_bytes(field: Field) -> bool:
         t = t.value_type
     if pa.types.is_dictionary(t) or pa.types.is_null(t) or pa.types.is_boolean(t):
         return False
-    return bool(
-        pa.types.is_primitive(t) or pa.types.is_fixed_size_binary(t) or pa.types.is_decimal(t)
-    )
+    if pa.types.is_fixed_size_binary(t):
+        return t.byte_width > 0
+    return bool(pa.types.is_primitive(t) or pa.types.is_decimal(t))
 
 
 def _refusal(path: str, field: Field, version: FileVersion, which: str) -> UnsupportedError:

@@ -382,3 +382,16 @@ def test_damaged_descriptions(name: str, tmp_path: Path) -> None:
         with pytest.raises((FormatError, NotFoundError)):  # and nothing is lost
             pennon.dataset(uri).optimize.compact_files()
         assert pennon.dataset(uri).version == 2
+
+
+def test_a_damaged_place_is_told_with_its_column(outside: Path, tmp_path: Path) -> None:
+    uri = str(tmp_path / "t")
+    rows = blobs([lance.Blob.from_uri((outside / "sub" / "a.bin").as_uri(), 1, 3)])
+    base = lance.DatasetBasePath(str(outside), "x")
+    lance.write_dataset(rows, uri, data_storage_version="2.2", initial_bases=[base])
+    (file,) = (tmp_path / "t" / "data").glob("*.lance")
+    data = file.read_bytes()
+    file.write_bytes(data.replace(b"sub/a.bin", b"sub/\x01.bin"))
+    with pytest.raises(FormatError, match="plain path") as raised:
+        pennon.dataset(uri).read_blobs("b", indices=[0])
+    assert (raised.value.where.file, raised.value.where.column) == (f"data/{file.name}", "b")

@@ -50,9 +50,6 @@ def _around_type(field: Field, items: pa.DataType) -> pa.DataType:
         return pa.large_list(item) if kind.startswith("large") else pa.list_(item)
     if kind.startswith(FIXED_SIZE_LIST):
         return pa.list_(pa.field("item", items), dimension(field))
-    if kind != "struct":
-        message = f"a field of type {kind!r} with fields below it"
-        raise FormatError(message)
     return pa.struct([pa.field(field.name, items)])
 
 

@@ -1,4 +1,4 @@
-"""Leaves of one field that contradict each other about the lists around them."""
+"""Trees of fields that are none, and leaves that contradict each other about the lists around them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from pennon.core.units import FieldId
 from pennon.errors import FormatError
 from pennon.file.v2_1.nest import merge
 from pennon.file.v2_1.tree import Tree
 from pennon.schema.arrow import schema_from_arrow
+from pennon.schema.field import Field
 
+LEAF = Field("leaf", FieldId(1), "string")
 FIELDS = {"n": pa.int8(), "t": pa.string()}
 NUMBERS = [[[{"n": 1}]], [[{"n": 2}], [{"n": 3}, None]]]
 AS_MANY = [[[{"t": "a"}]], [[{"t": "b"}], [{"t": "c"}, None]]]
@@ -52,3 +55,11 @@ def test_lists_that_agree() -> None:
     made.validate(full=True)
     rows = [[{"n": 2, "t": "b"}], [{"n": 3, "t": "c"}, None]]
     assert made.to_pylist() == [[[{"n": 1, "t": "a"}]], rows]
+
+
+@pytest.mark.parametrize("kind", ["int64", "string", "timestamp:us:-"])
+def test_fields_below_one_whose_type_has_none(kind: str) -> None:
+    """Fields that repeat an id make such a tree: a child belongs to the last that has it."""
+    field = Field("a", FieldId(0), kind, children=(LEAF,))
+    with pytest.raises(FormatError, match=f"'{kind}' with fields below it"):
+        Tree.of(field)

@@ -189,7 +189,9 @@ REFUSED_OF_COLUMNS: dict[str, Callable[[Any], Any]] = {
     "rename of a part": lambda t: t.alter_columns({"path": "b.data", "name": "bytes"}),
     "cast": lambda t: t.alter_columns({"path": "b", "data_type": pa.large_binary()}),
     "function of blobs": lambda t: t.add_columns(lambda batch: batch.rename_columns(["j", "c"])),
-    "list": lambda t: t.add_columns(pa.schema([pa.field("l", pa.list_(lance.blob_field("item")))])),
+    "map": lambda t: t.add_columns(
+        pa.schema([pa.field("m", pa.map_(pa.string(), lance.blob_field("value")))])
+    ),
     "key": lambda t: t.merge_insert("b").when_matched_update_all().execute(_rows([1], [b"x"])),
     "descriptions": lambda t: t.insert(t.to_table()),
     "bytes": lambda t: t.insert(t.to_table(blob_handling="all_binary")),

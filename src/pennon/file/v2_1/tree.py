@@ -126,7 +126,10 @@ def columns_of_schema(file: FileSource) -> Mapping[FieldId, ColumnIndex]:
 
     Raises FormatError if the file has more or fewer columns.
     """
-    paths = [path for top in file.schema.fields for path in Tree.of(top).paths()]
+    try:
+        paths = [path for top in file.schema.fields for path in Tree.of(top).paths()]
+    except FormatError as error:
+        raise error.located(Breadcrumb(file=file.source.path)) from None
     if len(paths) != file.num_columns:
         message = f"{file.num_columns} columns for a schema with {len(paths)} leaves"
         raise FormatError(message, where=Breadcrumb(file=file.source.path))

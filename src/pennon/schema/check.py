@@ -247,7 +247,7 @@ def _has_whole_bytes(field: Field) -> bool:
     if pa.types.is_dictionary(t) or pa.types.is_null(t) or pa.types.is_boolean(t):
         return False
     if pa.types.is_fixed_size_binary(t):
-        return t.byte_width > 0
+        return bool(t.byte_width)
     return bool(pa.types.is_primitive(t) or pa.types.is_decimal(t))
 
 

@@ -16,9 +16,9 @@ from pennon.schema.field import Field
 
 LEAF = Field("leaf", FieldId(1), "string")
 FIELDS = {"n": pa.int8(), "t": pa.string()}
-NUMBERS = [[[{"n": 1}]], [[{"n": 2}], [{"n": 3}, None]]]
-AS_MANY = [[[{"t": "a"}]], [[{"t": "b"}], [{"t": "c"}, None]]]
-OTHERS = {
+NUMBERS: list[Any] = [[[{"n": 1}]], [[{"n": 2}], [{"n": 3}, None]]]
+AS_MANY: list[Any] = [[[{"t": "a"}]], [[{"t": "b"}], [{"t": "c"}, None]]]
+OTHERS: dict[str, list[Any]] = {
     "items": [[[{"t": "a"}]], [[{"t": "b"}], [{"t": "c"}]]],
     "lists": [[[{"t": "a"}], [{"t": "b"}]], [[{"t": "c"}, None]]],
     "fewer lists": [[[{"t": "a"}]], [[{"t": "b"}, {"t": "c"}, None]]],

@@ -95,15 +95,3 @@ def test_what_is_read_of_theirs_is_read_of_ours(
                 found.append(f"seed {seed}, {rows} rows, {name}: {lost[:5]}, {str(ours)[:200]}")
     assert not found
     assert right > 100  # or nothing was compared
-
-
-@pytest.mark.parametrize("release", [OLDEST, MIDDLE])
-def test_none_of_them_reads_2_2(oracles: dict[str, Oracle], release: str, folder: Path) -> None:
-    """The first does not know the version, the other fails on the chunks of releases since: ledger F-390."""
-    table = pa.table({"id": range(2000), "c": [f"text {n}" for n in range(2000)]})
-    for module in (pennon, lance):
-        uri = folder / module.__name__
-        module.write_dataset(table, uri, data_storage_version="2.2")
-        for column in table.column_names:
-            with pytest.raises(OracleError):
-                oracles[release].scan(uri, columns=[column])

@@ -56,7 +56,7 @@ class Damager:
         target = self._targets[number % len(self._targets)]
         if target in self._by_name:
             region = rng.choice(self._by_name[target])
-            how, data = _hit(self._data, region, rng)
+            how, data = hit(self._data, region, rng)
             return Damaged(target, how, data)
         return Damaged(target, "message", _rewrite(self._data, self._parts, target, rng))
 
@@ -64,7 +64,8 @@ class Damager:
 # --- bytes ----------------------------------------------------------------------------------------
 
 
-def _hit(data: bytes, region: Region, rng: random.Random) -> tuple[str, bytes]:
+def hit(data: bytes, region: Region, rng: random.Random) -> tuple[str, bytes]:
+    """Return how bytes of a part were changed, and the file with them."""
     how = rng.choice(_WEIGHED)
     part = bytearray(data[region.start : region.end])
     if how == "cut":

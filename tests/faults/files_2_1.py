@@ -44,6 +44,18 @@ _MIXED = pa.struct([("a", pa.int32()), ("b", pa.string()), ("c", pa.large_binary
 _NESTED = _holes([{"a": int(i), "b": [str(i)] * (i % 3)} for i in _IDS])
 _DEEP = [[[None, [i, None], []][: i % 4], None][: i % 3] for i in range(ROWS)]
 _WAVES = np.sin(_IDS / 100)
+_POINT = pa.struct([("x", pa.int32()), ("y", pa.string())])
+_ROW = pa.struct([("w", pa.string()), ("v", pa.list_(pa.int16(), 2)), ("k", pa.int64())])
+
+
+def _point(row: int) -> Any:
+    return None if row % 4 == 1 else {"x": row, "y": None if row % 3 else f"y{row}"}
+
+
+def _inner(row: int) -> Any:
+    points = None if row % 6 == 5 else [(f"k{key}", _point(row + key)) for key in range(row % 3)]
+    return None if row % 7 == 2 else {"m": points, "s": _point(row)}
+
 
 Column = tuple[Any, dict[str, str], pa.DataType | None]
 
@@ -142,6 +154,73 @@ SINCE_2_2: Final[dict[str, Column]] = {
         _holes([[{"a": i, "b": str(i)}, None] for i in range(FEW)]),
         {},
         pa.list_(pa.struct([("a", pa.int32()), ("b", pa.string())]), 2),
+    ),
+    # NULL structs at every depth, also in lists and maps
+    "null-structs": (
+        [_inner(i) for i in range(ROWS)],
+        {},
+        pa.struct([("m", pa.map_(pa.string(), _POINT)), ("s", _POINT)]),
+    ),
+    "null-structs-in-lists": (
+        _holes([[_inner(i + j) for j in range(i % 3)] for i in range(FEW)]),
+        {},
+        pa.list_(pa.struct([("m", pa.map_(pa.string(), _POINT)), ("s", _POINT)])),
+    ),
+    "only-null-structs": ([None, {"s": None}] * 100, {}, pa.struct([("s", _POINT)])),
+    "maps-of-lists": (
+        _holes([[(j, [i, None][: i % 3]) for j in range(i % 4)] for i in range(FEW)]),
+        {},
+        pa.map_(pa.int8(), pa.list_(pa.int64())),
+    ),
+    "maps-in-maps": (
+        _holes([[(j, [(f"k{i}", 1.5)] * (i % 2)) for j in range(i % 3)] for i in range(FEW)]),
+        {},
+        pa.map_(pa.int8(), pa.map_(pa.string(), pa.float64())),
+    ),
+    "empty-maps": ([None, []] * FEW, {}, pa.map_(pa.string(), pa.int32())),
+    "struct-vectors-in-structs": (
+        _holes([{"v": [{"x": i, "y": "a"}, None, {"x": 1}], "n": i} for i in range(FEW)]),
+        {},
+        pa.struct([("v", pa.list_(_POINT, 3)), ("n", pa.int16())]),
+    ),
+    "rows-with-vectors": (
+        [{"w": "w" * (i % 20), "v": [i, 1], "k": i} for i in range(FEW)],
+        {"packed": "true"},
+        _ROW,
+    ),
+    "rows-zstd": (
+        _holes([{"w": f"row number {i} " * 9, "v": [i, 1], "k": i} for i in range(FEW)]),
+        {"packed": "true", "compression": "zstd"},
+        _ROW,
+    ),
+    "level-runs": (
+        [None if i // 300 % 2 else [None] * (i % 40 // 39 * 50) for i in range(ROWS)],
+        {},
+        pa.list_(pa.int16()),
+    ),
+    "same-in-runs": ([None if i // 200 % 2 else 7 for i in range(ROWS)], {}, pa.int32()),
+    "same-vectors": ([[1.5, 2.5]] * ROWS, {}, pa.list_(pa.float64(), 2)),
+    "same-in-maps": ([[("k", 1)]] * FEW, {}, pa.map_(pa.string(), pa.int64())),
+    "wide-dictionary": ([f"item {i % 300} {i % 300}" for i in _IDS], {}, pa.large_string()),
+    "indices-of-64-bits": (
+        [f"w{i % 7}" for i in _IDS],
+        {},
+        pa.dictionary(pa.int64(), pa.string()),
+    ),
+    "rows-in-lists": (
+        _holes([[{"w": "w" * i, "v": [i, j], "k": j} for j in range(i % 3)] for i in range(FEW)]),
+        {},
+        pa.list_(pa.field("item", _ROW, metadata={"lance-encoding:packed": "true"})),
+    ),
+    "large-chunks": (
+        [f"{i % 10}" * 2000 + str(i) for i in range(90)],
+        {"structural-encoding": "miniblock"},
+        None,
+    ),
+    "large-vectors": (
+        [[i / 7] * 1000 for i in range(40)],
+        {"structural-encoding": "miniblock"},
+        pa.list_(pa.float32(), 1000),
     ),
 }
 

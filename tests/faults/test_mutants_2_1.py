@@ -7,14 +7,10 @@ Files of one column each, for every layout and encoding, by the oracle and by ou
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,14 +18,16 @@ from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.codecs import CODECS
 from pennon.encoding.v2_1.layouts import BlobPage, ConstantPage, FullZip, MiniBlock
 from pennon.encoding.v2_1.wire import parse_page_layout
-from tests.faults.files_2_1 import columns_of, write_ours
+from tests.faults.child import summary_of
+from tests.faults.files_2_1 import SINCE_2_2, columns_of, write_ours
 from tests.faults.structure import layout_bytes, parts_of
 
 SEED = int(os.environ.get("PENNON_MUTANTS_SEED", "21"))
 FEW = 15
 MANY = 160
+MANY_OF_2_2 = 334
+"""Of each file that has what only 2.2 has, beside the others."""
 WRITERS = ("oracle-2.1", "oracle-2.2", "ours-2.1", "ours-2.2")
-REPOSITORY = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +39,20 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         if writer == "ours":
             assert write_ours(version, found[name]) == []
         else:
-            _child("tests.faults.files_2_1", version, str(found[name]))
+            summary_of("tests.faults.files_2_1", version, str(found[name]))
         assert len(list(found[name].iterdir())) == len(columns_of(version))
     return found
+
+
+@pytest.fixture(scope="module")
+def of_2_2(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of the files that have what only 2.2 has, by both writers."""
+    folder = tmp_path_factory.mktemp("of-2.2")
+    for writer in ("oracle", "ours"):
+        for name in SINCE_2_2:
+            made = folders[f"{writer}-2.2"] / f"{name}-2.2.lance"
+            (folder / f"{writer}-{made.name}").symlink_to(made)
+    return folder
 
 
 @pytest.mark.parametrize("writer", WRITERS)
@@ -59,9 +68,17 @@ def test_many_mutants(folders: dict[str, Path], writer: str) -> None:
     assert {"dictionary", "entries", "values 0 head", "values 1", "layout", "rows"} <= parts
 
 
+@pytest.mark.slow
+def test_20_000_mutants_of_what_only_2_2_has(of_2_2: Path) -> None:
+    parts = _try(of_2_2, FEW + MANY, MANY_OF_2_2)
+    assert len(list(of_2_2.iterdir())) * MANY_OF_2_2 >= 20_000
+    assert {"chunk words", "row index", "chunk header", "repetition", "definition"} <= parts
+    assert {"dictionary", "entries", "value", "layout", "descriptor", "rows"} <= parts
+
+
 def _try(folder: Path, first: int, count: int) -> set[str]:
     """Try mutants of all files of a folder; return which parts were hit."""
-    summary = _child("tests.faults.try_mutants", str(folder), str(SEED), str(first), str(count))
+    summary = summary_of("tests.faults.try_mutants", str(folder), str(SEED), str(first), str(count))
     print(summary["tried"], "tried,", summary["refused"], "refused")
     problems = summary["problems"]
     assert not problems, f"{len(problems)}, the first: {problems[0]['mutant']}\n" + str(
@@ -70,22 +87,6 @@ def _try(folder: Path, first: int, count: int) -> set[str]:
     assert summary["tried"] == count * len(list(folder.iterdir()))
     assert summary["refused"] > summary["tried"] / 2, "the damage does not reach the reader"
     return set(summary["parts"])
-
-
-def _child(*command: str) -> dict[str, Any]:
-    """Run a module in a process of its own; return the last line that it prints."""
-    child = subprocess.run(
-        [sys.executable, "-m", *command],
-        capture_output=True,
-        text=True,
-        cwd=REPOSITORY,
-        env={**os.environ, "RUST_BACKTRACE": "0"},
-        check=False,
-    )
-    lines = child.stdout.splitlines() or ["{}"]
-    assert child.returncode == 0, f"the child ended at {lines[-1]}:\n{child.stderr[-3000:]}"
-    summary: dict[str, Any] = json.loads(lines[-1])
-    return summary
 
 
 def test_the_files_hold_every_layout_and_encoding(folders: dict[str, Path]) -> None:

@@ -60,29 +60,31 @@ def reads_of_file() -> Iterator[Read]:
     """Yield a whole scan, a slice and takes."""
     reader = LanceFileReader(f"{URI}/data/{NAME}")
     rows = reader.num_rows()
-    yield lambda: _scan(reader.read_all().to_batches())
+    yield lambda: scan(reader.read_all().to_batches())
     first, count = rows // 3, min(rows // 3, SCANNED_ROWS)
     yield lambda: reader.read_range(first, count).to_table().validate(full=True)
-    some = _some(rows)
-    yield lambda: reader.take_rows(some).to_table().validate(full=True)
-    yield lambda: reader.take_rows(some[-1:]).to_table().validate(full=True)
+    wanted = some(rows)
+    yield lambda: reader.take_rows(wanted).to_table().validate(full=True)
+    yield lambda: reader.take_rows(wanted[-1:]).to_table().validate(full=True)
 
 
 def reads_of_table() -> Iterator[Read]:
     """Yield the same of a table, which knows from its manifest how many rows there were."""
     table = pennon.dataset(URI)
     rows = table.count_rows()
-    yield lambda: _scan(table.to_batches())
+    yield lambda: scan(table.to_batches())
     yield lambda: table.to_table(offset=rows // 3, limit=rows // 3).validate(full=True)
-    yield lambda: table.take(_some(rows)[::-1]).validate(full=True)
+    yield lambda: table.take(some(rows)[::-1]).validate(full=True)
 
 
-def _some(rows: int) -> list[int]:
+def some(rows: int) -> list[int]:
+    """Return the numbers of a few rows, the first and the last among them."""
     wanted = {0, 1, rows // 5, rows // 2, rows // 2 + 1, rows - 1}
     return sorted(row for row in wanted if 0 <= row < rows)
 
 
-def _scan(batches: Iterator[pa.RecordBatch]) -> None:
+def scan(batches: Iterator[pa.RecordBatch]) -> None:
+    """Read batches, and let Arrow check them; of endless ones so many that it is enough."""
     seen = 0
     for batch in batches:
         batch.validate(full=True)
@@ -92,8 +94,18 @@ def _scan(batches: Iterator[pa.RecordBatch]) -> None:
 
 
 def judge(mutant: Damaged, reads: Callable[[], Iterator[Read]]) -> str | None:
-    """Read; return None for valid rows, REFUSED for typed errors that say where, else the fault."""
+    """Read a mutant; return as `outcome`."""
     MemoryStore("mutants").put(f"data/{NAME}", mutant.data)
+    return outcome(reads, len(mutant.data), lambda error: _check_place(error, mutant))
+
+
+def outcome(
+    reads: Callable[[], Iterator[Read]], size_bytes: int, check: Callable[[LanceError], None]
+) -> str | None:
+    """Read; return None for valid rows, REFUSED for typed errors that say where, else the fault.
+
+    ``size_bytes``: how large the file is; ``check`` raises for an error that does not say enough.
+    """
     before, verdict = start_peak(), None
     signal.setitimer(signal.ITIMER_PROF, SECONDS_PER_TRY)
     try:
@@ -102,7 +114,7 @@ def judge(mutant: Damaged, reads: Callable[[], Iterator[Read]]) -> str | None:
                 read()
             except LanceError as error:
                 verdict = REFUSED
-                _check_place(error, mutant)
+                check(error)
     except LanceError as error:
         verdict = REFUSED if error.where.file else f"an error without a place: {error}"
     except BaseException:  # noqa: BLE001 - anything else is what we look for
@@ -110,7 +122,7 @@ def judge(mutant: Damaged, reads: Callable[[], Iterator[Read]]) -> str | None:
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
     grown = peak_bytes() - before
-    return f"took {grown >> 20} MiB" if grown > SPARE_BYTES + len(mutant.data) else verdict
+    return f"took {grown >> 20} MiB" if grown > SPARE_BYTES + size_bytes else verdict
 
 
 class UnplacedError(Exception):
@@ -131,7 +143,8 @@ def _check_place(error: LanceError, mutant: Damaged) -> None:
         raise UnplacedError(str(error)) from error
 
 
-def _timed_out(_signal: int, _frame: object) -> None:
+def timed_out(_signal: int, _frame: object) -> None:
+    """End a try that takes too long; a handler of a signal."""
     raise TimeoutError
 
 
@@ -150,7 +163,7 @@ def make_table(data: bytes) -> None:
 
 def run(folder: Path, seed: int, first: int, count: int) -> None:
     """Try the mutants ``[first, first + count)`` of each file and print what came of it."""
-    signal.signal(signal.SIGPROF, _timed_out)
+    signal.signal(signal.SIGPROF, timed_out)
     exact_memory.install()
     refused, parts, problems = 0, Counter[str](), []
     for path in sorted(folder.glob("*.lance")):

@@ -189,7 +189,9 @@ REFUSED_OF_COLUMNS: dict[str, Callable[[Any], Any]] = {
     "rename of a part": lambda t: t.alter_columns({"path": "b.data", "name": "bytes"}),
     "cast": lambda t: t.alter_columns({"path": "b", "data_type": pa.large_binary()}),
     "function of blobs": lambda t: t.add_columns(lambda batch: batch.rename_columns(["j", "c"])),
-    "list": lambda t: t.add_columns(pa.schema([pa.field("l", pa.list_(lance.blob_field("item")))])),
+    "map": lambda t: t.add_columns(
+        pa.schema([pa.field("m", pa.map_(pa.string(), lance.blob_field("value")))])
+    ),
     "key": lambda t: t.merge_insert("b").when_matched_update_all().execute(_rows([1], [b"x"])),
     "descriptions": lambda t: t.insert(t.to_table()),
     "bytes": lambda t: t.insert(t.to_table(blob_handling="all_binary")),
@@ -382,3 +384,16 @@ def test_damaged_descriptions(name: str, tmp_path: Path) -> None:
         with pytest.raises((FormatError, NotFoundError)):  # and nothing is lost
             pennon.dataset(uri).optimize.compact_files()
         assert pennon.dataset(uri).version == 2
+
+
+def test_a_damaged_place_is_told_with_its_column(outside: Path, tmp_path: Path) -> None:
+    uri = str(tmp_path / "t")
+    rows = blobs([lance.Blob.from_uri((outside / "sub" / "a.bin").as_uri(), 1, 3)])
+    base = lance.DatasetBasePath(str(outside), "x")
+    lance.write_dataset(rows, uri, data_storage_version="2.2", initial_bases=[base])
+    (file,) = (tmp_path / "t" / "data").glob("*.lance")
+    data = file.read_bytes()
+    file.write_bytes(data.replace(b"sub/a.bin", b"sub/\x01.bin"))
+    with pytest.raises(FormatError, match="plain path") as raised:
+        pennon.dataset(uri).read_blobs("b", indices=[0])
+    assert (raised.value.where.file, raised.value.where.column) == (f"data/{file.name}", "b")

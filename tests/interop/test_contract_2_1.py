@@ -1,4 +1,4 @@
-"""The contract of file version 2.1: each encoding, with each type that may have it, at each size.
+"""The contract of file versions 2.1 and 2.2: each encoding, with each type that may have it, at each size.
 
 One file holds a column for each type.  The oracle writes it and we read it; we write it and both read
 it: whole, by slices at the borders of chunks, and by scattered rows.  Then some bytes are damaged: a
@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -181,23 +182,25 @@ def _differences(file: DataFile, table: pa.Table) -> Iterator[str]:
             yield f"rows {rows.starts[:3]} to {rows.ends[:3]}: {different}"
 
 
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
 @pytest.mark.parametrize("rows", SIZES)
 @pytest.mark.parametrize("name", ENCODED)
-def test_theirs(newest: Oracle, name: str, rows: int, tmp_path: Path) -> None:
+def test_theirs(newest: Oracle, name: str, rows: int, version: str, tmp_path: Path) -> None:
     case, path = ENCODED[name], tmp_path / "x.lance"
     table = _table(case, rows)
-    newest.call("write_file", path=str(path), table=table, version="2.1")
+    newest.call("write_file", path=str(path), table=table, version=version)
     assert not list(_differences(open_file(path), table))
     if rows > CHUNK:
         assert case.theirs <= classes_in(path)
 
 
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
 @pytest.mark.parametrize("rows", SIZES)
 @pytest.mark.parametrize("name", ENCODED)
-def test_ours(newest: Oracle, name: str, rows: int, tmp_path: Path) -> None:
+def test_ours(newest: Oracle, name: str, rows: int, version: Any, tmp_path: Path) -> None:
     case, path = ENCODED[name], tmp_path / "x.lance"
     table = _table(case, rows)
-    write(path, table)
+    write(path, table, version=version)
     assert not list(_differences(open_file(path), table))
     if rows > CHUNK:
         assert case.ours <= classes_in(path)
@@ -215,11 +218,16 @@ def _may_be_any_bits(t: pa.DataType) -> bool:
     return not is_limited and all(map(_may_be_any_bits, below))
 
 
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
 @pytest.mark.parametrize("name", ENCODED)
-def test_damage(name: str, tmp_path: Path) -> None:
+def test_damage(name: str, version: Any, tmp_path: Path) -> None:
     path, chance = tmp_path / "x.lance", random.Random(name)
     table = _table(ENCODED[name], CHUNK + 1)
-    size = write(path, table.select([f.name for f in table.schema if _may_be_any_bits(f.type)]))
+    size = write(
+        path,
+        table.select([f.name for f in table.schema if _may_be_any_bits(f.type)]),
+        version=version,
+    )
     sound = path.read_bytes()
     for _ in range(MUTANTS):
         damaged = bytearray(sound)

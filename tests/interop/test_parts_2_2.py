@@ -162,3 +162,35 @@ def test_fixed_size_lists_of_structs_in_lists_nobody_reads(tmp_path: Path, name:
     lance.write_dataset(table, tmp_path / "theirs", data_storage_version="2.2")
     with pytest.raises(Exception, match="Not yet supported FSL"):
         lance.dataset(tmp_path / "theirs").to_table()
+
+
+NONE = pa.binary(0)
+NO_BYTES: dict[str, pa.Array] = {
+    "valid": pa.array([b""] * 6, NONE),
+    "some NULL": pa.array([b"", None, b""] * 2, NONE),
+    "all NULL": pa.array([None] * 6, NONE),
+    "in lists": pa.array([[b""], [], None, [None, b""], [], [b""] * 3], pa.list_(NONE)),
+    "in structs": pa.array([{"x": b""}, None, {"x": None}] * 2, pa.struct([("x", NONE)])),
+    "in maps": pa.array([[("k", b"")], None, []] * 2, pa.map_(pa.string(), NONE)),
+}
+
+
+@pytest.mark.parametrize("name", NO_BYTES)
+def test_values_of_no_bytes(tmp_path: Path, name: str) -> None:
+    """2.2 has a page for them, older versions have none that pylance reads: those refuse them."""
+    table = pa.table({"id": range(6), "c": NO_BYTES[name]})
+    for writer in (pennon, lance):
+        uri = str(tmp_path / writer.__name__)
+        writer.write_dataset(table, uri, data_storage_version="2.2")
+        writer.write_dataset(table.slice(3), uri, mode="append")
+        for reader in (pennon, lance):
+            dataset: Any = reader.dataset(uri)
+            assert difference(dataset.to_table()[:6], table) is None
+            assert difference(dataset.take([5, 1, 7]), table.take([5, 1, 4])) is None
+        pennon.dataset(uri).update({"id": "id + 10"}, where="id < 2")
+        pennon.dataset(uri).optimize.compact_files()
+        assert lance.dataset(uri).to_table() == pennon.dataset(uri).to_table()
+    for version in ("0.1", "2.0", "2.1"):
+        with pytest.raises(pennon.errors.UnsupportedError, match=r"column 'c.* 2\.2 "):
+            pennon.write_dataset(table, tmp_path / version, data_storage_version=version)
+    assert pennon.write_dataset(table, tmp_path / "new").data_storage_version == "2.2"

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from pennon.blob.pandas import described_by, holds_blobs
@@ -17,6 +18,7 @@ from pennon.scan.blobs import locate_blobs, read_ranges
 from pennon.scan.projection import MetaColumn
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.blob import is_description
+from pennon.schema.blob_arrays import list_lengths, with_items
 from pennon.schema.check import is_blob, is_blob_v2
 from pennon.schema.field import Field
 from pennon.schema.types import EXTENSION_NAME
@@ -66,6 +68,9 @@ class BytesOfBlobs:
             data = iter(read_ranges([(blob, 0, blob.size_bytes) for blob in filled]))
             values = [None if blob is None else next(data).to_pybytes() for blob in found]
             return pa.array(values, pa.large_binary())
+        if isinstance(array, pa.ListArray | pa.LargeListArray):
+            of_items = np.repeat(addresses, list_lengths(array)).tolist()
+            return with_items(array, self._bytes(array.flatten(), field.children[0], of_items))
         if not pa.types.is_struct(array.type):
             return array
         parts = zip(array.type, field.children, strict=True)
@@ -94,6 +99,12 @@ def _shown(described: pa.Field[Any], field: Field) -> pa.Field[Any]:
         metadata = {key: value for key, value in field.metadata.items() if key != EXTENSION_NAME}
         kept = {key.encode(): value for key, value in metadata.items()}
         return pa.field(described.name, pa.large_binary(), described.nullable, kept or None)
-    pairs = zip(described.type, field.children, strict=True)
+    kind = described.type
+    if not pa.types.is_struct(kind):
+        item = _shown(kind.value_field, field.children[0])
+        return described.with_type(
+            pa.large_list(item) if pa.types.is_large_list(kind) else pa.list_(item)
+        )
+    pairs = zip(kind, field.children, strict=True)
     children = [_shown(part, child) if holds_blobs(part) else part for part, child in pairs]
     return described.with_type(pa.struct(children))

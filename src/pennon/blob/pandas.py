@@ -48,8 +48,13 @@ def _paths(field: pa.Field[Any], above: Names) -> Iterator[Names]:
 
 
 def holds_blobs(field: pa.Field[Any]) -> bool:
-    """Tell whether a field is a description, or a struct with one in it."""
-    return any(True for _ in _paths(field, ()))
+    """Tell whether a field is a description, or a struct or list with one in it."""
+    kind = field.type
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return holds_blobs(kind.value_field)
+    if not pa.types.is_struct(kind):
+        return False
+    return (field.metadata or {}).get(BLOB.encode()) == b"true" or any(map(holds_blobs, kind))
 
 
 def described_by(snapshot: Snapshot, name: str) -> Field:

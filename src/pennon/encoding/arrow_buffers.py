@@ -60,7 +60,7 @@ def values_of(array: pa.Array) -> pa.Buffer:
         return _bits_of(array)
     width = bits // 8
     data = array.buffers()[1]
-    if data is None:
+    if data is None or width == 0:
         return EMPTY
     data = data.slice(array.offset * width, rows * width)
     if not array.null_count:

@@ -97,12 +97,13 @@ class RewrittenBlobs:
         found = locate_blobs(self.snapshot, column, addresses[rows[moved]].tolist(), chosen)
         wanted = [(blob, 0, blob.size_bytes) for blob in found if blob is not None]
         data = _binaries(len(array), moved, read_ranges(wanted))
-        places: list[tuple[str | None, int | None, int | None]] = [(None, None, None)] * len(array)
+        places: tuple[list[Any], ...] = tuple([None] * len(array) for _ in range(3))
         for row in np.flatnonzero(valid & stays):
             said = array[row].as_py()
-            span = (said["position"], said["size"]) if said["size"] else (None, None)
-            places[row] = (keep_place(said["blob_id"], said["blob_uri"]), *span)
-        parts = zip(zip(*places, strict=True), list(STORAGE)[1:], strict=True)
+            places[0][row] = keep_place(said["blob_id"], said["blob_uri"])
+            if said["size"]:
+                places[1][row], places[2][row] = said["position"], said["size"]
+        parts = zip(places, list(STORAGE)[1:], strict=True)
         children = [data, *(pa.array(part, field.type) for part, field in parts)]
         return pa.StructArray.from_arrays(children, fields=list(STORAGE), mask=pa.array(~valid))
 

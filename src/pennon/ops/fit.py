@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from pennon.errors import Breadcrumb, SchemaMismatchError
 from pennon.schema.blob import other_threshold
-from pennon.schema.blob_arrays import as_storage
+from pennon.schema.blob_arrays import as_storage, with_items
 from pennon.schema.blob_parts import BLOB_PARTS
 from pennon.schema.check import is_blob, is_blob_v2
 from pennon.schema.field import Field, Schema
@@ -63,13 +63,18 @@ def _differences(table: tuple[Field, ...], data: tuple[Field, ...], prefix: str)
 def _difference(table: Field, data: Field, path: str) -> Iterator[str]:
     if table.metadata and is_blob_v2(table):
         yield from _blob_difference(table, data, path)
-    elif table.logical_type != data.logical_type:
+    elif _kind(table) != _kind(data):
         yield f"column {path!r} is {table.logical_type}, not {data.logical_type}"
     elif table.logical_type == "struct":
         yield from _differences(table.children, data.children, f"{path}.")
     else:
         for mine, theirs in zip(table.children, data.children, strict=True):
             yield from _difference(mine, theirs, f"{path}.{mine.name}")
+
+
+def _kind(field: Field) -> str:
+    """Return the logical type; lists of structs as lists, for pylance says either of blobs in lists."""
+    return field.logical_type.removesuffix(".struct")
 
 
 def _blob_difference(table: Field, data: Field, path: str) -> Iterator[str]:
@@ -119,11 +124,24 @@ def _fit_array(array: pa.Array[Any], field: pa.Field[Any], path: str) -> pa.Arra
         return _fit_struct(array, field, path)
     if array.type == field.type:
         return array
+    if isinstance(array, pa.ListArray | pa.LargeListArray) and _has_blobs(field):
+        item = field.type.value_field
+        return with_items(array, _fit_array(array.flatten(), item, f"{path}.{item.name}"))
     if isinstance(field.type, pa.BaseExtensionType):
         return _fit_extension(array, field)
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     return array.cast(field.type)
+
+
+def _has_blobs(field: pa.Field[Any]) -> bool:
+    """Tell whether a field to be written is a list of blobs, or of structs with blobs in them."""
+    kind = field.type
+    if field.metadata and field.metadata.get(_EXTENSION) == BLOB_V2:
+        return True
+    return pa.types.is_nested(kind) and any(
+        _has_blobs(kind.field(number)) for number in range(kind.num_fields)
+    )
 
 
 def _fit_struct(array: pa.StructArray, field: pa.Field[Any], path: str) -> pa.Array[Any]:

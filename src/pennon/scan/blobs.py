@@ -41,6 +41,7 @@ from pennon.errors import (
     OutOfRangeError,
     UnsupportedError,
 )
+from pennon.io.paths import check_path
 from pennon.io.store import ObjectReader, Store
 from pennon.scan.columns import UInt64Array
 from pennon.scan.fragment_reader import FragmentReader
@@ -261,7 +262,8 @@ class _Locator:
         source = self.sources.get(f"{base_id}:{place}")
         if source is None:
             store, path = open_outside(self.snapshot.store, base_id, place)
-            source = self.sources[f"{base_id}:{place}"] = BlobSource(store, path, None)
+            source = BlobSource(store, check_path(path), None)
+            self.sources[f"{base_id}:{place}"] = source
         if position == size_bytes == 0:
             size_bytes = source.open().size_bytes
         return BlobRange(source, position, size_bytes)

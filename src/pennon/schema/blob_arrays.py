@@ -56,17 +56,46 @@ def as_storage(array: pa.Array[Any], path: str) -> pa.StructArray:
 
 
 def change_blobs(array: Any, field: Field, change: Change, rows: RowNumbers | None = None) -> Any:
-    """Return a column with all arrays of blobs in it changed; below structs, what these hide is NULL."""
+    """Return a column with all arrays of blobs in it changed.
+
+    Below structs, what these hide is NULL; below lists it is gone.
+    """
     if not holds_blobs_v2(field):
         return array
     rows = np.arange(len(array), dtype=np.int64) if rows is None else rows
     if is_blob_v2(field):
         return change(array, field, rows)
+    if isinstance(array, pa.ListArray | pa.LargeListArray):
+        items = change_blobs(
+            array.flatten(), field.children[0], change, np.repeat(rows, list_lengths(array))
+        )
+        return with_items(array, items)
     parts = zip(array.flatten(), field.children, strict=True)
     children = [change_blobs(part, child, change, rows) for part, child in parts]
     fields = [part.with_type(child.type) for part, child in zip(array.type, children, strict=True)]
     mask = array.is_null() if array.null_count else None
     return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
+
+
+def list_lengths(array: pa.ListArray | pa.LargeListArray) -> RowNumbers:
+    """Return how many items each list has; none if it is NULL."""
+    lengths: RowNumbers = np.diff(array.offsets.to_numpy()).astype(np.int64)
+    if array.null_count:
+        lengths[array.is_null().to_numpy(zero_copy_only=False)] = 0
+    return lengths
+
+
+def with_items(array: pa.ListArray | pa.LargeListArray, items: pa.Array[Any]) -> pa.Array[Any]:
+    """Return the same lists of other items, of which there are as many as `flatten` gave."""
+    is_large = pa.types.is_large_list(array.type)
+    offsets = np.zeros(len(array) + 1, np.int64 if is_large else np.int32)
+    np.cumsum(list_lengths(array), out=offsets[1:])
+    item = array.type.value_field.with_type(items.type)
+    kind = pa.large_list(item) if is_large else pa.list_(item)
+    validity = array.is_valid().buffers()[1] if array.null_count else None
+    buffers = [validity, pa.py_buffer(offsets)]
+    made: pa.Array[Any] = pa.Array.from_buffers(kind, len(array), buffers, children=[items])
+    return made
 
 
 def change_batch(batch: pa.RecordBatch, schema: Schema, change: Change) -> pa.RecordBatch:

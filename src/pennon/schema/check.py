@@ -148,14 +148,23 @@ def _check_field(path: str, field: Field, version: FileVersion) -> None:
         raise _refusal(path, field, version, f"{V2_2} can")
     if logical.startswith("fixed_size_list:"):
         _check_fixed_size_list(path, field, version)
-    if logical == "fixed_size_binary:0":
-        raise _refusal(path, field, version, "no version can (a width of 0)")
+    if logical == "fixed_size_binary:0" and version < V2_2:
+        raise _refusal(path, field, version, f"{V2_2} holds values of no bytes")
+    if logical == "map" or logical.startswith("fixed_size_list:"):
+        _check_no_blobs(path, field, version)
     if is_packed(field) and version != V0_1:
         _check_packed(path, field, version)
     if is_blob(field) and logical != "large_binary":
         raise _refusal(path, field, version, "a blob column must be of type large_binary")
     if field.metadata and is_blob_v2(field):
         _check_blob_v2(path, field, version)
+
+
+def _check_no_blobs(path: str, field: Field, version: FileVersion) -> None:
+    """Refuse blobs where the oracle writes none."""
+    if any(each.metadata and is_blob_v2(each) for each in field.walk()):
+        hint = "blobs in structs and lists can, those in maps and fixed-size lists cannot"
+        raise _refusal(path, field, version, hint)
 
 
 def _check_blob_v2(path: str, field: Field, version: FileVersion) -> None:
@@ -188,8 +197,6 @@ def _check_item(path: str, field: Field, version: FileVersion) -> None:
     if field.logical_type.startswith(_STRUCT_LIST):
         hint = "no version can in a list or map; a list would do in place of the fixed-size one"
         raise _refusal(path, field, version, hint)
-    if field.metadata and is_blob_v2(field):
-        raise _refusal(path, field, version, "blobs in structs can, those in lists cannot")
     if field.logical_type == "struct" and not field.children:
         raise _refusal(path, field, version, f"{V2_0} holds structs without fields in lists")
 
@@ -239,9 +246,9 @@ def _has_whole_bytes(field: Field) -> bool:
         t = t.value_type
     if pa.types.is_dictionary(t) or pa.types.is_null(t) or pa.types.is_boolean(t):
         return False
-    return bool(
-        pa.types.is_primitive(t) or pa.types.is_fixed_size_binary(t) or pa.types.is_decimal(t)
-    )
+    if pa.types.is_fixed_size_binary(t):
+        return bool(t.byte_width)
+    return bool(pa.types.is_primitive(t) or pa.types.is_decimal(t))
 
 
 def _refusal(path: str, field: Field, version: FileVersion, which: str) -> UnsupportedError:

@@ -109,7 +109,7 @@ def encode_blob_rows(array: pa.Array, depth: int) -> EncodedPage:
     """Encode a page of descriptions, which lie under ``depth`` layers of structs and lists."""
     shredded = shred(array, depth)
     values, levels = shredded.values, shredded.levels
-    if values.null_count == len(values) and levels.rep is None:
+    if values.null_count == len(values):
         return encode_null_page(levels, RULES_OF_2_2)
     data, offsets = _rows(values)
     return encode_full_zip(levels, Single(_ENCODING, data, None, offsets, _SIZE_BYTES))

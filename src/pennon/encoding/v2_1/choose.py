@@ -87,7 +87,8 @@ def encode_page(
     if value is None:
         return _varied_page(levels, leaf, hints, rules)
     constant = encode_constant_page(levels, value)
-    if levels.rep is None and levels.definition is None:
+    has_bytes = not isinstance(leaf, FixedValues) or leaf.bits > 0
+    if not has_bytes or (levels.rep is None and levels.definition is None):
         return constant
     varied = _varied_page(levels, leaf, hints, rules)
     saves = varied is not None and varied.size_bytes + _MORE_BYTES < constant.size_bytes

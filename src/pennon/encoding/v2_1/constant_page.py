@@ -213,6 +213,8 @@ def _flat_levels(page: PageBuffers, rows: Rows, definition: LevelArray | None) -
 
 
 def _values(layout: ConstantPage, stored: Bytes | None, items: int, levels: Levels) -> PageValues:
+    if layout.value == b"":
+        return PageValues(FixedWidthBlock(items, 0, pa.py_buffer(b"")), None, levels)
     if layout.value is not None:
         return PageValues(repeat(layout.value, items), None, levels)
     if stored is None:

@@ -33,6 +33,8 @@ def find_one_value(array: pa.Array, leaf: Values) -> OneValue | None:
         return _one_string(array, leaf)
     if not isinstance(leaf, FixedValues):
         return None
+    if leaf.bits == 0:
+        return OneValue((b"",))
     if leaf.bits == 1:
         return _one_bit(array)
     if leaf.bits in WORD_TYPES:

@@ -29,6 +29,8 @@ def check_array(array: pa.Array, field: Field, path: str) -> pa.Array:
     if stored.type in _VIEWS:
         stored = stored.cast(_VIEWS[stored.type])
     expected = {field.logical_type}
+    if field.logical_type in ("list", "large_list"):
+        expected.add(f"{field.logical_type}.struct")  # pylance's lists of blobs: ledger F-451
     if field.logical_type == "json":
         expected.add("large_binary")
         stored = json_stored(stored) if stored.type in _TEXT else stored

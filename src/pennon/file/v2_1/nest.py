@@ -50,9 +50,6 @@ def _around_type(field: Field, items: pa.DataType) -> pa.DataType:
         return pa.large_list(item) if kind.startswith("large") else pa.list_(item)
     if kind.startswith(FIXED_SIZE_LIST):
         return pa.list_(pa.field("item", items), dimension(field))
-    if kind != "struct":
-        message = f"a field of type {kind!r} with fields below it"
-        raise FormatError(message)
     return pa.struct([pa.field(field.name, items)])
 
 
@@ -142,15 +139,22 @@ def _merge(tree: Tree, arrays: list[pa.Array]) -> pa.Array:
             raise FormatError(message)
         return _rebuilt(target, first, [first.buffers()[0]], children)
     (item,) = tree.children
+    if not pa.types.is_fixed_size_list(target):
+        _check_same_lists(first, arrays)
     below = _merge(item, [array.values for array in arrays])
-    if pa.types.is_fixed_size_list(target):
-        return _rebuilt(target, first, [first.buffers()[0]], [below])
-    width = "i8" if pa.types.is_large_list(target) else "i4"
-    offsets = [np.frombuffer(array.buffers()[1], width, len(first) + 1) for array in arrays]
-    if any(not np.array_equal(offsets[0], other) for other in offsets[1:]):
-        message = "columns of one field whose lists differ in length"
-        raise FormatError(message)
-    return _rebuilt(target, first, first.buffers()[:2], [below])
+    count = 1 if pa.types.is_fixed_size_list(target) else 2
+    return _rebuilt(target, first, first.buffers()[:count], [below])
+
+
+def _check_same_lists(first: pa.Array, arrays: list[pa.Array]) -> None:
+    """Raise FormatError unless all leaves have lists of the same lengths."""
+    width = "i8" if pa.types.is_large_list(first.type) else "i4"
+    if all(len(array) == len(first) for array in arrays):
+        offsets = [np.frombuffer(array.buffers()[1], width, len(first) + 1) for array in arrays]
+        if all(np.array_equal(offsets[0], other) for other in offsets[1:]):
+            return
+    message = "columns of one field whose lists differ in length"
+    raise FormatError(message)
 
 
 def _rebuilt(

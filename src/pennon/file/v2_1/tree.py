@@ -64,10 +64,17 @@ class Tree:
 
     @classmethod
     def of(cls, field: Field, column_of: Mapping[FieldId, int] | None = None) -> Tree:
-        """Build the tree of a field; what has a column of its own is a leaf, whatever it has below."""
+        """Build the tree of a field; what has a column of its own is a leaf, whatever it has below.
+
+        Raises FormatError for fields below one whose type has none.
+        """
         has_column = column_of is not None and column_of.get(field.id, -1) >= 0
         if has_column or not field.children or is_packed(field) or is_blob(field):
             return cls(field, (), 1, 0, storage_field(field).type)
+        kind = field.logical_type
+        if kind != "struct" and kind not in LISTS and not kind.startswith(FIXED_SIZE_LIST):
+            message = f"a field of type {kind!r} with fields below it"
+            raise FormatError(message, where=Breadcrumb(column=field.name))
         children = tuple(cls.of(child, column_of) for child in field.children)
         leaves = [leaf for child in children for leaf in child.paths()]
         lead = next((n for n, path in enumerate(leaves) if not is_bare(path[-1])), 0)
@@ -119,7 +126,10 @@ def columns_of_schema(file: FileSource) -> Mapping[FieldId, ColumnIndex]:
 
     Raises FormatError if the file has more or fewer columns.
     """
-    paths = [path for top in file.schema.fields for path in Tree.of(top).paths()]
+    try:
+        paths = [path for top in file.schema.fields for path in Tree.of(top).paths()]
+    except FormatError as error:
+        raise error.located(Breadcrumb(file=file.source.path)) from None
     if len(paths) != file.num_columns:
         message = f"{file.num_columns} columns for a schema with {len(paths)} leaves"
         raise FormatError(message, where=Breadcrumb(file=file.source.path))

@@ -15,6 +15,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+import pennon
 from pennon.ops.rows.change_rows import Changed, ChangeTask
 from pennon.spark.source import LanceDataSource
 from pennon.spark.writer import FragmentsWritten, LanceWriter
@@ -131,3 +132,38 @@ class UncommittableSource(_Failing):
     @classmethod
     def name(cls) -> str:
         return "lance_uncommittable"
+
+
+@dataclass(frozen=True)
+class CountingFunction:
+    """Doubles values, and writes down which ones it saw; fails at one, or appends a row meanwhile.
+
+    Before it fails it waits until something is in the folder ``after``.
+    """
+
+    log: str
+    fails_at: int | None = None
+    after: str = ""
+    appends_to: str | None = None
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        values = [self.value(value) for value in batch.column("value").to_pylist()]
+        return pa.RecordBatch.from_pydict({"twice": values})
+
+    def value(self, value: int) -> int:
+        """Return twice the value."""
+        if value == self.fails_at:
+            while not (Path(self.after).exists() and any(Path(self.after).iterdir())):
+                time.sleep(0.02)
+            message = f"the value {value} fails on purpose"
+            raise OSError(message)
+        with Path(self.log).open("a") as log:
+            log.write(f"{value}\n")
+        if self.appends_to is not None and _is_first(f"{self.log}.appended"):
+            rows = pa.table({"key": ["e"], "value": pa.array([5], pa.int64())})
+            pennon.write_dataset(rows, self.appends_to, mode="append")
+        return 2 * value
+
+    def seen(self) -> list[int]:
+        """Return the values seen, in order."""
+        return [int(line) for line in Path(self.log).read_text().split()]

@@ -13,13 +13,12 @@ rows that are never read twice cannot differ the second time.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import AnalysisException
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
@@ -32,6 +31,7 @@ from pennon.spark.arrow_convert import convert_batch
 from pennon.spark.change_messages import parse_changed, serialize_changed
 from pennon.spark.run_tasks import run_on_rows
 from pennon.spark.scan_frame import ADDRESS
+from pennon.spark.task_errors import typed_errors
 from pennon.spark.types import is_assignable, spark_type
 from pennon.table.operations import Update, UpdateMode
 
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 CLAUSE: Final = "__pennon_clause"
 _NEW_ROW_KEYS: Final = 1 << 20
-_AMBIGUOUS: Final = re.compile(rf"{MatchError.__name__}: ([^\n]+)")
 _TIMES = (st.DateType, st.TimestampType, st.TimestampNTZType)
 
 
@@ -74,13 +73,8 @@ def run_changes(task: ChangeTask, rows: DataFrame) -> list[Changed]:
         number = sf.pmod(sf.xxhash64(*spread), sf.lit(_NEW_ROW_KEYS))
         owner = sf.coalesce(owner, sf.lit(-1) - number)
     placed = rows.repartition(owner).sortWithinPartitions(sf.col(ADDRESS).asc_nulls_last())
-    try:
+    with typed_errors(MatchError):
         messages = run_on_rows(placed, ApplyChanges(task))
-    except PySparkException as error:
-        found = _AMBIGUOUS.search(str(error))
-        if found is None:
-            raise
-        raise MatchError(found.group(1)) from error
     changed = [parse_changed(message) for message in messages]
     owners = [each.fragment_id for one in changed for each in one.removals]
     if len(set(owners)) != len(owners):

@@ -25,6 +25,7 @@ from pennon.ops.columns.settings import update_config
 from pennon.ops.versions.branches import restore
 from pennon.scan.snapshot import Snapshot
 from pennon.spark.change_operations import delete_rows, update_rows
+from pennon.spark.column_methods import ColumnMethods
 from pennon.spark.conditions import Condition, check_condition, check_flag, check_kind, check_values
 from pennon.spark.functions import write
 from pennon.spark.history import Told, history_frame
@@ -66,7 +67,7 @@ _DETAIL: Final = st.StructType(
 
 
 @dataclass(frozen=True, slots=True)
-class LanceTable:
+class LanceTable(ColumnMethods):
     """A Lance table on Spark.  ``from pennon.spark import LanceTable as DeltaTable`` is meant to work."""
 
     spark: SparkSession

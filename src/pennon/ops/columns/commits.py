@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from pennon.ops.commit import commit_on
 from pennon.scan.snapshot import Snapshot
@@ -14,17 +14,24 @@ from pennon.table.manifest import Manifest
 from pennon.table.operations import Merge, Operation, Project
 
 
-def commit_operation(snapshot: Snapshot, operation: Operation) -> Manifest:
+def commit_operation(
+    snapshot: Snapshot, operation: Operation, properties: Mapping[str, str] | None = None
+) -> Manifest:
     """Commit an operation that was planned on a version; return the manifest of the new one."""
-    return commit_on(snapshot, operation, planned_ns=LONG_AGO)
+    return commit_on(snapshot, operation, properties=properties, planned_ns=LONG_AGO)
 
 
-def commit_columns(snapshot: Snapshot, fragments: Iterable[Fragment], schema: Schema) -> Manifest:
+def commit_columns(
+    snapshot: Snapshot,
+    fragments: Iterable[Fragment],
+    schema: Schema,
+    properties: Mapping[str, str] | None = None,
+) -> Manifest:
     """Give the table a new schema, and its fragments the data files of that."""
     keeps = _keeps_nullability(snapshot, schema)
     wire = carry_over(snapshot.manifest.fields_wire, schema)
     merge = Merge(tuple(fragments), schema, wire, preserves_nullability=keeps)
-    return commit_operation(snapshot, merge)
+    return commit_operation(snapshot, merge, properties)
 
 
 def commit_schema(snapshot: Snapshot, schema: Schema) -> Manifest:

@@ -23,6 +23,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
 from pennon.errors import FormatError, MatchError, SchemaMismatchError
+from pennon.ops.columns.commits import commit_grown
 from pennon.ops.commit import commit_on
 from pennon.ops.rows.change_rows import Changed, ChangeTask
 from pennon.ops.rows.deletion_vectors import Removals
@@ -106,11 +107,19 @@ def commit_changes(
     *,
     planned_ns: int,
     adds_keys: bool = False,
+    base: Snapshot | None = None,
 ) -> Manifest:
-    """Commit changes; raises what `pennon.table.commit.loop.commit` raises."""
+    """Commit changes; raises what `pennon.table.commit.loop.commit` raises.
+
+    ``base``: the version as it is in the table, where the task has one with more columns.
+    """
+    operation = change_operation(task, changed)
+    schema = task.snapshot.manifest.schema
+    if base is not None and base.manifest.schema != schema:
+        return commit_grown(base, operation, schema, properties, planned_ns=planned_ns)
     return commit_on(
         task.snapshot,
-        change_operation(task, changed),
+        operation,
         properties=properties,
         planned_ns=planned_ns,
         adds_keys=adds_keys,

@@ -43,6 +43,8 @@ THOROUGH = frozenset(
         "limits",
         "property/test_bounds.py",
         "property/test_programs.py",
+        "spark/test_backfill.py",
+        "spark/test_conflicts.py",
         "spark/test_kills.py",
         "spark/test_lance_table_upkeep.py",
         "spark/test_modes.py",

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+from unittest.mock import patch
+from uuid import uuid4
 
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 from pyspark.sql.types import StructType
 
+import pennon
 from pennon.ops.rows.change_rows import Changed, ChangeTask
 from pennon.spark.source import LanceDataSource
 from pennon.spark.writer import FragmentsWritten, LanceWriter
@@ -131,3 +138,148 @@ class UncommittableSource(_Failing):
     @classmethod
     def name(cls) -> str:
         return "lance_uncommittable"
+
+
+@dataclass(frozen=True)
+class CountingFunction:
+    """Doubles values, and writes down which ones it saw; fails at one, or appends a row meanwhile.
+
+    Before it fails it waits until something is in the folder ``after``.
+    """
+
+    log: str
+    fails_at: int | None = None
+    after: str = ""
+    appends_to: str | None = None
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        values = [self.value(value) for value in batch.column("value").to_pylist()]
+        return pa.RecordBatch.from_pydict({"twice": values})
+
+    def value(self, value: int) -> int:
+        """Return twice the value."""
+        if value == self.fails_at:
+            while not (Path(self.after).exists() and any(Path(self.after).iterdir())):
+                time.sleep(0.02)
+            message = f"the value {value} fails on purpose"
+            raise OSError(message)
+        with Path(self.log).open("a") as log:
+            log.write(f"{value}\n")
+        if self.appends_to is not None and _is_first(f"{self.log}.appended"):
+            rows = pa.table({"key": ["e"], "value": pa.array([5], pa.int64())})
+            pennon.write_dataset(rows, self.appends_to, mode="append")
+        return 2 * value
+
+    def seen(self) -> list[int]:
+        """Return the values seen, in order."""
+        return [int(line) for line in Path(self.log).read_text().split()]
+
+
+@dataclass(frozen=True)
+class Interloper:
+    """Returns texts as they are; commits something to a table the first times that it is called."""
+
+    uri: str
+    deed: str
+    log: str
+    times: int = 1
+
+    def __call__(self, text: str) -> str:
+        for number in range(self.times if text == "a" else 0):
+            if _is_first(f"{self.log}.{number}"):
+                self._commit()
+                break
+        return text
+
+    def has_come(self) -> bool:
+        """Return whether it has committed."""
+        return Path(f"{self.log}.0").exists()
+
+    def _commit(self) -> None:
+        table = pennon.dataset(self.uri)
+        row = pa.table({"key": ["x"], "value": pa.array([0], pa.int64())})
+        verb, _, rest = self.deed.partition(" ")
+        if verb == "delete":
+            table.delete(rest)
+        elif verb == "update":
+            table.update({"value": "value + 100"}, "key = 'a'")
+        elif verb == "compact":
+            table.optimize.compact_files()
+        else:
+            pennon.write_dataset(row, self.uri, mode=verb)
+
+
+@dataclass(frozen=True)
+class Troubled:
+    """Does what a task does, and then gets into trouble: its files are written, and nobody hears of it.
+
+    ``deed``: "fails" (each first attempt), "straggles" (one first attempt, until its copy has won), "kills"
+    (its executor, once ``after`` tasks are done).
+    """
+
+    task: Callable[[Any], bytes]
+    deed: str
+    folder: str
+    after: int = 1
+
+    def __call__(self, work: Any) -> bytes:
+        message = self.task(work)
+        context = TaskContext.get()
+        is_first_attempt = context is not None and context.attemptNumber() == 0
+        if self.deed == "fails" and is_first_attempt:
+            text = "the first attempt fails on purpose"
+            raise OSError(text)
+        if self.deed == "straggles" and is_first_attempt and _is_first(f"{self.folder}/slow"):
+            _wait_to_be_killed()
+        if self.deed == "kills" and self._is_due():
+            os.kill(_executor(), signal.SIGKILL)
+            _wait_to_be_killed()
+        return message
+
+    def _is_due(self) -> bool:
+        Path(self.folder, f"done-{uuid4()}").touch()
+        is_late = len(list(Path(self.folder).glob("done-*"))) >= self.after
+        return is_late and _is_first(f"{self.folder}/killed")
+
+
+def _wait_to_be_killed() -> None:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def _executor() -> int:
+    """Return the process of the executor whose worker this is."""
+    pid = os.getppid()
+    while b"CoarseGrainedExecutorBackend" not in Path(f"/proc/{pid}/cmdline").read_bytes():
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        pid = int(stat.rpartition(")")[2].split()[1])
+    return pid
+
+
+RUNNERS: Final = (
+    ("backfill", "run_tasks"),
+    ("backfill", "run_on_rows"),
+    ("change_operations", "run_tasks"),
+    ("optimize_builder", "run_tasks"),
+    ("row_changes", "run_on_rows"),
+)
+
+
+@contextmanager
+def trouble(deed: str, folder: Path, after: int = 1) -> Iterator[None]:
+    """Let tasks of all operations get into trouble."""
+    folder.mkdir()
+    with ExitStack() as stack:
+        for place, name in RUNNERS:
+            module = import_module(f"pennon.spark.{place}")
+            inner = getattr(module, name)
+            stack.enter_context(patch.object(module, name, _troubled(inner, deed, folder, after)))
+        yield
+
+
+def _troubled(inner: Callable[..., Any], deed: str, folder: Path, after: int) -> Callable[..., Any]:
+    def run(where: Any, task: Any, *others: Any, **named: Any) -> Any:
+        return inner(where, Troubled(task, deed, str(folder), after), *others, **named)
+
+    return run

@@ -1,4 +1,4 @@
-"""A merge on a cluster that loses an executor when files are written: each row once, one version."""
+"""Operations on a cluster that loses an executor when files are written: each row once, one version."""
 
 from __future__ import annotations
 
@@ -6,29 +6,32 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
-import lance
+import pytest
 
-from tests.spark.kills import ROWS
+from tests.spark.changes import OPERATIONS, rows_of
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_a_merge_outlives_an_executor(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tests.spark.kills", str(tmp_path)]
+def run(module: str, *arguments: str) -> dict[str, Any]:
+    """Run a program of this folder, and return what it saw."""
+    command = [sys.executable, "-m", f"tests.spark.{module}", *arguments]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    seen = json.loads(done.stdout.splitlines()[-1])
-    assert (seen["killed"], seen["version_before"]) == (1, 1)
-    assert seen["orphans"] > 0
-    deleted = ROWS // 10
-    assert seen["counts"] == [ROWS // 2, ROWS // 2, deleted]
-    table = lance.dataset(str(tmp_path / "table.lance"))
-    table.validate()
-    assert table.version == 2
-    rows = {row["id"]: row["v"] for row in table.to_table().to_pylist()}
-    kept = {n: n for n in range(1, ROWS, 2) if n % 5}
-    assert rows == kept | {2 * n: -n for n in range(ROWS)}
-    assert table.count_rows() == len(rows)
+    seen: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return seen
+
+
+@pytest.mark.parametrize(("deed", "names"), [("kills", ["merge"])])
+def test_an_operation_outlives_its_executors(deed: str, names: list[str], tmp_path: Path) -> None:
+    seen = run("kills", deed, str(tmp_path), *names)
+    for name in names:
+        told = seen[name]
+        assert (told["failed"], told["happened"]) == ("", True), (name, told)
+        assert told["version"] == 2, name
+        assert told["orphans"] > 0, name
+        assert rows_of(str(tmp_path / f"{name}.lance")) == OPERATIONS[name].after, name

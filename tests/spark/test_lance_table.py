@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import lance
 import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
@@ -209,6 +210,36 @@ def test_columns_that_the_source_brings(table: LanceTable, source: DataFrame, ur
     assert rows_of(uri) == [
         ("a", 1, -1), ("b", 2, -1), ("c", 3, None), ("d", 4, None), ("e", None, -5), ("f", None, -6),
     ]  # fmt: skip
+    assert pennon.dataset(uri).version == 2
+    assert pennon.dataset(uri, version=1).schema.names == ["key", "value"]
+
+
+@pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
+def test_rows_keep_their_ids_when_columns_come_with_the_merge(
+    spark: SparkSession, source: DataFrame, uri: str, version: str
+) -> None:
+    make(uri, data_storage_version=version, enable_stable_row_ids=True)
+    before = {row["key"]: row["_rowid"] for row in ids_of(uri)}
+    news = source.toDF("key", "extra").alias("s")
+    merge = LanceTable.forPath(spark, uri).alias("t").merge(news, "t.key = s.key")
+    merge = merge.whenMatchedUpdate(set={"extra": "s.extra"}).whenNotMatchedInsertAll()
+    merge.whenNotMatchedBySourceDelete("t.key = 'c'").withSchemaEvolution().execute()
+    after = {row["key"]: row["_rowid"] for row in ids_of(uri)}
+    assert after == {key: before.get(key, after[key]) for key in "abdef"}
+    assert len(set(after.values()) | set(before.values())) == 6
+    assert rows_of(uri) == [
+        ("a", 1, -1), ("b", 2, 0), ("d", 4, None), ("e", None, -5), ("f", None, -6),
+    ]  # fmt: skip
+    (fragment, *_) = pennon.dataset(uri).get_fragments()
+    assert fragment.fragment_id == 1  # of the first nothing is left
+    created = lance.dataset(uri).to_table(["key", "_row_created_at_version"]).to_pylist()
+    assert {row["key"]: row["_row_created_at_version"] for row in created} == {
+        "a": 1, "b": 1, "d": 1, "e": 2, "f": 2,
+    }  # fmt: skip
+
+
+def ids_of(uri: str) -> list[dict[str, Any]]:
+    return list(lance.dataset(uri).to_table(["key"], with_row_id=True).to_pylist())
 
 
 @pytest.mark.parametrize(
@@ -252,8 +283,12 @@ def test_a_writer_that_changes_other_rows_of_the_fragment_does_no_harm(
     pennon.dataset(uri).delete("key = 'b'")
     merge.execute()
     assert rows_of(uri) == [("a", -1), ("c", 3), ("d", 4)]
+    spark.conf.set("spark.pennon.conflictRetries", "0")
     with pytest.raises(pennon.errors.RetryableConflict):
         same.execute()
+    spark.conf.unset("spark.pennon.conflictRetries")
+    assert rows_of(uri) == [("a", -1), ("c", 3), ("d", 4)]
+    assert same.execute().first().num_affected_rows == 0
     assert rows_of(uri) == [("a", -1), ("c", 3), ("d", 4)]
 
 

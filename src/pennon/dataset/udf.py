@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from pennon.errors import ArgumentError, SchemaMismatchError
+from pennon.errors import ArgumentError
 from pennon.ops.columns.checkpoint import Checkpoint
+from pennon.ops.columns.column_sources import as_announced
+from pennon.ops.columns.column_sources import as_batch as as_batch
 
 
 class BatchUDF:
@@ -42,14 +43,7 @@ class BatchUDF:
         if self.output_schema is None:
             message = "output_schema must be provided, or found with a first batch"
             raise ArgumentError(message)
-        found = as_batch(self.func(batch))
-        if found.schema != self.output_schema:
-            message = (
-                "Output schema of function does not match the expected schema. "
-                f"Expected: {_listed(self.output_schema)}; got: {_listed(found.schema)}"
-            )
-            raise SchemaMismatchError(message)
-        return found
+        return as_announced(self.func(batch), self.output_schema)
 
     _call = run
 
@@ -68,18 +62,3 @@ def batch_udf(
         return BatchUDF(func, output_schema, checkpoint_file)
 
     return wrap
-
-
-def as_batch(result: Any) -> pa.RecordBatch:
-    """Return what a function returned as a batch; raises SchemaMismatchError if it is none."""
-    pandas = sys.modules.get("pandas")
-    if pandas is not None and isinstance(result, pandas.DataFrame):
-        result = pa.RecordBatch.from_pandas(result)
-    if not isinstance(result, pa.RecordBatch):
-        message = f"the function must return a RecordBatch, but returned {type(result).__name__}"
-        raise SchemaMismatchError(message)
-    return result
-
-
-def _listed(schema: pa.Schema) -> str:
-    return ", ".join(f"{field.name}: {field.type}" for field in schema)

@@ -56,13 +56,15 @@ def commit_on(
     properties: Mapping[str, str] | None = None,
     planned_ns: int | None = None,
     adds_keys: bool = False,
+    keeps_rows: bool = False,
 ) -> Manifest:
     """Commit an operation that was planned on a version of a table, and return the version made.
 
     Another writer's change of other rows of the same fragments does not stand in the way: which rows a
     delete or an update takes away is then read from its deletion files.  ``planned_ns``: when it was planned,
     in nanoseconds since 1970; the files of a job that took long are looked for.  ``adds_keys``: it adds
-    rows because nobody had their keys.  Raises what `pennon.table.commit.loop.commit` raises.
+    rows because nobody had their keys.  ``keeps_rows``: a merge moves rows of the table to new fragments.
+    Raises what `pennon.table.commit.loop.commit` raises.
     """
     manifest = snapshot.manifest
     affected = None
@@ -75,6 +77,7 @@ def commit_on(
         base=manifest,
         planned_ns=planned_ns,
         adds_keys=adds_keys,
+        keeps_rows=keeps_rows,
     )
 
 
@@ -97,7 +100,7 @@ def commit_transaction(
 
     ``base``: the version that was planned on; if the table has another of its number, it is another
     table.  ``file_version``: that of the data files of a new or overwritten table.  ``keeps_rows``: an
-    overwrite brings ids and versions of the table's own rows along.  ``past``: the version that a clone
+    overwrite or a merge brings ids and versions of the table's own rows along.  ``past``: the version that a clone
     begins with, whose rows are counted in the store ``counted_in``.  ``detached``: in no line of
     versions.  The others are those of `commit_on`, and so is what it raises.
     """

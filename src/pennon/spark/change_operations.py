@@ -22,7 +22,7 @@ from pennon.spark.merge_plan import (
     Merge,
     When,
     assigned_columns,
-    evolve,
+    evolved,
     plan_merge,
 )
 from pennon.spark.row_changes import (
@@ -180,9 +180,7 @@ def merge_rows(snapshot: Snapshot, merge: Merge) -> dict[str, int]:
     """Merge, and return how many rows were affected, updated, deleted and inserted."""
     started = time.monotonic()
     merge.check()
-    if merge.evolves:
-        snapshot = evolve(snapshot, merge)
-    plan = plan_merge(snapshot, merge)
+    plan = plan_merge(evolved(snapshot, merge) if merge.evolves else snapshot, merge)
     changed = run_changes(plan.task, plan.rows)
     rows = rows_of_clauses(changed, len(merge.clauses))
 
@@ -210,6 +208,7 @@ def merge_rows(snapshot: Snapshot, merge: Merge) -> dict[str, int]:
         told.properties(),
         planned_ns=plan.planned_ns,
         adds_keys=inserted > 0,
+        base=snapshot,
     )
     return {
         "num_affected_rows": sum(rows),

@@ -12,6 +12,7 @@ from pennon.ops.rows.change_rows import Change
 from pennon.scan.snapshot import Snapshot
 from pennon.spark.change_operations import merge_rows
 from pennon.spark.conditions import Condition, check_condition, check_values
+from pennon.spark.conflicts import with_conflict_retries
 from pennon.spark.merge_plan import Merge, MergeClause, When
 
 if TYPE_CHECKING:
@@ -76,8 +77,12 @@ class LanceMergeBuilder:
         """Merge, and return how many rows were affected, updated, deleted and inserted.
 
         Raises MatchError if several rows of the source change one row; nothing is committed then.
+        Raises RetryableConflict if other writers stand in the way again and again.
         """
-        counts = merge_rows(self.snapshot, self.merge)
+        spark = self.merge.source.sparkSession
+        counts = with_conflict_retries(
+            spark, lambda now: merge_rows(now, self.merge), self.snapshot
+        )
         return count_frame(self.merge.source, [(name, counts[name]) for name in _COUNTS])
 
     def _update(

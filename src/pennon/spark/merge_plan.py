@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as sf
 
 from pennon.errors import ArgumentError, SchemaMismatchError
-from pennon.ops.columns.add import commit_add, plan_null_columns
+from pennon.ops.columns.add import plan_null_columns
 from pennon.ops.rows.change_rows import Change, ChangeTask, Clause, plan_change
 from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.conditions import Condition, as_column, columns_named
@@ -238,10 +238,10 @@ def assigned_path(said: str, names: Sequence[str], alias: str | None) -> tuple[s
 # --- columns that the source brings ---------------------------------------------------------------
 
 
-def evolve(snapshot: Snapshot, merge: Merge) -> Snapshot:
-    """Add the columns of the source that the merge sets and the table lacks, as a version of NULLs.
+def evolved(snapshot: Snapshot, merge: Merge) -> Snapshot:
+    """Return the version as it would be with the columns that the merge sets and the table lacks.
 
-    Whoever reads between this version and that of the merge sees the columns empty.
+    Nothing is committed: their old rows have no file for them, so they are NULL there.
     """
     names = {name.lower() for name in schema_to_arrow(snapshot.manifest.schema).names}
     takes_all = any(each.values is None for each in merge.clauses)
@@ -260,4 +260,4 @@ def evolve(snapshot: Snapshot, merge: Merge) -> Snapshot:
     schema = type(merge.source.schema)(new)
     version = storage_version(snapshot.manifest)
     plan = plan_null_columns(snapshot, lance_schema(schema, {}, version))
-    return snapshot.at(commit_add(plan, plan.fragments))
+    return snapshot.at(replace(snapshot.manifest, schema=plan.schema))

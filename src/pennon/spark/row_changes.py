@@ -13,17 +13,17 @@ rows that are never read twice cannot differ the second time.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import AnalysisException
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
 from pennon.errors import FormatError, MatchError, SchemaMismatchError
+from pennon.ops.columns.commits import commit_grown
 from pennon.ops.commit import commit_on
 from pennon.ops.rows.change_rows import Changed, ChangeTask
 from pennon.ops.rows.deletion_vectors import Removals
@@ -32,6 +32,7 @@ from pennon.spark.arrow_convert import convert_batch
 from pennon.spark.change_messages import parse_changed, serialize_changed
 from pennon.spark.run_tasks import run_on_rows
 from pennon.spark.scan_frame import ADDRESS
+from pennon.spark.task_errors import typed_errors
 from pennon.spark.types import is_assignable, spark_type
 from pennon.table.operations import Update, UpdateMode
 
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 
 CLAUSE: Final = "__pennon_clause"
 _NEW_ROW_KEYS: Final = 1 << 20
-_AMBIGUOUS: Final = re.compile(rf"{MatchError.__name__}: ([^\n]+)")
 _TIMES = (st.DateType, st.TimestampType, st.TimestampNTZType)
 
 
@@ -74,13 +74,8 @@ def run_changes(task: ChangeTask, rows: DataFrame) -> list[Changed]:
         number = sf.pmod(sf.xxhash64(*spread), sf.lit(_NEW_ROW_KEYS))
         owner = sf.coalesce(owner, sf.lit(-1) - number)
     placed = rows.repartition(owner).sortWithinPartitions(sf.col(ADDRESS).asc_nulls_last())
-    try:
+    with typed_errors(MatchError):
         messages = run_on_rows(placed, ApplyChanges(task))
-    except PySparkException as error:
-        found = _AMBIGUOUS.search(str(error))
-        if found is None:
-            raise
-        raise MatchError(found.group(1)) from error
     changed = [parse_changed(message) for message in messages]
     owners = [each.fragment_id for one in changed for each in one.removals]
     if len(set(owners)) != len(owners):
@@ -112,11 +107,19 @@ def commit_changes(
     *,
     planned_ns: int,
     adds_keys: bool = False,
+    base: Snapshot | None = None,
 ) -> Manifest:
-    """Commit changes; raises what `pennon.table.commit.loop.commit` raises."""
+    """Commit changes; raises what `pennon.table.commit.loop.commit` raises.
+
+    ``base``: the version as it is in the table, where the task has one with more columns.
+    """
+    operation = change_operation(task, changed)
+    schema = task.snapshot.manifest.schema
+    if base is not None and base.manifest.schema != schema:
+        return commit_grown(base, operation, schema, properties, planned_ns=planned_ns)
     return commit_on(
         task.snapshot,
-        change_operation(task, changed),
+        operation,
         properties=properties,
         planned_ns=planned_ns,
         adds_keys=adds_keys,

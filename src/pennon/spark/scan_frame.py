@@ -48,13 +48,22 @@ def frame_of(
 
     ``where`` is a condition in the SQL of all scans.
     """
+    partitions = plan_partitions(snapshot, options.max_partition_bytes, parallelism_of(spark))
+    return _frame(spark, snapshot, options, partitions, where)
+
+
+def _frame(
+    spark: SparkSession,
+    snapshot: Snapshot,
+    options: ReadOptions,
+    planned: Sequence[Partition],
+    where: str | None = None,
+) -> DataFrame:
     schema = shown_schema(arrow_schema_of(snapshot), options)
     scan = plan_table_scan(snapshot, arrow_schema(schema), options.batch_size)
     if where is not None:
         scan = scan.where(where)
-    partitions = tuple(
-        plan_partitions(snapshot, options.max_partition_bytes, parallelism_of(spark))
-    )
+    partitions = tuple(planned)
     if not partitions:
         return spark.createDataFrame([], schema)
     numbers = numbers_of(spark, partitions)
@@ -106,6 +115,13 @@ def address_frame(spark: SparkSession, snapshot: Snapshot, columns: Sequence[str
     """Return columns of a table's rows, and their addresses as `ADDRESS`."""
     options = ReadOptions(uri=snapshot.store.uri, columns=tuple(columns), with_row_address=True)
     return frame_of(spark, snapshot, options).withColumnRenamed(ROW_ADDRESS, ADDRESS)
+
+
+def fragment_frame(spark: SparkSession, snapshot: Snapshot, columns: Sequence[str]) -> DataFrame:
+    """Return the same as `address_frame`, with each fragment's rows, in order, in a partition of their own."""
+    options = ReadOptions(uri=snapshot.store.uri, columns=tuple(columns), with_row_address=True)
+    partitions = [(task,) for task in plan_tasks(snapshot)]
+    return _frame(spark, snapshot, options, partitions).withColumnRenamed(ROW_ADDRESS, ADDRESS)
 
 
 def numbers_of(spark: SparkSession, partitions: Sequence[Partition]) -> DataFrame:

@@ -25,7 +25,9 @@ from pennon.ops.columns.settings import update_config
 from pennon.ops.versions.branches import restore
 from pennon.scan.snapshot import Snapshot
 from pennon.spark.change_operations import delete_rows, update_rows
+from pennon.spark.column_methods import ColumnMethods
 from pennon.spark.conditions import Condition, check_condition, check_flag, check_kind, check_values
+from pennon.spark.conflicts import with_conflict_retries
 from pennon.spark.functions import write
 from pennon.spark.history import Told, history_frame
 from pennon.spark.merge_builder import LanceMergeBuilder, count_frame
@@ -67,7 +69,7 @@ _DETAIL: Final = st.StructType(
 
 
 @dataclass(frozen=True, slots=True)
-class LanceTable(TableReads):
+class LanceTable(TableReads, ColumnMethods):
     """A Lance table on Spark.  ``from pennon.spark import LanceTable as DeltaTable`` is meant to work."""
 
     spark: SparkSession
@@ -131,7 +133,11 @@ class LanceTable(TableReads):
         """Delete the rows for which a condition is true, all without one; return how many went."""
         if condition is not None:
             check_condition(condition)
-        rows = delete_rows(self.spark, self.snapshot(), condition, self.alias_name)
+        rows = with_conflict_retries(
+            self.spark,
+            lambda now: delete_rows(self.spark, now, condition, self.alias_name),
+            self.snapshot(),
+        )
         return self._count(rows)
 
     def update(
@@ -149,7 +155,11 @@ class LanceTable(TableReads):
         if not values:
             message = "an update names at least one column"
             raise ArgumentError(message)
-        rows = update_rows(self.spark, self.snapshot(), condition, values, self.alias_name)
+        rows = with_conflict_retries(
+            self.spark,
+            lambda now: update_rows(self.spark, now, condition, values, self.alias_name),
+            self.snapshot(),
+        )
         return self._count(rows)
 
     def merge(self, source: DataFrame, condition: Condition) -> LanceMergeBuilder:

@@ -52,12 +52,21 @@ def plan_columns(
 
     Raises InvalidSchemaError for names, UnsupportedError for types and file versions.
     """
+    plan, files = plan_column_files(snapshot, arrow)
+    rows = batch_rows or rows_at_once(maker.inputs.arrow)
+    task = ColumnsTask(snapshot, files, maker, rows) if files.schema.fields else None
+    return replace(plan, task=task)
+
+
+def plan_column_files(snapshot: Snapshot, arrow: pa.Schema) -> tuple[AddPlan, ColumnFiles]:
+    """Plan to add columns that somebody else writes, and return where and how.
+
+    Raises InvalidSchemaError for names, UnsupportedError for types and file versions.
+    """
     new, version = number_new_columns(snapshot.manifest, arrow), storage_version(snapshot.manifest)
     check_written(new, version)
-    rows = batch_rows or rows_at_once(maker.inputs.arrow)
-    files = ColumnFiles.of(snapshot, new, version)
-    task = ColumnsTask(snapshot, files, maker, rows) if new.fields else None
-    return AddPlan(snapshot, _longer(snapshot, new), task)
+    plan = AddPlan(snapshot, _longer(snapshot, new), None)
+    return plan, ColumnFiles.of(snapshot, new, version)
 
 
 def plan_sql_columns(
@@ -102,9 +111,11 @@ def _longer(snapshot: Snapshot, new: Schema) -> Schema:
     return replace(schema, fields=(*schema.fields, *new.fields))
 
 
-def commit_add(plan: AddPlan, fragments: Iterable[Fragment]) -> Manifest:
+def commit_add(
+    plan: AddPlan, fragments: Iterable[Fragment], properties: Mapping[str, str] | None = None
+) -> Manifest:
     """Make the columns that were written a version of the table.
 
     Raises RetryableConflict if another writer changed rows meanwhile.
     """
-    return commit_columns(plan.snapshot, fragments, plan.schema)
+    return commit_columns(plan.snapshot, fragments, plan.schema, properties)

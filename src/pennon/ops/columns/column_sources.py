@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -125,6 +126,33 @@ class FunctionColumns:
         if isinstance(made, pa.RecordBatch):
             InputCheck().check(made)
         return made
+
+
+def as_batch(result: Any) -> pa.RecordBatch:
+    """Return what a function returned as a batch; raises SchemaMismatchError if it is none."""
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(result, pandas.DataFrame):
+        result = pa.RecordBatch.from_pandas(result)
+    if not isinstance(result, pa.RecordBatch):
+        message = f"the function must return a RecordBatch, but returned {type(result).__name__}"
+        raise SchemaMismatchError(message)
+    return result
+
+
+def as_announced(result: Any, schema: pa.Schema) -> pa.RecordBatch:
+    """Return what a function returned as a batch; raises SchemaMismatchError for another schema."""
+    found = as_batch(result)
+    if found.schema != schema:
+        message = (
+            "Output schema of function does not match the expected schema. "
+            f"Expected: {_listed(schema)}; got: {_listed(found.schema)}"
+        )
+        raise SchemaMismatchError(message)
+    return found
+
+
+def _listed(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name}: {field.type}" for field in schema)
 
 
 class FollowingRows:

@@ -11,37 +11,49 @@ from pennon.schema.field import Schema
 from pennon.table.apply.checks import (
     check_have_files,
     check_mixture,
+    check_no_deletions,
     check_same_types,
     with_known_files,
 )
 from pennon.table.apply.context import Surroundings
 from pennon.table.apply.ids import with_fresh_ids, with_new_row_ids, without_row_ids
 from pennon.table.apply.index_rules import prune_fields, relevant_indices
+from pennon.table.apply.moved_rows import with_moved_row_ids
 from pennon.table.apply.row_versions import all_updated
 from pennon.table.apply.rows import by_id, known
 from pennon.table.fragment import TOMBSTONE, DataFileRef, Fragment
 from pennon.table.indices_wire import parse_indices, serialize_indices
 from pennon.table.manifest import Manifest
-from pennon.table.operations import DataReplacement, Merge, Project, Replacement
+from pennon.table.operations import DataReplacement, Merge, Project, Replacement, Update
 from pennon.table.storage_version import storage_version
 
 
 def merge(head: Manifest, operation: Merge, around: Surroundings) -> Manifest:
     """Give the fragments their further files, and the table its new schema.
 
-    Raises ArgumentError if a fragment is missing or has another number of rows.
+    Where it keeps rows (``around``), rows move, too: from fragments that are missing, or have another
+    deletion file, to new ones.  Else raises ArgumentError if a fragment is missing.  Raises ArgumentError
+    for a fragment with another number of rows.
     """
     check_same_types(head.schema, operation.schema)
     old = by_id(around.completed(head))
     given = by_id(operation.fragments)
-    _check_merged(old, given, operation.fragments)
+    _check_merged(old, given, operation.fragments, may_go=around.keeps_rows)
     check_mixture(operation.fragments, storage_version(head))
     version = head.version + 1
-    merged = (_merged(fragment, given[number], version) for number, fragment in old.items())
-    added = [f for f in operation.fragments if f.id not in old]
+    kept = {number: each for number, each in old.items() if number in given}
+    merged = [_merged(each, given[number], version) for number, each in kept.items()]
+    added = tuple(f for f in operation.fragments if f.id not in old)
     check_have_files(added)
-    fresh = with_fresh_ids(without_row_ids(added), head.last_fragment_id)
-    new, next_row_id = with_new_row_ids(fresh, head, stable=head.has_stable_row_ids)
+    if around.keeps_rows:
+        check_no_deletions(added)
+        merged = [replace(f, deletion_file=given[f.id].deletion_file) for f in merged]
+        fresh = with_fresh_ids(added, head.last_fragment_id)
+        moved = Update(tuple(number for number in old if number not in given), tuple(merged), added)
+        new, next_row_id = with_moved_row_ids(fresh, head, moved, around)
+    else:
+        fresh = with_fresh_ids(without_row_ids(added), head.last_fragment_id)
+        new, next_row_id = with_new_row_ids(fresh, head, stable=head.has_stable_row_ids)
     fragments = tuple(map(_without_dead_files, (*merged, *new)))
     return replace(
         head,
@@ -64,19 +76,21 @@ def _check_merged(
     old: Mapping[FragmentId, Fragment],
     given: Mapping[FragmentId, Fragment],
     fragments: tuple[Fragment, ...],
+    *,
+    may_go: bool,
 ) -> None:
     if len(given) != len(fragments):
         message = "two fragments of a merge have one id"
         raise ArgumentError(message)
     missing = [number for number in old if number not in given]
-    if missing:
+    if missing and not may_go:
         message = f"a merge must keep all fragments; {missing[:20]} are missing"
         raise ArgumentError(message)
-    for number, fragment in old.items():
-        if fragment.physical_rows != given[number].physical_rows:
+    for number, each in given.items():
+        if number in old and old[number].physical_rows != each.physical_rows:
             message = (
-                f"a merge must keep the rows of fragment {number}, {fragment.physical_rows}, "
-                f"not make them {given[number].physical_rows}"
+                f"a merge must keep the rows of fragment {number}, {old[number].physical_rows}, "
+                f"not make them {each.physical_rows}"
             )
             raise ArgumentError(message)
 

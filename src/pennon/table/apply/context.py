@@ -35,7 +35,7 @@ class Surroundings:
     them out or wrong (Lance before 0.8.15).  ``dictionaries`` are those that files of version 0.1
     bring.  ``past`` is the version that a restore or a clone names.  ``read_sequence`` returns
     the bytes of row ids or row versions that lie in a file.  ``keeps_rows``: the new files of an
-    overwrite hold rows of this table, and bring their ids and versions along.
+    overwrite, or of a merge, hold rows of this table, and bring their ids and versions along.
     """
 
     now_ns: int

@@ -91,7 +91,7 @@ class CommitOptions:
     retries is strict: nobody may have committed since its read version.  ``complete`` gives the row
     counts of fragments that a writer before 0.8.15 left out, ``dictionaries`` the values of those of
     an overwrite with files of version 0.1, ``past`` the version that a clone names.  ``keeps_rows``: an
-    overwrite brings ids and versions of the table's own rows along.  ``adds_keys``: rows
+    overwrite or a merge brings ids and versions of the table's own rows along.  ``adds_keys``: rows
     are added because no row had their keys, so nobody else may have added any since.  ``base`` is the
     version that was planned on: if the table has another of its number, it is another table.
     ``planned_ns`` is when the job began (nanoseconds since 1970; 0: long ago): the files of an old one

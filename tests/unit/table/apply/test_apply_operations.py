@@ -184,6 +184,23 @@ def test_merge() -> None:
         done(head, Merge((new, new), SCHEMA))
 
 
+def test_a_merge_that_keeps_rows_moves_them() -> None:
+    head = table(4, 4, 4, stable=True)
+    left = replace(head.fragments[0], deletion_file=DELETION)
+    new = replace(
+        new_fragment(3), id=FragmentId(9), row_ids=encode_row_ids(np.array([1, 6], np.uint64))
+    )
+    merge = Merge((left, head.fragments[2], new), SCHEMA)
+    after = done(head, merge, replace(NOW, keeps_rows=True))
+    assert ids(after) == [0, 2, 3]
+    assert after.fragments[0].deletion_file == DELETION
+    assert after.fragments[1] == head.fragments[2]
+    assert (row_ids(after.fragments[2]), after.next_row_id) == ([1, 6, 12], 13)
+    assert versions(after.fragments[2]) == ([1, 2, 4], [4] * 3)
+    with pytest.raises(ArgumentError, match=r"\[1\] are missing"):
+        done(head, merge)
+
+
 def test_project_drops_files_without_a_column() -> None:
     head = table(4)
     head = replace(head, schema=replace(head.schema, metadata={"k": b"v"}))

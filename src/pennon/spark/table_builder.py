@@ -80,7 +80,7 @@ class LanceTableBuilder(Generic[T]):
         if generatedAlwaysAs is not None or generatedByDefaultAs is not None:
             message = f"column {colName!r}: a Lance table has no generated and no identity columns"
             raise UnsupportedError(message)
-        kind = _parsed(self.spark, dataType) if isinstance(dataType, str) else dataType
+        kind = parse_type(self.spark, dataType) if isinstance(dataType, str) else dataType
         check_kind(kind, st.DataType, "dataType must be a DataType or its name, got")
         if comment is not None:
             _check_text(comment, "comment")
@@ -101,13 +101,13 @@ class LanceTableBuilder(Generic[T]):
 
     def partitionedBy(self, *cols: str) -> LanceTableBuilder[T]:
         """Refuse: a Lance table has no partitions."""
-        _names(cols, "partitionedBy")
+        column_names(cols, "partitionedBy")
         message = f"partitionedBy({cols}): a Lance table has no partitions; write it sorted"
         raise UnsupportedError(message)
 
     def clusterBy(self, *cols: str | Sequence[str]) -> LanceTableBuilder[T]:
         """Put down the columns that rows are to be clustered by; `LanceTable.detail` shows them."""
-        self.properties[CLUSTERING] = ",".join(_names(cols, "clusterBy"))
+        self.properties[CLUSTERING] = ",".join(column_names(cols, "clusterBy"))
         return self
 
     def property(self, key: str, value: str) -> LanceTableBuilder[T]:
@@ -186,12 +186,12 @@ def _stored(arrow: pa.Field[Any], said: st.StructField) -> pa.Field[Any]:
     return arrow.with_nullable(said.nullable).with_metadata(marked or None)
 
 
-def _parsed(spark: SparkSession, text: str) -> st.DataType:
+def parse_type(spark: SparkSession, text: str) -> st.DataType:
     """Return the type of its SQL name, as Spark reads it."""
     return spark.createDataFrame([], f"c {text}").schema[0].dataType
 
 
-def _names(cols: Sequence[object], what: str) -> list[str]:
+def column_names(cols: Sequence[object], what: str) -> list[str]:
     """Return names that were given one by one, or as a list."""
     names: list[str] = []
     for each in cols:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import pennon
-from pennon.errors import ArgumentError, UnsupportedError
+from pennon.errors import ArgumentError, FormatError, UnsupportedError
 from pennon.ops.cluster.order import ADDRESS, RowOrder, count_below
 from pennon.ops.cluster.plan import plan_clusterings
 from pennon.ops.compact.options import CompactOptions
@@ -147,6 +148,21 @@ def test_nulls_come_first_and_floats_are_in_total_order() -> None:
     keys = keys_of({"x": values}, curved=False)
     points = keys.take([1, 4, 3, 5, 0, 2])
     assert count_below(keys, points).tolist() == [5, 1, 6, 3, 2, 4]
+
+
+def test_a_sample_without_rows_makes_one_slice(tmp_path: Path) -> None:
+    uri = str(tmp_path / "t.lance")
+    pennon.write_dataset(pa.table({"n": [3, 1, 2]}), uri)
+    snapshot = pennon.dataset(uri).snapshot
+    (plan,) = plan_clusterings(snapshot, ["n"], CompactOptions(), curved=True)
+    shares = [tuple(plan_tasks(snapshot))]
+    split = plan.split(shares, [replace(plan.sample(shares), fraction=0.0).run(0)])
+    (block,) = split.run(0)
+    assert block[0] == 0
+    (fragment,) = plan.gather(split).run([block])
+    plan.check([fragment])
+    with pytest.raises(FormatError, match="3 live rows were put in order as 0"):
+        plan.check([])
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@
 
 A file is a run of slices, and a slice is what is sorted in memory; so it takes a slice's rows to write a
 file of any size.  A block has its rows as Arrow, whatever their types, with the address of each, and in tables
-with stable row ids also the id and the versions of each.  Whoever runs the tasks carries blocks from one to
-the other.
+with stable row ids also the id and the versions of each; blobs are read when a file is written.  Whoever runs
+the tasks carries blocks from one to the other.
 
 Rows go to slices by their keys and addresses alone: a task that runs twice sends the same rows to the same
 slices.
@@ -18,9 +18,9 @@ slices.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -56,13 +56,18 @@ SLICE_BYTES: Final = 32 * MIB
 """Of rows that are sorted in memory at a time."""
 HELD_BYTES: Final = 16 * MIB
 """Of rows that a task gathers before it sends them on as blocks."""
+_SAMPLED_OF_SLICE: Final = 400
+"""Rows that are looked at: slices are then within a tenth of each other."""
+_LEAST_SAMPLED: Final = 20_000
+_MOST_SAMPLED: Final = 400_000
 _HISTORY: Final = {
     "\0id": MetaColumn.ROW_ID,
     "\0created": MetaColumn.CREATED_AT,
     "\0updated": MetaColumn.UPDATED_AT,
 }
+_EXTRA: Final = frozenset([ADDRESS, *_HISTORY])
 
-Share = tuple[ScanTask, ...]
+Share: TypeAlias = tuple[ScanTask, ...]
 """Rows that one task reads."""
 
 
@@ -111,18 +116,15 @@ class SplitTask:
             yield from self._cut(_joined(held))
 
     def _read(self, share: Share) -> Iterator[pa.RecordBatch]:
-        """Yield whole rows as a writer takes them, each with what it takes along."""
+        """Yield whole rows, blobs as their descriptions, each row with what it takes along."""
         schema = self.snapshot.manifest.schema
-        everything = plan_take_projection(schema, None)
+        whole = plan_take_projection(schema, None)
+        if has_blobs_v2(schema):
+            whole = RewrittenBlobs(self.snapshot, whole).described
         extra = {ADDRESS: MetaColumn.ROW_ADDRESS}
         if self.snapshot.manifest.has_stable_row_ids:
             extra |= _HISTORY
-        if not has_blobs_v2(schema):
-            yield from _batches(self.snapshot, _with(everything, extra), share)
-            return
-        blobs = RewrittenBlobs(self.snapshot, everything)
-        for batch in _batches(self.snapshot, _with(blobs.described, extra), share):
-            yield from blobs.whole(batch, batch.column(ADDRESS).to_numpy())
+        return _batches(self.snapshot, _with(whole, extra), share)
 
     def _cut(self, rows: pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
         slices = count_below(self.order.keys(self.order.values(rows)), self.points)
@@ -155,14 +157,20 @@ class GatherTask:
     def _in_order(
         self, blocks: Iterable[tuple[int, bytes]], histories: list[RowHistory]
     ) -> Iterator[pa.RecordBatch]:
-        """Yield rows; what they take along is put aside."""
+        """Yield rows as a writer takes them; what they take along is put aside."""
+        schema = self.snapshot.manifest.schema
+        blobs = RewrittenBlobs(self.snapshot, plan_take_projection(schema, None))
+        has_blobs = has_blobs_v2(schema)
         for _, each in groupby(blocks, key=lambda block: block[0]):
-            rows = _joined([batch for _, block in each for batch in _parsed(block)])
+            rows = _joined([batch for _, block in each for batch in _parsed(block).to_batches()])
             ordered = _rows(rows, order_of(self.order.keys(self.order.values(rows))))
             if self.snapshot.manifest.has_stable_row_ids:
                 histories.append(RowHistory(*(_uint64(ordered.column(n)) for n in _HISTORY)))
-            own = [name for name in ordered.schema.names if name not in {ADDRESS, *_HISTORY}]
-            yield ordered.select(own)
+            own = ordered.select([name for name in ordered.schema.names if name not in _EXTRA])
+            if has_blobs:
+                yield from blobs.whole(own, _uint64(ordered.column(ADDRESS)))
+            else:
+                yield own
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +187,7 @@ class Clustering:
     rows: int
     files: int
     slices_per_file: int
-    curved: bool = field(default=False)
+    curved: bool
 
     def sample(self, shares: Sequence[Share]) -> SampleTask:
         """Return what looks at enough rows to cut them evenly."""
@@ -189,8 +197,7 @@ class Clustering:
 
     def split(self, shares: Sequence[Share], sampled: Iterable[bytes]) -> SplitTask:
         """Return what cuts the rows into blocks, given what `sample` saw."""
-        found = [pa.Table.from_batches(_parsed(each)) for each in sampled]
-        values = pa.concat_tables(found)
+        values = pa.concat_tables(map(_parsed, sampled))
         order = self.order.curved(values) if self.curved else self.order
         points = cut_points(order.keys(values), self.files * self.slices_per_file)
         return SplitTask(self.snapshot, order, points, tuple(shares))
@@ -205,11 +212,6 @@ class Clustering:
         if written != self.rows:
             message = f"fragments of {self.rows} live rows were put in order as {written}"
             raise FormatError(message)
-
-
-_SAMPLED_OF_SLICE: Final = 400
-_LEAST_SAMPLED: Final = 20_000
-_MOST_SAMPLED: Final = 400_000
 
 
 def _with(projection: Projection, extra: Mapping[str, MetaColumn]) -> Projection:
@@ -263,6 +265,6 @@ def _serialized(table: pa.Table) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _parsed(data: bytes) -> list[pa.RecordBatch]:
+def _parsed(data: bytes) -> pa.Table:
     with pa.ipc.open_stream(data) as reader:
-        return list(reader)
+        return reader.read_all()

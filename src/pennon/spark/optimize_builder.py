@@ -18,13 +18,18 @@ from pennon.ops.compact.task import CompactTask, Rewritten, commit_compact, plan
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.cluster import put_in_order
-from pennon.spark.conditions import Condition, as_column, check_condition, columns_named
+from pennon.spark.conditions import (
+    Condition,
+    as_column,
+    check_condition,
+    column_names,
+    columns_named,
+)
 from pennon.spark.history import Told
 from pennon.spark.messages import parse_fragments, serialize_fragments
 from pennon.spark.row_changes import analysed
 from pennon.spark.run_tasks import run_tasks
 from pennon.spark.scan_frame import ADDRESS, address_frame
-from pennon.spark.table_builder import column_names
 from pennon.table.fragment import Fragment
 
 if TYPE_CHECKING:

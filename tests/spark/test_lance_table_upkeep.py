@@ -117,8 +117,6 @@ def test_compaction_of_all_and_of_some(spark: SparkSession, uri: str) -> None:
     assert line.metrics.numFilesAdded == 1
     assert lance.dataset(uri).to_table()["n"].to_pylist() == list(range(40))
     assert table.history(1).collect()[0].operation == "OPTIMIZE"
-    with pytest.raises(UnsupportedError, match="Z-ordering"):
-        table.optimize().executeZOrderBy("n")
 
 
 def test_vacuum_takes_what_no_version_needs(

@@ -95,7 +95,7 @@ def _first(
 
 def _sorted(table: pa.Table, orderings: Sequence[ColumnOrdering]) -> pa.Table:
     keys = pa.table(
-        [_key(table.column(f"{_KEY}{n}")) for n in range(len(orderings))], _names(table)
+        [total_order(table.column(f"{_KEY}{n}")) for n in range(len(orderings))], _names(table)
     )
     order: list[Any] = [
         (
@@ -112,7 +112,7 @@ def _names(table: pa.Table) -> list[str]:
     return [name for name in table.column_names if name.startswith(_KEY)]
 
 
-def _key(values: pa.ChunkedArray[Any]) -> pa.ChunkedArray[Any]:
+def total_order(values: pa.ChunkedArray[Any]) -> pa.ChunkedArray[Any]:
     """Return values that sort as these do: floats in total order, as whole numbers."""
     if not pa.types.is_floating(values.type):
         return values

@@ -48,6 +48,21 @@ def check_flag(value: object, message: str) -> None:
         raise TypeError(message)
 
 
+def check_text(value: object, what: str) -> None:
+    """Raise TypeError for what is no text."""
+    check_kind(value, str, f"{what} must be str, got")
+
+
+def column_names(cols: Sequence[object], what: str) -> list[str]:
+    """Return names that were given one by one, or as a list."""
+    names: list[str] = []
+    for each in cols:
+        for name in each if isinstance(each, (list, tuple)) else [each]:
+            check_text(name, f"{what} column")
+            names.append(str(name))
+    return names
+
+
 def check_condition(value: object, what: str = "condition") -> None:
     """Raise TypeError for what is neither text nor a Column."""
     if not isinstance(value, (str, Column)):

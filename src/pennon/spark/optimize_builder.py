@@ -1,21 +1,30 @@
-"""Compaction on the executors, with Delta's names."""
+"""Compaction and clustering on the executors, with Delta's names."""
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
-from pennon.errors import UnsupportedError
+from pennon.errors import ArgumentError
+from pennon.ops.cluster.plan import plan_clusterings
 from pennon.ops.compact.options import CompactOptions
 from pennon.ops.compact.task import CompactTask, Rewritten, commit_compact, plan_compact
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_to_arrow
-from pennon.spark.conditions import Condition, as_column, check_condition, columns_named
+from pennon.spark.cluster import put_in_order
+from pennon.spark.conditions import (
+    Condition,
+    as_column,
+    check_condition,
+    column_names,
+    columns_named,
+)
 from pennon.spark.history import Told
 from pennon.spark.messages import parse_fragments, serialize_fragments
 from pennon.spark.row_changes import analysed
@@ -35,6 +44,20 @@ _SIZES = st.StructType(
         st.StructField("totalSize", st.LongType()),
     ]
 )
+_FILES = st.StructType(
+    [st.StructField("num", st.LongType()), st.StructField("size", st.LongType())]
+)
+_Z_ORDER = st.StructType(
+    [
+        st.StructField("strategyName", st.StringType()),
+        st.StructField("inputCubeFiles", _FILES),
+        st.StructField("inputOtherFiles", _FILES),
+        st.StructField("inputNumCubes", st.LongType()),
+        st.StructField("mergedFiles", _FILES),
+        st.StructField("numOutputCubes", st.LongType()),
+        st.StructField("mergedNumCubes", st.LongType()),
+    ]
+)
 _METRICS = st.StructType(
     [
         st.StructField("numFilesAdded", st.LongType()),
@@ -42,12 +65,16 @@ _METRICS = st.StructType(
         st.StructField("filesAdded", _SIZES),
         st.StructField("filesRemoved", _SIZES),
         st.StructField("partitionsOptimized", st.LongType()),
+        st.StructField("zOrderStats", _Z_ORDER),
         st.StructField("numBatches", st.LongType()),
         st.StructField("totalConsideredFiles", st.LongType()),
         st.StructField("totalFilesSkipped", st.LongType()),
         st.StructField("startTimeMs", st.LongType()),
         st.StructField("endTimeMs", st.LongType()),
     ]
+)
+_CLUSTER_OPTIONS = frozenset(
+    ["target_rows_per_fragment", "max_bytes_per_file", "max_rows_per_group", "data_storage_version"]
 )
 _RESULT = st.StructType(
     [st.StructField("path", st.StringType()), st.StructField("metrics", _METRICS)]
@@ -87,44 +114,93 @@ class LanceOptimizeBuilder:
         ``options`` are those of ``LanceDataset.optimize.compact_files``.  Rows keep their order and their stable ids.
         There is no new version where nothing is to be done.
         """
-        started = round(1000 * time.time())
-        manifest = self.snapshot.manifest
-        excluded = self._excluded()
-        given = {**options, "excluded_fragment_ids": excluded} if excluded else options
-        task = plan_compact(self.snapshot, CompactOptions.of(given, manifest.config))
+        started = _now_ms()
+        task = plan_compact(self.snapshot, self._options(options))
         messages = run_tasks(self.spark, RewriteBin(task), task.count)
+        version = self.snapshot.manifest.version
         rewritten = [
-            Rewritten(manifest.version, old, tuple(parse_fragments(message)))
+            Rewritten(version, old, tuple(parse_fragments(message)))
             for old, message in zip(task.bins, messages, strict=True)
         ]
+        return self._finish(rewritten, started, task.count, {"zOrderBy": "[]"})
+
+    def executeZOrderBy(self, *cols: str | Sequence[str], **options: Any) -> DataFrame:
+        """Put rows that are close to each other in all of some columns into the same files.
+
+        Each of the columns then tells which files may hold a row; what one of them gains is the less, the
+        more they are.  The other things are those of `executeSortBy`.
+        """
+        return self._cluster(cols, options, "executeZOrderBy", curved=True)
+
+    def executeSortBy(self, *cols: str | Sequence[str], **options: Any) -> DataFrame:
+        """Put rows in the order of columns, the first one first, NULLs before all other values.
+
+        ``options``: ``target_rows_per_fragment``, ``max_bytes_per_file``, ``max_rows_per_group`` and
+        ``data_storage_version``, as those of `executeCompaction`.  All rows of the table are written anew,
+        or those of the fragments that `where` leaves; they take their stable ids and versions along.  Raises
+        RetryableConflict if another writer changed such a fragment meanwhile.
+        """
+        return self._cluster(cols, options, "executeSortBy", curved=False)
+
+    def _cluster(
+        self,
+        cols: Sequence[str | Sequence[str]],
+        given: Mapping[str, Any],
+        what: str,
+        *,
+        curved: bool,
+    ) -> DataFrame:
+        started = _now_ms()
+        unknown = given.keys() - _CLUSTER_OPTIONS
+        if unknown:
+            message = (
+                f"{what} has no option {', '.join(sorted(unknown))}; it has "
+                f"{', '.join(sorted(_CLUSTER_OPTIONS))}"
+            )
+            raise ArgumentError(message)
+        columns = column_names(cols, what)
+        plans = plan_clusterings(self.snapshot, columns, self._options(given), curved=curved)
+        rewritten = [put_in_order(self.spark, plan) for plan in plans]
+        key = "zOrderBy" if curved else "sortBy"
+        return self._finish(rewritten, started, len(plans), {key: json.dumps(columns)})
+
+    def _options(self, given: Mapping[str, Any]) -> CompactOptions:
+        excluded = self._excluded()
+        options = {**given, "excluded_fragment_ids": excluded} if excluded else given
+        return CompactOptions.of(options, self.snapshot.manifest.config)
+
+    def _finish(
+        self,
+        rewritten: Sequence[Rewritten],
+        started: int,
+        batches: int,
+        parameters: Mapping[str, str],
+    ) -> DataFrame:
+        """Commit what was rewritten, if anything was, and return Delta's metrics."""
         added = _sizes(fragment for each in rewritten for fragment in each.new)
         removed = _sizes(fragment for each in rewritten for fragment in each.old)
         if rewritten:
-            told = self._told(added, removed)
+            told = self._told(added, removed, parameters)
             commit_compact(self.snapshot.store, rewritten, told.properties())
-        files = sum(len(fragment.files) for fragment in manifest.fragments)
+        files = sum(len(fragment.files) for fragment in self.snapshot.manifest.fragments)
         metrics = (
             len(added),
             len(removed),
             _summary(added),
             _summary(removed),
             0,
-            task.count,
+            _z_order(removed, batches) if parameters.get("zOrderBy", "[]") != "[]" else None,
+            batches,
             files,
             files - len(removed),
             started,
-            round(1000 * time.time()),
+            _now_ms(),
         )
         return self.spark.createDataFrame([(self.snapshot.store.uri, metrics)], _RESULT)
 
-    def executeZOrderBy(self, *cols: str | Sequence[str]) -> DataFrame:
-        """Refuse: rows are not put in another order yet."""
-        message = (
-            f"Z-ordering by {cols} is not done yet; write the table sorted, or executeCompaction()"
-        )
-        raise UnsupportedError(message)
-
-    def _told(self, added: Sequence[int], removed: Sequence[int]) -> Told:
+    def _told(
+        self, added: Sequence[int], removed: Sequence[int], parameters: Mapping[str, str]
+    ) -> Told:
         predicate = "[]" if self.condition is None else f'["{self.condition}"]'
         numbers = {
             "numAddedFiles": len(added),
@@ -132,7 +208,7 @@ class LanceOptimizeBuilder:
             "numAddedBytes": sum(added),
             "numRemovedBytes": sum(removed),
         }
-        return Told("OPTIMIZE", {"predicate": predicate, "zOrderBy": "[]"}, numbers)
+        return Told("OPTIMIZE", {"predicate": predicate, **parameters}, numbers)
 
     def _excluded(self) -> tuple[int, ...]:
         """Return the fragments without a row for which the condition is true."""
@@ -158,3 +234,13 @@ def _summary(sizes: Sequence[int]) -> tuple[int | None, int | None, float, int, 
     total = sum(sizes)
     average = total / len(sizes) if sizes else 0.0
     return min(sizes, default=None), max(sizes, default=None), average, len(sizes), total
+
+
+def _z_order(removed: Sequence[int], groups: int) -> tuple[Any, ...]:
+    """Return Delta's account of a Z-ordering; no file of a Lance table is marked as ordered already."""
+    files = (len(removed), sum(removed))
+    return ("all", (0, 0), files, 0, files, groups, None)
+
+
+def _now_ms() -> int:
+    return round(1000 * time.time())

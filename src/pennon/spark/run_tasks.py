@@ -36,7 +36,8 @@ Progress: TypeAlias = Callable[[int, int], object]
 """Is told how many tasks are done, of how many; not of each, and not from the caller's thread."""
 
 POLL_SECONDS: Final = 0.5
-_MESSAGES: Final = "number long, message binary"
+MESSAGES: Final = "number long, message binary"
+"""What tasks hand over, in Spark's words."""
 _GROUP: Final = "spark.jobGroup.id"
 
 
@@ -50,7 +51,7 @@ class RunNumbers:
         """Do the pieces that the incoming batches name."""
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield _message(number, self.task(number))
+                yield message_batch(number, self.task(number))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class RunRows:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Do what is to be done with the rows of a partition."""
-        yield _message(0, self.task(batches))
+        yield message_batch(0, self.task(batches))
 
 
 def run_tasks(
@@ -70,7 +71,7 @@ def run_tasks(
     """Return ``[task(number) for number in range(count)]``, worked on by the executors."""
     if not count:
         return []
-    numbers = spark.range(0, count, 1, count).mapInArrow(RunNumbers(task), _MESSAGES)
+    numbers = spark.range(0, count, 1, count).mapInArrow(RunNumbers(task), MESSAGES)
     with _watched(spark, count, progress):
         found = {row.number: bytes(row.message) for row in numbers.collect()}
     return [found[number] for number in range(count)]
@@ -78,10 +79,11 @@ def run_tasks(
 
 def run_on_rows(rows: DataFrame, task: RowsTask) -> list[bytes]:
     """Return what a task says of each partition of a DataFrame."""
-    return [bytes(row.message) for row in rows.mapInArrow(RunRows(task), _MESSAGES).collect()]
+    return [bytes(row.message) for row in rows.mapInArrow(RunRows(task), MESSAGES).collect()]
 
 
-def _message(number: int, message: bytes) -> pa.RecordBatch:
+def message_batch(number: int, message: bytes) -> pa.RecordBatch:
+    """Return a row of `MESSAGES`."""
     # `pa.array` would import pandas: 0.3 seconds of a fresh worker, which has no other use for it.
     ends = pa.py_buffer(struct.pack("=ii", 0, len(message)))
     columns: list[Any] = [

@@ -14,7 +14,7 @@ from pennon.io import open_store
 from pennon.ops.commit import CommitPolicy, commit_transaction
 from pennon.ops.write import WriteMode, plan_write, version_of_table
 from pennon.schema.version import DEFAULT_VERSION, FileVersion
-from pennon.spark.conditions import check_flag, check_kind
+from pennon.spark.conditions import check_flag, check_kind, check_text, column_names
 from pennon.spark.history import Told
 from pennon.spark.names import check_new_names
 from pennon.spark.types import lance_schema
@@ -51,19 +51,19 @@ class LanceTableBuilder(Generic[T]):
 
     def tableName(self, identifier: str) -> LanceTableBuilder[T]:
         """Take a name, which needs a `location` beside it: Spark keeps no catalog for Python sources."""
-        _check_text(identifier, "identifier")
+        check_text(identifier, "identifier")
         self.name = identifier
         return self
 
     def location(self, location: str) -> LanceTableBuilder[T]:
         """Say where the table is to be."""
-        _check_text(location, "location")
+        check_text(location, "location")
         self.uri = location
         return self
 
     def comment(self, comment: str) -> LanceTableBuilder[T]:
         """Say what the table is for."""
-        _check_text(comment, "comment")
+        check_text(comment, "comment")
         self.properties[COMMENT] = comment
         return self
 
@@ -77,14 +77,14 @@ class LanceTableBuilder(Generic[T]):
         comment: str | None = None,
     ) -> LanceTableBuilder[T]:
         """Add a column; its comment is metadata of the field."""
-        _check_text(colName, "colName")
+        check_text(colName, "colName")
         if generatedAlwaysAs is not None or generatedByDefaultAs is not None:
             message = f"column {colName!r}: a Lance table has no generated and no identity columns"
             raise UnsupportedError(message)
-        kind = _parsed(self.spark, dataType) if isinstance(dataType, str) else dataType
+        kind = parse_type(self.spark, dataType) if isinstance(dataType, str) else dataType
         check_kind(kind, st.DataType, "dataType must be a DataType or its name, got")
         if comment is not None:
-            _check_text(comment, "comment")
+            check_text(comment, "comment")
         check_flag(nullable, "nullable must be bool, got")
         metadata = {} if comment is None else {COMMENT: comment}
         new = st.StructField(colName, kind, nullable, metadata)
@@ -102,13 +102,13 @@ class LanceTableBuilder(Generic[T]):
 
     def partitionedBy(self, *cols: str) -> LanceTableBuilder[T]:
         """Refuse: a Lance table has no partitions."""
-        _names(cols, "partitionedBy")
+        column_names(cols, "partitionedBy")
         message = f"partitionedBy({cols}): a Lance table has no partitions; write it sorted"
         raise UnsupportedError(message)
 
     def clusterBy(self, *cols: str | Sequence[str]) -> LanceTableBuilder[T]:
         """Put down the columns that rows are to be clustered by; `LanceTable.detail` shows them."""
-        self.properties[CLUSTERING] = ",".join(_names(cols, "clusterBy"))
+        self.properties[CLUSTERING] = ",".join(column_names(cols, "clusterBy"))
         return self
 
     def property(self, key: str, value: str) -> LanceTableBuilder[T]:
@@ -116,8 +116,8 @@ class LanceTableBuilder(Generic[T]):
 
         ``enable_stable_row_ids`` and ``data_storage_version`` are what `pennon.write_dataset` calls so.
         """
-        _check_text(key, "key")
-        _check_text(value, "value")
+        check_text(key, "key")
+        check_text(value, "value")
         self.properties[key] = value
         return self
 
@@ -181,20 +181,6 @@ class LanceTableBuilder(Generic[T]):
         return pa.schema([arrow.with_nullable(said.nullable) for arrow, said in pairs])
 
 
-def _parsed(spark: SparkSession, text: str) -> st.DataType:
+def parse_type(spark: SparkSession, text: str) -> st.DataType:
     """Return the type of its SQL name, as Spark reads it."""
     return spark.createDataFrame([], f"c {text}").schema[0].dataType
-
-
-def _names(cols: Sequence[object], what: str) -> list[str]:
-    """Return names that were given one by one, or as a list."""
-    names: list[str] = []
-    for each in cols:
-        for name in each if isinstance(each, (list, tuple)) else [each]:
-            _check_text(name, f"{what} column")
-            names.append(str(name))
-    return names
-
-
-def _check_text(value: object, what: str) -> None:
-    check_kind(value, str, f"{what} must be str, got")

@@ -10,7 +10,7 @@ rust/lance/src/dataset/optimize.rs, Lance repository.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,29 +23,46 @@ from pennon.table.row_ids.decode_wire import decode_row_versions, read_sequence
 from pennon.table.row_ids.encode_wire import encode_row_ids, encode_row_versions
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RowHistory:
+    """Of each of some rows: its id, the version that made it, the version that changed it last."""
+
+    ids: RowIds
+    created: RowIds
+    updated: RowIds
+
+    @classmethod
+    def joined(cls, each: Sequence[RowHistory]) -> RowHistory:
+        """Return that of the rows of all, in order."""
+        parts = zip(*((one.ids, one.created, one.updated) for one in each), strict=True)
+        return cls(*map(np.concatenate, parts))
+
+    def given_to(self, new: Sequence[Fragment]) -> list[Fragment]:
+        """Return the new fragments, whose rows these are, with what their rows take along."""
+        done, start = [], 0
+        for fragment in new:
+            mine = slice(start, start + (fragment.physical_rows or 0))
+            start = mine.stop
+            moved = replace(
+                fragment,
+                row_ids=encode_row_ids(self.ids[mine]),
+                created_at_versions=encode_row_versions(self.created[mine]),
+                last_updated_at_versions=encode_row_versions(self.updated[mine]),
+            )
+            done.append(moved)
+        return done
+
+
 def with_history(
     snapshot: Snapshot, old: Sequence[Fragment], new: Sequence[Fragment]
 ) -> list[Fragment]:
     """Return the new fragments with the ids and versions of the live rows of the old ones."""
     if not snapshot.manifest.has_stable_row_ids or not new:
         return list(new)
-    each = [_history(snapshot, fragment) for fragment in old]
-    ids, created, updated = (np.concatenate(parts) for parts in zip(*each, strict=True))
-    done, start = [], 0
-    for fragment in new:
-        mine = slice(start, start + (fragment.physical_rows or 0))
-        start = mine.stop
-        moved = replace(
-            fragment,
-            row_ids=encode_row_ids(ids[mine]),
-            created_at_versions=encode_row_versions(created[mine]),
-            last_updated_at_versions=encode_row_versions(updated[mine]),
-        )
-        done.append(moved)
-    return done
+    return RowHistory.joined([_history(snapshot, fragment) for fragment in old]).given_to(new)
 
 
-def _history(snapshot: Snapshot, fragment: Fragment) -> tuple[RowIds, RowIds, RowIds]:
+def _history(snapshot: Snapshot, fragment: Fragment) -> RowHistory:
     """Return id, version of creation and version of last change of each live row."""
     reader = FragmentReader(snapshot, fragment)
     rows = reader.physical_rows()
@@ -54,7 +71,7 @@ def _history(snapshot: Snapshot, fragment: Fragment) -> tuple[RowIds, RowIds, Ro
     ids = snapshot.row_ids(fragment, rows)
     created = _versions(snapshot, fragment.created_at_versions, rows, np.ones(rows, np.uint64))
     updated = _versions(snapshot, fragment.last_updated_at_versions, rows, created)
-    return ids[kept], created[kept], updated[kept]
+    return RowHistory(ids[kept], created[kept], updated[kept])
 
 
 def _versions(snapshot: Snapshot, stored: Stored | None, rows: int, missing: RowIds) -> RowIds:

@@ -1,0 +1,100 @@
+"""Putting rows in order on the executors: Spark carries blocks of rows from those who read to those who write.
+
+::
+
+    sample      run_tasks                        keys of some rows come to the driver
+    split       mapInArrow                       number of a slice, block: rows as Arrow bytes
+    shuffle     by file, sorted by slice         Spark's: spilled to disk, done again where an executor died
+    gather      mapInArrow                       a task a file; its fragments come to the driver
+
+Spark sees blocks and never their rows, so rows of any type go through as they are.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+from pyspark.sql import functions as sf
+
+from pennon.ops.cluster.task import Clustering, GatherTask, SampleTask, SplitTask
+from pennon.ops.compact.task import Rewritten
+from pennon.spark.messages import parse_fragments, serialize_fragments
+from pennon.spark.options import DEFAULT_PARTITION_BYTES
+from pennon.spark.partitions import plan_partitions
+from pennon.spark.run_tasks import MESSAGES, message_batch, run_on_rows, run_tasks
+from pennon.spark.scan_frame import parallelism_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_FILE: Final = "file"
+
+
+@dataclass(frozen=True, slots=True)
+class SampleShare:
+    """Samples the share of a number; it pickles."""
+
+    task: SampleTask
+
+    def __call__(self, number: int) -> bytes:
+        """See `pennon.spark.run_tasks.NumberedTask`."""
+        return self.task.run(number)
+
+
+@dataclass(frozen=True, slots=True)
+class SplitShares:
+    """``mapInArrow`` function: each incoming row is the number of a share, which becomes blocks."""
+
+    task: SplitTask
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield a row for each block: the number of its slice, and the block."""
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for slice_number, block in self.task.run(number):
+                    yield message_batch(slice_number, block)
+
+
+@dataclass(frozen=True, slots=True)
+class GatherFile:
+    """Writes the blocks of a file, and says which fragments it became; it pickles."""
+
+    task: GatherTask
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> bytes:
+        """See `pennon.spark.run_tasks.RowsTask`."""
+        first: list[int] = []
+
+        def blocks() -> Iterator[tuple[int, bytes]]:
+            for batch in batches:
+                for row in range(batch.num_rows):
+                    number = batch.column(0)[row].as_py()
+                    if not first:
+                        first.append(number)
+                    yield number, batch.column(1)[row].as_py()
+
+        fragments = serialize_fragments(self.task.run(blocks()))
+        return pickle.dumps((first, fragments))
+
+
+def put_in_order(spark: SparkSession, plan: Clustering) -> Rewritten:
+    """Write the rows of a plan in order, on the executors; nothing is committed."""
+    read = plan.snapshot.at(replace(plan.snapshot.manifest, fragments=plan.fragments))
+    shares = plan_partitions(read, DEFAULT_PARTITION_BYTES, parallelism_of(spark))
+    version = plan.snapshot.manifest.version
+    if not shares:
+        return Rewritten(version, plan.fragments, ())
+    count = len(shares)
+    split = plan.split(shares, run_tasks(spark, SampleShare(plan.sample(shares)), count))
+    blocks = spark.range(0, count, 1, count).mapInArrow(SplitShares(split), MESSAGES)
+    file = sf.expr(f"CAST(number div {plan.slices_per_file} AS int)")
+    placed = blocks.withColumn(_FILE, file).repartitionById(plan.files, _FILE)
+    messages = run_on_rows(placed.sortWithinPartitions("number"), GatherFile(plan.gather(split)))
+    found = sorted(pickle.loads(message) for message in messages)  # noqa: S301 - of our executors
+    new = [fragment for _, fragments in found for fragment in parse_fragments(fragments)]
+    plan.check(new)
+    return Rewritten(version, plan.fragments, tuple(new))

@@ -14,6 +14,7 @@ from pennon.errors import (
     AlreadyExistsError,
     ArgumentError,
     CommitError,
+    CommitStateUnknown,
     FormatError,
     NotFoundError,
     RetryableConflict,
@@ -77,6 +78,23 @@ def test_a_version_made_below_the_newest_is_no_commit(removed: int) -> None:
     with pytest.raises(RetryableConflict, match="does not descend"):
         commit(NoDeletes(Hooked(store, "put_if_absent", meanwhile)), append(2), clock.options())
     assert latest_version(store) == 8
+
+
+def test_a_version_that_was_cleaned_up_before_its_writer_looked() -> None:
+    """It may have counted: others may have followed it."""
+    store = new_store("cleaned up at once")
+    clock = FakeTime()
+
+    def meanwhile() -> None:
+        clock.now += 60
+        for version in range(3, 6):
+            commit(store, append(version))
+        for version in range(1, 5):
+            store.delete(Naming.V2.manifest_path(version))
+
+    hooked = Hooked(store, "put_if_absent", meanwhile, late=True)
+    with pytest.raises(CommitStateUnknown, match="it was cleaned up by now, the newest is 6"):
+        commit(NoDeletes(hooked), append(2), clock.options())
 
 
 def test_nor_if_all_was_over_at_once() -> None:

@@ -51,7 +51,7 @@ def put_overwrites_a_manifest(stack: ExitStack) -> None:
 
 @plant("U37, U42: a lost answer is a failed commit", faults=LOST)
 def lost_answer_is_a_failure(stack: ExitStack) -> None:
-    def land(store: Any, location: Any, manifest: Any, sleep: Any) -> bool:
+    def land(store: Any, location: Any, manifest: Any, *_: Any) -> bool:
         try:
             store.put_if_absent(location.path, serialize_manifest_file(manifest))
         except AlreadyExistsError:
@@ -88,7 +88,7 @@ def absent_is_failed(stack: ExitStack) -> None:
     "U1, U2: a writer takes its files away when the answer is lost", faults=LOST, kinds=("append",)
 )
 def writer_deletes_its_files(stack: ExitStack) -> None:
-    def land(store: Any, location: Any, manifest: Manifest, sleep: Any) -> bool:
+    def land(store: Any, location: Any, manifest: Manifest, *_: Any) -> bool:
         try:
             store.put_if_absent(location.path, serialize_manifest_file(manifest))
         except (AlreadyExistsError, StoreError):

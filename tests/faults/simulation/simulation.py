@@ -146,7 +146,9 @@ def simulate(seed: int, focus: Focus = NO_FOCUS, *, log: bool = False) -> Run:
         commit_lock=locks,
     )
     cleans, migrates = rng.random() < 0.5, not v2 and (rng.random() < 0.5 or focus.migrates is True)
-    hasty = not far and store.creates  # else a manifest could be put back that was cleaned up
+    is_late = Fault.LATE in weather.faults or Fault.DIE_LATE in weather.faults
+    # else a manifest could be put back that was cleaned up
+    hasty = not far and store.creates and not is_late
     maker = Maker(rng, cleans=cleans if focus.cleans is None else focus.cleans, hasty=hasty)
     plays = scripts(rng, maker, focus, migrates=migrates, names=store.creates)
     disk.before_delete.append(Watch(disk).deleted)

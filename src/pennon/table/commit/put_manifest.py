@@ -149,11 +149,19 @@ def settle(
 def _is_mixed_above(store: CommitStore, naming: Naming, manifest: Manifest) -> bool:
     """Return whether names of both schemes lie beside a version that has landed.
 
-    Raises RetryableConflict if the version was made long after others had gone on.
+    Raises RetryableConflict if the version was made long after others had gone on, CommitStateUnknown if it
+    was cleaned up, and the one after it, so that nobody can tell.
     """
     newest = latest_location(store)
     goes_on = newest.version > manifest.version and not grants_versions(store)
-    if goes_on and _is_buried(store, naming, manifest.version):
+    is_buried = _is_buried(store, naming, manifest.version) if goes_on else False
+    if is_buried is None:
+        message = (
+            f"whether version {manifest.version} counts is not known: it was cleaned up by now, the newest is "
+            f"{newest.version}"
+        )
+        raise CommitStateUnknown(message)
+    if is_buried:
         message = (
             f"version {manifest.version} was made long after others had gone on to {newest.version}, "
             "which does not descend from it; try again on the newest version"
@@ -179,10 +187,10 @@ def _unknown(manifest: Manifest, error: LanceError) -> CommitStateUnknown:
     return CommitStateUnknown(message)
 
 
-def _is_buried(store: CommitStore, naming: Naming, version: int) -> bool:
-    """Tell whether the version after one is older than it, or was there and is gone.
+def _is_buried(store: CommitStore, naming: Naming, version: int) -> bool | None:
+    """Return whether the version after one is older than it, or was there and is gone.
 
-    A migration copies the newest first, so what a copy's time says is nothing.  Our own name is gone once
+    None if the version itself is gone as well: clean-up takes the oldest first.  A migration copies the newest first, so what a copy's time says is nothing.  Our own name is gone once
     it was copied, and the next version's old name goes after ours.
     """
     times = {}
@@ -195,7 +203,9 @@ def _is_buried(store: CommitStore, naming: Naming, version: int) -> bool:
         return False
     names = (naming, Naming.V2)
     later = [times[name, n] for name in names if (name, n := DatasetVersion(version + 1)) in times]
-    return not later or (mine is not None and later[0] < mine)
+    if mine is None:
+        return False if later else None
+    return not later or later[0] < mine
 
 
 def keep_latest(store: CommitStore, naming: Naming, manifest: Manifest) -> None:

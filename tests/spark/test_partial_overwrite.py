@@ -212,14 +212,13 @@ def test_columns_that_others_changed_meanwhile_are_refused(
     def between(*arguments: Any) -> Any:
         monkeypatch.setattr(partial_overwrite, "_delete_where", find)
         found = find(*arguments)
-        table = pennon.dataset(uri)
-        table.add_columns({"m": "n + 1"})
-        table.drop_columns(["m"])
+        pennon.dataset(uri).add_columns({"m": "n + 1"})
         return found
 
     monkeypatch.setattr(partial_overwrite, "_delete_where", between)
     with pytest.raises(SchemaMismatchError, match="changed the table's columns meanwhile"):
         pennon.spark.write(frame(spark, [("mon", 9)]), uri, "overwrite", where="day = 'mon'")
+    pennon.dataset(uri).drop_columns(["m"])
     same(uri, DAYS)
 
 

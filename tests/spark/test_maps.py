@@ -117,7 +117,7 @@ def test_views_insert_maps(spark: SparkSession, uri: str) -> None:
     spark.sql(view)
     found = {row.id: row.m for row in spark.sql("SELECT * FROM maps").collect()}
     assert found == {1: {"a": Row(x=1)}, 2: {"b": Row(x=2), "c": None}, 3: None, 4: None}
-    with pytest.raises(PySparkException, match="'m.value' is struct<x:bigint> in the table"):
+    with pytest.raises(PySparkException, match=r"'m\.value' is struct<x:bigint> in the table"):
         spark.sql("SELECT map('a', 1) AS m").write.format("lance").mode("append").save(uri)
 
 

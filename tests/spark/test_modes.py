@@ -60,7 +60,10 @@ def story(mode: str, spark: SparkSession, parquet: Path, folder: Path) -> dict[s
     return seen
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "mode",
+    [pytest.param(each, marks=[pytest.mark.slow] * (each == CLASSIC)) for each in MODES],
+)
 def test_a_mode_gives_the_answers_of_parquet(
     mode: str, spark: SparkSession, parquet: Path, truth: dict[str, str], tmp_path: Path
 ) -> None:

@@ -30,11 +30,13 @@ from pennon.expr.prune import Bounds, Pruner
 from pennon.expr.tree import Column, Expression
 from pennon.index.base import VALUE, true_places
 from pennon.index.files import IndexFile, IndexFiles, whole_numbers
-from pennon.index.row_set import UNKNOWN, RowSet, Selection
+from pennon.index.row_set import NONE, UNKNOWN, RowSet, Selection
 
 _PAGE_ROWS: Final = 4096
 _MOST_SHARE: Final = 4
 """Where more than one page of so many may match, to read the column is cheaper."""
+_KNOWN_BYTES: Final = 400
+"""What the bounds of some pages take in memory, about, when they were asked for."""
 _ALWAYS: Final = 8
 """So few pages are read always."""
 
@@ -69,14 +71,12 @@ class BTree:
             pages.append(page)
             if len(pages) > most:
                 return UNKNOWN
-        found = [self._search_page(condition, page) for page in pages]
-        return Selection.exact(RowSet.of(np.concatenate([np.empty(0, np.uint64), *found])))
-
-    def _search_page(self, condition: Expression, page: int) -> npt.NDArray[np.uint64]:
-        values, ids = self._page(page)
-        batch = pa.RecordBatch.from_arrays([values], [VALUE])
-        passes = evaluate(condition, batch)
-        return ids[true_places(passes)]
+        if not pages:
+            return Selection.exact(NONE)
+        values, ids = zip(*map(self._page, pages), strict=True)
+        batch = pa.RecordBatch.from_arrays([pa.concat_arrays(values)], [VALUE])
+        passing = true_places(evaluate(condition, batch))
+        return Selection.exact(RowSet.of(np.concatenate(ids)[passing]))
 
     def _page(self, page: int) -> tuple[pa.Array[Any], npt.NDArray[np.uint64]]:
         key = "page", self._files.folder, page
@@ -121,12 +121,15 @@ class _PageBounds:
             message = "the bounds of the pages of an index do not ascend"
             raise FormatError(message)
         self._low, self._high = low, high
+        self._known: dict[tuple[int, int], Bounds] = {}
         self._nulls = np.concatenate([np.zeros(1, np.uint64), np.cumsum(nulls)])
 
     @property
     def size_bytes(self) -> int:
-        """Return how much memory the bounds take."""
-        return int(self._low.nbytes + self._high.nbytes + self._nulls.nbytes)
+        """Return how much memory the bounds take: those of pages, and of halves of halves of all pages."""
+        return int(
+            self._low.nbytes + self._high.nbytes + self._nulls.nbytes
+        ) + 2 * _KNOWN_BYTES * len(self)
 
     def __len__(self) -> int:
         return len(self._low)
@@ -140,7 +143,10 @@ class _PageBounds:
         waiting = [(0, len(self))] if len(self) else []
         while waiting:
             start, end = waiting.pop()
-            if not pruner.can_match({(VALUE,): self._of(start, end)}):
+            bounds = self._known.get((start, end))
+            if bounds is None:
+                bounds = self._known[start, end] = self._of(start, end)
+            if not pruner.can_match({(VALUE,): bounds}):
                 continue
             if end - start == 1:
                 yield start

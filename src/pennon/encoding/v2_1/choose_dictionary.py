@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import MIB
 from pennon.encoding.arrow_buffers import arrow_offsets, as_bytes, data_of
 from pennon.encoding.kernels.squeeze import count_runs, hash_pieces, tally
 from pennon.encoding.v2_1.encoding_hints import EncodingHints
@@ -46,6 +47,10 @@ _PAYS: Final = 0.95
 
 _MOST_DISTINCT: Final = 0.8
 """Values of which a larger share is distinct cannot gain by what their indices cost."""
+
+_WIDE_BYTES: Final = 128
+_MOST_WIDE_BYTES: Final = MIB
+"""Items as wide as values that are read one by one: to read one of these, all items are read before."""
 
 _SHORT_RUN: Final = 4
 _FIRST_VALUES: Final = 128 * 1024
@@ -163,6 +168,9 @@ def _promises(
         if estimate.items * estimate.bytes_each > doubt * limit:
             return None
         if _likely_bytes(values, estimate) > doubt * limit:
+            return None
+        each, items = estimate.bytes_each, estimate.items
+        if each >= _WIDE_BYTES and items * each > doubt * _MOST_WIDE_BYTES:
             return None
     return estimate
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 HERE = Path(__file__).parent
 THOROUGH = frozenset(
@@ -64,7 +66,19 @@ settings.register_profile(
 settings.load_profile("pennon")
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in a hook of the same name
+class OneSparkWorker(LoadScopeScheduling):  # type: ignore[misc]
+    """Gives all of Spark's tests to one worker, for a JVM takes long to start; others go one by one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "spark" if nodeid.startswith("tests/spark/") else nodeid
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneSparkWorker | None:
+    """Share the tests out; ``--dist loadgroup`` would, but pytest 9 shows it no groups."""
+    return OneSparkWorker(config, log) if config.getvalue("dist") == "loadgroup" else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests by their folder, and put Spark's first: they are one long queue on one worker."""
     for item in items:
@@ -74,6 +88,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("thorough")
         if folder in {"spark", "interop"}:
             item.add_marker(folder)
-        if folder == "spark":
-            item.add_marker(pytest.mark.xdist_group("spark"))
     items.sort(key=lambda item: item.get_closest_marker("spark") is None)

@@ -107,7 +107,8 @@ def test_rows_are_taken_in_the_order_asked(spark: SparkSession, uri: str) -> Non
     table.update("key = 'a'", {"value": "10"})
     table.delete("key = 'c'")
     assert rows(table.takeRows([3, 0, 2, 3])) == [("d", 4), ("a", 10), ("d", 4)]
-    assert rows(table.takeRows([1], ["value"])) == [(2,)]
+    found = table.read(with_row_id=True, filter="value = 2").toPandas()
+    assert rows(table.takeRows(found["_rowid"], ["value"])) == [(2,)]
     assert rows(table.takeRows([(1 << 32) + 1, 1], ["key"], by="_rowaddr")) == [("d",), ("b",)]
     assert rows(table.takeRows([])) == []
     wrongs: list[Any] = [[-1], ["a"], [True]]
@@ -174,22 +175,29 @@ def test_compaction_takes_the_options_of_compact_files(table: LanceTable, uri: s
         table.compact(size=3)
 
 
-def test_a_merge_into_many_fragments_writes_few_files(spark: SparkSession, uri: str) -> None:
+@pytest.mark.parametrize(("adapts", "tasks_of_core"), [("false", 2), ("true", 1)])
+def test_a_merge_into_many_fragments_writes_few_files(
+    spark: SparkSession, uri: str, adapts: str, tasks_of_core: int
+) -> None:
     data = pa.table({"n": pa.array(range(40), pa.int64()), "m": pa.array(range(40), pa.int64())})
     pennon.write_dataset(data, uri, max_rows_per_file=2, enable_stable_row_ids=True)
     table = LanceTable.forPath(spark, uri)
     source = spark.range(80).withColumn("m", sf.col("id") + 100)
-    before = spark.conf.get("spark.sql.shuffle.partitions")
-    spark.conf.set("spark.sql.shuffle.partitions", "24")
+    wanted = {"spark.sql.shuffle.partitions": "24", "spark.sql.adaptive.enabled": adapts}
+    before = {key: str(spark.conf.get(key)) for key in wanted}
+    for key, value in wanted.items():
+        spark.conf.set(key, value)
     try:
         merge = table.alias("t").merge(source.alias("s"), "t.n = s.id")
         merge = merge.whenMatchedUpdate(set={"m": "s.m"})
         merge.whenNotMatchedInsert(values={"n": "s.id", "m": "s.m"}).execute()
     finally:
-        spark.conf.set("spark.sql.shuffle.partitions", str(before))
+        for key, value in before.items():
+            spark.conf.set(key, value)
     assert rows_of(uri) == [
         (n, n + 100) for n in sorted(range(80), key=lambda n: repr((n, n + 100)))
     ]
-    assert len(lance.dataset(uri).get_fragments()) <= 2 * 2 * spark.sparkContext.defaultParallelism
+    tasks = tasks_of_core * spark.sparkContext.defaultParallelism
+    assert len(lance.dataset(uri).get_fragments()) <= tasks
     ids = lance.dataset(uri).to_table(columns=["n", "_rowid"]).to_pylist()
     assert {row["n"]: row["_rowid"] for row in ids if row["n"] < 40} == {n: n for n in range(40)}

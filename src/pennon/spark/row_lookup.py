@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Sequence
+from operator import index
+from typing import TYPE_CHECKING, Final, SupportsIndex
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,7 +28,7 @@ _MOST: Final = 1_000_000
 def taken_frame(
     spark: SparkSession,
     snapshot: Snapshot,
-    rows: Sequence[int],
+    rows: Iterable[SupportsIndex],
     columns: Sequence[str] | None,
     by: str,
 ) -> DataFrame:
@@ -35,30 +36,35 @@ def taken_frame(
 
     Raises ArgumentError for too many, for what is no number, and for a column that is not there.
     """
-    _check(rows, by)
+    if by not in SYSTEM_COLUMNS:
+        message = f"rows are taken by {' or '.join(SYSTEM_COLUMNS)}, not by {by!r}"
+        raise ArgumentError(message)
+    numbers = _numbers(rows)
     named = None if columns is None else tuple(columns)
     shown = shown_schema(arrow_schema_of(snapshot), ReadOptions(snapshot.store.uri, columns=named))
     wanted = arrow_schema(shown)
     scan = plan_table_scan(snapshot, wanted.append(pa.field(by, pa.int64())), None)
-    if rows:
-        scan = scan.where(f"{by} IN ({', '.join(map(str, dict.fromkeys(rows)))})")
-    found = pa.Table.from_batches(scan.read(plan_tasks(snapshot)) if rows else [], scan.schema)
-    places = pc.index_in(pa.array(rows, pa.int64()), value_set=found.column(by).combine_chunks())
+    if numbers:
+        scan = scan.where(f"{by} IN ({', '.join(map(str, dict.fromkeys(numbers)))})")
+    found = pa.Table.from_batches(scan.read(plan_tasks(snapshot)) if numbers else [], scan.schema)
+    places = pc.index_in(pa.array(numbers, pa.int64()), value_set=found.column(by).combine_chunks())
     ordered = found.take(places.drop_null()).select(wanted.names)
     return spark.createDataFrame(ordered, shown)
 
 
-def _check(rows: Sequence[int], by: str) -> None:
-    if by not in SYSTEM_COLUMNS:
-        message = f"rows are taken by {' or '.join(SYSTEM_COLUMNS)}, not by {by!r}"
-        raise ArgumentError(message)
+def _numbers(rows: Iterable[SupportsIndex]) -> list[int]:
+    """Return row ids as Python's numbers; those of numpy and pandas are such, too."""
+    found = []
     for each in rows:
-        if isinstance(each, bool) or not isinstance(each, int) or not 0 <= each < 1 << 63:
+        number = index(each) if isinstance(each, SupportsIndex) else -1
+        if isinstance(each, bool) or not 0 <= number < 1 << 63:
             message = f"rows are named by whole numbers from 0 to 2**63 - 1, not by {each!r}"
             raise ArgumentError(message)
-    if len(rows) > _MOST:
+        found.append(number)
+    if len(found) > _MOST:
         message = (
-            f"{len(rows)} rows are too many for the driver, which takes {_MOST}; join with "
+            f"{len(found)} rows are too many for the driver, which takes {_MOST}; join with "
             "read(with_row_id=True)"
         )
         raise ArgumentError(message)
+    return found

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from pyspark.sql import types as st
 
@@ -99,7 +99,7 @@ class TableReads:
 
     def takeRows(
         self: TableHandle,
-        rows: Sequence[int],
+        rows: Iterable[SupportsIndex],
         columns: Sequence[str] | None = None,
         *,
         by: str = "_rowid",

@@ -78,6 +78,26 @@ def test_tables_of_two_versions(first: Any, second: Any, tmp_path: Path) -> None
     assert len(set(seen)) == 1
 
 
+@pytest.mark.parametrize(("first", "second"), [("2.1", "2.0"), ("2.0", "2.1"), ("2.1", "2.2")])
+def test_a_table_whose_files_are_all_of_another_version(
+    first: Any, second: Any, tmp_path: Path
+) -> None:
+    """A compaction may leave no file of the version that the table states; that is a mixture, too."""
+    for module in (lance, pennon):
+        uri = str(tmp_path / module.__name__)
+        lance.write_dataset(PLAIN, uri, max_rows_per_file=1, data_storage_version=first)
+        module.dataset(uri).optimize.compact_files(data_storage_version=second)
+        manifest = _manifest(uri)
+        (fragment,) = manifest.fragments
+        assert f"{fragment.files[0].major}.{fragment.files[0].minor}" == second
+        assert pennon.dataset(uri).data_storage_version == first
+        assert (manifest.reader_flags, manifest.writer_flags) == (256, 256)
+        lance.dataset(uri).validate()
+        pennon.dataset(uri).delete("a = 2")
+        rows = PLAIN.filter([True, False, True])
+        assert lance.dataset(uri).to_table() == pennon.dataset(uri).to_table() == rows
+
+
 def test_nothing_older_is_added_unasked(tmp_path: Path) -> None:
     uri = str(tmp_path / "t")
     lance.write_dataset(PLAIN, uri, data_storage_version="2.3")

@@ -77,6 +77,7 @@ def tell(spark: SparkSession, parquet: Path, folder: Path) -> dict[str, Any]:
         "converted": converted(spark, str(folder / "range.lance")),
         "asked": asked(spark, uri),
         "overwritten": overwritten(spark, str(folder / "days.lance")),
+        "named": named(spark, str(folder / "days.lance")),
         "message": message_of_a_missing_table(spark, folder),
     }
 
@@ -126,6 +127,32 @@ def overwritten(spark: SparkSession, uri: str) -> list[Any]:
     writer.option("mergeSchema", "true").save(uri)
     rows = pennon.spark.read(spark, uri, ["day", "n", "late"]).orderBy("day").collect()
     return [[list(row) for row in rows], pennon.dataset(uri).version]
+
+
+def named(spark: SparkSession, uri: str) -> list[Any]:
+    """Name a version, leave it on a branch, take a row by its id, change columns; return what is seen then."""
+    table = LanceTable.forPath(spark, uri)
+    table.tags.create("whole")
+    side = table.branches.create("side")
+    side.delete("day = 'a'")
+    row = table.read(["day"], with_row_id=True, filter="day = 'c'").first()
+    taken = table.takeRows([] if row is None else [row["_rowid"]], ["day", "n"]).collect()
+    table.delete("day = 'f'")
+    compacted = table.compact(data_storage_version="2.0").first()
+    table.dropColumns("x")
+    table.renameColumn("late", "is_late")
+    table.alterColumn("n", dataType="int")
+    return [
+        [list(each) for each in taken],
+        compacted is not None and compacted.metrics.numFilesAdded,
+        [list(each) for each in table.toDF().dtypes],
+        table.read(tag="whole").columns,
+        [side.count(), table.count(), table.versions().count()],
+        [[each.rows, each.files] for each in table.fragments().collect()],
+        [[each.file_version, each.fields] for each in table.files().collect()],
+        [[each.tag, each.version] for each in table.tags.toDF().collect()],
+        [[each.branch, each.parent_version] for each in table.branches.toDF().collect()],
+    ]
 
 
 def converted(spark: SparkSession, uri: str) -> tuple[int, int, int]:

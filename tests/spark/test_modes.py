@@ -93,6 +93,17 @@ def test_a_mode_gives_the_answers_of_parquet(
     numbers = {"a": 10, "c": 30, "d": 40, "e": 50, "f": 1 << 40, "g": None}
     rows = [[day, n, True if day == "f" else None] for day, n in numbers.items()]
     assert seen["overwritten"] == [rows, 8]
+    assert seen["named"] == [
+        [["c", 30]],
+        1,
+        [["day", "string"], ["n", "int"], ["is_late", "boolean"]],
+        ["day", "n", "late", "x"],
+        [5, 5, 14],
+        [[5, 2]],
+        [["2.0", ["day", "is_late"]], ["2.1", ["n"]]],
+        [["whole", 8]],
+        [["side", 8]],
+    ]
     lance.dataset(str(tmp_path / "days.lance")).validate()
     assert "there is no Lance table at" in seen["message"]
     table = pennon.dataset(str(tmp_path / "flights.lance"))

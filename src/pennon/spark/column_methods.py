@@ -3,44 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import types as st
 
-from pennon.scan.snapshot import Snapshot
+from pennon.errors import ArgumentError
+from pennon.ops.columns.alter import AlterTask, alter_columns, drop_columns, plan_alter
+from pennon.ops.columns.alterations import Alteration
+from pennon.ops.columns.commits import commit_columns
 from pennon.spark.backfill import Backfill, Function, backfill
-from pennon.spark.conditions import Condition, check_values
+from pennon.spark.conditions import (
+    Condition,
+    check_flag,
+    check_kind,
+    check_text,
+    check_values,
+    column_names,
+)
 from pennon.spark.merge_builder import count_frame
+from pennon.spark.messages import parse_fragments, serialize_fragments
+from pennon.spark.run_tasks import run_tasks
+from pennon.spark.table_builder import parse_type
+from pennon.spark.table_handle import TableHandle
+from pennon.spark.types import lance_schema
+from pennon.table.storage_version import storage_version
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 
-class TableHandle(Protocol):
-    """What the methods need of a table."""
+@dataclass(frozen=True, slots=True)
+class AlterFragment:
+    """Casts columns of the fragment of a number; it pickles."""
 
-    @property
-    def spark(self) -> SparkSession:
-        """Return the session."""
-        ...
+    task: AlterTask
 
-    @property
-    def storage_options(self) -> Mapping[str, str]:
-        """Return the options of the object store."""
-        ...
-
-    @property
-    def alias_name(self) -> str | None:
-        """Return the name that expressions may use."""
-        ...
-
-    def snapshot(self) -> Snapshot:
-        """Return the newest version."""
-        ...
+    def __call__(self, number: int) -> bytes:
+        """See `pennon.spark.run_tasks.NumberedTask`."""
+        return serialize_fragments([self.task.run(number)])
 
 
 class ColumnMethods:
-    """Adding columns."""
+    """Adding columns, changing and dropping them."""
 
     __slots__ = ()
 
@@ -81,3 +87,67 @@ class ColumnMethods:
             ("num_reused_fragments", done.reused),
         ]
         return count_frame(self.spark.range(0), numbers)
+
+    def dropColumns(self: TableHandle, *columns: str | Sequence[str]) -> None:
+        """Drop columns, or fields inside them (``a.b``), as one version; their bytes stay until a compaction.
+
+        Raises NotFoundError for a column that is not there, InvalidSchemaError if none is left.
+        """
+        names = column_names(columns, "dropColumns")
+        if not names:
+            message = "dropColumns takes at least one column"
+            raise ArgumentError(message)
+        drop_columns(self.snapshot(), names)
+
+    def renameColumn(self: TableHandle, column: str, newName: str) -> None:
+        """Give a column, or a field inside one (``a.b``), another name; no file is written.
+
+        Raises NotFoundError for a column that is not there, InvalidSchemaError for a name that is taken.
+        """
+        check_text(column, "column")
+        check_text(newName, "newName")
+        _alter(self, Alteration(column, name=newName))
+
+    def alterColumn(
+        self: TableHandle,
+        column: str,
+        *,
+        dataType: str | st.DataType | None = None,
+        nullable: bool | None = None,
+    ) -> None:
+        """Change the type of a column, or whether it may be NULL.
+
+        Another type writes the column anew, one file a fragment, on the executors: whole numbers become
+        whole numbers, text becomes text, and so on.
+
+        Raises NotFoundError for a column that is not there, InvalidSchemaError for a type that it cannot
+        become, and for a column that is to be never NULL but has a NULL, SchemaMismatchError for a value
+        that does not fit.
+        """
+        check_text(column, "column")
+        if dataType is None and nullable is None:
+            message = f"alterColumn({column!r}): say dataType=, nullable= or both"
+            raise ArgumentError(message)
+        if nullable is not None:
+            check_flag(nullable, "nullable must be bool, got")
+        wanted = None if dataType is None else _arrow_type(self, column, dataType)
+        _alter(self, Alteration(column, nullable=nullable, data_type=wanted))
+
+
+def _arrow_type(table: TableHandle, column: str, given: str | st.DataType) -> pa.DataType:
+    """Return the type that the table stores for one of Spark's."""
+    kind = parse_type(table.spark, given) if isinstance(given, str) else given
+    check_kind(kind, st.DataType, "dataType must be a DataType or its name, got")
+    version = storage_version(table.snapshot().manifest)
+    stored = lance_schema(st.StructType([st.StructField(column, kind)]), {}, version)
+    return stored.field(0).type
+
+
+def _alter(table: TableHandle, alteration: Alteration) -> None:
+    plan = plan_alter(table.snapshot(), [alteration])
+    if plan.task is None:
+        alter_columns(plan)
+        return
+    messages = run_tasks(table.spark, AlterFragment(plan.task), plan.task.count)
+    fragments = [each for message in messages for each in parse_fragments(message)]
+    commit_columns(plan.snapshot, fragments, plan.schema)

@@ -31,7 +31,7 @@ from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.arrow_convert import convert_batch
 from pennon.spark.change_messages import parse_changed, serialize_changed
 from pennon.spark.run_tasks import run_on_rows
-from pennon.spark.scan_frame import ADDRESS
+from pennon.spark.scan_frame import ADDRESS, parallelism_of
 from pennon.spark.task_errors import typed_errors
 from pennon.spark.types import is_assignable, spark_type
 from pennon.table.operations import Update, UpdateMode
@@ -44,6 +44,12 @@ if TYPE_CHECKING:
 
 CLAUSE: Final = "__pennon_clause"
 _NEW_ROW_KEYS: Final = 1 << 20
+_TASKS_OF_CORE: Final = 2
+_TASK_ROWS: Final = 1 << 23
+"""Rows of the table for each task where we say how many there are; it holds 8 bytes of those that change."""
+_ADAPTS: Final = "spark.sql.adaptive.enabled"
+_COALESCES: Final = "spark.sql.adaptive.coalescePartitions.enabled"
+_PARTITIONS: Final = "spark.sql.shuffle.partitions"
 _TIMES = (st.DateType, st.TimestampType, st.TimestampNTZType)
 
 
@@ -73,7 +79,7 @@ def run_changes(task: ChangeTask, rows: DataFrame) -> list[Changed]:
     if spread:
         number = sf.pmod(sf.xxhash64(*spread), sf.lit(_NEW_ROW_KEYS))
         owner = sf.coalesce(owner, sf.lit(-1) - number)
-    placed = rows.repartition(owner).sortWithinPartitions(sf.col(ADDRESS).asc_nulls_last())
+    placed = _placed(task, rows, owner).sortWithinPartitions(sf.col(ADDRESS).asc_nulls_last())
     with typed_errors(MatchError):
         messages = run_on_rows(placed, ApplyChanges(task))
     changed = [parse_changed(message) for message in messages]
@@ -82,6 +88,20 @@ def run_changes(task: ChangeTask, rows: DataFrame) -> list[Changed]:
         message = "rows of one fragment came to two tasks; nothing was committed"
         raise FormatError(message)
     return changed
+
+
+def _placed(task: ChangeTask, rows: DataFrame, owner: Column) -> DataFrame:
+    """Bring rows that have an owner in common to one task.
+
+    Each task writes a file.  Adaptive execution puts small partitions together when it has seen how much
+    is shuffled; without it there are as many tasks as the session has work for, not as it has partitions.
+    """
+    conf = rows.sparkSession.conf
+    if conf.get(_ADAPTS) == conf.get(_COALESCES) == "true":
+        return rows.repartition(owner)
+    work = _TASKS_OF_CORE * parallelism_of(rows.sparkSession).most
+    most = max(work, -(-task.snapshot.manifest.summary.physical_rows // _TASK_ROWS))
+    return rows.repartition(min(most, int(str(conf.get(_PARTITIONS)))), owner)
 
 
 def _is_hashable(field: st.StructField) -> bool:

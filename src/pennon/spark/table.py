@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from dataclasses import replace as changed
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 from zoneinfo import ZoneInfo
 
 from pyspark.sql import DataFrame, SparkSession
@@ -35,6 +35,7 @@ from pennon.spark.merge_plan import Merge
 from pennon.spark.operations import clone
 from pennon.spark.optimize_builder import LanceOptimizeBuilder
 from pennon.spark.options import ReadOptions
+from pennon.spark.ref_methods import RefMethods
 from pennon.spark.scan_frame import frame_of
 from pennon.spark.scan_task import open_snapshot
 from pennon.spark.table_builder import CLUSTERING, COMMENT, LanceTableBuilder
@@ -69,7 +70,7 @@ _DETAIL: Final = st.StructType(
 
 
 @dataclass(frozen=True, slots=True)
-class LanceTable(TableReads, ColumnMethods):
+class LanceTable(TableReads, ColumnMethods, RefMethods):
     """A Lance table on Spark.  ``from pennon.spark import LanceTable as DeltaTable`` is meant to work."""
 
     spark: SparkSession
@@ -82,7 +83,7 @@ class LanceTable(TableReads, ColumnMethods):
     @classmethod
     def forPath(
         cls, sparkSession: SparkSession, path: str, hadoopConf: Mapping[str, str] | None = None
-    ) -> LanceTable:
+    ) -> Self:
         """Return the table at a path; ``hadoopConf`` are options of the object store.
 
         Raises NotFoundError if there is none.
@@ -340,8 +341,12 @@ class LanceTable(TableReads, ColumnMethods):
         return self.spark.createDataFrame([(snapshot.store.uri,)], schema)
 
     def optimize(self) -> LanceOptimizeBuilder:
-        """Return a builder of a compaction."""
+        """Return a builder of a compaction, or of a clustering."""
         return LanceOptimizeBuilder(self.spark, self.snapshot())
+
+    def compact(self, **options: Any) -> DataFrame:
+        """Compact the table, with the options of ``LanceDataset.optimize.compact_files``."""
+        return self.optimize().executeCompaction(**options)
 
     # --- making ---------------------------------------------------------------------------------------
 

@@ -1,25 +1,28 @@
-"""Reading a `LanceTable`: counts, and DataFrames of some version or some rows."""
+"""Reading a `LanceTable`: counts, DataFrames of some version or some rows, and of what it is made of."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from pyspark.sql import types as st
 
 from pennon.scan.plan import live_row_counts
 from pennon.schema.arrow import schema_to_arrow
+from pennon.spark import listings
 from pennon.spark.conditions import Condition, as_column, check_condition, columns_named
 from pennon.spark.functions import read
 from pennon.spark.options import DEFAULT_PARTITION_BYTES
 from pennon.spark.partitions import Partition, plan_partitions
 from pennon.spark.row_changes import analysed
+from pennon.spark.row_lookup import taken_frame
 from pennon.spark.rows_found import translated
 from pennon.spark.run_tasks import run_tasks
 from pennon.spark.scan_frame import address_frame, parallelism_of
 from pennon.spark.scan_task import TableScan, plan_table_scan
+from pennon.spark.table_handle import TableHandle
 from pennon.spark.types import arrow_schema
 
 if TYPE_CHECKING:
@@ -70,35 +73,12 @@ def _count_in_spark(
     return analysed(build, columns_named([condition], names, alias), names).count()
 
 
-class Opened(Protocol):
-    """What a table knows of itself."""
-
-    @property
-    def spark(self) -> SparkSession:
-        """Return the session."""
-
-    @property
-    def uri(self) -> str:
-        """Return where the table is."""
-
-    @property
-    def storage_options(self) -> Mapping[str, str]:
-        """Return the options of the object store."""
-
-    @property
-    def alias_name(self) -> str | None:
-        """Return what conditions may call the table."""
-
-    def snapshot(self) -> Snapshot:
-        """Return the newest version."""
-
-
 class TableReads:
     """The methods of `LanceTable` that Delta has not, and that read."""
 
     __slots__ = ()
 
-    def count(self: Opened, condition: Condition | None = None) -> int:
+    def count(self: TableHandle, condition: Condition | None = None) -> int:
         """Return the number of rows, or of those for which a condition is true.
 
         The manifest knows all of them, and no job starts.  Text that compares columns with literals is
@@ -108,7 +88,7 @@ class TableReads:
             check_condition(condition)
         return count_rows(self.spark, self.snapshot(), condition, self.alias_name)
 
-    def read(self: Opened, columns: Sequence[str] | None = None, **options: Any) -> DataFrame:
+    def read(self: TableHandle, columns: Sequence[str] | None = None, **options: Any) -> DataFrame:
         """Return a DataFrame of the table; the options are those of `pennon.spark.read`.
 
         They choose a version (``version``, ``tag``, ``branch``, ``asof``), rows (``filter``, ``limit``), or
@@ -116,3 +96,31 @@ class TableReads:
         """
         known = {"storage_options": self.storage_options, **options}
         return read(self.spark, self.uri, columns, **known)
+
+    def takeRows(
+        self: TableHandle,
+        rows: Iterable[SupportsIndex],
+        columns: Sequence[str] | None = None,
+        *,
+        by: str = "_rowid",
+    ) -> DataFrame:
+        """Return the rows of some row ids, in the order asked; ids of no row are left out.
+
+        ``by``: "_rowid", or "_rowaddr" for row addresses.  They are read here, no task starts.
+        """
+        return taken_frame(self.spark, self.snapshot(), rows, columns, by)
+
+    def versions(self: TableHandle) -> DataFrame:
+        """Return the versions, oldest first, with their rows, files and bytes."""
+        rows = list(listings.version_rows(self.snapshot()))
+        return self.spark.createDataFrame(rows, listings.VERSION_SCHEMA)
+
+    def fragments(self: TableHandle) -> DataFrame:
+        """Return the fragments of the newest version, in their order."""
+        rows = list(listings.fragment_rows(self.snapshot()))
+        return self.spark.createDataFrame(rows, listings.FRAGMENT_SCHEMA)
+
+    def files(self: TableHandle) -> DataFrame:
+        """Return the data files of the newest version, and the fields whose values they hold."""
+        rows = list(listings.file_rows(self.snapshot()))
+        return self.spark.createDataFrame(rows, listings.FILE_SCHEMA)

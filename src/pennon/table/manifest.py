@@ -16,7 +16,9 @@ import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import DatasetVersion, FieldId
+from pennon.errors import ArgumentError, FormatError
 from pennon.schema.field import Schema
+from pennon.schema.version import FileVersion, check_not_newer
 from pennon.table.fragment import BasePath, Fragment
 from pennon.table.fragments import Fragments, fragment_ids
 
@@ -39,6 +41,19 @@ class DataFormat:
 
     file_format: str
     version: str
+
+    @property
+    def file_version(self) -> FileVersion:
+        """Return the version that is named.
+
+        Raises UnsupportedError for one that is newer than all known, FormatError for a name that never was.
+        """
+        check_not_newer(self.version)
+        try:
+            return FileVersion.parse(self.version)
+        except ArgumentError as error:
+            message = f"the manifest names an unknown file version, {self.version!r}"
+            raise FormatError(message) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pennon.errors import ArgumentError, FormatError
-from pennon.schema.version import V0_1, V2_0, V2_1, V2_2, FileVersion, check_not_newer
+from pennon.schema.version import V0_1, V2_0, V2_1, V2_2, FileVersion
 from pennon.table.flags import MIXED_FILE_VERSIONS, V2_FORMAT
 from pennon.table.fragments import file_versions
 from pennon.table.manifest import Manifest
@@ -29,7 +28,7 @@ def storage_version(manifest: Manifest) -> FileVersion:
 
     Source: format-facts 1.17; golden v0.16.0.
     """
-    stated = _stated(manifest)
+    stated = None if manifest.data_format is None else manifest.data_format.file_version
     if stated is not None and stated != V0_1:
         return stated
     found = file_versions(manifest.fragments)
@@ -38,18 +37,6 @@ def storage_version(manifest: Manifest) -> FileVersion:
     if stated is None and manifest.writer_flags & V2_FORMAT:
         return V2_0
     return V0_1
-
-
-def _stated(manifest: Manifest) -> FileVersion | None:
-    if manifest.data_format is None:
-        return None
-    name = manifest.data_format.version
-    check_not_newer(name)
-    try:
-        return FileVersion.parse(name)
-    except ArgumentError as error:
-        message = f"the manifest names an unknown file version, {name!r}"
-        raise FormatError(message) from error
 
 
 def describe_file_versions(manifest: Manifest) -> str:

@@ -12,7 +12,7 @@ from pennon.io import MemoryStore
 from pennon.table import flags
 from pennon.table.commit.loop import commit
 from pennon.table.fragment import DeletionFileRef, DeletionKind
-from pennon.table.manifest import Manifest
+from pennon.table.manifest import DataFormat, Manifest
 from pennon.table.manifest_wire import serialize_manifest_file
 from pennon.table.naming import Naming
 from pennon.table.versions import read_manifest
@@ -74,6 +74,10 @@ def test_flags_follow_the_contents() -> None:
     assert masks(replace(blank, fragments=(plain, new_fragment(minor=1)))) == (256, 256)
     old = replace(plain, files=(replace(plain.files[0], major=0, minor=2),))
     assert masks(replace(blank, fragments=(plain, old))) == (0, 0)
+    assert masks(replace(blank, data_format=DataFormat("lance", "2.1"))) == (0, 0)
+    for stated, mask in (("2.0", 0), ("2.1", 256), ("0.1", 0)):
+        said = replace(blank, data_format=DataFormat("lance", stated), fragments=(plain,))
+        assert masks(said) == (mask, mask)
     assert masks(blank, stable=True) == (2, 2)
     assert masks(replace(blank, config={"a": "b"})) == (0, 8)
     assert masks(blank, file=False) == (0, 32)

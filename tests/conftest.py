@@ -66,7 +66,7 @@ settings.register_profile(
 settings.load_profile("pennon")
 
 
-class OneSparkWorker(LoadScopeScheduling):  # type: ignore[misc]
+class OneSparkWorker(LoadScopeScheduling):
     """Gives all of Spark's tests to one worker, for a JVM takes long to start; others go one by one."""
 
     def _split_scope(self, nodeid: str) -> str:

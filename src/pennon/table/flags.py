@@ -85,10 +85,9 @@ def with_flags(manifest: Manifest, *, stable_row_ids: bool, transaction_file: bo
     if manifest.base_paths:
         both |= BASE_PATHS
     versions = file_versions(fragments)
-    if (
-        versions and manifest.data_format is not None
-    ):  # pylance wants files of this one, or the flag
-        versions |= {manifest.data_format.file_version}
+    stated = manifest.data_format
+    if versions and stated is not None:  # pylance wants files of this version, or the flag
+        versions |= {stated.file_version}
     if len(versions) > 1 and V0_1 not in versions:  # pylance opens no table that has both
         both |= MIXED_FILE_VERSIONS
     writer_only = (TABLE_CONFIG if manifest.config else 0) | (

@@ -25,6 +25,8 @@ from tests.spark.modes import answers_of, tell
 ROOT = Path(__file__).parents[2]
 CLASSIC = "classic"
 MODES = (CLASSIC, "local-cluster[2,1,1024]", "connect")
+SLOW = MODES[:2]
+"""All other tests run in the classic mode, and `test_kills` on executors of their own."""
 
 
 @pytest.fixture(scope="module")
@@ -61,8 +63,7 @@ def story(mode: str, spark: SparkSession, parquet: Path, folder: Path) -> dict[s
 
 
 @pytest.mark.parametrize(
-    "mode",
-    [pytest.param(each, marks=[pytest.mark.slow] * (each == CLASSIC)) for each in MODES],
+    "mode", [pytest.param(each, marks=pytest.mark.slow if each in SLOW else ()) for each in MODES]
 )
 def test_a_mode_gives_the_answers_of_parquet(
     mode: str, spark: SparkSession, parquet: Path, truth: dict[str, str], tmp_path: Path

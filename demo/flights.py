@@ -17,7 +17,7 @@ import tempfile
 import time
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -260,17 +260,8 @@ def compare_whole(account: Account, folder: Path, truth: pd.DataFrame) -> None:
         account.check(f"{ours.size:,} values, {nulls:,} of them NULL", same(ours, theirs))
 
 
-def run(folder: Path) -> int:
-    """Tell the whole story; return the exit status."""
-    account = Account()
-    started = time.perf_counter()
-    account.console.print(Panel("[bold]Pennon[/]: flights from New York, 2013", expand=False))
-    # PySpark warns of pandas 3 at every turn, in the workers as well.
-    os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")
-    warnings.simplefilter("ignore", FutureWarning)
-    conf = {"spark.sql.shuffle.partitions": "4", "spark.log.level": "ERROR"}
-    with account.step("A Spark session on this machine"):
-        spark = pennon.spark.local_session(conf=conf)
+def tell(account: Account, spark: SparkSession, folder: Path) -> None:
+    """Tell the whole story."""
     truth = load(account, spark, folder)
     append_december(account, spark, folder)
     ask(account, spark, folder)
@@ -278,6 +269,22 @@ def run(folder: Path) -> int:
     spark.stop()
     take_rows(account, folder, truth)
     compare_whole(account, folder, truth)
+
+
+def run(title: str, story: Callable[[Account, SparkSession, Path], None]) -> int:
+    """Tell a story with a Spark session, in a folder that is gone afterwards; return the exit status."""
+    account = Account()
+    started = time.perf_counter()
+    account.console.print(Panel(f"[bold]Pennon[/]: {title}", expand=False))
+    # PySpark warns of pandas 3 at every turn, in the workers as well.
+    os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")
+    warnings.simplefilter("ignore", FutureWarning)
+    conf = {"spark.sql.shuffle.partitions": "4", "spark.log.level": "ERROR"}
+    with account.step("A Spark session on this machine"):
+        spark = pennon.spark.local_session(conf=conf)
+    with tempfile.TemporaryDirectory(prefix="pennon-demo-") as folder:
+        story(account, spark, Path(folder))
+        spark.stop()
     took = time.perf_counter() - started
     if account.failures:
         account.console.print(f"\n[bold red]{len(account.failures)} checks failed[/]")
@@ -286,11 +293,5 @@ def run(folder: Path) -> int:
     return 0
 
 
-def main() -> None:
-    """Run in a folder that is gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix="pennon-demo-") as folder:
-        sys.exit(run(Path(folder)))
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(run("flights from New York, 2013", tell))

@@ -113,7 +113,7 @@ def read_dataset(uri: str) -> list[pa.Table]:
     dataset = pennon.dataset(uri)
     found = [dataset.to_table(with_row_id=True)]
     rows = dataset.count_rows()
-    found.append(dataset.take([rows - 1, 0, rows // 2]))
+    found.append(dataset.take([rows - 1, 0, rows // 2] if rows else []))
     found.extend(
         dataset.to_table(columns=[name], offset=rows // 3) for name in dataset.schema.names
     )
@@ -127,7 +127,7 @@ def read_file(path: str) -> list[pa.Table]:
     return [
         reader.read_all().to_table(),
         reader.read_range(rows // 3, rows // 3).to_table(),
-        reader.take_rows([0, rows // 2, rows - 1]).to_table(),
+        reader.take_rows([0, rows // 2, rows - 1] if rows else []).to_table(),
     ]
 
 

@@ -25,7 +25,7 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 from pyarrow import types as t
 
-from pennon.expr.tree import Call, Column, Expression, Literal, children
+from pennon.expr.tree import Call, Column, Expression, Literal, nodes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,7 @@ def literals_beside(condition: Expression, path: Path) -> Iterator[Any]:
     As far as this module understands the condition, it cannot tell apart what lies between two of
     them that follow one another.
     """
-    waiting: list[Expression] = [condition]
-    while waiting:
-        node = waiting.pop()
-        waiting.extend(children(node))
+    for node in nodes_of(condition):
         if isinstance(node, Call) and any(_is_column(each, path) for each in node.arguments):
             literals = [each.value for each in node.arguments if isinstance(each, Literal)]
             if node.function == "IN":

@@ -85,16 +85,18 @@ def children(node: Expression) -> Iterator[Expression]:
         yield node.otherwise
 
 
-def paths_of(node: Expression) -> list[tuple[str, ...]]:
-    """Return the paths of the columns, or fields inside them, that an expression needs, each once."""
-    found: dict[tuple[str, ...], None] = {}
+def nodes_of(node: Expression) -> Iterator[Expression]:
+    """Yield an expression, and all that it is made of, however deep."""
     waiting = [node]
     while waiting:
         each = waiting.pop()
-        if isinstance(each, Column):
-            found[each.path] = None
+        yield each
         waiting.extend(children(each))
-    return list(found)
+
+
+def paths_of(node: Expression) -> list[tuple[str, ...]]:
+    """Return the paths of the columns, or fields inside them, that an expression needs, each once."""
+    return list(dict.fromkeys(each.path for each in nodes_of(node) if isinstance(each, Column)))
 
 
 def with_column(node: Expression, column: Column) -> Expression:

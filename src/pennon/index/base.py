@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from pyarrow import types as t
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.expr.tree import Column, Expression
@@ -47,3 +49,13 @@ def true_places(passes: pa.Array[Any]) -> Int64Array:
         passes.fill_null(False).to_numpy(zero_copy_only=False)  # noqa: FBT003 - Arrow's own order
     )
     return np.flatnonzero(mask)
+
+
+def is_nan(value: pa.Scalar) -> bool:
+    """Return whether a value is NaN."""
+    return bool(t.is_floating(value.type) and value.is_valid and math.isnan(value.as_py()))
+
+
+def bound_of(value: pa.Scalar) -> pa.Scalar | None:
+    """Return a bound of values; NaN is none, for releases differ in where it comes among numbers."""
+    return None if not value.is_valid or is_nan(value) else value

@@ -28,7 +28,16 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FieldId
 from pennon.encoding.rows import Rows
 from pennon.errors import ExpressionError, FormatError, NotFoundError, UnsupportedError
-from pennon.expr.tree import Call, Column, Expression, Literal, children, paths_of, with_column
+from pennon.expr.tree import (
+    Call,
+    Column,
+    Expression,
+    Literal,
+    children,
+    nodes_of,
+    paths_of,
+    with_column,
+)
 from pennon.index.base import ScalarIndex
 from pennon.index.files import IndexFiles
 from pennon.index.registry import KINDS, Kind, kind_of, stores_row_ids
@@ -257,15 +266,7 @@ def _negated(node: Expression) -> Expression | None:
 
 
 def _is_unsteady(node: Expression) -> bool:
-    return any(isinstance(e, Call) and e.function in _UNSTEADY for e in _nodes(node))
-
-
-def _nodes(node: Expression) -> Iterator[Expression]:
-    waiting = [node]
-    while waiting:
-        each = waiting.pop()
-        yield each
-        waiting.extend(children(each))
+    return any(isinstance(e, Call) and e.function in _UNSTEADY for e in nodes_of(node))
 
 
 # --- asking ---------------------------------------------------------------------------------------
@@ -323,7 +324,7 @@ def _addresses(snapshot: Snapshot, segment: Index, ids: RowSet) -> RowSet:
 
 
 def _column_of(condition: Expression) -> Column:
-    return next(each for each in _nodes(condition) if isinstance(each, Column))
+    return next(each for each in nodes_of(condition) if isinstance(each, Column))
 
 
 # --- rows -----------------------------------------------------------------------------------------

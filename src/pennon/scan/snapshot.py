@@ -121,8 +121,7 @@ class Snapshot:
         path = ref.store_path
         try:
             size = ref.size_bytes or None
-            identity = self._identify(path, size)
-            found = self.session.open_file(identity, lambda: self._open(path, size, identity))
+            found = self._opened(path, size)
             if self.manifest.dictionaries:
                 found.data.table_dictionaries = self.manifest.dictionaries
             return found if self.meter is None else self.meter.around(found)
@@ -137,8 +136,7 @@ class Snapshot:
 
     def open_index_file(self, path: str) -> OpenFile:
         """Return a file of an index, opened now or before; raises as `open_file` does."""
-        identity = self._identify(path)
-        found = self.session.open_file(identity, lambda: self._open(path, None, identity))
+        found = self._opened(path)
         return found if self.meter is None else self.meter.around(found)
 
     def deleted(self, fragment: Fragment) -> Int64Array:
@@ -169,6 +167,10 @@ class Snapshot:
             ("versions", sequence, file, physical_rows),
             lambda: decode_row_versions(read_sequence(self.store, sequence), physical_rows),
         )
+
+    def _opened(self, path: str, size_bytes: int | None = None) -> OpenFile:
+        identity = self._identify(path, size_bytes)
+        return self.session.open_file(identity, lambda: self._open(path, size_bytes, identity))
 
     def _open(self, path: str, size_bytes: int | None, identity: Hashable) -> ObjectReader:
         """Open the file of that identity.  Raises StoreError if another has its name by now."""

@@ -9,7 +9,6 @@ Its answer is the zones in which the value may occur.  Source: reference index-s
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -21,7 +20,7 @@ from pyarrow import types as t
 from pennon.core.byte_ranges import Int64Array
 from pennon.errors import FormatError
 from pennon.expr.tree import Call, Column, Expression, Literal
-from pennon.index.base import VALUE
+from pennon.index.base import VALUE, is_nan
 from pennon.index.files import IndexFiles, whole_numbers
 from pennon.index.row_set import UNKNOWN, Selection
 from pennon.index.scalar.xxhash import xxhash64
@@ -112,7 +111,7 @@ def _is_plain(value: pa.Scalar) -> bool:
     if not value.is_valid:
         return False
     if t.is_floating(value.type):
-        return value.type != pa.float16() and not math.isnan(value.as_py())
+        return value.type != pa.float16() and not is_nan(value)
     is_text = t.is_string(value.type) or t.is_large_string(value.type)
     is_bytes = t.is_binary(value.type) or t.is_large_binary(value.type)
     is_number = t.is_integer(value.type) or t.is_temporal(value.type)

@@ -12,7 +12,6 @@ Source: reference index-scalar, 3.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -20,7 +19,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import types as t
 
 from pennon.core.cached_property import lazy
 from pennon.encoding.rows import Rows
@@ -28,7 +26,7 @@ from pennon.errors import FormatError
 from pennon.expr.evaluate import evaluate
 from pennon.expr.prune import Bounds, Pruner
 from pennon.expr.tree import Column, Expression
-from pennon.index.base import VALUE, true_places
+from pennon.index.base import VALUE, bound_of, is_nan, true_places
 from pennon.index.files import IndexFile, IndexFiles, whole_numbers
 from pennon.index.row_set import NONE, UNKNOWN, RowSet, Selection
 
@@ -159,7 +157,7 @@ class _PageBounds:
         nulls = int(self._nulls[end] - self._nulls[start])
         if self._is_null_only[end - 1]:
             return Bounds(null_count=nulls, rows=nulls)
-        return Bounds(_bound(self._low[start]), _bound(self._high[end - 1]), nulls)
+        return Bounds(bound_of(self._low[start]), bound_of(self._high[end - 1]), nulls)
 
     def check(self, page: int, values: pa.Array[Any]) -> None:
         """Raise FormatError if a page does not have the values that its bounds say."""
@@ -184,13 +182,4 @@ def _falls(bounds: pa.Array[Any]) -> bool:
 def _same(value: pa.Scalar, bound: pa.Scalar) -> bool:
     if not (value.is_valid and bound.is_valid):
         return bool(value.is_valid == bound.is_valid)
-    return bool(value.equals(bound)) or _is_nan(value)
-
-
-def _bound(value: pa.Scalar) -> pa.Scalar | None:
-    """Return a bound of values; NaN is none below, for the one with a sign comes first in an index."""
-    return None if not value.is_valid or _is_nan(value) else value
-
-
-def _is_nan(value: pa.Scalar) -> bool:
-    return bool(t.is_floating(value.type) and math.isnan(value.as_py()))
+    return bool(value.equals(bound)) or is_nan(value)

@@ -9,15 +9,14 @@ Its answer is the zones in which a row may pass.  Source: reference index-scalar
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import types as t
 
 from pennon.expr.prune import Bounds, Pruner
 from pennon.expr.tree import Column, Expression
-from pennon.index.base import VALUE
+from pennon.index.base import VALUE, bound_of
 from pennon.index.files import IndexFiles, whole_numbers
 from pennon.index.row_set import Selection
 from pennon.index.scalar.zones import Zones
@@ -66,11 +65,4 @@ class ZoneMap:
 def _bounds(low: pa.Scalar, high: pa.Scalar, nulls: int, nans: int) -> Bounds:
     if not (low.is_valid or high.is_valid or nans):
         return Bounds(null_count=nulls, rows=nulls)
-    has_nan: Any = nans or (
-        t.is_floating(high.type) and high.is_valid and high.as_py() != high.as_py()
-    )
-    return Bounds(
-        low if low.is_valid else None,
-        None if has_nan or not high.is_valid else high,
-        nulls,
-    )
+    return Bounds(low if low.is_valid else None, None if nans else bound_of(high), nulls)

@@ -120,12 +120,28 @@ class MatchError(ArgumentError, OSError):
     """Rows of a merge match that must not, or in more than one way (pylance raises OSError here)."""
 
 
+class NoColumnError(ArgumentError, KeyError):
+    """A column that the table does not have (pylance raises KeyError where an index is made)."""
+
+
+class ColumnTypeError(ArgumentError, TypeError):
+    """A column of a type that can not have an index of that kind (pylance raises TypeError here)."""
+
+
 class NotFoundError(LanceError, FileNotFoundError, ValueError):
     """A table, version, fragment or file is not there (pylance raises ValueError for tables)."""
 
 
+class IndexNotFoundError(NotFoundError, RuntimeError, KeyError):
+    """There is no index of that name (pylance raises RuntimeError or KeyError here)."""
+
+
 class AlreadyExistsError(LanceError, FileExistsError):
     """Create-if-absent found something under the name."""
+
+
+class IndexExistsError(AlreadyExistsError, RuntimeError):
+    """There is an index of that name (pylance raises RuntimeError here)."""
 
 
 class UntrustedPathError(ArgumentError, OSError):

@@ -15,19 +15,18 @@ MODULE = """
     BlobDescriptor BlobDescriptorArrayBuilder
     bytes_read_counter
     CompactedSsTable DataStatistics DedicatedBlobWriter evaluate_sharding_spec
-    ExecutionPlan FFILanceTableProvider FieldStatistics FtsToken IndexFile IndexProgress
+    ExecutionPlan FFILanceTableProvider FieldStatistics FtsToken IndexProgress
     iops_counter json_to_schema LsmPointLookupPlanner LsmScanner LsmVectorSearchPlanner
     PackedBlobWriter ScanStatistics schema_to_json set_logger ShardingField ShardingSpec
     ShardSnapshot ShardWriter simd_info tokenize
 """
 DATASET = """
     centroids
-    commit_existing_index_segments create_index create_index_uncommitted
-    create_scalar_index
-    from_pydantic_model get_ivf_model index_statistics
+    create_index
+    from_pydantic_model get_ivf_model
     initialize_mem_wal io_stats_incremental io_stats_snapshot mem_wal_index_details
-    mem_wal_writer merge_existing_index_segments merge_index_metadata
-    new_file_session prewarm_index remap_row_addrs sql
+    mem_wal_writer merge_index_metadata
+    new_file_session remap_row_addrs sql
     storage_options_accessor
 """
 OPERATION = """

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from pennon.dataset.operation_fields import from_index
+from pennon.errors import FormatError, IndexNotFoundError, NotFoundError, UnsupportedError
+from pennon.index import registry
+from pennon.index.base import ScalarIndex
+from pennon.scan.index_lookup import open_index
 from pennon.scan.plan import live_row_count
 from pennon.scan.snapshot import Snapshot
+from pennon.schema.arrow import field_to_arrow
 from pennon.schema.project import sorted_paths
 from pennon.table.indices import Index
 from pennon.table.indices_wire import kind_of, parse_indices
@@ -83,3 +89,63 @@ def _segment(snapshot: Snapshot, index: Index) -> IndexSegmentDescription:
         sum(info.size_bytes for info in snapshot.store.list(index.folder)),
         shown.base_id,
     )
+
+
+def statistics_of(snapshot: Snapshot, name: str) -> dict[str, Any]:
+    """Return what `LanceDataset.index_statistics` does."""
+    segments, manifest = _segments(snapshot, name), snapshot.manifest
+    covered = [index.fragment_ids or frozenset() for index in segments]
+    every = frozenset().union(*covered)
+    rows = {each.id: live_row_count(snapshot, each) for each in manifest.fragments}
+    known = [_said(snapshot, segment) for segment in segments]
+    return {
+        "index_type": kind_of(segments[0])[1],
+        "name": name,
+        "num_indices": len(segments),
+        "num_segments": len(segments),
+        "indices": known,
+        "segments": known,
+        "num_indexed_fragments": sum(number in every for number in rows),
+        "num_indexed_rows": sum(count for number, count in rows.items() if number in every),
+        "num_unindexed_fragments": sum(number not in every for number in rows),
+        "num_unindexed_rows": sum(count for number, count in rows.items() if number not in every),
+        "num_indexed_rows_per_delta": [
+            sum(count for number, count in rows.items() if number in each) for each in covered
+        ],
+        "updated_at_timestamp_ms": max((i.created_at_ms or 0 for i in segments), default=0),
+    }
+
+
+def warm(snapshot: Snapshot, name: str) -> None:
+    """Read what searches of an index will read."""
+    for segment in _segments(snapshot, name):
+        opened = _opened(snapshot, segment)
+        if opened is not None:
+            opened.warm()
+
+
+def _segments(snapshot: Snapshot, name: str) -> list[Index]:
+    found = [each for each in parse_indices(snapshot.manifest.indices) if each.name == name]
+    if not found:
+        message = f"Index {name!r} not found"
+        raise IndexNotFoundError(message)
+    return found
+
+
+def _said(snapshot: Snapshot, segment: Index) -> dict[str, Any]:
+    """Return what a segment says of itself; nothing, if it cannot be read."""
+    try:
+        opened = _opened(snapshot, segment)
+    except (FormatError, NotFoundError, UnsupportedError):
+        return {}
+    return {} if opened is None else opened.statistics
+
+
+def _opened(snapshot: Snapshot, segment: Index) -> ScalarIndex | None:
+    """Return a segment of an index; None for a kind that Pennon does not read."""
+    kind = registry.kind_of(segment)
+    fields = {each.id: each for each in snapshot.manifest.schema.walk()}
+    if kind is None or len(segment.field_ids) != 1 or segment.field_ids[0] not in fields:
+        return None
+    column = field_to_arrow(fields[segment.field_ids[0]]).type
+    return open_index(snapshot, segment, kind, column)

@@ -1,15 +1,28 @@
-"""What a dataset says of its indices, and how one is dropped; `pennon.scan.index_lookup` asks them."""
+"""The indices of a dataset: made, described, brought up to date and dropped; `pennon.scan.index_lookup` asks them."""
 
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, TypedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self, TypedDict
 
 from pennon import ops
 from pennon.dataset.base import DatasetBase
+from pennon.errors import ArgumentError
 
 if TYPE_CHECKING:
     from pennon.dataset.index_descriptions import IndexDescription
+    from pennon.dataset.operation import Index
+    from pennon.table import indices as table_indices
+
+
+@dataclass
+class IndexConfig:
+    """A kind of index, in any case, and its parameters."""
+
+    index_type: str
+    parameters: dict[str, Any] = field(default_factory=dict)
 
 
 class IndexInformation(TypedDict):
@@ -51,9 +64,120 @@ class DatasetIndices(DatasetBase):
             for segment in index.segments
         ]
 
+    def create_scalar_index(
+        self,
+        column: str,
+        index_type: str | IndexConfig,
+        name: str | None = None,
+        *,
+        replace: bool = True,
+        train: bool = True,
+        **parameters: Any,
+    ) -> None:
+        """Make an index of a column, and turn the handle to the version that has it.
+
+        ``index_type``: ``BTREE`` (comparisons, prefixes), ``BITMAP`` (columns of few values), ``LABEL_LIST``
+        (which lists have an item), ``NGRAM`` (parts of texts), ``ZONEMAP`` and ``BLOOMFILTER`` (small; for columns
+        whose rows are in some order, and for values that most zones lack); or an `IndexConfig` with parameters.
+        Without ``name`` it is ``<column>_idx``.  ``train=False``: an index that covers no row yet, see
+        `DatasetOptimizer.optimize_indices`.
+
+        Raises KeyError for a column that is not there, TypeError for one of a type that the kind does not
+        take, IndexExistsError for a name in use (``replace=False``, or another column's), UnsupportedError
+        for other kinds.
+
+        >>> import pennon, pyarrow as pa, tempfile
+        >>> uri = tempfile.mkdtemp() + "/t.lance"
+        >>> table = pennon.write_dataset(pa.table({"id": range(1000)}), uri)
+        >>> table.create_scalar_index("id", "BTREE")
+        >>> table.to_table(filter="id = 7").num_rows
+        1
+        """
+        kind, chosen = _chosen(index_type, parameters)
+        self._turn_to(
+            ops.create_index(
+                self._snapshot, column, kind, name, replace=replace, train=train, parameters=chosen
+            )
+        )
+
+    def create_index_uncommitted(
+        self,
+        column: str,
+        index_type: str | IndexConfig,
+        name: str | None = None,
+        *,
+        fragment_ids: Iterable[int] | None = None,
+        **parameters: Any,
+    ) -> Index:
+        """Make a segment of an index for some fragments, and return its entry; nothing is committed.
+
+        Segments are merged by `merge_existing_index_segments`, and committed by
+        `commit_existing_index_segments`.  Raises as `create_scalar_index` does.
+        """
+        if fragment_ids is None:
+            message = "create_index_uncommitted requires fragment_ids for distributed index build"
+            raise ArgumentError(message)
+        kind, chosen = _chosen(index_type, parameters)
+        fragments = ops.fragments_of(self._snapshot, fragment_ids)
+        build = ops.plan_index(self._snapshot, column, kind, name, chosen, fragments)
+        return _shown(ops.build_index(build))
+
+    def merge_existing_index_segments(self, segments: Iterable[Index]) -> Index:
+        """Make one segment of several, and return its entry; nothing is committed."""
+        return _shown(ops.merge_segments(self._snapshot, _entries(segments)))
+
+    def commit_existing_index_segments(
+        self, index_name: str, column: str, segments: Iterable[Index]
+    ) -> Self:
+        """Make segments the index of that name, and turn the handle to the version that has it."""
+        self._turn_to(ops.commit_segments(self._snapshot, index_name, column, _entries(segments)))
+        return self
+
+    def index_statistics(self, index_name: str) -> dict[str, Any]:
+        """Return how much an index covers, and what its segments say of themselves.
+
+        Raises KeyError if there is none of that name.
+        """
+        from pennon.dataset.index_descriptions import statistics_of  # noqa: PLC0415 - saves operations at open
+
+        return statistics_of(self._snapshot, index_name)
+
+    def prewarm_index(self, name: str) -> None:
+        """Read an index into the memory of the session, as far as its memory allows.
+
+        Raises IndexNotFoundError if there is none of that name.
+        """
+        from pennon.dataset.index_descriptions import warm  # noqa: PLC0415 - saves operations at open
+
+        warm(self._snapshot, name)
+
     def drop_index(self, name: str) -> None:
         """Drop an index, and turn the handle to the version made; its files go at clean-up.
 
-        Raises NotFoundError if there is none of that name.
+        Raises IndexNotFoundError if there is none of that name.
         """
         self._turn_to(ops.drop_index(self._snapshot, name))
+
+
+def _chosen(
+    index_type: str | IndexConfig, parameters: Mapping[str, Any]
+) -> tuple[str, Mapping[str, Any]]:
+    """Return the kind of an index and its parameters."""
+    if isinstance(index_type, IndexConfig):
+        return index_type.index_type, {**index_type.parameters, **parameters}
+    if not isinstance(index_type, str):  # type: ignore[unreachable]
+        message = "index_type must be str or IndexConfig"
+        raise TypeError(message)
+    return index_type, parameters
+
+
+def _shown(index: table_indices.Index) -> Index:
+    from pennon.dataset.operation_fields import from_index  # noqa: PLC0415 - saves operations at open
+
+    return from_index(index)
+
+
+def _entries(segments: Iterable[Index]) -> Sequence[table_indices.Index]:
+    from pennon.dataset.operation_fields import to_index  # noqa: PLC0415 - saves operations at open
+
+    return [to_index(each) for each in segments]

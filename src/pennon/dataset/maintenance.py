@@ -12,7 +12,7 @@ import pyarrow as pa
 from pennon import ops
 from pennon.compat.arguments import unknown_option
 from pennon.dataset.base import DatasetBase
-from pennon.errors import ArgumentError, UnsupportedError
+from pennon.errors import ArgumentError
 from pennon.io import open_store
 
 if TYPE_CHECKING:
@@ -196,15 +196,17 @@ class DatasetOptimizer:
         return Compaction.execute(self._dataset, given)
 
     def optimize_indices(self, **options: Any) -> None:
-        """Do nothing where there is no index; raises UnsupportedError where there is one.
+        """Index the rows that came since, merge segments, and turn the handle to the version made.
 
-        The options are pylance's; raises TypeError for any other.
+        The options are pylance's: ``num_indices_to_merge`` (by default 1: new rows join the last segment; 0: they
+        are a segment of their own), ``index_names`` and ``retrain`` (every index is made anew).  Raises TypeError
+        for any other.  Indices of kinds that Pennon does not make are left alone, with a warning.
         """
         for name in sorted(options.keys() - _INDEX_OPTIONS):
             raise unknown_option("optimize_indices", name, sorted(_INDEX_OPTIONS))
-        if self._dataset.has_index:
-            message = "optimize_indices is not supported yet: Pennon makes no indices"
-            raise UnsupportedError(message)
+        made = ops.optimize_indices(self._dataset.snapshot, **options)
+        if made is not None:
+            self._dataset._turn_to(made)  # noqa: SLF001 - its own
 
     def enable_auto_cleanup(self, auto_cleanup_config: AutoCleanupConfig, **options: Any) -> None:
         """Let writers that look at the table's config (pylance) clear away old versions.

@@ -31,8 +31,16 @@ def _check_fragments(fragments: Any) -> None:
 
 
 @dataclass
+class IndexFile:
+    """A file of an index: its path in the index's folder, and its size."""
+
+    path: str
+    size_bytes: int
+
+
+@dataclass
 class Index:
-    """An index of the table, or one segment of it; Pennon keeps them, but uses none.
+    """An index of the table, or one segment of it.
 
     ``wire`` is its message as it was read, so that what Pennon does not show is not lost.
     """
@@ -45,7 +53,7 @@ class Index:
     index_version: int
     created_at: datetime | None = None
     base_id: int | None = None
-    files: list[Any] | None = None
+    files: list[IndexFile] | None = None
     index_details: tuple[str, bytes] | None = None
     covering_fields: list[int] = field(default_factory=list)
     wire: bytes = field(default=b"", repr=False, compare=False)

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from pennon.core.units import DatasetVersion, FieldId, FragmentId
 from pennon.dataset.metadata import DataFile, FragmentMetadata
-from pennon.dataset.operation import Index, LanceOperation, Transaction
+from pennon.dataset.operation import Index, IndexFile, LanceOperation, Transaction
 from pennon.errors import ArgumentError, LanceError, UnsupportedError
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.field import Schema
@@ -101,10 +101,8 @@ def _from_mode(mode: table.UpdateMode | None) -> str:
     return (mode or table.UpdateMode.REWRITE_ROWS).name.lower()
 
 
-def _to_index(index: Index) -> table_indices.Index:
-    if index.files and not index.wire:
-        text = "an index that lists its files must come from a transaction that was read"
-        raise UnsupportedError(text)
+def to_index(index: Index) -> table_indices.Index:
+    """Return an index as the table layer has it."""
     made: table_indices.Index = _to_table(Index, index)
     return rewritten(made)
 
@@ -133,7 +131,11 @@ _TIME = Way(
     lambda it: datetime.fromtimestamp(it / _MILLISECONDS, UTC),
 ).optional
 
-_INDICES = Way(_to_index, lambda it: _to_user(Index, it)).many
+_INDEX_FILES = Way(
+    lambda it: tuple(table_indices.IndexFile(each.path, each.size_bytes) for each in it or ()),
+    lambda it: [IndexFile(each.path, each.size_bytes) for each in it] or None,
+)
+_INDICES = Way(to_index, lambda it: _to_user(Index, it)).many
 _MAP = _parts(LanceOperation.UpdateMap)
 _MAPS = Way(
     lambda it: {FieldId(number): _MAP.to_table(each) for number, each in (it or {}).items()},
@@ -216,7 +218,7 @@ FIELDS: Mapping[tuple[type[Any], type[Any]], Sequence[Row]] = {
         Row("index_version", "index_version"),
         Row("created_at", "created_at_ms", _TIME),
         Row("base_id", "base_id"),
-        Row("files", None),
+        Row("files", "files", _INDEX_FILES),
         Row("index_details", "details"),
         Row("covering_fields", None),
         Row("wire", "wire"),

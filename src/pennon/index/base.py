@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,8 +12,9 @@ import pyarrow as pa
 from pyarrow import types as t
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
 from pennon.expr.tree import Column, Expression
-from pennon.index.row_set import Selection
+from pennon.index.row_set import Numbers, Selection
 
 VALUE = "value"
 """The name of an index's column in the conditions that it is asked."""
@@ -35,12 +37,39 @@ class ScalarIndex(Protocol):
         """Return about how much memory the open index takes."""
         ...
 
+    @property
+    def statistics(self) -> dict[str, Any]:
+        """Return what `LanceDataset.index_statistics` says of a segment of this kind."""
+        ...
+
+    def warm(self) -> None:
+        """Read what searches will read, as far as that is remembered."""
+        ...
+
     def search(self, condition: Expression) -> Selection:
         """Return the rows for which a condition is true, by their addresses or ids as they are stored.
 
         Rows that are not in the index are in neither set.  Raises FormatError if the files are damaged.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Values of the indexed column, and the number of the row of each: its address or its stable id."""
+
+    values: pa.Array[Any]
+    rows: Numbers
+
+
+def joined(parts: Iterable[Values], kind: pa.DataType) -> Values:
+    """Return all values in one."""
+    found = list(parts)
+    if len(found) == 1:
+        return found[0]
+    values = [each.values for each in found] or [pa.nulls(0, kind)]
+    rows = [each.rows for each in found] or [np.empty(0, np.uint64)]
+    return Values(pa.concat_arrays(values), np.concatenate(rows))
 
 
 def true_places(passes: pa.Array[Any]) -> Int64Array:

@@ -15,6 +15,8 @@ from pennon.encoding.rows import Rows
 from pennon.errors import FormatError, UnsupportedError
 from pennon.file.container.file import DataFile
 from pennon.file.container.opened_file import OpenedFile
+from pennon.index.row_set import RowSet
+from pennon.index.row_sets_wire import parse_address_sets
 from pennon.io.store import ObjectReader
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Field
@@ -87,6 +89,16 @@ class IndexFile:
             message = f"{self.source.path}: {key} is {text!r}, which is no size"
             raise FormatError(message)
         return int(text)
+
+    def row_set(self, key: str) -> RowSet | None:
+        """Return the address set in the global buffer whose number the metadata tells; None without it."""
+        number = self.data.schema.metadata.get(key)
+        if number is None:
+            return None
+        if not number.isdigit() or not 0 < int(number) < len(self.data.global_buffers):
+            message = f"{self.source.path}: {key} is buffer {number!r}, which is not there"
+            raise FormatError(message)
+        return parse_address_sets([self.data.global_buffer(int(number)).to_pybytes()])
 
     def read(self, names: Sequence[str], rows: Rows | None = None) -> list[pa.Array[Any]]:
         """Return columns at some rows, by default all; side by side, in as few rounds as that takes."""

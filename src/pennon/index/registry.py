@@ -1,24 +1,43 @@
-"""Which kinds of scalar indices there are, and which versions of each are understood."""
+"""Which kinds of scalar indices there are, which versions of each are understood, and which one is written."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 import pyarrow as pa
+from pyarrow import types as t
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.expr.prune import can_prune
 from pennon.expr.tree import Call, Expression
-from pennon.index.base import ScalarIndex
+from pennon.index import details
+from pennon.index.base import ScalarIndex, Values
 from pennon.index.files import IndexFiles
-from pennon.index.scalar.bitmap import Bitmap, LabelList, items_of
-from pennon.index.scalar.bloom_filter import BloomFilter
-from pennon.index.scalar.bloom_filter import answers as may_answer
-from pennon.index.scalar.btree import BTree
-from pennon.index.scalar.ngram import NGram, text_of, tokens_of
-from pennon.index.scalar.zone_map import ZoneMap
+from pennon.index.new_files import NewFiles, OldIndex
+from pennon.index.scalar import bitmap, bloom_filter, btree, ngram, zone_map
 from pennon.table.indices import Index
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """How an index of a kind is made.
+
+    ``takes``: whether a column of a type can have one; ``types`` says which can, in words.  ``write`` makes one of
+    values, ``rewrite`` one of several whose rows may have moved, unless ``by_zones``.  ``parameters_of`` are those
+    that an old one was made with, ``known`` all that there are; ``details`` the message of them, which is one of
+    ``package``.
+    """
+
+    takes: Callable[[pa.DataType], bool]
+    types: str
+    write: Callable[[Iterable[Values], pa.DataType, NewFiles], None]
+    rewrite: Callable[[Sequence[OldIndex], pa.DataType, NewFiles], None]
+    parameters_of: Callable[[IndexFiles], Mapping[str, Any]] = lambda _: {}
+    known: frozenset[str] = frozenset()
+    details: Callable[[Mapping[str, Any]], bytes] = lambda _: b""
+    package: str = "lance.table"
+    by_zones: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,26 +53,128 @@ class Kind:
     open: Callable[[IndexFiles, pa.DataType], ScalarIndex]
     answers: Callable[[Expression, int], bool]
     version: int
+    making: Making
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    """Return whether values of a type have an order that all releases agree on."""
+    is_text = t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind)
+    is_bytes = t.is_binary(kind) or t.is_large_binary(kind) or t.is_fixed_size_binary(kind)
+    is_number = t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind)
+    return bool(is_text or is_bytes or is_number or t.is_boolean(kind) or t.is_temporal(kind))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind))
+
+
+def _is_hashed(kind: pa.DataType) -> bool:
+    is_bytes = t.is_binary(kind) or t.is_large_binary(kind)
+    is_number = t.is_integer(kind) or t.is_float32(kind) or t.is_float64(kind)
+    is_time = t.is_temporal(kind) and not t.is_duration(kind)
+    return bool(_is_text(kind) or is_bytes or is_number or is_time)
+
+
+def _is_list_of_plain(kind: pa.DataType) -> bool:
+    return (t.is_list(kind) or t.is_large_list(kind)) and _is_plain(kind.value_type)
 
 
 def _answers_of_labels(condition: Expression, version: int) -> bool:
     """Return whether lists are asked for items; an index of version 0 does not know which lists are NULL."""
     if isinstance(condition, Call) and condition.function == "NOT":
         return version > 0 and _answers_of_labels(condition.arguments[0], version)
-    return items_of(condition) is not None
+    return bitmap.items_of(condition) is not None
 
+
+_PLAIN: Final = "int, float, bool, str, large_str, binary, large_binary, decimal, fixed-size-binary, or temporal"
 
 KINDS: Final[Mapping[str, Kind]] = {
-    "BTreeIndexDetails": Kind("BTree", lambda files, _: BTree(files), lambda c, _: can_prune(c), 1),
-    "BitmapIndexDetails": Kind("Bitmap", lambda files, _: Bitmap(files), lambda *_: True, 0),
-    "LabelListIndexDetails": Kind("LabelList", LabelList, _answers_of_labels, 1),
-    "NGramIndexDetails": Kind("NGram", NGram, lambda c, _: bool(tokens_of(text_of(c))), 0),
-    "BloomFilterIndexDetails": Kind("BloomFilter", BloomFilter, lambda c, _: may_answer(c), 0),
+    "BTreeIndexDetails": Kind(
+        "BTree",
+        lambda files, _: btree.BTree(files),
+        lambda c, _: can_prune(c),
+        1,
+        Making(
+            _is_plain,
+            _PLAIN,
+            btree.write_btree,
+            btree.rewrite_btree,
+            btree.page_rows_of,
+            frozenset({"zone_size"}),
+        ),
+    ),
+    "BitmapIndexDetails": Kind(
+        "Bitmap",
+        lambda files, _: bitmap.Bitmap(files),
+        lambda *_: True,
+        0,
+        Making(_is_plain, _PLAIN, bitmap.write_bitmap, bitmap.rewrite_bitmap),
+    ),
+    "LabelListIndexDetails": Kind(
+        "LabelList",
+        bitmap.LabelList,
+        _answers_of_labels,
+        1,
+        Making(
+            _is_list_of_plain,
+            "a list or large list of plain values",
+            bitmap.write_label_list,
+            bitmap.rewrite_label_list,
+        ),
+    ),
+    "NGramIndexDetails": Kind(
+        "NGram",
+        ngram.NGram,
+        lambda c, _: bool(ngram.tokens_of(ngram.text_of(c))),
+        0,
+        Making(
+            _is_text,
+            "a string",
+            lambda parts, _, new: ngram.write_ngram(parts, new),
+            lambda old, _, new: ngram.rewrite_ngram(old, new),
+        ),
+    ),
+    "BloomFilterIndexDetails": Kind(
+        "BloomFilter",
+        bloom_filter.BloomFilter,
+        lambda c, _: bloom_filter.answers(c),
+        0,
+        Making(
+            _is_hashed,
+            "int, float of 32 or 64 bits, string, binary, date, time or timestamp",
+            lambda parts, _, new: bloom_filter.write_bloom_filter(parts, new),
+            lambda old, _, new: bloom_filter.rewrite_bloom_filter(old, new),
+            bloom_filter.bloom_filter_parameters,
+            frozenset({"number_of_items", "probability"}),
+            package="lance.index.pb",
+            by_zones=True,
+        ),
+    ),
     "ZoneMapIndexDetails": Kind(
-        "ZoneMap", lambda files, _: ZoneMap(files), lambda c, _: can_prune(c), 0
+        "ZoneMap",
+        lambda files, _: zone_map.ZoneMap(files),
+        lambda c, _: can_prune(c),
+        0,
+        Making(
+            _is_plain,
+            _PLAIN,
+            zone_map.write_zone_map,
+            zone_map.rewrite_zone_map,
+            zone_map.zone_map_parameters,
+            frozenset({"rows_per_zone"}),
+            details.of_zone_map,
+            by_zones=True,
+        ),
     ),
 }
 """By the name of the message of their details; of several indices on a column the first is asked."""
+
+
+def written_version(name: str, *, has_stable_row_ids: bool) -> int:
+    """Return the version of an index that is made now; that of a BTREE says that it holds addresses."""
+    if name == "BTreeIndexDetails":
+        return int(has_stable_row_ids)
+    return KINDS[name].version
 
 
 def kind_of(index: Index) -> Kind | None:

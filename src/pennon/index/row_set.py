@@ -65,6 +65,13 @@ class RowSet:
         """Return whether every number is in it."""
         return len(self.starts) == 1 and self.starts[0] == 0 and self.lasts[0] == _GREATEST
 
+    def numbers(self) -> Numbers:
+        """Return all that is in it, ascending."""
+        counts = (self.lasts - self.starts).astype(np.int64) + 1
+        before = np.cumsum(counts) - counts
+        shifts = self.starts - before.astype(np.uint64)  # as unsigned numbers wrap around
+        return np.arange(int(counts.sum()), dtype=np.uint64) + np.repeat(shifts, counts)
+
     def union(self, *others: RowSet) -> RowSet:
         """Return what is in this set or another one."""
         sets = [each for each in (self, *others) if not each.is_empty]
@@ -116,6 +123,11 @@ NONE = RowSet(np.empty(0, np.uint64), np.empty(0, np.uint64))
 """The set of nothing."""
 ALL = RowSet(np.zeros(1, np.uint64), np.full(1, _GREATEST, np.uint64))
 """The set of every number."""
+
+
+def ascending(numbers: Numbers) -> Numbers:
+    """Return numbers in order, each once."""
+    return numbers if (numbers[1:] > numbers[:-1]).all() else np.unique(numbers)
 
 
 def of_fragments(fragment_ids: Iterable[int]) -> RowSet:

@@ -28,7 +28,14 @@ if TYPE_CHECKING:
     from pennon.ops.columns.settings import update_schema_metadata as update_schema_metadata
     from pennon.ops.columns.settings import update_table_metadata as update_table_metadata
     from pennon.ops.columns.update import update_columns as update_columns
+    from pennon.ops.index.create import build_index as build_index
+    from pennon.ops.index.create import commit_segments as commit_segments
+    from pennon.ops.index.create import create_index as create_index
+    from pennon.ops.index.create import fragments_of as fragments_of
+    from pennon.ops.index.create import merge_segments as merge_segments
+    from pennon.ops.index.create import plan_index as plan_index
     from pennon.ops.index.drop import drop_index as drop_index
+    from pennon.ops.index.optimize import optimize_indices as optimize_indices
     from pennon.ops.repair import repair_manifest as repair_manifest
     from pennon.ops.rows.delete import delete as delete
     from pennon.ops.rows.delete import truncate as truncate
@@ -74,7 +81,14 @@ _HOMES: Final = {
     "describe_tag": "pennon.ops.versions.refs",
     "drop_branch": "pennon.ops.versions.branches",
     "drop_columns": "pennon.ops.columns.alter",
+    "build_index": "pennon.ops.index.create",
+    "commit_segments": "pennon.ops.index.create",
+    "create_index": "pennon.ops.index.create",
     "drop_index": "pennon.ops.index.drop",
+    "fragments_of": "pennon.ops.index.create",
+    "merge_segments": "pennon.ops.index.create",
+    "optimize_indices": "pennon.ops.index.optimize",
+    "plan_index": "pennon.ops.index.create",
     "drop_table": "pennon.ops.cleanup.drop",
     "drop_tag": "pennon.ops.versions.refs",
     "find_rows": "pennon.ops.rows.find_rows",

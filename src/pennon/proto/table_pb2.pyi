@@ -326,6 +326,7 @@ class IndexMetadata(google.protobuf.message.Message):
     INDEX_VERSION_FIELD_NUMBER: builtins.int
     CREATED_AT_FIELD_NUMBER: builtins.int
     BASE_ID_FIELD_NUMBER: builtins.int
+    FILES_FIELD_NUMBER: builtins.int
     name: builtins.str
     dataset_version: builtins.int
     fragment_bitmap: builtins.bytes
@@ -339,6 +340,8 @@ class IndexMetadata(google.protobuf.message.Message):
     def fields(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]: ...
     @property
     def index_details(self) -> google.protobuf.any_pb2.Any: ...
+    @property
+    def files(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___IndexFile]: ...
     def __init__(
         self,
         *,
@@ -351,9 +354,10 @@ class IndexMetadata(google.protobuf.message.Message):
         index_version: builtins.int | None = ...,
         created_at: builtins.int | None = ...,
         base_id: builtins.int | None = ...,
+        files: collections.abc.Iterable[global___IndexFile] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_base_id", b"_base_id", "_created_at", b"_created_at", "_index_version", b"_index_version", "base_id", b"base_id", "created_at", b"created_at", "index_details", b"index_details", "index_version", b"index_version", "uuid", b"uuid"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_base_id", b"_base_id", "_created_at", b"_created_at", "_index_version", b"_index_version", "base_id", b"base_id", "created_at", b"created_at", "dataset_version", b"dataset_version", "fields", b"fields", "fragment_bitmap", b"fragment_bitmap", "index_details", b"index_details", "index_version", b"index_version", "name", b"name", "uuid", b"uuid"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_base_id", b"_base_id", "_created_at", b"_created_at", "_index_version", b"_index_version", "base_id", b"base_id", "created_at", b"created_at", "dataset_version", b"dataset_version", "fields", b"fields", "files", b"files", "fragment_bitmap", b"fragment_bitmap", "index_details", b"index_details", "index_version", b"index_version", "name", b"name", "uuid", b"uuid"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_base_id", b"_base_id"]) -> typing.Literal["base_id"] | None: ...
     @typing.overload
@@ -362,6 +366,26 @@ class IndexMetadata(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: typing.Literal["_index_version", b"_index_version"]) -> typing.Literal["index_version"] | None: ...
 
 global___IndexMetadata = IndexMetadata
+
+@typing.final
+class IndexFile(google.protobuf.message.Message):
+    """A file of an index; the path is relative to the folder of the index."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PATH_FIELD_NUMBER: builtins.int
+    SIZE_BYTES_FIELD_NUMBER: builtins.int
+    path: builtins.str
+    size_bytes: builtins.int
+    def __init__(
+        self,
+        *,
+        path: builtins.str = ...,
+        size_bytes: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["path", b"path", "size_bytes", b"size_bytes"]) -> None: ...
+
+global___IndexFile = IndexFile
 
 @typing.final
 class IndexSection(google.protobuf.message.Message):

@@ -22,6 +22,7 @@ from functools import partial, reduce
 from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
@@ -275,7 +276,7 @@ def _is_unsteady(node: Expression) -> bool:
 def _ask(snapshot: Snapshot, segment: Index, kind: Kind, condition: Expression) -> Selection:
     """Return what a segment of an index says, by row addresses; of rows that it does not cover, too."""
     column = _column_of(condition)
-    opened = _open(snapshot, segment, kind, column)
+    opened = open_index(snapshot, segment, kind, column.type)
     if opened.column.type != column.type:
         return UNKNOWN
     answer = opened.search(with_column(condition, opened.column))
@@ -288,11 +289,14 @@ def _ask(snapshot: Snapshot, segment: Index, kind: Kind, condition: Expression) 
     )
 
 
-def _open(snapshot: Snapshot, segment: Index, kind: Kind, column: Column) -> ScalarIndex:
+def open_index(snapshot: Snapshot, segment: Index, kind: Kind, column: pa.DataType) -> ScalarIndex:
+    """Return a segment of an index on a column of a type, opened now or before.
+
+    Raises FormatError, NotFoundError or UnsupportedError if it cannot be read.
+    """
+
     def open_now() -> ScalarIndex:
-        return kind.open(
-            IndexFiles(segment.folder, snapshot.open_index_file, remember), column.type
-        )
+        return kind.open(IndexFiles(segment.folder, snapshot.open_index_file, remember), column)
 
     remember = snapshot.session.index_part if snapshot.meter is None else _measured
     return remember(("index", segment.folder), open_now, lambda opened: opened.size_bytes)

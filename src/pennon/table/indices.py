@@ -41,12 +41,20 @@ class RewrittenIndex:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexFile:
+    """A file of an index: its path in the index's folder, and its size."""
+
+    path: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Index:
     """One index, or one segment of it.
 
     ``fragment_ids`` are the fragments that it covers, None where its writer did not say.  ``details``
-    are a protobuf Any, which says what kind of index it is.  ``wire`` is its message, an
-    IndexMetadata, which is written back as it is.
+    are a protobuf Any, which says what kind of index it is.  ``files`` is empty where its writer did not
+    list them.  ``wire`` is its message, an IndexMetadata, which is written back as it is.
     """
 
     uuid: str
@@ -58,6 +66,7 @@ class Index:
     created_at_ms: int | None = None
     base_id: int | None = None
     details: tuple[str, bytes] | None = field(default=None, repr=False)
+    files: tuple[IndexFile, ...] = ()
     wire: bytes = field(default=b"", repr=False)
 
     @property

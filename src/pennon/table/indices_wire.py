@@ -16,7 +16,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from pennon.core.units import FieldId, FragmentId
 from pennon.errors import FormatError
 from pennon.proto import table_pb2
-from pennon.table.indices import Index, RewrittenIndex
+from pennon.table.indices import Index, IndexFile, RewrittenIndex
 from pennon.table.message_wire import parse_message, serialize_message
 from pennon.table.roaring import parse_roaring, serialize_roaring
 
@@ -41,6 +41,7 @@ def parse_index(message: table_pb2.IndexMetadata) -> Index:
         message.created_at if has("created_at") else None,
         message.base_id if has("base_id") else None,
         (details.type_url, details.value) if has("index_details") else None,
+        tuple(IndexFile(each.path, each.size_bytes) for each in message.files),
         serialize_message(message),
     )
 
@@ -75,6 +76,9 @@ def rewritten(index: Index) -> Index:
         message.base_id = index.base_id
     if index.details is not None:
         message.index_details.type_url, message.index_details.value = index.details
+    del message.files[:]
+    for each in index.files:
+        message.files.add(path=each.path, size_bytes=each.size_bytes)
     return parse_index(message)
 
 

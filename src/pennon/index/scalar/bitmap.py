@@ -10,22 +10,34 @@ Source: reference index-scalar, 4 and 5.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.encoding.rows import Rows
-from pennon.errors import FormatError
+from pennon.errors import FormatError, UnsupportedError
 from pennon.expr.evaluate import evaluate
 from pennon.expr.tree import Call, Column, Expression, Literal
-from pennon.index.base import VALUE, true_places
+from pennon.file.container.writer import DataFileWriter
+from pennon.index.base import VALUE, Values, joined, true_places
 from pennon.index.files import IndexFile, IndexFiles
-from pennon.index.row_set import UNKNOWN, RowSet, Selection
-from pennon.index.row_sets_wire import parse_address_sets
+from pennon.index.new_files import NewFiles, OldIndex
+from pennon.index.order import order_of, rows_of, starts_of_equal
+from pennon.index.row_set import UNKNOWN, Numbers, RowSet, Selection, ascending
+from pennon.index.row_sets_wire import parse_address_sets, serialize_address_set
 
 _FILE: Final = "bitmap_page_lookup.lance"
 _NULL_LISTS: Final = "lance:label_list_nulls"
+_KEYS_AT_ONCE: Final = 4096
+_HALF: Final = np.uint64(32)
+_LOW: Final = np.uint64(0xFFFFFFFF)
+_NO_ROWS: Final = np.empty(0, np.uint64)
 _HAS: Final = frozenset({"array_has", "array_contains", "list_has", "list_contains"})
 _HAS_ANY: Final = frozenset({"array_has_any", "list_has_any", "arrays_overlap"})
 _HAS_ALL: Final = frozenset({"array_has_all", "list_has_all"})
@@ -43,6 +55,14 @@ class Bitmap:
     def size_bytes(self) -> int:
         """See `ScalarIndex.size_bytes`."""
         return int(self._sets.keys.nbytes)
+
+    @property
+    def statistics(self) -> dict[str, Any]:
+        """See `ScalarIndex.statistics`."""
+        return {"num_bitmaps": len(self._sets.keys)}
+
+    def warm(self) -> None:
+        """See `ScalarIndex.warm`."""
 
     def search(self, condition: Expression) -> Selection:
         """See `ScalarIndex.search`."""
@@ -64,6 +84,14 @@ class LabelList:
     def size_bytes(self) -> int:
         """See `ScalarIndex.size_bytes`."""
         return int(self._sets.keys.nbytes)
+
+    @property
+    def statistics(self) -> dict[str, Any]:
+        """See `ScalarIndex.statistics`."""
+        return {"num_bitmaps": len(self._sets.keys)}
+
+    def warm(self) -> None:
+        """See `ScalarIndex.warm`."""
 
     def search(self, condition: Expression) -> Selection:
         """See `ScalarIndex.search`."""
@@ -120,23 +148,152 @@ class _RowSets:
         key = "rows of keys", self._folder, numbers.tobytes()
         return self._remember(key, lambda: self._read(numbers), _size_of)
 
+    def each(self, numbers: Int64Array) -> list[RowSet]:
+        """Return the rows of each of some keys, whose numbers ascend."""
+        sets = self._bytes(numbers)
+        return [parse_address_sets([] if each is None else [each]) for each in sets]
+
     def _read(self, numbers: Int64Array) -> RowSet:
+        return parse_address_sets(each for each in self._bytes(numbers) if each is not None)
+
+    def _bytes(self, numbers: Int64Array) -> list[bytes | None]:
         (bitmaps,) = self._file.read(["bitmaps"], Rows.at(numbers))
         if not (pa.types.is_binary(bitmaps.type) or pa.types.is_large_binary(bitmaps.type)):
             message = f"the bitmaps of an index are {bitmaps.type}"
             raise FormatError(message)
-        return parse_address_sets(each for each in bitmaps.to_pylist() if each is not None)
+        found: list[bytes | None] = bitmaps.to_pylist()
+        return found
 
     def null_lists(self) -> RowSet | None:
         """Return the rows that have no list; None where the index does not know."""
-        number = self._file.data.schema.metadata.get(_NULL_LISTS)
-        if number is None:
-            return None
-        if not number.isdigit() or not 0 < int(number) < len(self._file.data.global_buffers):
-            message = f"{self._file.source.path}: its NULL lists are buffer {number!r}, which is not there"
-            raise FormatError(message)
-        return parse_address_sets([self._file.data.global_buffer(int(number)).to_pybytes()])
+        return self._file.row_set(_NULL_LISTS)
 
 
 def _size_of(rows: RowSet) -> int:
     return rows.starts.nbytes + rows.lasts.nbytes
+
+
+# --- making ---------------------------------------------------------------------------------------
+
+
+def write_bitmap(parts: Iterable[Values], kind: pa.DataType, new: NewFiles) -> None:
+    """Write a BITMAP of values."""
+    with _file(kind, new) as file:
+        _write_keys(file, _grouped(joined(parts, kind)), kind)
+
+
+def write_label_list(parts: Iterable[Values], kind: pa.DataType, new: NewFiles) -> None:
+    """Write a LABEL_LIST of lists."""
+    null_lists, items = [], []
+    for part in parts:
+        nulls = np.asarray(part.values.is_null().to_numpy(zero_copy_only=False))
+        null_lists.append(part.rows[nulls])
+        parents = pc.list_parent_indices(part.values).to_numpy()
+        items.append(Values(pc.list_flatten(part.values), part.rows[parents]))
+    item = kind.value_type
+    with _file(item, new) as file:
+        _write_keys(file, _grouped(joined(items, item)), item)
+        _write_null_lists(file, np.concatenate([_NO_ROWS, *null_lists]))
+
+
+def rewrite_bitmap(old: Sequence[OldIndex], kind: pa.DataType, new: NewFiles) -> None:
+    """Write one BITMAP of several, of which some rows were moved or are gone."""
+    with _file(kind, new) as file:
+        _write_keys(file, _united([_Moved(each) for each in old], kind), kind)
+
+
+def rewrite_label_list(old: Sequence[OldIndex], kind: pa.DataType, new: NewFiles) -> None:
+    """Write one LABEL_LIST of several; raises UnsupportedError if one does not know which lists are NULL."""
+    sources = [_Moved(each) for each in old]
+    with _file(kind.value_type, new) as file:
+        _write_keys(file, _united(sources, kind.value_type), kind.value_type)
+        nulls = [each.null_lists() for each in sources]
+        _write_null_lists(file, np.concatenate([_NO_ROWS, *nulls]))
+
+
+class _Moved:
+    """The keys of an old index, and where their rows are now."""
+
+    def __init__(self, old: OldIndex) -> None:
+        self._sets = _RowSets(old.files)
+        self._moves = old.moves
+        self.keys = self._sets.keys
+
+    def rows(self, numbers: Int64Array) -> dict[int, Numbers]:
+        """Return the rows of keys by their numbers, which ascend."""
+        sets = self._sets.each(numbers)
+        moved = (self._moves.rows(each).numbers() for each in sets)
+        return dict(zip(numbers.tolist(), moved, strict=True))
+
+    def null_lists(self) -> Numbers:
+        """Return the rows that have no list.  Raises UnsupportedError where the index does not know."""
+        found = self._sets.null_lists()
+        if found is None:
+            message = (
+                "an index of a release up to 2.0.1 does not know which lists are NULL; make it anew: "
+                "optimize_indices(retrain=True)"
+            )
+            raise UnsupportedError(message)
+        return self._moves.rows(found).numbers()
+
+
+def _grouped(whole: Values) -> Iterator[tuple[pa.Array[Any], list[Numbers]]]:
+    """Yield some keys at a time, each with its rows."""
+    order = order_of(whole.values)
+    placed = rows_of(whole, order)
+    starts = starts_of_equal(placed.values)
+    ends = np.append(starts[1:], len(order))
+    for at in range(0, len(starts), _KEYS_AT_ONCE):
+        some = slice(at, at + _KEYS_AT_ONCE)
+        pairs = zip(starts[some].tolist(), ends[some].tolist(), strict=True)
+        yield placed.values.take(pa.array(starts[some])), [placed.rows[a:b] for a, b in pairs]
+
+
+def _united(
+    sources: Sequence[_Moved], kind: pa.DataType
+) -> Iterator[tuple[pa.Array[Any], list[Numbers]]]:
+    """Yield some keys of any source at a time, each with all of its rows; keys without rows are left out."""
+    numbers = [
+        np.arange(len(each.keys), dtype=np.uint64) | np.uint64(at << 32)
+        for at, each in enumerate(sources)
+    ]
+    pairs = zip(sources, numbers, strict=True)
+    every = joined([Values(each.keys, number) for each, number in pairs], kind)
+    for keys, places in _grouped(every):
+        wanted = np.sort(np.concatenate(places))
+        of = (wanted >> _HALF).astype(np.int64)
+        found = [
+            source.rows((wanted[of == at] & _LOW).astype(np.int64))
+            for at, source in enumerate(sources)
+        ]
+        rows = [
+            np.concatenate([found[place >> 32][place & 0xFFFFFFFF] for place in many.tolist()])
+            for many in places
+        ]
+        filled = [at for at, each in enumerate(rows) if len(each)]
+        yield keys.take(pa.array(filled, pa.int64())), [rows[at] for at in filled]
+
+
+@contextmanager
+def _file(kind: pa.DataType, new: NewFiles) -> Iterator[DataFileWriter]:
+    columns = pa.field("keys", kind), pa.field("bitmaps", pa.binary())
+    with new.file(_FILE, *columns) as file:
+        yield file
+
+
+def _write_keys(
+    file: DataFileWriter, groups: Iterable[tuple[pa.Array[Any], list[Numbers]]], kind: pa.DataType
+) -> None:
+    schema = pa.schema([pa.field("keys", kind), pa.field("bitmaps", pa.binary())])
+    count = 0
+    for keys, rows in groups:
+        sets = [serialize_address_set(ascending(each)) for each in rows]
+        arrays = [keys, pa.array(sets, pa.binary())]
+        file.write(pa.RecordBatch.from_arrays(arrays, schema=schema))
+        count += len(keys)
+    file.add_schema_metadata({"lance:index_stats": json.dumps({"num_bitmaps": count})})
+
+
+def _write_null_lists(file: DataFileWriter, rows: Numbers) -> None:
+    number = file.add_global_buffer(serialize_address_set(ascending(rows)))
+    file.add_schema_metadata({_NULL_LISTS: str(number)})

@@ -9,7 +9,10 @@ Its answer is the zones in which the value may occur.  Source: reference index-s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -18,14 +21,44 @@ import pyarrow as pa
 from pyarrow import types as t
 
 from pennon.core.byte_ranges import Int64Array
-from pennon.errors import FormatError
+from pennon.encoding.kernels.bloom import insert_fixed, insert_varied
+from pennon.errors import ArgumentError, FormatError
 from pennon.expr.tree import Call, Column, Expression, Literal
-from pennon.index.base import VALUE, is_nan
+from pennon.file.container.writer import DataFileWriter
+from pennon.index.base import VALUE, Values, is_nan
 from pennon.index.files import IndexFiles, whole_numbers
+from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.row_set import UNKNOWN, Selection
 from pennon.index.scalar.xxhash import xxhash64
-from pennon.index.scalar.zones import Zones
+from pennon.index.scalar.zones import (
+    FRAGMENT,
+    LENGTH,
+    START,
+    Zones,
+    cut_zones,
+    null_rows,
+    null_rows_of,
+    places_of,
+    write_null_rows,
+    zones_there,
+)
 
+_FILE: Final = "bloomfilter.lance"
+_SCHEMA: Final = pa.schema(
+    [
+        FRAGMENT,
+        START,
+        LENGTH,
+        pa.field("has_null", pa.bool_(), nullable=False),
+        pa.field("bloom_filter_data", pa.binary(), nullable=False),
+    ]
+)
+_ITEMS: Final = "number_of_items"
+_ZONE_ROWS: Final = 8192
+_PROBABILITY: Final = "probability"
+_FALSE_POSITIVES: Final = 0.00057
+_KEYS: Final = {_ITEMS: "bloomfilter_item", _PROBABILITY: "bloomfilter_probability"}
+_ZONES_AT_ONCE: Final = 256
 _BLOCK: Final = 32
 _SALT: Final = np.array(
     [
@@ -49,8 +82,8 @@ class BloomFilter:
 
     def __init__(self, files: IndexFiles, column: pa.DataType) -> None:
         """Read the filters.  ``column``: the type of the table's column."""
-        names = ["fragment_id", "zone_start", "zone_length", "has_null", "bloom_filter_data"]
-        *numbers, nulls, filters = files.file("bloomfilter.lance").read(names)
+        self._files = files
+        *numbers, nulls, filters = files.file(_FILE).read(_SCHEMA.names)
         self._zones = Zones.of(*(whole_numbers(each, "zones") for each in numbers))
         self._has_null = np.asarray(nulls.to_numpy(zero_copy_only=False), np.bool_)
         self._filters = [_words(each.as_py()) for each in filters]
@@ -60,6 +93,18 @@ class BloomFilter:
     def size_bytes(self) -> int:
         """See `ScalarIndex.size_bytes`."""
         return sum(each.nbytes for each in self._filters)
+
+    @property
+    def statistics(self) -> dict[str, Any]:
+        """See `ScalarIndex.statistics`."""
+        return {
+            "type": "BloomFilter",
+            "num_blocks": len(self._filters),
+            **bloom_filter_parameters(self._files),
+        }
+
+    def warm(self) -> None:
+        """See `ScalarIndex.warm`."""
 
     def search(self, condition: Expression) -> Selection:
         """See `ScalarIndex.search`."""
@@ -149,3 +194,97 @@ def _may_have(words: npt.NDArray[np.uint32], hashed: int) -> bool:
     low = np.uint64(hashed & 0xFFFFFFFF)
     bits = ((low * _SALT) & np.uint64(0xFFFFFFFF)) >> np.uint64(27)
     return bool(((words[block] >> bits.astype(np.uint32)) & np.uint32(1)).all())
+
+
+# --- making ---------------------------------------------------------------------------------------
+
+
+def write_bloom_filter(parts: Iterable[Values], new: NewFiles) -> None:
+    """Write the filters of zones of values that come by ascending addresses."""
+    size = new.number(_ITEMS, _ZONE_ROWS)
+    probability = _checked(new.parameters.get(_PROBABILITY, _FALSE_POSITIVES))
+    words = _filter_bytes(size, probability) // 4
+    nulls = []
+    with _file(new, size, probability) as file:
+        zones = cut_zones(parts, size)
+        while some := list(islice(zones, _ZONES_AT_ONCE)):
+            arrays = [
+                *places_of(some),
+                pa.array([bool(zone.values.null_count) for zone in some]),
+                pa.array([_filter_of(zone.values, words) for zone in some], pa.binary()),
+            ]
+            file.write(pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA))
+            nulls += [null_rows(zone) for zone in some]
+        write_null_rows(file, nulls)
+
+
+def rewrite_bloom_filter(old: Sequence[OldIndex], new: NewFiles) -> None:
+    """Write the zones of several indices whose fragments are there yet; rows must not have moved."""
+    parameters = bloom_filter_parameters(old[0].files) | dict(new.parameters)
+    nulls = []
+    with _file(new, parameters[_ITEMS], parameters[_PROBABILITY]) as file:
+        for each in old:
+            source = each.files.file(_FILE)
+            arrays = source.read(_SCHEMA.names)
+            there = zones_there(arrays[0], arrays[1], each.moves)
+            file.write(pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA).filter(there))
+            nulls.append(null_rows_of(source, each.moves))
+        if all(each is not None for each in nulls):
+            write_null_rows(file, [each for each in nulls if each is not None])
+
+
+def bloom_filter_parameters(files: IndexFiles) -> dict[str, Any]:
+    """Return the parameters that an index was made with."""
+    file = files.file(_FILE)
+    text = file.data.schema.metadata.get(_KEYS[_PROBABILITY], b"")
+    try:
+        probability = _checked(float(text or _FALSE_POSITIVES))
+    except ValueError:
+        message = f"{file.source.path}: {_KEYS[_PROBABILITY]} is {text!r}, which is no probability"
+        raise FormatError(message) from None
+    return {_ITEMS: file.number(_KEYS[_ITEMS], _ZONE_ROWS), _PROBABILITY: probability}
+
+
+@contextmanager
+def _file(new: NewFiles, size: int, probability: float) -> Iterator[DataFileWriter]:
+    with new.file(_FILE, *_SCHEMA) as file:
+        chosen = {_KEYS[_ITEMS]: str(size), _KEYS[_PROBABILITY]: str(probability)}
+        file.add_schema_metadata(chosen)
+        yield file
+
+
+def _checked(probability: object) -> float:
+    """Return a probability.  Raises ArgumentError for what is none, or is 0 or 1."""
+    if isinstance(probability, (int, float)) and 0 < probability < 1:
+        return float(probability)
+    message = f"the probability of a Bloom filter lies between 0 and 1, got {probability!r}"
+    raise ArgumentError(message)
+
+
+def _filter_bytes(items: int, probability: float) -> int:
+    """Return how large a filter must be: a power of two.
+
+    Source: the Parquet format, "Bloom filter": 8 bits an item are set.
+    """
+    bits = -8 * items / math.log(1 - probability ** (1 / 8))
+    return 1 << max(math.ceil(bits / 8) - 1, _BLOCK - 1).bit_length()
+
+
+def _filter_of(values: pa.Array[Any], words: int) -> bytes:
+    """Return the filter of values, of so many words."""
+    found = np.zeros(words, np.uint32)
+    there = values.drop_null()
+    if t.is_string_view(there.type):
+        there = there.cast(pa.string())
+    _, *buffers = there.buffers()
+    if len(buffers) == 1:
+        width = there.type.bit_width // 8
+        start, size = there.offset * width, len(there) * width
+        insert_fixed(found, np.frombuffer(buffers[0], np.uint8)[start : start + size], width)
+    else:
+        is_large = t.is_large_string(there.type) or t.is_large_binary(there.type)
+        ends = np.frombuffer(buffers[0], np.uint8)
+        offsets = ends.view(np.int64) if is_large else ends.view(np.int32)
+        data = np.empty(0, np.uint8) if buffers[1] is None else np.frombuffer(buffers[1], np.uint8)
+        insert_varied(found, data, offsets[there.offset : there.offset + len(there) + 1])
+    return found.astype("<u4").tobytes()

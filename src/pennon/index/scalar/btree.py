@@ -12,13 +12,14 @@ Source: reference index-scalar, 3.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import types as t
 
 from pennon.core.cached_property import lazy
 from pennon.encoding.rows import Rows
@@ -26,11 +27,24 @@ from pennon.errors import FormatError
 from pennon.expr.evaluate import evaluate
 from pennon.expr.prune import Bounds, Pruner
 from pennon.expr.tree import Column, Expression
-from pennon.index.base import VALUE, bound_of, is_nan, true_places
+from pennon.index.base import (
+    VALUE,
+    Values,
+    bound_of,
+    is_nan,
+    joined,
+    true_places,
+)
 from pennon.index.files import IndexFile, IndexFiles, whole_numbers
+from pennon.index.new_files import NewFiles, OldIndex
+from pennon.index.order import merged, order_of, rows_of
 from pennon.index.row_set import NONE, UNKNOWN, RowSet, Selection
 
 _PAGE_ROWS: Final = 4096
+_ZONE_SIZE: Final = "zone_size"
+"""What users call the rows of a page."""
+_BLOCK_ROWS: Final = 1 << 16
+"""Rows of an old index that are held at once."""
 _MOST_SHARE: Final = 4
 """Where more than one page of so many may match, to read the column is cheaper."""
 _KNOWN_BYTES: Final = 400
@@ -59,6 +73,17 @@ class BTree:
     def size_bytes(self) -> int:
         """See `ScalarIndex.size_bytes`."""
         return self._bounds.size_bytes
+
+    @property
+    def statistics(self) -> dict[str, Any]:
+        """See `ScalarIndex.statistics`."""
+        least, greatest = self._bounds.ends
+        return {"min": least, "max": greatest, "num_pages": len(self._bounds)}
+
+    def warm(self) -> None:
+        """See `ScalarIndex.warm`."""
+        for page in range(len(self._bounds)):
+            self._page(page)
 
     def search(self, condition: Expression) -> Selection:
         """See `ScalarIndex.search`."""
@@ -132,6 +157,15 @@ class _PageBounds:
     def __len__(self) -> int:
         return len(self._low)
 
+    @property
+    def ends(self) -> tuple[str, str]:
+        """Return the least and the greatest value as text."""
+        if not len(self):
+            return "NULL", "NULL"
+        found = self._low[0], self._high[-1]
+        least, greatest = map(_text, found)
+        return least, greatest
+
     @lazy
     def _is_null_only(self) -> npt.NDArray[np.bool_]:
         return np.asarray(self._high.is_null().to_numpy(zero_copy_only=False))
@@ -170,6 +204,15 @@ class _PageBounds:
             raise FormatError(message)
 
 
+def _text(value: pa.Scalar) -> str:
+    """Return a value as statistics show it."""
+    if not value.is_valid:
+        return "NULL"
+    if is_nan(value):
+        return "NaN"
+    return str(value.as_py()).lower() if t.is_boolean(value.type) else str(value.as_py())
+
+
 def _falls(bounds: pa.Array[Any]) -> bool:
     """Return whether a value is less than the one before it; Arrow does not order all types."""
     try:
@@ -183,3 +226,90 @@ def _same(value: pa.Scalar, bound: pa.Scalar) -> bool:
     if not (value.is_valid and bound.is_valid):
         return bool(value.is_valid == bound.is_valid)
     return bool(value.equals(bound)) or is_nan(value)
+
+
+# --- making ---------------------------------------------------------------------------------------
+
+
+def write_btree(parts: Iterable[Values], kind: pa.DataType, new: NewFiles) -> None:
+    """Write the index of values, which are sorted in memory."""
+    whole = joined(parts, kind)
+    order = order_of(whole.values)
+    _write_pages([rows_of(whole, order)] if len(order) else [], kind, new)
+
+
+def rewrite_btree(old: Sequence[OldIndex], kind: pa.DataType, new: NewFiles) -> None:
+    """Write one index of several, of which some rows were moved or are gone; holds some blocks of each."""
+    _write_pages(merged([_blocks(each) for each in old]), kind, new)
+
+
+def page_rows_of(files: IndexFiles) -> dict[str, int]:
+    """Return the parameters that an index was made with."""
+    return {_ZONE_SIZE: files.file("page_lookup.lance").number("batch_size", _PAGE_ROWS)}
+
+
+def _blocks(old: OldIndex) -> Iterator[Values]:
+    data = old.files.file("page_data.lance")
+    for start in range(0, data.rows, _BLOCK_ROWS):
+        rows = Rows.between(start, min(start + _BLOCK_ROWS, data.rows))
+        values, ids = data.read(data.names[:2], rows)
+        numbers, there = old.moves.numbers(whole_numbers(ids, "row ids of an index"))
+        yield Values(values if there.all() else values.filter(pa.array(there)), numbers)
+
+
+def _write_pages(parts: Iterable[Values], kind: pa.DataType, new: NewFiles) -> None:
+    """Write values that come in order."""
+    size = new.number(_ZONE_SIZE, _PAGE_ROWS)
+    columns = pa.field("values", kind), pa.field("ids", pa.uint64(), nullable=False)
+    bounds = []
+    with new.file("page_data.lance", *columns) as data:
+        for pages in _whole_pages(parts, size):
+            arrays = [pages.values, pa.array(pages.rows)]
+            data.write(pa.RecordBatch.from_arrays(arrays, schema=pa.schema(columns)))
+            bounds.append(_bounds_of(pages.values, size))
+    lookup_schema = pa.schema(
+        [
+            pa.field("min", kind),
+            pa.field("max", kind),
+            pa.field("null_count", pa.uint32(), nullable=False),
+            pa.field("page_idx", pa.uint32(), nullable=False),
+        ]
+    )
+    low, high, nulls = ([each[at] for each in bounds] for at in range(3))
+    with new.file("page_lookup.lance", *lookup_schema) as lookup:
+        lookup.add_schema_metadata({"batch_size": str(size), "range_partitioned": "false"})
+        if bounds:
+            counts = np.concatenate(nulls)
+            arrays = [
+                pa.concat_arrays(low),
+                pa.concat_arrays(high),
+                pa.array(counts, pa.uint32()),
+                pa.array(np.arange(len(counts)), pa.uint32()),
+            ]
+            lookup.write(pa.RecordBatch.from_arrays(arrays, schema=lookup_schema))
+
+
+def _whole_pages(parts: Iterable[Values], size: int) -> Iterator[Values]:
+    """Yield the same rows, as many whole pages at once as there are; the last page may be short."""
+    rest: list[Values] = []
+    held = 0
+    for part in parts:
+        rest.append(part)
+        held += len(part.rows)
+        if held >= size:
+            whole = joined(rest, part.values.type)
+            end = held // size * size
+            yield Values(whole.values[:end], whole.rows[:end])
+            rest, held = [Values(whole.values[end:], whole.rows[end:])], held - end
+    if held:
+        yield joined(rest, rest[0].values.type)
+
+
+def _bounds_of(
+    values: pa.Array[Any], size: int
+) -> tuple[pa.Array[Any], pa.Array[Any], npt.NDArray[np.int64]]:
+    """Return the first and the last value of each page, and how many NULLs it has, which come first."""
+    firsts = np.arange(0, len(values), size)
+    ends = np.minimum(firsts + size, len(values))
+    nulls = np.clip(values.null_count - firsts, 0, ends - firsts)
+    return values.take(pa.array(firsts)), values.take(pa.array(ends - 1)), nulls

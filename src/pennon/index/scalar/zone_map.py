@@ -9,18 +9,51 @@ Its answer is the zones in which a row may pass.  Source: reference index-scalar
 
 from __future__ import annotations
 
-from typing import Final
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as t
 
 from pennon.expr.prune import Bounds, Pruner
 from pennon.expr.tree import Column, Expression
-from pennon.index.base import VALUE, bound_of
+from pennon.file.container.writer import DataFileWriter
+from pennon.index.base import VALUE, Values, bound_of
 from pennon.index.files import IndexFiles, whole_numbers
+from pennon.index.new_files import NewFiles, OldIndex
+from pennon.index.order import least_and_greatest
 from pennon.index.row_set import Selection
-from pennon.index.scalar.zones import Zones
+from pennon.index.scalar.zones import (
+    FRAGMENT,
+    LENGTH,
+    START,
+    Zones,
+    cut_zones,
+    null_rows,
+    null_rows_of,
+    places_of,
+    write_null_rows,
+    zones_there,
+)
 
+_FILE: Final = "zonemap.lance"
+_NAMES: Final = (
+    "min",
+    "max",
+    "null_count",
+    "nan_count",
+    "fragment_id",
+    "zone_start",
+    "zone_length",
+)
+_ROWS: Final = "rows_per_zone"
+_ZONE_ROWS: Final = 8192
+_ZONES_AT_ONCE: Final = 1024
 _ZONE_BYTES: Final = 500
 """What the bounds of a zone take in memory, about."""
 
@@ -30,19 +63,11 @@ class ZoneMap:
 
     def __init__(self, files: IndexFiles) -> None:
         """Read the zones."""
-        file = files.file("zonemap.lance")
-        names = [
-            "min",
-            "max",
-            "null_count",
-            "nan_count",
-            "fragment_id",
-            "zone_start",
-            "zone_length",
-        ]
-        low, high, *numbers = file.read(names)
+        file = files.file(_FILE)
+        self._zone_rows = file.number(_ROWS, _ZONE_ROWS)
+        low, high, *numbers = file.read(_NAMES)
         nulls, nans, fragments, starts, lengths = (
-            whole_numbers(each, name) for each, name in zip(numbers, names[2:], strict=True)
+            whole_numbers(each, name) for each, name in zip(numbers, _NAMES[2:], strict=True)
         )
         self.column = Column((VALUE,), low.type)
         self._bounds = [
@@ -55,6 +80,14 @@ class ZoneMap:
         """See `ScalarIndex.size_bytes`."""
         return _ZONE_BYTES * len(self._bounds)
 
+    @property
+    def statistics(self) -> dict[str, Any]:
+        """See `ScalarIndex.statistics`."""
+        return {"num_zones": len(self._bounds), "rows_per_zone": self._zone_rows}
+
+    def warm(self) -> None:
+        """See `ScalarIndex.warm`."""
+
     def search(self, condition: Expression) -> Selection:
         """See `ScalarIndex.search`."""
         pruner = Pruner(condition)
@@ -66,3 +99,76 @@ def _bounds(low: pa.Scalar, high: pa.Scalar, nulls: int, nans: int) -> Bounds:
     if not (low.is_valid or high.is_valid or nans):
         return Bounds(null_count=nulls, rows=nulls)
     return Bounds(low if low.is_valid else None, None if nans else bound_of(high), nulls)
+
+
+# --- making ---------------------------------------------------------------------------------------
+
+
+def write_zone_map(parts: Iterable[Values], kind: pa.DataType, new: NewFiles) -> None:
+    """Write the bounds of zones of values that come by ascending addresses."""
+    size = new.number(_ROWS, _ZONE_ROWS)
+    nulls = []
+    with _file(kind, new, size) as file:
+        zones = cut_zones(parts, size)
+        while some := list(islice(zones, _ZONES_AT_ONCE)):
+            columns = zip(*(_described(zone.values) for zone in some), strict=True)
+            low, high, null_counts, nan_counts = columns
+            arrays = [
+                pa.array(low, kind),
+                pa.array(high, kind),
+                pa.array(null_counts, pa.uint32()),
+                pa.array(nan_counts, pa.uint32()),
+                *places_of(some),
+            ]
+            file.write(pa.RecordBatch.from_arrays(arrays, schema=_schema(kind)))
+            nulls += [null_rows(zone) for zone in some]
+        write_null_rows(file, nulls)
+
+
+def rewrite_zone_map(old: Sequence[OldIndex], kind: pa.DataType, new: NewFiles) -> None:
+    """Write the zones of several indices whose fragments are there yet; rows must not have moved."""
+    size = new.number(_ROWS, _ZONE_ROWS)
+    nulls = []
+    with _file(kind, new, size) as file:
+        for each in old:
+            source = each.files.file(_FILE)
+            arrays = source.read(_NAMES)
+            there = zones_there(arrays[4], arrays[5], each.moves)
+            file.write(pa.RecordBatch.from_arrays(arrays, schema=_schema(kind)).filter(there))
+            nulls.append(null_rows_of(source, each.moves))
+        if all(each is not None for each in nulls):
+            write_null_rows(file, [each for each in nulls if each is not None])
+
+
+def zone_map_parameters(files: IndexFiles) -> dict[str, int]:
+    """Return the parameters that an index was made with."""
+    return {_ROWS: files.file(_FILE).number(_ROWS, _ZONE_ROWS)}
+
+
+@contextmanager
+def _file(kind: pa.DataType, new: NewFiles, size: int) -> Iterator[DataFileWriter]:
+    with new.file(_FILE, *_schema(kind)) as file:
+        file.add_schema_metadata({_ROWS: str(size)})
+        yield file
+
+
+def _schema(kind: pa.DataType) -> pa.Schema:
+    counts = [pa.field(name, pa.uint32(), nullable=False) for name in _NAMES[2:4]]
+    return pa.schema(
+        [pa.field("min", kind), pa.field("max", kind), *counts, FRAGMENT, START, LENGTH]
+    )
+
+
+def _described(values: pa.Array[Any]) -> tuple[pa.Scalar, pa.Scalar, int, int]:
+    """Return the least and the greatest value, the number of NULLs, and that of NaNs: NaN is then the greatest."""
+    nulls, nans = values.null_count, 0
+    rest = values.drop_null()
+    if t.is_floating(values.type):
+        is_nan = pc.is_nan(rest)
+        nans = is_nan.true_count
+        rest = rest.filter(pc.invert(is_nan))
+    nothing = pa.scalar(None, values.type)
+    low, high = least_and_greatest(rest) if len(rest) else (nothing, nothing)
+    if nans:
+        high = pa.scalar(math.nan, values.type)
+    return low, high, nulls, nans

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import FormatError
+from pennon.file.container.writer import DataFileWriter
+from pennon.index.base import Values, joined
+from pennon.index.files import IndexFile, whole_numbers
+from pennon.index.row_map import RowMap
 from pennon.index.row_set import Numbers, RowSet
+from pennon.index.row_sets_wire import serialize_address_set
 
 _MOST: Final = np.uint64(0xFFFFFFFF)
+_HALF: Final = np.uint64(32)
+_NULL_ROWS: Final = "null_bitmap"
+
+FRAGMENT: Final = pa.field("fragment_id", pa.uint64(), nullable=False)
+START: Final = pa.field("zone_start", pa.uint64(), nullable=False)
+LENGTH: Final = pa.field("zone_length", pa.uint64(), nullable=False)
+"""The columns that say where zones lie; the start is an offset in the fragment."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,3 +53,66 @@ class Zones:
     def rows(self, numbers: Int64Array) -> RowSet:
         """Return the rows of some zones."""
         return RowSet.of_ranges(self.starts[numbers], self.lasts[numbers])
+
+
+def cut_zones(parts: Iterable[Values], size: int) -> Iterator[Values]:
+    """Yield the values of each zone: so many rows that follow one another in a fragment, or its last ones.
+
+    Rows come by ascending addresses.
+    """
+    held: list[Values] = []
+    for part in parts:
+        held.append(part)
+        whole = joined(held, part.values.type)
+        borders = np.flatnonzero(np.diff(whole.rows >> _HALF)) + 1
+        ends = np.append(borders, len(whole.rows))
+        start = 0
+        for end in ends.tolist():
+            is_last = end == len(whole.rows)
+            while end - start >= size or (start < end and not is_last):
+                yield _sliced(whole, start, min(start + size, end))
+                start = min(start + size, end)
+        held = [_sliced(whole, start, len(whole.rows))]
+    if held and len(held[0].rows):
+        yield held[0]
+
+
+def places_of(zones: Iterable[Values]) -> list[pa.Array[Any]]:
+    """Return where zones lie, as `FRAGMENT`, `START` and `LENGTH` have it."""
+    ends = [(int(zone.rows[0]), int(zone.rows[-1])) for zone in zones]
+    return [
+        pa.array([first >> 32 for first, _ in ends], pa.uint64()),
+        pa.array([first & 0xFFFFFFFF for first, _ in ends], pa.uint64()),
+        pa.array([last - first + 1 for first, last in ends], pa.uint64()),
+    ]
+
+
+def zones_there(fragments: pa.Array[Any], starts: pa.Array[Any], moves: RowMap) -> pa.Array[Any]:
+    """Return which zones lie in fragments that are there yet."""
+    first = whole_numbers(fragments, "fragments") << _HALF
+    return pa.array(moves.numbers(first + whole_numbers(starts, "zones"))[1])
+
+
+def null_rows(zone: Values) -> Numbers:
+    """Return the rows of a zone whose value is NULL."""
+    if not zone.values.null_count:
+        return zone.rows[:0]
+    found: Numbers = zone.rows[zone.values.is_null().to_numpy(zero_copy_only=False)]
+    return found
+
+
+def write_null_rows(file: DataFileWriter, rows: Sequence[Numbers]) -> None:
+    """Write which rows are NULL, in order, as a global buffer whose number the metadata tells."""
+    found = np.concatenate([np.empty(0, np.uint64), *rows])
+    number = file.add_global_buffer(serialize_address_set(np.unique(found)))
+    file.add_schema_metadata({_NULL_ROWS: str(number)})
+
+
+def null_rows_of(file: IndexFile, moves: RowMap) -> Numbers | None:
+    """Return which rows of an old index are NULL; None where it does not know, as of releases up to 10."""
+    found = file.row_set(_NULL_ROWS)
+    return None if found is None else moves.rows(found).numbers()
+
+
+def _sliced(values: Values, start: int, end: int) -> Values:
+    return Values(values.values[start:end], values.rows[start:end])

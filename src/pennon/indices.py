@@ -1,0 +1,7 @@
+"""Kinds of indices, with the names of ``lance.indices``."""
+
+from __future__ import annotations
+
+from pennon.dataset.indices import IndexConfig
+
+__all__ = ["IndexConfig"]

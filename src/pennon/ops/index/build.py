@@ -1,0 +1,222 @@
+"""Making an index: plan, tasks that each make a segment for some fragments, and those merged into one.
+
+A task reads the column of its fragments, with the address or the stable id of each row, and writes the files of a
+whole index for these fragments alone.  So a failed task costs its own part, and threads here or Spark's executors
+elsewhere do the same.  Segments are merged a block at a time.  What is not committed is left for clean-up.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.core.units import FieldId, FragmentId
+from pennon.errors import ArgumentError, ColumnTypeError, NoColumnError
+from pennon.index.base import Values
+from pennon.index.files import IndexFiles, whole_numbers
+from pennon.index.new_files import NewFiles, OldIndex
+from pennon.index.registry import KINDS, Kind, stores_row_ids, written_version
+from pennon.index.row_map import RowMap
+from pennon.index.row_set import RowSet, of_fragments
+from pennon.ops.index.kinds import user_name
+from pennon.scan.execute import READ_AHEAD_BYTES, Scan, read_batches
+from pennon.scan.fragment_reader import FragmentReader
+from pennon.scan.plan import default_batch_rows, live_row_count, plan_tasks
+from pennon.scan.projection import MetaColumn, plan_scan_projection
+from pennon.scan.snapshot import Snapshot
+from pennon.schema.arrow import field_to_arrow
+from pennon.schema.field import Field, Schema
+from pennon.schema.project import resolve, sorted_paths
+from pennon.schema.version import V0_1, V2_0, FileVersion
+from pennon.schema.width import row_bytes
+from pennon.table.fragment import Fragment
+from pennon.table.indices import Index
+from pennon.table.indices_wire import rewritten
+from pennon.table.storage_version import storage_version
+
+SEGMENT_BYTES: Final = 512 << 20
+"""About how much memory the values and row numbers of one segment take while it is made."""
+_NUMBER_BYTES: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class IndexBuild:
+    """What it takes to make segments of an index; it pickles.
+
+    ``message`` is the name of its details' message, ``path`` that of the column, ``groups`` the fragments of
+    each segment.
+    """
+
+    snapshot: Snapshot
+    name: str
+    message: str
+    path: str
+    field_id: FieldId
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    groups: tuple[tuple[Fragment, ...], ...] = ()
+
+    @property
+    def kind(self) -> Kind:
+        """Return the kind of the index."""
+        return KINDS[self.message]
+
+    @property
+    def type(self) -> pa.DataType:
+        """Return the type of the column."""
+        return field_to_arrow(resolve(self.snapshot.manifest.schema, self.path)[-1]).type
+
+    def run(self, number: int) -> Index:
+        """Make the segment of a group of fragments, and return its entry, which is not committed."""
+        group = self.groups[number]
+        new = self._new_files()
+        self.kind.making.write(self._values(group), self.type, new)
+        return self.entry(new, [each.id for each in group])
+
+    def merge(self, segments: Sequence[Index]) -> Index:
+        """Make one segment of several, without rows that are gone, and return its entry.
+
+        Raises FormatError, NotFoundError or UnsupportedError if one cannot be read.
+        """
+        new = self._new_files()
+        olds = [OldIndex(self.files(each), self._kept(each)) for each in segments]
+        self.kind.making.rewrite(olds, self.type, new)
+        there = {each.id for each in self.snapshot.manifest.fragments}
+        covered = {n for each in segments for n in each.fragment_ids or () if n in there}
+        return self.entry(new, covered)
+
+    def files(self, segment: Index) -> IndexFiles:
+        """Return the files of a segment."""
+        return IndexFiles(segment.folder, self.snapshot.open_index_file, _made_now)
+
+    def entry(self, new: NewFiles, fragment_ids: Sequence[FragmentId] | set[FragmentId]) -> Index:
+        """Return the entry of an index whose files were written."""
+        making, manifest = self.kind.making, self.snapshot.manifest
+        return rewritten(
+            Index(
+                new.folder.rpartition("/")[2],
+                self.name,
+                (self.field_id,),
+                frozenset(fragment_ids),
+                manifest.version,
+                written_version(self.message, has_stable_row_ids=manifest.has_stable_row_ids),
+                time.time_ns() // 1_000_000,
+                details=(f"/{making.package}.{self.message}", making.details(self.parameters)),
+                files=tuple(new.written),
+            )
+        )
+
+    def _new_files(self) -> NewFiles:
+        folder = f"_indices/{uuid.uuid4()}"
+        version = file_version(self.snapshot)
+        return NewFiles(self.snapshot.store, folder, version, self.parameters)
+
+    def _values(self, group: Sequence[Fragment]) -> Iterator[Values]:
+        """Yield the live values of fragments, with the numbers of their rows."""
+        numbers = MetaColumn.ROW_ID if self._by_row_ids else MetaColumn.ROW_ADDRESS
+        projection = plan_scan_projection(self.snapshot.manifest.schema, [self.path], [numbers])
+        scan = Scan(self.snapshot, projection, tuple(plan_tasks(self.snapshot, group)))
+        rows = default_batch_rows(row_bytes(projection.arrow))
+        for batch in read_batches(scan, rows, READ_AHEAD_BYTES, may_cut=True):
+            values = batch.column(0)
+            if isinstance(values, pa.ExtensionArray):
+                values = values.storage
+            yield Values(values, whole_numbers(batch.column(1), "row numbers"))
+
+    @property
+    def _by_row_ids(self) -> bool:
+        has_ids = self.snapshot.manifest.has_stable_row_ids
+        version = written_version(self.message, has_stable_row_ids=has_ids)
+        made = Index("", "", (), None, 0, version, details=(self.message, b""))
+        return has_ids and stores_row_ids(made)
+
+    def _kept(self, segment: Index) -> RowMap:
+        """Return which rows of a segment go on: those of fragments that it covers and that are there."""
+        covered = segment.fragment_ids or frozenset()
+        alive = [each for each in self.snapshot.manifest.fragments if each.id in covered]
+        if not (self.snapshot.manifest.has_stable_row_ids and stores_row_ids(segment)):
+            return RowMap.keeping(of_fragments(each.id for each in alive))
+        ids = [self._row_ids(each) for each in alive]
+        return RowMap.keeping(RowSet.of(np.concatenate([np.empty(0, np.uint64), *ids])))
+
+    def _row_ids(self, fragment: Fragment) -> Any:
+        physical = FragmentReader(self.snapshot, fragment).physical_rows()
+        return np.asarray(self.snapshot.row_ids(fragment, physical), np.uint64)
+
+
+def plan_build(
+    snapshot: Snapshot,
+    column: str,
+    message: str,
+    name: str,
+    parameters: Mapping[str, Any],
+    fragments: Sequence[Fragment] | None = None,
+) -> IndexBuild:
+    """Plan an index of all fragments, or of some.
+
+    Raises NoColumnError, ColumnTypeError, ArgumentError for parameters that the kind does not have.
+    """
+    making = KINDS[message].making
+    unknown = sorted(parameters.keys() - making.known)
+    if unknown:
+        known = ", ".join(sorted(making.known)) or "no parameters"
+        text = f"a {user_name(message)} index has {known}, and no {', '.join(unknown)}"
+        raise ArgumentError(text)
+    schema = snapshot.manifest.schema
+    leaf = leaf_of(schema, column)
+    arrow = field_to_arrow(leaf).type
+    storage = arrow.storage_type if isinstance(arrow, pa.BaseExtensionType) else arrow
+    if not making.takes(storage):
+        text = f"{user_name(message)} index column {column} must be {making.types}, got {arrow}"
+        raise ColumnTypeError(text)
+    chosen = snapshot.manifest.fragments if fragments is None else fragments
+    width = row_bytes(pa.schema([field_to_arrow(leaf)])) + _NUMBER_BYTES
+    groups = tuple(_groups(snapshot, chosen, max(SEGMENT_BYTES // width, 1)))
+    path = path_of(schema, leaf)
+    return IndexBuild(snapshot, name, message, path, leaf.id, dict(parameters), groups)
+
+
+def leaf_of(schema: Schema, column: str) -> Field:
+    """Return the field that a path leads to; raises NoColumnError."""
+    try:
+        return resolve(schema, column)[-1]
+    except ArgumentError:
+        text = f"{column} not found in schema"
+        raise NoColumnError(text) from None
+
+
+def path_of(schema: Schema, leaf: Field) -> str:
+    """Return the path of a field, as users write it."""
+    ids = [each.id for each in schema.walk()]
+    return dict(zip(ids, sorted_paths(schema), strict=True))[leaf.id]
+
+
+def file_version(snapshot: Snapshot) -> FileVersion:
+    """Return the version of new files of indices: that of the table's data files, but not 0.1."""
+    version = storage_version(snapshot.manifest)
+    return V2_0 if version == V0_1 else version
+
+
+def _groups(
+    snapshot: Snapshot, fragments: Sequence[Fragment], most_rows: int
+) -> Iterator[tuple[Fragment, ...]]:
+    """Yield fragments that make a segment together: as many rows as are sorted at once; one group at least."""
+    group: list[Fragment] = []
+    rows = 0
+    for fragment in fragments:
+        more = live_row_count(snapshot, fragment)
+        if group and rows + more > most_rows:
+            yield tuple(group)
+            group, rows = [], 0
+        group.append(fragment)
+        rows += more
+    yield tuple(group)
+
+
+def _made_now(_key: object, make: Any, _weigh: object) -> Any:
+    return make()

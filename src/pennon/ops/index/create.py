@@ -1,0 +1,143 @@
+"""Making an index of a column, and the version that has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pennon.core.units import FieldId
+from pennon.errors import ArgumentError, IndexExistsError
+from pennon.ops.commit import commit_on
+from pennon.ops.index.build import IndexBuild, leaf_of, path_of, plan_build
+from pennon.ops.index.kinds import message_name
+from pennon.ops.run_tasks import run_tasks
+from pennon.scan.snapshot import Snapshot
+from pennon.schema.field import Field
+from pennon.table.fragment import Fragment
+from pennon.table.indices import Index
+from pennon.table.indices_wire import parse_indices, rewritten
+from pennon.table.manifest import Manifest
+from pennon.table.operations import CreateIndex
+
+
+def create_index(
+    snapshot: Snapshot,
+    column: str,
+    kind: str,
+    name: str | None = None,
+    *,
+    replace: bool = True,
+    train: bool = True,
+    parameters: Mapping[str, Any] | None = None,
+) -> Manifest:
+    """Make an index of a column, and return the version that has it.
+
+    Without ``train`` it covers no fragment.  Raises IndexExistsError for a name that is in use, and what
+    `pennon.ops.index.build.plan_build` raises.
+    """
+    build = plan_index(snapshot, column, kind, name, parameters or {}, None if train else ())
+    removed = check_name(snapshot, build, replace=replace)
+    return commit_on(snapshot, CreateIndex((build_index(build),), removed))
+
+
+def plan_index(
+    snapshot: Snapshot,
+    column: str,
+    kind: str,
+    name: str | None,
+    parameters: Mapping[str, Any],
+    fragments: Sequence[Fragment] | None = None,
+) -> IndexBuild:
+    """Plan an index, under a name of its own if none is given; see `plan_build`."""
+    message = message_name(kind)
+    schema = snapshot.manifest.schema
+    leaf = leaf_of(schema, column)
+    indices = parse_indices(snapshot.manifest.indices)
+    chosen = name if name is not None else _new_name(path_of(schema, leaf), leaf, message, indices)
+    return plan_build(snapshot, column, message, chosen, parameters, fragments)
+
+
+def build_index(build: IndexBuild) -> Index:
+    """Make all segments of an index, on this machine's threads, and merge them."""
+    segments = run_tasks(build, len(build.groups), what=f"index {build.name}")
+    return segments[0] if len(segments) == 1 else build.merge(segments)
+
+
+def merge_segments(snapshot: Snapshot, segments: Sequence[Index]) -> Index:
+    """Make one segment of several of a kind and a column, none of which need be committed; return its entry."""
+    first = segments[0] if segments else None
+    if first is None or any(
+        (each.field_ids, each.type_name) != (first.field_ids, first.type_name) for each in segments
+    ):
+        message = "only segments of one kind on one column can be merged, and at least one"
+        raise ArgumentError(message)
+    return plan_like(snapshot, first, ()).merge(segments)
+
+
+def commit_segments(
+    snapshot: Snapshot, name: str, column: str, segments: Sequence[Index]
+) -> Manifest:
+    """Make segments an index of that name, which replaces one that there is; return the version made."""
+    leaf = leaf_of(snapshot.manifest.schema, column)
+    if not segments or any(each.field_ids != (leaf.id,) for each in segments):
+        message = f"the segments of {name!r} are not of {column}"
+        raise ArgumentError(message)
+    same = tuple(i for i in parse_indices(snapshot.manifest.indices) if i.name == name)
+    _check_field(name, same, leaf.id)
+    named = tuple(rewritten(replace(each, name=name)) for each in segments)
+    return commit_on(snapshot, CreateIndex(named, same))
+
+
+def plan_like(
+    snapshot: Snapshot,
+    like: Index,
+    fragments: Sequence[Fragment] | None,
+    *,
+    with_parameters: bool = True,
+) -> IndexBuild:
+    """Return the plan of an index like another one: of its column, kind and parameters."""
+    schema = snapshot.manifest.schema
+    leaf = next(each for each in schema.walk() if each.id == like.field_ids[0])
+    path = path_of(schema, leaf)
+    build = plan_build(snapshot, path, like.type_name, like.name, {}, fragments)
+    if not with_parameters:
+        return build
+    found = build.kind.making.parameters_of(build.files(like))
+    return plan_build(snapshot, path, like.type_name, like.name, found, fragments)
+
+
+def fragments_of(snapshot: Snapshot, numbers: Iterable[int]) -> list[Fragment]:
+    """Return the fragments of some numbers; raises ArgumentError for one that is not there."""
+    known = {int(each.id): each for each in snapshot.manifest.fragments}
+    missing = sorted(set(numbers) - known.keys())
+    if missing:
+        message = f"the table has no fragment {', '.join(map(str, missing))}"
+        raise ArgumentError(message)
+    return [known[number] for number in sorted(set(numbers))]
+
+
+def check_name(snapshot: Snapshot, build: IndexBuild, *, replace: bool) -> tuple[Index, ...]:
+    """Return the indices that a new one replaces; raises IndexExistsError if it must not."""
+    same = tuple(i for i in parse_indices(snapshot.manifest.indices) if i.name == build.name)
+    _check_field(build.name, same, build.field_id)
+    if same and not replace:
+        message = f"Index name '{build.name}' already exists, please specify a different name or use replace=True"
+        raise IndexExistsError(message)
+    return same
+
+
+def _check_field(name: str, same: Iterable[Index], field_id: FieldId) -> None:
+    if any(each.field_ids != (field_id,) for each in same):
+        message = f"Index name '{name}' already exists with different fields, please specify a different name"
+        raise IndexExistsError(message)
+
+
+def _new_name(path: str, leaf: Field, message: str, indices: Iterable[Index]) -> str:
+    """Return the name of an index without one: that of the same kind on the same column is replaced."""
+    taken = {index.name: (index.field_ids, index.type_name) for index in indices}
+    name, number = f"{path}_idx", 1
+    while taken.get(name, ((leaf.id,), message)) != ((leaf.id,), message):
+        number += 1
+        name = f"{path}_idx_{number}"
+    return name

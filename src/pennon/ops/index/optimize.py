@@ -1,0 +1,84 @@
+"""Bringing indices up to date: rows that came since are indexed, segments merged, and those of gone rows dropped."""
+
+from __future__ import annotations
+
+import warnings
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+
+from pennon.errors import FormatError, NotFoundError, UnsupportedError
+from pennon.index.registry import kind_of
+from pennon.ops.commit import commit_on
+from pennon.ops.index.build import IndexBuild
+from pennon.ops.index.create import build_index, plan_like
+from pennon.scan.snapshot import Snapshot
+from pennon.table.indices import SYSTEM, Index
+from pennon.table.indices_wire import parse_indices
+from pennon.table.manifest import Manifest
+from pennon.table.operations import CreateIndex
+
+_UNREADABLE = (FormatError, NotFoundError, UnsupportedError)
+
+
+def optimize_indices(
+    snapshot: Snapshot,
+    *,
+    num_indices_to_merge: int | None = None,
+    index_names: Collection[str] | None = None,
+    retrain: bool = False,
+) -> Manifest | None:
+    """Index the fragments that no segment covers, and merge segments; return the version made.
+
+    None where there was nothing to do.  The last ``num_indices_to_merge`` segments of each index and the new
+    rows become one, by default the last; with 0 the new rows are a segment of their own.  ``retrain``: every
+    index is made anew, of one segment.  A segment that cannot be read is made anew.  Indices of kinds that Pennon
+    does not make are left alone, with a warning.
+    """
+    merged = 1 if num_indices_to_merge is None else num_indices_to_merge
+    named: dict[str, list[Index]] = defaultdict(list)
+    for index in parse_indices(snapshot.manifest.indices):
+        if index.name not in SYSTEM and (index_names is None or index.name in index_names):
+            named[index.name].append(index)
+    new: list[Index] = []
+    removed: list[Index] = []
+    for segments in named.values():
+        made, gone = _optimized(snapshot, segments, merged, retrain=retrain)
+        if made is not None:
+            kept = [each for each in segments if each not in gone]
+            new += [*kept, made]  # a commit replaces all segments of a name
+            removed += gone
+    return commit_on(snapshot, CreateIndex(tuple(new), tuple(removed))) if new else None
+
+
+def _optimized(
+    snapshot: Snapshot, segments: Sequence[Index], merged: int, *, retrain: bool
+) -> tuple[Index | None, list[Index]]:
+    """Return the new segment of an index, if there is one, and the segments that it stands for."""
+    covered = {number for each in segments for number in each.fragment_ids or ()}
+    fresh = [each for each in snapshot.manifest.fragments if each.id not in covered]
+    old = list(segments[len(segments) - merged :]) if merged else []
+    if not (retrain or fresh or len(old) > 1):
+        return None, []
+    kinds = {kind_of(each) for each in segments}
+    if None in kinds or len(kinds) != 1 or len(segments[0].field_ids) != 1:
+        name = segments[0].name
+        message = f"the index {name!r} is of a kind that Pennon does not make; it was left as it is"
+        warnings.warn(message, UserWarning, stacklevel=4)
+        return None, []
+    if retrain:
+        return build_index(plan_like(snapshot, segments[-1], None)), list(segments)
+    try:
+        return _merged(plan_like(snapshot, segments[-1], fresh), old), old
+    except _UNREADABLE:
+        again = {number for each in old for number in each.fragment_ids or ()}
+        chosen = [f for f in snapshot.manifest.fragments if f.id in again or f.id not in covered]
+        return build_index(plan_like(snapshot, segments[-1], chosen, with_parameters=False)), old
+
+
+def _merged(build: IndexBuild, old: Sequence[Index]) -> Index:
+    """Return the segment of new rows and old segments."""
+    has_rows = any(build.groups)
+    if not old:
+        return build_index(build)
+    fresh = [build_index(build)] if has_rows else []
+    return build.merge([*old, *fresh])

@@ -18,6 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+import pennon
 from tests.interop.known_failures import REFUSED_TO_WRITE
 from tests.interop.layouts import has_constant_lists
 from tests.interop.nested_tables import nested_case
@@ -121,3 +122,16 @@ def _cases(seeds: range, version: str, folder: Path) -> Iterator[tuple[Case, Pat
     for seed in seeds:
         yield nested_case(seed, version), folder / str(seed)
         shutil.rmtree(folder / str(seed), ignore_errors=True)
+
+
+@pytest.mark.parametrize("version", ["2.1", "2.2"])
+def test_pages_whose_lists_are_all_null(newest: Oracle, version: str, folder: Path) -> None:
+    lists = [[f"l{n % 50}", f"l{n % 77}"] for n in range(100_000)] + [None] * 200_000
+    table = pa.table({"lists": pa.array(lists, pa.list_(pa.string()))})
+    uri = folder / "theirs.lance"
+    newest.write(uri, table, data_storage_version=version)
+    assert pennon.dataset(uri).to_table() == table
+    assert pennon.dataset(uri).take([0, 299_999]) == table.take([0, 299_999])
+    uri = folder / "ours.lance"
+    pennon.write_dataset(table, uri, data_storage_version=version)
+    assert newest.scan(uri) == table

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from pennon.dataset.operation_fields import from_index
+from pennon.dataset.operation_fields import from_index as from_index
+from pennon.dataset.operation_fields import to_index as to_index
 from pennon.errors import FormatError, IndexNotFoundError, NotFoundError, UnsupportedError
 from pennon.index import registry
 from pennon.index.base import ScalarIndex

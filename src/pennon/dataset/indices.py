@@ -42,9 +42,8 @@ class DatasetIndices(DatasetBase):
 
     def describe_indices(self) -> list[IndexDescription]:
         """Return all indices, ordered by name; their folders are listed for the sizes."""
-        from pennon.dataset.index_descriptions import describe  # noqa: PLC0415 - saves operations at open
-
-        return describe(self._snapshot)
+        found: list[IndexDescription] = _descriptions().describe(self._snapshot)
+        return found
 
     def list_indices(self) -> list[IndexInformation]:
         """Return all segments of all indices; `describe_indices` says more."""
@@ -138,18 +137,15 @@ class DatasetIndices(DatasetBase):
 
         Raises KeyError if there is none of that name.
         """
-        from pennon.dataset.index_descriptions import statistics_of  # noqa: PLC0415 - saves operations at open
-
-        return statistics_of(self._snapshot, index_name)
+        found: dict[str, Any] = _descriptions().statistics_of(self._snapshot, index_name)
+        return found
 
     def prewarm_index(self, name: str) -> None:
         """Read an index into the memory of the session, as far as its memory allows.
 
         Raises IndexNotFoundError if there is none of that name.
         """
-        from pennon.dataset.index_descriptions import warm  # noqa: PLC0415 - saves operations at open
-
-        warm(self._snapshot, name)
+        _descriptions().warm(self._snapshot, name)
 
     def drop_index(self, name: str) -> None:
         """Drop an index, and turn the handle to the version made; its files go at clean-up.
@@ -165,19 +161,20 @@ def _chosen(
     """Return the kind of an index and its parameters."""
     if isinstance(index_type, IndexConfig):
         return index_type.index_type, {**index_type.parameters, **parameters}
-    if not isinstance(index_type, str):  # type: ignore[unreachable]
-        message = "index_type must be str or IndexConfig"
-        raise TypeError(message)
     return index_type, parameters
 
 
 def _shown(index: table_indices.Index) -> Index:
-    from pennon.dataset.operation_fields import from_index  # noqa: PLC0415 - saves operations at open
-
-    return from_index(index)
+    shown: Index = _descriptions().from_index(index)
+    return shown
 
 
 def _entries(segments: Iterable[Index]) -> Sequence[table_indices.Index]:
-    from pennon.dataset.operation_fields import to_index  # noqa: PLC0415 - saves operations at open
+    return [_descriptions().to_index(each) for each in segments]
 
-    return [to_index(each) for each in segments]
+
+def _descriptions() -> Any:
+    """Return the module that describes indices: it loads operations, which whoever opens a table need not."""
+    from pennon.dataset import index_descriptions  # noqa: PLC0415 - saves operations at open
+
+    return index_descriptions

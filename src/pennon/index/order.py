@@ -66,8 +66,6 @@ def _keys(values: pa.Array[Any]) -> pa.Array[Any]:
         return pa.array(ordered, arrow, mask=_nulls(values))
     if t.is_temporal(kind) and kind.bit_width in _SIGNED:
         return values.view(_SIGNED[kind.bit_width][0])
-    if t.is_string_view(kind):
-        return values.cast(pa.large_string())
     return values
 
 

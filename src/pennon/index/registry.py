@@ -11,7 +11,7 @@ from pyarrow import types as t
 from pennon.core.fast_dataclass import dataclass
 from pennon.expr.prune import can_prune
 from pennon.expr.tree import Call, Expression
-from pennon.index import details
+from pennon.index import details_wire
 from pennon.index.base import ScalarIndex, Values
 from pennon.index.files import IndexFiles
 from pennon.index.new_files import NewFiles, OldIndex
@@ -58,14 +58,13 @@ class Kind:
 
 def _is_plain(kind: pa.DataType) -> bool:
     """Return whether values of a type have an order that all releases agree on."""
-    is_text = t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind)
     is_bytes = t.is_binary(kind) or t.is_large_binary(kind) or t.is_fixed_size_binary(kind)
     is_number = t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind)
-    return bool(is_text or is_bytes or is_number or t.is_boolean(kind) or t.is_temporal(kind))
+    return bool(_is_text(kind) or is_bytes or is_number or t.is_boolean(kind) or t.is_temporal(kind))
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return bool(t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind))
+    return bool(t.is_string(kind) or t.is_large_string(kind))
 
 
 def _is_hashed(kind: pa.DataType) -> bool:
@@ -162,7 +161,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             zone_map.rewrite_zone_map,
             zone_map.zone_map_parameters,
             frozenset({"rows_per_zone"}),
-            details.of_zone_map,
+            details_wire.zone_map_details,
             by_zones=True,
         ),
     ),

@@ -24,13 +24,13 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18pennon/proto/index.proto\x12\x0cpennon.index\"C\n\x13ZoneMapIndexDetails\x12\x15\n\rrows_per_zone\x18\x01 \x01(\x04\x12\x15\n\rhas_null_rows\x18\x03 \x01(\x08\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18pennon/proto/index.proto\x12\x0blance.table\"C\n\x13ZoneMapIndexDetails\x12\x15\n\rrows_per_zone\x18\x01 \x01(\x04\x12\x15\n\rhas_null_rows\x18\x03 \x01(\x08\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'pennon.proto.index_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ZONEMAPINDEXDETAILS']._serialized_start=42
-  _globals['_ZONEMAPINDEXDETAILS']._serialized_end=109
+  _globals['_ZONEMAPINDEXDETAILS']._serialized_start=41
+  _globals['_ZONEMAPINDEXDETAILS']._serialized_end=108
 # @@protoc_insertion_point(module_scope)

@@ -197,6 +197,7 @@ class Transaction(google.protobuf.message.Message):
             NEW_ID_FIELD_NUMBER: builtins.int
             NEW_INDEX_DETAILS_FIELD_NUMBER: builtins.int
             NEW_INDEX_VERSION_FIELD_NUMBER: builtins.int
+            NEW_INDEX_FILES_FIELD_NUMBER: builtins.int
             new_index_version: builtins.int
             @property
             def old_id(self) -> pennon.proto.table_pb2.UUID: ...
@@ -204,6 +205,8 @@ class Transaction(google.protobuf.message.Message):
             def new_id(self) -> pennon.proto.table_pb2.UUID: ...
             @property
             def new_index_details(self) -> google.protobuf.any_pb2.Any: ...
+            @property
+            def new_index_files(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[pennon.proto.table_pb2.IndexFile]: ...
             def __init__(
                 self,
                 *,
@@ -211,9 +214,10 @@ class Transaction(google.protobuf.message.Message):
                 new_id: pennon.proto.table_pb2.UUID | None = ...,
                 new_index_details: google.protobuf.any_pb2.Any | None = ...,
                 new_index_version: builtins.int = ...,
+                new_index_files: collections.abc.Iterable[pennon.proto.table_pb2.IndexFile] | None = ...,
             ) -> None: ...
             def HasField(self, field_name: typing.Literal["new_id", b"new_id", "new_index_details", b"new_index_details", "old_id", b"old_id"]) -> builtins.bool: ...
-            def ClearField(self, field_name: typing.Literal["new_id", b"new_id", "new_index_details", b"new_index_details", "new_index_version", b"new_index_version", "old_id", b"old_id"]) -> None: ...
+            def ClearField(self, field_name: typing.Literal["new_id", b"new_id", "new_index_details", b"new_index_details", "new_index_files", b"new_index_files", "new_index_version", b"new_index_version", "old_id", b"old_id"]) -> None: ...
 
         @typing.final
         class RewriteGroup(google.protobuf.message.Message):

@@ -29,6 +29,14 @@ The others hold addresses there, too.  Source: ledger F-152 (measured on pylance
 
 
 @dataclass(frozen=True, slots=True)
+class IndexFile:
+    """A file of an index: its path in the index's folder, and its size."""
+
+    path: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class RewrittenIndex:
     """An index that was made anew for rewritten fragments; ``details`` is a protobuf Any."""
 
@@ -37,15 +45,8 @@ class RewrittenIndex:
     details_url: str = ""
     details: bytes = field(default=b"", repr=False)
     index_version: int = 0
+    files: tuple[IndexFile, ...] = ()
     unknown: bytes = field(default=b"", repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class IndexFile:
-    """A file of an index: its path in the index's folder, and its size."""
-
-    path: str
-    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)

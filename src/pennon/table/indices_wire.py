@@ -41,7 +41,7 @@ def parse_index(message: table_pb2.IndexMetadata) -> Index:
         message.created_at if has("created_at") else None,
         message.base_id if has("base_id") else None,
         (details.type_url, details.value) if has("index_details") else None,
-        tuple(IndexFile(each.path, each.size_bytes) for each in message.files),
+        tuple(map(parse_index_file, message.files)),
         serialize_message(message),
     )
 
@@ -77,8 +77,7 @@ def rewritten(index: Index) -> Index:
     if index.details is not None:
         message.index_details.type_url, message.index_details.value = index.details
     del message.files[:]
-    for each in index.files:
-        message.files.add(path=each.path, size_bytes=each.size_bytes)
+    message.files.extend(map(serialize_index_file, index.files))
     return parse_index(message)
 
 
@@ -115,6 +114,8 @@ def renamed(index: Index, new: RewrittenIndex) -> Index:
         message.index_details.type_url = new.details_url
         message.index_details.value = new.details
         message.index_version = new.index_version
+    del message.files[:]
+    message.files.extend(map(serialize_index_file, new.files))
     return parse_index(message)
 
 
@@ -145,6 +146,16 @@ def parse_uuid(message: table_pb2.UUID) -> str:
 def serialize_uuid(text: str) -> table_pb2.UUID:
     """Return the message of a uuid."""
     return table_pb2.UUID(uuid=uuid.UUID(text).bytes)
+
+
+def parse_index_file(message: table_pb2.IndexFile) -> IndexFile:
+    """Return the file of an index that a message stands for."""
+    return IndexFile(message.path, message.size_bytes)
+
+
+def serialize_index_file(file: IndexFile) -> table_pb2.IndexFile:
+    """Return the message of a file of an index."""
+    return table_pb2.IndexFile(path=file.path, size_bytes=file.size_bytes)
 
 
 def _parse_fragments(bitmap: bytes) -> frozenset[FragmentId] | None:

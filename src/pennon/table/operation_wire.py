@@ -29,7 +29,14 @@ from pennon.table.fragment_wire import (
     serialize_file,
     serialize_fragment,
 )
-from pennon.table.indices_wire import parse_index, parse_uuid, serialize_index, serialize_uuid
+from pennon.table.indices_wire import (
+    parse_index,
+    parse_index_file,
+    parse_uuid,
+    serialize_index,
+    serialize_index_file,
+    serialize_uuid,
+)
 from pennon.table.message_wire import (
     PLAIN,
     Way,
@@ -213,6 +220,7 @@ _FRAGMENT_IDS = many(FragmentId, int)
 _FIELD_IDS = many(FieldId, int)
 _FILE = one(parse_file, serialize_file)
 _INDICES = many(parse_index, serialize_index)
+_INDEX_FILES = many(parse_index_file, serialize_index_file)
 _UUID = one(parse_uuid, serialize_uuid)
 _BASES = many(parse_base_path, serialize_base_path)
 _GROUPS = _parts(RewriteGroup)
@@ -279,6 +287,7 @@ FIELDS: Mapping[type[Any], Sequence[Row]] = {
         Row("details_url", "new_index_details", _details("type_url")),
         Row("details", "new_index_details", _details("value")),
         Row("index_version", "new_index_version"),
+        Row("files", "new_index_files", _INDEX_FILES),
     ],
     ReserveFragments: [
         Row("count", "num_fragments"),

@@ -114,11 +114,6 @@ def test_every_operation_has_an_example() -> None:
             TypeError,
             r"DataReplacement\.replacements: DataReplacementGroup\.fragment_id: ",
         ),
-        (
-            LanceOperation.CreateIndex([dataclasses.replace(INDEX, files=["a"])], []),
-            UnsupportedError,
-            r"CreateIndex\.new_indices: an index that lists its files must",
-        ),
     ],
 )
 def test_errors_name_operation_and_field(

@@ -10,7 +10,12 @@ from pyroaring import BitMap, BitMap64
 
 from pennon.errors import FormatError
 from pennon.index.row_set import RowSet
-from pennon.index.row_sets_wire import parse_address_sets, parse_treemap
+from pennon.index.row_sets_wire import (
+    parse_address_sets,
+    parse_treemap,
+    serialize_address_set,
+    serialize_treemap,
+)
 
 TWO_ROWS = bytes.fromhex(
     "01000000 00000000 14000000 3a300000 01000000 0000 0100 10000000 0400 0500"
@@ -78,3 +83,23 @@ def test_bytes_that_are_cut_off_are_refused(cut: int) -> None:
 
 def test_a_set_is_a_set() -> None:
     assert RowSet.of(np.array([9, 7, 7, 8], np.uint64)).starts.tolist() == [7]
+
+
+@given(ADDRESSES)
+def test_sets_are_written_as_pyroaring_reads_them(rows: set[int]) -> None:
+    ascending = np.array(sorted(rows), np.uint64)
+    assert set(BitMap64.deserialize(serialize_treemap(ascending))) == rows
+    assert parse_address_sets([serialize_address_set(ascending)]).numbers().tolist() == sorted(rows)
+
+
+@pytest.mark.parametrize("step", [1, 2, 3])
+@pytest.mark.parametrize("count", [1, 4096, 4097, 70_000, 300_000])
+def test_dense_and_sparse_sets(count: int, step: int) -> None:
+    rows = np.arange(count, dtype=np.uint64) * np.uint64(step)
+    written = serialize_address_set(rows)
+    assert (parse_address_sets([written]).numbers() == rows).all()
+    assert BitMap.deserialize(written[12:]) == BitMap(rows.astype(np.uint32))
+
+
+def test_a_run_is_written_as_one() -> None:
+    assert len(serialize_address_set(np.arange(60_000, dtype=np.uint64))) < 40

@@ -274,8 +274,6 @@ def _filter_of(values: pa.Array[Any], words: int) -> bytes:
     """Return the filter of values, of so many words."""
     found = np.zeros(words, np.uint32)
     there = values.drop_null()
-    if t.is_string_view(there.type):
-        there = there.cast(pa.string())
     _, *buffers = there.buffers()
     if len(buffers) == 1:
         width = there.type.bit_width // 8

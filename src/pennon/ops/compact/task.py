@@ -18,6 +18,7 @@ from pennon.io.store import Store
 from pennon.ops.blob_rows import to_rewrite
 from pennon.ops.commit import commit_transaction
 from pennon.ops.compact.choose import choose, even_shares
+from pennon.ops.compact.moved_indices import moved_indices
 from pennon.ops.compact.options import CompactOptions
 from pennon.ops.compact.row_history import with_history
 from pennon.ops.convert import without_hidden_values
@@ -38,6 +39,7 @@ from pennon.table.indices_wire import parse_indices
 from pennon.table.manifest import Manifest
 from pennon.table.operations import ReserveFragments, Rewrite, RewriteGroup
 from pennon.table.transaction import Transaction
+from pennon.table.versions import read_manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,8 @@ def commit_compact(
 ) -> Manifest:
     """Put new fragments in the place of old ones, and return the version made.
 
+    Indices that name rows by their addresses are written anew, with the new ones.
+
     Raises RetryableConflict if another writer changed one of the old fragments: the compaction is to
     be planned anew.
     """
@@ -166,7 +170,9 @@ def commit_compact(
         )
         first += len(new)
         groups.append(RewriteGroup(each.old, new))
-    transaction = Transaction(read_version, Rewrite(tuple(groups)), properties=properties or {})
+    indices = moved_indices(Snapshot(store, read_manifest(store, read_version)), groups)
+    operation = Rewrite(tuple(groups), indices)
+    transaction = Transaction(read_version, operation, properties=properties or {})
     return commit_transaction(store, transaction, planned_ns=LONG_AGO)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -90,11 +90,18 @@ class IndexBuild:
         covered = {n for each in segments for n in each.fragment_ids or () if n in there}
         return self.entry(new, covered)
 
+    def rewrite(self, segment: Index, moves: RowMap) -> Index:
+        """Make a segment anew whose rows were moved, and return its entry; raises as `merge` does."""
+        new = self._new_files()
+        old = OldIndex(self.files(segment), moves)
+        self.kind.making.rewrite([old], self.type, new)
+        return self.entry(new, segment.fragment_ids or frozenset())
+
     def files(self, segment: Index) -> IndexFiles:
         """Return the files of a segment."""
         return IndexFiles(segment.folder, self.snapshot.open_index_file, _made_now)
 
-    def entry(self, new: NewFiles, fragment_ids: Sequence[FragmentId] | set[FragmentId]) -> Index:
+    def entry(self, new: NewFiles, fragment_ids: Iterable[FragmentId]) -> Index:
         """Return the entry of an index whose files were written."""
         making, manifest = self.kind.making, self.snapshot.manifest
         return rewritten(

@@ -8,7 +8,7 @@ from typing import Any
 from pennon.proto import index_pb2
 
 
-def of_zone_map(parameters: Mapping[str, Any]) -> bytes:
+def zone_map_details(parameters: Mapping[str, Any]) -> bytes:
     """Return the details of a ZONEMAP that knows which rows are NULL."""
     rows = parameters.get("rows_per_zone") or 8192
     message = index_pb2.ZoneMapIndexDetails(rows_per_zone=rows, has_null_rows=True)

@@ -1,0 +1,43 @@
+"""Where rows are after a compaction, or whether they are there at all."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pennon.index.row_map import RowMap
+from pennon.index.row_set import RowSet
+
+MOVES = RowMap(
+    np.array([0, 10, 20], np.uint64),
+    np.array([3, 14, 20], np.uint64),
+    np.array([100, 7, 0], np.uint64),
+)
+WHERE = {**{n: 100 + n for n in range(4)}, **{n: n - 3 for n in range(10, 15)}, 20: 0}
+
+
+@given(st.lists(st.integers(0, 25)))
+def test_numbers_one_by_one(old: list[int]) -> None:
+    found, there = MOVES.numbers(np.array(old, np.uint64))
+    assert there.tolist() == [n in WHERE for n in old]
+    assert found.tolist() == [WHERE[n] for n in old if n in WHERE]
+
+
+@given(st.sets(st.integers(0, 25)))
+def test_sets_of_rows(old: set[int]) -> None:
+    found = MOVES.rows(RowSet.of(np.array(sorted(old), np.uint64)))
+    assert found.numbers().tolist() == sorted(WHERE[n] for n in old if n in WHERE)
+
+
+def test_a_map_of_nothing() -> None:
+    nothing = RowMap.keeping(RowSet.of(np.empty(0, np.uint64)))
+    assert nothing.rows(RowSet.of(np.array([1, 2], np.uint64))).is_empty
+    assert not nothing.numbers(np.array([1, 2], np.uint64))[1].any()
+
+
+def test_rows_stay_where_they_are() -> None:
+    kept = RowMap.keeping(RowSet.of(np.array([4, 5, 9], np.uint64)))
+    found, there = kept.numbers(np.array([9, 6, 4], np.uint64))
+    assert found.tolist() == [9, 4]
+    assert there.tolist() == [True, False, True]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -117,10 +118,10 @@ def statistics_of(snapshot: Snapshot, name: str) -> dict[str, Any]:
     }
 
 
-def warm(snapshot: Snapshot, name: str) -> None:
-    """Read what searches of an index will read."""
+def warm(snapshot: Snapshot, name: str, uuids: Collection[str] | None = None) -> None:
+    """Read what searches of an index, or of some segments of it, will read."""
     for segment in _segments(snapshot, name):
-        opened = _opened(snapshot, segment)
+        opened = None if uuids and segment.uuid not in uuids else _opened(snapshot, segment)
         if opened is not None:
             opened.warm()
 

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, TypedDict
+from uuid import UUID
 
 from pennon import ops
 from pennon.dataset.base import DatasetBase
@@ -140,12 +141,23 @@ class DatasetIndices(DatasetBase):
         found: dict[str, Any] = _descriptions().statistics_of(self._snapshot, index_name)
         return found
 
-    def prewarm_index(self, name: str) -> None:
-        """Read an index into the memory of the session, as far as its memory allows.
+    def prewarm_index(
+        self,
+        name: str,
+        *,
+        with_position: bool = False,
+        index_segments: Iterable[str | UUID] | None = None,
+    ) -> None:
+        """Read an index, or some segments of it, into the memory of the session, as far as that allows.
 
-        Raises IndexNotFoundError if there is none of that name.
+        Raises IndexNotFoundError if there is none of that name, ArgumentError for ``with_position``, which is
+        of indices of text.
         """
-        _descriptions().warm(self._snapshot, name)
+        if with_position:
+            message = f"{name!r} is no index of text, so it has no positions to read"
+            raise ArgumentError(message)
+        chosen = None if index_segments is None else frozenset(map(str, index_segments))
+        _descriptions().warm(self._snapshot, name, chosen)
 
     def drop_index(self, name: str) -> None:
         """Drop an index, and turn the handle to the version made; its files go at clean-up.
@@ -159,6 +171,7 @@ def _chosen(
     index_type: str | IndexConfig, parameters: Mapping[str, Any]
 ) -> tuple[str, Mapping[str, Any]]:
     """Return the kind of an index and its parameters."""
+    parameters = {name: value for name, value in parameters.items() if value is not None}
     if isinstance(index_type, IndexConfig):
         return index_type.index_type, {**index_type.parameters, **parameters}
     return index_type, parameters

@@ -60,7 +60,9 @@ def _is_plain(kind: pa.DataType) -> bool:
     """Return whether values of a type have an order that all releases agree on."""
     is_bytes = t.is_binary(kind) or t.is_large_binary(kind) or t.is_fixed_size_binary(kind)
     is_number = t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind)
-    return bool(_is_text(kind) or is_bytes or is_number or t.is_boolean(kind) or t.is_temporal(kind))
+    return bool(
+        _is_text(kind) or is_bytes or is_number or t.is_boolean(kind) or t.is_temporal(kind)
+    )
 
 
 def _is_text(kind: pa.DataType) -> bool:

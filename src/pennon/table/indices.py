@@ -45,7 +45,7 @@ class RewrittenIndex:
     details_url: str = ""
     details: bytes = field(default=b"", repr=False)
     index_version: int = 0
-    files: tuple[IndexFile, ...] = ()
+    new_files: tuple[IndexFile, ...] = ()
     unknown: bytes = field(default=b"", repr=False)
 
 

@@ -115,7 +115,7 @@ def renamed(index: Index, new: RewrittenIndex) -> Index:
         message.index_details.value = new.details
         message.index_version = new.index_version
     del message.files[:]
-    message.files.extend(map(serialize_index_file, new.files))
+    message.files.extend(map(serialize_index_file, new.new_files))
     return parse_index(message)
 
 

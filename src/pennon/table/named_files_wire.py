@@ -35,9 +35,8 @@ from pennon.errors import UnsupportedError
 from pennon.proto import table_pb2
 from pennon.table.fragment import DeletionKind
 
-_HARMLESS = frozenset({("lance.table.IndexMetadata", 10), ("lance.file.Field", 11)})
-"""Fields that writers fill in and Pennon does not read: the files inside of an index's folder, and how
-a column was stored once."""
+_HARMLESS = frozenset({("lance.file.Field", 11)})
+"""Fields that writers fill in and Pennon does not read: how a column was stored once."""
 
 
 @dataclass(frozen=True, slots=True)

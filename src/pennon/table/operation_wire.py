@@ -287,7 +287,7 @@ FIELDS: Mapping[type[Any], Sequence[Row]] = {
         Row("details_url", "new_index_details", _details("type_url")),
         Row("details", "new_index_details", _details("value")),
         Row("index_version", "new_index_version"),
-        Row("files", "new_index_files", _INDEX_FILES),
+        Row("new_files", "new_index_files", _INDEX_FILES),
     ],
     ReserveFragments: [
         Row("count", "num_fragments"),

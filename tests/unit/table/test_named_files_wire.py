@@ -32,6 +32,7 @@ NO_NAMES = """
     lance.table.DataFragment.inline_created_at_versions
     lance.table.DataFragment.inline_last_updated_at_versions
     lance.table.DataFragment.inline_row_ids
+    lance.table.IndexFile.path
     lance.table.IndexMetadata.fragment_bitmap lance.table.IndexMetadata.name
     lance.table.Manifest.ConfigEntry.key lance.table.Manifest.ConfigEntry.value
     lance.table.Manifest.DataStorageFormat.file_format
@@ -112,8 +113,7 @@ def test_names() -> None:
 
 def test_fields_of_newer_writers() -> None:
     proto, indices = table_pb2.Manifest(), table_pb2.IndexSection()
-    index = indices.indices.add()
-    index.MergeFromString(b"\x52\x03abc")  # field 10: the files of an index, in its folder
+    proto.fields.add().MergeFromString(b"\x5a\x03abc")  # field 11: how a column was stored once
     read_names(proto, indices)
     proto.fragments.add().files.add().MergeFromString(b"\xfa\x3e\x03abc")
     with pytest.raises(UnsupportedError, match=r"1007 of lance\.table\.DataFile"):

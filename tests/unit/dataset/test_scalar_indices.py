@@ -1,0 +1,241 @@
+"""Scalar indices through a dataset's handle: made, named, replaced, made in parts, brought up to date."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import pennon
+from pennon.errors import ArgumentError, UnsupportedError
+from pennon.indices import IndexConfig
+
+ROWS = 100
+
+
+@pytest.fixture
+def uri(tmp_path: Path) -> str:
+    """Return a table of four fragments."""
+    uri = str(tmp_path / "t.lance")
+    table = pa.table(
+        {
+            "i": pa.array(range(ROWS), pa.int64()),
+            "s": pa.array([f"word {n % 7}" for n in range(ROWS)]),
+            "l": pa.array([[f"l{n % 3}"] for n in range(ROWS)]),
+            "st": pa.array([{"x": n % 5} for n in range(ROWS)]),
+        }
+    )
+    pennon.write_dataset(table, uri, max_rows_per_file=25)
+    return uri
+
+
+def plan(table: pennon.LanceDataset, condition: str) -> str:
+    return table.scanner(filter=condition).explain_plan()
+
+
+def covered(table: pennon.LanceDataset) -> dict[str, list[set[int]]]:
+    return {
+        index.name: [segment.fragment_ids for segment in index.segments]
+        for index in table.describe_indices()
+    }
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "condition", "shown"),
+    [
+        ("i", "BTREE", "i = 7", "[i = 7]@i_idx(BTree)"),
+        ("i", "btree", "i < 3", "[i < 3]@i_idx(BTree)"),
+        ("s", "BITMAP", "s = 'word 2'", "[s = word 2]@s_idx(Bitmap)"),
+        ("l", "LABEL_LIST", "array_has(l, 'l1')", "@l_idx(LabelList)"),
+        ("s", "NGRAM", "contains(s, 'ord 2')", "@s_idx(NGram)"),
+        ("i", "ZONEMAP", "i > 90", "[i > 90]@i_idx(ZoneMap)"),
+        ("i", "BLOOMFILTER", "i = 7", "[i = 7]@i_idx(BloomFilter)"),
+        ("st.x", "BTREE", "st.x = 3", "[st.x = 3]@st.x_idx(BTree)"),
+    ],
+)
+def test_a_filter_asks_the_index(
+    uri: str, column: str, kind: str, condition: str, shown: str
+) -> None:
+    table = pennon.dataset(uri)
+    plain = table.to_table(filter=condition)
+    table.create_scalar_index(column, kind)
+    assert table.version == 2
+    assert shown in plan(table, condition)
+    assert table.to_table(filter=condition) == plain
+    assert pennon.dataset(uri).to_table(filter=condition) == plain
+
+
+def test_names(uri: str) -> None:
+    table = pennon.dataset(uri)
+    table.create_scalar_index("i", "BTREE")
+    table.create_scalar_index("i", "BITMAP")
+    table.create_scalar_index("i", "BTREE")
+    table.create_scalar_index("s", "BTREE", "words")
+    assert set(covered(table)) == {"i_idx", "i_idx_2", "words"}
+    with pytest.raises(RuntimeError, match="'words' already exists, please"):
+        table.create_scalar_index("s", "BITMAP", "words", replace=False)
+    with pytest.raises(RuntimeError, match="'words' already exists with different fields"):
+        table.create_scalar_index("i", "BITMAP", "words")
+    table.create_scalar_index("s", "BITMAP", "words")
+    assert {i.name: i.index_type for i in table.describe_indices()}["words"] == "Bitmap"
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "error", "message"),
+    [
+        ("nope", "BTREE", KeyError, "nope not found in schema"),
+        ("l", "BTREE", TypeError, "BTREE index column l must be int, float"),
+        ("st", "BITMAP", TypeError, "BITMAP index column st must be"),
+        ("i", "NGRAM", TypeError, "NGRAM index column i must be a string"),
+        ("i", "LABEL_LIST", TypeError, "LABEL_LIST index column i must be a list"),
+        ("i", "INVERTED", UnsupportedError, "no index of kind 'INVERTED'"),
+        ("i", IndexConfig("btree", {"zone": 3}), ArgumentError, "has zone_size, and no zone"),
+        ("i", IndexConfig("btree", {"zone_size": 0}), ArgumentError, "zone_size .* positive"),
+        ("i", IndexConfig("bloomfilter", {"probability": 1.0}), ArgumentError, "between 0 and 1"),
+    ],
+    ids=str,
+)
+def test_what_is_refused(
+    uri: str, column: str, kind: str | IndexConfig, error: type[Exception], message: str
+) -> None:
+    table = pennon.dataset(uri)
+    with pytest.raises(error, match=message):
+        table.create_scalar_index(column, kind)
+    assert table.version == table.latest_version == 1
+
+
+def test_parameters(uri: str) -> None:
+    table = pennon.dataset(uri)
+    table.create_scalar_index("i", IndexConfig("btree", {"zone_size": 10}), "b")
+    table.create_scalar_index("i", IndexConfig("ZoneMap", {"rows_per_zone": 10}), "z")
+    table.create_scalar_index("i", IndexConfig("bloomfilter", {"number_of_items": 5}), "f")
+    assert table.index_statistics("b")["indices"] == [{"min": "0", "max": "99", "num_pages": 10}]
+    assert table.index_statistics("z")["indices"] == [{"num_zones": 12, "rows_per_zone": 10}]
+    table.optimize.optimize_indices(retrain=True)
+    assert table.index_statistics("b")["indices"][0]["num_pages"] == 10
+    assert table.index_statistics("f")["indices"][0] == {
+        "type": "BloomFilter",
+        "num_blocks": 20,
+        "number_of_items": 5,
+        "probability": 0.00057,
+    }
+
+
+def test_an_index_that_is_not_trained(uri: str) -> None:
+    table = pennon.dataset(uri)
+    table.create_scalar_index("i", "BTREE", train=False)
+    assert covered(table) == {"i_idx": [set()]}
+    assert table.count_rows("i < 10") == 10
+    table.optimize.optimize_indices()
+    assert covered(table) == {"i_idx": [{0, 1, 2, 3}]}
+    assert table.count_rows("i < 10") == 10
+
+
+def test_an_index_made_in_parts(uri: str) -> None:
+    table = pennon.dataset(uri)
+    parts = [
+        table.create_index_uncommitted("i", "BTREE", "i_idx", fragment_ids=numbers)
+        for numbers in ([0, 1], [2], [3])
+    ]
+    assert table.latest_version == 1
+    assert [part.fragment_ids for part in parts] == [{0, 1}, {2}, {3}]
+    merged = table.merge_existing_index_segments(parts[:2])
+    assert merged.fragment_ids == {0, 1, 2}
+    table.commit_existing_index_segments("i_idx", "i", [merged, parts[2]])
+    assert covered(table) == {"i_idx": [{0, 1, 2}, {3}]}
+    assert table.count_rows("i >= 40 AND i < 90") == 50
+    with pytest.raises(ValueError, match="requires fragment_ids"):
+        table.create_index_uncommitted("i", "BTREE")
+    with pytest.raises(ArgumentError, match="no fragment 9"):
+        table.create_index_uncommitted("i", "BTREE", fragment_ids=[9])
+    with pytest.raises(ArgumentError, match="not of s"):
+        table.commit_existing_index_segments("x", "s", [merged])
+
+
+@pytest.mark.parametrize("stable", [False, True])
+@pytest.mark.parametrize("kind", ["BTREE", "BITMAP", "NGRAM", "ZONEMAP", "BLOOMFILTER"])
+def test_rows_that_come_and_go(tmp_path: Path, kind: str, *, stable: bool) -> None:
+    rows = pa.table({"k": [f"key {n}" for n in range(60)], "n": range(60)})
+    table = pennon.write_dataset(
+        rows, tmp_path / "t", max_rows_per_file=20, enable_stable_row_ids=stable
+    )
+    table.create_scalar_index("k", kind)
+    condition = "contains(k, 'key 41')" if kind == "NGRAM" else "k = 'key 41'"
+
+    def found() -> list[int]:
+        numbers: list[int] = table.to_table(filter=condition)["n"].to_pylist()
+        return sorted(numbers)
+
+    table.delete("n < 10")
+    table.insert(pa.table({"k": ["key 41", "key 3"], "n": [100, 101]}))
+    assert found() == [41, 100]
+    table.optimize.optimize_indices(num_indices_to_merge=0)
+    assert [len(each) for each in covered(table).values()] == [2]
+    assert found() == [41, 100]
+    table.optimize.optimize_indices(num_indices_to_merge=2)
+    assert [len(each) for each in covered(table).values()] == [1]
+    assert found() == [41, 100]
+    table.update({"k": "'key 41'"}, where="n = 20")
+    assert found() == [20, 41, 100]
+    table.optimize.compact_files()
+    assert found() == [20, 41, 100]
+    table.optimize.optimize_indices()
+    assert found() == [20, 41, 100]
+    alive = {fragment.fragment_id for fragment in table.get_fragments()}
+    assert alive <= set().union(*covered(table)["k_idx"])
+
+
+@pytest.mark.parametrize("kind", ["BTREE", "BITMAP", "NGRAM"])
+def test_compaction_moves_the_rows_of_an_index(uri: str, kind: str) -> None:
+    table = pennon.dataset(uri)
+    table.create_scalar_index("s", kind)
+    table.delete("i % 4 = 1")
+    table.optimize.compact_files()
+    (fragment,) = table.get_fragments()
+    assert covered(table) == {"s_idx": [{fragment.fragment_id}]}
+    condition = "contains(s, 'ord 3')" if kind == "NGRAM" else "s = 'word 3'"
+    assert "@s_idx" in plan(table, condition)
+    wanted = [n for n in range(ROWS) if n % 7 == 3 and n % 4 != 1]
+    assert table.to_table(filter=condition)["i"].to_pylist() == wanted
+
+
+def test_an_index_that_cannot_be_read_is_made_anew(uri: str) -> None:
+    table = pennon.dataset(uri)
+    table.create_scalar_index("i", "BTREE")
+    (folder,) = (Path(uri) / "_indices").iterdir()
+    (folder / "page_data.lance").write_bytes(b"nothing")
+    table.insert(table.to_table(limit=5))
+    assert pennon.dataset(uri).count_rows("i < 5") == 10
+    table = pennon.dataset(uri)
+    table.optimize.optimize_indices()
+    assert covered(table) == {"i_idx": [{0, 1, 2, 3, 4}]}
+    assert table.index_statistics("i_idx")["indices"][0]["max"] == "99"
+    assert table.count_rows("i < 5") == 10
+
+
+def test_statistics(uri: str) -> None:
+    table = pennon.dataset(uri)
+    table.create_scalar_index("s", "BITMAP")
+    table.delete("i < 5")
+    table.insert(table.to_table(limit=3))
+    found = table.index_statistics("s_idx")
+    assert found["index_type"] == "Bitmap"
+    assert found["indices"] == [{"num_bitmaps": 7}]
+    assert (found["num_indexed_fragments"], found["num_unindexed_fragments"]) == (4, 1)
+    assert (found["num_indexed_rows"], found["num_unindexed_rows"]) == (95, 3)
+    with pytest.raises(KeyError, match="'nope' not found"):
+        table.index_statistics("nope")
+    with pytest.raises(RuntimeError, match="'nope' not found"):
+        table.prewarm_index("nope")
+
+
+def test_a_warm_index_reads_nothing(uri: str) -> None:
+    table = pennon.dataset(uri)
+    table.create_scalar_index("i", "BTREE")
+    table.prewarm_index("i_idx")
+    (folder,) = (Path(uri) / "_indices").iterdir()
+    for file in folder.iterdir():
+        file.unlink()
+    assert "@i_idx" in plan(table, "i = 3")
+    assert table.count_rows("i = 3") == 1

@@ -11,14 +11,17 @@ from itertools import zip_longest
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as t
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.encoding.kernels.sorting import order_strings, order_words
 from pennon.index.base import Values, joined
 
 _SIGNED: Final[Mapping[int, tuple[pa.DataType, Any]]] = {
+    8: (pa.int8(), np.int8),
     16: (pa.int16(), np.int16),
     32: (pa.int32(), np.int32),
     64: (pa.int64(), np.int64),
@@ -27,74 +30,83 @@ _SIGNED: Final[Mapping[int, tuple[pa.DataType, Any]]] = {
 
 def order_of(values: pa.Array[Any]) -> Int64Array:
     """Return the places of values in ascending order; equal ones keep theirs."""
-    keys = _keys(values)
-    if _is_word(keys.type):
-        nulls = (
-            np.asarray(keys.is_null().to_numpy(zero_copy_only=False)) if keys.null_count else None
-        )
-        words = _words(keys)
-        if nulls is None:
-            return np.argsort(words, kind="stable")
-        there = np.flatnonzero(~nulls)
-        return np.concatenate(
-            [np.flatnonzero(nulls), there[np.argsort(words[there], kind="stable")]]
-        )
-    order = pc.array_sort_indices(keys, null_placement="at_start")
-    return np.asarray(order.to_numpy(), np.int64)
+    if not values.null_count:
+        return _order_of(values)
+    is_null = np.asarray(values.is_null().to_numpy(zero_copy_only=False))
+    there = np.flatnonzero(~is_null)
+    return np.concatenate([np.flatnonzero(is_null), there[_order_of(values.drop_null())]])
 
 
 def starts_of_equal(values: pa.Array[Any]) -> Int64Array:
     """Return where runs of equal values begin in an array that is in order; NULLs are one run."""
-    if not len(values):
-        return np.empty(0, np.int64)
-    keys = _keys(values)
-    nulls = keys.null_count
-    rest = keys[nulls:]
-    differs = pc.not_equal(rest[1:], rest[:-1]).to_numpy(zero_copy_only=False)
-    starts = nulls + 1 + np.flatnonzero(differs)
+    nulls = values.null_count
+    rest = values[nulls:]
+    numbers = _numbers(rest)
+    if numbers is None:
+        differs = pc.not_equal(rest[1:], rest[:-1]).to_numpy(zero_copy_only=False)
+    else:
+        differs = numbers[1:] != numbers[:-1]
     firsts = sorted({0, nulls} - {len(values)})
-    return np.concatenate([np.array(firsts, np.int64), starts])
-
-
-def _keys(values: pa.Array[Any]) -> pa.Array[Any]:
-    """Return an array that Arrow and NumPy order as indices do: of floats, signed numbers."""
-    kind = values.type
-    if t.is_floating(kind):
-        arrow, numpy = _SIGNED[kind.bit_width]
-        bits = np.asarray(values.view(arrow).fill_null(0).to_numpy(zero_copy_only=False), numpy)
-        ordered = bits ^ ((bits >> (kind.bit_width - 1)) & np.iinfo(numpy).max)
-        return pa.array(ordered, arrow, mask=_nulls(values))
-    if t.is_temporal(kind) and kind.bit_width in _SIGNED:
-        return values.view(_SIGNED[kind.bit_width][0])
-    return values
-
-
-def _nulls(values: pa.Array[Any]) -> Any:
-    return (
-        np.asarray(values.is_null().to_numpy(zero_copy_only=False)) if values.null_count else None
-    )
-
-
-def _is_word(kind: pa.DataType) -> bool:
-    return bool(t.is_integer(kind))
-
-
-def _words(keys: pa.Array[Any]) -> Any:
-    return keys.fill_null(0).to_numpy(zero_copy_only=False)
+    return np.concatenate([np.array(firsts, np.int64), nulls + 1 + np.flatnonzero(differs)])
 
 
 def least_and_greatest(values: pa.Array[Any]) -> tuple[pa.Scalar, pa.Scalar]:
-    """Return the least and the greatest of values without NULLs."""
-    keys = _keys(values)
-    if _is_word(keys.type):
-        words = _words(keys)
-        return values[int(words.argmin())], values[int(words.argmax())]
-    try:
-        found = pc.min_max(keys)
-    except pa.ArrowNotImplementedError:
-        order = pc.array_sort_indices(keys)
-        return values[order[0].as_py()], values[order[-1].as_py()]
-    return found["min"].cast(values.type), found["max"].cast(values.type)
+    """Return the least and the greatest of values without NULLs, of which there is one."""
+    numbers = _numbers(values)
+    if numbers is not None:
+        return values[int(numbers.argmin())], values[int(numbers.argmax())]
+    order = _order_of(values)
+    return values[int(order[0])], values[int(order[-1])]
+
+
+def _order_of(values: pa.Array[Any]) -> Int64Array:
+    """Return the order of values without NULLs."""
+    numbers = _numbers(values)
+    if numbers is not None:
+        if not len(numbers):
+            return np.empty(0, np.int64)
+        words = numbers.astype(np.int64 if numbers.dtype.kind == "i" else np.uint64).view(np.uint64)
+        return order_words(words - words[numbers.argmin()])
+    strings = _strings(values)
+    if strings is not None:
+        return order_strings(*strings)
+    return np.asarray(pc.array_sort_indices(values).to_numpy(), np.int64)
+
+
+def _numbers(values: pa.Array[Any]) -> npt.NDArray[Any] | None:
+    """Return whole numbers that are in the order of values without NULLs; None for strings and decimals."""
+    kind = values.type
+    if t.is_boolean(kind):
+        return np.asarray(values.cast(pa.uint8()))
+    if t.is_floating(kind):
+        arrow, numpy = _SIGNED[kind.bit_width]
+        bits: npt.NDArray[Any] = np.asarray(values.view(arrow), numpy)
+        ordered: npt.NDArray[Any] = bits ^ ((bits >> (kind.bit_width - 1)) & np.iinfo(numpy).max)
+        return ordered
+    if t.is_integer(kind):
+        return np.asarray(values)
+    if t.is_temporal(kind) and not t.is_interval(kind):
+        return np.asarray(values.view(_SIGNED[kind.bit_width][0]))
+    return None
+
+
+def _strings(
+    values: pa.Array[Any],
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32 | np.int64]] | None:
+    """Return the bytes of strings and their offsets; None for what are no strings."""
+    kind = values.type
+    if t.is_fixed_size_binary(kind) and not t.is_decimal(kind):
+        ends = np.arange(values.offset, values.offset + len(values) + 1) * kind.byte_width
+        return np.frombuffer(values.buffers()[1], np.uint8), ends
+    is_large = t.is_large_string(kind) or t.is_large_binary(kind)
+    if not (is_large or t.is_string(kind) or t.is_binary(kind)):
+        return None
+    _, offsets, data = values.buffers()
+    if not len(values) or data is None:
+        return np.empty(0, np.uint8), np.zeros(len(values) + 1, np.int64)
+    words = np.frombuffer(offsets, np.uint8)
+    found: npt.NDArray[Any] = words.view(np.int64 if is_large else np.int32)
+    return np.frombuffer(data, np.uint8), found[values.offset : values.offset + len(values) + 1]
 
 
 def rows_of(values: Values, places: Int64Array) -> Values:

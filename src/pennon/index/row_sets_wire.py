@@ -13,17 +13,15 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
-from typing import Final
 
 import numpy as np
+import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.encoding.kernels.roaring import serialize_sets
 from pennon.errors import FormatError
 from pennon.index.row_set import NONE, Numbers, RowSet
-from pennon.table.roaring import Offsets, parse_roaring_ranges, serialize_roaring
-
-_HALF: Final = np.uint64(32)
-_LOW: Final = np.uint64(0xFFFFFFFF)
+from pennon.table.roaring import Offsets, parse_roaring_ranges
 
 
 def parse_address_sets(sets: Iterable[bytes]) -> RowSet:
@@ -36,29 +34,26 @@ def parse_treemap(data: bytes) -> RowSet:
     return _union(_treemap_parts(data))
 
 
-def serialize_address_set(numbers: Numbers) -> bytes:
-    """Return the address set of numbers, which ascend without repeats."""
-    parts = [
-        struct.pack("<II", high, len(body)) + body for high, body in _serialized_parts(numbers)
-    ]
-    return struct.pack("<I", len(parts)) + b"".join(parts)
+def serialize_address_sets(rows: Numbers, borders: Int64Array) -> pa.LargeBinaryArray:
+    """Return an address set for the rows between any two borders, which ascend."""
+    return _serialized(rows, borders, form=1)
 
 
-def serialize_treemap(numbers: Numbers) -> bytes:
-    """Return the treemap of numbers, which ascend without repeats."""
-    parts = [struct.pack("<I", high) + body for high, body in _serialized_parts(numbers)]
-    return struct.pack("<Q", len(parts)) + b"".join(parts)
+def serialize_treemaps(rows: Numbers, borders: Int64Array) -> pa.LargeBinaryArray:
+    """Return a treemap for the rows between any two borders, which ascend."""
+    return _serialized(rows, borders, form=2)
 
 
-def _serialized_parts(numbers: Numbers) -> Iterator[tuple[int, bytes]]:
-    """Yield the high halves of numbers, each with the bitmap of its low halves."""
-    if not len(numbers):
-        return
-    highs = numbers >> _HALF
-    starts = np.concatenate([[0], np.flatnonzero(highs[1:] != highs[:-1]) + 1, [len(numbers)]])
-    for start, end in pairwise(starts.tolist()):
-        low = (numbers[start:end] & _LOW).astype(np.uint32)
-        yield int(highs[start]), serialize_roaring(low, with_runs=True)
+def serialize_address_set(rows: Numbers) -> bytes:
+    """Return the address set of rows, which ascend."""
+    found: bytes = serialize_address_sets(rows, np.array([0, len(rows)]))[0].as_py()
+    return found
+
+
+def _serialized(rows: Numbers, borders: Int64Array, form: int) -> pa.LargeBinaryArray:
+    data, offsets = serialize_sets(rows, borders, form, with_runs=True)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
 
 
 def _union(parts: Iterable[tuple[int, Offsets, Offsets]]) -> RowSet:

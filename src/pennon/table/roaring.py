@@ -23,6 +23,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from pennon.encoding.kernels.roaring import serialize_sets
 from pennon.errors import FormatError, TooLargeError
 
 Offsets = npt.NDArray[np.uint32]
@@ -33,7 +34,6 @@ _OFFSETS_FROM = 4
 _ARRAY_MAX = 4096
 _BITMAP_BYTES = 8192
 _PAIR = struct.Struct("<HH")
-_PLAIN = _COOKIE.to_bytes(2, "little")
 
 
 def parse_roaring(data: bytes, most: int = 1 << 32) -> Offsets:
@@ -60,28 +60,11 @@ def parse_roaring_ranges(data: bytes) -> tuple[Offsets, Offsets, int]:
     return np.concatenate(firsts), np.concatenate(lasts), found.position
 
 
-def serialize_roaring(values: Offsets, *, with_runs: bool = False) -> bytes:
-    """Return the bytes of a bitmap of ``values``, which ascend without repeats.
-
-    ``with_runs``: containers that are smaller as runs are runs.
-    """
-    keys, starts = np.unique(values >> np.uint32(16), return_index=True)
-    groups = np.split((values & np.uint32(0xFFFF)).astype("<u2"), starts[1:]) if len(keys) else []
-    runs = [_serialize_runs(group) if with_runs else None for group in groups]
-    pairs = zip(groups, runs, strict=True)
-    bodies = [_serialize_container(group) if run is None else run for group, run in pairs]
-    headers = [_PAIR.pack(int(k), len(g) - 1) for k, g in zip(keys, groups, strict=True)]
-    if any(run is not None for run in runs):
-        flags = np.packbits([run is not None for run in runs], bitorder="little").tobytes()
-        cookie = _PAIR.pack(_COOKIE_WITH_RUNS, len(keys) - 1) + flags
-    else:
-        cookie = struct.pack("<II", _COOKIE, len(keys))
-    sizes = b""
-    if cookie[:2] == _PLAIN or len(keys) >= _OFFSETS_FROM:
-        first = len(cookie) + 8 * len(keys)
-        ends = np.cumsum([first, *map(len, bodies)])[: len(keys)]
-        sizes = ends.astype("<u4").tobytes()
-    return b"".join([cookie, *headers, sizes, *bodies])
+def serialize_roaring(values: Offsets) -> bytes:
+    """Return the bytes of a bitmap of ``values``, which ascend without repeats; no container is of runs."""
+    borders = np.array([0, len(values)])
+    data, _ = serialize_sets(values.astype(np.uint64), borders, form=0, with_runs=False)
+    return data.tobytes()
 
 
 class _Containers:
@@ -162,25 +145,6 @@ def _parse_runs(data: bytes, position: int, size: int) -> tuple[Offsets, int]:
     before = np.repeat(np.cumsum(lengths) - lengths, lengths)
     values = np.repeat(runs[:, 0], lengths) + np.arange(size) - before
     return values.astype(np.uint32), position + 2 + 4 * count
-
-
-def _serialize_container(values: npt.NDArray[np.uint16]) -> bytes:
-    if len(values) <= _ARRAY_MAX:
-        return values.tobytes()
-    bits = np.zeros(1 << 16, np.uint8)
-    bits[values] = 1
-    return np.packbits(bits, bitorder="little").tobytes()
-
-
-def _serialize_runs(values: npt.NDArray[np.uint16]) -> bytes | None:
-    """Return the values of a container as runs; None if that is not the smallest form."""
-    breaks = np.flatnonzero(np.diff(values) != 1)
-    count = len(breaks) + 1
-    if 2 + 4 * count >= min(2 * len(values), _BITMAP_BYTES):
-        return None
-    starts = values[np.concatenate([[0], breaks + 1])]
-    lasts = values[np.append(breaks, len(values) - 1)]
-    return struct.pack("<H", count) + np.stack([starts, lasts - starts], 1).astype("<u2").tobytes()
 
 
 def _words(data: bytes, position: int, count: int) -> npt.NDArray[np.uint16]:

@@ -14,7 +14,7 @@ from pennon.index.row_sets_wire import (
     parse_address_sets,
     parse_treemap,
     serialize_address_set,
-    serialize_treemap,
+    serialize_treemaps,
 )
 
 TWO_ROWS = bytes.fromhex(
@@ -88,7 +88,8 @@ def test_a_set_is_a_set() -> None:
 @given(ADDRESSES)
 def test_sets_are_written_as_pyroaring_reads_them(rows: set[int]) -> None:
     ascending = np.array(sorted(rows), np.uint64)
-    assert set(BitMap64.deserialize(serialize_treemap(ascending))) == rows
+    treemap = serialize_treemaps(ascending, np.array([0, len(rows)]))[0].as_py()
+    assert set(BitMap64.deserialize(treemap)) == rows
     assert parse_address_sets([serialize_address_set(ascending)]).numbers().tolist() == sorted(rows)
 
 

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError, UnsupportedError
 from pennon.expr.evaluate import evaluate
@@ -29,8 +30,12 @@ from pennon.index.base import VALUE, Values, joined, true_places
 from pennon.index.files import IndexFile, IndexFiles
 from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.order import order_of, rows_of, starts_of_equal
-from pennon.index.row_set import UNKNOWN, Numbers, RowSet, Selection, ascending
-from pennon.index.row_sets_wire import parse_address_sets, serialize_address_set
+from pennon.index.row_set import UNKNOWN, Numbers, RowSet, Selection, ascending, distinct
+from pennon.index.row_sets_wire import (
+    parse_address_sets,
+    serialize_address_set,
+    serialize_address_sets,
+)
 
 _FILE: Final = "bitmap_page_lookup.lance"
 _NULL_LISTS: Final = "lance:label_list_nulls"
@@ -237,41 +242,48 @@ class _Moved:
         return self._moves.rows(found).numbers()
 
 
-def _grouped(whole: Values) -> Iterator[tuple[pa.Array[Any], list[Numbers]]]:
-    """Yield some keys at a time, each with its rows."""
-    order = order_of(whole.values)
-    placed = rows_of(whole, order)
-    starts = starts_of_equal(placed.values)
-    ends = np.append(starts[1:], len(order))
-    for at in range(0, len(starts), _KEYS_AT_ONCE):
-        some = slice(at, at + _KEYS_AT_ONCE)
-        pairs = zip(starts[some].tolist(), ends[some].tolist(), strict=True)
-        yield placed.values.take(pa.array(starts[some])), [placed.rows[a:b] for a, b in pairs]
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    """Some keys; the rows of key i lie between borders i and i + 1."""
+
+    keys: pa.Array[Any]
+    rows: Numbers
+    borders: Int64Array
 
 
-def _united(
-    sources: Sequence[_Moved], kind: pa.DataType
-) -> Iterator[tuple[pa.Array[Any], list[Numbers]]]:
+def _grouped(whole: Values) -> Iterator[_Keys]:
+    """Yield some values at a time, each with its rows."""
+    placed = rows_of(whole, order_of(whole.values))
+    borders = np.append(starts_of_equal(placed.values), len(placed.rows))
+    for at in range(0, len(borders) - 1, _KEYS_AT_ONCE):
+        some = borders[at : at + _KEYS_AT_ONCE + 1]
+        keys = placed.values.take(pa.array(some[:-1]))
+        yield _Keys(keys, placed.rows[some[0] : some[-1]], some - some[0])
+
+
+def _united(sources: Sequence[_Moved], kind: pa.DataType) -> Iterator[_Keys]:
     """Yield some keys of any source at a time, each with all of its rows; keys without rows are left out."""
     numbers = [
         np.arange(len(each.keys), dtype=np.uint64) | np.uint64(at << 32)
         for at, each in enumerate(sources)
     ]
     pairs = zip(sources, numbers, strict=True)
-    every = joined([Values(each.keys, number) for each, number in pairs], kind)
-    for keys, places in _grouped(every):
-        wanted = np.sort(np.concatenate(places))
+    for each in _grouped(joined([Values(s.keys, number) for s, number in pairs], kind)):
+        wanted = np.sort(each.rows)
         of = (wanted >> _HALF).astype(np.int64)
-        found = [
-            source.rows((wanted[of == at] & _LOW).astype(np.int64))
+        found = {
+            at: source.rows((wanted[of == at] & _LOW).astype(np.int64))
             for at, source in enumerate(sources)
-        ]
-        rows = [
-            np.concatenate([found[place >> 32][place & 0xFFFFFFFF] for place in many.tolist()])
-            for many in places
-        ]
-        filled = [at for at, each in enumerate(rows) if len(each)]
-        yield keys.take(pa.array(filled, pa.int64())), [rows[at] for at in filled]
+        }
+        parts = [found[place >> 32][place & 0xFFFFFFFF] for place in each.rows.tolist()]
+        counts = np.add.reduceat([len(part) for part in parts], each.borders[:-1])
+        borders = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        filled = np.flatnonzero(counts)
+        yield _Keys(
+            each.keys.take(pa.array(filled)),
+            np.concatenate([_NO_ROWS, *parts]),
+            borders[np.append(filled, len(counts))],
+        )
 
 
 @contextmanager
@@ -281,19 +293,17 @@ def _file(kind: pa.DataType, new: NewFiles) -> Iterator[DataFileWriter]:
         yield file
 
 
-def _write_keys(
-    file: DataFileWriter, groups: Iterable[tuple[pa.Array[Any], list[Numbers]]], kind: pa.DataType
-) -> None:
+def _write_keys(file: DataFileWriter, groups: Iterable[_Keys], kind: pa.DataType) -> None:
     schema = pa.schema([pa.field("keys", kind), pa.field("bitmaps", pa.binary())])
     count = 0
-    for keys, rows in groups:
-        sets = [serialize_address_set(ascending(each)) for each in rows]
-        arrays = [keys, pa.array(sets, pa.binary())]
+    for each in groups:
+        sets = serialize_address_sets(*ascending(each.rows, each.borders))
+        arrays = [each.keys, sets.cast(pa.binary())]
         file.write(pa.RecordBatch.from_arrays(arrays, schema=schema))
-        count += len(keys)
+        count += len(each.keys)
     file.add_schema_metadata({"lance:index_stats": json.dumps({"num_bitmaps": count})})
 
 
 def _write_null_lists(file: DataFileWriter, rows: Numbers) -> None:
-    number = file.add_global_buffer(serialize_address_set(ascending(rows)))
+    number = file.add_global_buffer(serialize_address_set(distinct(rows)))
     file.add_schema_metadata({_NULL_LISTS: str(number)})

@@ -22,6 +22,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError
 from pennon.expr.functions.string_search import contained
@@ -31,7 +33,7 @@ from pennon.index.files import IndexFiles, whole_numbers
 from pennon.index.folding import fold
 from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.row_set import NONE, UNKNOWN, Numbers, Selection, ascending
-from pennon.index.row_sets_wire import parse_treemap, serialize_treemap
+from pennon.index.row_sets_wire import parse_treemap, serialize_treemaps
 
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _VALUES: Final = {each: at for at, each in enumerate(_DIGITS, 1)}
@@ -129,20 +131,26 @@ def write_ngram(parts: Iterable[Values], new: NewFiles) -> None:
     order = np.argsort(tokens, kind="stable")
     tokens, rows = tokens[order], rows[order]
     starts = np.flatnonzero(np.diff(tokens.astype(np.int32), prepend=-1))
-    ends = np.append(starts[1:], len(tokens))
-    pairs = zip(tokens[starts].tolist(), starts.tolist(), ends.tolist(), strict=True)
-    _write_lists(((token, rows[start:end]) for token, start, end in pairs), new)
+    _write_lists([_Lists(tokens[starts], rows, np.append(starts, len(tokens)))], new)
 
 
 def rewrite_ngram(old: Sequence[OldIndex], new: NewFiles) -> None:
     """Write one index of several, of which some rows were moved or are gone."""
-    sources = [_lists_of(each) for each in old]
-    by_token = merge(*sources, key=itemgetter(0))
+    by_token = merge(*map(_lists_of, old), key=itemgetter(0))
     united = (
         (token, np.concatenate([rows for _, rows in same]))
         for token, same in groupby(by_token, key=itemgetter(0))
     )
-    _write_lists(((token, rows) for token, rows in united if len(rows)), new)
+    _write_lists(_collected((token, rows) for token, rows in united if len(rows)), new)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lists:
+    """Some tokens, ascending; the rows of token i lie between borders i and i + 1."""
+
+    tokens: npt.NDArray[np.unsignedinteger[Any]]
+    rows: Numbers
+    borders: Int64Array
 
 
 def _lists_of(old: OldIndex) -> Iterator[tuple[int, Numbers]]:
@@ -156,14 +164,18 @@ def _lists_of(old: OldIndex) -> Iterator[tuple[int, Numbers]]:
             yield token, old.moves.rows(parse_treemap(data)).numbers()
 
 
-def _write_lists(lists: Iterable[tuple[int, Numbers]], new: NewFiles) -> None:
-    waiting = iter(lists)
+def _collected(lists: Iterator[tuple[int, Numbers]]) -> Iterator[_Lists]:
+    while some := list(islice(lists, _TOKENS_AT_ONCE)):
+        borders = np.cumsum([0, *(len(rows) for _, rows in some)])
+        tokens = np.array([token for token, _ in some], np.uint32)
+        yield _Lists(tokens, np.concatenate([rows for _, rows in some]), borders)
+
+
+def _write_lists(groups: Iterable[_Lists], new: NewFiles) -> None:
     with new.file(_FILE, *_SCHEMA) as file:
-        while some := list(islice(waiting, _TOKENS_AT_ONCE)):
-            arrays = [
-                pa.array([token for token, _ in some], pa.uint32()),
-                pa.array([serialize_treemap(ascending(rows)) for _, rows in some], pa.binary()),
-            ]
+        for each in groups:
+            lists = serialize_treemaps(*ascending(each.rows, each.borders))
+            arrays = [pa.array(each.tokens, pa.uint32()), lists.cast(pa.binary())]
             file.write(pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA))
 
 

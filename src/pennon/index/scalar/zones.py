@@ -15,7 +15,7 @@ from pennon.file.container.writer import DataFileWriter
 from pennon.index.base import Values, joined
 from pennon.index.files import IndexFile, whole_numbers
 from pennon.index.row_map import RowMap
-from pennon.index.row_set import Numbers, RowSet
+from pennon.index.row_set import Numbers, RowSet, distinct
 from pennon.index.row_sets_wire import serialize_address_set
 
 _MOST: Final = np.uint64(0xFFFFFFFF)
@@ -104,7 +104,7 @@ def null_rows(zone: Values) -> Numbers:
 def write_null_rows(file: DataFileWriter, rows: Sequence[Numbers]) -> None:
     """Write which rows are NULL, in order, as a global buffer whose number the metadata tells."""
     found = np.concatenate([np.empty(0, np.uint64), *rows])
-    number = file.add_global_buffer(serialize_address_set(np.unique(found)))
+    number = file.add_global_buffer(serialize_address_set(distinct(found)))
     file.add_schema_metadata({_NULL_ROWS: str(number)})
 
 

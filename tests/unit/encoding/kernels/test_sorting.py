@@ -1,0 +1,63 @@
+"""The order of words and strings, beside Python's, and arguments that are refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pennon.encoding.kernels.sorting import order_strings, order_words
+
+WORDS = st.lists(st.one_of(st.integers(0, 3), st.integers(0, (1 << 64) - 1)), max_size=60)
+# few letters, zeros among them, so that many strings begin alike and some are the beginning of others
+STRINGS = st.lists(st.lists(st.sampled_from([0, 1, 255]), max_size=20).map(bytes), max_size=80)
+
+
+def in_order(strings: list[bytes], kind: type = np.int32) -> list[int]:
+    offsets = np.cumsum([0, *map(len, strings)]).astype(kind)
+    found: list[int] = order_strings(np.frombuffer(b"".join(strings), np.uint8), offsets).tolist()
+    return found
+
+
+@given(WORDS)
+def test_words(words: list[int]) -> None:
+    found = order_words(np.array(words, np.uint64)).tolist()
+    assert found == sorted(range(len(words)), key=words.__getitem__)
+
+
+@pytest.mark.parametrize("most", [1, 1 << 11, 1 << 22, 1 << 45, 1 << 63])
+def test_many_words(most: int) -> None:
+    words = np.random.default_rng(most % 99).integers(0, most, 50_000).astype(np.uint64)
+    assert (order_words(words) == np.argsort(words, kind="stable")).all()
+
+
+@given(STRINGS, st.sampled_from([np.int32, np.int64]))
+def test_strings(strings: list[bytes], kind: type) -> None:
+    assert in_order(strings, kind) == sorted(range(len(strings)), key=strings.__getitem__)
+
+
+@pytest.mark.parametrize(
+    "strings",
+    [
+        [b"x"] * 500,
+        [b""] * 300 + [b"\0"] * 300 + [b"\0" * 9] * 300,
+        [b"the same beginning of all " * 3 + str(n * 7919 % 1000).encode() for n in range(3000)],
+        [b"a" * (n % 40) for n in range(2000)],
+    ],
+    ids=["equal", "zeros", "long", "beginnings"],
+)
+def test_many_strings(strings: list[bytes]) -> None:
+    assert in_order(strings) == sorted(range(len(strings)), key=strings.__getitem__)
+
+
+def test_strings_behind_the_first() -> None:
+    data = np.frombuffer(b"..bca", np.uint8)
+    assert order_strings(data, np.array([2, 3, 4, 5], np.int32)).tolist() == [2, 0, 1]
+
+
+@pytest.mark.parametrize("offsets", [[0, 5], [3, 1], [-1, 2], [0, 2, 1], []], ids=str)
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_offsets_that_are_refused(offsets: list[int], kind: type) -> None:
+    with pytest.raises(ValueError, match="offsets"):
+        order_strings(np.zeros(4, np.uint8), np.array(offsets, kind))

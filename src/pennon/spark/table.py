@@ -30,6 +30,7 @@ from pennon.spark.conditions import Condition, check_condition, check_flag, chec
 from pennon.spark.conflicts import with_conflict_retries
 from pennon.spark.functions import write
 from pennon.spark.history import Told, history_frame
+from pennon.spark.index_methods import IndexMethods
 from pennon.spark.merge_builder import LanceMergeBuilder, count_frame
 from pennon.spark.merge_plan import Merge
 from pennon.spark.operations import clone
@@ -70,7 +71,7 @@ _DETAIL: Final = st.StructType(
 
 
 @dataclass(frozen=True, slots=True)
-class LanceTable(TableReads, ColumnMethods, RefMethods):
+class LanceTable(TableReads, ColumnMethods, IndexMethods, RefMethods):
     """A Lance table on Spark.  ``from pennon.spark import LanceTable as DeltaTable`` is meant to work."""
 
     spark: SparkSession

@@ -46,6 +46,11 @@ def parse_index(message: table_pb2.IndexMetadata) -> Index:
     )
 
 
+def parse_index_bytes(data: bytes) -> Index:
+    """Return the index whose serialized message this is, `Index.wire`; raises FormatError."""
+    return parse_index(parse_message(table_pb2.IndexMetadata, data))
+
+
 def serialize_index(index: Index) -> table_pb2.IndexMetadata:
     """Return the message of an index."""
     return parse_message(table_pb2.IndexMetadata, index.wire)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,7 @@ from pennon.index.registry import KINDS, Kind, stores_row_ids, written_version
 from pennon.index.row_map import RowMap
 from pennon.index.row_set import RowSet, of_fragments
 from pennon.ops.index.kinds import user_name
+from pennon.ops.run_tasks import run_tasks
 from pennon.scan.execute import READ_AHEAD_BYTES, Scan, read_batches
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.plan import default_batch_rows, live_row_count, plan_tasks
@@ -70,6 +71,14 @@ class IndexBuild:
     def type(self) -> pa.DataType:
         """Return the type of the column."""
         return field_to_arrow(resolve(self.snapshot.manifest.schema, self.path)[-1]).type
+
+    def in_parts(self, parts: int) -> IndexBuild:
+        """Return the same with smaller groups: about so many, if there are as many fragments."""
+        every = [each for group in self.groups for each in group]
+        rows = sum(live_row_count(self.snapshot, each) for each in every)
+        if parts <= len(self.groups) or not rows:
+            return self
+        return replace(self, groups=tuple(_groups(self.snapshot, every, -(-rows // parts))))
 
     def run(self, number: int) -> Index:
         """Make the segment of a group of fragments, and return its entry, which is not committed."""
@@ -154,6 +163,33 @@ class IndexBuild:
     def _row_ids(self, fragment: Fragment) -> Any:
         physical = FragmentReader(self.snapshot, fragment).physical_rows()
         return np.asarray(self.snapshot.row_ids(fragment, physical), np.uint64)
+
+
+class Builder(Protocol):
+    """Who runs the tasks of a build."""
+
+    def segments(self, build: IndexBuild) -> Sequence[Index]:
+        """Make a segment of each group of fragments."""
+        ...
+
+    def merge(self, build: IndexBuild, segments: Sequence[Index]) -> Index:
+        """Make one segment of several; raises as `IndexBuild.merge` does."""
+        ...
+
+
+class ThreadBuilder:
+    """This machine's threads."""
+
+    def segments(self, build: IndexBuild) -> Sequence[Index]:
+        """See `Builder.segments`."""
+        return run_tasks(build, len(build.groups), what=f"index {build.name}")
+
+    def merge(self, build: IndexBuild, segments: Sequence[Index]) -> Index:
+        """See `Builder.merge`."""
+        return build.merge(segments)
+
+
+THREADS: Final = ThreadBuilder()
 
 
 def plan_build(

@@ -9,9 +9,8 @@ from typing import Any
 from pennon.core.units import FieldId
 from pennon.errors import ArgumentError, IndexExistsError
 from pennon.ops.commit import commit_on
-from pennon.ops.index.build import IndexBuild, leaf_of, path_of, plan_build
+from pennon.ops.index.build import THREADS, Builder, IndexBuild, leaf_of, path_of, plan_build
 from pennon.ops.index.kinds import message_name
-from pennon.ops.run_tasks import run_tasks
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field
 from pennon.table.fragment import Fragment
@@ -30,6 +29,7 @@ def create_index(
     replace: bool = True,
     train: bool = True,
     parameters: Mapping[str, Any] | None = None,
+    builder: Builder = THREADS,
 ) -> Manifest:
     """Make an index of a column, and return the version that has it.
 
@@ -38,7 +38,7 @@ def create_index(
     """
     build = plan_index(snapshot, column, kind, name, parameters or {}, None if train else ())
     removed = check_name(snapshot, build, replace=replace)
-    return commit_on(snapshot, CreateIndex((build_index(build),), removed))
+    return commit_on(snapshot, CreateIndex((build_index(build, builder),), removed))
 
 
 def plan_index(
@@ -58,10 +58,10 @@ def plan_index(
     return plan_build(snapshot, column, message, chosen, parameters, fragments)
 
 
-def build_index(build: IndexBuild) -> Index:
-    """Make all segments of an index, on this machine's threads, and merge them."""
-    segments = run_tasks(build, len(build.groups), what=f"index {build.name}")
-    return segments[0] if len(segments) == 1 else build.merge(segments)
+def build_index(build: IndexBuild, builder: Builder = THREADS) -> Index:
+    """Make all segments of an index, and merge them."""
+    segments = builder.segments(build)
+    return segments[0] if len(segments) == 1 else builder.merge(build, segments)
 
 
 def merge_segments(snapshot: Snapshot, segments: Sequence[Index]) -> Index:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from pennon.errors import FormatError, NotFoundError, UnsupportedError
 from pennon.index.registry import kind_of
 from pennon.ops.commit import commit_on
-from pennon.ops.index.build import IndexBuild
+from pennon.ops.index.build import THREADS, Builder, IndexBuild
 from pennon.ops.index.create import build_index, plan_like
 from pennon.scan.snapshot import Snapshot
 from pennon.table.indices import SYSTEM, Index
@@ -26,6 +26,7 @@ def optimize_indices(
     num_indices_to_merge: int | None = None,
     index_names: Collection[str] | None = None,
     retrain: bool = False,
+    builder: Builder = THREADS,
 ) -> Manifest | None:
     """Index the fragments that no segment covers, and merge segments; return the version made.
 
@@ -42,7 +43,7 @@ def optimize_indices(
     new: list[Index] = []
     removed: list[Index] = []
     for segments in named.values():
-        made, gone = _optimized(snapshot, segments, merged, retrain=retrain)
+        made, gone = _optimized(snapshot, segments, merged, builder, retrain=retrain)
         if made is not None:
             kept = [each for each in segments if each not in gone]
             new += [*kept, made]  # a commit replaces all segments of a name
@@ -51,7 +52,12 @@ def optimize_indices(
 
 
 def _optimized(
-    snapshot: Snapshot, segments: Sequence[Index], merged: int, *, retrain: bool
+    snapshot: Snapshot,
+    segments: Sequence[Index],
+    merged: int,
+    builder: Builder,
+    *,
+    retrain: bool,
 ) -> tuple[Index | None, list[Index]]:
     """Return the new segment of an index, if there is one, and the segments that it stands for."""
     covered = {number for each in segments for number in each.fragment_ids or ()}
@@ -66,19 +72,20 @@ def _optimized(
         warnings.warn(message, UserWarning, stacklevel=4)
         return None, []
     if retrain:
-        return build_index(plan_like(snapshot, segments[-1], None)), list(segments)
+        return build_index(plan_like(snapshot, segments[-1], None), builder), list(segments)
     try:
-        return _merged(plan_like(snapshot, segments[-1], fresh), old), old
+        return _merged(plan_like(snapshot, segments[-1], fresh), old, builder), old
     except _UNREADABLE:
         again = {number for each in old for number in each.fragment_ids or ()}
         chosen = [f for f in snapshot.manifest.fragments if f.id in again or f.id not in covered]
-        return build_index(plan_like(snapshot, segments[-1], chosen, with_parameters=False)), old
+        return build_index(
+            plan_like(snapshot, segments[-1], chosen, with_parameters=False), builder
+        ), old
 
 
-def _merged(build: IndexBuild, old: Sequence[Index]) -> Index:
+def _merged(build: IndexBuild, old: Sequence[Index], builder: Builder) -> Index:
     """Return the segment of new rows and old segments."""
-    has_rows = any(build.groups)
     if not old:
-        return build_index(build)
-    fresh = [build_index(build)] if has_rows else []
-    return build.merge([*old, *fresh])
+        return build_index(build, builder)
+    fresh = builder.segments(build) if any(build.groups) else ()
+    return builder.merge(build, [*old, *fresh])

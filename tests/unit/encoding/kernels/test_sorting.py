@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +18,7 @@ STRINGS = st.lists(st.lists(st.sampled_from([0, 1, 255]), max_size=20).map(bytes
 
 
 def in_order(strings: list[bytes], kind: type = np.int32) -> list[int]:
-    offsets = np.cumsum([0, *map(len, strings)]).astype(kind)
+    offsets: npt.NDArray[Any] = np.cumsum([0, *map(len, strings)]).astype(kind)
     found: list[int] = order_strings(np.frombuffer(b"".join(strings), np.uint8), offsets).tolist()
     return found
 

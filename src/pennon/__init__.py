@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pennon.dataset.metadata import DatasetBasePath as DatasetBasePath
     from pennon.dataset.metadata import FragmentMetadata as FragmentMetadata
     from pennon.dataset.operation import Index as Index
+    from pennon.dataset.operation import IndexFile as IndexFile
     from pennon.dataset.operation import LanceOperation as LanceOperation
     from pennon.dataset.operation import Transaction as Transaction
     from pennon.dataset.scanner import LanceScanner as LanceScanner
@@ -48,6 +49,7 @@ __all__ = [
     "DatasetBasePath",
     "FragmentMetadata",
     "Index",
+    "IndexFile",
     "LanceDataset",
     "LanceFragment",
     "LanceOperation",

@@ -29,7 +29,7 @@ NESTED = pa.table(
 VERSION = ["2.0"]
 
 
-@pytest.fixture(params=["2.0", "2.1"], autouse=True)
+@pytest.fixture(params=["2.0", "2.1", "2.2"], autouse=True)
 def version(request: pytest.FixtureRequest) -> None:
     """Write at each file version in turn."""
     VERSION[0] = request.param

@@ -26,7 +26,7 @@ Program = Callable[[Any, str], Any]
 VERSION = ["2.0"]
 
 
-@pytest.fixture(params=["2.0", "2.1"], autouse=True)
+@pytest.fixture(params=["2.0", "2.1", "2.2"], autouse=True)
 def version(request: pytest.FixtureRequest) -> None:
     """Write at each file version in turn."""
     VERSION[0] = request.param

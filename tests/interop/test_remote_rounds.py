@@ -13,7 +13,7 @@ from tests.unit.scan.remote import Meeting, far_away, open_counted, opened
 ROWS = 100_000
 
 
-@pytest.fixture(params=["2.0", "2.1"])
+@pytest.fixture(params=["2.0", "2.1", "2.2"])
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """Return a table of one fragment, of which rows were deleted, in three data files."""
     rows = pa.table({"a": range(ROWS), "b": [f"b{n}" for n in range(ROWS)]})

@@ -28,7 +28,7 @@ PROJECTIONS: list[Any] = [
 DEAD = "i64 = 13 or s = 'zz'"
 
 
-@pytest.fixture(scope="module", params=["2.0", "2.1"])
+@pytest.fixture(scope="module", params=["2.0", "2.1", "2.2"])
 def uri(oracles: dict[str, Oracle], tmp_path_factory: pytest.TempPathFactory, request: Any) -> str:
     """Return a table of three fragments, from which the oracle deleted rows."""
     folder = tmp_path_factory.mktemp("scanner") / "t"

@@ -61,9 +61,9 @@ def decode_out_of_line(
     width = inner.bits_per_value
     if width >= bits:
         return decode_flat(inner, chunks, items, codecs)
-    if width == 0:  # pylance, for levels that are all 0: ledger F-462
-        zeros = np.zeros(chunks.values, f"u{bits // 8}")
-        return pick(FixedWidthBlock(len(zeros), bits, pa.py_buffer(zeros)), items)
+    if width == 0:
+        message = "values packed to no bits at all"
+        raise FormatError(message)
     chunks.check_sizes(width)
     values = room(chunks.values, f"u{bits // 8}")
     unpack_blocks(buffer.data, buffer.starts, buffer.sizes, chunks.counts, width, values)

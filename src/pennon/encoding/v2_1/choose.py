@@ -66,15 +66,17 @@ from pennon.errors import UnsupportedError
 
 
 def encode_page(
-    array: pa.Array, depth: int, hints: EncodingHints, rules: PageRules
+    array: pa.Array, depth: int, hints: EncodingHints, rules: PageRules, *, is_whole: bool = False
 ) -> EncodedPage | None:
     """Encode a page of one leaf, which lies under ``depth`` layers of structs and lists.
+
+    ``is_whole`` tells that the column of the file has no other page.
 
     Returns None if values that must be in chunks have too many levels between them: a page of
     fewer rows may do.
     Raises UnsupportedError for what the version cannot hold, ArgumentError for impossible hints.
     """
-    shredded = shred(array, depth)
+    shredded = shred(array, depth, is_whole=is_whole)
     values, levels = shredded.values, shredded.levels
     if pa.types.is_struct(values.type) and values.type.num_fields == 0:
         return _page_without_fields(levels, rules)

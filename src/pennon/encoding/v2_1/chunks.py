@@ -8,6 +8,7 @@ levels of a page) is one chunk.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -16,7 +17,10 @@ from pennon.core.cached_property import lazy
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.rows import Rows
-from pennon.errors import FormatError
+from pennon.errors import FormatError, TooLargeError
+
+_MOST_VALUES: Final = 1 << 28
+"""Values that a few bytes may stand for (of one page; the oracle's pages have fewer)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,6 +95,12 @@ class Chunks:
                 f" {sizes[chunk]} bytes"
             )
             raise FormatError(message)
+
+    def check_expanded(self) -> None:
+        """Raise TooLargeError for more values than a few bytes may stand for."""
+        if self.values > _MOST_VALUES:
+            message = f"a few bytes stand for {self.values} values in one page"
+            raise TooLargeError(message)
 
     def cut(self, items: Rows) -> Pieces:
         """Return the ranges of ``items`` cut at the borders of chunks."""

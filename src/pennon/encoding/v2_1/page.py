@@ -26,6 +26,7 @@ from pennon.errors import FormatError
 LevelArray: TypeAlias = npt.NDArray[np.uint16]
 
 LEVEL_BITS: Final = 16
+_NO_BITS: Final = OutOfLineBitpacking(LEVEL_BITS, Flat(0))
 NO_LEVELS: Final[LevelArray] = np.empty(0, np.uint16)
 """What stands for levels that a page has not, where a kernel wants an array."""
 
@@ -52,7 +53,14 @@ class PageValues:
 
 
 def decode_levels(encoding: Encoding, chunks: Chunks, codecs: Codecs) -> LevelArray:
-    """Return the levels of all chunks.  Raises FormatError if they are no 16 bit numbers."""
+    """Return the levels of all chunks.
+
+    Those that are all 0 may be packed to no bits (ledger F-462).  Raises FormatError if they are no 16 bit
+    numbers, TooLargeError for more than a few bytes may stand for.
+    """
+    if encoding == _NO_BITS:
+        chunks.check_expanded()
+        return np.zeros(chunks.values, "<u2")
     block = codecs.decode_blocks(encoding, chunks, Rows.between(0, chunks.values))
     if not isinstance(block, FixedWidthBlock) or block.bits_per_value != 16:
         message = f"levels that are no 16 bit numbers: {encoding}"

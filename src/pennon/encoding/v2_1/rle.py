@@ -28,12 +28,10 @@ from pennon.encoding.v2_1.encodings import Encoding, Flat, Rle
 from pennon.encoding.v2_1.pick import pick
 from pennon.encoding.v2_1.values import MOST_CHUNK_BYTES, MOST_VALUES, Chunked, FixedValues, Words
 from pennon.encoding.v2_1.variable import buffer_of
-from pennon.errors import FormatError, TooLargeError, UnsupportedError
+from pennon.errors import FormatError, UnsupportedError
 
 _HEADER_BYTES: Final = 8
 _LONGEST_RUN: Final = 255
-_MOST_VALUES: Final = 1 << 28
-"""Values that a few runs may grow to (of one page; the oracle's pages have fewer)."""
 
 
 def decode_rle(encoding: Rle, chunks: Chunks, items: Rows, _codecs: Codecs) -> Block:
@@ -65,9 +63,7 @@ def _expand(
 ) -> Block:
     bits = _width(encoding.values, (8, 16, 32, 64))
     length_bits = _width(encoding.run_lengths, (8, 16, 32))
-    if chunks.values > _MOST_VALUES:
-        message = f"runs of {chunks.values} values in one page"
-        raise TooLargeError(message)
+    chunks.check_expanded()
     target: np.ndarray[Any, Any] = room(chunks.values, f"u{bits // 8}")
     expand_runs(
         values.data,

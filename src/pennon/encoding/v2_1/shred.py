@@ -63,8 +63,11 @@ class Shredded:
     values: pa.Array
 
 
-def shred(array: pa.Array, depth: int) -> Shredded:
-    """Take ``depth`` layers of structs (with one field each) and lists off an array."""
+def shred(array: pa.Array, depth: int, *, is_whole: bool = False) -> Shredded:
+    """Take ``depth`` layers of structs (with one field each) and lists off an array.
+
+    ``is_whole`` tells that there are no other arrays of the column in the file.
+    """
     work = _Shredder(len(array), _count_lists(array.type, depth))
     for _ in range(depth):
         if pa.types.is_struct(array.type):
@@ -76,7 +79,7 @@ def shred(array: pa.Array, depth: int) -> Shredded:
     if isinstance(array, pa.DictionaryArray):
         array = without_null_items(array)
     work.add_validity(array)
-    levels = work.levels()
+    levels = work.levels(is_whole=is_whole)
     return Shredded(levels, _with_outer_nulls(array, levels))
 
 
@@ -166,10 +169,10 @@ class _Shredder:
         items = array.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
         return _without_hidden(items, array, before, offsets) if hidden else items
 
-    def levels(self) -> Levels:
+    def levels(self, *, is_whole: bool) -> Levels:
         """Return the levels, with as few numbers as there are reasons for a NULL."""
         inwards = [layer for layer, _ in self._layers]
-        if self._has_fixed_size_lists:
+        if self._has_fixed_size_lists and not is_whole:
             # pylance 14 counts items wrongly where only some pages have levels for a layer.
             inwards = [_NULLABLE[layer] for layer in inwards]
         if not any(layer.levels for layer in inwards):

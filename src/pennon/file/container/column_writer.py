@@ -158,13 +158,22 @@ class GatheringColumn(ColumnWriter):
         """Take an array of the type that is stored; yield the work of the pages that are full."""
         self.gathered.add(array)
         if self.gathered.size_bytes > self.limits.cache_bytes:
-            yield from self.flush()
+            for part in self.cut():
+                yield self.work_of(part)
 
     def flush(self) -> Iterator[PageWork]:
         """See `FieldWriter.flush`."""
+        for part in self.cut():
+            yield self.work_of(part)
+
+    def cut(self) -> Iterator[pa.Array]:
+        """Take all rows that have gathered; yield those of a page each."""
         for array in self.gathered.take():
-            for part in _parts(array, self.limits.max_page_bytes):
-                yield PageWork(part.nbytes, partial(self.encode, part))
+            yield from _parts(array, self.limits.max_page_bytes)
+
+    def work_of(self, rows: pa.Array) -> PageWork:
+        """Return the work of encoding a page."""
+        return PageWork(rows.nbytes, partial(self.encode, rows))
 
     def own(self) -> None:
         """See `FieldWriter.own`."""

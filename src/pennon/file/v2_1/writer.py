@@ -8,7 +8,8 @@ batches join like other arrays, and the leaves of a struct need not cut their pa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -130,6 +131,8 @@ class LeafColumn(GatheringColumn):
     factor: int
     """How many rows of the column a row of the file is (`column_rows`)."""
     write: Callable[[pa.Buffer], int] | None = None
+    has_pages: bool = field(default=False, init=False)
+    """Whether work of a page has left already."""
 
     def add(self, array: pa.Array) -> Iterator[PageWork]:
         """Take a spine; yield the work of the pages that are full."""
@@ -139,9 +142,25 @@ class LeafColumn(GatheringColumn):
             array = replaced_leaf(array, depth, described)
         return self.gather(array)
 
-    def encode(self, array: pa.Array) -> list[EncodedPage]:
-        """Return a page, or smaller ones if that cannot be one."""
-        page = self._encode(array)
+    def flush(self) -> Iterator[PageWork]:
+        """See `FieldWriter.flush`."""
+        parts = list(self.cut())
+        if len(parts) == 1 and not self.has_pages:
+            yield PageWork(parts[0].nbytes, partial(self.encode, parts[0], is_whole=True))
+        else:
+            yield from map(self.work_of, parts)
+
+    def work_of(self, rows: pa.Array) -> PageWork:
+        """See `GatheringColumn.work_of`."""
+        self.has_pages = True
+        return PageWork(rows.nbytes, partial(self.encode, rows))
+
+    def encode(self, array: pa.Array, *, is_whole: bool = False) -> list[EncodedPage]:
+        """Return a page, or smaller ones if that cannot be one.
+
+        ``is_whole`` tells that the column has no other rows.
+        """
+        page = self._encode(array, is_whole=is_whole)
         if page is not None:
             encoding = wrap_encoding("encodings21.PageLayout", serialize_page_layout(page.layout))
             return [EncodedPage(self.column, len(array) * self.factor, encoding, page.buffers)]
@@ -152,12 +171,12 @@ class LeafColumn(GatheringColumn):
         half = len(array) // 2
         return [*self.encode(array.slice(0, half)), *self.encode(array.slice(half))]
 
-    def _encode(self, array: pa.Array) -> EncodedLayout | None:
+    def _encode(self, array: pa.Array, *, is_whole: bool) -> EncodedLayout | None:
         depth, rules = len(self.path) - 1, rules_of(self.version)
         try:
             if self.write is not None:
                 return encode_descriptions(array, depth, rules)
-            return encode_page(array, depth, self.hints, rules)
+            return encode_page(array, depth, self.hints, rules, is_whole=is_whole)
         except LanceError as error:
             name = ".".join(field.name for field in self.path)
             raise error.located(Breadcrumb(column=name)) from error
@@ -174,7 +193,8 @@ class DescribedColumn(LeafColumn):
         written = write_inline_blobs(leaf_of(array, depth), self.write)
         return self.gather(replaced_leaf(array, depth, written))
 
-    def _encode(self, array: pa.Array) -> EncodedLayout | None:
+    def _encode(self, array: pa.Array, *, is_whole: bool) -> EncodedLayout | None:
+        del is_whole  # which matters in fixed-size lists only
         return encode_blob_rows(array, len(self.path) - 1)
 
 

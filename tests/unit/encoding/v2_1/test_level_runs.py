@@ -5,11 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.chunks import ChunkBuffers, Chunks
 from pennon.encoding.v2_1.codecs import CODECS
-from pennon.encoding.v2_1.encodings import Flat, OutOfLineBitpacking, Rle
+from pennon.encoding.v2_1.encodings import Encoding, Flat, OutOfLineBitpacking, Rle
 from pennon.encoding.v2_1.page import LevelArray, LevelChunks, decode_levels, encode_levels
 from pennon.encoding.v2_1.page_rules import RULES_OF_2_1, RULES_OF_2_2
+from pennon.errors import FormatError, TooLargeError
+
+NO_BITS = OutOfLineBitpacking(16, Flat(0))
 
 
 def read(coded: LevelChunks, counts: np.ndarray) -> LevelArray:
@@ -48,3 +52,22 @@ def test_what_changes_often_is_packed_and_2_1_always_packs() -> None:
     packed = OutOfLineBitpacking(16, Flat(1))
     assert encode_levels(often, counts, RULES_OF_2_2).encoding == packed
     assert encode_levels(np.sort(often), counts, RULES_OF_2_1).encoding == packed
+
+
+def test_levels_packed_to_no_bits_are_zeros() -> None:
+    coded = LevelChunks(NO_BITS, np.empty(0, np.uint8), np.zeros(2, np.int64))
+    assert read(coded, np.array([3, 2])).tolist() == [0] * 5
+
+
+@pytest.mark.parametrize("encoding", [NO_BITS, Rle(Flat(16), Flat(8))], ids=["no bits", "runs"])
+def test_a_few_bytes_do_not_stand_for_any_number_of_levels(encoding: Encoding) -> None:
+    coded = LevelChunks(encoding, np.zeros(8, np.uint8), np.array([8]))
+    with pytest.raises(TooLargeError, match="a few bytes stand for"):
+        read(coded, np.array([1 << 40]))
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+def test_values_have_bits(bits: int) -> None:
+    whole = Chunks.whole(np.empty(0, np.uint8), (1 << 32) - 1)
+    with pytest.raises(FormatError, match="no bits at all"):
+        CODECS.decode_blocks(OutOfLineBitpacking(bits, Flat(0)), whole, Rows.between(0, 1))

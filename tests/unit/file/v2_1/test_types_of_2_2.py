@@ -13,6 +13,7 @@ from pennon.encoding.rows import Rows
 from pennon.errors import UnsupportedError
 from pennon.file.container.file import DataFile
 from pennon.file.container.write_limits import PageLimits
+from pennon.file.inspect import inspect_pages
 from pennon.file.open import create_container_file, open_container_file
 from pennon.file.v2_1.nest import show
 from pennon.io import MemoryStore
@@ -168,6 +169,20 @@ def test_nothing_but_nulls(store: MemoryStore, name: str) -> None:
     field, _ = COLUMNS[name]
     file = write(store, field, [array_of([None] * 9, field.type)])
     assert read(file, Rows.between(0, 9)).to_pylist() == [None] * 9
+
+
+@pytest.mark.parametrize(("rows", "pages", "levels"), [(200, 1, False), (5_000, 2, True)])
+def test_levels_of_fixed_size_lists_of_structs(
+    store: MemoryStore, rows: int, pages: int, levels: bool
+) -> None:
+    """Without NULLs, a page alone has no levels (runs of zeros stop pylance 2.0), and one of many
+    has: pylance 14 counts wrongly if only those with NULLs have."""
+    items = pa.array([{"x": value} for value in range(2 * rows)])
+    field = pa.field("c", pa.list_(items.type, 2))
+    write(store, field, [pa.FixedSizeListArray.from_arrays(items, 2)])
+    found = inspect_pages(store.open("f.lance")).pages
+    assert len(found) >= pages
+    assert all(("definition levels" in page.parts[-1].detail) == levels for page in found)
 
 
 def test_what_lies_under_a_null_map_is_not_stored(store: MemoryStore) -> None:

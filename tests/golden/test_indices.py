@@ -64,3 +64,18 @@ def test_filters_give_the_recorded_rows(tables: Path, release: str) -> None:
         plan = table.scanner(filter=condition).explain_plan()
         asked += "ScalarIndexQuery" in plan
     assert asked == ASKED[release]
+
+
+@pytest.mark.parametrize("release", ["7.0.0", "14.0.2"])
+def test_indices_cover_the_fragments_that_took_the_places_of_others(
+    tables: Path, release: str
+) -> None:
+    table = pennon.dataset(tables / release / "fri.lance")
+    there = {fragment.fragment_id for fragment in table.get_fragments()}
+    kinds = {}
+    for index in table.describe_indices():
+        kinds[index.index_type] = index.num_rows_indexed
+        assert index.segments[0].fragment_ids <= there
+    rows = table.count_rows()
+    assert kinds == dict.fromkeys(("BTree", "Bitmap", "FragmentReuse", "Inverted"), rows)
+    assert f"rows=0 of {rows}," in table.scanner(["id"], "i = 5").analyze_plan()

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from pennon.dataset.operation_fields import from_index
+from pennon.errors import FormatError, NotFoundError, UnsupportedError
+from pennon.scan.moved_rows import covered_now
 from pennon.scan.plan import live_row_count
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.project import sorted_paths
-from pennon.table.indices import Index
+from pennon.table.indices import SYSTEM, Index
 from pennon.table.indices_wire import kind_of, parse_indices
 
 
@@ -23,7 +25,7 @@ class IndexSegmentDescription:
     fragment_ids: set[int]
     index_version: int
     created_at: datetime | None
-    size_bytes: int
+    size_bytes: int | None
     base_id: int | None
 
 
@@ -40,17 +42,28 @@ class IndexDescription:
     segments: list[IndexSegmentDescription]
 
     @property
-    def total_size_bytes(self) -> int:
-        """Return the bytes of all files of the index."""
-        return sum(segment.size_bytes for segment in self.segments)
+    def total_size_bytes(self) -> int | None:
+        """Return the bytes of all files of the index; None for one that is made of none."""
+        sizes = [each.size_bytes for each in self.segments if each.size_bytes is not None]
+        return sum(sizes) if sizes else None
 
 
 def describe(snapshot: Snapshot) -> list[IndexDescription]:
     """Return all indices of a version, ordered by name; their folders are listed for the sizes."""
     named: dict[str, list[Index]] = defaultdict(list)
     for index in parse_indices(snapshot.manifest.indices):
-        named[index.name].append(index)
+        named[index.name].append(_as_now(snapshot, index))
     return [_description(snapshot, named[name]) for name in sorted(named)]
+
+
+def _as_now(snapshot: Snapshot, index: Index) -> Index:
+    """Return an index with the fragments that it covers now; where none can tell, with those that it names."""
+    if index.fragment_ids is None:
+        return index
+    try:
+        return replace(index, fragment_ids=covered_now(snapshot, index))
+    except (FormatError, NotFoundError, UnsupportedError):
+        return index
 
 
 def _description(snapshot: Snapshot, segments: list[Index]) -> IndexDescription:
@@ -74,12 +87,13 @@ def _description(snapshot: Snapshot, segments: list[Index]) -> IndexDescription:
 
 def _segment(snapshot: Snapshot, index: Index) -> IndexSegmentDescription:
     shown = from_index(index)
+    files = [] if index.name in SYSTEM else snapshot.store.list(index.folder)
     return IndexSegmentDescription(
         index.uuid,
         index.dataset_version,
         set(index.fragment_ids or ()),
         shown.index_version,
         shown.created_at,
-        sum(info.size_bytes for info in snapshot.store.list(index.folder)),
+        None if index.name in SYSTEM else sum(info.size_bytes for info in files),
         shown.base_id,
     )

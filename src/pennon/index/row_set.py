@@ -65,6 +65,11 @@ class RowSet:
         """Return whether every number is in it."""
         return len(self.starts) == 1 and self.starts[0] == 0 and self.lasts[0] == _GREATEST
 
+    @property
+    def is_without_end(self) -> bool:
+        """Return whether the greatest number is in it, as it is in all but some numbers."""
+        return not self.is_empty and bool(self.lasts[-1] == _GREATEST)
+
     def union(self, *others: RowSet) -> RowSet:
         """Return what is in this set or another one."""
         sets = [each for each in (self, *others) if not each.is_empty]

@@ -25,7 +25,7 @@ import numpy as np
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
-from pennon.core.units import FieldId
+from pennon.core.units import FieldId, FragmentId
 from pennon.encoding.rows import Rows
 from pennon.errors import ExpressionError, FormatError, NotFoundError, UnsupportedError
 from pennon.expr.tree import (
@@ -44,6 +44,7 @@ from pennon.index.registry import KINDS, Kind, kind_of, stores_row_ids
 from pennon.index.row_set import NONE, UNKNOWN, RowSet, Selection, of_fragments
 from pennon.scan.deletion_mask import LiveRows
 from pennon.scan.fragment_reader import FragmentReader
+from pennon.scan.moved_rows import covered_now, moved_rows
 from pennon.scan.plan import NEAR_ROWS, ChosenRows, ScanTask
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field
@@ -91,10 +92,10 @@ class Leaf:
         for segment in self.index.segments:
             try:
                 answer = _ask(snapshot, segment, self.index.kind, self.condition)
+                mine = _coverage(snapshot, segment)
             except _UNUSABLE:
                 continue
             if not answer.may.is_all or answer.must.is_all:
-                mine = _coverage(snapshot, segment)
                 covered = covered.union(mine)
                 found.append(answer.and_(Selection.exact(mine)))
         others = Selection.superset(covered.complement())
@@ -280,7 +281,7 @@ def _ask(snapshot: Snapshot, segment: Index, kind: Kind, condition: Expression) 
         return UNKNOWN
     answer = opened.search(with_column(condition, opened.column))
     if not (snapshot.manifest.has_stable_row_ids and stores_row_ids(segment)):
-        return answer
+        return moved_rows(snapshot).selection(answer, _alive(snapshot))
     if answer.is_exact:
         return Selection.exact(_addresses(snapshot, segment, answer.may))
     return Selection(
@@ -305,17 +306,20 @@ def _measured(_key: object, make: Callable[[], T], _weigh: object) -> T:
 
 def _coverage(snapshot: Snapshot, segment: Index) -> RowSet:
     """Return all rows that a segment knows: of fragments that it covers, and that are there."""
-    there = snapshot.remember(
+    return of_fragments(covered_now(snapshot, segment) & _alive(snapshot))
+
+
+def _alive(snapshot: Snapshot) -> frozenset[FragmentId]:
+    return snapshot.remember(
         "fragment ids", lambda: frozenset(each.id for each in snapshot.manifest.fragments)
     )
-    return of_fragments((segment.fragment_ids or frozenset()) & there)
 
 
 def _addresses(snapshot: Snapshot, segment: Index, ids: RowSet) -> RowSet:
     """Return the addresses of rows of stable ids in the fragments that a segment covers."""
-    found = []
+    found, covered = [], covered_now(snapshot, segment)
     for fragment in snapshot.manifest.fragments:
-        if fragment.id not in (segment.fragment_ids or ()):
+        if fragment.id not in covered:
             continue
         known = snapshot.row_ids(fragment, FragmentReader(snapshot, fragment).physical_rows())
         offsets = np.flatnonzero(ids.contains(known)).astype(np.uint64)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from pennon.dataset.operation_fields import from_index
-from pennon.errors import FormatError, NotFoundError, UnsupportedError
-from pennon.scan.moved_rows import covered_now
+from pennon.scan.moved_rows import indices_now
 from pennon.scan.plan import live_row_count
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.project import sorted_paths
 from pennon.table.indices import SYSTEM, Index
-from pennon.table.indices_wire import kind_of, parse_indices
+from pennon.table.indices_wire import kind_of
 
 
 @dataclass(frozen=True)
@@ -51,19 +50,9 @@ class IndexDescription:
 def describe(snapshot: Snapshot) -> list[IndexDescription]:
     """Return all indices of a version, ordered by name; their folders are listed for the sizes."""
     named: dict[str, list[Index]] = defaultdict(list)
-    for index in parse_indices(snapshot.manifest.indices):
-        named[index.name].append(_as_now(snapshot, index))
+    for index in indices_now(snapshot):
+        named[index.name].append(index)
     return [_description(snapshot, named[name]) for name in sorted(named)]
-
-
-def _as_now(snapshot: Snapshot, index: Index) -> Index:
-    """Return an index with the fragments that it covers now; where none can tell, with those that it names."""
-    if index.fragment_ids is None:
-        return index
-    try:
-        return replace(index, fragment_ids=covered_now(snapshot, index))
-    except (FormatError, NotFoundError, UnsupportedError):
-        return index
 
 
 def _description(snapshot: Snapshot, segments: list[Index]) -> IndexDescription:

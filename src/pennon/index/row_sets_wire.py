@@ -13,12 +13,17 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Final
 
 import numpy as np
 
 from pennon.errors import FormatError
 from pennon.index.row_set import NONE, Numbers, RowSet
-from pennon.table.roaring import Offsets, parse_roaring_ranges
+from pennon.table.roaring import Offsets, parse_roaring_ranges, serialize_roaring
+
+_HALF: Final = np.uint64(32)
+_LOW: Final = np.uint64(0xFFFFFFFF)
 
 
 def parse_address_sets(sets: Iterable[bytes]) -> RowSet:
@@ -29,6 +34,31 @@ def parse_address_sets(sets: Iterable[bytes]) -> RowSet:
 def parse_treemap(data: bytes) -> RowSet:
     """Return the rows of a treemap; raises FormatError."""
     return _union(_treemap_parts(data))
+
+
+def serialize_address_set(numbers: Numbers) -> bytes:
+    """Return the address set of numbers, which ascend without repeats."""
+    parts = [
+        struct.pack("<II", high, len(body)) + body for high, body in _serialized_parts(numbers)
+    ]
+    return struct.pack("<I", len(parts)) + b"".join(parts)
+
+
+def serialize_treemap(numbers: Numbers) -> bytes:
+    """Return the treemap of numbers, which ascend without repeats."""
+    parts = [struct.pack("<I", high) + body for high, body in _serialized_parts(numbers)]
+    return struct.pack("<Q", len(parts)) + b"".join(parts)
+
+
+def _serialized_parts(numbers: Numbers) -> Iterator[tuple[int, bytes]]:
+    """Yield the high halves of numbers, each with the bitmap of its low halves."""
+    if not len(numbers):
+        return
+    highs = numbers >> _HALF
+    starts = np.concatenate([[0], np.flatnonzero(highs[1:] != highs[:-1]) + 1, [len(numbers)]])
+    for start, end in pairwise(starts.tolist()):
+        low = (numbers[start:end] & _LOW).astype(np.uint32)
+        yield int(highs[start]), serialize_roaring(low, with_runs=True)
 
 
 def _union(parts: Iterable[tuple[int, Offsets, Offsets]]) -> RowSet:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pennon.core.units import FragmentId
+from pennon.errors import FormatError, NotFoundError, UnsupportedError
 from pennon.index.moved_rows import NONE_MOVED, MovedRows
 from pennon.scan.snapshot import Snapshot
 from pennon.table.fragment import ExternalFile
@@ -27,6 +28,21 @@ def moved_rows(snapshot: Snapshot) -> MovedRows:
 def covered_now(snapshot: Snapshot, index: Index) -> frozenset[FragmentId]:
     """Return the fragments that an index covers, whose rows it may name by where they were."""
     return moved_rows(snapshot).covered(index.fragment_ids or frozenset())
+
+
+def indices_now(snapshot: Snapshot) -> tuple[Index, ...]:
+    """Return all indices, each with the fragments that it covers now; with those that it names if nobody knows."""
+    indices = parse_indices(snapshot.manifest.indices)
+    try:
+        moved = moved_rows(snapshot)
+    except (FormatError, NotFoundError, UnsupportedError):
+        return indices
+    return tuple(
+        index
+        if index.fragment_ids is None
+        else replace(index, fragment_ids=moved.covered(index.fragment_ids))
+        for index in indices
+    )
 
 
 def _find(snapshot: Snapshot) -> MovedRows:

@@ -14,7 +14,7 @@ from pennon.errors import FormatError, UnsupportedError
 from pennon.proto import table_pb2
 from pennon.table.fragment import ExternalFile
 from pennon.table.fragment_reuse import FragmentDigest, ReuseGroup, ReuseVersion
-from pennon.table.message_wire import parse_message, unknown_fields
+from pennon.table.message_wire import parse_message, serialize_message, unknown_fields
 
 _Proto = table_pb2.FragmentReuseIndexDetails
 
@@ -38,6 +38,32 @@ def parse_reuse(details: bytes) -> tuple[ReuseVersion, ...] | ExternalFile:
 def parse_reuse_versions(content: bytes) -> tuple[ReuseVersion, ...]:
     """Return the versions in a file; raises as `parse_reuse` does."""
     return _versions(parse_message(_Proto.InlineContent, content))
+
+
+def serialize_reuse_versions(versions: Iterable[ReuseVersion]) -> bytes:
+    """Return versions as a file has them."""
+    content = _Proto.InlineContent()
+    for version in versions:
+        message = content.versions.add(dataset_version=version.dataset_version)
+        for group in version.groups:
+            message.groups.add(
+                changed_row_addrs=group.kept,
+                old_fragments=map(_digest, group.old),
+                new_fragments=map(_digest, group.new),
+            )
+    return serialize_message(content)
+
+
+def inline_details(content: bytes) -> bytes:
+    """Return details that hold the versions, as `serialize_reuse_versions` gives them."""
+    inline = parse_message(_Proto.InlineContent, content)
+    return serialize_message(_Proto(inline=inline))
+
+
+def external_details(file: ExternalFile) -> bytes:
+    """Return details that say where the versions are; the path is relative to the index's folder."""
+    external = table_pb2.ExternalFile(path=file.path, offset=file.offset, size=file.size_bytes)
+    return serialize_message(_Proto(external=external))
 
 
 def _versions(
@@ -64,6 +90,12 @@ def _digests(
     return tuple(
         FragmentDigest(FragmentId(each.id), each.physical_rows, each.num_deleted_rows)
         for each in messages
+    )
+
+
+def _digest(fragment: FragmentDigest) -> table_pb2.FragmentReuseIndexDetails.FragmentDigest:
+    return _Proto.FragmentDigest(
+        id=fragment.id, physical_rows=fragment.physical_rows, num_deleted_rows=fragment.deleted_rows
     )
 
 

@@ -33,6 +33,7 @@ _OFFSETS_FROM = 4
 _ARRAY_MAX = 4096
 _BITMAP_BYTES = 8192
 _PAIR = struct.Struct("<HH")
+_PLAIN = _COOKIE.to_bytes(2, "little")
 
 
 def parse_roaring(data: bytes, most: int = 1 << 32) -> Offsets:
@@ -59,16 +60,28 @@ def parse_roaring_ranges(data: bytes) -> tuple[Offsets, Offsets, int]:
     return np.concatenate(firsts), np.concatenate(lasts), found.position
 
 
-def serialize_roaring(values: Offsets) -> bytes:
-    """Return the bytes of a bitmap of ``values``, which ascend without repeats."""
+def serialize_roaring(values: Offsets, *, with_runs: bool = False) -> bytes:
+    """Return the bytes of a bitmap of ``values``, which ascend without repeats.
+
+    ``with_runs``: containers that are smaller as runs are runs.
+    """
     keys, starts = np.unique(values >> np.uint32(16), return_index=True)
     groups = np.split((values & np.uint32(0xFFFF)).astype("<u2"), starts[1:]) if len(keys) else []
-    bodies = [_serialize_container(group) for group in groups]
-    first = 8 + 8 * len(keys)
-    sizes = np.cumsum([first, *map(len, bodies)])[: len(keys)]
+    runs = [_serialize_runs(group) if with_runs else None for group in groups]
+    pairs = zip(groups, runs, strict=True)
+    bodies = [_serialize_container(group) if run is None else run for group, run in pairs]
     headers = [_PAIR.pack(int(k), len(g) - 1) for k, g in zip(keys, groups, strict=True)]
-    cookie = struct.pack("<II", _COOKIE, len(keys))
-    return b"".join([cookie, *headers, sizes.astype("<u4").tobytes(), *bodies])
+    if any(run is not None for run in runs):
+        flags = np.packbits([run is not None for run in runs], bitorder="little").tobytes()
+        cookie = _PAIR.pack(_COOKIE_WITH_RUNS, len(keys) - 1) + flags
+    else:
+        cookie = struct.pack("<II", _COOKIE, len(keys))
+    sizes = b""
+    if cookie[:2] == _PLAIN or len(keys) >= _OFFSETS_FROM:
+        first = len(cookie) + 8 * len(keys)
+        ends = np.cumsum([first, *map(len, bodies)])[: len(keys)]
+        sizes = ends.astype("<u4").tobytes()
+    return b"".join([cookie, *headers, sizes, *bodies])
 
 
 class _Containers:
@@ -157,6 +170,17 @@ def _serialize_container(values: npt.NDArray[np.uint16]) -> bytes:
     bits = np.zeros(1 << 16, np.uint8)
     bits[values] = 1
     return np.packbits(bits, bitorder="little").tobytes()
+
+
+def _serialize_runs(values: npt.NDArray[np.uint16]) -> bytes | None:
+    """Return the values of a container as runs; None if that is not the smallest form."""
+    breaks = np.flatnonzero(np.diff(values) != 1)
+    count = len(breaks) + 1
+    if 2 + 4 * count >= min(2 * len(values), _BITMAP_BYTES):
+        return None
+    starts = values[np.concatenate([[0], breaks + 1])]
+    lasts = values[np.append(breaks, len(values) - 1)]
+    return struct.pack("<H", count) + np.stack([starts, lasts - starts], 1).astype("<u2").tobytes()
 
 
 def _words(data: bytes, position: int, count: int) -> npt.NDArray[np.uint16]:

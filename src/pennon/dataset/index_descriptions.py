@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from pennon.dataset.operation_fields import from_index
+from pennon.scan.known_indices import known_indices, why_not_asked
 from pennon.scan.moved_rows import indices_now
 from pennon.scan.plan import live_row_count
 from pennon.scan.snapshot import Snapshot
@@ -30,7 +32,10 @@ class IndexSegmentDescription:
 
 @dataclass(frozen=True)
 class IndexDescription:
-    """An index: what it is of, and how much of the table it covers."""
+    """An index: what it is of, and how much of the table it covers.
+
+    ``details``: where no filter asks it, or one of its segments, ``not_asked`` says why.
+    """
 
     name: str
     type_url: str
@@ -39,6 +44,7 @@ class IndexDescription:
     fields: list[int]
     field_names: list[str]
     segments: list[IndexSegmentDescription]
+    details: dict[str, Any] = field(default_factory=dict)
 
     @property
     def total_size_bytes(self) -> int | None:
@@ -66,12 +72,20 @@ def _description(snapshot: Snapshot, segments: list[Index]) -> IndexDescription:
     return IndexDescription(
         first.name,
         url,
-        kind,
+        kind or "Unknown",
         sum(live_row_count(snapshot, fragment) for fragment in alive),
         list(first.field_ids),
         [paths.get(number, "") for number in first.field_ids],
         [_segment(snapshot, index) for index in segments],
+        _details(snapshot, segments),
     )
+
+
+def _details(snapshot: Snapshot, segments: list[Index]) -> dict[str, Any]:
+    """Return why an index is not asked, if it is not."""
+    told = {index.uuid: index for index in known_indices(snapshot)}
+    whys = [why_not_asked(snapshot, told[index.uuid]) for index in segments]
+    return next(({"not_asked": why} for why in whys if why is not None), {})
 
 
 def _segment(snapshot: Snapshot, index: Index) -> IndexSegmentDescription:

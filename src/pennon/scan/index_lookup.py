@@ -44,12 +44,12 @@ from pennon.index.registry import KINDS, Kind, kind_of, stores_row_ids
 from pennon.index.row_set import NONE, UNKNOWN, RowSet, Selection, of_fragments
 from pennon.scan.deletion_mask import LiveRows
 from pennon.scan.fragment_reader import FragmentReader
+from pennon.scan.known_indices import known_indices
 from pennon.scan.moved_rows import covered_now, moved_rows
 from pennon.scan.plan import NEAR_ROWS, ChosenRows, ScanTask
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field
 from pennon.table.indices import Index
-from pennon.table.indices_wire import parse_indices
 
 T = TypeVar("T")
 
@@ -158,7 +158,10 @@ class IndexLookup:
 
 
 def plan_lookup(snapshot: Snapshot, condition: Expression) -> IndexLookup | None:
-    """Return what indices are asked of a condition; None if none knows anything.  Reads nothing."""
+    """Return what indices are asked of a condition; None if none knows anything.
+
+    Reads nothing, but lists the folders of indices of releases up to 0.19, which do not say their kinds.
+    """
     if not snapshot.manifest.indices:
         return None
     indices = snapshot.remember("indices", partial(_usable, snapshot))
@@ -169,7 +172,7 @@ def plan_lookup(snapshot: Snapshot, condition: Expression) -> IndexLookup | None
 def _usable(snapshot: Snapshot) -> Mapping[FieldId, Sequence[ColumnIndex]]:
     """Return the indices that can be asked, by their fields: best ones first."""
     named: dict[tuple[str, FieldId], list[Index]] = {}
-    for index in parse_indices(snapshot.manifest.indices):
+    for index in known_indices(snapshot):
         if len(index.field_ids) == 1 and index.fragment_ids is not None:
             named.setdefault((index.name, index.field_ids[0]), []).append(index)
     found: dict[FieldId, list[ColumnIndex]] = {}

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from pennon.core.cached_property import lazy
 from pennon.encoding.rows import Rows
-from pennon.errors import FormatError
+from pennon.errors import FormatError, UnsupportedError
 from pennon.expr.evaluate import evaluate
 from pennon.expr.prune import Bounds, Pruner
 from pennon.expr.tree import Column, Expression
@@ -52,6 +52,9 @@ class BTree:
             raise FormatError(message)
         self._rows = lookup.number("batch_size", _PAGE_ROWS)
         low, high, nulls, numbers = lookup.read(["min", "max", "null_count", "page_idx"])
+        if self._data.loses_nulls and whole_numbers(nulls, "null counts").any():
+            message = f"{self._data.source.path} is a file of version 0.1, in which NULLs of an index are lost"
+            raise UnsupportedError(message)
         self._bounds = _PageBounds(low, high, whole_numbers(nulls, "null counts"))
         self._check(lookup, whole_numbers(numbers, "page numbers"))
 

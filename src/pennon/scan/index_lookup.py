@@ -44,12 +44,14 @@ from pennon.index.registry import KINDS, Kind, kind_of, stores_row_ids
 from pennon.index.row_set import NONE, UNKNOWN, RowSet, Selection, of_fragments
 from pennon.scan.deletion_mask import LiveRows
 from pennon.scan.fragment_reader import FragmentReader
+from pennon.scan.json_index import of_json_path
 from pennon.scan.known_indices import known_indices
 from pennon.scan.moved_rows import covered_now, moved_rows
 from pennon.scan.plan import NEAR_ROWS, ChosenRows, ScanTask
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field
 from pennon.table.indices import Index
+from pennon.table.json_index_wire import json_target
 
 T = TypeVar("T")
 
@@ -65,15 +67,22 @@ _ORDER: Final = {kind.name: rank for rank, kind in enumerate(KINDS.values())}
 
 @dataclass(frozen=True, slots=True)
 class ColumnIndex:
-    """An index on a column, with its segments."""
+    """An index on a column, or on what lies at a path of a JSON column, with its segments."""
 
     name: str
     kind: Kind
     segments: tuple[Index, ...]
+    json_path: str | None = None
 
-    def answers(self, condition: Expression) -> bool:
-        """Return whether it knows something of a condition."""
-        return all(self.kind.answers(condition, each.index_version) for each in self.segments)
+    def asked_of(self, condition: Expression) -> Expression | None:
+        """Return what it is asked of a condition; None if it knows nothing of it."""
+        if self.json_path is not None:
+            asked = of_json_path(condition, self.json_path)
+            if asked is None:
+                return None
+            condition = asked
+        versions = (each.index_version for each in self.segments)
+        return condition if all(self.kind.answers(condition, each) for each in versions) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +93,8 @@ class Leaf:
     index: ColumnIndex
 
     def __str__(self) -> str:
-        return _shown(self.condition, f"@{self.index.name}({self.index.kind.name})")
+        by = f"@{self.index.name}({self.index.kind.name})"
+        return _shown(self.condition, by, self.index.json_path)
 
     def ask(self, snapshot: Snapshot) -> Selection:
         """Return what the index knows, by row addresses."""
@@ -171,16 +181,17 @@ def plan_lookup(snapshot: Snapshot, condition: Expression) -> IndexLookup | None
 
 def _usable(snapshot: Snapshot) -> Mapping[FieldId, Sequence[ColumnIndex]]:
     """Return the indices that can be asked, by their fields: best ones first."""
-    named: dict[tuple[str, FieldId], list[Index]] = {}
+    named: dict[tuple[str, FieldId, str | None], list[Index]] = {}
     for index in known_indices(snapshot):
         if len(index.field_ids) == 1 and index.fragment_ids is not None:
-            named.setdefault((index.name, index.field_ids[0]), []).append(index)
+            path, target = json_target(index) or (None, index)
+            named.setdefault((index.name, index.field_ids[0], path), []).append(target)
     found: dict[FieldId, list[ColumnIndex]] = {}
-    for (name, field_id), segments in named.items():
+    for (name, field_id, path), segments in named.items():
         kinds = {kind_of(each) for each in segments}
         kind = next(iter(kinds))
         if len(kinds) == 1 and kind is not None:
-            found.setdefault(field_id, []).append(ColumnIndex(name, kind, tuple(segments)))
+            found.setdefault(field_id, []).append(ColumnIndex(name, kind, tuple(segments), path))
     for indices in found.values():
         indices.sort(key=lambda each: (_ORDER[each.kind.name], each.name))
     return found
@@ -204,8 +215,9 @@ class _Planner:
         if len(paths) != 1 or _is_unsteady(node):
             return None
         for index in self._indices.get(self._field_id(paths[0]), ()):
-            if index.answers(node):
-                return Leaf(node, index)
+            asked = index.asked_of(node)
+            if asked is not None:
+                return Leaf(asked, index)
         return None
 
     def _inner(self, node: Expression) -> Lookup | None:
@@ -380,14 +392,15 @@ def _near(starts: Int64Array, ends: Int64Array) -> Iterator[tuple[int, int]]:
 # --- words ----------------------------------------------------------------------------------------
 
 
-def _shown(node: Expression, by: str) -> str:
+def _shown(node: Expression, by: str, json_path: str | None) -> str:
     """Return what is asked, as plans show it."""
     if isinstance(node, Call) and node.function in {"AND", "OR"}:
-        parts = [_shown(each, by) for each in node.arguments]
+        parts = [_shown(each, by, json_path) for each in node.arguments]
         return reduce(f"{node.function}({{}},{{}})".format, parts)
     if isinstance(node, Call) and node.function == "NOT":
-        return f"NOT({_shown(node.arguments[0], by)})"
-    return f"[{_text(node)}]{by}"
+        return f"NOT({_shown(node.arguments[0], by, json_path)})"
+    text = _text(node)
+    return f"[{text}]{by}" if json_path is None else f"[Json({text}->{json_path})]{by}"
 
 
 def _text(node: Expression) -> str:

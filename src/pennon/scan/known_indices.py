@@ -23,6 +23,7 @@ from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.table.indices import SYSTEM, Index
 from pennon.table.indices_wire import parse_indices
+from pennon.table.json_index_wire import json_target
 
 _BITMAP: Final = "bitmap_page_lookup.lance"
 _KINDS: Final = {"page_lookup.lance": "BTree", _BITMAP: "Bitmap", "tokens.lance": "Inverted"}
@@ -51,6 +52,8 @@ def why_not_asked(snapshot: Snapshot, index: Index) -> str | None:
     """Return why no filter asks a segment of an index; None where some do.  Opens its files."""
     if index.name in SYSTEM:
         return None
+    json = json_target(index)
+    index = index if json is None else json[1]
     kind = kind_of(index)
     if kind is None:
         newest = KINDS.get(index.type_name)

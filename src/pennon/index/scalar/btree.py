@@ -163,9 +163,12 @@ class _PageBounds:
         return Bounds(bound_of(self._low[start]), bound_of(self._high[end - 1]), nulls)
 
     def check(self, page: int, values: pa.Array[Any]) -> None:
-        """Raise FormatError if a page does not have the values that its bounds say."""
+        """Raise FormatError if a page does not have the values that its bounds say, or not in order."""
         first, last = values[0], values[-1]
-        if not (_same(first, self._low[page]) and _same(last, self._high[page])):
+        nulls = int(self._nulls[page + 1] - self._nulls[page])
+        is_sorted = values[:nulls].null_count == nulls == values.null_count and not _falls(values)
+        is_same = _same(first, self._low[page]) and _same(last, self._high[page])
+        if not (is_same and is_sorted):
             message = (
                 f"page {page} of an index has other values than its bounds: an old release broke it when it "
                 "compacted the table"

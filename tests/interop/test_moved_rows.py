@@ -154,3 +154,16 @@ def test_stated_in_a_file_of_its_own(tmp_path: Path) -> None:
         assert table.to_table(filter=condition).equals(plain)
         assert table.count_rows(condition) == plain.num_rows
     assert described(table) == described(lance.dataset(folder))
+    whole = found.read_bytes()
+    for damaged in (whole[:-1000], whole[:100_000] + bytes(1000) + whole[101_000:], None):
+        found.unlink()  # a reader may still map the old file
+        if damaged is not None:
+            found.write_bytes(damaged)
+        again = pennon.dataset(folder)
+        assert again.count_rows("k < 10") == 7
+        assert again.to_table(filter="k > 1999990").num_rows == 6
+        assert {each.name for each in again.describe_indices()} == {"k_idx", "__lance_frag_reuse"}
+        if damaged is not None:
+            continue
+        (why,) = (each.details["not_asked"] for each in again.describe_indices() if each.details)
+        assert "details.binpb" in why

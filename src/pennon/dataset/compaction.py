@@ -83,11 +83,15 @@ class CompactionMetrics:
 
 @dataclass(frozen=True, slots=True)
 class RewriteResult:
-    """What came of one task: the fragments it read, and those it wrote."""
+    """What came of one task: the fragments it read, and those it wrote.
+
+    ``row_addrs``: which rows those are, where indices stay as they are.
+    """
 
     read_version: int
     original_fragments: list[FragmentMetadata] = field(repr=False)
     new_fragments: list[FragmentMetadata]
+    row_addrs: bytes | None = field(default=None, repr=False)
     old_fragments: list[FragmentMetadata] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -107,7 +111,7 @@ class RewriteResult:
             "new_fragments": list(map(_fragment_to_json, self.new_fragments)),
             "read_version": self.read_version,
             "original_fragments": list(map(_fragment_to_json, self.original_fragments)),
-            "row_addrs": None,
+            "row_addrs": None if self.row_addrs is None else list(self.row_addrs),
         }
         return dumps(result)
 
@@ -116,10 +120,12 @@ class RewriteResult:
         """Parse what `json` returned."""
         with _reading("result of a compaction task"):
             found = loads(json)
+            rows = found.get("row_addrs")
             return RewriteResult(
                 found["read_version"],
                 _parse_fragments(found["original_fragments"]),
                 _parse_fragments(found["new_fragments"]),
+                None if rows is None else bytes(rows),
             )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -306,6 +312,7 @@ def _result(rewritten: Rewritten) -> RewriteResult:
         rewritten.read_version,
         list(map(FragmentMetadata.from_fragment, rewritten.old)),
         list(map(FragmentMetadata.from_fragment, rewritten.new)),
+        rewritten.kept,
     )
 
 
@@ -313,9 +320,8 @@ def _rewritten(result: RewriteResult) -> Rewritten:
     def parse(metas: list[FragmentMetadata]) -> tuple[Fragment, ...]:
         return tuple(meta.to_fragment() for meta in metas)
 
-    return Rewritten(
-        result.read_version, parse(result.original_fragments), parse(result.new_fragments)
-    )
+    old, new = parse(result.original_fragments), parse(result.new_fragments)
+    return Rewritten(result.read_version, old, new, result.row_addrs)
 
 
 def _count_files(fragments: Iterable[FragmentMetadata]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -14,12 +14,14 @@ from pennon.errors import FormatError, IndexNotFoundError, NotFoundError, Unsupp
 from pennon.index import registry
 from pennon.index.base import ScalarIndex
 from pennon.scan.index_lookup import open_index
+from pennon.scan.known_indices import known_indices, why_not_asked
+from pennon.scan.moved_rows import indices_now
 from pennon.scan.plan import live_row_count
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.project import sorted_paths
-from pennon.table.indices import Index
-from pennon.table.indices_wire import kind_of, parse_indices
+from pennon.table.indices import SYSTEM, Index
+from pennon.table.indices_wire import kind_of
 
 
 @dataclass(frozen=True)
@@ -31,13 +33,16 @@ class IndexSegmentDescription:
     fragment_ids: set[int]
     index_version: int
     created_at: datetime | None
-    size_bytes: int
+    size_bytes: int | None
     base_id: int | None
 
 
 @dataclass(frozen=True)
 class IndexDescription:
-    """An index: what it is of, and how much of the table it covers."""
+    """An index: what it is of, and how much of the table it covers.
+
+    ``details``: where no filter asks it, or one of its segments, ``not_asked`` says why.
+    """
 
     name: str
     type_url: str
@@ -46,17 +51,19 @@ class IndexDescription:
     fields: list[int]
     field_names: list[str]
     segments: list[IndexSegmentDescription]
+    details: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def total_size_bytes(self) -> int:
-        """Return the bytes of all files of the index."""
-        return sum(segment.size_bytes for segment in self.segments)
+    def total_size_bytes(self) -> int | None:
+        """Return the bytes of all files of the index; None for one that is made of none."""
+        sizes = [each.size_bytes for each in self.segments if each.size_bytes is not None]
+        return sum(sizes) if sizes else None
 
 
 def describe(snapshot: Snapshot) -> list[IndexDescription]:
     """Return all indices of a version, ordered by name; their folders are listed for the sizes."""
     named: dict[str, list[Index]] = defaultdict(list)
-    for index in parse_indices(snapshot.manifest.indices):
+    for index in indices_now(snapshot):
         named[index.name].append(index)
     return [_description(snapshot, named[name]) for name in sorted(named)]
 
@@ -72,23 +79,32 @@ def _description(snapshot: Snapshot, segments: list[Index]) -> IndexDescription:
     return IndexDescription(
         first.name,
         url,
-        kind,
+        kind or "Unknown",
         sum(live_row_count(snapshot, fragment) for fragment in alive),
         list(first.field_ids),
         [paths.get(number, "") for number in first.field_ids],
         [_segment(snapshot, index) for index in segments],
+        _details(snapshot, segments),
     )
+
+
+def _details(snapshot: Snapshot, segments: list[Index]) -> dict[str, Any]:
+    """Return why an index is not asked, if it is not."""
+    told = {index.uuid: index for index in known_indices(snapshot)}
+    whys = [why_not_asked(snapshot, told[index.uuid]) for index in segments]
+    return next(({"not_asked": why} for why in whys if why is not None), {})
 
 
 def _segment(snapshot: Snapshot, index: Index) -> IndexSegmentDescription:
     shown = from_index(index)
+    files = [] if index.name in SYSTEM else snapshot.store.list(index.folder)
     return IndexSegmentDescription(
         index.uuid,
         index.dataset_version,
         set(index.fragment_ids or ()),
         shown.index_version,
         shown.created_at,
-        sum(info.size_bytes for info in snapshot.store.list(index.folder)),
+        None if index.name in SYSTEM else sum(info.size_bytes for info in files),
         shown.base_id,
     )
 
@@ -127,7 +143,7 @@ def warm(snapshot: Snapshot, name: str, uuids: Collection[str] | None = None) ->
 
 
 def _segments(snapshot: Snapshot, name: str) -> list[Index]:
-    found = [each for each in parse_indices(snapshot.manifest.indices) if each.name == name]
+    found = [each for each in indices_now(snapshot) if each.name == name]
     if not found:
         message = f"Index {name!r} not found"
         raise IndexNotFoundError(message)

@@ -10,9 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
-from pennon.encoding.read_protocol import run, together
 from pennon.encoding.rows import Rows
-from pennon.errors import FormatError, UnsupportedError
+from pennon.errors import FormatError
 from pennon.file.container.file import DataFile
 from pennon.file.container.opened_file import OpenedFile
 from pennon.index.row_set import RowSet
@@ -20,6 +19,7 @@ from pennon.index.row_sets_wire import parse_address_sets
 from pennon.io.store import ObjectReader
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Field
+from pennon.schema.version import V0_1
 
 T = TypeVar("T")
 
@@ -58,11 +58,8 @@ class IndexFiles:
     remember: Remember
 
     def file(self, name: str) -> IndexFile:
-        """Open a file.  Raises NotFoundError, FormatError, UnsupportedError for one of version 0.1."""
+        """Open a file.  Raises NotFoundError, FormatError."""
         opened = self.open(f"{self.folder}/{name}")
-        if not isinstance(opened.data, DataFile):
-            message = f"{self.folder}/{name} is a file of version 0.1, in which NULLs of an index are lost"
-            raise UnsupportedError(message)
         return IndexFile(opened.data, opened.source)
 
 
@@ -70,7 +67,7 @@ class IndexFiles:
 class IndexFile:
     """One file of an index."""
 
-    data: DataFile
+    data: OpenedFile
     source: ObjectReader
 
     @property
@@ -81,6 +78,18 @@ class IndexFile:
             message = f"{self.source.path} has {self.source.size_bytes} bytes and says {rows} rows"
             raise FormatError(message)
         return rows
+
+    @property
+    def loses_nulls(self) -> bool:
+        """Return whether values that look like 0 or an empty text may be NULLs: in files of version 0.1."""
+        return self.data.version == V0_1
+
+    def global_buffer(self, number: int) -> pa.Buffer:
+        """Return a buffer that belongs to no column.  Raises FormatError if there is none."""
+        if not isinstance(self.data, DataFile) or not 0 < number < len(self.data.global_buffers):
+            message = f"{self.source.path} has no global buffer {number}"
+            raise FormatError(message)
+        return self.data.global_buffer(number)
 
     def number(self, key: str, default: int) -> int:
         """Return a number of the file's metadata, at least 1."""
@@ -95,10 +104,10 @@ class IndexFile:
         number = self.data.schema.metadata.get(key)
         if number is None:
             return None
-        if not number.isdigit() or not 0 < int(number) < len(self.data.global_buffers):
+        if not number.isdigit():
             message = f"{self.source.path}: {key} is buffer {number!r}, which is not there"
             raise FormatError(message)
-        return parse_address_sets([self.data.global_buffer(int(number)).to_pybytes()])
+        return parse_address_sets([self.global_buffer(int(number)).to_pybytes()])
 
     def read(self, names: Sequence[str], rows: Rows | None = None) -> list[pa.Array[Any]]:
         """Return columns at some rows, by default all; side by side, in as few rounds as that takes."""
@@ -106,8 +115,7 @@ class IndexFile:
         if rows is None:
             rows = Rows.between(0, self.rows)
         columns = self.data.column_of
-        steps = [self.data.read_field(field, columns, rows) for field in fields]
-        found = run(together(steps), self.source.read)
+        found = self.data.read_rows(fields, columns, rows)
         arrays = [_one(chunks, field) for chunks, field in zip(found, fields, strict=True)]
         if any(len(array) != rows.count for array in arrays):
             message = f"{self.source.path}: columns of {rows.count} rows have other lengths"

@@ -73,6 +73,11 @@ class RowSet:
         shifts = self.starts - before.astype(np.uint64)  # as unsigned numbers wrap around
         return np.arange(int(counts.sum()), dtype=np.uint64) + np.repeat(shifts, counts)
 
+    @property
+    def is_without_end(self) -> bool:
+        """Return whether the greatest number is in it, as it is in all but some numbers."""
+        return not self.is_empty and bool(self.lasts[-1] == _GREATEST)
+
     def union(self, *others: RowSet) -> RowSet:
         """Return what is in this set or another one."""
         sets = [each for each in (self, *others) if not each.is_empty]

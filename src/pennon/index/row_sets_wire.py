@@ -50,6 +50,12 @@ def serialize_address_set(rows: Numbers) -> bytes:
     return found
 
 
+def serialize_treemap(rows: Numbers) -> bytes:
+    """Return the treemap of rows, which ascend."""
+    found: bytes = serialize_treemaps(rows, np.array([0, len(rows)]))[0].as_py()
+    return found
+
+
 def _serialized(rows: Numbers, borders: Int64Array, form: int) -> pa.LargeBinaryArray:
     data, offsets = serialize_sets(rows, borders, form, with_runs=True)
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]

@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
-from pennon.core.units import FieldId
+from pennon.core.units import FieldId, FragmentId
 from pennon.encoding.rows import Rows
 from pennon.errors import ExpressionError, FormatError, NotFoundError, UnsupportedError
 from pennon.expr.tree import (
@@ -45,11 +45,14 @@ from pennon.index.registry import KINDS, Kind, kind_of, stores_row_ids
 from pennon.index.row_set import NONE, UNKNOWN, RowSet, Selection, of_fragments
 from pennon.scan.deletion_mask import LiveRows
 from pennon.scan.fragment_reader import FragmentReader
+from pennon.scan.json_index import of_json_path
+from pennon.scan.known_indices import known_indices
+from pennon.scan.moved_rows import covered_now, moved_rows
 from pennon.scan.plan import NEAR_ROWS, ChosenRows, ScanTask
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field
 from pennon.table.indices import Index
-from pennon.table.indices_wire import parse_indices
+from pennon.table.json_index_wire import json_target
 
 T = TypeVar("T")
 
@@ -65,15 +68,22 @@ _ORDER: Final = {kind.name: rank for rank, kind in enumerate(KINDS.values())}
 
 @dataclass(frozen=True, slots=True)
 class ColumnIndex:
-    """An index on a column, with its segments."""
+    """An index on a column, or on what lies at a path of a JSON column, with its segments."""
 
     name: str
     kind: Kind
     segments: tuple[Index, ...]
+    json_path: str | None = None
 
-    def answers(self, condition: Expression) -> bool:
-        """Return whether it knows something of a condition."""
-        return all(self.kind.answers(condition, each.index_version) for each in self.segments)
+    def asked_of(self, condition: Expression) -> Expression | None:
+        """Return what it is asked of a condition; None if it knows nothing of it."""
+        if self.json_path is not None:
+            asked = of_json_path(condition, self.json_path)
+            if asked is None:
+                return None
+            condition = asked
+        versions = (each.index_version for each in self.segments)
+        return condition if all(self.kind.answers(condition, each) for each in versions) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +94,8 @@ class Leaf:
     index: ColumnIndex
 
     def __str__(self) -> str:
-        return _shown(self.condition, f"@{self.index.name}({self.index.kind.name})")
+        by = f"@{self.index.name}({self.index.kind.name})"
+        return _shown(self.condition, by, self.index.json_path)
 
     def ask(self, snapshot: Snapshot) -> Selection:
         """Return what the index knows, by row addresses."""
@@ -92,10 +103,10 @@ class Leaf:
         for segment in self.index.segments:
             try:
                 answer = _ask(snapshot, segment, self.index.kind, self.condition)
+                mine = _coverage(snapshot, segment)
             except _UNUSABLE:
                 continue
             if not answer.may.is_all or answer.must.is_all:
-                mine = _coverage(snapshot, segment)
                 covered = covered.union(mine)
                 found.append(answer.and_(Selection.exact(mine)))
         others = Selection.superset(covered.complement())
@@ -158,7 +169,10 @@ class IndexLookup:
 
 
 def plan_lookup(snapshot: Snapshot, condition: Expression) -> IndexLookup | None:
-    """Return what indices are asked of a condition; None if none knows anything.  Reads nothing."""
+    """Return what indices are asked of a condition; None if none knows anything.
+
+    Reads nothing, but lists the folders of indices of releases up to 0.19, which do not say their kinds.
+    """
     if not snapshot.manifest.indices:
         return None
     indices = snapshot.remember("indices", partial(_usable, snapshot))
@@ -168,16 +182,17 @@ def plan_lookup(snapshot: Snapshot, condition: Expression) -> IndexLookup | None
 
 def _usable(snapshot: Snapshot) -> Mapping[FieldId, Sequence[ColumnIndex]]:
     """Return the indices that can be asked, by their fields: best ones first."""
-    named: dict[tuple[str, FieldId], list[Index]] = {}
-    for index in parse_indices(snapshot.manifest.indices):
+    named: dict[tuple[str, FieldId, str | None], list[Index]] = {}
+    for index in known_indices(snapshot):
         if len(index.field_ids) == 1 and index.fragment_ids is not None:
-            named.setdefault((index.name, index.field_ids[0]), []).append(index)
+            path, target = json_target(index) or (None, index)
+            named.setdefault((index.name, index.field_ids[0], path), []).append(target)
     found: dict[FieldId, list[ColumnIndex]] = {}
-    for (name, field_id), segments in named.items():
+    for (name, field_id, path), segments in named.items():
         kinds = {kind_of(each) for each in segments}
         kind = next(iter(kinds))
         if len(kinds) == 1 and kind is not None:
-            found.setdefault(field_id, []).append(ColumnIndex(name, kind, tuple(segments)))
+            found.setdefault(field_id, []).append(ColumnIndex(name, kind, tuple(segments), path))
     for indices in found.values():
         indices.sort(key=lambda each: (_ORDER[each.kind.name], each.name))
     return found
@@ -201,8 +216,9 @@ class _Planner:
         if len(paths) != 1 or _is_unsteady(node):
             return None
         for index in self._indices.get(self._field_id(paths[0]), ()):
-            if index.answers(node):
-                return Leaf(node, index)
+            asked = index.asked_of(node)
+            if asked is not None:
+                return Leaf(asked, index)
         return None
 
     def _inner(self, node: Expression) -> Lookup | None:
@@ -281,7 +297,7 @@ def _ask(snapshot: Snapshot, segment: Index, kind: Kind, condition: Expression) 
         return UNKNOWN
     answer = opened.search(with_column(condition, opened.column))
     if not (snapshot.manifest.has_stable_row_ids and stores_row_ids(segment)):
-        return answer
+        return moved_rows(snapshot).selection(answer, _alive(snapshot))
     if answer.is_exact:
         return Selection.exact(_addresses(snapshot, segment, answer.may))
     return Selection(
@@ -309,17 +325,20 @@ def _measured(_key: object, make: Callable[[], T], _weigh: object) -> T:
 
 def _coverage(snapshot: Snapshot, segment: Index) -> RowSet:
     """Return all rows that a segment knows: of fragments that it covers, and that are there."""
-    there = snapshot.remember(
+    return of_fragments(covered_now(snapshot, segment) & _alive(snapshot))
+
+
+def _alive(snapshot: Snapshot) -> frozenset[FragmentId]:
+    return snapshot.remember(
         "fragment ids", lambda: frozenset(each.id for each in snapshot.manifest.fragments)
     )
-    return of_fragments((segment.fragment_ids or frozenset()) & there)
 
 
 def _addresses(snapshot: Snapshot, segment: Index, ids: RowSet) -> RowSet:
     """Return the addresses of rows of stable ids in the fragments that a segment covers."""
-    found = []
+    found, covered = [], covered_now(snapshot, segment)
     for fragment in snapshot.manifest.fragments:
-        if fragment.id not in (segment.fragment_ids or ()):
+        if fragment.id not in covered:
             continue
         known = snapshot.row_ids(fragment, FragmentReader(snapshot, fragment).physical_rows())
         offsets = np.flatnonzero(ids.contains(known)).astype(np.uint64)
@@ -377,14 +396,15 @@ def _near(starts: Int64Array, ends: Int64Array) -> Iterator[tuple[int, int]]:
 # --- words ----------------------------------------------------------------------------------------
 
 
-def _shown(node: Expression, by: str) -> str:
+def _shown(node: Expression, by: str, json_path: str | None) -> str:
     """Return what is asked, as plans show it."""
     if isinstance(node, Call) and node.function in {"AND", "OR"}:
-        parts = [_shown(each, by) for each in node.arguments]
+        parts = [_shown(each, by, json_path) for each in node.arguments]
         return reduce(f"{node.function}({{}},{{}})".format, parts)
     if isinstance(node, Call) and node.function == "NOT":
-        return f"NOT({_shown(node.arguments[0], by)})"
-    return f"[{_text(node)}]{by}"
+        return f"NOT({_shown(node.arguments[0], by, json_path)})"
+    text = _text(node)
+    return f"[{text}]{by}" if json_path is None else f"[Json({text}->{json_path})]{by}"
 
 
 def _text(node: Expression) -> str:

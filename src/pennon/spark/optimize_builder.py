@@ -119,7 +119,7 @@ class LanceOptimizeBuilder:
         messages = run_tasks(self.spark, RewriteBin(task), task.count)
         version = self.snapshot.manifest.version
         rewritten = [
-            Rewritten(version, old, tuple(parse_fragments(message)))
+            Rewritten(version, old, tuple(parse_fragments(message)), task.kept_of(old))
             for old, message in zip(task.bins, messages, strict=True)
         ]
         return self._finish(rewritten, started, task.count, {"zOrderBy": "[]"})

@@ -115,11 +115,26 @@ class RewriteGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class DeferredRemap:
+    """Indices go on naming rows where they were; ``entry``, a fragment reuse index, says where they are.
+
+    It takes the place of the entry with the uuid ``replaced``, None where there was none, and goes on from it.
+    """
+
+    entry: Index
+    replaced: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Rewrite:
-    """The same rows in other fragments (compaction); the new ones have reserved ids."""
+    """The same rows in other fragments (compaction); the new ones have reserved ids.
+
+    ``deferred`` is no part of the transaction's message: it shows in the manifest alone.
+    """
 
     groups: tuple[RewriteGroup, ...]
     rewritten_indices: tuple[RewrittenIndex, ...] = ()
+    deferred: DeferredRemap | None = None
     unknown: bytes = field(default=b"", repr=False)
 
 

@@ -34,6 +34,7 @@ _OFFSETS_FROM = 4
 _ARRAY_MAX = 4096
 _BITMAP_BYTES = 8192
 _PAIR = struct.Struct("<HH")
+_PLAIN = _COOKIE.to_bytes(2, "little")
 
 
 def parse_roaring(data: bytes, most: int = 1 << 32) -> Offsets:

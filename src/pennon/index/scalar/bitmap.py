@@ -3,7 +3,8 @@
 ``bitmap_page_lookup.lance`` has the columns ``keys``, in any order, and ``bitmaps``, an address set each
 (`pennon.index.row_sets_wire`).  In a BITMAP the rows of NULLs are those of the key NULL.  In a LABEL_LIST
 keys are the items of lists, and the rows whose list is NULL are a global buffer of the file, whose number
-is told by ``lance:label_list_nulls``; indices of release 2.0.1 and before lack it.
+is told by ``lance:label_list_nulls``; indices of release 2.0.1 and before lack it.  Release 0.15 wrote files of
+version 0.1, in which the key NULL is 0 or an empty text: of what such an index finds, each row is tested.
 
 Source: reference index-scalar, 4 and 5.
 """
@@ -71,8 +72,14 @@ class Bitmap:
 
     def search(self, condition: Expression) -> Selection:
         """See `ScalarIndex.search`."""
-        passes = evaluate(condition, pa.RecordBatch.from_arrays([self._sets.keys], [VALUE]))
-        return Selection.exact(self._sets.of(true_places(passes)))
+        if not self._sets.loses_nulls:
+            return Selection.exact(self._sets.of(self._keys_that_pass(condition, self._sets.keys)))
+        if len(self._keys_that_pass(condition, pa.nulls(1, self.column.type))):
+            return UNKNOWN
+        return Selection.superset(self._sets.of(self._keys_that_pass(condition, self._sets.keys)))
+
+    def _keys_that_pass(self, condition: Expression, keys: pa.Array[Any]) -> Int64Array:
+        return true_places(evaluate(condition, pa.RecordBatch.from_arrays([keys], [VALUE])))
 
 
 class LabelList:
@@ -109,13 +116,14 @@ class LabelList:
         if wanted is None or wanted[0].type != self._item:
             return UNKNOWN
         items, has_all = wanted
+        answer = Selection.superset if self._sets.loses_nulls else Selection.exact
         if not has_all:
-            return Selection.exact(self._sets.of(self._keys_of(items)))
+            return answer(self._sets.of(self._keys_of(items)))
         each = [self._sets.of(self._keys_of(items[at : at + 1])) for at in range(len(items))]
         found_rows = each[0]
         for rows in each[1:]:
             found_rows = found_rows.intersection(rows)
-        return Selection.exact(found_rows)
+        return answer(found_rows)
 
     def _keys_of(self, items: pa.Array[Any]) -> Int64Array:
         """Return the numbers of the keys that are among some items."""
@@ -147,6 +155,7 @@ class _RowSets:
         self._folder, self._remember = files.folder, files.remember
         self._file: IndexFile = files.file(_FILE)
         (self.keys,) = self._file.read(["keys"])
+        self.loses_nulls = self._file.loses_nulls
 
     def of(self, numbers: Int64Array) -> RowSet:
         """Return the rows of keys."""

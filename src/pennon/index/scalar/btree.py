@@ -23,7 +23,7 @@ from pyarrow import types as t
 
 from pennon.core.cached_property import lazy
 from pennon.encoding.rows import Rows
-from pennon.errors import FormatError
+from pennon.errors import FormatError, UnsupportedError
 from pennon.expr.evaluate import evaluate
 from pennon.expr.prune import Bounds, Pruner
 from pennon.expr.tree import Column, Expression
@@ -66,6 +66,9 @@ class BTree:
             raise FormatError(message)
         self._rows = lookup.number("batch_size", _PAGE_ROWS)
         low, high, nulls, numbers = lookup.read(["min", "max", "null_count", "page_idx"])
+        if self._data.loses_nulls and whole_numbers(nulls, "null counts").any():
+            message = f"{self._data.source.path} is a file of version 0.1, in which NULLs of an index are lost"
+            raise UnsupportedError(message)
         self._bounds = _PageBounds(low, high, whole_numbers(nulls, "null counts"))
         self._check(lookup, whole_numbers(numbers, "page numbers"))
 
@@ -194,9 +197,12 @@ class _PageBounds:
         return Bounds(bound_of(self._low[start]), bound_of(self._high[end - 1]), nulls)
 
     def check(self, page: int, values: pa.Array[Any]) -> None:
-        """Raise FormatError if a page does not have the values that its bounds say."""
+        """Raise FormatError if a page does not have the values that its bounds say, or not in order."""
         first, last = values[0], values[-1]
-        if not (_same(first, self._low[page]) and _same(last, self._high[page])):
+        nulls = int(self._nulls[page + 1] - self._nulls[page])
+        is_sorted = values[:nulls].null_count == nulls == values.null_count and not _falls(values)
+        is_same = _same(first, self._low[page]) and _same(last, self._high[page])
+        if not (is_same and is_sorted):
             message = (
                 f"page {page} of an index has other values than its bounds: an old release broke it when it "
                 "compacted the table"

@@ -13,11 +13,17 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from pennon.core.units import FragmentId
-from pennon.errors import ArgumentError, FormatError, UnsupportedError
+from pennon.errors import ArgumentError, FormatError, RetryableConflict, UnsupportedError
 from pennon.io.store import Store
 from pennon.ops.blob_rows import to_rewrite
 from pennon.ops.commit import commit_transaction
 from pennon.ops.compact.choose import choose, even_shares
+from pennon.ops.compact.deferred_remap import (
+    deferred_remap,
+    entry_id,
+    kept_rows,
+    reuse_group,
+)
 from pennon.ops.compact.moved_indices import moved_indices
 from pennon.ops.compact.options import CompactOptions
 from pennon.ops.compact.row_history import with_history
@@ -25,6 +31,7 @@ from pennon.ops.convert import without_hidden_values
 from pennon.ops.row_counts import completed
 from pennon.ops.write import WriteMode, WriteTask, plan_write, write_fragments
 from pennon.scan.execute import READ_AHEAD_BYTES, Scan, read_batches
+from pennon.scan.moved_rows import indices_now
 from pennon.scan.plan import default_batch_rows, live_row_count, plan_tasks
 from pennon.scan.projection import plan_scan_projection
 from pennon.scan.snapshot import Snapshot
@@ -34,8 +41,8 @@ from pennon.schema.width import row_bytes
 from pennon.table.apply.rows import by_id
 from pennon.table.commit.loop import LONG_AGO
 from pennon.table.fragment import Fragment
+from pennon.table.fragment_reuse import ReuseGroup
 from pennon.table.indices import SYSTEM
-from pennon.table.indices_wire import parse_indices
 from pennon.table.manifest import Manifest
 from pennon.table.operations import ReserveFragments, Rewrite, RewriteGroup
 from pennon.table.transaction import Transaction
@@ -44,11 +51,16 @@ from pennon.table.versions import read_manifest
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """What became of the fragments of one bin; ``read_version`` is the version they were read of."""
+    """What became of the fragments of one bin; ``read_version`` is the version they were read of.
+
+    ``kept`` are the addresses of the rows that were rewritten, a treemap, if indices stay as they are; None:
+    indices by addresses no longer cover them.
+    """
 
     read_version: int
     old: tuple[Fragment, ...]
     new: tuple[Fragment, ...]
+    kept: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +93,12 @@ class CompactTask:
         if written != rows:
             message = f"fragments of {rows} live rows have {written}"
             raise FormatError(message)
-        read_version = self.snapshot.manifest.version
-        return Rewritten(read_version, old, tuple(with_history(self.snapshot, old, new)))
+        version, new = self.snapshot.manifest.version, with_history(self.snapshot, old, new)
+        return Rewritten(version, old, tuple(new), self.kept_of(old))
+
+    def kept_of(self, old: Sequence[Fragment]) -> bytes | None:
+        """Return what of fragments is rewritten, if indices stay as they are."""
+        return kept_rows(self.snapshot, old) if self.options.defer_index_remap else None
 
     def _batches(
         self, fragments: Sequence[Fragment], first: int, rows: int
@@ -105,13 +121,15 @@ class CompactTask:
 def plan_compact(snapshot: Snapshot, options: CompactOptions) -> CompactTask:
     """Plan to compact a version of a table; no bins where there is nothing to gain.
 
-    Raises UnsupportedError for a file version that is not written, and for an index whose remapping
-    is to be put off.
+    Raises UnsupportedError for a file version that is not written, and for indices that are to stay as they
+    are in a table with stable row ids.
     """
-    indices = parse_indices(snapshot.manifest.indices)
-    users = [index for index in indices if index.name not in SYSTEM]
-    if options.defer_index_remap and users:
-        message = "defer_index_remap is not supported: it needs a fragment reuse index"
+    users = [index for index in indices_now(snapshot) if index.name not in SYSTEM]
+    if options.defer_index_remap and snapshot.manifest.has_stable_row_ids:
+        message = (
+            "defer_index_remap is not for tables with stable row ids: most of their indices stay as they are "
+            "anyhow; compact without it"
+        )
         raise UnsupportedError(message)
     bins = choose(_counted(snapshot), users, options)
     fragments = [tuple(candidate.fragment for candidate in each) for each in bins]
@@ -157,7 +175,7 @@ def commit_compact(
     _check_distinct(rewritten)
     read_version = min(each.read_version for each in rewritten)
     count = sum(len(each.new) for each in rewritten)
-    first = 0
+    first, reserved = 0, None
     if count:
         reserving = Transaction(read_version, ReserveFragments(count))
         reserved = commit_transaction(store, reserving, planned_ns=LONG_AGO)
@@ -170,10 +188,36 @@ def commit_compact(
         )
         first += len(new)
         groups.append(RewriteGroup(each.old, new))
-    indices = moved_indices(Snapshot(store, read_manifest(store, read_version)), groups)
-    operation = Rewrite(tuple(groups), indices)
-    transaction = Transaction(read_version, operation, properties=properties or {})
-    return commit_transaction(store, transaction, planned_ns=LONG_AGO)
+    transaction = Transaction(read_version, Rewrite(tuple(groups)), properties=properties or {})
+    if any(each.kept is None for each in rewritten):
+        indices = moved_indices(Snapshot(store, read_manifest(store, read_version)), groups)
+        mine = replace(transaction, operation=Rewrite(tuple(groups), indices))
+        return commit_transaction(store, mine, planned_ns=LONG_AGO)
+    moved = [
+        reuse_group(each.kept or b"", group.old, group.new)
+        for each, group in zip(rewritten, groups, strict=True)
+    ]
+    head = Snapshot(store, reserved or read_manifest(store))
+    return _commit_deferred(head, transaction, groups, moved)
+
+
+def _commit_deferred(
+    head: Snapshot,
+    transaction: Transaction,
+    groups: Sequence[RewriteGroup],
+    moved: Sequence[ReuseGroup],
+) -> Manifest:
+    """Commit a rewrite that leaves the indices as they are; again, if another one came first."""
+    while True:
+        rewrite = Rewrite(tuple(groups), deferred=deferred_remap(head, moved))
+        mine = replace(transaction, operation=rewrite)
+        try:
+            return commit_transaction(head.store, mine, planned_ns=LONG_AGO)
+        except RetryableConflict:
+            newest = head.at(read_manifest(head.store))
+            if entry_id(newest.manifest) == entry_id(head.manifest):
+                raise
+            head = newest
 
 
 def _check_distinct(rewritten: Sequence[Rewritten]) -> None:

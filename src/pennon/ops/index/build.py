@@ -28,6 +28,7 @@ from pennon.ops.index.kinds import user_name
 from pennon.ops.run_tasks import run_tasks
 from pennon.scan.execute import READ_AHEAD_BYTES, Scan, read_batches
 from pennon.scan.fragment_reader import FragmentReader
+from pennon.scan.moved_rows import covered_now, moved_rows
 from pennon.scan.plan import default_batch_rows, live_row_count, plan_tasks
 from pennon.scan.projection import MetaColumn, plan_scan_projection
 from pennon.scan.snapshot import Snapshot
@@ -96,7 +97,7 @@ class IndexBuild:
         olds = [OldIndex(self.files(each), self._kept(each)) for each in segments]
         self.kind.making.rewrite(olds, self.type, new)
         there = {each.id for each in self.snapshot.manifest.fragments}
-        covered = {n for each in segments for n in each.fragment_ids or () if n in there}
+        covered = {n for each in segments for n in covered_now(self.snapshot, each) if n in there}
         return self.entry(new, covered)
 
     def rewrite(self, segment: Index, moves: RowMap) -> Index:
@@ -152,11 +153,12 @@ class IndexBuild:
         return has_ids and stores_row_ids(made)
 
     def _kept(self, segment: Index) -> RowMap:
-        """Return which rows of a segment go on: those of fragments that it covers and that are there."""
-        covered = segment.fragment_ids or frozenset()
+        """Return where the rows of a segment are now: those of fragments that it covers and that are there."""
+        covered = covered_now(self.snapshot, segment)
         alive = [each for each in self.snapshot.manifest.fragments if each.id in covered]
         if not (self.snapshot.manifest.has_stable_row_ids and stores_row_ids(segment)):
-            return RowMap.keeping(of_fragments(each.id for each in alive))
+            kept = RowMap.keeping(of_fragments(each.id for each in alive))
+            return moved_rows(self.snapshot).as_one().then(kept)
         ids = [self._row_ids(each) for each in alive]
         return RowMap.keeping(RowSet.of(np.concatenate([np.empty(0, np.uint64), *ids])))
 

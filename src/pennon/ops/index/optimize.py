@@ -11,6 +11,7 @@ from pennon.index.registry import kind_of
 from pennon.ops.commit import commit_on
 from pennon.ops.index.build import THREADS, Builder, IndexBuild
 from pennon.ops.index.create import build_index, plan_like
+from pennon.scan.moved_rows import indices_now
 from pennon.scan.snapshot import Snapshot
 from pennon.table.indices import SYSTEM, Index
 from pennon.table.indices_wire import parse_indices
@@ -60,7 +61,8 @@ def _optimized(
     retrain: bool,
 ) -> tuple[Index | None, list[Index]]:
     """Return the new segment of an index, if there is one, and the segments that it stands for."""
-    covered = {number for each in segments for number in each.fragment_ids or ()}
+    now = {each.uuid: each.fragment_ids or frozenset() for each in indices_now(snapshot)}
+    covered = {number for each in segments for number in now[each.uuid]}
     fresh = [each for each in snapshot.manifest.fragments if each.id not in covered]
     old = list(segments[len(segments) - merged :]) if merged else []
     if not (retrain or fresh or len(old) > 1):
@@ -76,7 +78,7 @@ def _optimized(
     try:
         return _merged(plan_like(snapshot, segments[-1], fresh), old, builder), old
     except _UNREADABLE:
-        again = {number for each in old for number in each.fragment_ids or ()}
+        again = {number for each in old for number in now[each.uuid]}
         chosen = [f for f in snapshot.manifest.fragments if f.id in again or f.id not in covered]
         return build_index(
             plan_like(snapshot, segments[-1], chosen, with_parameters=False), builder

@@ -13,10 +13,10 @@ from pennon.table.apply.ids import check_last_id, with_fresh_ids
 from pennon.table.apply.index_rules import moved_fragments
 from pennon.table.apply.rows import by_id, known
 from pennon.table.fragment import Fragment
-from pennon.table.indices import Index
+from pennon.table.indices import FRAGMENT_REUSE, Index
 from pennon.table.indices_wire import covering, parse_indices, renamed, serialize_indices
 from pennon.table.manifest import Manifest
-from pennon.table.operations import ReserveFragments, Rewrite, RewriteGroup
+from pennon.table.operations import DeferredRemap, ReserveFragments, Rewrite, RewriteGroup
 from pennon.table.storage_version import storage_version
 
 
@@ -107,9 +107,12 @@ def _rewritten_indices(
     """Return the indices as they may be believed after the rewrite.
 
     An index that was made anew covers the new fragments, and so does one that goes by stable row
-    ids.  Any other points at rows where they no longer are, so it covers neither old nor new.
+    ids.  Any other points at rows where they no longer are, so it covers neither old nor new, unless a
+    fragment reuse index says where they are.
     """
     indices = parse_indices(head.indices)
+    if operation.deferred is not None:
+        return _with_entry(indices, operation.deferred)
     remapped = {each.old_id: each for each in operation.rewritten_indices}
     unknown = remapped.keys() - {index.uuid for index in indices}
     if unknown or len(remapped) != len(operation.rewritten_indices):
@@ -124,6 +127,16 @@ def _rewritten_indices(
         else:
             done.append(_without_old(index, groups))
     return tuple(done)
+
+
+def _with_entry(indices: Sequence[Index], deferred: DeferredRemap) -> tuple[Index, ...]:
+    """Return the indices with another fragment reuse index; raises RetryableConflict if it misses a version."""
+    others = [index for index in indices if index.name != FRAGMENT_REUSE]
+    now = next((index.uuid for index in indices if index.name == FRAGMENT_REUSE), None)
+    if now != deferred.replaced:
+        message = "another compaction left the indices as they were meanwhile; try again on the newest version"
+        raise RetryableConflict(message)
+    return (*others, deferred.entry)
 
 
 def _without_old(index: Index, groups: tuple[RewriteGroup, ...]) -> Index:

@@ -77,7 +77,9 @@ def judge_newer(
         if other is not None and (other == mine.wire or same_intent(mine.transaction, other)):
             return manifest
         check_writable(manifest)
-        shared |= check_compatible(mine.transaction, other, manifest.version, mine.affected)
+        shared |= check_compatible(
+            mine.transaction, other, manifest.version, mine.affected, manifest.indices
+        )
         if mine.adds_keys and other is not None:
             check_adds_no_rows(other, manifest.version)
     return shared

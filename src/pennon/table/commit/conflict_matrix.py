@@ -148,6 +148,8 @@ def _index_meets_rewrite(mine: Operation, other: Operation) -> Verdict:
     index, rewrite = (mine, other) if isinstance(mine, CreateIndex) else (other, mine)
     if not isinstance(index, CreateIndex) or not isinstance(rewrite, Rewrite):
         return Verdict.INCOMPATIBLE
+    if rewrite.deferred is not None:
+        return Verdict.COMPATIBLE
     old = touched(rewrite)
     unclear = any(i.fragment_ids is None or i.fragment_ids & old for i in index.new)
     return _when(unclear, Verdict.RETRYABLE)
@@ -307,7 +309,7 @@ LETTERS: Mapping[str, tuple[str, Callable[[Operation, Operation], Verdict]]] = {
     "o1": (
         (
             "retryable where the index covers a fragment that was rewritten, or does not say what it "
-            "covers"
+            "covers, unless the rewrite leaves indices as they are and says where the rows are"
         ),
         _index_meets_rewrite,
     ),

@@ -19,11 +19,15 @@ from pennon.io.store import Opens
 from pennon.table.commit.conflict_matrix import Verdict, judge, touched
 from pennon.table.commit.put_manifest import CommitStore
 from pennon.table.deletion import read_deletions, write_deletions
-from pennon.table.fragment import Fragment
+from pennon.table.fragment import ExternalFile, Fragment
+from pennon.table.fragment_reuse_wire import parse_reuse
+from pennon.table.indices import FRAGMENT_REUSE
+from pennon.table.indices_wire import parse_indices
 from pennon.table.manifest import Manifest
 from pennon.table.operations import (
     Clone,
     CreateIndex,
+    DeferredRemap,
     Delete,
     Project,
     ReserveFragments,
@@ -106,12 +110,16 @@ def _planned_on(fragment: Fragment) -> int | None:
 
 
 def check_compatible(
-    mine: Transaction, other: bytes | None, version: int, affected: Affected | None = None
+    mine: Transaction,
+    other: bytes | None,
+    version: int,
+    affected: Affected | None = None,
+    indices: bytes = b"",
 ) -> frozenset[FragmentId]:
     """Raise the conflict, if there is one, with the transaction that made ``version``.
 
-    ``other`` is that transaction serialized, None if it is lost.  Returns the fragments whose
-    deletions must be united.
+    ``other`` is that transaction serialized, None if it is lost; ``indices`` are those of the version.  Returns the
+    fragments whose deletions must be united.
     """
     name = operation_name(mine.operation)
     if other is None:
@@ -119,7 +127,10 @@ def check_compatible(
         raise IncompatibleConflict(message)
     try:
         theirs = parse_transaction(other)
-        verdict = judge(mine.operation, theirs.operation)
+        operation = theirs.operation
+        if isinstance(operation, Rewrite) and isinstance(mine.operation, CreateIndex):
+            operation = _with_remap(operation, indices)
+        verdict = judge(mine.operation, operation)
     except FormatError as error:
         message = f"the transaction of version {version} cannot be read: {error}"
         raise IncompatibleConflict(message, other=other) from error
@@ -138,6 +149,17 @@ def check_compatible(
         message += "; try again on the newest version"
         conflict = RetryableConflict
     raise conflict(message, other=other)
+
+
+def _with_remap(rewrite: Rewrite, indices: bytes) -> Rewrite:
+    """Return a rewrite with what its version's fragment reuse index says of it, if that is among the details."""
+    entry = next((each for each in parse_indices(indices) if each.name == FRAGMENT_REUSE), None)
+    found = parse_reuse(entry.details[1]) if entry is not None and entry.details else ()
+    if entry is None or isinstance(found, ExternalFile):
+        return rewrite
+    known = {frozenset(old.id for old in group.old) for each in found for group in each.groups}
+    is_told = all(frozenset(old.id for old in group.old) in known for group in rewrite.groups)
+    return replace(rewrite, deferred=DeferredRemap(entry, None)) if is_told else rewrite
 
 
 _ADD_NO_ROWS = (

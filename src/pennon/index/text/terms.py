@@ -1,0 +1,60 @@
+"""Which posting lists of a partition a query asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from pennon.core.fast_dataclass import dataclass
+from pennon.index.text.partition import Partition
+from pennon.index.text.postings import Postings
+from pennon.index.text.tokenizer import Placed
+
+
+@dataclass(frozen=True, slots=True)
+class Fuzziness:
+    """How far tokens may be from those asked for."""
+
+    edits: int = 0
+    prefix: int = 0
+    most: int = 50
+
+
+EXACT = Fuzziness()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Term:
+    """A token that fits one of a query, and its documents.  ``asked``: the number of the latter."""
+
+    token: str
+    asked: int
+    position: int
+    postings: Postings
+
+
+def find_terms(
+    partition: Partition, asked: Sequence[Placed], fuzziness: Fuzziness, *, places: bool = False
+) -> list[Term]:
+    """Return the terms of a partition, with their positions if ``places``."""
+    found = list(_numbers(partition, asked, fuzziness))
+    lists = partition.postings([number for *_, number in found], places=places)
+    return [
+        Term(token, at, asked[at][1], postings)
+        for (token, at, _), postings in zip(found, lists, strict=True)
+    ]
+
+
+def _numbers(
+    partition: Partition, asked: Sequence[Placed], fuzziness: Fuzziness
+) -> Iterator[tuple[str, int, int]]:
+    tokens = partition.tokens
+    for at, (token, _) in enumerate(asked):
+        if not fuzziness.edits:
+            number = tokens.find(token)
+            if number is not None:
+                yield token, at, number
+            continue
+        near = tokens.near(token, fuzziness.edits, fuzziness.prefix)
+        for each, number in islice(near, fuzziness.most):
+            yield each, at, number

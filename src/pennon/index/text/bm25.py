@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pennon.core.fast_dataclass import dataclass
+from pennon.index.text.arrays import Floats
 
 _ONE: Final = np.float32(1)
 _HALF: Final = np.float32(0.5)
@@ -54,8 +55,4 @@ def share(
 ) -> Floats:
     """Return what a token of weight 1 contributes to documents."""
     normal = np.float32(1.2) * (np.float32(0.25) + np.float32(0.75) * lengths / np.float32(average))
-    found: Floats = np.float32(2.2) * frequencies / (frequencies + normal)
-    return found
-
-
-from pennon.index.text.arrays import Floats
+    return (np.float32(2.2) * frequencies / (frequencies + normal)).astype(np.float32)

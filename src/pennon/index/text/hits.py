@@ -6,7 +6,7 @@ Rows are named by their addresses; a document that is one item of a row's list h
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -48,9 +48,9 @@ class Hits:
                 np.partition(self.scores, len(self) - most)[len(self) - most] if most else np.inf
             )
             chosen = self.at(self.scores >= least)
-        keys = (chosen.rows, -chosen.scores)
+        keys: list[npt.NDArray[Any]] = [chosen.rows, -chosen.scores]
         if chosen.items is not None:
-            keys = (chosen.items, *keys)
+            keys.insert(0, chosen.items)
         return chosen.at(np.lexsort(keys)[:most])
 
 

@@ -24,6 +24,7 @@ class Inverted:
 
     def __init__(self, files: IndexFiles) -> None:
         """Open all partitions.  Raises FormatError if the files are damaged."""
+        self.partitions: tuple[Partition, ...]
         try:
             metadata = files.file("metadata.lance")
         except NotFoundError:
@@ -32,9 +33,7 @@ class Inverted:
         values = metadata.data.schema.metadata
         self.parameters = TextParameters.parse(values.get("params", b"{}"))
         numbers = _partitions(metadata)
-        self.partitions: tuple[Partition, ...] = tuple(
-            BlockPartition(files, f"part_{number}_") for number in numbers
-        )
+        self.partitions = tuple(BlockPartition(files, f"part_{number}_") for number in numbers)
 
     @property
     def size_bytes(self) -> int:
@@ -49,7 +48,7 @@ class Inverted:
     @property
     def tokens(self) -> int:
         """Return how many tokens the documents have."""
-        return sum(int(each.lengths.sum(dtype="uint64")) for each in self.partitions)
+        return sum(each.token_count for each in self.partitions)
 
 
 def _open_rows(files: IndexFiles) -> tuple[TextParameters, tuple[Partition, ...]]:

@@ -154,7 +154,7 @@ def _windowed(searched: Searched, term: Term) -> _Windowed:
 def _find_by_window(searched: Searched, terms: Sequence[Term], best: Best) -> None:
     filled = [term for term in terms if term.postings.count]
     windowed = [_windowed(searched, term) for term in filled]
-    most = np.sum([each.most for each in windowed], axis=0, dtype=np.float32) * _SLACK
+    most = np.stack([each.most for each in windowed]).sum(axis=0, dtype=np.float32) * _SLACK
     order = np.argsort(-most, kind="stable")
     order = order[most[order] > 0]
     scores = np.zeros(-(-len(searched.partition.lengths) // _WINDOW) * _WINDOW, np.float32)
@@ -190,7 +190,7 @@ def _add_windows(
 
 def _take_windows(searched: Searched, chosen: Int64Array, scores: Floats, best: Best) -> None:
     table = scores.reshape(-1, _WINDOW)[chosen]
-    least = max(best.least, np.finfo(np.float32).tiny)
+    least = max(best.least, float(np.finfo(np.float32).tiny))
     rows, columns = np.nonzero(table >= np.float32(least))
     docs = (chosen[rows] * _WINDOW + columns).astype(np.uint32)
     found = table[rows, columns]
@@ -288,4 +288,5 @@ def _places_of(term: Term, docs: Words) -> Numbers:
 
 def _ranges(places: Places, at: Int64Array, counts: Int64Array) -> Int64Array:
     starts = places.ends[at] - (np.cumsum(counts) - counts)
-    return np.arange(int(counts.sum())) + np.repeat(starts, counts)
+    found: Int64Array = np.arange(int(counts.sum())) + np.repeat(starts, counts)
+    return found

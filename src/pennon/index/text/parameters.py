@@ -60,8 +60,8 @@ class TextParameters:
         return json.dumps(values, separators=(",", ":"), ensure_ascii=False)
 
 
-UNTOUCHED: Final = TextParameters(lower_case=False, stem=False, remove_stop_words=False)
-"""How pylance 14 reads the texts of a column without an index."""
+WITHOUT_INDEX: Final = TextParameters(with_position=True, stem=False, remove_stop_words=False)
+"""How texts of a column without an index are read: every word counts, small letters like large ones."""
 
 _TYPES: Final[Mapping[str, type]] = {
     "base_tokenizer": str,

@@ -62,6 +62,11 @@ class Partition(Protocol):
         ...
 
     @property
+    def token_count(self) -> int:
+        """Return how many tokens all documents have together."""
+        ...
+
+    @property
     def size_bytes(self) -> int:
         """Return about how much memory it takes."""
         ...
@@ -86,6 +91,9 @@ class BlockPartition:
         self.row_ids, self.lengths, self.items = read_documents(docs)
         self.tokens = _read_tokens(files.file(f"{prefix}tokens.lance"), self._invert.rows)
         self._size, self._is_varint = _coding(self._invert)
+        self.token_count = int(self.lengths.sum(dtype=np.uint64))
+        if self._size == 256:
+            self.lengths = rounded(self.lengths)
 
     @property
     def size_bytes(self) -> int:
@@ -216,6 +224,14 @@ def _positions(
     starts = _items(columns["_position_block_offset"], at)
     ends = np.append(whole_numbers(starts, "places of positions"), len(stream or b""))
     return PositionStreams(Blobs(np.frombuffer(stream or b"", np.uint8), ends.astype(np.int64)))
+
+
+def rounded(lengths: Words) -> Words:
+    """Return lengths by which documents of blocks of 256 are scored: their four highest bits."""
+    bits = np.frexp(lengths.astype(np.float64))[1]
+    spare = np.maximum(bits - 4, 0).astype(np.uint32)
+    found: Words = (lengths >> spare) << spare
+    return found
 
 
 def document_numbers(row_ids: Numbers, documents: Numbers) -> npt.NDArray[np.uint32]:

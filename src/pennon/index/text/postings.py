@@ -124,7 +124,7 @@ class PositionLists:
     blobs: Blobs
     lists: Int64Array
 
-    def decode(self, counts: Int64Array, frequencies: Words) -> Words:
+    def decode(self, counts: Int64Array, frequencies: Words) -> Words:  # noqa: ARG002 - as of streams
         """Return the positions of all documents."""
         positions = _room(frequencies, self.blobs)
         decode_position_lists(self.blobs.data, self.blobs.ends, self.lists, frequencies, positions)

@@ -21,6 +21,8 @@ import pyarrow as pa
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError
 from pennon.index.files import IndexFile, IndexFiles, whole_numbers
+from pennon.index.row_set import Numbers
+from pennon.index.text.arrays import Words
 from pennon.index.text.partition import document_numbers, read_documents, read_token_table
 from pennon.index.text.postings import Places, Postings, RowPostings
 
@@ -36,7 +38,9 @@ class RowPartition:
         self._invert = files.file("invert.lance")
         row_ids, lengths, _ = read_documents(files.file("docs.lance"))
         order = np.argsort(row_ids, kind="stable")
-        self.row_ids, self.lengths = row_ids[order], lengths[order]
+        self.row_ids: Numbers = row_ids[order]
+        self.lengths: Words = lengths[order]
+        self.token_count = int(lengths.sum(dtype=np.uint64))
         self._starts = _offsets(self._invert)
         self.tokens = read_token_table(files.file("tokens.lance"), len(self._starts) - 1)
 
@@ -44,7 +48,8 @@ class RowPartition:
     def size_bytes(self) -> int:
         """See `Partition.size_bytes`."""
         arrays = self.row_ids.nbytes + self.lengths.nbytes + self._starts.nbytes
-        return arrays + self.tokens.size_bytes
+        tokens: int = self.tokens.size_bytes
+        return int(arrays) + tokens
 
     def postings(self, numbers: Sequence[int], *, places: bool) -> list[Postings]:
         """See `Partition.postings`."""

@@ -13,9 +13,12 @@ from pennon.index.text.tokenizer import Placed
 
 @dataclass(frozen=True, slots=True)
 class Fuzziness:
-    """How far tokens may be from those asked for."""
+    """How far tokens may be from those asked for.
 
-    edits: int = 0
+    ``edits``: None is by the length of each.  ``most``: tokens for all that are asked for together, in order.
+    """
+
+    edits: int | None = 0
     prefix: int = 0
     most: int = 50
 
@@ -48,13 +51,19 @@ def find_terms(
 def _numbers(
     partition: Partition, asked: Sequence[Placed], fuzziness: Fuzziness
 ) -> Iterator[tuple[str, int, int]]:
-    tokens = partition.tokens
+    tokens, left = partition.tokens, fuzziness.most
     for at, (token, _) in enumerate(asked):
-        if not fuzziness.edits:
+        if fuzziness.edits == 0:
             number = tokens.find(token)
             if number is not None:
                 yield token, at, number
             continue
-        near = tokens.near(token, fuzziness.edits, fuzziness.prefix)
-        for each, number in islice(near, fuzziness.most):
+        edits = _edits(token) if fuzziness.edits is None else fuzziness.edits
+        for each, number in islice(tokens.near(token, edits, fuzziness.prefix), left):
+            left -= 1
             yield each, at, number
+
+
+def _edits(token: str) -> int:
+    """Return how far from a token others may be where nobody says it: the longer, the farther."""
+    return 0 if len(token) <= 2 else 1 if len(token) <= 5 else 2

@@ -65,6 +65,8 @@ class TokenFst:
         if len(data) < len(_HEADER) + _FOOTER.size or data[: len(_HEADER)] != _HEADER:
             message = f"{len(data)} bytes of tokens are no transducer of version 3"
             raise FormatError(message)
+        keys: int
+        self._root: int
         keys, self._root, checksum = _FOOTER.unpack_from(data, len(data) - _FOOTER.size)
         if checksum != _masked_checksum(data[:-4]):
             message = (
@@ -73,7 +75,7 @@ class TokenFst:
             raise FormatError(message)
         self._data = data
         self._end = len(data) - _FOOTER.size
-        self.keys: int = keys
+        self.keys = keys
 
     def find(self, key: bytes) -> int | None:
         """Return the value of a key; None if there is no such key."""

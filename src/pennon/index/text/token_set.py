@@ -109,12 +109,7 @@ class TableTokens:
         lengths = pc.utf8_length(self._tokens).to_numpy(zero_copy_only=False)
         for place in np.flatnonzero(np.abs(lengths.astype(np.int64) - len(token)) <= distance):
             text = self._tokens[int(place)].as_py()
-            row: tuple[int, ...] | None = edits.start
-            for character in text:
-                row = edits.step(row, character)
-                if row is None:
-                    break
-            if row is not None and edits.is_near(row):
+            if edits.near(text):
                 yield text, int(self._numbers[place])
 
 
@@ -141,6 +136,16 @@ class Edits:
             least = row[at] + (known != character)
             made.append(min(least, row[at + 1] + 1, made[at] + 1))
         return tuple(made) if min(made[1:]) <= self._most else None
+
+    def near(self, text: str) -> bool:
+        """Return whether a text is near."""
+        row = self.start
+        for character in text:
+            further = self.step(row, character)
+            if further is None:
+                return False
+            row = further
+        return self.is_near(row)
 
     def is_near(self, row: tuple[int, ...]) -> bool:
         """Return whether the characters so far are a text that is near."""

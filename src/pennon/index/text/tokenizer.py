@@ -17,6 +17,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from importlib import import_module
+from threading import Lock
 from typing import Final, TypeAlias
 
 from pennon.errors import UnsupportedError
@@ -170,7 +172,7 @@ def _stemmer(language: str) -> Callable[[str], str]:
         )
         raise UnsupportedError(message)
     try:
-        import snowballstemmer  # noqa: PLC0415 - an extra, and of use to few tables
+        snowballstemmer = import_module("snowballstemmer")  # of use to few tables
     except ImportError:
         message = (
             "this full-text index stems its words, for which Pennon needs the package snowballstemmer: "
@@ -178,4 +180,10 @@ def _stemmer(language: str) -> Callable[[str], str]:
         )
         raise UnsupportedError(message) from None
     stem: Callable[[str], str] = snowballstemmer.stemmer(language.lower()).stemWord
-    return stem
+    lock = Lock()  # a stemmer works on a word of its own
+
+    def stemmed(word: str) -> str:
+        with lock:
+            return stem(word)
+
+    return stemmed

@@ -84,7 +84,7 @@ class Search:
         fuzziness = Fuzziness(query.fuzziness, query.prefix_length, query.max_expansions)
         for searched, terms in column.search(asked, fuzziness):
             if query.operator is FullTextOperator.AND:
-                find_every(searched, terms, len(asked), best)
+                find_every(searched, terms, len({at for _, at in asked}), best)
             else:
                 find_any(searched, terms, best)
         return best.found().scaled(query.boost)
@@ -92,9 +92,9 @@ class Search:
     def _phrase(self, query: PhraseQuery, most: int | None) -> Hits:
         column = self.columns[query.column, query.document_granularity]
         asked = column.asked(query.query)
-        best = Best(most)
+        best, positions = Best(most), len({at for _, at in asked})
         for searched, terms in column.search(asked, EXACT, places=True):
-            find_phrase(searched, terms, len(asked), query.slop, best)
+            find_phrase(searched, terms, positions, query.slop, best)
         return best.found()
 
     def _boosted(self, query: BoostQuery) -> Hits:

@@ -17,14 +17,69 @@ from typing import Final
 
 from pennon.index.text.characters import token_class
 
-_OPERATOR: Final = r"[!-/:-@\[-^`{-~]+"
-"""Punctuation of ASCII; an underscore is part of a word."""
+_OPERATORS: Final = [
+    "!==",
+    "<<=",
+    "||=",
+    "<=>",
+    "===",
+    ">>=",
+    ">>>",
+    "&&=",
+    "??=",
+    "**=",
+    "//=",
+    "->",
+    "||",
+    "~=",
+    "/=",
+    "%=",
+    "&=",
+    "==",
+    "-=",
+    "*=",
+    "//",
+    "=>",
+    "&&",
+    ":=",
+    ">=",
+    "+=",
+    "::",
+    "<=",
+    "<<",
+    ">>",
+    "++",
+    "<-",
+    "**",
+    "??",
+    "|=",
+    "!=",
+    "^=",
+    "|>",
+    "--",
+    ">",
+    "%",
+    "=",
+    "+",
+    "<",
+    "|",
+    "?",
+    "~",
+    "/",
+    "&",
+    "^",
+    "-",
+    ":",
+    "!",
+    "*",
+]
+"""What counts as an operator, longest first: of other punctuation nothing is kept."""
 
 
 @cache
 def code_words() -> re.Pattern[str]:
     """Return what finds identifiers and operators, the latter as a second group."""
-    return re.compile(f"([_{token_class()}]+)|({_OPERATOR})")
+    return re.compile(f"([_{token_class()}]+)|({'|'.join(map(re.escape, _OPERATORS))})")
 
 
 def parts_of(word: str, *, by_digits: bool) -> list[str]:

@@ -13,7 +13,7 @@ window may give as much as the worst of those that were found, the search is ove
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -69,7 +69,7 @@ def find_any(searched: Searched, terms: Sequence[Term], best: Best) -> None:
 
 
 def find_every(searched: Searched, terms: Sequence[Term], asked: int, best: Best) -> None:
-    """Add the documents that have a term for each of the tokens asked for."""
+    """Add the documents that have a term for each of the positions asked for, of which there are so many."""
     found = _having_every(terms, asked)
     scores = _scores_of(searched, terms, found)
     keep = scores >= best.least
@@ -81,9 +81,8 @@ def find_phrase(
 ) -> None:
     """Add the documents that have the terms in order, with at most ``slop`` words between neighbours."""
     found = _having_every(terms, asked)
-    ordered = sorted(terms, key=lambda term: term.position)
-    if len(found) and len(ordered) > 1:
-        found = _in_a_row(ordered, found, slop)
+    if len(found) and asked > 1:
+        found = _in_a_row(_by_position(terms), found, slop)
     scores = _scores_of(searched, terms, found)
     best.add(searched.hits(found, scores))
 
@@ -211,10 +210,8 @@ def _take_windows(searched: Searched, chosen: Int64Array, scores: Floats, best: 
 
 
 def _having_every(terms: Sequence[Term], asked: int) -> Words:
-    """Return the documents that have a term for each token asked for, ascending."""
-    groups: dict[int, list[Term]] = {}
-    for term in terms:
-        groups.setdefault(term.asked, []).append(term)
+    """Return the documents that have a term for each position, ascending."""
+    groups = _by_position(terms)
     if len(groups) < asked or not asked:
         return np.empty(0, np.uint32)
     by_count = sorted(groups.values(), key=lambda group: sum(each.postings.count for each in group))
@@ -228,6 +225,13 @@ def _having_every(terms: Sequence[Term], asked: int) -> Words:
             has |= is_there
         found = found[has]
     return found
+
+
+def _by_position(terms: Sequence[Term]) -> dict[int, list[Term]]:
+    groups: dict[int, list[Term]] = {}
+    for term in sorted(terms, key=lambda each: each.position):
+        groups.setdefault(term.position, []).append(term)
+    return groups
 
 
 def _lookup(term: Term, docs: Words) -> tuple[npt.NDArray[np.bool_], Words]:
@@ -255,26 +259,31 @@ def _scores_of(searched: Searched, terms: Sequence[Term], docs: Words) -> Floats
 # --- in a row -------------------------------------------------------------------------------------
 
 
-def _in_a_row(terms: Sequence[Term], docs: Words, slop: int) -> Words:
+def _in_a_row(groups: Mapping[int, Sequence[Term]], docs: Words, slop: int) -> Words:
     """Return the documents that have terms behind one another, each of them at most so far away.
 
-    A place is a number with the document above and the position below; of each term those are kept
-    that a place of the term before leads to.
+    A place is a number with the document above and the position below; of each position of the
+    query those are kept that a place of the one before leads to.
     """
-    reached, before = _places_of(terms[0], docs), terms[0].position
-    for term in terms[1:]:
-        here = _places_of(term, docs)
-        step = np.uint64(term.position - before)
+    (before, first), *rest = groups.items()
+    reached = _places_of(first, docs)
+    for position, terms in rest:
+        here = _places_of(terms, docs)
+        step = np.uint64(position - before)
         back = here - np.minimum(step, here)
         at = np.searchsorted(reached, back, side="right") - 1
         is_behind = (at >= 0) & ((here & np.uint64(0xFFFFFFFF)) >= step)
         if len(reached):
             is_behind &= back - np.minimum(reached[np.maximum(at, 0)], back) <= np.uint64(slop)
-        reached, before = here[is_behind], term.position
+        reached, before = here[is_behind], position
     return np.unique(reached >> np.uint64(32)).astype(np.uint32)
 
 
-def _places_of(term: Term, docs: Words) -> Numbers:
+def _places_of(terms: Sequence[Term], docs: Words) -> Numbers:
+    return np.sort(np.concatenate([_places_of_term(term, docs) for term in terms]))
+
+
+def _places_of_term(term: Term, docs: Words) -> Numbers:
     places = term.postings.places()
     if places is None:
         return np.empty(0, np.uint64)
@@ -283,7 +292,7 @@ def _places_of(term: Term, docs: Words) -> Numbers:
     counts = places.ends[at + 1] - places.ends[at]
     values = places.values[_ranges(places, at, counts)].astype(np.uint64)
     keys: Numbers = np.repeat(have[at].astype(np.uint64) << np.uint64(32), counts) | values
-    return np.sort(keys)
+    return keys
 
 
 def _ranges(places: Places, at: Int64Array, counts: Int64Array) -> Int64Array:

@@ -28,10 +28,12 @@ EXACT = Fuzziness()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Term:
-    """A token that fits one of a query, and its documents.  ``asked``: the number of the latter."""
+    """A token that fits one of a query at a position, and its documents.
+
+    Those of one position are alternatives: a word and its parts, and all windows of a text.
+    """
 
     token: str
-    asked: int
     position: int
     postings: Postings
 
@@ -43,8 +45,8 @@ def find_terms(
     found = list(_numbers(partition, asked, fuzziness))
     lists = partition.postings([number for *_, number in found], places=places)
     return [
-        Term(token, at, asked[at][1], postings)
-        for (token, at, _), postings in zip(found, lists, strict=True)
+        Term(token, position, postings)
+        for (token, position, _), postings in zip(found, lists, strict=True)
     ]
 
 
@@ -52,16 +54,16 @@ def _numbers(
     partition: Partition, asked: Sequence[Placed], fuzziness: Fuzziness
 ) -> Iterator[tuple[str, int, int]]:
     tokens, left = partition.tokens, fuzziness.most
-    for at, (token, _) in enumerate(asked):
+    for token, position in asked:
         if fuzziness.edits == 0:
             number = tokens.find(token)
             if number is not None:
-                yield token, at, number
+                yield token, position, number
             continue
         edits = _edits(token) if fuzziness.edits is None else fuzziness.edits
         for each, number in islice(tokens.near(token, edits, fuzziness.prefix), left):
             left -= 1
-            yield each, at, number
+            yield each, position, number
 
 
 def _edits(token: str) -> int:

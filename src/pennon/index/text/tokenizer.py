@@ -102,7 +102,7 @@ def _base(parameters: TextParameters) -> _Split:
     if name == "raw":
         return lambda text, start: _numbered([text] if text else [], start)
     if name == "ngram":
-        return lambda text, start: _numbered(_ngrams(text, parameters), start)
+        return lambda text, start: ((each, start) for each in _ngrams(text, parameters))
     if name == "code":
         return lambda text, start: _code(text, start, parameters)
     kind = "needs a model or tables of its own" if name.startswith(_LEFT_OUT) else "is not known"
@@ -129,11 +129,13 @@ def _code(text: str, start: int, parameters: TextParameters) -> Iterable[Placed]
                 yield operator, position
                 position += 1
             continue
-        parts = [word]
+        parts: list[str] = []
         if parameters.split_identifiers:
             parts = parts_of(word, by_digits=parameters.split_on_numerics)
-            if parameters.preserve_original and parts != [word]:
-                parts = [word, *parts]
+        if len(parts) < 2:
+            parts = [word]
+        elif parameters.preserve_original:
+            yield word, position
         for part in parts:
             yield part, position
             position += 1

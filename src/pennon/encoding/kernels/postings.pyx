@@ -191,7 +191,7 @@ def decode_blocks(
             else:
                 is_whole = tail(begin, end, count, is_varint, &docs[at], &frequencies[at])
             if is_whole:
-                for k in range(at + 1, at + count):
+                for k in range(at if at else 1, at + count):
                     if docs[k] <= docs[k - 1]:
                         is_whole = False
                         break

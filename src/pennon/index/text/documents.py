@@ -52,7 +52,13 @@ class Reader:
         return tokenizer_of(self.parameters)
 
     def asked(self, query: str) -> list[Placed]:
-        """Return the tokens of a query.  Raises ArgumentError for one of JSON that is no leaf."""
+        """Return the tokens of a query, each once at a position: the windows of a text all have one.
+
+        Raises ArgumentError for a query of JSON that is no leaf.
+        """
+        return list(dict.fromkeys(self._asked(query)))
+
+    def _asked(self, query: str) -> list[Placed]:
         if not self.is_json:
             return self.tokenizer.placed(query)
         found = _LEAF.fullmatch(query)

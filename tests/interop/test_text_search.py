@@ -204,3 +204,52 @@ def test_many_texts_and_queries(tmp_path: Path) -> None:
             each = difference(folder, 1000 * seed + query, settings)
             wrong += [f"seed {seed}: {each}"] if each else []
     assert wrong == []
+
+
+def test_without_an_index(tmp_path: Path) -> None:
+    """Pylance finds nothing of a phrase, and words as they are written; its scores are the same otherwise."""
+    texts = ["the fox runs", "a fox", None, "quick brown Fox", "", "nobody"]
+    lance.write_dataset(pa.table({"id": range(6), "s": texts}), tmp_path / "t.lance")
+    ours, theirs = pennon.dataset(tmp_path / "t.lance"), lance.dataset(tmp_path / "t.lance")
+
+    def both(name: str, words: str) -> tuple[dict[int, float], dict[int, float]]:
+        mine = ours.to_table(full_text_query=getattr(pennon.query, name)(words, "s"))
+        known = theirs.to_table(full_text_query=getattr(lance.query, name)(words, "s"))
+        return found(mine), found(known)
+
+    mine, known = both("MatchQuery", "a nobody")
+    assert mine == pytest.approx(known, rel=1e-6)
+    mine, known = both("MatchQuery", "fox")
+    assert list(mine) == [1, 0, 3]
+    assert list(known) == [0, 1]
+    mine, known = both("PhraseQuery", "brown fox")
+    assert list(mine) == [3]
+    assert not known
+
+
+def test_near_words(tmp_path: Path) -> None:
+    folder = tmp_path / "t.lance"
+    lance.write_dataset(pa.table({"id": range(3), "s": ["hello world", "help", "hallo"]}), folder)
+    lance.dataset(folder).create_scalar_index("s", "INVERTED", stem=False)
+    rows = pa.table({"id": [3, 4], "s": ["hello there", "helo"]})
+    lance.write_dataset(rows, folder, mode="append")
+
+    def both(**more: Any) -> tuple[dict[int, float], dict[int, float]]:
+        mine, known = (
+            module.dataset(folder).to_table(full_text_query=query.MatchQuery("hello", "s", **more))
+            for module, query in ((pennon, pennon.query), (lance, lance.query))
+        )
+        return found(mine), found(known)
+
+    mine, known = both(fuzziness=1)
+    assert set(mine) == {0, 2, 3, 4}
+    assert set(known) == {0, 2, 3}
+    assert {each: mine[each] for each in (0, 2)} == pytest.approx(
+        {each: known[each] for each in (0, 2)}, rel=1e-6
+    )
+    mine, known = both(fuzziness=None)
+    assert set(mine) == {0, 2, 3, 4}
+    assert set(known) == {0, 3}
+    mine, known = both(fuzziness=2, max_expansions=1)
+    assert 0 not in mine
+    assert 0 not in known

@@ -33,8 +33,8 @@ from pennon.index.text.terms import Term
 See: TypeAlias = Callable[[Words], tuple[npt.NDArray[np.bool_], Numbers]]
 """Of some documents: which of them may be found, and the addresses of these."""
 
-_WINDOW: Final = 4096
-_AT_ONCE: Final = 8
+_WINDOW: Final = 512
+_AT_ONCE: Final = 16
 """So many windows at first; each time twice as many."""
 _SLACK: Final = np.float32(1.00001)
 """Sums of floats come out a little different by their order."""

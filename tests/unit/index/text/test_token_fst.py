@@ -104,8 +104,7 @@ def test_tokens_that_are_near(
     expected = [
         (token, tokens[token])
         for token in (key.decode() for key, _ in items)
-        if edits(word, token) <= distance
-        and token.startswith(word[:prefix])
+        if edits(word, token) <= distance and token.startswith(word[:prefix])
     ]
     assert list(FstTokens(write_fst(items)).near(word, distance, prefix)) == expected
     numbers = np.array(list(tokens.values()), np.uint64)

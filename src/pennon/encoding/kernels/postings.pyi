@@ -46,13 +46,20 @@ def add_scores(
     lengths: Words,
     weight: float,
     average: float,
-    base: int,
+    wanted: Bytes,
+    shift: int,
     scores: Floats,
 ) -> None:
-    """Add to ``scores[doc - base]`` what a token contributes to each document.
+    """Add to ``scores[doc]`` what a token contributes to each document.
 
     That is ``weight * 2.2 f / (f + 1.2 (0.25 + 0.75 lengths[doc] / average))``.  Documents without a place
-    are left out.
+    are left out, and those for which ``wanted[doc >> shift]`` is 0, unless ``wanted`` is empty.
+    """
+
+def find_frequencies(there: Words, frequencies: Words, docs: Words, found: Words) -> None:
+    """Fill ``found`` with the frequencies of documents among those that are ``there``, 0 of others.
+
+    Both ascend.
     """
 
 def impact_bounds(
@@ -80,6 +87,3 @@ def decode_position_lists(
     The first blob is how many there are; the others are packed differences of 128, then plain words.
     Raises FormatError if there are not as many as ``frequencies`` say.
     """
-
-def crc32c(data: Bytes) -> int:
-    """Return the CRC-32C of some bytes."""

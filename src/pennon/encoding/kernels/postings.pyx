@@ -211,23 +211,41 @@ cdef inline float norm(uint32_t length, float average) noexcept nogil:
 
 def add_scores(
     const uint32_t[::1] docs, const uint32_t[::1] frequencies, const uint32_t[::1] lengths,
-    float weight, float average, int64_t base, float[::1] scores,
+    float weight, float average, const uint8_t[::1] wanted, int shift, float[::1] scores,
 ):
     """See postings.pyi."""
     cdef Py_ssize_t k
-    cdef int64_t doc
+    cdef int64_t doc, documents = min(scores.shape[0], lengths.shape[0])
     cdef float frequency
-    if docs.shape[0] != frequencies.shape[0]:
-        raise ValueError("documents and frequencies differ in number")
+    cdef bint takes_all = wanted.shape[0] == 0
+    if docs.shape[0] != frequencies.shape[0] or shift < 0 or shift > 31:
+        raise ValueError("documents and frequencies differ in number, or no such windows")
+    if not takes_all:
+        documents = min(documents, <int64_t>wanted.shape[0] << shift)
     with nogil:
         for k in range(docs.shape[0]):
-            doc = docs[k] - base
-            if doc < 0 or doc >= scores.shape[0] or docs[k] >= lengths.shape[0]:
+            doc = docs[k]
+            if doc >= documents or not (takes_all or wanted[doc >> shift]):
                 continue
             frequency = <float>frequencies[k]
             scores[doc] += weight * (
-                <float>2.2 * frequency / (frequency + norm(lengths[docs[k]], average))
+                <float>2.2 * frequency / (frequency + norm(lengths[doc], average))
             )
+
+
+def find_frequencies(
+    const uint32_t[::1] there, const uint32_t[::1] frequencies, const uint32_t[::1] docs,
+    uint32_t[::1] found,
+):
+    """See postings.pyi."""
+    cdef Py_ssize_t k, at = 0, count = there.shape[0]
+    if frequencies.shape[0] != count or found.shape[0] != docs.shape[0]:
+        raise ValueError("documents and frequencies differ in number")
+    with nogil:
+        for k in range(docs.shape[0]):
+            while at < count and there[at] < docs[k]:
+                at += 1
+            found[k] = frequencies[at] if at < count and there[at] == docs[k] else 0
 
 
 def impact_bounds(
@@ -411,29 +429,3 @@ def decode_position_lists(
         raise FormatError(f"the positions of document {bad} of a posting list are damaged")
     if at != positions.shape[0]:
         raise FormatError(f"a posting list has {at} positions, not {positions.shape[0]}")
-
-
-cdef uint32_t CRC[256]
-
-
-cdef void make_crc() noexcept:
-    cdef uint32_t number, value
-    cdef int bit
-    for number in range(256):
-        value = number
-        for bit in range(8):
-            value = (value >> 1) ^ (<uint32_t>0x82F63B78 * (value & 1))
-        CRC[number] = value
-
-
-make_crc()
-
-
-def crc32c(const uint8_t[::1] data):
-    """See postings.pyi."""
-    cdef uint32_t value = <uint32_t>-1
-    cdef Py_ssize_t at
-    with nogil:
-        for at in range(data.shape[0]):
-            value = CRC[(value ^ data[at]) & 0xFF] ^ (value >> 8)
-    return ~value

@@ -14,14 +14,14 @@ window may give as much as the worst of those that were found, the search is ove
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
-from pennon.encoding.kernels.postings import add_scores
+from pennon.encoding.kernels.postings import add_scores, find_frequencies
 from pennon.index.row_set import Numbers
 from pennon.index.text.arrays import Floats, Words
 from pennon.index.text.bm25 import Statistics
@@ -30,12 +30,18 @@ from pennon.index.text.partition import Partition
 from pennon.index.text.postings import Places
 from pennon.index.text.terms import Term
 
+_Number = TypeVar("_Number", bound=np.integer[Any])
+
 See: TypeAlias = Callable[[Words], tuple[npt.NDArray[np.bool_], Numbers]]
 """Of some documents: which of them may be found, and the addresses of these."""
 
-_WINDOW: Final = 512
+_SHIFT: Final = 9
+_WINDOW: Final = 1 << _SHIFT
 _AT_ONCE: Final = 16
-"""So many windows at first; each time twice as many."""
+"""So many windows at first; each time four times as many."""
+_MANY: Final = 4
+"""Where more than one window of so many is left to look at, all of these are, at once."""
+_ALL: Final = np.empty(0, np.uint8)
 _SLACK: Final = np.float32(1.00001)
 """Sums of floats come out a little different by their order."""
 _SPARSE: Final = 8
@@ -98,28 +104,14 @@ def _score_all(searched: Searched, terms: Sequence[Term]) -> tuple[Words, Floats
         return np.empty(0, np.uint32), np.empty(0, np.float32)
     count = sum(len(docs) for _, docs, _ in decoded)
     if count * _SPARSE < len(lengths):
-        found = np.unique(np.concatenate([docs for _, docs, _ in decoded]))
-        return found, _add_up(searched, decoded, found)
+        found = _union([docs for _, docs, _ in decoded])
+        return found, _scores_of(searched, terms, found)
     scores = np.zeros(len(lengths), np.float32)
     for term, docs, frequencies in decoded:
         weight = statistics.idf(term.token)
-        add_scores(docs, frequencies, lengths, weight, statistics.average, 0, scores)
+        add_scores(docs, frequencies, lengths, weight, statistics.average, _ALL, 0, scores)
     found = np.flatnonzero(scores).astype(np.uint32)
     return found, scores[found]
-
-
-def _add_up(
-    searched: Searched, decoded: Sequence[tuple[Term, Words, Words]], found: Words
-) -> Floats:
-    """Return the scores of documents, which ascend and hold all that were decoded."""
-    statistics = searched.statistics
-    lengths = searched.partition.lengths[found]
-    scores = np.zeros(len(found), np.float32)
-    for term, docs, frequencies in decoded:
-        places = np.searchsorted(found, docs).astype(np.uint32)
-        weight = statistics.idf(term.token)
-        add_scores(places, frequencies, lengths, weight, statistics.average, 0, scores)
-    return scores
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,12 +151,41 @@ def _find_by_window(searched: Searched, terms: Sequence[Term], best: Best) -> No
     scores = np.zeros(-(-len(searched.partition.lengths) // _WINDOW) * _WINDOW, np.float32)
     at, count = 0, _AT_ONCE
     while at < len(order) and most[order[at]] >= best.least:
-        chosen = np.sort(order[at : at + count])
-        chosen = chosen[most[chosen] >= best.least]
+        left = int(np.searchsorted(-most[order], -best.least, side="right")) - at
+        if at and left > len(order) // _MANY:
+            count = left
+        if at and _find_by_document(searched, windowed, order[at : at + left], best):
+            return
+        chosen = np.sort(order[at : at + min(count, left)])
         for each in windowed:
             _add_windows(searched, each, chosen, scores)
         _take_windows(searched, chosen, scores, best)
-        at, count = at + count, 2 * count
+        at, count = at + count, 4 * count
+
+
+def _find_by_document(
+    searched: Searched, windowed: Sequence[_Windowed], left: Int64Array, best: Best
+) -> bool:
+    """Look at those documents of windows that have a term which matters; return whether that pays.
+
+    Terms that together give less than the worst score that was found do not matter by themselves.
+    """
+    ordered = sorted(windowed, key=lambda each: float(each.most.max()))
+    reach = np.cumsum([float(each.most.max()) * float(_SLACK) for each in ordered])
+    first = int(np.searchsorted(reach, best.least))
+    counts = [each.term.postings.count for each in ordered]
+    if sum(counts[first:]) * _MANY > sum(counts):
+        return False
+    docs = _union(
+        [np.empty(0, np.uint32), *(each.term.postings.decode()[0] for each in ordered[first:])]
+    )
+    wanted = np.zeros(len(windowed[0].lows), np.bool_)
+    wanted[left] = True
+    docs = docs[wanted[docs >> _SHIFT]]
+    scores = _scores_of(searched, [each.term for each in windowed], docs)
+    keep = scores >= best.least
+    best.add(searched.hits(docs[keep], scores[keep]))
+    return True
 
 
 def _add_windows(
@@ -179,12 +200,11 @@ def _add_windows(
     if not len(blocks):
         return
     docs, frequencies = windowed.term.postings.decode(blocks)
-    is_chosen = np.zeros(len(windowed.lows), np.bool_)
-    is_chosen[chosen] = True
-    mine = is_chosen[docs // _WINDOW]
-    statistics, lengths = searched.statistics, searched.partition.lengths
-    weight, average = windowed.weight, statistics.average
-    add_scores(docs[mine], frequencies[mine], lengths, weight, average, 0, scores)
+    wanted = np.zeros(len(windowed.lows), np.uint8)
+    wanted[chosen] = 1
+    average, lengths = searched.statistics.average, searched.partition.lengths
+    weight = windowed.weight
+    add_scores(docs, frequencies, lengths, weight, average, wanted, _SHIFT, scores)
 
 
 def _take_windows(searched: Searched, chosen: Int64Array, scores: Floats, best: Best) -> None:
@@ -215,14 +235,13 @@ def _having_every(terms: Sequence[Term], asked: int) -> Words:
     if len(groups) < asked or not asked:
         return np.empty(0, np.uint32)
     by_count = sorted(groups.values(), key=lambda group: sum(each.postings.count for each in group))
-    found = np.unique(np.concatenate([each.postings.decode()[0] for each in by_count[0]]))
+    found = _union([each.postings.decode()[0] for each in by_count[0]])
     for group in by_count[1:]:
         if not len(found):
             break
         has = np.zeros(len(found), np.bool_)
         for term in group:
-            is_there, _ = _lookup(term, found)
-            has |= is_there
+            has |= _lookup(term, found) > 0
         found = found[has]
     return found
 
@@ -234,26 +253,37 @@ def _by_position(terms: Sequence[Term]) -> dict[int, list[Term]]:
     return groups
 
 
-def _lookup(term: Term, docs: Words) -> tuple[npt.NDArray[np.bool_], Words]:
-    """Return which documents, ascending, have a term, and how often."""
-    if not term.postings.count:
-        return np.zeros(len(docs), np.bool_), np.zeros(len(docs), np.uint32)
-    blocks = np.searchsorted(term.postings.firsts(), docs, side="right") - 1
-    there, frequencies = term.postings.decode(np.unique(blocks[blocks >= 0]))
-    if not len(there):
-        return np.zeros(len(docs), np.bool_), np.zeros(len(docs), np.uint32)
-    places = np.minimum(np.searchsorted(there, docs), len(there) - 1)
-    has = there[places] == docs
-    return has, np.where(has, frequencies[places], 0).astype(np.uint32)
+def _lookup(term: Term, docs: Words) -> Words:
+    """Return how often documents, which ascend, have a term: 0 if they do not."""
+    found = np.zeros(len(docs), np.uint32)
+    if term.postings.count and len(docs):
+        ends = np.append(np.searchsorted(docs, term.postings.firsts()), len(docs))
+        there, frequencies = term.postings.decode(np.flatnonzero(ends[1:] > ends[:-1]))
+        find_frequencies(there, frequencies, docs, found)
+    return found
 
 
 def _scores_of(searched: Searched, terms: Sequence[Term], docs: Words) -> Floats:
     """Return the scores of some documents, which ascend."""
-    decoded = []
+    statistics = searched.statistics
+    lengths, places = searched.partition.lengths[docs], np.arange(len(docs), dtype=np.uint32)
+    scores = np.zeros(len(docs), np.float32)
     for term in terms if len(docs) else ():
-        has, frequencies = _lookup(term, docs)
-        decoded.append((term, docs[has], frequencies[has]))
-    return _add_up(searched, decoded, docs)
+        weight, found = statistics.idf(term.token), _lookup(term, docs)
+        add_scores(places, found, lengths, weight, statistics.average, _ALL, 0, scores)
+    return scores
+
+
+def _union(found: Sequence[Words]) -> Words:
+    """Return the documents of posting lists, ascending."""
+    return found[0] if len(found) == 1 else _distinct(np.sort(np.concatenate(found)))
+
+
+def _distinct(numbers: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
+    """Return numbers that ascend without repeats."""
+    is_new = np.ones(len(numbers), np.bool_)
+    is_new[1:] = numbers[1:] != numbers[:-1]
+    return numbers[is_new]
 
 
 # --- in a row -------------------------------------------------------------------------------------
@@ -276,7 +306,7 @@ def _in_a_row(groups: Mapping[int, Sequence[Term]], docs: Words, slop: int) -> W
         if len(reached):
             is_behind &= back - np.minimum(reached[np.maximum(at, 0)], back) <= np.uint64(slop)
         reached, before = here[is_behind], position
-    return np.unique(reached >> np.uint64(32)).astype(np.uint32)
+    return _distinct(reached >> np.uint64(32)).astype(np.uint32)
 
 
 def _places_of(terms: Sequence[Term], docs: Words) -> Numbers:

@@ -32,7 +32,7 @@ from typing import Final
 import numpy as np
 
 from pennon.core.fast_dataclass import dataclass
-from pennon.encoding.kernels.postings import crc32c
+from pennon.encoding.kernels.crc32c import crc32c
 from pennon.errors import FormatError
 
 _HEADER: Final = struct.pack("<QQ", 3, 0)

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pennon.core.byte_ranges import Int64Array
 from pennon.index.text.arrays import Words
 from pennon.index.text.bm25 import Statistics
 from pennon.index.text.documents import Document
@@ -31,7 +32,7 @@ class Counted:
     def __getattr__(self, name: str) -> object:
         return getattr(self.inner, name)
 
-    def decode(self, chosen: Words | None = None) -> tuple[Words, Words]:
+    def decode(self, chosen: Int64Array | None = None) -> tuple[Words, Words]:
         self.blocks += len(self.inner.firsts()) if chosen is None else len(chosen)
         return self.inner.decode(chosen)
 

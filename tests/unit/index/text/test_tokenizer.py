@@ -12,7 +12,7 @@ from pennon.index.text.documents import Reader
 from pennon.index.text.parameters import TextParameters
 from pennon.index.text.tokenizer import Tokenizer
 
-PLAIN = {"stem": False, "remove_stop_words": False}
+PLAIN: dict[str, Any] = {"stem": False, "remove_stop_words": False}
 
 
 def tokens(text: str, **settings: Any) -> list[str]:
@@ -74,7 +74,8 @@ def test_settings(settings: dict[str, Any], text: str, expected: list[str]) -> N
 
 
 def test_a_word_and_its_parts_have_one_position() -> None:
-    settings = {"base_tokenizer": "code", "split_identifiers": True, "preserve_original": True}
+    settings: dict[str, Any] = {"base_tokenizer": "code", "split_identifiers": True}
+    settings["preserve_original"] = True
     placed = Tokenizer(TextParameters(**PLAIN, **settings)).placed("fooBar x")
     assert placed == [("foobar", 0), ("foo", 0), ("bar", 1), ("x", 2)]
 

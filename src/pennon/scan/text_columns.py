@@ -181,7 +181,7 @@ class TextColumn:
     def covered(self) -> frozenset[FragmentId]:
         """Return the fragments that the index covers."""
         found: frozenset[FragmentId] = frozenset()
-        return found.union(*(each.fragment_ids or () for each in self._segments))
+        return found.union(*map(_covered_by, self._segments))
 
     @lazy
     def uncovered(self) -> list[Fragment]:
@@ -245,7 +245,7 @@ class TextColumn:
         scope = self._scope
         found = []
         for segment in self._segments:
-            ids = segment.fragment_ids or frozenset()
+            ids = _covered_by(segment)
             mine = [each for each in scope.searched if each.id in ids]
             found.append(_View(scope, tuple(mine), segment.goes_by_row_ids))
         return found
@@ -261,6 +261,11 @@ class TextColumn:
     def _texts(self) -> Iterator[tuple[Numbers, pa.Array]]:
         if self.uncovered:
             yield from self._scope.texts(self.path, self.uncovered)
+
+
+def _covered_by(segment: Index) -> frozenset[FragmentId]:
+    """Return the fragments whose rows a segment knows, some of which may be gone."""
+    return segment.fragment_ids or frozenset()
 
 
 def is_by_item(opened: Inverted) -> bool:

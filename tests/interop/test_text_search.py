@@ -168,12 +168,14 @@ def difference(folder: str, seed: int, settings: dict[str, Any]) -> str | None:
     scores = found(mine)
     if list(scores.values()) != sorted(scores.values(), reverse=True):
         return f"{ours}: not best first"
+    if getattr(ours, "slop", 0):  # pylance misses some, F-479
+        scores = {each: score for each, score in scores.items() if each in known}
     if set(scores) != set(known):
         return f"{ours} {options}: {sorted(set(scores) ^ set(known))[:9]} of {len(known)}"
     wrong = [each for each in known if not is_close(scores[each], known[each])]
     if wrong:
         return f"{ours} {options}: {[(each, scores[each], known[each]) for each in wrong[:3]]}"
-    is_late = "filter" in options and not options["prefilter"]
+    is_late = getattr(ours, "slop", 0) or ("filter" in options and not options["prefilter"])
     few = pennon.dataset(folder).to_table(full_text_query=ours, limit=7, **options)
     first = list(scores)[:7]
     if not is_late and few["id"].to_pylist() != first:
@@ -225,6 +227,24 @@ def test_without_an_index(tmp_path: Path) -> None:
     mine, known = both("PhraseQuery", "brown fox")
     assert list(mine) == [3]
     assert not known
+
+
+def test_phrases_with_slop(tmp_path: Path) -> None:
+    """Pylance goes through the places of a word once, and forgets those behind the first that fits."""
+    folder = tmp_path / "t.lance"
+    texts = ["c x a b c", "a y b c", "b a c", "a x x b c", "c a b"]
+    lance.write_dataset(pa.table({"id": range(5), "s": texts}), folder)
+    settings: dict[str, Any] = {"stem": False, "remove_stop_words": False, "with_position": True}
+    lance.dataset(folder).create_scalar_index("s", "INVERTED", **settings)
+    mine, known = (
+        found(
+            module.dataset(folder).to_table(full_text_query=door.PhraseQuery("a b c", "s", slop=1))
+        )
+        for module, door in ((pennon, pennon.query), (lance, lance.query))
+    )
+    assert set(mine) == {0, 1}
+    assert set(known) == {1}
+    assert is_close(mine[1], known[1])
 
 
 def test_near_words(tmp_path: Path) -> None:

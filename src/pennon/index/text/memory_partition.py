@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from pennon.core.byte_ranges import Int64Array
 from pennon.index.row_set import Numbers
 from pennon.index.text.arrays import Words
 from pennon.index.text.documents import Document
@@ -118,6 +119,16 @@ class MemoryPartition:
     def postings(self, numbers: Sequence[int], *, places: bool) -> list[Postings]:
         """See `Partition.postings`."""
         return [self._one(number, places) for number in numbers]
+
+    def lists(self) -> tuple[Int64Array, Words, Words, Words]:
+        """Return all posting lists: where each ends; documents, frequencies and positions in order."""
+        tokens, all_docs, positions = self._in_order()
+        is_new = np.ones(len(tokens), np.bool_)
+        is_new[1:] = (tokens[1:] != tokens[:-1]) | (all_docs[1:] != all_docs[:-1])
+        starts = np.flatnonzero(is_new)
+        frequencies = np.diff(np.append(starts, len(tokens))).astype(np.uint32)
+        ends = np.searchsorted(tokens[starts], np.arange(len(self._numbers) + 1))
+        return ends.astype(np.int64), all_docs[starts], frequencies, positions
 
     def _one(self, number: int, places: bool) -> RowPostings:
         tokens, all_docs, positions = self._in_order()

@@ -88,7 +88,7 @@ WITH_POSITION = bytes.fromhex(
 
 
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
-@pytest.mark.parametrize("partition_bytes", [1 << 30, 150_000])
+@pytest.mark.parametrize("partition_bytes", [1 << 30, 900_000])
 def test_both_find_the_same(tmp_path: Path, version: str, partition_bytes: int) -> None:
     rng = random.Random(7)
     folder = str(tmp_path / "t.lance")

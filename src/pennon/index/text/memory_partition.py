@@ -53,25 +53,33 @@ class MemoryTokens:
         return sorted(self.numbers, key=lambda each: each.encode("utf-8", "surrogatepass"))
 
 
+class _Numbers(dict[str, int]):
+    """The numbers of tokens: one that is new gets the next."""
+
+    __slots__ = ()
+
+    def __missing__(self, token: str) -> int:
+        number = self[token] = len(self)
+        return number
+
+
 class MemoryPartition:
     """Documents and their tokens, in memory."""
 
     def __init__(self) -> None:
         """Begin with none."""
-        self._numbers: dict[str, int] = {}
-        self._tokens, self._docs, self._positions = array("I"), array("I"), array("I")
+        self._numbers = _Numbers()
+        self._tokens, self._positions = array("I"), array("I")
         self._lengths, self._rows, self._items = array("I"), array("Q"), array("I")
         self._sorted: tuple[Words, Words, Words] | None = None
         self._by_item = False
 
     def add(self, row_id: int, document: Document) -> None:
         """Add a document of a row."""
-        numbers, number = self._numbers, len(self._lengths)
-        for token, position in document.tokens:
-            self._tokens.append(numbers.setdefault(token, len(numbers)))
-            self._docs.append(number)
-            self._positions.append(position)
-        self._lengths.append(len(document.tokens))
+        numbers, tokens = self._numbers, document.tokens
+        self._tokens.extend([numbers[token] for token, _ in tokens])
+        self._positions.extend([position for _, position in tokens])
+        self._lengths.append(len(tokens))
         self._rows.append(row_id)
         self._items.append(document.item)
         self._by_item = self._by_item or document.item > 0
@@ -113,7 +121,7 @@ class MemoryPartition:
     @property
     def size_bytes(self) -> int:
         """See `Partition.size_bytes`."""
-        words = len(self._tokens) * 3 + len(self._lengths) * 2
+        words = len(self._tokens) * 2 + len(self._lengths) * 2
         return 4 * words + 8 * len(self._rows) + self.tokens.size_bytes
 
     def postings(self, numbers: Sequence[int], *, places: bool) -> list[Postings]:
@@ -144,7 +152,8 @@ class MemoryPartition:
         if self._sorted is None:
             tokens = np.array(self._tokens, np.uint32)
             order = np.argsort(tokens, kind="stable")
-            docs = np.array(self._docs, np.uint32)[order]
+            lengths = np.array(self._lengths, np.uint32)
+            docs = np.repeat(np.arange(len(lengths), dtype=np.uint32), lengths)[order]
             positions = np.array(self._positions, np.uint32)[order]
             self._sorted = tokens[order], docs, positions
         return self._sorted

@@ -34,8 +34,10 @@ from pennon.index.text.memory_partition import MemoryPartition
 from pennon.index.text.parameters import TextParameters
 from pennon.index.text.token_fst import write_fst
 
-PARTITION_BYTES: Final = 256 * MIB
-"""So large is a partition in memory, about, before it is written."""
+PARTITION_BYTES: Final = 512 * MIB
+"""So much memory a partition takes, about, while it is written."""
+_PLACE_BYTES: Final = 56
+"""What a place of a token takes beside itself while posting lists are sorted and coded.  Measured."""
 _BLOCK: Final = 128
 _GROUP: Final = 32 * _BLOCK
 _FULL_BYTES: Final = 1034
@@ -85,7 +87,8 @@ class TextBuilder:
         """Take the values of rows."""
         for document in self._reader.documents(values):
             self._held.add(int(row_ids[document.row]), document)
-            if self._held.size_bytes > self._most_bytes:
+            held = self._held
+            if held.size_bytes + _PLACE_BYTES * held.places > self._most_bytes:
                 self._write()
 
     def finish(self) -> None:

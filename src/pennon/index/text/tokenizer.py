@@ -18,6 +18,7 @@ import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from importlib import import_module
+from itertools import count
 from threading import Lock
 from typing import Final, TypeAlias
 
@@ -64,10 +65,10 @@ class Tokenizer:
         return found
 
     def _placed(self, text: str, start: int) -> tuple[list[Placed], int]:
-        known, found = self._known, []
+        get, found = self._known.get, []
         position = start - 1
         for word, position in self._split(text, start):
-            token = known.get(word)
+            token = get(word)
             if token is None:
                 token = self._remember(word)
             if token:
@@ -111,7 +112,7 @@ def _base(parameters: TextParameters) -> _Split:
 
 
 def _numbered(found: Iterable[str], start: int) -> Iterable[Placed]:
-    return ((word, start + place) for place, word in enumerate(found))
+    return zip(found, count(start), strict=False)
 
 
 def _ngrams(text: str, parameters: TextParameters) -> Iterable[str]:

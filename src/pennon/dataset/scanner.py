@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
@@ -31,6 +32,7 @@ from pennon.schema.check import is_blob_v2
 
 if TYPE_CHECKING:
     from pennon.dataset.base import DatasetBase
+    from pennon.scan.full_text import TextScan
 
 
 class LanceScanner(ArrowScanner):
@@ -52,14 +54,23 @@ class LanceScanner(ArrowScanner):
     @lazy
     def _query(self) -> BoundQuery:
         """Return the query without tasks."""
-        return bind_query(self._snapshot, self._options)
+        return bind_query(self._snapshot, self._options) if self._text is None else self._text.query
+
+    @lazy
+    def _text(self) -> TextScan | None:
+        """Return the search in texts, if the scan is one."""
+        if self._options.search is None:
+            return None
+        from pennon.scan.full_text import TextScan  # noqa: PLC0415 - saves what searches: most scans do not
+
+        return TextScan.of(self._snapshot, self._options)
 
     @lazy
     def projected_schema(self) -> pa.Schema:
         """Return the schema of the rows that come out."""
         if self._bytes_of_blobs is not None:
             return self._bytes_of_blobs.schema
-        return self._query.schema
+        return self._query.schema if self._text is None else self._text.schema
 
     @lazy
     def _bytes_of_blobs(self) -> BytesOfBlobs | None:
@@ -82,6 +93,8 @@ class LanceScanner(ArrowScanner):
         """Read all rows."""
         if self._bytes_of_blobs is not None:
             return pa.Table.from_batches(self.to_batches(), self.projected_schema)
+        if self._text is not None:
+            return self._text.read()
         query, report = self._planned(self._query)
         with report or nullcontext():
             return read_in_order(query) if query.orderings else read_query(query)
@@ -101,6 +114,9 @@ class LanceScanner(ArrowScanner):
         if self._bytes_of_blobs is not None:
             described = self._with(blobs_as_bytes=False, with_row_address=True)
             return self._bytes_of_blobs.convert(described.to_batches())
+        if self._text is not None:
+            rows = batch_rows(self._query, options)
+            return iter(self._text.read().combine_chunks().to_batches(max_chunksize=rows))
         query, report = self._planned(self._query)
         rows = batch_rows(query, options)
         batches = self._batches(query, rows)
@@ -148,6 +164,8 @@ class LanceScanner(ArrowScanner):
 
     def count_rows(self) -> int:
         """Return how many rows come out; without a condition no column is read."""
+        if self._text is not None:
+            return len(self._text.hits())
         query, report = self._planned(self._unordered)
         with report or nullcontext():
             return count_query(query)
@@ -172,6 +190,8 @@ class LanceScanner(ArrowScanner):
 
     def explain_plan(self, verbose: bool = False) -> str:
         """Return the plan as text: what is read, and what is done with it."""
+        if self._text is not None:
+            return "".join(f"{line}\n" for line in self._text.lines(self._ds.uri))
         query = plan_query(self._query, self._options.fragments)
         return explain(self._ds.uri, query, verbose=verbose)
 
@@ -181,6 +201,11 @@ class LanceScanner(ArrowScanner):
         ``count_rows``: count the rows instead.
         """
         options = self._options
+        if self._text is not None:
+            began = time.perf_counter()
+            rows = self.count_rows() if count_rows else self.to_table().num_rows
+            elapsed = (time.perf_counter() - began) * 1000
+            return f"Scanned: rows={rows}, elapsed={elapsed:.3f}ms\n{self.explain_plan()}"
 
         def run(query: BoundQuery) -> int:
             if count_rows:

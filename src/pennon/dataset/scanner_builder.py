@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
@@ -12,7 +13,7 @@ from pennon.dataset.scanner import LanceScanner
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.scan.plan import check_batch_rows
 from pennon.scan.query import ColumnOrdering as ColumnOrdering
-from pennon.scan.query import ScanOptions, parse_columns, parse_predicate
+from pennon.scan.query import ScanOptions, TextSearch, parse_columns, parse_predicate
 from pennon.scan.sort import sort_keys
 from pennon.table.fragment import Fragment
 
@@ -55,6 +56,8 @@ class ScannerBuilder:
         """Start with the defaults."""
         self.ds = ds
         self._given: dict[str, Any] = {}
+        self._text: tuple[Any, tuple[str, ...] | None] | None = None
+        self._text_options: dict[str, Any] = {}
 
     def apply_defaults(self, default_opts: Mapping[str, Any]) -> ScannerBuilder:
         """Set options by their names."""
@@ -194,20 +197,45 @@ class ScannerBuilder:
 
     def to_scanner(self) -> LanceScanner:
         """Return the scanner."""
-        return LanceScanner(self.ds, self.ds.snapshot, ScanOptions(**self._given))
+        options = ScanOptions(**self._given)
+        if self._text is not None:
+            options = replace(options, search=TextSearch(*self._text, **self._text_options))
+        return LanceScanner(self.ds, self.ds.snapshot, options)
+
+    def full_text_search(self, query: Any, columns: list[str] | None = None) -> ScannerBuilder:
+        """Return the rows whose texts fit a query, best first, with their ``_score``.
+
+        ``query``: words, a phrase in quotes, or a query of `pennon.query`; by default all columns with a
+        full-text index are searched.
+        """
+        if isinstance(query, Mapping):
+            return self.full_text_search(**query)
+        self._text = (query, None if columns is None else tuple(columns))
+        return self
+
+    def prefilter(self, prefilter: bool = True) -> ScannerBuilder:
+        """Search among the rows that pass the filter; by default the filter is for the rows found."""
+        self._text_options["prefilter"] = bool(prefilter)
+        return self
+
+    def fast_search(self, flag: bool = True) -> ScannerBuilder:
+        """Search just what indices cover."""
+        self._text_options["is_fast"] = bool(flag)
+        return self
+
+    def disable_scoring_autoprojection(self, disable: bool = True) -> ScannerBuilder:
+        """Show ``_score`` only where it is named among the columns."""
+        self._text_options["is_scored"] = not disable
+        return self
 
     def use_scalar_index(self, use_scalar_index: bool = True) -> ScannerBuilder:
         """Ask the indices of columns which rows may pass the filter; True by default."""
         return self._set(uses_indices=bool(use_scalar_index))
 
-    prefilter = _accept("prefilter")
     use_stats = _accept("use_stats")
-    fast_search = _accept("fast_search")
     scan_in_order = _accept("scan_in_order")
-    disable_scoring_autoprojection = _accept("disable_scoring_autoprojection")
 
     nearest = _refuse("nearest", "nearest")
-    full_text_search = _refuse("full_text_search", "full_text_query")
     minhash_search = _refuse("minhash_search", "nearest")
     row_addr_prefilter = _refuse("row_addr_prefilter", "row_addr_allowlist")
     with_index_segments = _refuse("with_index_segments", "index_segments")

@@ -171,16 +171,25 @@ def create_data_file(
 
 
 def create_container_file(
-    sink: ObjectWriter, schema: Schema, version: FileVersion, *, limits: PageLimits | None = None
+    sink: ObjectWriter,
+    schema: Schema,
+    version: FileVersion,
+    *,
+    limits: PageLimits | None = None,
+    may_be_reserved: bool = False,
 ) -> DataFileWriter:
-    """Begin a data file of version 2.0, 2.1 or 2.2; see `create_data_file`."""
+    """Begin a data file of version 2.0, 2.1 or 2.2; see `create_data_file`.
+
+    ``may_be_reserved``: columns may be called ``_rowid`` and the like, as those of index files are.
+    """
     if version not in _WRITTEN:
         sink.abort()
         known = " and ".join(str(known) for known in _WRITTEN)
         message = f"Pennon writes file versions {known}; it cannot write version {version} yet"
         raise UnsupportedError(message)
     begin: type[DataFileWriter] = _code("begin", V2_0)
-    return begin(sink, schema, version, _code("write", version), limits)
+    plan = _code("write", version)
+    return begin(sink, schema, version, plan, limits, may_be_reserved=may_be_reserved)
 
 
 _WRITTEN: Final = (V2_0, V2_1, V2_2)

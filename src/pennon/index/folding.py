@@ -1,28 +1,30 @@
 """Letters without their accents, as indices of text have them.
 
+The table (`tables/ascii_folding.txt`: a line each of ASCII, a tab, the code points that become it) was measured on
+pylance 14.0.2, for Python's own Unicode is another.  It is read when a text that is not ASCII is first looked at.
+
 Source: reference index-scalar, 14.4.
 """
 
 from __future__ import annotations
 
-import unicodedata
+from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Final
 
-_OTHERS: Final = {
-    **dict(
-        zip("ÆæÐðØøÞþßẞ", ["AE", "ae", "D", "d", "O", "o", "TH", "th", "ss", "SS"], strict=True)
-    ),
-    **dict(zip("đĐħĦłŁŋŊŧŦıĸ", "dDhHlLnNtTik", strict=True)),
-    **dict(zip("œŒ", ["oe", "OE"], strict=True)),
-}
+_TABLE: Final = Path(__file__).parent / "tables" / "ascii_folding.txt"
+
+
+def fold(text: str) -> str:
+    """Return a text without accents; what has no form in ASCII stays."""
+    return text if text.isascii() else text.translate(_folding())
 
 
 @cache
-def fold(letter: str) -> str:
-    """Return the ASCII letters that a letter stands for; itself, if there are none."""
-    known = _OTHERS.get(letter)
-    if known is not None:
-        return known
-    parts = unicodedata.normalize("NFKD", letter)
-    return "".join(each for each in parts if each.isascii()) or letter
+def _folding() -> Mapping[int, str]:
+    found = {}
+    for line in _TABLE.read_text(encoding="utf-8").splitlines():
+        plain, _, points = line.partition("\t")
+        found.update(dict.fromkeys((int(each, 16) for each in points.split()), plain))
+    return found

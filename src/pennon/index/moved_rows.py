@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from functools import reduce
 
 import numpy as np
+import numpy.typing as npt
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FragmentId
@@ -66,6 +67,17 @@ class MovedRows:
             return Selection.exact(self._rows(answer.may, lost))
         return Selection(self._rows(answer.must, lost), self._rows(answer.may, lost))
 
+    def numbers(
+        self, old: Numbers, alive: frozenset[FragmentId]
+    ) -> tuple[Numbers, npt.NDArray[np.bool_]]:
+        """Return the present addresses of rows that are there yet, and which those are; see `selection`."""
+        if not self.maps:
+            return old, np.ones(len(old), np.bool_)
+        found, there = self.as_one().numbers(old)
+        if of_fragments(self._latest() - alive).contains(found).any():
+            raise _lost()
+        return found, there
+
     def _rows(self, old: RowSet, lost: RowSet) -> RowSet:
         """Return the present addresses of rows.
 
@@ -77,11 +89,7 @@ class MovedRows:
         for each in self.maps:
             found = each.rows(found)
         if not found.intersection(lost).is_empty:
-            message = (
-                "an index names rows of a fragment that was rewritten after the index was left as it was, and "
-                "nobody says what became of them: release 14 does so"
-            )
-            raise FormatError(message)
+            raise _lost()
         return found
 
     def _latest(self) -> frozenset[FragmentId]:
@@ -89,6 +97,14 @@ class MovedRows:
         groups = [group for version in self.versions for group in version.groups]
         new = frozenset(each.id for group in groups for each in group.new)
         return new.difference(each.id for group in groups for each in group.old)
+
+
+def _lost() -> FormatError:
+    message = (
+        "an index names rows of a fragment that was rewritten after the index was left as it was, and "
+        "nobody says what became of them: release 14 does so"
+    )
+    return FormatError(message)
 
 
 NONE_MOVED = MovedRows((), ())

@@ -40,7 +40,7 @@ from pennon.expr.tree import (
     with_column,
 )
 from pennon.index.base import ScalarIndex
-from pennon.index.files import IndexFiles
+from pennon.index.files import IndexFiles, Remember
 from pennon.index.registry import KINDS, Kind, kind_of, stores_row_ids
 from pennon.index.row_set import NONE, UNKNOWN, RowSet, Selection, of_fragments
 from pennon.scan.deletion_mask import LiveRows
@@ -164,8 +164,7 @@ class IndexLookup:
 
     def choose_rows(self, snapshot: Snapshot, tasks: Sequence[ScanTask]) -> list[ScanTask]:
         """Return what indices leave of tasks, in order: parts of them, or rows one by one."""
-        found = self.asked.ask(snapshot)
-        return [part for task in tasks for part in _parts(snapshot, task, found)]
+        return rows_of_tasks(snapshot, tasks, self.asked.ask(snapshot))
 
 
 def plan_lookup(snapshot: Snapshot, condition: Expression) -> IndexLookup | None:
@@ -314,8 +313,13 @@ def open_index(snapshot: Snapshot, segment: Index, kind: Kind, column: pa.DataTy
     def open_now() -> ScalarIndex:
         return kind.open(IndexFiles(segment.folder, snapshot.open_index_file, remember), column)
 
-    remember = snapshot.session.index_part if snapshot.meter is None else _measured
+    remember = remember_parts(snapshot)
     return remember(("index", segment.folder), open_now, lambda opened: opened.size_bytes)
+
+
+def remember_parts(snapshot: Snapshot) -> Remember:
+    """Return what remembers parts of indices: nothing does while reads are measured."""
+    return snapshot.session.index_part if snapshot.meter is None else _measured
 
 
 def _measured(_key: object, make: Callable[[], T], _weigh: object) -> T:
@@ -351,6 +355,13 @@ def _column_of(condition: Expression) -> Column:
 
 
 # --- rows -----------------------------------------------------------------------------------------
+
+
+def rows_of_tasks(
+    snapshot: Snapshot, tasks: Sequence[ScanTask], found: Selection
+) -> list[ScanTask]:
+    """Return what a selection leaves of tasks, in order: parts of them, or rows one by one."""
+    return [part for task in tasks for part in _parts(snapshot, task, found)]
 
 
 def _parts(snapshot: Snapshot, task: ScanTask, found: Selection) -> Iterator[ScanTask]:

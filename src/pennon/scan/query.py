@@ -50,6 +50,7 @@ from pennon.schema.width import has_width, row_bytes
 from pennon.table.fragment import Fragment
 
 if TYPE_CHECKING:
+    from pennon.index.text.queries import FullTextQuery
     from pennon.scan.index_lookup import IndexLookup
 
 
@@ -64,6 +65,21 @@ class ColumnOrdering:
     def __str__(self) -> str:
         direction = "ASC" if self.ascending else "DESC"
         return f"{self.column_name} {direction} NULLS {'FIRST' if self.nulls_first else 'LAST'}"
+
+
+@dataclass(frozen=True, slots=True)
+class TextSearch:
+    """What is searched for in texts; `pennon.scan.full_text` runs it.
+
+    ``columns``: where to look for a ``query`` that is text; by default all that have an index.  ``prefilter``: the condition comes before the search.  ``is_fast``: rows that no index covers are left out.
+    ``is_scored``: scores are shown, even if they are not named among the columns.
+    """
+
+    query: str | FullTextQuery
+    columns: tuple[str, ...] | None = None
+    prefilter: bool = False
+    is_fast: bool = False
+    is_scored: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +111,7 @@ class ScanOptions:
     nests: bool = False
     uses_indices: bool = True
     report: Callable[[ScanStatistics], object] | None = None
+    search: TextSearch | None = None
 
     @property
     def metas(self) -> tuple[MetaColumn, ...]:

@@ -58,14 +58,19 @@ def read_in_order(query: BoundQuery) -> pa.Table:
     orderings, offset, limit = query.orderings, query.offset, query.limit
     keys = sort_keys(query.source, orderings)
     if limit is None or query.scan.with_deleted:
-        found = _sorted(read_filtered_table(_with_keys(query, keys)), orderings)
+        found = sort_rows(read_filtered_table(_with_keys(query, keys)), orderings)
         return found.select(query.schema.names).slice(offset, limit)
     addressed = plan_scan_projection(query.source, [], [MetaColumn.ROW_ADDRESS])
     lean = replace(query, scan=replace(query.scan, projection=addressed), computed=None)
     lean = _with_keys(replace(lean, schema=addressed.arrow), keys)
     first = _first(read_filtered_batches(lean, ROWS_HELD), lean.schema, orderings, offset + limit)
     addresses = first.column(MetaColumn.ROW_ADDRESS.value).slice(offset).to_numpy()
-    return _take(query, np.asarray(addresses, np.uint64))
+    return take_rows(query, np.asarray(addresses, np.uint64))
+
+
+def with_sort_keys(query: BoundQuery) -> BoundQuery:
+    """Return a query that shows what its order goes by, too."""
+    return _with_keys(query, sort_keys(query.source, query.orderings))
 
 
 def _with_keys(query: BoundQuery, keys: dict[str, Expression]) -> BoundQuery:
@@ -88,12 +93,13 @@ def _first(
         held.append(batch)
         rows += batch.num_rows
         if rows >= max(2 * count, ROWS_HELD):
-            held = _sorted(pa.Table.from_batches(held), orderings).slice(0, count).to_batches()
+            held = sort_rows(pa.Table.from_batches(held), orderings).slice(0, count).to_batches()
             rows = min(rows, count)
-    return _sorted(pa.Table.from_batches(held, schema), orderings).slice(0, count)
+    return sort_rows(pa.Table.from_batches(held, schema), orderings).slice(0, count)
 
 
-def _sorted(table: pa.Table, orderings: Sequence[ColumnOrdering]) -> pa.Table:
+def sort_rows(table: pa.Table, orderings: Sequence[ColumnOrdering]) -> pa.Table:
+    """Return rows with sort keys in order; those that are equal stay in the order they have."""
     keys = pa.table(
         [total_order(table.column(f"{_KEY}{n}")) for n in range(len(orderings))], _names(table)
     )
@@ -123,8 +129,8 @@ def total_order(values: pa.ChunkedArray[Any]) -> pa.ChunkedArray[Any]:
     return pc.if_else(pc.is_valid(values), pa.chunked_array([int64_array(ordered)]), nulls)
 
 
-def _take(query: BoundQuery, addresses: np.ndarray[Any, np.dtype[np.uint64]]) -> pa.Table:
-    """Return the columns of a query for rows at addresses."""
+def take_rows(query: BoundQuery, addresses: np.ndarray[Any, np.dtype[np.uint64]]) -> pa.Table:
+    """Return the columns of a query for rows at addresses, in the order of these."""
     snapshot = query.scan.snapshot
     plain_plan = TakePlan(query.scan.projection)
     shown = pa.Table.from_batches(

@@ -50,13 +50,15 @@ _DICTIONARY_VALUES = tuple(
 _VARIABLE = ("string", "large_string", "binary", "large_binary", "json")
 
 
-def check_writable(schema: Schema, version: FileVersion) -> None:
+def check_writable(schema: Schema, version: FileVersion, *, may_be_reserved: bool = False) -> None:
     """Raise if a file of ``version`` cannot hold the schema, whatever the rows.
+
+    ``may_be_reserved``: columns may have the names of row ids and the like, as those of index files do.
 
     Raises UnsupportedError for types, InvalidSchemaError for names.
     NULL structs depend on the rows: the writer finds them, see `null_struct_error`.
     """
-    check_names(schema)
+    check_names(schema, may_be_reserved=may_be_reserved)
     for top in schema.fields:
         for path, field, in_list in _walk(top):
             _check_field(path, field, version)
@@ -111,13 +113,13 @@ def null_struct_error(path: str, null_count: int, version: FileVersion) -> Unsup
     return UnsupportedError(message, where=Breadcrumb(column=path))
 
 
-def check_names(schema: Schema) -> None:
+def check_names(schema: Schema, *, may_be_reserved: bool = False) -> None:
     """Raise InvalidSchemaError for top-level names that are reserved, dotted or given twice."""
     for name, times in Counter(f.name for f in schema.fields).items():
         if times > 1:
             message = f"{times} columns are named {name!r}; names must be unique"
             raise InvalidSchemaError(message)
-        if name in RESERVED_NAMES:
+        if name in RESERVED_NAMES and not may_be_reserved:
             message = f"the column name {name!r} is reserved"
             raise InvalidSchemaError(message)
         if "." in name:

@@ -52,7 +52,7 @@ PlanColumns: TypeAlias = Callable[[Schema, PageLimits, Callable[[pa.Buffer], int
 class DataFileWriter(FileWriter[Sequence[EncodedPage]]):
     """Writes record batches to one data file of version 2.0, 2.1 or 2.2.
 
-    ``plan_columns`` is that of the file version.
+    ``plan_columns`` is that of the file version; ``may_be_reserved`` see `check_writable`.
 
     Raises ArgumentError for limits that make no pages, UnsupportedError for types that the version
     cannot hold.
@@ -65,13 +65,15 @@ class DataFileWriter(FileWriter[Sequence[EncodedPage]]):
         version: FileVersion,
         plan_columns: PlanColumns,
         limits: PageLimits | None = None,
+        *,
+        may_be_reserved: bool = False,
     ) -> None:
         super().__init__(sink, schema)
         limits = limits or PageLimits()
         self._version = version
         with self._whole_or_nothing():
             _check_limits(limits)
-            check_writable(schema, version)
+            check_writable(schema, version, may_be_reserved=may_be_reserved)
             self._tree = plan_columns(schema, limits, self._write_value)
         self._columns = [column for top in self._tree.writers for column in top.tree()]
         self._pages: list[list[PageMessage]] = [[] for _ in self._columns]

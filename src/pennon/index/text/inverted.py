@@ -1,0 +1,70 @@
+"""INVERTED: which documents have which tokens, for search in text.
+
+The folder of a segment has ``metadata.lance``, whose metadata are the settings and the numbers of its partitions;
+releases up to 0.25.2 have none, and one partition in files without numbers.
+Source: reference index-scalar, 13.2 and 13.6.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from pennon.errors import FormatError, NotFoundError
+from pennon.index.files import IndexFile, IndexFiles
+from pennon.index.text.parameters import TextParameters
+from pennon.index.text.partition import BlockPartition, Partition
+from pennon.index.text.row_partition import RowPartition
+
+_MOST_PARTITIONS = 1 << 20
+
+
+class Inverted:
+    """An open segment of a full-text index."""
+
+    def __init__(self, files: IndexFiles) -> None:
+        """Open all partitions.  Raises FormatError if the files are damaged."""
+        self.partitions: tuple[Partition, ...]
+        try:
+            metadata = files.file("metadata.lance")
+        except NotFoundError:
+            self.parameters, self.partitions = _open_rows(files)
+            return
+        values = metadata.data.schema.metadata
+        self.parameters = TextParameters.parse(values.get("params", b"{}"))
+        numbers = _partitions(metadata)
+        self.partitions = tuple(BlockPartition(files, f"part_{number}_") for number in numbers)
+
+    @property
+    def size_bytes(self) -> int:
+        """Return about how much memory it takes."""
+        return sum(each.size_bytes for each in self.partitions)
+
+    @property
+    def documents(self) -> int:
+        """Return how many documents there are, those of rows that are gone among them."""
+        return sum(len(each.row_ids) for each in self.partitions)
+
+    @property
+    def tokens(self) -> int:
+        """Return how many tokens the documents have."""
+        return sum(each.token_count for each in self.partitions)
+
+
+def _open_rows(files: IndexFiles) -> tuple[TextParameters, tuple[Partition, ...]]:
+    partition = RowPartition(files)
+    text = files.file("tokens.lance").data.schema.metadata.get("tokenizer", b"{}")
+    return replace(TextParameters.parse(text), with_position=True), (partition,)
+
+
+def _partitions(metadata: IndexFile) -> list[int]:
+    text = metadata.data.schema.metadata.get("partitions", b"")
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    is_right = isinstance(found, list) and len(found) <= _MOST_PARTITIONS
+    if not is_right or not all(type(each) is int and 0 <= each < 1 << 64 for each in found):
+        message = f"{metadata.source.path} does not say which partitions there are: {text[:80]!r}"
+        raise FormatError(message)
+    return list(found)

@@ -1,0 +1,293 @@
+"""Posting lists: which documents have a token, how often, and where.
+
+A list is blocks of 128 documents, or of 256, as blobs; the last has what is left::
+
+    128, full   f32 most score | u32 first | u8 b | 16 b bytes: differences | u8 c | 16 c bytes: frequencies
+    256, full   u32 first | u8 b | 32 b bytes | u8 c | u8 x | 32 c bytes | x times: u8 place, varint rest
+    last        f32 most score, unless of 256 | fixed32_v1: u32 documents, u32 frequencies
+                                              | varint_delta_v1: varints, differences of documents first
+
+``_impacts`` has a blob for each block, from which the most score under any statistics follows: its last document,
+and pairs of a frequency and a length such that no document has more of a token in less text.  Behind those
+come more blobs, each for 32 blocks together.
+
+Positions are, by the version of the format: lists of blobs, one list a document; or one stream for all blocks,
+and where in it each begins.
+
+Releases up to 0.25.2 have rows in place of blocks: they are decoded as they are read.
+Source: reference index-scalar, 13.5 and 13.6.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
+from pennon.encoding.kernels.postings import (
+    decode_blocks,
+    decode_position_lists,
+    decode_positions,
+    first_docs,
+    impact_bounds,
+)
+from pennon.errors import FormatError
+from pennon.index.text.arrays import Bytes, Floats, Words
+
+GROUP: Final = 32
+"""So many blocks have bounds together."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Places:
+    """Where documents have a token: those of document i are ``values[ends[i]:ends[i + 1]]``."""
+
+    ends: Int64Array
+    values: Words
+
+
+class Postings(Protocol):
+    """The documents of one token in one partition."""
+
+    @property
+    def count(self) -> int:
+        """Return how many documents have the token."""
+        ...
+
+    @property
+    def block_size(self) -> int:
+        """Return how many documents each block has, but for the last."""
+        ...
+
+    @property
+    def size_bytes(self) -> int:
+        """Return about how much memory it takes."""
+        ...
+
+    def firsts(self) -> Words:
+        """Return the first document of each block."""
+        ...
+
+    def bounds(self, average: float) -> Floats | None:
+        """Return the most that a document of each block may get at weight 1; None if that is not known."""
+        ...
+
+    def decode(self, chosen: Int64Array | None = None) -> tuple[Words, Words]:
+        """Return the documents of some blocks, by default all, and how often they have the token."""
+        ...
+
+    def places(self) -> Places | None:
+        """Return where each document has the token; None if that is not stored."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Blobs:
+    """Byte strings behind one another: number i is ``data[ends[i]:ends[i + 1]]``."""
+
+    data: Bytes
+    ends: Int64Array
+
+    @classmethod
+    def of(cls, values: pa.Array[Any]) -> Blobs:
+        """Return the values of an array of bytes without NULLs."""
+        if not pa.types.is_large_binary(values.type):
+            values = values.cast(pa.large_binary())
+        if values.null_count:
+            message = "a posting list has blocks that are NULL"
+            raise FormatError(message)
+        _, ends, data = values.buffers()
+        found = np.zeros(1, np.int64)
+        if ends is not None and len(values):
+            found = np.frombuffer(ends, np.int64, len(values) + 1, 8 * values.offset)
+        return cls(np.frombuffer(data or b"", np.uint8), found)
+
+    def __len__(self) -> int:
+        return len(self.ends) - 1
+
+    def first(self, count: int) -> Blobs:
+        """Return the first blobs.  Raises FormatError if there are not so many."""
+        if len(self) < count:
+            message = f"{len(self)} bounds are too few for {count} blocks of a posting list"
+            raise FormatError(message)
+        return Blobs(self.data, self.ends[: count + 1])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PositionLists:
+    """Positions of version 1: blobs ``lists[i]`` to ``lists[i + 1]`` are those of document i."""
+
+    blobs: Blobs
+    lists: Int64Array
+
+    def decode(self, counts: Int64Array, frequencies: Words) -> Words:  # noqa: ARG002 - as of streams
+        """Return the positions of all documents."""
+        positions = _room(frequencies, self.blobs)
+        decode_position_lists(self.blobs.data, self.blobs.ends, self.lists, frequencies, positions)
+        return positions
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PositionStreams:
+    """Positions of later versions: a stream for each block."""
+
+    blobs: Blobs
+
+    def decode(self, counts: Int64Array, frequencies: Words) -> Words:
+        """Return the positions of all documents, of which the blocks have ``counts``."""
+        positions = _room(frequencies, self.blobs)
+        if len(self.blobs) != len(counts):
+            message = f"{len(counts)} blocks of a posting list have {len(self.blobs)} streams of positions"
+            raise FormatError(message)
+        decode_positions(self.blobs.data, self.blobs.ends, counts, frequencies, positions)
+        return positions
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockPostings:
+    """A posting list in blocks, as it is stored."""
+
+    blocks: Blobs
+    count: int
+    block_size: int
+    is_varint: bool
+    documents: int
+    """Documents of the partition: all numbers are below."""
+    impacts: Blobs | None = None
+    positions: PositionLists | PositionStreams | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """See `Postings.size_bytes`."""
+        parts = [self.blocks] if self.impacts is None else [self.blocks, self.impacts]
+        if self.positions is not None:
+            parts.append(self.positions.blobs)
+        return sum(int(each.ends[-1] - each.ends[0]) + each.ends.nbytes for each in parts)
+
+    @property
+    def last_count(self) -> int:
+        """Return how many documents the last block has."""
+        return self.count - self.block_size * (len(self.blocks) - 1)
+
+    def check(self) -> None:
+        """Raise FormatError unless the blocks have as many documents as the list says."""
+        if not 0 < self.last_count <= self.block_size or self.count > self.documents:
+            message = (
+                f"a posting list of {self.count} documents of {self.documents} has {len(self.blocks)} "
+                f"blocks of {self.block_size}"
+            )
+            raise FormatError(message)
+
+    def firsts(self) -> Words:
+        """See `Postings.firsts`."""
+        found = np.empty(len(self.blocks), np.uint32)
+        whole = self.last_count == self.block_size
+        is_varint = self.is_varint or self.block_size == 256
+        first_docs(self.blocks.data, self.blocks.ends, self.block_size, is_varint, whole, found)
+        return found
+
+    def bounds(self, average: float) -> Floats | None:
+        """See `Postings.bounds`."""
+        if self.impacts is None:
+            return None
+        found = np.empty(len(self.blocks), np.float32)
+        lasts = np.empty(len(self.blocks), np.uint32)
+        own = self.impacts.first(len(self.blocks))
+        impact_bounds(own.data, own.ends, average, found, lasts)
+        return found
+
+    def decode(self, chosen: Int64Array | None = None) -> tuple[Words, Words]:
+        """See `Postings.decode`."""
+        blocks = len(self.blocks)
+        if chosen is None:
+            chosen, rows = np.arange(blocks), self.count
+        else:
+            is_last = len(chosen) and chosen[-1] == blocks - 1
+            rows = len(chosen) * self.block_size
+            rows -= self.block_size - self.last_count if is_last else 0
+        docs, frequencies = np.empty(rows, np.uint32), np.empty(rows, np.uint32)
+        is_varint = self.is_varint or self.block_size == 256
+        decode_blocks(
+            self.blocks.data,
+            self.blocks.ends,
+            chosen,
+            self.block_size,
+            self.last_count,
+            is_varint,
+            self.documents,
+            docs,
+            frequencies,
+        )
+        return docs, frequencies
+
+    def places(self) -> Places | None:
+        """See `Postings.places`."""
+        if self.positions is None:
+            return None
+        _, frequencies = self.decode()
+        counts = np.full(len(self.blocks), self.block_size, np.int64)
+        counts[len(counts) - 1 :] = self.last_count
+        return Places(_ends(frequencies), self.positions.decode(counts, frequencies))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowPostings:
+    """A posting list that is decoded; one block."""
+
+    docs: Words
+    frequencies: Words
+    found: Places | None = None
+
+    @property
+    def count(self) -> int:
+        """See `Postings.count`."""
+        return len(self.docs)
+
+    @property
+    def block_size(self) -> int:
+        """See `Postings.block_size`."""
+        return max(len(self.docs), 1)
+
+    @property
+    def size_bytes(self) -> int:
+        """See `Postings.size_bytes`."""
+        places = 0 if self.found is None else self.found.values.nbytes + self.found.ends.nbytes
+        return self.docs.nbytes + self.frequencies.nbytes + places
+
+    def firsts(self) -> Words:
+        """See `Postings.firsts`."""
+        return self.docs[:1]
+
+    def bounds(self, average: float) -> Floats | None:  # noqa: ARG002 - of the protocol
+        """See `Postings.bounds`."""
+        return None
+
+    def decode(self, chosen: Int64Array | None = None) -> tuple[Words, Words]:
+        """See `Postings.decode`."""
+        if chosen is not None and not len(chosen):
+            return self.docs[:0], self.frequencies[:0]
+        return self.docs, self.frequencies
+
+    def places(self) -> Places | None:
+        """See `Postings.places`."""
+        return self.found
+
+
+def _room(frequencies: Words, blobs: Blobs) -> Words:
+    """Return room for positions.  Raises FormatError if the bytes cannot hold so many."""
+    count = int(frequencies.sum(dtype=np.int64))
+    # 128 positions take a byte at the least, where all are the same
+    if count > 128 * (len(blobs.data) + 1):
+        message = f"a posting list with {len(blobs.data)} bytes of positions says {count} of them"
+        raise FormatError(message)
+    return np.empty(count, np.uint32)
+
+
+def _ends(frequencies: Words) -> npt.NDArray[np.int64]:
+    ends = np.zeros(len(frequencies) + 1, np.int64)
+    np.cumsum(frequencies, out=ends[1:], dtype=np.int64)
+    return ends

@@ -1,0 +1,120 @@
+"""Posting lists written and read again; what is decoded of bytes is tested in tests/unit/index/text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pennon.encoding.kernels.postings import (
+    add_scores,
+    decode_blocks,
+    decode_positions,
+    find_frequencies,
+    impact_bounds,
+)
+from pennon.encoding.kernels.postings_write import (
+    encode_impacts,
+    encode_positions,
+    encode_postings,
+)
+
+LISTS = st.lists(
+    st.dictionaries(
+        st.integers(0, 1 << 31),
+        st.lists(st.integers(0, 1 << 31), min_size=1, max_size=4),
+        max_size=300,
+    ),
+    min_size=1,
+    max_size=4,
+)
+NONE = np.empty(0, np.uint8)
+
+
+def words(values: list[int]) -> np.ndarray:
+    return np.array(values, np.uint32)
+
+
+@given(LISTS)
+def test_what_is_written_is_read(lists: list[dict[int, list[int]]]) -> None:
+    ends = np.cumsum([0, *map(len, lists)]).astype(np.int64)
+    docs = words([doc for each in lists for doc in sorted(each)])
+    places = [sorted(each[doc]) for each in lists for doc in sorted(each)]
+    frequencies = words([len(each) for each in places])
+    positions = words([place for each in places for place in each])
+    lengths = words([1 + int(doc) % 5000 for doc in docs])
+    blocks = -(-np.diff(ends) // 128)
+    room = 1100 * int(blocks.sum()) + 20 * len(docs) + 4 * len(lists)
+    target, blobs = np.empty(room, np.uint8), np.zeros(int(blocks.sum()) + 1, np.int64)
+    scores = np.ones(len(docs), np.float32)
+    used = encode_postings(ends, docs, frequencies, scores, target, blobs)
+    assert used == blobs[-1]
+    streams = np.empty(5 * len(positions) + 128, np.uint8)
+    stream_ends, starts = np.zeros(len(ends), np.int64), np.empty(int(blocks.sum()), np.uint32)
+    encode_positions(ends, frequencies, positions, streams, stream_ends, starts)
+    first = 0
+    for token, count in enumerate(np.diff(ends)):
+        if not count:
+            continue
+        mine = slice(ends[token], ends[token + 1])
+        here = blobs[first : first + blocks[token] + 1]
+        found, often = np.empty(count, np.uint32), np.empty(count, np.uint32)
+        last = int(count - 128 * (blocks[token] - 1))
+        chosen = np.arange(blocks[token])
+        decode_blocks(target, here, chosen, 128, last, True, 1 << 32, found, often)  # noqa: FBT003
+        assert found.tolist() == docs[mine].tolist()
+        assert often.tolist() == frequencies[mine].tolist()
+        within = starts[first : first + blocks[token]].astype(np.int64) + stream_ends[token]
+        counts = np.full(blocks[token], 128, np.int64)
+        counts[-1] = last
+        read = np.empty(int(often.sum()), np.uint32)
+        decode_positions(streams, np.append(within, stream_ends[token + 1]), counts, often, read)
+        assert read.tolist() == [place for each in places[mine] for place in each]
+        first += blocks[token]
+    groups = -(-np.diff(ends) // 4096)
+    bounds = np.empty(16 * int((blocks + groups).sum()), np.uint8)
+    bound_ends = np.zeros(int((blocks + groups).sum()) + 1, np.int64)
+    encode_impacts(ends, docs, frequencies, lengths, bounds, bound_ends)
+    most, lasts = (
+        np.empty(len(bound_ends) - 1, np.float32),
+        np.empty(len(bound_ends) - 1, np.uint32),
+    )
+    impact_bounds(bounds, bound_ends, 20.0, most, lasts)
+    if len(docs):
+        exact = np.zeros(len(docs), np.float32)
+        order = np.arange(len(docs), dtype=np.uint32)
+        add_scores(order, frequencies, lengths, 1.0, 20.0, NONE, 0, exact)
+        assert most.max() >= exact.max() * 0.999999
+        assert docs[int(ends[-1]) - 1] in lasts
+
+
+def test_scores_of_windows_and_others() -> None:
+    docs, often, lengths = words([0, 3, 4, 9]), words([1, 2, 1, 1]), words([5] * 10)
+    whole, some = np.zeros(10, np.float32), np.zeros(10, np.float32)
+    add_scores(docs, often, lengths, 2.0, 5.0, NONE, 0, whole)
+    add_scores(docs, often, lengths, 2.0, 5.0, np.array([1, 0, 1], np.uint8), 2, some)
+    assert np.flatnonzero(whole).tolist() == [0, 3, 4, 9]
+    assert np.flatnonzero(some).tolist() == [0, 3, 9]
+    assert whole[0] == pytest.approx(2.0 * 2.2 / (1 + 1.2))
+    short = np.zeros(4, np.float32)
+    add_scores(docs, often, lengths, 2.0, 5.0, NONE, 0, short)
+    assert np.flatnonzero(short).tolist() == [0, 3]
+
+
+def test_frequencies_of_some_documents() -> None:
+    found = np.empty(4, np.uint32)
+    find_frequencies(words([2, 5, 9]), words([7, 8, 9]), words([0, 5, 9, 11]), found)
+    assert found.tolist() == [0, 8, 9, 0]
+
+
+def test_arrays_that_do_not_fit() -> None:
+    ends, one = np.array([0, 2], np.int64), words([1])
+    with pytest.raises(ValueError, match="posting lists"):
+        encode_postings(ends, one, one, np.ones(1, np.float32), NONE, np.zeros(2, np.int64))
+    with pytest.raises(ValueError, match="posting lists"):
+        encode_impacts(ends, one, one, one, NONE, np.zeros(3, np.int64))
+    with pytest.raises(ValueError, match="posting lists"):
+        encode_positions(ends, one, one, NONE, np.zeros(2, np.int64), words([0]))
+    with pytest.raises(ValueError, match="differ in number"):
+        find_frequencies(one, one, one, words([0, 0]))

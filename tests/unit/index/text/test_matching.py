@@ -1,0 +1,182 @@
+"""The best documents of a partition are those that scoring all of them finds."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pennon.core.byte_ranges import Int64Array
+from pennon.index.text.arrays import Words
+from pennon.index.text.bm25 import Statistics
+from pennon.index.text.documents import Document
+from pennon.index.text.hits import Best, Hits, among, greatest, summed
+from pennon.index.text.matching import Searched, find_any, find_every, find_phrase
+from pennon.index.text.memory_partition import MemoryPartition
+from pennon.index.text.postings import Postings
+from pennon.index.text.terms import Term
+from tests.unit.index.text.packing import blobs, postings, varint
+
+DOCUMENTS = 90_000
+
+
+class Counted:
+    """Counts the blocks of a posting list that are decoded."""
+
+    def __init__(self, inner: Postings) -> None:
+        self.inner, self.blocks = inner, 0
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.inner, name)
+
+    def decode(self, chosen: Int64Array | None = None) -> tuple[Words, Words]:
+        self.blocks += len(self.inner.firsts()) if chosen is None else len(chosen)
+        return self.inner.decode(chosen)
+
+
+class Partition:
+    """Documents of random lengths; row ids are their numbers times 10."""
+
+    items = None
+    token_count = 0
+
+    def __init__(self, lengths: Words) -> None:
+        self.lengths = lengths
+        self.row_ids = np.arange(len(lengths), dtype=np.uint64) * np.uint64(10)
+
+
+def length_code(length: int) -> int:
+    return (
+        length
+        if length < 8
+        else (length.bit_length() - 3) << 3 | length >> length.bit_length() - 4 & 7
+    )
+
+
+def impact(doc: int, frequency: int, length: int) -> bytes:
+    """Return the bounds of a block of which no document has more of a token, nor less of others."""
+    pair = varint((frequency - 1) << 1 | 1) + varint(length_code(length))
+    return varint(doc) + varint(1) + pair
+
+
+def a_term(token: str, lengths: Words, rng: random.Random, share: float, *, bounded: bool) -> Term:
+    docs = sorted(rng.sample(range(DOCUMENTS), int(share * DOCUMENTS)))
+    # some places have more of the token than others
+    counts = [1 + (rng.random() < 0.3) + 8 * (d // 4096 == 7 and rng.random() < 0.1) for d in docs]
+    made = postings(docs, counts, documents=DOCUMENTS)
+    if bounded:
+        parts = []
+        for start in range(0, len(docs), 128):
+            some = docs[start : start + 128]
+            most = max(counts[start : start + 128])
+            parts.append(impact(some[-1], most, int(lengths[some].min())))
+        made = replace(made, impacts=blobs(parts))
+    return Term(token, len(token), Counted(made))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+def test_the_best_of_any(bounded: bool) -> None:
+    rng = random.Random(3)
+    lengths = np.array([rng.randrange(4, 40) for _ in range(DOCUMENTS)], np.uint32)
+    shares = {"fox": 0.4, "quick": 0.2, "rare": 0.001}
+    terms = [a_term(token, lengths, rng, share, bounded=bounded) for token, share in shares.items()]
+    having = {term.token: term.postings.count for term in terms}
+    statistics = Statistics(DOCUMENTS, int(lengths.sum()), having)
+    partition = Partition(lengths)
+    hidden = np.zeros(DOCUMENTS, np.bool_)
+    hidden[::3] = True
+
+    def see(docs: Words) -> tuple[np.ndarray, np.ndarray]:
+        return ~hidden[docs], partition.row_ids[docs[~hidden[docs]]]
+
+    searched = Searched(partition, statistics, see)  # type: ignore[arg-type]
+    everything = Best(None)
+    find_any(searched, terms, everything)
+    expected = everything.found()
+    assert len(expected) > 10_000
+    whole = [term.postings.blocks for term in terms]  # type: ignore[attr-defined]
+    for most in (1, 10, 300):
+        best = Best(most)
+        find_any(searched, terms, best)
+        assert best.found().rows.tolist() == expected.rows[:most].tolist()
+        np.testing.assert_array_equal(best.found().scores, expected.scores[:most])
+    if bounded:
+        before = [term.postings.blocks for term in terms]  # type: ignore[attr-defined]
+        find_any(searched, terms[:2], Best(1))
+        after = [term.postings.blocks for term in terms]  # type: ignore[attr-defined]
+        assert after[0] - before[0] < whole[0] / 2
+
+
+def in_memory(texts: Sequence[str]) -> Searched:
+    partition = MemoryPartition()
+    for row, text in enumerate(texts):
+        tokens = [(token, at) for at, token in enumerate(text.split())]
+        partition.add(row, Document(row, 0, tokens))
+    statistics = Statistics(len(texts), partition.token_count, {})
+
+    def see(docs: Words) -> tuple[np.ndarray, np.ndarray]:
+        return np.ones(len(docs), np.bool_), partition.row_ids[docs]
+
+    return Searched(partition, statistics, see)
+
+
+def terms_of(searched: Searched, words: Sequence[str]) -> list[Term]:
+    tokens = searched.partition.tokens
+    numbers = [(word, at, tokens.find(word)) for at, word in enumerate(words)]
+    return [
+        Term(word, at, searched.partition.postings([number], places=True)[0])
+        for word, at, number in numbers
+        if number is not None
+    ]
+
+
+def gaps_fit(text: Sequence[str], words: Sequence[str], slop: int) -> bool:
+    """Return whether words stand in order, with no more than so many others between neighbours."""
+    reached = {at for at, word in enumerate(text) if word == words[0]}
+    for word in words[1:]:
+        here = {at for at, each in enumerate(text) if each == word}
+        reached = {at for at in here if any(0 <= at - 1 - before <= slop for before in reached)}
+    return bool(reached)
+
+
+def test_phrases_and_all_words() -> None:
+    rng = random.Random(5)
+    texts = [" ".join(rng.choices("abcde", k=rng.randrange(1, 12))) for _ in range(300)]
+    searched = in_memory(texts)
+    for _ in range(60):
+        words, slop = rng.choices("abcde", k=rng.randrange(1, 4)), rng.randrange(3)
+        terms = terms_of(searched, words)
+        best = Best(None)
+        find_phrase(searched, terms, len(words), slop, best)
+        expected = [at for at, each in enumerate(texts) if gaps_fit(each.split(), words, slop)]
+        assert sorted(best.found().rows.tolist()) == expected, (words, slop)
+        best = Best(None)
+        find_every(searched, terms, len(words), best)
+        expected = [at for at, each in enumerate(texts) if {*words} <= {*each.split()}]
+        assert sorted(best.found().rows.tolist()) == expected
+
+
+def hits(*pairs: tuple[int, float]) -> Hits:
+    rows, scores = zip(*pairs, strict=True) if pairs else ((), ())
+    return Hits(np.array(rows, np.uint64), np.array(scores, np.float32))
+
+
+def test_hits_together() -> None:
+    one, other = hits((5, 1.0), (2, 3.0)), hits((2, 0.5), (9, 2.0))
+    assert summed([one, other]).best().rows.tolist() == [2, 9, 5]
+    assert summed([one, other]).best().scores.tolist() == [3.5, 2.0, 1.0]
+    assert greatest([one, other, hits()]).best(2).scores.tolist() == [3.0, 2.0]
+    is_in, places = among(one, other)
+    assert is_in.tolist() == [False, True]
+    assert places[1] == 0
+    assert not among(one, hits())[0].any()
+
+
+def test_documents_of_equal_scores_come_by_row() -> None:
+    best = Best(2)
+    best.add(hits((7, 1.0), (3, 1.0)))
+    best.add(hits((1, 1.0), (4, 1.0)))
+    assert best.found().rows.tolist() == [1, 3]

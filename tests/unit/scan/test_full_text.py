@@ -1,0 +1,174 @@
+"""Scans that search texts, of tables without an index: what comes out, and in which order."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import pennon
+from pennon.errors import ArgumentError
+from pennon.query import (
+    BooleanQuery,
+    BoostQuery,
+    CombinedFieldsQuery,
+    DocumentGranularity,
+    FullTextQuery,
+    MatchQuery,
+    MultiMatchQuery,
+    Occur,
+    PhraseQuery,
+)
+
+TEXTS = ["quick brown fox", "lazy dog", "fox fox", None, "brown dog and brown fox", "FOX"]
+FOX = MatchQuery("fox", "text")
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> pennon.LanceDataset:
+    table = pa.table(
+        {
+            "id": range(6),
+            "text": TEXTS,
+            "title": ["dog", "fox", "", "fox", None, "bird"],
+            "labels": [["fox", "dog"], ["a fox", "fox"], None, [], ["dog"], ["x", None, "fox"]],
+        }
+    )
+    return pennon.write_dataset(table, tmp_path / "t.lance", max_rows_per_file=4)
+
+
+def ids(dataset: pennon.LanceDataset, query: Any, **options: Any) -> list[int]:
+    found: list[int] = dataset.to_table(["id"], full_text_query=query, **options)["id"].to_pylist()
+    return found
+
+
+def test_best_first(dataset: pennon.LanceDataset) -> None:
+    assert ids(dataset, FOX) == [2, 5, 0, 4]
+    assert ids(dataset, FOX, limit=2, offset=1) == [5, 0]
+    assert ids(dataset, FOX, limit=0) == []
+    assert ids(dataset, {"query": "fox", "columns": ["text"]}) == [2, 5, 0, 4]
+    assert dataset.scanner(full_text_query=FOX).count_rows() == 4
+    assert dataset.scanner(full_text_query=FOX, limit=3).count_rows() == 3
+    batches = list(dataset.to_batches(["id"], full_text_query=FOX, batch_size=3))
+    assert [batch.num_rows for batch in batches] == [3, 1]
+
+
+def test_which_columns_are_shown(dataset: pennon.LanceDataset) -> None:
+    def names(columns: Any = None, **options: Any) -> list[str]:
+        scanner = dataset.scanner(columns, full_text_query=FOX, **options)
+        assert scanner.to_table().schema == scanner.projected_schema
+        found: list[str] = scanner.projected_schema.names
+        return found
+
+    assert names() == ["id", "text", "title", "labels", "_score"]
+    assert names([]) == ["_score"]
+    assert names(["_score", "id"]) == ["_score", "id"]
+    assert names(["id"], with_row_id=True, with_row_address=True) == [
+        "id",
+        "_score",
+        "_rowid",
+        "_rowaddr",
+    ]
+    assert names(["id"], disable_scoring_autoprojection=True) == ["id"]
+    assert names({"twice": "id * 2"}) == ["twice", "_score"]
+
+
+def test_filters_come_before_the_search_or_behind_it(dataset: pennon.LanceDataset) -> None:
+    condition = "id < 5 AND id != 2"
+    assert ids(dataset, FOX, filter=condition, limit=2) == []
+    assert ids(dataset, FOX, filter=condition) == [0, 4]
+    assert ids(dataset, FOX, filter=condition, limit=1, prefilter=True) == [0]
+    assert ids(dataset, FOX, filter="id = 3", prefilter=True) == []
+
+
+def test_another_order_is_that_of_what_was_found(dataset: pennon.LanceDataset) -> None:
+    assert ids(dataset, FOX, order_by=["id"], limit=3) == [0, 2, 5]
+    assert ids(dataset, FOX, fragments=dataset.get_fragments()[1:]) == [5, 4]
+    dataset.delete("id = 5")
+    assert ids(dataset, FOX) == [2, 0, 4]
+
+
+def test_queries_of_queries(dataset: pennon.LanceDataset) -> None:
+    dog, brown = MatchQuery("dog", "text"), MatchQuery("brown", "text")
+    assert set(ids(dataset, FOX & brown)) == {0, 4}
+    assert set(ids(dataset, dog | brown)) == {0, 1, 4}
+    parts = [(Occur.MUST, FOX), (Occur.MUST_NOT, brown), (Occur.SHOULD, dog)]
+    assert set(ids(dataset, BooleanQuery(parts))) == {2, 5}
+    assert ids(dataset, BoostQuery(FOX, FOX, negative_boost=1.0)) == [0, 2, 4, 5]
+    assert set(ids(dataset, MultiMatchQuery("fox", ["text", "title"]))) == {0, 1, 2, 3, 4, 5}
+    assert set(ids(dataset, CombinedFieldsQuery("fox dog", ["text", "title"]))) == {
+        0,
+        1,
+        2,
+        3,
+        4,
+        5,
+    }
+    assert ids(dataset, PhraseQuery("brown fox", "text")) == [4, 0]
+    assert ids(dataset, PhraseQuery("brown and brown", "text")) == []
+    assert ids(dataset, PhraseQuery("dog brown", "text", slop=1)) == [4]
+
+
+def test_items_of_lists_are_documents_if_asked_for(dataset: pennon.LanceDataset) -> None:
+    assert set(ids(dataset, MatchQuery("fox", "labels"))) == {0, 1, 5}
+    query = MatchQuery("fox", "labels", document_granularity=DocumentGranularity.LIST_ELEMENT)
+    found = dataset.to_table(["id"], full_text_query=query)
+    assert found.schema.names == ["id", "_doc_index", "_score"]
+    pairs = zip(found["id"].to_pylist(), found["_doc_index"].to_pylist(), strict=True)
+    assert list(pairs) == [(0, [0]), (1, [1]), (5, [2]), (1, [0])]
+
+
+def test_plans(dataset: pennon.LanceDataset) -> None:
+    scanner = dataset.scanner(["id"], full_text_query=FOX, limit=2, filter="id > 0", prefilter=True)
+    plan = scanner.explain_plan().splitlines()
+    assert [line.strip().split(":")[0] for line in plan] == [
+        "Read",
+        "Limit",
+        "Sort",
+        "FlatMatchQuery",
+        "Prefilter",
+    ]
+    assert "column=text, query=fox, num_fragments=2" in plan[3]
+    assert scanner.analyze_plan().startswith("Scanned: rows=2")
+    again = pickle.loads(pickle.dumps(scanner))
+    assert again.to_table().equals(scanner.to_table())
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("fox", "Cannot perform full text search unless an INVERTED index"),
+        (MatchQuery("fox", "zz"), "FTS field path 'zz' does not exist"),
+        (MatchQuery("fox", "id"), "FTS field 'id' must resolve to Utf8"),
+        (BooleanQuery([]), "at least one leaf query"),
+        (BooleanQuery([(Occur.MUST_NOT, FOX)]), "at least one should/must query"),
+        ({"query": '"brown fox"', "columns": ["text", "title"]}, "the column must be specified"),
+    ],
+)
+def test_refused(dataset: pennon.LanceDataset, query: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        dataset.to_table(full_text_query=query)
+
+
+def test_queries_that_cannot_be_made() -> None:
+    for boost in (-1.0, float("nan")):
+        with pytest.raises(ArgumentError, match="must be finite and non-negative"):
+            MatchQuery("a", "s", boost=boost)
+    with pytest.raises(ArgumentError, match="Invalid boosts"):
+        CombinedFieldsQuery("a", ["s"], boosts=[0.5])
+    with pytest.raises(ArgumentError, match="1 columns cannot have 2 boosts"):
+        MultiMatchQuery("a", ["s"], boosts=[1.0, 2.0])
+    with pytest.raises(ArgumentError, match="slop is a number from 0 on"):
+        PhraseQuery("a", "s", slop=-1)
+
+
+@pytest.mark.parametrize("query", [FOX, FOX & FOX, MultiMatchQuery("a", ["s"])])
+def test_queries_are_values(query: FullTextQuery) -> None:
+    again = pickle.loads(pickle.dumps(query))
+    assert again == query
+    assert hash(again) == hash(query)
+    assert again != MatchQuery("other", "text")
+    assert query.inner == query

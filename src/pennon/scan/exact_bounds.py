@@ -48,7 +48,7 @@ def has_exact_bounds(column: Field) -> bool:
     """Return whether statistics of a column are its values, where they are known."""
     kind = field_to_arrow(column).type
     is_number = pat.is_integer(kind) or pat.is_decimal(kind)
-    return is_number or pat.is_temporal(kind) or pat.is_boolean(kind)
+    return bool(is_number or pat.is_temporal(kind) or pat.is_boolean(kind))
 
 
 def split_by_statistics(

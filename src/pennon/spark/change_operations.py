@@ -16,6 +16,7 @@ from pennon.ops.rows.delete import delete_operation, plan_delete
 from pennon.ops.rows.update import UpdateTask, plan_update, update_operation
 from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.change_messages import parse_changed, serialize_changed
+from pennon.spark.column_update import update_all_rows
 from pennon.spark.conditions import Condition, as_column, columns_named, literals_of
 from pennon.spark.history import Told
 from pennon.spark.merge_plan import (
@@ -111,9 +112,13 @@ def update_rows(
     """Give columns of the rows for which a condition is true new values; return how many rows.
 
     Literals under a condition that needs no Spark are written by our own tasks, where statistics tell them
-    which pages to read.
+    which pages to read.  Of all rows the columns alone are written, where that costs less.
     """
     started = time.monotonic()
+    if condition is None:
+        rows = update_all_rows(spark, snapshot, values, alias, started)
+        if rows is not None:
+            return rows
     schema = schema_to_arrow(snapshot.manifest.schema)
     literals = literals_of(values, spark_schema(schema), schema)
     predicate = None if condition is None else translated(snapshot, condition, alias)

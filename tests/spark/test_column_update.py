@@ -14,7 +14,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 import pennon
+from pennon.ops.rows import rewrite_all
 from pennon.spark import LanceTable
+from tests.spark.failing import Interloper
+from tests.spark.small_table import ROWS as ROWS_OF_MAKE
+from tests.spark.small_table import make
+from tests.spark.small_table import rows_of as small_rows_of
 
 ROWS, WIDTH, FRAGMENTS = 20_000, 50, 4
 DELETED = "c1 % 7 = 3"
@@ -119,3 +124,30 @@ def test_values_that_look_at_other_rows(spark: SparkSession, uri: str) -> None:
     wide(uri)
     LanceTable.forPath(spark, uri).update(set={"c1": "row_number() OVER (ORDER BY id)"})
     assert [row["c1"] for row in rows_of(uri)] == list(range(1, len(rows_of(uri)) + 1))
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "left"), [("delete key = 'b'", "acd"), ("update", "abcd"), ("compact", "abcd")]
+)
+def test_what_others_did_meanwhile_is_there(
+    spark: SparkSession,
+    uri: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    meanwhile: str,
+    left: str,
+) -> None:
+    """The others win the race for the version; then the columns are written again."""
+    monkeypatch.setattr(rewrite_all, "FILE_BYTES", 0)
+    make(uri)
+    interloper = Interloper(uri, meanwhile, str(tmp_path / "calls"))
+    told = LanceTable.forPath(spark, uri).update(
+        set={"value": sf.length(sf.udf(interloper, "string")("key")) + sf.col("value")}
+    )
+    assert interloper.has_come()
+    new = [(k, v + 1 + 100 * (meanwhile == "update" and k == "a")) for k, v in ROWS_OF_MAKE]
+    assert small_rows_of(uri) == [row for row in new if row[0] in left]
+    assert told.collect() == [(len(left),)]
+    assert LanceTable.forPath(spark, uri).history(1).collect()[0].operation == "UPDATE"
+    last = pennon.dataset(uri).get_fragments()[-1]
+    assert len(last.data_files()) == 2

@@ -12,7 +12,7 @@ from pyspark.sql import functions as sf
 from pennon.ops.commit import commit_on
 from pennon.ops.rows.assignments import Assignments
 from pennon.ops.rows.change_rows import Change, Changed, Clause, plan_change
-from pennon.ops.rows.delete import delete_operation, plan_delete
+from pennon.ops.rows.delete import delete_operation
 from pennon.ops.rows.update import UpdateTask, plan_update, update_operation
 from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.change_messages import parse_changed, serialize_changed
@@ -34,7 +34,7 @@ from pennon.spark.row_changes import (
     rows_of_clauses,
     run_changes,
 )
-from pennon.spark.rows_found import DeleteGroup, group_rows, translated
+from pennon.spark.rows_found import delete_found, group_rows, translated
 from pennon.spark.run_tasks import run_tasks
 from pennon.spark.scan_frame import address_frame
 from pennon.spark.types import spark_schema
@@ -83,9 +83,7 @@ def delete_rows(
         predicate = translated(snapshot, condition, alias)
     if predicate is None:
         return _change_where(spark, snapshot, condition, {}, alias, started)
-    task = plan_delete(snapshot, predicate, group_rows(spark, snapshot))
-    changed = [parse_changed(each) for each in run_tasks(spark, DeleteGroup(task), task.count)]
-    removals = [removal for each in changed for removal in each.removals]
+    task, removals = delete_found(spark, snapshot, predicate)
     operation, rows = delete_operation(task, removals)
     told = Told(
         "DELETE",

@@ -81,13 +81,8 @@ def test_a_source_of_whims_loses_and_doubles_nothing(tmp_path: Path) -> None:
     cleaned(uri)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        name if name == "merge" else pytest.param(name, marks=pytest.mark.slow)
-        for name in OPERATIONS
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OPERATIONS)
 def test_every_first_attempt_fails_after_it_wrote(
     spark: SparkSession, uri: str, name: str, tmp_path: Path
 ) -> None:

@@ -1,20 +1,25 @@
-"""Operations that change a table on executors, and the rows that they leave; tests let things go wrong in them."""
+"""Every operation that changes a table on executors, and the rows that it leaves; tests let things go wrong in them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import lance
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
 
 import pennon
+import pennon.spark
 from pennon.spark import LanceTable
 
 ROWS = 2_000
 FRAGMENTS = 20
+NEW_ROWS = 400
 
 
 def make(uri: str) -> None:
@@ -52,8 +57,99 @@ def _merge(table: LanceTable) -> None:
     merge.whenNotMatchedBySourceDelete("id % 5 = 0").execute()
 
 
+def _doubled(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"w": [2 * v for v in batch.column("v").to_pylist()]})
+
+
+def _new(table: LanceTable) -> DataFrame:
+    return table.spark.range(ROWS // 2, ROWS + NEW_ROWS, 2, 4).selectExpr("id", "-id AS v")
+
+
+def _late(table: LanceTable) -> DataFrame:
+    return table.spark.range(ROWS, ROWS + NEW_ROWS, 1, 4).selectExpr("id", "-id AS v")
+
+
+_OLD = {n: (n,) for n in range(ROWS)}
+_NEW = {n: (-n,) for n in range(ROWS // 2, ROWS + NEW_ROWS, 2)}
+_WITH_W = {n: (n, 2 * n) for n in range(ROWS)}
 _KEPT = {n: (n,) for n in range(1, ROWS, 2) if n % 5}
 
 OPERATIONS = {
+    "delete": Operation(
+        lambda table: table.delete("id % 2 = 0"), {n: (n,) for n in range(1, ROWS, 2)}, 2
+    ),
+    "delete by statistics": Operation(
+        lambda table: table.delete("id < 150"), {n: (n,) for n in range(150, ROWS)}
+    ),
+    "update": Operation(
+        lambda table: table.update("id % 2 = 0", {"v": "v + 1"}),
+        {n: (n + 1 - n % 2,) for n in range(ROWS)},
+        2,
+    ),
     "merge": Operation(_merge, _KEPT | {2 * n: (-n,) for n in range(ROWS)}, 2),
+    "compaction": Operation(
+        lambda table: table.optimize().executeCompaction(target_rows_per_fragment=ROWS // 4), _OLD
+    ),
+    "backfill": Operation(lambda table: table.addColumns({"w": sf.expr("v * 2")}), _WITH_W, 3),
+    "backfill by a function": Operation(
+        lambda table: table.addColumns(_doubled, outputSchema=pa.schema([("w", pa.int64())])),
+        _WITH_W,
+        3,
+    ),
+    "backfill by a key": Operation(
+        lambda table: table.addColumns(
+            table.toDF().select("id", (sf.col("v") * 2).alias("w")), on="id"
+        ),
+        _WITH_W,
+    ),
+    "cast": Operation(lambda table: table.alterColumn("v", dataType="int"), _OLD, 3),
+    "z-order": Operation(
+        lambda table: table.optimize().executeZOrderBy("v", target_rows_per_fragment=ROWS // 4),
+        _OLD,
+        4,
+    ),
+    "append": Operation(
+        lambda table: pennon.spark.write(_late(table), table.uri, mode="append"),
+        _OLD | {n: (-n,) for n in range(ROWS, ROWS + NEW_ROWS)},
+        2,
+    ),
+    "overwrite of a part": Operation(
+        lambda table: pennon.spark.write(
+            _new(table), table.uri, "overwrite", where=f"id >= {ROWS // 2}"
+        ),
+        {n: (n,) for n in range(ROWS // 2)} | _NEW,
+        2,
+    ),
+    "overwrite by a key": Operation(
+        lambda table: pennon.spark.write(_new(table), table.uri, "overwrite", overwrite_by=["id"]),
+        _OLD | _NEW,
+        2,
+    ),
 }
+
+
+def whims(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Return as many rows, with other keys each time that it is asked."""
+    for batch in batches:
+        keys = [ROWS + (uuid.uuid4().int >> 66) for _ in range(batch.num_rows)]
+        yield pa.RecordBatch.from_pydict({"k": keys})
+
+
+def merge_whims(table: LanceTable) -> int:
+    """Insert rows of a source that never says the same twice; return how many the merge says."""
+    source = table.spark.range(0, NEW_ROWS, 1, 4).mapInArrow(whims, "k long")
+    merge = table.merge(source, "id = k").whenMatchedUpdate(set={"v": "k"})
+    counts = merge.whenNotMatchedInsert(values={"id": "k", "v": "k"}).execute().first()
+    return 0 if counts is None else int(counts.num_inserted_rows)
+
+
+def files(uri: str) -> set[str]:
+    """The data files that are there."""
+    return {path.name for path in Path(uri, "data").iterdir()}
+
+
+def named(uri: str) -> set[str]:
+    """The data files that some version names."""
+    table = pennon.dataset(uri)
+    versions = [table.checkout_version(each["version"]) for each in table.versions()]
+    return {file.path for v in versions for f in v.get_fragments() for file in f.data_files()}

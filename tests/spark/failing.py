@@ -213,8 +213,7 @@ class Interloper:
 class Troubled:
     """Does what a task does, and then gets into trouble: its files are written, and nobody hears of it.
 
-    ``deed``: "fails" (each first attempt), "straggles" (one first attempt, until its copy has won), "kills"
-    (its executor, once ``after`` tasks are done).
+    ``deed``: "fails" (each first attempt), "kills" (its executor, once ``after`` tasks are done).
     """
 
     task: Callable[[Any], bytes]
@@ -229,8 +228,6 @@ class Troubled:
         if self.deed == "fails" and is_first_attempt:
             text = "the first attempt fails on purpose"
             raise OSError(text)
-        if self.deed == "straggles" and is_first_attempt and _is_first(f"{self.folder}/slow"):
-            _wait_to_be_killed()
         if self.deed == "kills" and self._is_due():
             os.kill(_executor(), signal.SIGKILL)
             _wait_to_be_killed()
@@ -261,8 +258,14 @@ RUNNERS: Final = (
     ("backfill", "run_tasks"),
     ("backfill", "run_on_rows"),
     ("change_operations", "run_tasks"),
+    ("cluster", "run_on_rows"),
+    ("cluster", "run_tasks"),
+    ("column_methods", "run_tasks"),
+    ("functions", "run_on_rows"),
     ("optimize_builder", "run_tasks"),
+    ("partial_overwrite", "run_on_rows"),
     ("row_changes", "run_on_rows"),
+    ("rows_found", "run_tasks"),
 )
 
 

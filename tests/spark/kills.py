@@ -16,25 +16,23 @@ from pyspark.sql import SparkSession
 
 import pennon
 from pennon.spark import LanceTable
-from tests.spark.changes import OPERATIONS, make
+from tests.spark.changes import OPERATIONS, files, make, merge_whims, named
 from tests.spark.failing import trouble
 from tests.spark.modes import CONF
 
 EXTRA = {
+    "spark.deploy.maxExecutorRetries": "-1",
     "spark.sql.shuffle.partitions": "8",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
-    "spark.speculation.interval": "100ms",
-    "spark.speculation.minTaskRuntime": "100ms",
-    "spark.speculation.quantile": "0.1",
-    "spark.speculation.multiplier": "1.1",
 }
+WHIMS = "merge of whims"
 
 
-def start(*, speculates: bool) -> SparkSession:
-    """Start two executors of one core each."""
+def start() -> SparkSession:
+    """Start a session on two executors of one core each."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local-cluster[2,1,1024]")
-    here = {"spark.executorEnv.PYTHONPATH": _python_path(), "spark.speculation": str(speculates)}
+    here = {"spark.executorEnv.PYTHONPATH": _python_path()}
     for key, value in {**CONF, **EXTRA, **here}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
@@ -49,27 +47,28 @@ def act(spark: SparkSession, deed: str, name: str, uri: str) -> dict[str, Any]:
     """Do one operation, while the deed is done to it."""
     make(uri)
     table, folder = LanceTable.forPath(spark, uri), Path(uri + ".trouble")
-    failed = ""
-    with trouble(deed, folder, OPERATIONS[name].done):
+    said, failed = 0, ""
+    with trouble(deed, folder, 3 if name == WHIMS else OPERATIONS[name].done):
         try:
-            OPERATIONS[name].run(table)
+            if name == WHIMS:
+                said = merge_whims(table)
+            else:
+                OPERATIONS[name].run(table)
         except PySparkException as error:
             failed = str(error)[:500]
-    now = pennon.dataset(uri)
-    named = sum(len(each.data_files()) for each in now.get_fragments())
-    written = len(list(Path(uri, "data").iterdir()))
     return {
+        "said": said,
         "failed": failed,
-        "happened": any(path.name in ("slow", "killed") for path in folder.iterdir()),
-        "version": now.version,
-        "orphans": written - named,
+        "happened": (folder / "killed").exists(),
+        "version": pennon.dataset(uri).version,
+        "orphans": len(files(uri) - named(uri)),
     }
 
 
 def main() -> None:
     """Do all operations named."""
     deed, folder, *names = sys.argv[1:]
-    spark = start(speculates=deed == "straggles")
+    spark = start()
     seen = {name: act(spark, deed, name, str(Path(folder, f"{name}.lance"))) for name in names}
     print(json.dumps(seen), flush=True)
     spark.stop()

@@ -133,6 +133,82 @@ def test_the_tasks_send_groups_and_no_rows(spark: SparkSession, stored: str) -> 
     assert counted.collect() == [Row(**{"count(1)": pennon.dataset(stored).count_rows()})]
 
 
+# --- of statistics ----------------------------------------------------------------------------------
+
+MARK = 0x1122334455667788
+WITH_STATISTICS: list[dict[str, Any]] = [
+    {"data_storage_version": "2.0", "rows_per_zone": 128},
+    {"data_storage_version": "0.1", "max_rows_per_group": 128},
+]
+BOUNDS: Mapping[str, str | Sequence[str]] = {
+    "*": "count",
+    **dict.fromkeys(
+        ("i8", "l", "f32", "f64", "dec", "u64", "s", "b", "ts", "day", "none", "long"),
+        ("min", "max", "count"),
+    ),
+}
+
+
+@pytest.mark.parametrize("options", WITH_STATISTICS, ids=["2.0", "0.1"])
+@pytest.mark.parametrize("deleted", ["false", "l > 0 AND i8 > -100"])
+@pytest.mark.filterwarnings("ignore::pennon.errors.DataLossWarning")
+def test_bounds_of_statistics_are_those_of_the_rows(
+    spark: SparkSession, uri: str, options: dict[str, Any], deleted: str
+) -> None:
+    """With NULLs and without, NaN, texts that statistics cut, rows that are not there any more."""
+    rows = rows_of(3).drop_columns(["items", "point", "bin", "dec38"])
+    rows = rows.append_column("none", pa.nulls(ROWS, pa.int64()))
+    rows = rows.append_column("long", pa.array([f"{'z' * 200}{n}" for n in range(ROWS)]))
+    full = rows.set_column(2, "l", pa.array(range(ROWS), pa.int64()))
+    for each in (rows, full):
+        pennon.write_dataset(each, uri, mode="append", max_rows_per_file=1300, **options)
+    table = pennon.dataset(uri)
+    table.delete(f"{deleted} AND _rowaddr < {1 << 32}")
+    for name in ("i8", "f64", "long", "*"):
+        some = BOUNDS if name == "*" else {name: BOUNDS[name]}
+        found = pennon.spark.read(spark, uri, aggregate=some).collect()
+        assert list(map(comparable, found)) == list(
+            map(comparable, in_spark(spark, uri, some, [], "true").collect())
+        )
+
+
+@pytest.mark.parametrize("options", WITH_STATISTICS, ids=["2.0", "0.1"])
+def test_where_statistics_know_the_bounds_no_value_is_read(
+    spark: SparkSession, uri: str, options: dict[str, Any]
+) -> None:
+    """One of the values is another in the file than it was when the statistics were made."""
+    values = pa.array([*range(999), MARK], pa.int64())
+    pennon.write_dataset(pa.table({"a": values, "b": values}), uri, **options)
+    (file,) = Path(uri, "data").iterdir()
+    data = file.read_bytes()
+    at = data.index(MARK.to_bytes(8, "little"))
+    file.write_bytes(data[:at] + bytes(8) + data[at + 8 :])
+
+    def greatest(**how: Any) -> list[Any]:
+        return [row[0] for row in pennon.spark.read(spark, uri, **how).collect()]
+
+    assert greatest(aggregate={"a": ["max", "min", "count"]}) == [MARK]
+    assert greatest(aggregate={"a": "max"}, filter="a >= 0") == [998]
+    assert greatest(aggregate={"a": ["max", "sum"]}) == [998]
+    pennon.dataset(uri).delete("b = 5")
+    assert greatest(aggregate={"a": "max"}) == [998]
+
+
+def test_values_of_a_column_without_nulls_are_counted_by_the_manifest(
+    spark: SparkSession, uri: str
+) -> None:
+    schema = pa.schema([pa.field("a", pa.int64(), nullable=False), pa.field("b", pa.int64())])
+    pennon.write_dataset(pa.table([[1, 2, 3], [None, 5, 6]], schema=schema), uri)
+    pennon.dataset(uri).delete("a = 2")
+    known = pennon.spark.read(spark, uri, aggregate={"a": "count", "*": "count"})
+    assert known.collect() == [Row(**{"count(a)": 2, "count(1)": 2})]
+    assert "MapInArrow" not in known._jdf.queryExecution().executedPlan().toString()
+    assert pennon.spark.read(spark, uri, aggregate={"b": "count"}).collect() == [(1,)]
+
+
+# --- sums, and no rows --------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("ansi", [True, False])
 def test_a_sum_overflows_as_in_spark(spark: SparkSession, uri: str, ansi: bool) -> None:
     rows = {"k": [1, 1, 2, 2], "l": pa.array([MOST, 5, LEAST, MOST], pa.int64())}

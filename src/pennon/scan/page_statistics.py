@@ -29,6 +29,7 @@ from pennon.schema.version import V0_1, V2_0, FileVersion
 
 KNOWN_TASKS = 64
 """Fragments of which it is kept what may pass; units come fragment by fragment."""
+_WITH_BOUNDS = frozenset({V0_1, V2_0})
 
 
 def prune_pages(
@@ -56,7 +57,7 @@ def _versions_asked(
     too much: if neither the first nor the last fragment has any, none is asked.  Those of a remote
     store are asked when their units are read (`UnitPruner`).
     """
-    asked = _versions_in(tasks) & {V0_1, V2_0} if fields else frozenset()
+    asked = _versions_in(tasks) & _WITH_BOUNDS if fields else frozenset()
     if V2_0 not in asked:
         return asked
     ends: Sequence[ScanTask] = ()
@@ -137,6 +138,13 @@ def _bounds_of(
     if asked.isdisjoint(_versions_in([task])):
         return {}
     return dict(_read_bounds(FragmentReader(snapshot, task.fragment), fields, asked))
+
+
+def read_bounds_of(
+    snapshot: Snapshot, task: ScanTask, fields: Mapping[Path, Field]
+) -> dict[Path, FieldBounds]:
+    """Return the bounds of those fields that have any in the task's fragment, whatever its version."""
+    return _bounds_of(snapshot, task, fields, _WITH_BOUNDS)
 
 
 def _find(schema: Schema, path: Path) -> Field | None:

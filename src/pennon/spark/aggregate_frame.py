@@ -93,7 +93,7 @@ def aggregate_frame(
     """
     measures = measures_of(aggregate)
     keys = _keys(group_by)
-    if where is None and not keys and all(each.column == ALL_ROWS for each in measures):
+    if where is None and not keys and all(_is_count_of_rows(snapshot, each) for each in measures):
         return _count_of_manifest(spark, snapshot, measures)
     needed = dict.fromkeys([*keys, *(m.column for m in measures if m.column != ALL_ROWS)])
     options = replace(options, columns=tuple(needed))
@@ -133,6 +133,15 @@ def _keys(group_by: Sequence[str]) -> list[str]:
         message = f"group_by is a list of columns, not {group_by!r}"
         raise ArgumentError(message)
     return list(dict.fromkeys(group_by))
+
+
+def _is_count_of_rows(snapshot: Snapshot, measure: Measure) -> bool:
+    """Return whether a measure counts rows: all values of a column that has no NULLs are as many."""
+    if measure.function != "count":
+        return False
+    fields = snapshot.manifest.schema.fields
+    never_null = {field.name for field in fields if not field.nullable}
+    return measure.column == ALL_ROWS or measure.column in never_null
 
 
 def _count_of_manifest(

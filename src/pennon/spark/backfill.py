@@ -36,7 +36,7 @@ from pennon.scan.plan import plan_tasks
 from pennon.scan.projection import plan_scan_projection
 from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.arrow_convert import convert_batch
-from pennon.spark.conditions import Condition, as_column, columns_named
+from pennon.spark.conditions import Condition, as_column, columns_named, look_aside
 from pennon.spark.conflicts import with_conflict_retries
 from pennon.spark.history import Told
 from pennon.spark.messages import parse_fragments, serialize_fragments
@@ -58,8 +58,6 @@ Function: TypeAlias = Callable[[pa.RecordBatch], Any]
 
 FUNCTION_ROWS: Final = 1024
 """Rows of the batches that a function gets, unless the caller says otherwise."""
-_LOOKS_ASIDE: Final = re.compile(r"\bover\b|window", re.IGNORECASE)
-"""An expression that may need the rows of other fragments, or these in another order."""
 _ADDRESSES: Final = re.compile(r"@[0-9a-f]+")
 """Of the JVM's objects, in the text of a Column with a UDF: others each time."""
 _KEY: Final = "__pennon_key"
@@ -223,7 +221,7 @@ def _of_expressions(
 ) -> _Work:
     names = list(schema_to_arrow(snapshot.manifest.schema).names)
     few = columns_named(values.values(), names, wanted.alias)
-    looks_aside = any(_LOOKS_ASIDE.search(str(value)) for value in values.values())
+    looks_aside = look_aside(values.values())
 
     def rows_of(version: Snapshot) -> DataFrame:
         def build(columns: Sequence[str]) -> DataFrame:

@@ -12,10 +12,11 @@ from pyspark.sql import functions as sf
 from pennon.ops.commit import commit_on
 from pennon.ops.rows.assignments import Assignments
 from pennon.ops.rows.change_rows import Change, Changed, Clause, plan_change
-from pennon.ops.rows.delete import delete_operation, plan_delete
+from pennon.ops.rows.delete import delete_operation
 from pennon.ops.rows.update import UpdateTask, plan_update, update_operation
 from pennon.schema.arrow import schema_to_arrow
 from pennon.spark.change_messages import parse_changed, serialize_changed
+from pennon.spark.column_update import update_all_rows
 from pennon.spark.conditions import Condition, as_column, columns_named, literals_of
 from pennon.spark.history import Told
 from pennon.spark.merge_plan import (
@@ -33,7 +34,7 @@ from pennon.spark.row_changes import (
     rows_of_clauses,
     run_changes,
 )
-from pennon.spark.rows_found import DeleteGroup, group_rows, translated
+from pennon.spark.rows_found import delete_found, group_rows, translated
 from pennon.spark.run_tasks import run_tasks
 from pennon.spark.scan_frame import address_frame
 from pennon.spark.types import spark_schema
@@ -82,9 +83,7 @@ def delete_rows(
         predicate = translated(snapshot, condition, alias)
     if predicate is None:
         return _change_where(spark, snapshot, condition, {}, alias, started)
-    task = plan_delete(snapshot, predicate, group_rows(spark, snapshot))
-    changed = [parse_changed(each) for each in run_tasks(spark, DeleteGroup(task), task.count)]
-    removals = [removal for each in changed for removal in each.removals]
+    task, removals = delete_found(spark, snapshot, predicate)
     operation, rows = delete_operation(task, removals)
     told = Told(
         "DELETE",
@@ -111,9 +110,13 @@ def update_rows(
     """Give columns of the rows for which a condition is true new values; return how many rows.
 
     Literals under a condition that needs no Spark are written by our own tasks, where statistics tell them
-    which pages to read.
+    which pages to read.  Of all rows the columns alone are written, where that costs less.
     """
     started = time.monotonic()
+    if condition is None:
+        rows = update_all_rows(spark, snapshot, values, alias, started)
+        if rows is not None:
+            return rows
     schema = schema_to_arrow(snapshot.manifest.schema)
     literals = literals_of(values, spark_schema(schema), schema)
     predicate = None if condition is None else translated(snapshot, condition, alias)

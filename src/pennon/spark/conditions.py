@@ -27,6 +27,7 @@ Condition: TypeAlias = str | Column
 _STAR = re.compile(r"(?:^|[(,.])\s*\*(?!\()")
 """All columns; a Column shows a product as ``*(a, b)``."""
 _NAME = r"[\w`]+"
+_LOOKS_ASIDE = re.compile(r"\bover\b|window", re.IGNORECASE)
 
 
 def as_column(value: Condition) -> Column:
@@ -97,6 +98,11 @@ def columns_named(
     if any(_STAR.search(text) for text in texts):
         return list(columns)
     return [name for name in columns if any(_may_name(text, name, alias) for text in texts)]
+
+
+def look_aside(said: Iterable[Condition]) -> bool:
+    """Return whether some value may need rows of other fragments, or these in another order."""
+    return any(_LOOKS_ASIDE.search(str(each)) for each in said)
 
 
 def _may_name(text: str, name: str, alias: str | None) -> bool:

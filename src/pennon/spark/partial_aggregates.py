@@ -19,7 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pennon.core.units import MIB
+from pennon.scan.exact_bounds import ExactRows, split_by_statistics
 from pennon.scan.plan import ScanTask
+from pennon.schema.field import Field
+from pennon.spark.arrow_convert import convert_batch
 from pennon.spark.scan_task import TableScan
 
 PIECE_ROWS: Final = 1 << 17
@@ -51,6 +54,9 @@ _ARROW: Final = {
     Way.MIN: "min",
     Way.MAX: "max",
 }
+
+
+_OF_STATISTICS: Final = frozenset({Way.ROWS, Way.COUNT, Way.MIN, Way.MAX})
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +99,11 @@ class Partials:
     parts: tuple[Part, ...]
     schema: pa.Schema
     """Keys, then the parts."""
+
+    @property
+    def are_bounds(self) -> bool:
+        """Return whether all parts, of all rows, may be known without the values."""
+        return not self.keys and all(part.way in _OF_STATISTICS for part in self.parts)
 
     def of(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield partial aggregates of rows; a group may come more than once."""
@@ -140,9 +151,30 @@ class AggregateTasks:
                 yield from self._of(self.partitions[number])
 
     def _of(self, tasks: Sequence[ScanTask]) -> Iterator[pa.RecordBatch]:
-        if self.scan.schema.names:
-            return self.partials.of(self.scan.read(tasks))
-        return iter([counted(self.scan.count(tasks), self.partials.schema)])
+        if not self.scan.schema.names:
+            yield counted(self.scan.count(tasks), self.partials.schema)
+            return
+        if self.partials.are_bounds and self.scan.query.condition is None:
+            known, tasks = split_by_statistics(self.scan.query.snapshot, tasks, self._stored())
+            yield from (self._of_statistics(each) for each in known)
+        if tasks:
+            yield from self.partials.of(self.scan.read(tasks))
+
+    def _stored(self) -> list[Field]:
+        fields = {field.name: field for field in self.scan.query.snapshot.manifest.schema.fields}
+        return [fields[name] for name in self.scan.schema.names]
+
+    def _of_statistics(self, known: ExactRows) -> pa.RecordBatch:
+        """Return the partial aggregates of rows that statistics know, in Spark's types."""
+        columns = [known.columns[name] for name in self.scan.schema.names]
+        ends = pa.RecordBatch.from_arrays([c.ends for c in columns], self.scan.schema.names)
+        (found,) = self.partials.of([convert_batch(ends, self.scan.schema)])
+        arrays = found.columns
+        for at, part in enumerate(self.partials.parts):
+            if part.way in {Way.ROWS, Way.COUNT}:
+                nulls = known.columns[part.column].nulls if part.way is Way.COUNT else 0
+                arrays[at] = pa.repeat(pa.scalar(known.rows - nulls, pa.int64()), 1)
+        return pa.RecordBatch.from_arrays(arrays, schema=self.partials.schema)
 
 
 def counted(rows: int, schema: pa.Schema) -> pa.RecordBatch:

@@ -14,11 +14,9 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as sf
 
 from pennon.ops.rows.change_rows import Change, Clause, plan_change
-from pennon.ops.rows.delete import plan_delete
 from pennon.ops.rows.deletion_vectors import Removal
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import schema_to_arrow
-from pennon.spark.change_messages import parse_changed
 from pennon.spark.conditions import Condition, as_column, columns_named
 from pennon.spark.messages import parse_fragments
 from pennon.spark.names import find_name
@@ -37,8 +35,8 @@ from pennon.spark.row_write import (
     commit_fragments,
     parse_checked,
 )
-from pennon.spark.rows_found import DeleteGroup, group_rows, translated
-from pennon.spark.run_tasks import run_on_rows, run_tasks
+from pennon.spark.rows_found import delete_found, translated
+from pennon.spark.run_tasks import run_on_rows
 from pennon.spark.scan_frame import ADDRESS, address_frame, frame_of
 from pennon.spark.types import spark_schema
 from pennon.table.fragment import Fragment
@@ -91,9 +89,7 @@ def _delete_where(
     """Delete the rows of a version for which a condition is true; nothing is committed."""
     predicate = translated(snapshot, condition, None)
     if predicate is not None:
-        task = plan_delete(snapshot, predicate, group_rows(spark, snapshot))
-        changed = [parse_changed(each) for each in run_tasks(spark, DeleteGroup(task), task.count)]
-        return [removal for each in changed for removal in each.removals]
+        return delete_found(spark, snapshot, predicate)[1]
     names = schema_to_arrow(snapshot.manifest.schema).names
 
     def build(columns: Sequence[str]) -> DataFrame:

@@ -32,7 +32,7 @@ from pennon.spark.arrow_convert import convert_batch
 from pennon.spark.change_messages import parse_changed, serialize_changed
 from pennon.spark.run_tasks import run_on_rows
 from pennon.spark.scan_frame import ADDRESS, parallelism_of
-from pennon.spark.task_errors import typed_errors
+from pennon.spark.task_errors import begun_anew, typed_errors
 from pennon.spark.types import is_assignable, spark_type
 from pennon.table.operations import Update, UpdateMode
 
@@ -81,7 +81,7 @@ def run_changes(task: ChangeTask, rows: DataFrame) -> list[Changed]:
         owner = sf.coalesce(owner, sf.lit(-1) - number)
     placed = _placed(task, rows, owner).sortWithinPartitions(sf.col(ADDRESS).asc_nulls_last())
     with typed_errors(MatchError):
-        messages = run_on_rows(placed, ApplyChanges(task))
+        messages = begun_anew(lambda: run_on_rows(placed, ApplyChanges(task)))
     changed = [parse_changed(message) for message in messages]
     owners = [each.fragment_id for one in changed for each in one.removals]
     if len(set(owners)) != len(owners):

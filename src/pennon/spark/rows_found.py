@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pennon.ops.rows.change_rows import Changed
-from pennon.ops.rows.delete import DeleteTask
+from pennon.ops.rows.delete import DeleteTask, plan_delete
+from pennon.ops.rows.deletion_vectors import Removal
 from pennon.ops.rows.find_rows import GROUP_ROWS
 from pennon.scan.plan import live_row_counts
 from pennon.scan.query import every_column
 from pennon.schema.arrow import schema_to_arrow
-from pennon.spark.change_messages import serialize_changed
+from pennon.spark.change_messages import parse_changed, serialize_changed
 from pennon.spark.conditions import Condition, predicate_of
+from pennon.spark.run_tasks import run_tasks
 from pennon.spark.scan_frame import parallelism_of
 from pennon.spark.types import spark_schema
 
@@ -34,6 +36,15 @@ class DeleteGroup:
     def __call__(self, number: int) -> bytes:
         """See `pennon.spark.run_tasks.NumberedTask`."""
         return serialize_changed(Changed(tuple(self.task.run(number)), (), ()))
+
+
+def delete_found(
+    spark: SparkSession, snapshot: Snapshot, predicate: Predicate | str
+) -> tuple[DeleteTask, list[Removal]]:
+    """Delete the rows for which a condition is true on the executors; nothing is committed."""
+    task = plan_delete(snapshot, predicate, group_rows(spark, snapshot))
+    messages = run_tasks(spark, DeleteGroup(task), task.count)
+    return task, [each for message in messages for each in parse_changed(message).removals]
 
 
 def translated(snapshot: Snapshot, condition: Condition, alias: str | None) -> Predicate | None:

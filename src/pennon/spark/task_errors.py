@@ -1,16 +1,21 @@
-"""Errors of our own that tasks raise: Spark hands them over as text, and callers want them typed."""
+"""Errors that tasks raise, which Spark hands over as text, and jobs that Spark gives up."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, TypeVar
 
 from pyspark.errors import PySparkException
 
 from pennon.errors import LanceError
 
+R = TypeVar("R")
+
+_OTHER_ROWS: Final = "stage with indeterminate output"
+"""What Spark says where it computed rows again that an executor was lost with, and they were others."""
+_ATTEMPTS: Final = 4
 _OURS: Final = re.compile(r"pennon\.errors\.(\w+): ([^\n]+)")
 
 
@@ -25,3 +30,17 @@ def typed_errors(*kinds: type[LanceError]) -> Iterator[None]:
         if found is None or found.group(1) not in known:
             raise
         raise known[found.group(1)](found.group(2)) from error
+
+
+def begun_anew(job: Callable[[], R]) -> R:
+    """Return what a job gives; where Spark gives it up since a source says other rows now, begin anew.
+
+    All rows are computed again then, so that none is lost or doubled; files of the first attempt are orphans.
+    """
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return job()
+        except Exception as error:  # py4j's in classic sessions, PySpark's own over Connect
+            if _OTHER_ROWS not in str(error):
+                raise
+    return job()

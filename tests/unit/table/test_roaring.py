@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from pennon.errors import FormatError, TooLargeError
-from pennon.table.roaring import Offsets, parse_roaring, serialize_roaring
+from pennon.table.roaring import Offsets, parse_roaring, serialize_roaring, serialize_roaring_range
 
 SETS = {
     "empty": [],
@@ -50,6 +50,17 @@ def test_what_we_write(name: str) -> None:
 @given(st.sets(st.integers(0, 2**32 - 1), max_size=300))
 def test_any_set(values: set[int]) -> None:
     assert parse_roaring(serialize_roaring(array(sorted(values)))).tolist() == sorted(values)
+
+
+@pytest.mark.parametrize("containers", [0, 1, 3, 4, 7, 8, 9, 17])
+def test_a_range_is_a_run_in_each_container(containers: int) -> None:
+    for count in (containers << 16, (containers << 16) + 1, (containers << 16) + 4321):
+        bitmap = BitMap(range(count), optimize=False)
+        bitmap.run_optimize()
+        data = serialize_roaring_range(count)
+        assert np.array_equal(parse_roaring(data), np.arange(count))
+        assert BitMap.deserialize(data) == bitmap
+        assert count % (1 << 16) == 1 or data == bitmap.serialize()
 
 
 def test_cut_off_anywhere() -> None:

@@ -86,7 +86,7 @@ def test_queries_find_the_recorded_rows(tables: Path, release: str) -> None:
     asked = 0
     for name, text, expected in answers(tables / release):
         asked += 1
-        table, where = f"{release}/{name}", (f"{release}/{name}", text)
+        where = f"{release}/{name}", text
         dataset = pennon.dataset(tables / release / f"{name}.lance")
         query = query_of(text, "j" if name == "json" else "doc")
         rows = dataset.to_table(["id", "_score"], full_text_query=query, with_row_id=True)

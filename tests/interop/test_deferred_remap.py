@@ -18,7 +18,7 @@ from pennon.optimize import Compaction, RewriteResult
 from pennon.proto.table_pb2 import FragmentReuseIndexDetails
 from pennon.table.indices import FRAGMENT_REUSE, Index
 from pennon.table.indices_wire import parse_indices
-from tests.interop.test_index_read import Tables, differences
+from tests.interop.indexed_tables import Tables, differences
 from tests.interop.test_moved_rows import check, indexed
 
 DEFERRED: Any = {"defer_index_remap": True}

@@ -12,7 +12,7 @@ import pytest
 from lance.indices import IndexConfig
 
 import pennon
-from tests.interop.test_index_read import Tables, differences
+from tests.interop.indexed_tables import Tables, differences
 from tests.interop.test_indexed_tables import described, listed
 
 INDICES = {

@@ -69,6 +69,26 @@ def test_both_go_on_from_the_other(tmp_path: Path) -> None:
     check_both(folder, tables)
 
 
+def test_indices_are_brought_up_to_date(tmp_path: Path) -> None:
+    tables, folder = Tables(78), str(tmp_path / "t.lance")
+    indexed(folder, tables)
+    pennon.dataset(folder).delete("id % 7 = 3")
+    put_off(folder, 70)
+    pennon.write_dataset(tables.rows(40), folder, mode="append")
+    pennon.dataset(folder).optimize.optimize_indices()
+    ours = pennon.dataset(folder)
+    for index in ours.describe_indices():
+        if index.name != FRAGMENT_REUSE:
+            assert ours.index_statistics(index.name)["num_unindexed_rows"] == 0, index.name
+    check_both(folder, tables)
+    ours.optimize.compact_files(target_rows_per_fragment=1000)
+    check_both(folder, tables)
+    put_off(folder, 200)
+    pennon.dataset(folder).delete("id % 5 = 3")
+    pennon.dataset(folder).optimize.optimize_indices()
+    check_both(folder, tables)
+
+
 def test_the_entry_is_the_one_that_pylance_writes(tmp_path: Path) -> None:
     """But for uuid, time, and the names of fragments that each gives."""
     folders = [str(tmp_path / name) for name in ("ours", "theirs")]

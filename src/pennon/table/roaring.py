@@ -33,7 +33,6 @@ _COOKIE_WITH_RUNS = 12347
 _OFFSETS_FROM = 4
 _ARRAY_MAX = 4096
 _BITMAP_BYTES = 8192
-_RUN_BYTES = 6
 _PAIR = struct.Struct("<HH")
 _PLAIN = _COOKIE.to_bytes(2, "little")
 
@@ -62,26 +61,14 @@ def parse_roaring_ranges(data: bytes) -> tuple[Offsets, Offsets, int]:
     return np.concatenate(firsts), np.concatenate(lasts), found.position
 
 
-def serialize_roaring(values: Offsets) -> bytes:
-    """Return the bytes of a bitmap of ``values``, which ascend without repeats; no container is of runs."""
+def serialize_roaring(values: Offsets, *, with_runs: bool = False) -> bytes:
+    """Return the bytes of a bitmap of ``values``, which ascend without repeats.
+
+    ``with_runs``: containers that are smaller as runs are runs.
+    """
     borders = np.array([0, len(values)])
-    data, _ = serialize_sets(values.astype(np.uint64), borders, form=0, with_runs=False)
+    data, _ = serialize_sets(values.astype(np.uint64), borders, form=0, with_runs=with_runs)
     return data.tobytes()
-
-
-def serialize_roaring_range(count: int) -> bytes:
-    """Return the bytes of a bitmap of the values ``[0, count)``, each container one run."""
-    sizes = [min(count - first, 1 << 16) for first in range(0, count, 1 << 16)]
-    if not sizes:
-        return serialize_roaring(np.empty(0, np.uint32))
-    cookie = _PAIR.pack(_COOKIE_WITH_RUNS, len(sizes) - 1)
-    flags = b"\xff" * (len(sizes) // 8)
-    flags += bytes([(1 << len(sizes) % 8) - 1]) if len(sizes) % 8 else b""
-    headers = b"".join(_PAIR.pack(key, size - 1) for key, size in enumerate(sizes))
-    first = len(cookie) + len(flags) + 2 * len(headers)
-    places = first + _RUN_BYTES * np.arange(len(sizes) if len(sizes) >= _OFFSETS_FROM else 0)
-    runs = b"".join(struct.pack("<HHH", 1, 0, size - 1) for size in sizes)
-    return cookie + flags + headers + places.astype("<u4").tobytes() + runs
 
 
 class _Containers:

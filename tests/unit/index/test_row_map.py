@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pennon.errors import FormatError
 from pennon.index.row_map import RowMap
 from pennon.index.row_set import RowSet
 
@@ -28,6 +30,34 @@ def test_numbers_one_by_one(old: list[int]) -> None:
 def test_sets_of_rows(old: set[int]) -> None:
     found = MOVES.rows(RowSet.of(np.array(sorted(old), np.uint64)))
     assert found.numbers().tolist() == sorted(WHERE[n] for n in old if n in WHERE)
+
+
+@given(st.sets(st.integers(0, 25)))
+def test_one_map_after_another(old: set[int]) -> None:
+    later = RowMap(
+        np.array([0, 5, 100, 103], np.uint64),
+        np.array([2, 9, 101, 103], np.uint64),
+        np.array([50, 0, 60, 3], np.uint64),
+    )
+    rows = RowSet.of(np.array(sorted(old), np.uint64))
+    found = MOVES.then(later).rows(rows)
+    assert found.numbers().tolist() == later.rows(MOVES.rows(rows)).numbers().tolist()
+
+
+def test_rows_of_fragments_one_after_another() -> None:
+    starts, lasts = np.array([4, 20, 3], np.uint64), np.array([6, 20, 3], np.uint64)
+    found, there = RowMap.joined([RowMap.of_order(starts, lasts, [7, 8, 9], [2, 0, 3])]).numbers(
+        np.array([3, 4, 5, 6, 7, 20], np.uint64)
+    )
+    at = [(int(number) >> 32, int(number) & 0xFFFFFFFF) for number in found]
+    assert at == [(9, 2), (7, 0), (7, 1), (9, 0), (9, 1)]
+    assert there.tolist() == [True, True, True, True, False, True]
+
+
+def test_more_rows_than_there_were() -> None:
+    one = np.array([4], np.uint64)
+    with pytest.raises(FormatError, match="1 rows of fragments were rewritten as 2"):
+        RowMap.of_order(one, one, [7], [2])
 
 
 def test_a_map_of_nothing() -> None:

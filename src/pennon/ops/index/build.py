@@ -21,7 +21,7 @@ from pennon.errors import ArgumentError, ColumnTypeError, NoColumnError
 from pennon.index.base import Values
 from pennon.index.files import IndexFiles, whole_numbers
 from pennon.index.new_files import NewFiles, OldIndex
-from pennon.index.registry import KINDS, Kind, stores_row_ids, written_version
+from pennon.index.registry import KINDS, Kind, kind_of, stores_row_ids, written_version
 from pennon.index.row_map import RowMap
 from pennon.index.row_set import RowSet, of_fragments
 from pennon.ops.index.kinds import user_name
@@ -97,7 +97,7 @@ class IndexBuild:
         olds = [OldIndex(self.files(each), self._kept(each)) for each in segments]
         self.kind.making.rewrite(olds, self.type, new)
         there = {each.id for each in self.snapshot.manifest.fragments}
-        covered = {n for each in segments for n in covered_now(self.snapshot, each) if n in there}
+        covered = {n for each in segments for n in carried(self.snapshot, each) if n in there}
         return self.entry(new, covered)
 
     def rewrite(self, segment: Index, moves: RowMap) -> Index:
@@ -154,7 +154,7 @@ class IndexBuild:
 
     def _kept(self, segment: Index) -> RowMap:
         """Return where the rows of a segment are now: those of fragments that it covers and that are there."""
-        covered = covered_now(self.snapshot, segment)
+        covered = carried(self.snapshot, segment)
         alive = [each for each in self.snapshot.manifest.fragments if each.id in covered]
         if not (self.snapshot.manifest.has_stable_row_ids and stores_row_ids(segment)):
             kept = RowMap.keeping(of_fragments(each.id for each in alive))
@@ -165,6 +165,17 @@ class IndexBuild:
     def _row_ids(self, fragment: Fragment) -> Any:
         physical = FragmentReader(self.snapshot, fragment).physical_rows()
         return np.asarray(self.snapshot.row_ids(fragment, physical), np.uint64)
+
+
+def carried(snapshot: Snapshot, segment: Index) -> frozenset[FragmentId]:
+    """Return the fragments that a segment covers whose rows, if they are there, a merged one can take from it.
+
+    Rows that moved are taken from where they were, but zones are not: of other rows they would be others.
+    """
+    kind = kind_of(segment)
+    if kind is not None and kind.making.by_zones:
+        return segment.fragment_ids or frozenset()
+    return covered_now(snapshot, segment)
 
 
 class Builder(Protocol):

@@ -6,12 +6,12 @@ import warnings
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 
+from pennon.core.units import FragmentId
 from pennon.errors import FormatError, NotFoundError, UnsupportedError
 from pennon.index.registry import kind_of
 from pennon.ops.commit import commit_on
-from pennon.ops.index.build import THREADS, Builder, IndexBuild
+from pennon.ops.index.build import THREADS, Builder, IndexBuild, carried
 from pennon.ops.index.create import build_index, plan_like
-from pennon.scan.moved_rows import indices_now
 from pennon.scan.snapshot import Snapshot
 from pennon.table.indices import SYSTEM, Index
 from pennon.table.indices_wire import parse_indices
@@ -61,8 +61,7 @@ def _optimized(
     retrain: bool,
 ) -> tuple[Index | None, list[Index]]:
     """Return the new segment of an index, if there is one, and the segments that it stands for."""
-    now = {each.uuid: each.fragment_ids or frozenset() for each in indices_now(snapshot)}
-    covered = {number for each in segments for number in now[each.uuid]}
+    covered = {number for each in segments for number in _carried(snapshot, each)}
     fresh = [each for each in snapshot.manifest.fragments if each.id not in covered]
     old = list(segments[len(segments) - merged :]) if merged else []
     if not (retrain or fresh or len(old) > 1):
@@ -78,11 +77,18 @@ def _optimized(
     try:
         return _merged(plan_like(snapshot, segments[-1], fresh), old, builder), old
     except _UNREADABLE:
-        again = {number for each in old for number in now[each.uuid]}
+        again = {number for each in old for number in _carried(snapshot, each)}
         chosen = [f for f in snapshot.manifest.fragments if f.id in again or f.id not in covered]
         return build_index(
             plan_like(snapshot, segments[-1], chosen, with_parameters=False), builder
         ), old
+
+
+def _carried(snapshot: Snapshot, segment: Index) -> frozenset[FragmentId]:
+    try:
+        return carried(snapshot, segment)
+    except _UNREADABLE:  # where its rows are now
+        return frozenset()
 
 
 def _merged(build: IndexBuild, old: Sequence[Index], builder: Builder) -> Index:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
 from pennon.core.units import KIB
@@ -25,7 +26,7 @@ from pennon.schema.width import has_width, row_bytes
 from pennon.table.field_ids import without_unused_files
 from pennon.table.fragment import Fragment
 from pennon.table.operations import Update, UpdateMode
-from pennon.table.roaring import serialize_roaring_range
+from pennon.table.roaring import serialize_roaring
 from pennon.table.storage_version import storage_version
 
 FILE_BYTES: Final = 128 * KIB
@@ -99,7 +100,7 @@ def rewrite_operation(task: RewriteTask, written: Iterable[Fragment]) -> Update:
     updated = tuple(f for f in completed(task.columns, written) if f != old[f.id])
     offsets = {}
     if task.columns.snapshot.manifest.has_stable_row_ids:  # rows know the version that changed them
-        offsets = {each.id: serialize_roaring_range(each.physical_rows or 0) for each in updated}
+        offsets = {each.id: _all_rows(each) for each in updated}
     return Update(
         (),
         updated,
@@ -107,4 +108,10 @@ def rewrite_operation(task: RewriteTask, written: Iterable[Fragment]) -> Update:
         fields_modified=tuple(each.id for each in task.columns.files.schema.walk()),
         mode=UpdateMode.REWRITE_COLUMNS,
         updated_offsets=offsets,
+    )
+
+
+def _all_rows(fragment: Fragment) -> bytes:
+    return serialize_roaring(
+        np.arange(fragment.physical_rows or 0, dtype=np.uint32), with_runs=True
     )

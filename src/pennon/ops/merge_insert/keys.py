@@ -109,6 +109,11 @@ class Keys:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
+    @property
+    def values(self) -> list[pa.Array[Any]]:
+        """Return the distinct values of each column."""
+        return [part.values.values for part in self.parts]
+
     def find(self, columns: Sequence[pa.ChunkedArray[Any]]) -> Int64Array:
         """Return the number of each row's key, `ABSENT` if the source does not have it."""
         numbers: Int64Array = np.zeros(len(columns[0]), np.int64)

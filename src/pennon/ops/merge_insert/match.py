@@ -8,33 +8,41 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from pyarrow import types as t
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.errors import MatchError
 from pennon.expr.evaluate import passing
-from pennon.expr.tree import Expression, paths_of
+from pennon.expr.tree import Call, Column, Expression, is_among, paths_of
 from pennon.ops.merge_insert.clauses import Clauses, Matched
 from pennon.ops.merge_insert.keys import ABSENT
 from pennon.ops.merge_insert.source import Source, one_batch, quoted
-from pennon.ops.rows.deletion_vectors import Removal, remove_rows
-from pennon.ops.rows.find_rows import GROUP_ROWS, Rows
+from pennon.ops.rows.deletion_vectors import Removal, remove_each
+from pennon.ops.rows.find_rows import GROUP_ROWS, Rows, bind_search
 from pennon.scan.batches import empty_batch
 from pennon.scan.compute import ROWS_AT_ONCE
 from pennon.scan.execute import Scan, read_table
+from pennon.scan.filter import Predicate, SqlPredicate
+from pennon.scan.filter_exec import read_query
 from pennon.scan.late_materialization import true_rows
-from pennon.scan.plan import ScanTask, plan_tasks
+from pennon.scan.plan import ScanTask, live_row_counts, plan_tasks
 from pennon.scan.projection import MetaColumn, Projection, plan_take_projection
+from pennon.scan.query import plan_query
 from pennon.scan.snapshot import Snapshot
-from pennon.schema.arrow import schema_to_arrow
+from pennon.schema.arrow import field_to_arrow, schema_to_arrow
 from pennon.schema.blob import described_v2
 from pennon.schema.field import Schema
 from pennon.table.fragment import Fragment
 
 _SOURCE, _TARGET = "source", "target"
+_FEW = 4
+"""Where the data has fewer keys than the table has rows, so many times, the rows are looked for that may match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +79,33 @@ class Conditions:
         return list(dict.fromkeys(path[0] for path in paths))
 
 
+def plan_among(snapshot: Snapshot, source: Source, clauses: Clauses) -> Predicate | None:
+    """Return the condition that few rows pass, and all those that the data matches; None if there is none.
+
+    With it statistics and indices of the key rule rows out, and columns that conditions name are read of few.
+    """
+    fields = {each.name: field_to_arrow(each).type for each in snapshot.manifest.schema.fields}
+    rows = sum(live_row_counts(snapshot))
+    if clauses.deletes or len(source.keys) * _FEW > rows:
+        return None
+    parts = []
+    for name, values in zip(source.on, source.keys.values, strict=True):
+        if fields[name] != values.type or not _has_one_equality(values.type):
+            return None
+        parts.append(is_among(Column((name,), values.type), values))
+    both = reduce(lambda one, other: Call("AND", (one, other), pa.bool_()), parts)
+    return SqlPredicate("the key is one of the data's", both)
+
+
+def _has_one_equality(kind: pa.DataType) -> bool:
+    """Return whether values are equal in conditions just where they are in keys: not so for -0.0 and NaN."""
+    is_text = t.is_string(kind) or t.is_large_string(kind)
+    is_bytes = t.is_binary(kind) or t.is_large_binary(kind)
+    return bool(
+        is_text or is_bytes or t.is_integer(kind) or t.is_date(kind) or t.is_timestamp(kind)
+    )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
     """What a merge does with a fragment.
@@ -97,7 +132,8 @@ class GroupFound:
 class MatchTask:
     """The rows to match, fragments in groups; it pickles.
 
-    ``in_place``: updated rows will stay where they are, so nothing is taken away.
+    ``in_place``: updated rows will stay where they are, so nothing is taken away.  ``among``: what is true for all
+    rows that match and few others; None where all rows have to be read.
     """
 
     snapshot: Snapshot
@@ -106,6 +142,7 @@ class MatchTask:
     conditions: Conditions
     groups: tuple[range, ...]
     in_place: bool = False
+    among: Predicate | None = None
 
     @property
     def count(self) -> int:
@@ -119,7 +156,7 @@ class MatchTask:
         """
         fragments = [self.snapshot.manifest.fragments[n] for n in self.groups[number]]
         inputs = self._inputs()
-        decided = [self._decide(self._read(inputs, tasks)) for tasks in self._slices(fragments)]
+        decided = [self._decide(rows) for rows in self._read(inputs, fragments)]
         is_there = np.zeros(len(self.source.keys), np.bool_)
         for each in decided:
             is_there[each.keys] = True
@@ -147,8 +184,15 @@ class MatchTask:
             for start in range(task.start, task.end, GROUP_ROWS):
                 yield (replace(task, start=start, end=min(start + GROUP_ROWS, task.end)),)
 
-    def _read(self, inputs: Projection, tasks: tuple[ScanTask, ...]) -> pa.Table:
-        return read_table(Scan(self.snapshot, inputs, tasks))
+    def _read(self, inputs: Projection, fragments: Sequence[Fragment]) -> Iterator[pa.Table]:
+        """Yield the rows of fragments that may match, or may be left over; no more at once than `GROUP_ROWS`."""
+        if self.among is None:
+            for tasks in self._slices(fragments):
+                yield read_table(Scan(self.snapshot, inputs, tasks))
+            return
+        found = bind_search(self.snapshot, self.among)
+        scan = replace(found.scan, projection=inputs)
+        yield read_query(plan_query(replace(found, scan=scan, schema=inputs.arrow), fragments))
 
     # --- deciding ---------------------------------------------------------------------------------
 
@@ -230,16 +274,17 @@ class MatchTask:
         addresses = np.concatenate([_NONE, *(each.addresses for each in decided)])
         sources = np.concatenate([_NONE, *(each.source for each in decided)])
         owners = addresses >> 32
+        rows, of_data = [], []
         for fragment in fragments:
             mine = owners == fragment.id
             if mine.any():
-                yield self._of_fragment(fragment, addresses[mine] & 0xFFFFFFFF, sources[mine])
-
-    def _of_fragment(self, fragment: Fragment, offsets: Int64Array, source: Int64Array) -> Found:
-        is_updated = source != ABSENT
-        updated = Rows(fragment, offsets[is_updated])
-        removal = None if self.in_place else remove_rows(self.snapshot, Rows(fragment, offsets))
-        return Found(updated, source[is_updated], len(offsets) - len(updated), removal)
+                rows.append(Rows(fragment, addresses[mine] & 0xFFFFFFFF))
+                of_data.append(sources[mine])
+        removals = repeat(None) if self.in_place else remove_each(self.snapshot, rows)
+        for each, source, removal in zip(rows, of_data, removals, strict=False):
+            is_updated = source != ABSENT
+            updated = Rows(each.fragment, each.offsets[is_updated])
+            yield Found(updated, source[is_updated], len(each) - len(updated), removal)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -27,7 +27,7 @@ from pennon.errors import ArgumentError
 from pennon.ops.commit import commit_on
 from pennon.ops.merge_insert.clauses import Clauses, Matched, WriteMode
 from pennon.ops.merge_insert.keys import ABSENT
-from pennon.ops.merge_insert.match import Conditions, Found, GroupFound, MatchTask
+from pennon.ops.merge_insert.match import Conditions, Found, GroupFound, MatchTask, plan_among
 from pennon.ops.merge_insert.source import Source
 from pennon.ops.rows.deletion_vectors import Removals
 from pennon.ops.rows.find_rows import plan_groups
@@ -130,7 +130,8 @@ def plan_merge(
         _check_in_place(source, clauses)
     conditions = Conditions.of(clauses, snapshot.manifest.schema, source.table.schema)
     groups = plan_groups(snapshot)
-    task = MatchTask(snapshot, source, clauses, conditions, groups, in_place)
+    among = plan_among(snapshot, source, clauses)
+    task = MatchTask(snapshot, source, clauses, conditions, groups, in_place, among)
     plan = MergePlan(task, version)
     if not in_place:
         plan.plan_move([])  # a version that cannot be written is refused before any work

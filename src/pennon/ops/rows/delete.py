@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import pyarrow.compute as pc
 
 from pennon.ops.commit import commit_on
-from pennon.ops.rows.deletion_vectors import Removal, Removals, remove_rows
+from pennon.ops.rows.deletion_vectors import Removal, Removals, remove_each
 from pennon.ops.rows.find_rows import (
     GROUP_ROWS,
     bind_search,
@@ -55,7 +55,7 @@ class DeleteTask:
     def run(self, number: int) -> list[Removal]:
         """Find the rows of a group of fragments, and write their deletion files."""
         fragments = [self.snapshot.manifest.fragments[n] for n in self.groups[number]]
-        return [remove_rows(self.snapshot, rows) for rows in find_rows(self.search, fragments)]
+        return list(remove_each(self.snapshot, find_rows(self.search, fragments)))
 
 
 def plan_delete(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
 
 import numpy as np
 
 from pennon.core.byte_ranges import Int64Array, ascending
+from pennon.core.thread_pools import Crew, map_in_order
 from pennon.core.units import FragmentId
 from pennon.ops.rows.find_rows import Rows
 from pennon.scan.fragment_reader import FragmentReader
@@ -15,6 +19,8 @@ from pennon.scan.snapshot import Snapshot
 from pennon.scan.take import check_offsets
 from pennon.table.deletion import write_deletions
 from pennon.table.fragment import Fragment
+
+_WRITERS: Final = Crew("deletions", 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,13 @@ def rows_at(snapshot: Snapshot, fragment: Fragment, offsets: Int64Array) -> Rows
     distinct = ascending(offsets)
     check_offsets(distinct, live.physical_rows, f"fragment {fragment.id}")
     return Rows(fragment, distinct[~live.is_deleted(distinct)])
+
+
+def remove_each(snapshot: Snapshot, several: Iterable[Rows]) -> Iterator[Removal]:
+    """Yield what `remove_rows` does of each fragment; some files are written at a time, for a disk takes its time."""
+    work = partial(remove_rows, snapshot)
+    with closing(map_in_order(work, several, lambda _: 1, _WRITERS.threads, _WRITERS)) as removals:
+        yield from removals
 
 
 def remove_rows(snapshot: Snapshot, rows: Rows) -> Removal:

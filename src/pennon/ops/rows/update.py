@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from pennon.ops.commit import commit_on
 from pennon.ops.rows.assignments import Assignments
-from pennon.ops.rows.deletion_vectors import Removal, Removals, remove_rows
+from pennon.ops.rows.deletion_vectors import Removal, Removals, remove_each
 from pennon.ops.rows.find_rows import (
     GROUP_ROWS,
     Rows,
@@ -73,8 +73,8 @@ class UpdateTask:
     def run(self, number: int) -> list[Found]:
         """Find the rows of a group of fragments, and write their deletion files."""
         fragments = [self.snapshot.manifest.fragments[n] for n in self.groups[number]]
-        found = find_rows(self.search, fragments)
-        return [Found(rows, remove_rows(self.snapshot, rows)) for rows in found]
+        found = list(find_rows(self.search, fragments))
+        return list(map(Found, found, remove_each(self.snapshot, found)))
 
     def rewrite(self, number: int) -> tuple[list[Removal], list[Fragment]]:
         """Find the rows of a group of fragments, and write them anew as well.

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pennon.dataset.operation import Transaction as Transaction
     from pennon.dataset.scanner import LanceScanner as LanceScanner
     from pennon.dataset.udf import batch_udf as batch_udf
+    from pennon.scan.metrics import ScanStatistics as ScanStatistics
     from pennon.schema.blob_type import Blob as Blob
     from pennon.schema.blob_type import BlobArray as BlobArray
     from pennon.schema.blob_type import blob_array as blob_array
@@ -55,6 +56,7 @@ __all__ = [
     "LanceOperation",
     "LanceScanner",
     "MergeInsertBuilder",
+    "ScanStatistics",
     "Session",
     "Transaction",
     "batch_udf",

@@ -51,6 +51,7 @@ HOMES: Final = {
     "LanceScanner": "pennon.dataset.scanner",
     "LanceSchema": "pennon.schema.lance_schema",
     "MergeInsertBuilder": "pennon.dataset.merge_insert",
+    "ScanStatistics": "pennon.scan.metrics",
     "ReaderResults": "pennon.file.facade",
     "ScannerBuilder": "pennon.dataset.scanner_builder",
     "Session": "pennon.scan.session",

@@ -17,7 +17,7 @@ MODULE = """
     CompactedSsTable DataStatistics DedicatedBlobWriter evaluate_sharding_spec
     ExecutionPlan FFILanceTableProvider FieldStatistics FtsToken IndexProgress
     iops_counter json_to_schema LsmPointLookupPlanner LsmScanner LsmVectorSearchPlanner
-    PackedBlobWriter ScanStatistics schema_to_json set_logger ShardingField ShardingSpec
+    PackedBlobWriter schema_to_json set_logger ShardingField ShardingSpec
     ShardSnapshot ShardWriter simd_info tokenize
 """
 DATASET = """

@@ -62,7 +62,7 @@ class Row:
     way: Way = Way(_same, _same)
 
 
-NOT_SHOWN = frozenset({"unknown", "fields_wire", "config_upserts", "tag", "new_files"})
+NOT_SHOWN = frozenset({"unknown", "fields_wire", "config_upserts", "tag", "new_files", "deferred"})
 """Fields of the table layer alone: what a message that was read holds and users do not see."""
 
 

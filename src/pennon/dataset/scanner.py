@@ -102,11 +102,12 @@ class LanceScanner(ArrowScanner):
     def _planned(self, query: BoundQuery) -> tuple[BoundQuery, ScanReport | None]:
         """Return a query with its tasks, and what tells the callback, if there is one, what it read."""
         options = self._options
-        query = plan_query(query, options.fragments)
         if options.report is None:
-            return query, None
-        meter = Meter(self._snapshot.store.limits)
-        return query.metered(meter), ScanReport(meter, options.report)
+            return plan_query(query, options.fragments), None
+        meter = Meter(self._snapshot.store.limits, remembers=True)
+        return plan_query(query.metered(meter), options.fragments), ScanReport(
+            meter, options.report
+        )
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Read the rows batch by batch; closing the iterator early stops the work."""

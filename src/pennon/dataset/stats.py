@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
-from pennon.compat.not_implemented import NotYetError
 from pennon.core.thread_pools import map_all
 from pennon.core.units import FieldId
+from pennon.dataset.index_descriptions import statistics_of
 from pennon.file.container.file import DataFile
 from pennon.file.describe import summarize
 from pennon.scan.fragment_reader import FragmentReader
@@ -70,9 +70,8 @@ class LanceStats:
         return DataStatistics([FieldStatistics(field.id, total[field.id]) for field in fields])
 
     def index_stats(self, index_name: str) -> dict[str, Any]:
-        """Refuse: indices are not read."""
-        message = f"statistics of an index ({index_name!r}) are not supported yet"
-        raise NotYetError(message)
+        """Return how much an index covers; see `LanceDataset.index_statistics`."""
+        return statistics_of(self._snapshot, index_name)
 
     @property
     def _fragments(self) -> tuple[Fragment, ...]:

@@ -16,7 +16,7 @@ because a file is damaged or missing, is one that does not know.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from typing import Any, Final, TypeAlias, TypeVar
@@ -318,13 +318,9 @@ def open_index(snapshot: Snapshot, segment: Index, kind: Kind, column: pa.DataTy
 
 
 def remember_parts(snapshot: Snapshot) -> Remember:
-    """Return what remembers parts of indices: nothing does while reads are measured."""
-    return snapshot.session.index_part if snapshot.meter is None else _measured
-
-
-def _measured(_key: object, make: Callable[[], T], _weigh: object) -> T:
-    """Return what is made now: what is measured is what it costs to read."""
-    return make()
+    """Return what remembers parts of indices; a meter counts them, and may want them read anew."""
+    remember = snapshot.session.index_part
+    return remember if snapshot.meter is None else partial(snapshot.meter.part, remember)
 
 
 def _coverage(snapshot: Snapshot, segment: Index) -> RowSet:
@@ -409,7 +405,7 @@ def _near(starts: Int64Array, ends: Int64Array) -> Iterator[tuple[int, int]]:
 
 def _shown(node: Expression, by: str, json_path: str | None) -> str:
     """Return what is asked, as plans show it."""
-    if isinstance(node, Call) and node.function in {"AND", "OR"}:
+    if isinstance(node, Call) and node.function in {"AND", "OR"} and not _is_range(node):
         parts = [_shown(each, by, json_path) for each in node.arguments]
         return reduce(f"{node.function}({{}},{{}})".format, parts)
     if isinstance(node, Call) and node.function == "NOT":
@@ -418,7 +414,21 @@ def _shown(node: Expression, by: str, json_path: str | None) -> str:
     return f"[{text}]{by}" if json_path is None else f"[Json({text}->{json_path})]{by}"
 
 
+def _is_range(node: Call) -> bool:
+    """Return whether an AND says between which values a column lies."""
+    sides = [each for each in node.arguments if isinstance(each, Call) and len(each.arguments) == 2]
+    return (
+        node.function == "AND"
+        and len(sides) == len(node.arguments) == 2
+        and sides[0].function in {">", ">="}
+        and sides[1].function in {"<", "<="}
+        and sides[0].arguments[0] == sides[1].arguments[0]
+    )
+
+
 def _text(node: Expression) -> str:
+    if isinstance(node, Call) and _is_range(node):
+        return " && ".join(map(_text, node.arguments))
     if isinstance(node, Column):
         return ".".join(node.path)
     if isinstance(node, Literal):
@@ -438,4 +448,6 @@ def _value_text(value: Any) -> str:
     found = value.as_py()
     if isinstance(found, list):
         return f"[{','.join(map(str, found[:10]))}{',…' if len(found) > 10 else ''}]"
+    if isinstance(found, bytes):
+        return f"{found[:10].hex()}{'...' if len(found) > 10 else ''}"
     return str(found)

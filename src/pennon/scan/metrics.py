@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +15,13 @@ import pyarrow as pa
 from pennon.core.byte_ranges import ByteRequest, Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.file.container.file import DataFile
+from pennon.index.files import Remember
 from pennon.io.fetch import plan_fetch
 from pennon.io.limits import OBJECT_STORE, FetchLimits
 from pennon.io.store import ObjectReader
 from pennon.scan.session import OpenFile
+
+T = TypeVar("T")
 
 _LOG: Final = logging.getLogger(__name__)
 _EXACT: Final = FetchLimits(gap_bytes=0, request_bytes=1 << 62)
@@ -31,15 +34,20 @@ class Meter:
     ``rounds`` are reads that asked for at least one byte, ``requests`` what a store gets for them:
     ranges that lie close are one request (a local file has none; what an object store would get is
     counted).  ``asked_bytes`` are those of the ranges, ``read_bytes`` those of the requests.
-    ``rows_kept`` are the rows that passed a condition.
+    ``rows_kept`` are the rows that passed a condition.  ``remembers``: parts of indices that are known are not read
+    again; else all are, so that what is counted is what a search costs.
     """
 
     limits: FetchLimits | None = None
+    remembers: bool = False
     rounds: int = 0
     requests: int = 0
     asked_bytes: int = 0
     read_bytes: int = 0
     rows_kept: int = 0
+    indices_loaded: int = 0
+    parts_loaded: int = 0
+    parts_known: int = 0
     _files: dict[str, OpenFile] = field(default_factory=dict, repr=False)
     _starts: dict[str, list[Int64Array]] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -64,6 +72,27 @@ class Meter:
             self.read_bytes += plan.size_bytes
             self._starts.setdefault(path, []).append(starts)
 
+    def part(
+        self,
+        remember: Remember,
+        key: tuple[object, ...],
+        make: Callable[[], T],
+        weigh: Callable[[T], int],
+    ) -> T:
+        """Return a part of an index, and count whether it was known; the key of a whole one begins with ``index``."""
+        made: list[T] = []
+
+        def make_now() -> T:
+            made.append(make())
+            return made[0]
+
+        found = remember(key, make_now, weigh) if self.remembers else make_now()
+        with self._lock:
+            self.indices_loaded += bool(made) and key[0] == "index"
+            self.parts_loaded += bool(made) and key[0] != "index"
+            self.parts_known += not made
+        return found
+
     def keep(self, rows: int) -> None:
         """Count rows that passed."""
         with self._lock:
@@ -87,7 +116,7 @@ class Meter:
 
 @dataclass(frozen=True, slots=True)
 class ScanStatistics:
-    """What a scan read, for who asked to be told; pylance's names.  There are no indices yet."""
+    """What a scan read, for who asked to be told; pylance's names."""
 
     iops: int
     requests: int
@@ -104,7 +133,16 @@ class ScanStatistics:
     def of(cls, meter: Meter) -> ScanStatistics:
         """Return what a meter counted."""
         counts = {"files_read": meter.files, "pages_read": meter.pages}
-        return cls(meter.rounds, meter.requests, meter.read_bytes, all_counts=counts)
+        return cls(
+            meter.rounds,
+            meter.requests,
+            meter.read_bytes,
+            meter.indices_loaded,
+            meter.parts_loaded,
+            index_cache_hits=meter.parts_known,
+            index_cache_misses=meter.indices_loaded + meter.parts_loaded,
+            all_counts=counts,
+        )
 
 
 @dataclass(frozen=True, slots=True)

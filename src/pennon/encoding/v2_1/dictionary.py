@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, Final
+
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
 from pennon.encoding.block import AllNullBlock, Block, FixedWidthBlock
 from pennon.errors import FormatError
+
+_WIDTHS: Final = (8, 16, 32, 64)
 
 
 def decode_dictionary(
@@ -32,11 +39,73 @@ def decode_dictionary(
     return pa.DictionaryArray.from_arrays(keys, items, ordered=data_type.ordered, safe=False)
 
 
+def look_up(
+    values: Block,
+    dictionaries: Sequence[Block],
+    ends: Int64Array,
+    nulls: npt.NDArray[np.bool_] | None,
+) -> FixedWidthBlock:
+    """Return the items that indices of several pages name, each in the dictionary of its page.
+
+    Those of page i are the indices up to ``ends[i]``; where ``nulls`` are, they may be anything.  Raises FormatError if an
+    index names no item.
+    """
+    indices = _indices(values)
+    items = [_items(each) for each in dictionaries]
+    if indices is None:
+        return FixedWidthBlock(
+            values.rows, 8 * items[0].itemsize, pa.py_buffer(bytes(values.rows * items[0].itemsize))
+        )
+    counts = np.repeat([len(each) for each in items], np.diff(ends, prepend=0))
+    outside = indices >= counts
+    if outside.any():
+        named = outside if nulls is None else outside & ~nulls
+        if named.any():
+            message = f"dictionary index {indices[named][0]}, where the greatest can be {counts[named][0] - 1}"
+            raise FormatError(message)
+        indices = np.where(outside, 0, indices)
+    found = np.zeros(len(indices), items[0].dtype)
+    start = 0
+    for each, end in zip(items, ends.tolist(), strict=True):
+        if len(each):
+            np.take(
+                each, indices[start:end], out=found[start:end], mode="clip"
+            )  # others need a buffer
+        start = end
+    return FixedWidthBlock(len(found), 8 * found.itemsize, pa.py_buffer(found))
+
+
+def is_fixed(dictionary: Block | None) -> bool:
+    """Return whether `look_up` takes a dictionary, or there is none."""
+    if dictionary is None:
+        return True
+    return isinstance(dictionary, FixedWidthBlock) and dictionary.bits_per_value in _WIDTHS
+
+
+def are_like(dictionaries: Sequence[Block | None]) -> bool:
+    """Return whether there is no dictionary, or `look_up` takes them together."""
+    widths = {
+        each.bits_per_value if isinstance(each, FixedWidthBlock) else 0 for each in dictionaries
+    }
+    return len(widths) == 1 and all(map(is_fixed, dictionaries))
+
+
+def _items(dictionary: Block) -> npt.NDArray[np.unsignedinteger[Any]]:
+    if not isinstance(dictionary, FixedWidthBlock):
+        message = f"a dictionary of {type(dictionary).__name__}"
+        raise FormatError(message)
+    width = dictionary.bits_per_value // 8
+    if dictionary.data.size < dictionary.rows * width:
+        message = f"a dictionary of {dictionary.rows} items in {dictionary.data.size} bytes"
+        raise FormatError(message)
+    return np.frombuffer(dictionary.data, f"<u{width}", dictionary.rows)
+
+
 def _indices(values: Block) -> np.ndarray | None:
     """Return the indices; None if all of them are NULL."""
     if isinstance(values, AllNullBlock):
         return None
-    if not isinstance(values, FixedWidthBlock) or values.bits_per_value not in (8, 16, 32, 64):
+    if not isinstance(values, FixedWidthBlock) or values.bits_per_value not in _WIDTHS:
         message = f"indices into a dictionary stored as {type(values).__name__}"
         raise FormatError(message)
     width = values.bits_per_value // 8

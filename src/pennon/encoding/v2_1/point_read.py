@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather, Int64Array, SparseRead
@@ -26,6 +27,7 @@ from pennon.encoding.rows import FileRows, Rows
 from pennon.encoding.symbol_table import parse_symbol_table
 from pennon.encoding.v2_1 import encodings as e
 from pennon.encoding.v2_1.chunk_index import ChunkIndex
+from pennon.encoding.v2_1.dictionary import are_like, is_fixed, look_up
 from pennon.encoding.v2_1.layouts import Layers, MiniBlock, max_repetition, max_visible
 from pennon.encoding.v2_1.page import Levels, PageValues
 from pennon.errors import FormatError
@@ -298,12 +300,47 @@ class Found:
         shape = recipes[0].shape
         levels = Levels(rep, definition, shape.layers)
         block = shape.block(items, values, offsets)
-        return PageValues(block, self.pages[0].index.dictionary, levels)
+        dictionaries = [page.index.dictionary for page in self.pages]
+        if len(dictionaries) == 1 or dictionaries[0] is None:
+            return PageValues(block, dictionaries[0], levels)
+        visible = _visible(levels)
+        ends = self._ends_of_pages(levels, visible)
+        nulls = None if levels.definition is None else levels.definition[visible] != 0
+        known = [each for each in dictionaries if each is not None]
+        return PageValues(look_up(block, known, ends, nulls), None, levels)
+
+    def _ends_of_pages(self, levels: Levels, visible: slice | npt.NDArray[np.bool_]) -> Int64Array:
+        """Return behind which value that of each page is the last."""
+        before = np.concatenate([_ZERO, np.cumsum(self.rows.ends - self.rows.starts)])
+        ends = before[self.rows.cuts[1:]]  # of the rows
+        if levels.rep is None:
+            return ends
+        firsts = np.append(
+            np.flatnonzero(levels.rep == max_repetition(levels.layers)), len(levels.rep)
+        )
+        if len(firsts) != before[-1] + 1:
+            message = f"{len(firsts) - 1} lists where {before[-1]} were expected"
+            raise FormatError(message)
+        values = np.zeros(len(levels.rep) + 1, np.int64)
+        is_value = np.zeros(len(levels.rep), np.int64)
+        is_value[visible] = 1
+        np.cumsum(is_value, out=values[1:])
+        found: Int64Array = values[firsts[ends]]
+        return found
+
+
+def _visible(levels: Levels) -> slice | npt.NDArray[np.bool_]:
+    """Return which levels have a value."""
+    if levels.definition is None or levels.rep is None:
+        return slice(None)
+    return levels.definition <= max_visible(levels.layers)
 
 
 def are_alike(pages: Sequence[KnownPage]) -> bool:
     """Tell whether rows of these pages, all of which `can_join`, can be picked together."""
     first = pages[0].recipe
+    if not are_like([page.index.dictionary for page in pages]):
+        return False
     return all(
         page.recipe is not None and first is not None and page.recipe.shape == first.shape
         for page in pages
@@ -311,5 +348,5 @@ def are_alike(pages: Sequence[KnownPage]) -> bool:
 
 
 def can_join(page: KnownPage | None) -> bool:
-    """Tell whether rows of a page can be picked together with others: it has no dictionary of its own."""
-    return page is not None and page.recipe is not None and page.index.dictionary is None
+    """Tell whether rows of a page can be picked together with those of others that are like it."""
+    return page is not None and page.recipe is not None and is_fixed(page.index.dictionary)

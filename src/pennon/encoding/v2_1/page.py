@@ -95,9 +95,14 @@ def levels_per_chunk(levels: Levels, counts: Int64Array) -> Int64Array:
 
 
 def encode_levels(levels: LevelArray, counts: Int64Array, rules: PageRules) -> LevelChunks:
-    """Return the levels in chunks of ``counts[i]``: as runs, if they may be and are smaller, or packed."""
+    """Return the levels in chunks of ``counts[i]``: as runs, if they may be and are smaller, or packed.
+
+    Runs must also be smaller than the bits alone, though chunks of few levels are padded: then pylance 14
+    writes runs, too.  Where it packs, pylance 2.0 reads its files, and it reads no runs (ledger F-463).
+    """
     packed = _pack_levels(levels, counts)
-    if not rules.level_runs or run_bytes(levels, counts) >= packed.size_bytes:
+    bits = len(levels) * max(1, int(levels.max()).bit_length())
+    if not rules.level_runs or run_bytes(levels, counts) >= min(packed.size_bytes, bits // 8):
         return packed
     runs = LevelChunks(Rle(Flat(LEVEL_BITS), Flat(8)), *encode_rle_blocks(levels, counts))
     return runs if runs.size_bytes < packed.size_bytes else packed

@@ -54,6 +54,17 @@ def test_what_changes_often_is_packed_and_2_1_always_packs() -> None:
     assert encode_levels(np.sort(often), counts, RULES_OF_2_1).encoding == packed
 
 
+def test_short_chunks_are_packed_where_the_bits_alone_are_fewer() -> None:
+    counts = np.full(8, 128)
+    levels = np.tile(np.repeat([0, 1], [20, 12]), 32).astype(np.uint16)
+    packed = OutOfLineBitpacking(16, Flat(1))
+    coded = encode_levels(levels, counts, RULES_OF_2_2)
+    assert coded.encoding == packed
+    assert (read(coded, counts) == levels).all()
+    assert encode_levels(levels, np.array([1024]), RULES_OF_2_2).encoding == packed
+    assert encode_levels(np.sort(levels), counts, RULES_OF_2_2).encoding == Rle(Flat(16), Flat(8))
+
+
 def test_levels_packed_to_no_bits_are_zeros() -> None:
     coded = LevelChunks(NO_BITS, np.empty(0, np.uint8), np.zeros(2, np.int64))
     assert read(coded, np.array([3, 2])).tolist() == [0] * 5

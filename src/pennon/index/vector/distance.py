@@ -119,9 +119,7 @@ def _numbers(items: pa.Array[Any], metric: str) -> npt.NDArray[Any]:
     return found if found.dtype in (np.float32, np.float64) else found.astype(np.float32)
 
 
-def distances(
-    vectors: Floats2D, queries: Floats2D, metric: str
-) -> npt.NDArray[np.float32]:
+def distances(vectors: Floats2D, queries: Floats2D, metric: str) -> npt.NDArray[np.float32]:
     """Return the distance of each query (a row) to each vector (a column).
 
     Both are of one type: float32, float64, or uint8 for `HAMMING`.
@@ -130,6 +128,8 @@ def distances(
     if metric == HAMMING:
         differing_bits(vectors, queries, found)
         return found
-    norms = np.sqrt((queries * queries).sum(1)) if metric == COSINE else np.zeros_like(queries[:, 0])
+    norms = (
+        np.sqrt((queries * queries).sum(1)) if metric == COSINE else np.zeros_like(queries[:, 0])
+    )
     vector_distances(vectors, queries, _NUMBERS[metric], norms, found)
     return found

@@ -46,7 +46,7 @@ class VectorColumn:
     is_multi: bool
 
     @classmethod
-    def of(cls, schema: Schema, path: str) -> VectorColumn:
+    def of(cls, schema: Schema, path: Any) -> VectorColumn:
         """Find a column.  Raises ArgumentError if it is not there, ColumnTypeError if it has no vectors."""
         if not isinstance(path, str):
             message = f"the column of a search is named by text, got {type(path).__name__}"
@@ -127,7 +127,7 @@ def vector_search(
     minimum_nprobes: int | None = None,
     maximum_nprobes: int | None = None,
     refine_factor: int | None = None,
-    use_index: bool = True,
+    use_index: Any = True,
     ef: int | None = None,
     query_parallelism: int | None = None,
     approx_mode: str = "normal",

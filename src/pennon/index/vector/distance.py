@@ -56,7 +56,7 @@ def check_metric(metric: str, element: pa.DataType) -> None:
 def is_element(kind: pa.DataType) -> bool:
     """Return whether vectors of these elements have distances; those of bfloat16 are stored as two bytes."""
     is_number = t.is_floating(kind) or t.is_uint8(kind) or t.is_int8(kind)
-    return is_number or (t.is_fixed_size_binary(kind) and kind.byte_width == 2)
+    return bool(is_number or (t.is_fixed_size_binary(kind) and kind.byte_width == 2))
 
 
 def as_stored(queries: npt.NDArray[np.float64], element: pa.DataType, metric: str) -> Floats2D:
@@ -100,8 +100,8 @@ def matrix_of(vectors: pa.Array[Any], metric: str) -> tuple[Floats2D, npt.NDArra
         valid = np.asarray(vectors.is_valid().to_numpy(zero_copy_only=False))
     if items.null_count:
         whole = np.asarray(items.is_valid().to_numpy(zero_copy_only=False))
-        whole = whole.reshape(len(vectors), size).all(1)
-        valid = whole if valid is None else valid & whole
+        each = np.asarray(whole.reshape(len(vectors), size).all(1), np.bool_)
+        valid = each if valid is None else valid & each
     return _numbers(items, metric).reshape(len(vectors), size), valid
 
 

@@ -69,7 +69,8 @@ class Best:
     def __init__(self, queries: int, k: int) -> None:
         self._k = k
         self._parts: list[Near] = []
-        self._held = 0
+        self.held = 0
+        """How many rows are known; some of them may be too far away."""
         self._least = queries * k
         self.bounds = np.full(queries, np.inf, np.float32)
         """How far the k-th row of each query is, among those known; infinity while there are fewer."""
@@ -78,8 +79,8 @@ class Best:
         """Take rows; those too far away may be among them."""
         if len(found):
             self._parts.append(found)
-            self._held += len(found)
-        if self._held > 2 * self._least + _FEW or (self._held >= self._least and len(found)):
+            self.held += len(found)
+        if self.held > 2 * self._least + _FEW or (self.held >= self._least and len(found)):
             self._tidy()
 
     def found(self) -> Near:
@@ -92,7 +93,7 @@ class Best:
         counts = np.bincount(best.queries, minlength=len(self.bounds))
         full = np.flatnonzero(counts >= self._k)
         self.bounds[full] = best.distances[np.cumsum(counts)[full] - 1]
-        self._parts, self._held = [best], len(best)
+        self._parts, self.held = [best], len(best)
 
 
 def nearest_of(

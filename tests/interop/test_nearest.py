@@ -40,7 +40,9 @@ def equal_but_for_ties(mine: pa.Table, theirs: pa.Table, tolerance: float, case:
     """Hold that two answers have the same rows at the same distances; near ties may change places."""
     assert mine.schema.names == theirs.schema.names, case
     assert mine.num_rows == theirs.num_rows, case
-    found, expected = (np.array(each["_distance"].to_pylist(), np.float64) for each in (mine, theirs))
+    found, expected = (
+        np.array(each["_distance"].to_pylist(), np.float64) for each in (mine, theirs)
+    )
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=tolerance, err_msg=str(case))
     of = [
         each["query_index"].to_pylist() if "query_index" in each.schema.names else [0] * len(found)
@@ -52,7 +54,12 @@ def equal_but_for_ties(mine: pa.Table, theirs: pa.Table, tolerance: float, case:
     for at, (query, row, other) in enumerate(zip(of[0], ids, others, strict=True)):
         if row != other:  # a row as far as the one in its place
             distance = known.get((query, row), expected[at])
-            assert np.isclose(distance, found[at], rtol=1e-5, atol=tolerance), (case, at, row, other)
+            assert np.isclose(distance, found[at], rtol=1e-5, atol=tolerance), (
+                case,
+                at,
+                row,
+                other,
+            )
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -102,7 +109,10 @@ def test_random_tables(tmp_path: Path, seed: int) -> None:
             "with_row_address": pick.random() < 0.3,
         }
         if pick.random() < 0.3:
-            options |= {"limit": pick.choice([3, 20, 0 if "k" in nearest else 1]), "offset": pick.choice([None, 1, 5])}
+            options |= {
+                "limit": pick.choice([3, 20, 0 if "k" in nearest else 1]),
+                "offset": pick.choice([None, 1, 5]),
+            }
         case = seed, kind, rows, size, nearest, options
         found = mine.scanner(nearest=nearest, **options)
         expected = theirs.scanner(nearest=nearest, **options)

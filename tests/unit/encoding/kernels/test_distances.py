@@ -74,6 +74,4 @@ def test_lengths_are_checked() -> None:
 def test_nothing_is_compared_with_nothing() -> None:
     none = np.empty((0, 3), np.float32)
     vector_distances(none, none, 0, np.empty(0, np.float32), np.empty((0, 0), np.float32))
-    differing_bits(
-        none.astype(np.uint8), np.ones((2, 3), np.uint8), np.empty((2, 0), np.float32)
-    )
+    differing_bits(none.astype(np.uint8), np.ones((2, 3), np.uint8), np.empty((2, 0), np.float32))

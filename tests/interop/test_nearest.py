@@ -120,3 +120,149 @@ def test_random_tables(tmp_path: Path, seed: int) -> None:
         tolerance = (4e-3 if kind == "float16" else 1e-6) * (1 if metric == "cosine" else scale)
         equal_but_for_ties(found.to_table(), expected.to_table(), tolerance, case)
         assert found.projected_schema.equals(expected.projected_schema), case
+
+
+@pytest.fixture
+def rows() -> pa.Table:
+    numbers = np.random.default_rng(3).normal(size=(60, 4)).astype(np.float32)
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(numbers.reshape(-1)), 4)
+    lists = [numbers[[n, (n * 7) % 60, (n * 11) % 60][: n % 4]].tolist() for n in range(60)]
+    lists[9] = None  # type: ignore[call-overload]
+    lists[10] = [[float("nan")] * 4, numbers[10].tolist()]
+    lists[11] = [[float("nan")] * 4]
+    return pa.table(
+        {
+            "id": range(60),
+            "n": [(row * 37) % 60 for row in range(60)],
+            "vec": vectors,
+            "s": pa.StructArray.from_arrays([vectors], ["v"]),
+            "many": pa.array(lists, pa.list_(pa.list_(pa.float32(), 4))),
+        }
+    )
+
+
+def both(folder: Path, table: pa.Table) -> tuple[pennon.LanceDataset, lance.LanceDataset]:
+    uri = str(folder / "t.lance")
+    lance.write_dataset(table, uri, max_rows_per_file=25)
+    return pennon.dataset(uri), lance.dataset(uri)
+
+
+@pytest.mark.parametrize("metric", [None, "l2", "cosine", "dot"])
+@pytest.mark.parametrize("q", [[0.1, 0.2, 0.3, 0.4], [[0.1, 0.2, 0.3, 0.4], [1, 1, -1, 1]]])
+@pytest.mark.parametrize("column", ["many", "s.v"])
+def test_lists_of_vectors_and_vectors_in_structs(
+    tmp_path: Path, rows: pa.Table, metric: str | None, q: Any, column: str
+) -> None:
+    mine, theirs = both(tmp_path, rows)
+    for k in (1, 5, 100):
+        options: dict[str, Any] = {
+            "columns": ["id"],
+            "nearest": {"column": column, "q": q, "k": k, "metric": metric},
+        }
+        found, expected = (each.scanner(**options).to_table() for each in (mine, theirs))
+        equal_but_for_ties(found, expected, 2e-6, (column, metric, k))
+
+
+def test_order_filter_limit_and_expressions(tmp_path: Path, rows: pa.Table) -> None:
+    mine, theirs = both(tmp_path, rows)
+    nearest = {"column": "vec", "q": [0.1, 0.2, 0.3, 0.4], "k": 12}
+    many = {**nearest, "q": [[0.1, 0.2, 0.3, 0.4], [1, 1, 1, 1]]}
+    cases: list[dict[str, Any]] = [
+        {"order_by": ["n"]},
+        {"order_by": ["n"], "limit": 4, "offset": 2},
+        {"order_by": ["n"], "filter": "id > 20", "limit": 3},
+        {"filter": "id % 2 = 0", "limit": 3, "offset": 1},
+        {"filter": "_distance < 1.5 AND id > 3"},
+        {"columns": {"id": "id", "twice": "_distance * 2", "x": "id + n"}},
+        {"columns": {"id": "id", "d": "_distance"}, "disable_scoring_autoprojection": True},
+        {"columns": ["_rowid", "_distance", "id", "s.v"]},
+        {"columns": ["id"], "with_row_id": True, "with_row_address": True},
+    ]
+    for case in cases:
+        for each in (nearest, many):
+            options = {"columns": ["id", "n"], **case, "nearest": each}
+            found, expected = (side.scanner(**options).to_table() for side in (mine, theirs))
+            assert found.schema.names == expected.schema.names, case
+            ties = {"query_index"} if "order_by" in case else set()  # equal rows of two queries
+            for name in set(found.schema.names) - {"_distance", "twice", "d"} - ties:
+                assert found[name].to_pylist() == expected[name].to_pylist(), (case, name)
+    plan = {"columns": ["id"], "nearest": nearest}
+    assert "KNNVectorDistance: metric=l2" in mine.scanner(**plan).explain_plan()
+    assert "KNNVectorDistance: metric=l2" in theirs.scanner(**plan).explain_plan()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"k": 0},
+        {"metric": "foo"},
+        {"metric": "hamming"},
+        {"nprobes": 0},
+        {"minimum_nprobes": -1},
+        {"minimum_nprobes": 0},
+        {"maximum_nprobes": -1},
+        {"minimum_nprobes": 5, "maximum_nprobes": 2},
+        {"refine_factor": 0},
+        {"ef": 0},
+        {"distance_range": (1,)},
+        {"query_parallelism": -2},
+        {"approx_mode": "zzz"},
+        {"search_effort": 2},
+        {"foo": 1},
+        {"column": "id"},
+        {"column": "nope"},
+        {"column": "VEC"},
+        {"q": [1, 2]},
+        {"q": list(range(8))},
+        {"q": "abcd"},
+        {"q": [[1, 2, 3, 4], [1, 2, 3]]},
+        {"q": ["a", "b", "c", "d"]},
+        {"q": None},
+    ],
+    ids=str,
+)
+def test_both_refuse(tmp_path: Path, rows: pa.Table, change: dict[str, Any]) -> None:
+    mine, theirs = both(tmp_path, rows)
+    nearest = {"column": "vec", "q": [1, 2, 3, 4], "k": 3, **change}
+    with pytest.raises((ValueError, TypeError)) as expected:
+        theirs.to_table(nearest=nearest)
+    with pytest.raises(type(expected.value)):
+        mine.to_table(nearest=nearest)
+
+
+def test_more_types_than_pylance_compares(tmp_path: Path) -> None:
+    for kind in (pa.int8(), pa.uint8()):
+        values = pa.array([[1, 2], [3, 4], [100, 0]], pa.list_(kind, 2))
+        mine, theirs = both(tmp_path / str(kind), pa.table({"id": range(3), "vec": values}))
+        nearest = {"column": "vec", "q": [3, 3], "metric": "l2"}
+        with pytest.raises(ValueError, match=r"element type Int8|does not support UInt8"):
+            theirs.to_table(nearest=nearest)
+        found = mine.to_table(["id"], nearest=nearest)
+        assert found.to_pydict() == {"id": [1, 0, 2], "_distance": [1, 5, 97**2 + 9]}
+
+
+def test_a_query_that_bytes_cannot_hold_ends_at_the_greatest(tmp_path: Path) -> None:
+    values = pa.array([[255], [0], [4]], pa.list_(pa.uint8(), 1))
+    mine, theirs = both(tmp_path, pa.table({"id": range(3), "vec": values}))
+    nearest = {"column": "vec", "q": [256], "k": 1}
+    assert mine.to_table(["id"], nearest=nearest)["id"].to_pylist() == [0]
+    assert theirs.to_table(["id"], nearest=nearest)["id"].to_pylist() == [1]
+
+
+def test_a_vector_with_a_null_in_it_is_none(tmp_path: Path) -> None:
+    values = pa.array([[1, 1], [None, 1], [5, 5]], pa.list_(pa.float32(), 2))
+    mine, theirs = both(tmp_path, pa.table({"id": range(3), "vec": values}))
+    nearest = {"column": "vec", "q": [0, 1]}
+    assert mine.to_table(["id"], nearest=nearest)["id"].to_pylist() == [0, 2]
+    assert theirs.to_table(["id"], nearest=nearest)["id"].to_pylist() == [1, 0, 2]
+
+
+def test_a_query_is_rounded_to_float16_and_no_rows_are_asked_for(tmp_path: Path) -> None:
+    values = pa.array([[0.1], [0.7]], pa.list_(pa.float16(), 1))
+    mine, theirs = both(tmp_path, pa.table({"id": range(2), "vec": values}))
+    nearest = {"column": "vec", "q": [0.1]}
+    for each in (mine, theirs):
+        assert each.to_table(nearest=nearest)["_distance"].to_pylist()[0] == 0
+    assert mine.to_table(nearest=nearest, limit=0).num_rows == 0
+    with pytest.raises(ValueError, match="k must be positive"):
+        theirs.to_table(nearest=nearest, limit=0)

@@ -21,7 +21,6 @@ from pennon.index.vector.distance import as_stored, check_metric, distances, mat
 from pennon.scan.arrays import int64_array
 from pennon.scan.filter_exec import read_query_batches
 from pennon.scan.projection import MetaColumn, plan_scan_projection
-from pennon.scan.query import ScanOptions, bind_query, plan_query
 from pennon.scan.search_scope import Scope
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.take import take_addresses
@@ -32,7 +31,8 @@ from pennon.table.fragment import Fragment
 
 _BLOCK_BYTES: Final = 4 * MIB
 """Vectors that a thread compares at a time."""
-_LEAST_ROWS: Final = 256
+_BLOCK_ROWS: Final = 256
+_LEAST_ROWS: Final = 16
 _CELLS: Final = 1 << 18
 """Distances that are worked out at a time: they stay in a processor's cache."""
 
@@ -96,25 +96,22 @@ class Comparison:
             found[:, ~np.asarray(lists.is_valid().to_numpy(zero_copy_only=False))] = np.nan
         return found
 
-    @property
-    def rows_at_once(self) -> int:
+    def rows_at_once(self, vectors: pa.Array[Any]) -> int:
         """Return how many rows are compared at a time."""
-        return max(_CELLS // len(self.queries), _LEAST_ROWS)
+        count = len(vectors)
+        if self.column.is_multi:
+            ends = vectors.offsets
+            count = ends[-1].as_py() - ends[0].as_py()
+        cells = len(self.queries) * -(-count // max(len(vectors), 1))
+        return max(_CELLS // max(cells, 1), _LEAST_ROWS)
 
 
 def search_all(scope: Scope, fragments: Sequence[Fragment], comparison: Comparison, k: int) -> Near:
     """Return the ``k`` nearest rows of fragments for each answer, as far as they are in the scope."""
     if not fragments or not k:
         return NOTHING
-    snapshot = scope.snapshot
-    has_ids = snapshot.manifest.has_stable_row_ids
-    options = ScanOptions(
-        columns=(comparison.column.path,),
-        predicate=scope.predicate,
-        with_row_id=has_ids,
-        with_row_address=True,
-    )
-    query = plan_query(bind_query(snapshot, options), fragments)
+    has_ids = scope.snapshot.manifest.has_stable_row_ids
+    query = scope.query(fragments, comparison.column.path, with_row_id=has_ids)
     best = Best(comparison.answers, k)
 
     def work(batch: pa.RecordBatch) -> Near:
@@ -123,9 +120,9 @@ def search_all(scope: Scope, fragments: Sequence[Fragment], comparison: Comparis
         return _compare(comparison, batch.column(0), ids, addresses, best, k)
 
     width = max(row_bytes(query.schema), 1)
-    batches = read_query_batches(query, max(_BLOCK_BYTES // width, _LEAST_ROWS))
+    batches = read_query_batches(query, max(_BLOCK_BYTES // width, _BLOCK_ROWS))
     budget = 2 * processors() * _BLOCK_BYTES
-    for near in map_in_order(work, batches, lambda batch: batch.num_rows * width, budget):
+    for near in map_in_order(work, batches, lambda batch: batch.nbytes, budget):
         best.add(near)
     return best.found()
 
@@ -139,7 +136,7 @@ def _compare(
     k: int,
 ) -> Near:
     parts = []
-    step = comparison.rows_at_once
+    step = comparison.rows_at_once(vectors)
     for start in range(0, len(vectors), step):
         found = comparison.distances(vectors.slice(start, step))
         queries, places = nearest_of(found, best.bounds, k)

@@ -122,6 +122,7 @@ class TextScan:
             options.predicate if asked.prefilter else None,
             options.fragments,
             asked.is_fast,
+            options.uses_indices,
         )
         plain, shown = _without_added(replace(options, limit=None, offset=0))
         bound = bind_query(snapshot, plain)

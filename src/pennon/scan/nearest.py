@@ -104,7 +104,9 @@ class NearestScan:
             message = f"a column is named twice: {', '.join(self._names)}"
             raise ArgumentError(message)
         before = options.predicate if asked.prefilter else None
-        self._scope = Scope(snapshot, before, options.fragments, asked.is_fast)
+        self._scope = Scope(
+            snapshot, before, options.fragments, asked.is_fast, options.uses_indices
+        )
         self.query: BoundQuery = bind_query(snapshot, self._stored(options))
         self._comparison  # noqa: B018 - a metric that the column does not have is found now
 

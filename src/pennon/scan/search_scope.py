@@ -23,7 +23,7 @@ from pennon.scan.filter_exec import read_query, read_query_batches
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.moved_rows import covered_now, moved_rows
 from pennon.scan.projection import MetaColumn
-from pennon.scan.query import ScanOptions, bind_query, plan_query
+from pennon.scan.query import BoundQuery, ScanOptions, bind_query, plan_query
 from pennon.scan.snapshot import Snapshot
 from pennon.table.fragment import Fragment
 from pennon.table.indices import Index
@@ -40,28 +40,39 @@ class Scope:
     fragments: tuple[Fragment, ...] | None = None
     is_fast: bool = False
     """Just what indices cover is searched."""
+    uses_indices: bool = True
+    """Indices are asked which rows pass the condition."""
 
     @property
     def searched(self) -> Sequence[Fragment]:
         """Return the fragments."""
         return self.snapshot.manifest.fragments if self.fragments is None else self.fragments
 
+    def query(
+        self, fragments: Sequence[Fragment], *columns: str, with_row_id: bool = False
+    ) -> BoundQuery:
+        """Return the query for columns of those rows of fragments, and for their addresses."""
+        options = ScanOptions(
+            columns=columns,
+            predicate=self.predicate,
+            with_row_id=with_row_id,
+            with_row_address=True,
+            uses_indices=self.uses_indices,
+        )
+        return plan_query(bind_query(self.snapshot, options), fragments)
+
     def passing(self, fragments: Sequence[Fragment]) -> RowSet:
         """Return the addresses of those rows of fragments that are alive and pass the condition."""
         if self.predicate is None:
             return RowSet.of_ranges(*_alive(self.snapshot, fragments))
-        options = ScanOptions(columns=(), predicate=self.predicate, with_row_address=True)
-        query = plan_query(bind_query(self.snapshot, options), fragments)
-        found = read_query(query).column(MetaColumn.ROW_ADDRESS.value).to_numpy()
+        found = read_query(self.query(fragments)).column(MetaColumn.ROW_ADDRESS.value).to_numpy()
         return RowSet.of(np.asarray(found, np.uint64))
 
     def texts(
         self, column: str, fragments: Sequence[Fragment]
     ) -> Iterator[tuple[Numbers, pa.Array]]:
         """Yield the values of a column of rows that pass the condition, behind their addresses."""
-        options = ScanOptions(columns=(column,), predicate=self.predicate, with_row_address=True)
-        query = plan_query(bind_query(self.snapshot, options), fragments)
-        for batch in read_query_batches(query, _BATCH_ROWS):
+        for batch in read_query_batches(self.query(fragments, column), _BATCH_ROWS):
             addresses = batch.column(MetaColumn.ROW_ADDRESS.value)
             yield np.asarray(addresses.to_numpy(), np.uint64), batch.column(0)
 

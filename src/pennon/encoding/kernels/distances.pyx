@@ -1,4 +1,9 @@
-"""Distances between vectors and queries."""
+"""Distances between vectors and queries.
+
+Of one query the vectors are read once, as fast as memory gives them; of several, four queries and two vectors
+are in registers at a time.  A product of matrices (BLAS) is hardly faster at that, takes longer for one query, and would have l2
+worked out as |a|² - 2ab + |b|², of which little is left where vectors are near.
+"""
 
 from libc.stdint cimport int64_t, uint8_t
 
@@ -26,7 +31,7 @@ cdef extern from *:
     enum { L2 = 0, COSINE = 1, DOT = 2 };
     enum { ROWS = 16, SIDE = 2, QUERIES = 4 };  /* rows in the nearest cache; rows and queries in registers */
 
-    /* NAME(x, q, size, rows, queries, metric, sums): sums[i * queries + j] of row i and query j */
+    /* TILE sets sums[i * queries + j] of row i and query j; EACH all distances, by TILE and, of a last query, one by one */
     #define TILES(T, V, LANES, TILE, EACH)                                                          \\
     typedef T V __attribute__((vector_size(LANES * sizeof(T))));                                    \\
     typedef T half_##T __attribute__((vector_size(LANES / 2 * sizeof(T))));                         \\

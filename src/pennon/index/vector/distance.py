@@ -128,8 +128,9 @@ def distances(vectors: Floats2D, queries: Floats2D, metric: str) -> npt.NDArray[
     if metric == HAMMING:
         differing_bits(vectors, queries, found)
         return found
-    norms = (
-        np.sqrt((queries * queries).sum(1)) if metric == COSINE else np.zeros_like(queries[:, 0])
-    )
+    norms = np.zeros(len(queries), queries.dtype)
+    if metric == COSINE:
+        with np.errstate(over="ignore", invalid="ignore"):
+            norms = np.sqrt((queries * queries).sum(1))
     vector_distances(vectors, queries, _NUMBERS[metric], norms, found)
     return found

@@ -186,7 +186,7 @@ def test_order_filter_limit_and_expressions(tmp_path: Path, rows: pa.Table) -> N
             ties = {"query_index"} if "order_by" in case else set()  # equal rows of two queries
             for name in set(found.schema.names) - {"_distance", "twice", "d"} - ties:
                 assert found[name].to_pylist() == expected[name].to_pylist(), (case, name)
-    plan = {"columns": ["id"], "nearest": nearest}
+    plan: dict[str, Any] = {"columns": ["id"], "nearest": nearest}
     assert "KNNVectorDistance: metric=l2" in mine.scanner(**plan).explain_plan()
     assert "KNNVectorDistance: metric=l2" in theirs.scanner(**plan).explain_plan()
 

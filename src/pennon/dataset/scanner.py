@@ -24,7 +24,7 @@ from pennon.scan.filter_exec import count_query, read_query, read_query_batches
 from pennon.scan.metrics import Meter, ScanReport
 from pennon.scan.plan import BATCH_ROWS_VARIABLE
 from pennon.scan.projection import MetaColumn
-from pennon.scan.query import BoundQuery, batch_rows, bind_query, plan_query
+from pennon.scan.query import BoundQuery, TextSearch, batch_rows, bind_query, plan_query
 from pennon.scan.query import ScanOptions as ScanOptions
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.sort import read_in_order
@@ -33,6 +33,7 @@ from pennon.schema.check import is_blob_v2
 if TYPE_CHECKING:
     from pennon.dataset.base import DatasetBase
     from pennon.scan.full_text import TextScan
+    from pennon.scan.nearest import NearestScan
 
 
 class LanceScanner(ArrowScanner):
@@ -54,23 +55,29 @@ class LanceScanner(ArrowScanner):
     @lazy
     def _query(self) -> BoundQuery:
         """Return the query without tasks."""
-        return bind_query(self._snapshot, self._options) if self._text is None else self._text.query
+        search = self._search
+        return bind_query(self._snapshot, self._options) if search is None else search.query
 
     @lazy
-    def _text(self) -> TextScan | None:
-        """Return the search in texts, if the scan is one."""
-        if self._options.search is None:
+    def _search(self) -> TextScan | NearestScan | None:
+        """Return the search in texts, or for near vectors, if the scan is one."""
+        search = self._options.search
+        if search is None:
             return None
-        from pennon.scan.full_text import TextScan  # noqa: PLC0415 - saves what searches: most scans do not
+        if isinstance(search, TextSearch):
+            from pennon.scan.full_text import TextScan  # noqa: PLC0415 - saves what searches: most scans do not
 
-        return TextScan.of(self._snapshot, self._options)
+            return TextScan.of(self._snapshot, self._options)
+        from pennon.scan.nearest import NearestScan  # noqa: PLC0415 - as above
+
+        return NearestScan(self._snapshot, self._options, search)
 
     @lazy
     def projected_schema(self) -> pa.Schema:
         """Return the schema of the rows that come out."""
         if self._bytes_of_blobs is not None:
             return self._bytes_of_blobs.schema
-        return self._query.schema if self._text is None else self._text.schema
+        return self._query.schema if self._search is None else self._search.schema
 
     @lazy
     def _bytes_of_blobs(self) -> BytesOfBlobs | None:
@@ -93,8 +100,8 @@ class LanceScanner(ArrowScanner):
         """Read all rows."""
         if self._bytes_of_blobs is not None:
             return pa.Table.from_batches(self.to_batches(), self.projected_schema)
-        if self._text is not None:
-            return self._text.read()
+        if self._search is not None:
+            return self._search.read()
         query, report = self._planned(self._query)
         with report or nullcontext():
             return read_in_order(query) if query.orderings else read_query(query)
@@ -115,9 +122,9 @@ class LanceScanner(ArrowScanner):
         if self._bytes_of_blobs is not None:
             described = self._with(blobs_as_bytes=False, with_row_address=True)
             return self._bytes_of_blobs.convert(described.to_batches())
-        if self._text is not None:
+        if self._search is not None:
             rows = batch_rows(self._query, options)
-            return iter(self._text.read().combine_chunks().to_batches(max_chunksize=rows))
+            return iter(self._search.read().combine_chunks().to_batches(max_chunksize=rows))
         query, report = self._planned(self._query)
         rows = batch_rows(query, options)
         batches = self._batches(query, rows)
@@ -165,8 +172,8 @@ class LanceScanner(ArrowScanner):
 
     def count_rows(self) -> int:
         """Return how many rows come out; without a condition no column is read."""
-        if self._text is not None:
-            return len(self._text.hits())
+        if self._search is not None:
+            return self._search.count()
         query, report = self._planned(self._unordered)
         with report or nullcontext():
             return count_query(query)
@@ -191,8 +198,8 @@ class LanceScanner(ArrowScanner):
 
     def explain_plan(self, verbose: bool = False) -> str:
         """Return the plan as text: what is read, and what is done with it."""
-        if self._text is not None:
-            return "".join(f"{line}\n" for line in self._text.lines(self._ds.uri))
+        if self._search is not None:
+            return "".join(f"{line}\n" for line in self._search.lines(self._ds.uri))
         query = plan_query(self._query, self._options.fragments)
         return explain(self._ds.uri, query, verbose=verbose)
 
@@ -202,7 +209,7 @@ class LanceScanner(ArrowScanner):
         ``count_rows``: count the rows instead.
         """
         options = self._options
-        if self._text is not None:
+        if self._search is not None:
             began = time.perf_counter()
             rows = self.count_rows() if count_rows else self.to_table().num_rows
             elapsed = (time.perf_counter() - began) * 1000

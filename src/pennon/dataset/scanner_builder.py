@@ -19,6 +19,7 @@ from pennon.table.fragment import Fragment
 
 if TYPE_CHECKING:
     from pennon.dataset.base import DatasetBase
+    from pennon.scan.vector_query import VectorSearch
 
 
 _BLOB_HANDLINGS = ("all_binary", "blobs_descriptions", "all_descriptions")
@@ -57,7 +58,10 @@ class ScannerBuilder:
         self.ds = ds
         self._given: dict[str, Any] = {}
         self._text: tuple[Any, tuple[str, ...] | None] | None = None
-        self._text_options: dict[str, Any] = {}
+        self._nearest: VectorSearch | None = None
+        self._search_options: dict[str, Any] = {}
+        self._late: dict[str, Any] = {}
+        """A filter and columns that name what only a search adds."""
 
     def apply_defaults(self, default_opts: Mapping[str, Any]) -> ScannerBuilder:
         """Set options by their names."""
@@ -66,7 +70,13 @@ class ScannerBuilder:
             if setter is None or name.startswith("_"):
                 message = f"unknown scan option {name!r}"
                 raise ArgumentError(message)
-            setter(**value) if isinstance(value, dict) and name == "nearest" else setter(value)
+            if name == "nearest" and value is not None:
+                if not isinstance(value, Mapping):
+                    message = f"nearest is a dict of the arguments of ScannerBuilder.nearest, got {type(value).__name__}"
+                    raise TypeError(message)
+                setter(**value)
+            elif name != "nearest":
+                setter(value)
         return self
 
     def _set(self, **changes: Any) -> ScannerBuilder:
@@ -76,16 +86,30 @@ class ScannerBuilder:
     def columns(self, cols: Any = None) -> ScannerBuilder:
         """Choose columns by name, or by a mapping from a new name to a column or SQL expression."""
         chosen = check_columns(cols)
+        self._late.pop("columns", None)
         if not isinstance(chosen, Mapping):
-            return self._set(columns=chosen, expressions={})
-        stored, expressions = parse_columns(self.ds.snapshot, chosen)
+            return self._set(columns=chosen, expressions={}, order=())
+        try:
+            stored, expressions = parse_columns(self.ds.snapshot, chosen)
+        except ArgumentError:
+            if not any(map(_may_name_found, chosen.values())):
+                raise
+            self._late["columns"] = chosen
+            return self
         order = tuple(chosen) if expressions else ()
         return self._set(columns=stored, expressions=expressions, order=order)
 
     def filter(self, filter: Any) -> ScannerBuilder:
         """Keep the rows for which SQL text, or a pyarrow expression, is true."""
+        self._late.pop("filter", None)
         if isinstance(filter, (str, pc.Expression)):
-            return self._set(predicate=parse_predicate(self.ds.snapshot, filter))
+            try:
+                return self._set(predicate=parse_predicate(self.ds.snapshot, filter))
+            except ArgumentError:
+                if not _may_name_found(str(filter)):
+                    raise
+                self._late["filter"] = filter
+                return self
         message = (
             "filters are SQL text or pyarrow.compute expressions; searches are not supported yet "
             f"(got {type(filter).__name__})"
@@ -197,10 +221,68 @@ class ScannerBuilder:
 
     def to_scanner(self) -> LanceScanner:
         """Return the scanner."""
-        options = ScanOptions(**self._given)
-        if self._text is not None:
-            options = replace(options, search=TextSearch(*self._text, **self._text_options))
+        if self._nearest is not None and self._text is not None:
+            message = "a scan searches vectors (nearest) or texts (full_text_query), not both"
+            raise ArgumentError(message)
+        search: Any = None
+        if self._nearest is not None:
+            search = replace(self._nearest, **self._search_options)
+        elif self._text is not None:
+            search = TextSearch(*self._text, **self._search_options)
+        self._parse_late(search)
+        options = ScanOptions(**self._given, search=search)
         return LanceScanner(self.ds, self.ds.snapshot, options)
+
+    def _parse_late(self, search: Any) -> None:
+        """Parse what names what only a search adds.  Raises ArgumentError where no such search is."""
+        snapshot, late = self.ds.snapshot, self._late
+        if not late:
+            return
+        if self._nearest is None:
+            if "columns" in late:
+                parse_columns(snapshot, late["columns"])
+            parse_predicate(snapshot, late["filter"])
+            return
+        from pennon.scan import nearest  # noqa: PLC0415 - saves what searches: most scans do not
+
+        if "columns" in late:
+            stored, expressions = nearest.parse_columns(snapshot, late["columns"], search)
+            self._set(columns=stored, expressions=expressions, order=tuple(late["columns"]))
+        if "filter" in late and search.prefilter:
+            parse_predicate(snapshot, late["filter"])
+        elif "filter" in late:
+            self._set(predicate=nearest.parse_condition(snapshot, late["filter"], search))
+
+    def nearest(
+        self,
+        column: str,
+        q: Any,
+        k: int | None = None,
+        metric: str | None = None,
+        nprobes: int | None = None,
+        minimum_nprobes: int | None = None,
+        maximum_nprobes: int | None = None,
+        refine_factor: int | None = None,
+        use_index: bool = True,
+        ef: int | None = None,
+        query_parallelism: int | None = None,
+        approx_mode: str = "normal",
+        distance_range: tuple[float | None, float | None] | None = None,
+        search_effort: float | None = None,
+    ) -> ScannerBuilder:
+        """Return the ``k`` rows (10) whose vectors are nearest to ``q``, nearest first, with their ``_distance``.
+
+        ``q`` may be several vectors: each is answered by itself, and ``query_index`` says which; where rows are
+        lists of vectors, they are one query.  ``metric``: l2, cosine, dot or hamming; by default the index's,
+        else l2, of uint8 hamming.  ``distance_range``: from, and up to without, a distance.  What is about
+        indices: ``use_index``, ``nprobes`` and its bounds (partitions), ``search_effort``, ``ef`` (HNSW),
+        ``refine_factor`` (so many times ``k`` candidates are compared exactly).
+        """
+        given = {name: value for name, value in locals().items() if name != "self"}
+        from pennon.scan.vector_query import vector_search  # noqa: PLC0415 - as above
+
+        self._nearest = vector_search(self.ds.snapshot.manifest.schema, **given)
+        return self
 
     def full_text_search(self, query: Any, columns: list[str] | None = None) -> ScannerBuilder:
         """Return the rows whose texts fit a query, best first, with their ``_score``.
@@ -215,17 +297,17 @@ class ScannerBuilder:
 
     def prefilter(self, prefilter: bool = True) -> ScannerBuilder:
         """Search among the rows that pass the filter; by default the filter is for the rows found."""
-        self._text_options["prefilter"] = bool(prefilter)
+        self._search_options["prefilter"] = bool(prefilter)
         return self
 
     def fast_search(self, flag: bool = True) -> ScannerBuilder:
         """Search just what indices cover."""
-        self._text_options["is_fast"] = bool(flag)
+        self._search_options["is_fast"] = bool(flag)
         return self
 
     def disable_scoring_autoprojection(self, disable: bool = True) -> ScannerBuilder:
         """Show ``_score`` only where it is named among the columns."""
-        self._text_options["is_scored"] = not disable
+        self._search_options["is_scored"] = not disable
         return self
 
     def use_scalar_index(self, use_scalar_index: bool = True) -> ScannerBuilder:
@@ -235,11 +317,15 @@ class ScannerBuilder:
     use_stats = _accept("use_stats")
     scan_in_order = _accept("scan_in_order")
 
-    nearest = _refuse("nearest", "nearest")
     minhash_search = _refuse("minhash_search", "nearest")
     row_addr_prefilter = _refuse("row_addr_prefilter", "row_addr_allowlist")
     with_index_segments = _refuse("with_index_segments", "index_segments")
     substrait_aggregate = _refuse("substrait_aggregate", "substrait_aggregate")
+
+
+def _may_name_found(text: object) -> bool:
+    """Return whether an expression may name a column that only a search adds."""
+    return any(name in str(text) for name in ("_distance", "query_index"))
 
 
 def _not_negative(name: str, value: int | None) -> int | None:

@@ -36,7 +36,7 @@ class Condition:
     @classmethod
     def of(cls, predicate: Predicate, schema: Schema, table: pa.Schema) -> Condition:
         """Bind a predicate to a table; ``table`` has all columns that it may name."""
-        inputs = _inputs(schema, predicate.paths(table))
+        inputs = inputs_of(schema, predicate.paths(table))
         return cls(predicate, inputs, inputs.arrow)
 
     def mask(self, columns: Sequence[Chunks], rows: int) -> pa.BooleanArray:
@@ -58,7 +58,7 @@ class Computed:
     def of(cls, expressions: Mapping[str, Expression], schema: Schema) -> Computed:
         """Bind expressions to a table."""
         paths = dict.fromkeys(chain.from_iterable(map(paths_of, expressions.values())))
-        inputs = _inputs(schema, list(paths))
+        inputs = inputs_of(schema, list(paths))
         return cls(expressions, inputs, inputs.arrow)
 
     def run(self, columns: Sequence[Chunks], rows: int) -> dict[str, Chunks]:
@@ -70,7 +70,7 @@ class Computed:
         return found
 
 
-def _inputs(schema: Schema, paths: Sequence[tuple[str, ...]]) -> Projection:
+def inputs_of(schema: Schema, paths: Sequence[tuple[str, ...]]) -> Projection:
     """Return the projection that has what the paths lead to, structs as structs."""
     return plan_take_projection(schema, [_dotted(path) for path in paths])
 

@@ -39,9 +39,10 @@ from pennon.scan.index_lookup import rows_of_tasks
 from pennon.scan.plan import plan_tasks
 from pennon.scan.projection import MetaColumn, plan_scan_projection
 from pennon.scan.query import BoundQuery, ScanOptions, TextSearch, bind_query
+from pennon.scan.search_scope import Scope
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.sort import sort_rows, take_rows, with_sort_keys
-from pennon.scan.text_columns import Scope, text_paths
+from pennon.scan.text_columns import text_paths
 from pennon.scan.text_search import Search
 
 SCORE: Final = "_score"
@@ -113,14 +114,15 @@ class TextScan:
     def of(cls, snapshot: Snapshot, options: ScanOptions) -> TextScan:
         """Bind a scan.  Raises ArgumentError for a query that cannot be answered."""
         asked = options.search
-        if asked is None:
-            message = "this scan searches nothing"
+        if not isinstance(asked, TextSearch):
+            message = "this scan searches no texts"
             raise ArgumentError(message)
         scope = Scope(
             snapshot,
             options.predicate if asked.prefilter else None,
             options.fragments,
             asked.is_fast,
+            options.uses_indices,
         )
         plain, shown = _without_added(replace(options, limit=None, offset=0))
         bound = bind_query(snapshot, plain)
@@ -152,6 +154,10 @@ class TextScan:
         if self.query.condition is None or self.asked.prefilter or not len(found):
             return found
         return found.at(self._passing(found).contains(found.rows))
+
+    def count(self) -> int:
+        """Return how many rows come out."""
+        return len(self.hits())
 
     def _passing(self, found: Hits) -> RowSet:
         """Return the rows among those found that pass the condition."""

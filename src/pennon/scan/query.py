@@ -52,6 +52,7 @@ from pennon.table.fragment import Fragment
 if TYPE_CHECKING:
     from pennon.index.text.queries import FullTextQuery
     from pennon.scan.index_lookup import IndexLookup
+    from pennon.scan.vector_query import VectorSearch
 
 
 @dataclass
@@ -111,7 +112,7 @@ class ScanOptions:
     nests: bool = False
     uses_indices: bool = True
     report: Callable[[ScanStatistics], object] | None = None
-    search: TextSearch | None = None
+    search: TextSearch | VectorSearch | None = None
 
     @property
     def metas(self) -> tuple[MetaColumn, ...]:

@@ -21,12 +21,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.cached_property import lazy
-from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FragmentId
 from pennon.errors import ArgumentError, NotFoundError, UnsupportedError
 from pennon.index.files import IndexFiles
-from pennon.index.moved_rows import MovedRows
-from pennon.index.row_set import Numbers, RowSet
+from pennon.index.row_set import Numbers
 from pennon.index.text.arrays import Words
 from pennon.index.text.bm25 import Statistics
 from pennon.index.text.documents import Reader, is_json, is_text
@@ -38,14 +36,9 @@ from pennon.index.text.partition import Partition
 from pennon.index.text.queries import DocumentGranularity
 from pennon.index.text.terms import Fuzziness, Term, find_terms
 from pennon.index.text.tokenizer import Placed
-from pennon.scan.deletion_mask import NONE_DELETED
-from pennon.scan.filter import Predicate
-from pennon.scan.filter_exec import read_query, read_query_batches
-from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.index_lookup import remember_parts
-from pennon.scan.moved_rows import covered_now, moved_rows
-from pennon.scan.projection import MetaColumn
-from pennon.scan.query import ScanOptions, bind_query, plan_query
+from pennon.scan.moved_rows import covered_now
+from pennon.scan.search_scope import IndexedRows, Scope
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.project import resolve
@@ -56,52 +49,6 @@ from pennon.table.indices_wire import parse_indices
 _DETAILS: Final = "InvertedIndexDetails"
 _NEWEST: Final = 3
 _BATCH_ROWS: Final = 8192
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """The rows of a version that a search may find: of some fragments, that pass a condition."""
-
-    snapshot: Snapshot
-    predicate: Predicate | None = None
-    fragments: tuple[Fragment, ...] | None = None
-    is_fast: bool = False
-    """Just what indices cover is searched."""
-
-    @property
-    def searched(self) -> Sequence[Fragment]:
-        """Return the fragments."""
-        return self.snapshot.manifest.fragments if self.fragments is None else self.fragments
-
-    def passing(self, fragments: Sequence[Fragment]) -> RowSet:
-        """Return the addresses of those rows of fragments that are alive and pass the condition."""
-        if self.predicate is None:
-            return RowSet.of_ranges(*_alive(self.snapshot, fragments))
-        options = ScanOptions(columns=(), predicate=self.predicate, with_row_address=True)
-        query = plan_query(bind_query(self.snapshot, options), fragments)
-        found = read_query(query).column(MetaColumn.ROW_ADDRESS.value).to_numpy()
-        return RowSet.of(np.asarray(found, np.uint64))
-
-    def texts(
-        self, column: str, fragments: Sequence[Fragment]
-    ) -> Iterator[tuple[Numbers, pa.Array]]:
-        """Yield the values of a column of rows that pass the condition, behind their addresses."""
-        options = ScanOptions(columns=(column,), predicate=self.predicate, with_row_address=True)
-        query = plan_query(bind_query(self.snapshot, options), fragments)
-        for batch in read_query_batches(query, _BATCH_ROWS):
-            addresses = batch.column(MetaColumn.ROW_ADDRESS.value)
-            yield np.asarray(addresses.to_numpy(), np.uint64), batch.column(0)
-
-
-def _alive(snapshot: Snapshot, fragments: Sequence[Fragment]) -> tuple[Numbers, Numbers]:
-    starts, lasts = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)]
-    for fragment in fragments:
-        live = FragmentReader(snapshot, fragment).live_rows()
-        rows = live.between(0, live.count).ranges()
-        first = np.uint64(fragment.id << 32)
-        starts.append(rows.starts.astype(np.uint64) + first)
-        lasts.append(rows.ends.astype(np.uint64) + first - np.uint64(1))
-    return np.concatenate(starts), np.concatenate(lasts)
 
 
 # --- indices --------------------------------------------------------------------------------------
@@ -215,7 +162,7 @@ class TextColumn:
         known = self._statistics([(each, terms) for each, _, terms in found])
         for partition, view, terms in found:
             if terms:
-                yield Searched(partition, known, partial(view.see, partition)), terms
+                yield Searched(partition, known, partial(_see, view, partition)), terms
         rest = self._rest
         terms = find_terms(rest, asked, fuzziness, places=places)
         if terms:
@@ -231,7 +178,7 @@ class TextColumn:
         nothing = Statistics(0, 0, {})
         for opened, view in zip(self._opened, self._views, strict=True):
             for each in opened.partitions:
-                yield each, Searched(each, nothing, partial(view.see, each))
+                yield each, Searched(each, nothing, partial(_see, view, each))
         yield self._rest, Searched(self._rest, nothing, partial(_see_all, self._rest))
 
     @staticmethod
@@ -244,14 +191,11 @@ class TextColumn:
         return Statistics(documents, sum(each.token_count for each, _ in found), having)
 
     @lazy
-    def _views(self) -> list[_View]:
-        scope = self._scope
-        found = []
-        for segment in self._segments:
-            ids = covered_now(scope.snapshot, segment)
-            mine = [each for each in scope.searched if each.id in ids]
-            found.append(_View(scope, tuple(mine), segment.goes_by_row_ids))
-        return found
+    def _views(self) -> list[IndexedRows]:
+        return [
+            IndexedRows(self._scope, each, by_row_ids=each.goes_by_row_ids)
+            for each in self._segments
+        ]
 
     @lazy
     def _rest(self) -> MemoryPartition:
@@ -299,64 +243,11 @@ def _open(snapshot: Snapshot, segment: Index) -> Inverted:
 # --- rows -----------------------------------------------------------------------------------------
 
 
-class _View:
-    """Which documents of a segment are rows that may be found, and their addresses."""
-
-    def __init__(self, scope: Scope, fragments: tuple[Fragment, ...], by_row_ids: bool) -> None:
-        self._scope, self._fragments = scope, fragments
-        self._by_row_ids = by_row_ids and scope.snapshot.manifest.has_stable_row_ids
-
-    def see(self, partition: Partition, docs: Words) -> tuple[npt.NDArray[np.bool_], Numbers]:
-        """See `pennon.index.text.matching.See`."""
-        rows = partition.row_ids[docs]
-        if not self._by_row_ids:
-            return self._see_addresses(rows)
-        ids, addresses = self._known
-        if not len(ids):
-            return np.zeros(len(docs), np.bool_), np.empty(0, np.uint64)
-        at = np.minimum(np.searchsorted(ids, rows), len(ids) - 1)
-        is_seen = (ids[at] == rows) & self._rows.contains(addresses[at])
-        return is_seen, addresses[at[is_seen]]
-
-    def _see_addresses(self, old: Numbers) -> tuple[npt.NDArray[np.bool_], Numbers]:
-        rows, is_seen = self._moved.numbers(old, self._alive)
-        is_found = self._rows.contains(rows)
-        is_seen[is_seen] = is_found
-        return is_seen, rows[is_found]
-
-    @lazy
-    def _moved(self) -> MovedRows:
-        return moved_rows(self._scope.snapshot)
-
-    @lazy
-    def _alive(self) -> frozenset[FragmentId]:
-        return frozenset(each.id for each in self._scope.snapshot.manifest.fragments)
-
-    @lazy
-    def _rows(self) -> RowSet:
-        scope = self._scope
-        if scope.predicate is not None:
-            return scope.passing(self._fragments)
-        key = "rows of text", tuple(each.id for each in self._fragments)
-        return scope.snapshot.remember(key, lambda: scope.passing(self._fragments))
-
-    @lazy
-    def _known(self) -> tuple[Numbers, Numbers]:
-        key = "row ids of text", tuple(each.id for each in self._fragments)
-        return self._scope.snapshot.remember(key, self._find_known)
-
-    def _find_known(self) -> tuple[Numbers, Numbers]:
-        """Return the stable ids of all live rows, sorted, and the rows' addresses."""
-        snapshot = self._scope.snapshot
-        ids, addresses = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)]
-        for fragment in self._fragments:
-            live = FragmentReader(snapshot, fragment).live_rows()
-            rows = live.between(0, live.count).physical() if live.count else NONE_DELETED
-            ids.append(snapshot.row_ids(fragment, live.physical_rows)[rows].astype(np.uint64))
-            addresses.append(rows.astype(np.uint64) | np.uint64(fragment.id << 32))
-        known = np.concatenate(ids)
-        order = np.argsort(known, kind="stable")
-        return known[order], np.concatenate(addresses)[order]
+def _see(
+    rows: IndexedRows, partition: Partition, docs: Words
+) -> tuple[npt.NDArray[np.bool_], Numbers]:
+    """See `pennon.index.text.matching.See`."""
+    return rows.see(partition.row_ids[docs])
 
 
 def _see_all(partition: MemoryPartition, docs: Words) -> tuple[npt.NDArray[np.bool_], Numbers]:

@@ -32,7 +32,8 @@ from pennon.index.text.queries import (
 )
 from pennon.index.text.terms import EXACT, Fuzziness
 from pennon.index.text.tokenizer import Placed
-from pennon.scan.text_columns import Scope, TextColumn
+from pennon.scan.search_scope import Scope
+from pennon.scan.text_columns import TextColumn
 
 
 @dataclass(frozen=True, slots=True, eq=False)

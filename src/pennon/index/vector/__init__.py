@@ -1,0 +1,1 @@
+"""Indices of vectors: one kind, one file; what a search asks of them; distances."""

@@ -1,0 +1,75 @@
+"""What an index of vectors is to whoever searches it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
+from pennon.index.row_set import Numbers
+
+Floats: TypeAlias = npt.NDArray[np.float32]
+Floats2D: TypeAlias = npt.NDArray[Any]
+"""Vectors, one in each row, of the type that they are compared in."""
+Allowed: TypeAlias = Callable[[Numbers], npt.NDArray[np.bool_]]
+"""Return for row numbers, as an index has them, which of them may be found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probes:
+    """How much of an index is searched.
+
+    The minimum and maximum number of partitions, None for all, and the length of an HNSW search list.
+    """
+
+    minimum: int = 1
+    maximum: int | None = 20
+    ef: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """Rows near queries: for each query in turn, nearest first.
+
+    ``rows`` are numbers as the index has them (addresses or stable ids), ``queries`` the number of the query
+    of each.
+    """
+
+    queries: Int64Array
+    rows: Numbers
+    distances: Floats
+
+
+class VectorIndex(Protocol):
+    """An index over a column of vectors, of one segment."""
+
+    @property
+    def metric(self) -> str:
+        """Return ``l2``, ``cosine``, ``dot`` or ``hamming``."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Return how many numbers a vector has."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """Return the name of its kind, e.g. ``IVF_PQ``."""
+        ...
+
+    @property
+    def size_bytes(self) -> int:
+        """Return about how much memory the open index takes."""
+        ...
+
+    def search(self, queries: Floats2D, k: int, probes: Probes, allowed: Allowed | None) -> Found:
+        """Return up to ``k`` rows near each query, as far as they are allowed; None allows all.
+
+        Raises FormatError if the files are damaged.
+        """
+        ...

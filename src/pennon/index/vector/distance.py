@@ -1,0 +1,136 @@
+"""Metrics, and the distances between vectors and queries.
+
+==========  ====================================  =========================================
+l2          the sum of squared differences        no root is taken
+cosine      1 - cos                               NaN where a vector or a query is all zeros
+dot         1 - the product                       may be below 0
+hamming     the number of bits that differ        of vectors of bytes
+==========  ====================================  =========================================
+
+Of all of them a smaller one is nearer.  They are float32; of float64 vectors they are worked out in float64, of
+all others in float32.  Source: reference index-vector, 0.7 and 6.5.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyarrow import types as t
+
+from pennon.encoding.kernels.distances import differing_bits, vector_distances
+from pennon.errors import ArgumentError
+from pennon.index.vector.base import Floats2D
+
+L2: Final = "l2"
+COSINE: Final = "cosine"
+DOT: Final = "dot"
+HAMMING: Final = "hamming"
+_NUMBERS: Final = {L2: 0, COSINE: 1, DOT: 2}
+_NAMES: Final = {name: name for name in (*_NUMBERS, HAMMING)} | {"euclidean": L2}
+
+
+def metric_of(name: object) -> str:
+    """Return the metric of a name, in any case.  Raises ArgumentError if there is none."""
+    found = _NAMES.get(str(name).lower())
+    if found is None:
+        message = f"Metric type '{name}' is not supported; there are l2, euclidean, cosine, dot and hamming"
+        raise ArgumentError(message)
+    return found
+
+
+def default_metric(element: pa.DataType) -> str:
+    """Return the metric of vectors of some type where none is named."""
+    return HAMMING if t.is_uint8(element) else L2
+
+
+def check_metric(metric: str, element: pa.DataType) -> None:
+    """Raise ArgumentError if vectors of some type have no distance of that metric."""
+    if metric == HAMMING and not (t.is_uint8(element) or t.is_int8(element)):
+        message = f"Distance type hamming does not support {element} vectors, only those of bytes"
+        raise ArgumentError(message)
+
+
+def is_element(kind: pa.DataType) -> bool:
+    """Return whether vectors of these elements have distances; those of bfloat16 are stored as two bytes."""
+    is_number = t.is_floating(kind) or t.is_uint8(kind) or t.is_int8(kind)
+    return bool(is_number or (t.is_fixed_size_binary(kind) and kind.byte_width == 2))
+
+
+def as_stored(queries: npt.NDArray[np.float64], element: pa.DataType, metric: str) -> Floats2D:
+    """Return queries as vectors of some type are compared with them.
+
+    They are rounded to that type, as the oracle does it, and bytes end at the least and the greatest.
+    """
+    if t.is_uint8(element) or t.is_int8(element):
+        least, most = (0, 255) if t.is_uint8(element) else (-128, 127)
+        whole = np.trunc(np.clip(np.nan_to_num(queries), least, most)).astype(np.int16)
+        return whole.astype(np.uint8) if metric == HAMMING else whole.astype(np.float32)
+    if t.is_float64(element):
+        return np.ascontiguousarray(queries, np.float64)
+    rounded = queries.astype(np.float32)
+    if t.is_float16(element):
+        with np.errstate(over="ignore"):
+            return rounded.astype(np.float16).astype(np.float32)
+    return _rounded_to_bfloat16(rounded) if t.is_fixed_size_binary(element) else rounded
+
+
+def _rounded_to_bfloat16(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    bits = values.view(np.uint32)
+    up = ((bits >> np.uint32(16)) & np.uint32(1)) + np.uint32(0x7FFF)
+    rounded = ((bits + up) & np.uint32(0xFFFF0000)).view(np.float32)
+    return np.where(np.isfinite(values), rounded, values)
+
+
+def matrix_of(vectors: pa.Array[Any], metric: str) -> tuple[Floats2D, npt.NDArray[np.bool_] | None]:
+    """Return a fixed-size list array as rows of numbers, and which of them are vectors; None: all.
+
+    A NULL is none, nor is one with a NULL in it.  Without a copy where the type is one that is compared in.
+    """
+    if isinstance(vectors, pa.ExtensionArray):
+        vectors = vectors.storage
+    size = vectors.type.list_size
+    items = vectors.values.slice(vectors.offset * size, len(vectors) * size)
+    if isinstance(items, pa.ExtensionArray):
+        items = items.storage
+    valid = None
+    if vectors.null_count:
+        valid = np.asarray(vectors.is_valid().to_numpy(zero_copy_only=False))
+    if items.null_count:
+        whole = np.asarray(items.is_valid().to_numpy(zero_copy_only=False))
+        each = np.asarray(whole.reshape(len(vectors), size).all(1), np.bool_)
+        valid = each if valid is None else valid & each
+    return _numbers(items, metric).reshape(len(vectors), size), valid
+
+
+def _numbers(items: pa.Array[Any], metric: str) -> npt.NDArray[Any]:
+    """Return the values of an array, whatever lies under its NULLs."""
+    kind, buffer = items.type, items.buffers()[1]
+    if buffer is None or not len(items):
+        return np.zeros(len(items), np.float64 if t.is_float64(kind) else np.float32)
+    if t.is_fixed_size_binary(kind):
+        halves = np.frombuffer(buffer, np.uint16)[items.offset : items.offset + len(items)]
+        return (halves.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    if metric == HAMMING:
+        return np.frombuffer(buffer, np.uint8)[items.offset : items.offset + len(items)]
+    found = np.frombuffer(buffer, kind.to_pandas_dtype())[items.offset : items.offset + len(items)]
+    return found if found.dtype in (np.float32, np.float64) else found.astype(np.float32)
+
+
+def distances(vectors: Floats2D, queries: Floats2D, metric: str) -> npt.NDArray[np.float32]:
+    """Return the distance of each query (a row) to each vector (a column).
+
+    Both are of one type: float32, float64, or uint8 for `HAMMING`.
+    """
+    found = np.empty((len(queries), len(vectors)), np.float32)
+    if metric == HAMMING:
+        differing_bits(vectors, queries, found)
+        return found
+    norms = np.zeros(len(queries), queries.dtype)
+    if metric == COSINE:
+        with np.errstate(over="ignore", invalid="ignore"):
+            norms = np.sqrt((queries * queries).sum(1))
+    vector_distances(vectors, queries, _NUMBERS[metric], norms, found)
+    return found

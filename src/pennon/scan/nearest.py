@@ -1,0 +1,309 @@
+"""A scan that searches vectors: the rows nearest to a query, with their distances, nearest first.
+
+::
+
+    prefilter           the condition rules rows out before the search, else of the rows that the search found
+    indices             candidates of the fragments that an index covers
+    compared            the rows of all other fragments; then the candidates too, so that distances are of one kind
+    best                the k nearest of each query, those of equal distance by row id
+    condition           ... those that pass; it may name _distance
+    order               ... in another order, if one was asked for
+    limit and offset    ... cut
+    rows                their columns, taken in that order; query_index before them, _distance behind
+
+Source: reference index-vector, 6.1 and 6.2; ledger F-520.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pennon.core.cached_property import lazy
+from pennon.errors import ArgumentError
+from pennon.expr.evaluate import evaluate
+from pennon.expr.tree import Expression, paths_of
+from pennon.index.vector.best import Near
+from pennon.index.vector.distance import default_metric
+from pennon.scan.arrays import int64_array
+from pennon.scan.compare_vectors import Comparison, compare_again, search_all
+from pennon.scan.compute import inputs_of
+from pennon.scan.filter import Predicate, SqlPredicate, arrow_predicate, parse_expression
+from pennon.scan.projection import MetaColumn, is_column
+from pennon.scan.query import BoundQuery, ScanOptions, bind_query, every_column
+from pennon.scan.search_scope import Scope
+from pennon.scan.snapshot import Snapshot
+from pennon.scan.sort import sort_rows, take_rows, with_sort_keys
+from pennon.scan.take import take_addresses, take_batches
+from pennon.scan.take_plan import TakePlan
+from pennon.scan.vector_indices import VectorIndices, find_index, search_indices
+from pennon.scan.vector_query import QUERY_INDEX, VectorSearch
+
+DISTANCE: Final = "_distance"
+_DEFAULT_K: Final = 10
+_METAS: Final = (MetaColumn.ROW_ID.value, MetaColumn.ROW_ADDRESS.value)
+
+
+def added_columns(asked: VectorSearch) -> dict[str, pa.Field[Any]]:
+    """Return the columns that a search adds; conditions and expressions may name them."""
+    found = [pa.field(DISTANCE, pa.float32())]
+    if asked.is_batch:
+        found.append(pa.field(QUERY_INDEX, pa.int32(), nullable=False))
+    return {field.name: field for field in found}
+
+
+def columns_to_name(snapshot: Snapshot, asked: VectorSearch) -> pa.Schema:
+    """Return what conditions on the rows that a search found, and expressions, may name."""
+    added = added_columns(asked)
+    table = every_column(snapshot, snapshot.manifest.schema)
+    return pa.schema([*(each for each in table if each.name not in added), *added.values()])
+
+
+def parse_condition(
+    snapshot: Snapshot, text: str | pc.Expression, asked: VectorSearch
+) -> Predicate:
+    """Return a condition on the rows that a search found.  Raises ArgumentError if it is none."""
+    columns = columns_to_name(snapshot, asked)
+    if isinstance(text, str):
+        return SqlPredicate.parse(text, columns)
+    return arrow_predicate(text, columns)
+
+
+def parse_columns(
+    snapshot: Snapshot, columns: Mapping[str, str], asked: VectorSearch
+) -> tuple[dict[str, str], dict[str, Expression]]:
+    """Return those columns that are stored, by the names to show them under, and expressions over a search.
+
+    Raises ArgumentError for what is neither a column nor an expression.
+    """
+    schema, known = snapshot.manifest.schema, columns_to_name(snapshot, asked)
+    stored = {name: source for name, source in columns.items() if is_column(schema, source)}
+    rest = {name: text for name, text in columns.items() if name not in stored}
+    return stored, {name: parse_expression(text, known) for name, text in rest.items()}
+
+
+class NearestScan:
+    """A scan that searches vectors, bound to a version."""
+
+    def __init__(self, snapshot: Snapshot, options: ScanOptions, asked: VectorSearch) -> None:
+        """Bind a scan.  Raises ArgumentError for one that cannot be answered."""
+        if options.with_deleted:
+            raise ArgumentError("Cannot include deleted rows in a nearest neighbor search")
+        if options.fragments is not None and not asked.prefilter:
+            message = "a search in some fragments has to filter first: This operation is not supported for fragment scan, use prefilter=True"
+            raise ArgumentError(message)
+        self._snapshot, self._options, self._asked = snapshot, options, asked
+        self._added = added_columns(asked)
+        self._names = _names(options)
+        if self._names is not None and len({*self._names}) < len(self._names):
+            message = f"a column is named twice: {', '.join(self._names)}"
+            raise ArgumentError(message)
+        before = options.predicate if asked.prefilter else None
+        self._scope = Scope(
+            snapshot, before, options.fragments, asked.is_fast, options.uses_indices
+        )
+        self.query: BoundQuery = bind_query(snapshot, self._stored(options))
+        self._comparison  # noqa: B018 - a metric that the column does not have is found now
+
+    def _stored(self, options: ScanOptions) -> ScanOptions:
+        """Return the options of the columns that are stored; a search does all else itself."""
+        columns = options.columns
+        if columns is not None and not isinstance(columns, Mapping):
+            columns = tuple(name for name in columns if name not in self._added)
+        if options.expressions and columns is None:
+            columns = ()
+        return replace(
+            options,
+            columns=columns,
+            expressions={},
+            order=(),
+            predicate=None,
+            limit=None,
+            offset=0,
+        )
+
+    @lazy
+    def schema(self) -> pa.Schema:
+        """Return the schema of what comes out."""
+        fields = {field.name: field for field in self.query.schema}
+        fields |= {name: pa.field(name, each.type) for name, each in self._expressions.items()}
+        metas = [name for name in _METAS if name in fields]
+        names = [name for name in fields if name not in metas]
+        if self._names is not None:
+            names = [
+                name for name in self._names if name != QUERY_INDEX or not self._asked.is_batch
+            ]
+        fields = {**self._added, **fields}
+        last = [DISTANCE] if self._asked.is_scored and DISTANCE not in names else []
+        first = [QUERY_INDEX] if self._asked.is_batch else []
+        last += [name for name in metas if name not in names]
+        return pa.schema(
+            [fields[name] for name in (*first, *names, *last)], self.query.schema.metadata
+        )
+
+    @property
+    def _expressions(self) -> Mapping[str, Expression]:
+        return self._options.expressions
+
+    @property
+    def _k(self) -> int:
+        limit = self._options.limit
+        if limit == 0:
+            return 0
+        if self._asked.k is not None:
+            return self._asked.k
+        return _DEFAULT_K if limit is None else limit
+
+    # --- searching --------------------------------------------------------------------------------
+
+    @lazy
+    def _indices(self) -> VectorIndices | None:
+        return find_index(self._snapshot, self._asked)
+
+    @lazy
+    def _comparison(self) -> Comparison:
+        metric = self._asked.metric or (None if self._indices is None else self._indices.metric)
+        return Comparison.of(self._asked, metric or default_metric(self._asked.column.element))
+
+    @property
+    def _compared(self) -> list[Any]:
+        """Return the fragments all of whose rows are compared with the queries."""
+        if self._scope.is_fast:
+            return []
+        covered = frozenset[int]() if self._indices is None else self._indices.covered
+        return [each for each in self._scope.searched if each.id not in covered]
+
+    def near(self) -> Near:
+        """Return the rows that come out, in order."""
+        near = self._search()
+        if self._options.predicate is not None and not self._asked.prefilter and len(near):
+            near = near.at(self._passing(near, self._options.predicate))
+        if self.query.orderings and len(near):
+            near = near.at(self._order(near))
+        offset, limit = self._options.offset, self._options.limit
+        return near.at(np.arange(len(near))[offset : None if limit is None else offset + limit])
+
+    def _search(self) -> Near:
+        """Return the nearest rows of each query."""
+        indices, comparison, k = self._indices, self._comparison, self._k
+        compared = self._compared
+        found = [search_all(self._scope, compared, comparison, k)]
+        if indices is not None and k:
+            near = search_indices(indices, self._scope, self._asked, comparison, k)
+            if compared or self._asked.refine_factor is not None:
+                near = compare_again(self._snapshot, near, comparison)
+            found.append(near)
+        return Near.joined(found).best(k)
+
+    def count(self) -> int:
+        """Return how many rows come out."""
+        return len(self.near())
+
+    # --- columns ----------------------------------------------------------------------------------
+
+    def read(self) -> pa.Table:
+        """Return the rows."""
+        near = self.near()
+        table = take_rows(replace(self.query, orderings=()), near.addresses)
+        columns = {name: table.column(at) for at, name in enumerate(table.column_names)}
+        columns |= self._values(near)
+        if self._expressions:
+            paths = [path for each in self._expressions.values() for path in paths_of(each)]
+            batches = self._batches(near, paths)
+            for name, each in self._expressions.items():
+                chunks = [evaluate(each, batch) for batch in batches]
+                columns[name] = pa.chunked_array(chunks, each.type)
+        schema = self.schema
+        return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
+
+    def _values(self, near: Near) -> dict[str, pa.ChunkedArray[Any]]:
+        """Return the columns that the search adds."""
+        values = {DISTANCE: pa.array(near.distances, pa.float32())}
+        if self._asked.is_batch:
+            values[QUERY_INDEX] = pa.array(near.queries.astype(np.int32))
+        return {name: pa.chunked_array([each]) for name, each in values.items()}
+
+    def _passing(self, near: Near, predicate: Predicate) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Return which rows pass a condition that may name what the search adds."""
+        paths = predicate.paths(columns_to_name(self._snapshot, self._asked))
+        masks = [predicate.test(batch) for batch in self._batches(near, paths)]
+        return np.concatenate(
+            [
+                np.asarray(mask.fill_null(False).to_numpy(zero_copy_only=False), np.bool_)  # noqa: FBT003 - Arrow's own order
+                for mask in masks
+            ]
+        )
+
+    def _batches(self, near: Near, paths: Sequence[tuple[str, ...]]) -> list[pa.RecordBatch]:
+        """Return what expressions need of some rows: columns of the table, and those that the search adds."""
+        own = [path for path in dict.fromkeys(paths) if path[0] not in self._added]
+        plan = TakePlan(inputs_of(self.query.source, own))
+        snapshot = self._snapshot
+        taken = take_batches(lambda at: take_addresses(snapshot, plan, at), near.addresses)
+        values = self._values(near)
+        found, start = [], 0
+        for batch in taken:
+            part = {name: each.slice(start, batch.num_rows) for name, each in values.items()}
+            arrays = [*batch.columns, *(each.combine_chunks() for each in part.values())]
+            found.append(pa.RecordBatch.from_arrays(arrays, [*batch.schema.names, *part]))
+            start += batch.num_rows
+        return found
+
+    def _order(self, near: Near) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return the places of rows in the order that was asked for; equal ones stay by distance."""
+        nothing = replace(self._stored(self._options), columns=(), with_row_address=True)
+        query = with_sort_keys(bind_query(self._snapshot, replace(nothing, with_row_id=False)))
+        keys = take_rows(query, near.addresses)
+        keys = keys.append_column("place", int64_array(np.arange(len(near))))
+        return np.asarray(sort_rows(keys, query.orderings).column("place").to_numpy(), np.int64)
+
+    # --- words ------------------------------------------------------------------------------------
+
+    def lines(self, uri: str) -> list[str]:
+        """Return the plan, a line for each step, from the top down."""
+        options, asked, comparison = self._options, self._asked, self._comparison
+        k, indices = self._k, self._indices
+        found = [f"Read: uri={uri}, columns=[{', '.join(self.schema.names)}]"]
+        if options.limit is not None or options.offset:
+            found.append(f"Limit: limit={options.limit}, offset={options.offset}")
+        if self.query.orderings:
+            found.append("Sort: " + ", ".join(map(str, self.query.orderings)))
+        if options.predicate is not None and not asked.prefilter:
+            found.append(f"Filter: {options.predicate}")
+        found.append(f"Sort: _distance ASC NULLS LAST, _rowid ASC NULLS LAST, TopK(fetch={k})")
+        queries = f", queries={len(comparison.queries)}" if asked.is_batch else ""
+        compared = self._compared
+        again = compared or asked.refine_factor is not None
+        below = []
+        if indices is not None:
+            wanted = k * (asked.refine_factor or 1)
+            probes = asked.probes(wanted, comparison.metric)
+            found += [f"KNNVectorDistance: metric={comparison.metric}{queries}"] if again else []
+            below.append(
+                f"ANNSubIndex: name={indices.name}, k={wanted}, deltas={len(indices.segments)}, "
+                f"metric={comparison.metric}, minimum_nprobes={probes.minimum}, "
+                f"maximum_nprobes={probes.maximum}{queries}"
+            )
+        if compared:
+            below.append(
+                f"KNNVectorDistance: metric={comparison.metric}, column={asked.column.path}, "
+                f"num_fragments={len(compared)}{queries}"
+            )
+        depth = len(found)
+        lines = ["  " * at + line for at, line in enumerate(found)]
+        lines += ["  " * depth + line for line in below]
+        if options.predicate is not None and asked.prefilter:
+            lines.append("  " * (depth + 1) + f"Prefilter: {options.predicate}")
+        return lines
+
+
+def _names(options: ScanOptions) -> tuple[str, ...] | None:
+    """Return the names of the columns that were asked for, in order; None: all."""
+    if options.order:
+        return options.order
+    return None if options.columns is None else tuple(options.columns)

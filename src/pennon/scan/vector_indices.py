@@ -1,0 +1,238 @@
+"""Which indices of vectors a search asks, what they find, and where these rows are now.
+
+::
+
+    segment 1     fragments 0, 1      `VectorIndex.search`, k rows times the refine factor
+    segment 2     fragment 2          the same, by its own model
+    no segment    fragments 3, 4      compared with each vector (`pennon.scan.compare_vectors`)
+
+An index that Pennon cannot read is not asked: its rows are compared like all others.  Source: reference
+index-vector, 6.1, 6.6 and 6.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.units import FragmentId
+from pennon.errors import FormatError, NotFoundError, UnsupportedError
+from pennon.index.files import IndexFiles
+from pennon.index.row_set import Numbers
+from pennon.index.vector.base import Found, VectorIndex
+from pennon.index.vector.best import NOTHING, Near
+from pennon.index.vector.distance import COSINE
+from pennon.scan.compare_vectors import Comparison
+from pennon.scan.index_lookup import remember_parts
+from pennon.scan.moved_rows import covered_now
+from pennon.scan.search_scope import IndexedRows, Scope
+from pennon.scan.snapshot import Snapshot
+from pennon.scan.vector_query import VectorColumn, VectorSearch
+from pennon.table.indices import SYSTEM, Index
+from pennon.table.indices_wire import parse_indices
+
+Mask: TypeAlias = npt.NDArray[np.bool_]
+Open: TypeAlias = Callable[[IndexFiles], VectorIndex]
+open_vector_index: Open | None = None
+"""What opens a segment.  Raises UnsupportedError, FormatError, NotFoundError for one that cannot be searched."""
+
+_NEWEST: Final = 2
+_UNUSABLE: Final = (FormatError, NotFoundError, UnsupportedError)
+_OVERFETCH: Final = 10
+"""So many times ``k`` vectors are asked for where a row is a list of them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Segment:
+    """A segment of an index, opened, and the fragments that it covers."""
+
+    index: Index
+    opened: VectorIndex
+    covered: frozenset[FragmentId]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VectorIndices:
+    """An index on a column, with those of its segments that can be searched by one metric."""
+
+    name: str
+    metric: str
+    segments: tuple[Segment, ...]
+
+    @property
+    def covered(self) -> frozenset[FragmentId]:
+        """Return the fragments whose rows it finds."""
+        return frozenset[FragmentId]().union(*(each.covered for each in self.segments))
+
+
+def find_index(snapshot: Snapshot, asked: VectorSearch) -> VectorIndices | None:
+    """Return the index that a search asks: the first of the column that has the metric, if one is named.
+
+    Raises FormatError for an index of vectors of another length than the column's.
+    """
+    if open_vector_index is None or not asked.uses_index or not snapshot.manifest.indices:
+        return None
+    named: dict[str, list[Index]] = {}
+    for index in parse_indices(snapshot.manifest.indices):
+        if _may_be_asked(index, asked.column):
+            named.setdefault(index.name, []).append(index)
+    for name, segments in named.items():
+        opened = [
+            each for each in (_opened(snapshot, segment, asked) for segment in segments) if each
+        ]
+        metric = asked.metric or (opened[0].opened.metric if opened else None)
+        fit = tuple(each for each in opened if each.opened.metric == metric)
+        if fit and metric is not None:
+            return VectorIndices(name, metric, fit)
+    return None
+
+
+def _may_be_asked(index: Index, column: VectorColumn) -> bool:
+    is_vector = index.details is None or index.is_vector
+    is_of_column = index.field_ids == (column.field_id,) and index.name not in SYSTEM
+    return (
+        is_vector and is_of_column and bool(index.fragment_ids) and index.index_version <= _NEWEST
+    )
+
+
+def _opened(snapshot: Snapshot, segment: Index, asked: VectorSearch) -> Segment | None:
+    open_files = open_vector_index
+    if open_files is None:
+        return None
+    remember = remember_parts(snapshot)
+    files = IndexFiles(segment.folder, snapshot.open_index_file, remember)
+    try:
+        covered = covered_now(snapshot, segment)
+        key = "index", segment.folder
+        opened = remember(key, lambda: open_files(files), lambda index: index.size_bytes)
+    except _UNUSABLE:
+        return None
+    if opened.dimension != asked.column.dimension:
+        message = (
+            f"the index {segment.name!r} ({segment.folder}) is of vectors of {opened.dimension} numbers, those of "
+            f"column {asked.column.path!r} have {asked.column.dimension}; make the index anew"
+        )
+        raise FormatError(message)
+    return Segment(segment, opened, covered)
+
+
+# --- searching ------------------------------------------------------------------------------------
+
+
+def search_indices(
+    indices: VectorIndices, scope: Scope, asked: VectorSearch, comparison: Comparison, k: int
+) -> Near:
+    """Return rows near each query: ``k`` times the refine factor of each segment, with the index's distances."""
+    wanted = k * (asked.refine_factor or 1)
+    near = Near.joined(
+        [_search(segment, scope, asked, comparison, wanted) for segment in indices.segments]
+    )
+    if asked.column.is_multi:
+        return _as_one(near, len(comparison.queries)).best(wanted)
+    return _distinct(near).best(wanted)
+
+
+def _search(
+    segment: Segment, scope: Scope, asked: VectorSearch, comparison: Comparison, wanted: int
+) -> Near:
+    asks = _answerable(comparison)
+    if not len(asks):
+        return NOTHING
+    rows = IndexedRows(scope, segment.index, by_row_ids=True)
+    probes = asked.probes(wanted, comparison.metric)
+    count = wanted * _OVERFETCH if asked.column.is_multi else wanted
+    may_be_any = rows.are_all
+    while True:
+        allowed = None if may_be_any else lambda numbers: rows.see(numbers)[0]
+        found = segment.opened.search(comparison.queries[asks], count, probes, allowed)
+        is_seen, addresses = rows.see(found.rows)
+        if (
+            may_be_any and not is_seen.all()
+        ):  # rows of fragments that the index does not cover any more
+            may_be_any = False
+            continue
+        near = _near(found, is_seen, addresses, asks, scope)
+        if asked.refine_factor is not None:
+            return near
+        inside = _in_range(near, comparison)
+        if asked.column.is_multi or _is_enough(near, inside, wanted, count, comparison.upper):
+            return near.at(inside)
+        count *= 4
+
+
+def _answerable(comparison: Comparison) -> Int64Array:
+    """Return the numbers of the queries that are near to anything."""
+    queries = comparison.queries
+    is_right = np.isfinite(queries).all(1)
+    if comparison.metric == COSINE:
+        is_right &= queries.any(1)
+    return np.flatnonzero(is_right)
+
+
+def _near(
+    found: Found,
+    is_seen: Mask,
+    addresses: Numbers,
+    asks: Int64Array,
+    scope: Scope,
+) -> Near:
+    has_ids = scope.snapshot.manifest.has_stable_row_ids
+    ids = found.rows[is_seen] if has_ids else addresses
+    near = Near(asks[found.queries[is_seen]], ids, addresses, found.distances[is_seen])
+    return near.at(~np.isnan(near.distances))
+
+
+def _in_range(near: Near, comparison: Comparison) -> Mask:
+    inside = np.ones(len(near), np.bool_)
+    if comparison.lower is not None:
+        inside &= near.distances >= np.float32(comparison.lower)
+    if comparison.upper is not None:
+        inside &= near.distances < np.float32(comparison.upper)
+    return inside
+
+
+def _is_enough(near: Near, inside: Mask, wanted: int, count: int, upper: float | None) -> bool:
+    """Return whether to ask for more rows would find no more in the range.
+
+    It would for a query that has too few, though the index gave all that it was asked for, none too far away.
+    """
+    for number in np.unique(near.queries).tolist():
+        mine = near.queries == number
+        is_short = int(mine.sum()) >= count and int(inside[mine].sum()) < wanted
+        if is_short and (upper is None or float(near.distances[mine].max()) < upper):
+            return False
+    return True
+
+
+def _distinct(near: Near) -> Near:
+    """Return each row once for a query, at its least distance: two segments may have it."""
+    order = np.lexsort((near.distances, near.addresses, near.queries))
+    near = near.at(order)
+    is_new = np.ones(len(near), np.bool_)
+    is_new[1:] = (near.queries[1:] != near.queries[:-1]) | (
+        near.addresses[1:] != near.addresses[:-1]
+    )
+    return near.at(is_new)
+
+
+def _as_one(near: Near, queries: int) -> Near:
+    """Return the rows near all vectors of one query together: the sum over them, as the oracle estimates it.
+
+    A row that one of them did not find is as far from it as the last one that it found.
+    """
+    near = _distinct(near)
+    rows, places = np.unique(near.addresses, return_inverse=True)
+    if not len(rows):
+        return NOTHING
+    each = np.full((queries, len(rows)), np.nan, np.float32)
+    each[near.queries, places] = near.distances
+    worst = np.fmax.reduce(each, axis=1, keepdims=True)
+    total = np.where(np.isnan(each), np.nan_to_num(worst), each).sum(0, dtype=np.float32)
+    ids = np.empty(len(rows), np.uint64)
+    ids[places] = near.ids
+    return Near(np.zeros(len(rows), np.int64), ids, rows, total)

@@ -1,0 +1,1 @@
+"""Vector indices: rows near a query, found without looking at all of them."""

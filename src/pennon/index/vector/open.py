@@ -3,8 +3,8 @@
 =============  =======================================================================  ==================
 footer         files                                                                    module
 =============  =======================================================================  ==================
-(0, 1)         ``index.idx``: partitions one after the other, then a message            `stages_file`
-(0, 2)         ``index.idx``, ``auxiliary.idx``: data files of version 0.1              `row_group_files`
+(0, 1)         ``index.idx``: partitions one after the other, then a message            `stages`
+(0, 2)         ``index.idx``, ``auxiliary.idx``: data files of version 0.1              `row_groups`
 (0, 3), (2, x) ``index.idx``, ``auxiliary.idx``: data files, with global buffers        this one
 =============  =======================================================================  ==================
 
@@ -15,15 +15,19 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import numpy as np
+
 from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFile, IndexFiles
-from pennon.index.vector.base import VectorIndex, Vectors
+from pennon.index.vector.base import Floats, VectorIndex, Vectors
 from pennon.index.vector.codes import Quantizer
 from pennon.index.vector.flat import Flat
 from pennon.index.vector.graph import GraphPlan
 from pennon.index.vector.ivf import IvfIndex
 from pennon.index.vector.partitions import ColumnReader, GraphFile
 from pennon.index.vector.pq import ProductQuantizer
+from pennon.index.vector.row_groups import open_row_groups
+from pennon.index.vector.rq import RabitQuantizer
 from pennon.index.vector.settings import (
     Settings,
     json_of,
@@ -34,7 +38,9 @@ from pennon.index.vector.settings import (
     text_of,
 )
 from pennon.index.vector.sq import ScalarQuantizer
+from pennon.index.vector.stages import is_staged, open_stages
 from pennon.index.vector.wire import Partitions, parse_partitions, parse_tensor
+from pennon.schema.version import V0_1
 
 _INDEX: Final = "lance:index"
 _IVF: Final = "lance:ivf"
@@ -55,7 +61,15 @@ def open_vector_index(files: IndexFiles) -> VectorIndex:
     Raises FormatError if its files are damaged, or do not fit one another, UnsupportedError if they are of a
     kind or a version that is not read, NotFoundError if there are none.
     """
-    index = files.file("index.idx")
+    try:
+        index = files.file("index.idx")
+    except FormatError:
+        source = files.object("index.idx")
+        if source is None or not is_staged(source):
+            raise
+        return open_stages(files, source)
+    if index.data.version == V0_1:
+        return open_row_groups(files, index)
     return _open_buffers(files, index)
 
 
@@ -117,10 +131,24 @@ def _quantizer(codes: IndexFile, metric: str, centroids: Vectors) -> Quantizer:
             centroids=centroids,
             is_transposed=said.values.get("transposed") is True,
         )
+    if kind == "RQ":
+        return RabitQuantizer(said, codes.names, metric, centroids, _rotation(codes, said))
     message = (
         f"{path} has the columns {', '.join(codes.names)}, which are codes of no kind that is read"
     )
     raise UnsupportedError(message)
+
+
+def _rotation(codes: IndexFile, said: Settings) -> Floats | None:
+    """Return the matrix that turns vectors; None if they are turned by signs."""
+    kind = said.values.get("rotation_type", "matrix")
+    if kind == "fast":
+        return None
+    if kind != "matrix":
+        message = f"{said.path}: vectors turned by {kind!r} are not read"
+        raise UnsupportedError(message)
+    matrix = parse_tensor(_buffer(codes, said.values.get("rotate_mat_position")))
+    return matrix.astype(np.float32)
 
 
 def _graphs(index: IndexFile, model: Partitions) -> GraphFile:

@@ -79,8 +79,8 @@ def graph_of(near: list[list[int]], upper: dict[int, list[int]] | None = None) -
     }
 
 
-def _arrays(graph: dict[str, Any]) -> Any:
-    return list(graph.values())
+def _arrays(graph: dict[str, Any]) -> tuple[Array, Array, Array, Array]:
+    return graph["nodes"], graph["levels"], graph["ends"], graph["neighbours"]
 
 
 def walked(

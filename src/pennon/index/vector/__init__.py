@@ -1,1 +1,1 @@
-"""Vector indices: rows near a query, found without looking at all of them."""
+"""Indices of vectors: one kind, one file; what a search asks of them; distances."""

@@ -1,4 +1,4 @@
-"""What a vector index is to whoever searches one."""
+"""What an index of vectors is to whoever searches it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,17 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.index.row_set import Numbers
 
 Floats: TypeAlias = npt.NDArray[np.float32]
-Vectors: TypeAlias = npt.NDArray[Any]
-"""Vectors row by row, of any element type."""
+Floats2D: TypeAlias = npt.NDArray[Any]
+"""Vectors, one in each row, of the type that they are compared in."""
 Allowed: TypeAlias = Callable[[Numbers], npt.NDArray[np.bool_]]
-"""Says of row numbers, as the index has them, which rows may be found."""
+"""Return for row numbers, as an index has them, which of them may be found."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probes:
     """How much of an index is searched.
 
-    ``minimum`` partitions are; where these have fewer rows than wanted the next ones, too, up to ``maximum``, or all.
-    ``ef`` is the length of the search list of an HNSW graph, by default half as many again as the rows wanted.
+    The minimum and maximum number of partitions, None for all, and the length of an HNSW search list.
     """
 
     minimum: int = 1
@@ -34,10 +33,10 @@ class Probes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """Rows near queries: for each query in turn, nearest first, of those at one distance the lower number.
+    """Rows near queries: for each query in turn, nearest first.
 
-    ``queries`` is the number of the query of each, ``rows`` are numbers as the index has them: addresses or stable
-    ids.  A row that has several vectors may be there several times.
+    ``rows`` are numbers as the index has them (addresses or stable ids), ``queries`` the number of the query
+    of each.
     """
 
     queries: Int64Array
@@ -46,12 +45,7 @@ class Found:
 
 
 class VectorIndex(Protocol):
-    """An open segment of a vector index."""
-
-    @property
-    def kind(self) -> str:
-        """Return the kind as pylance calls it, such as ``IVF_PQ``."""
-        ...
+    """An index over a column of vectors, of one segment."""
 
     @property
     def metric(self) -> str:
@@ -60,18 +54,22 @@ class VectorIndex(Protocol):
 
     @property
     def dimension(self) -> int:
-        """Return how many values a vector has."""
+        """Return how many numbers a vector has."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """Return the name of its kind, e.g. ``IVF_PQ``."""
         ...
 
     @property
     def size_bytes(self) -> int:
-        """Return about how much memory the open index takes, without the partitions that are remembered."""
+        """Return about how much memory the open index takes."""
         ...
 
-    def search(self, queries: Vectors, k: int, probes: Probes, allowed: Allowed | None) -> Found:
-        """Return up to ``k`` rows near each query, which are the rows of ``queries``.
+    def search(self, queries: Floats2D, k: int, probes: Probes, allowed: Allowed | None) -> Found:
+        """Return up to ``k`` rows near each query, as far as they are allowed; None allows all.
 
-        A query with a NaN or an infinite value finds nothing, and neither does one of zeros by ``cosine``.
-        Raises ArgumentError for queries of another dimension, FormatError if the files are damaged.
+        Raises FormatError if the files are damaged.
         """
         ...

@@ -15,8 +15,9 @@ from pennon.encoding.kernels.vector_rows import row_distances, walk_graph
 from pennon.encoding.kernels.vector_scan import looked_up
 from pennon.errors import FormatError
 from pennon.index.files import IndexFile
-from pennon.index.vector.base import Floats, Vectors
+from pennon.index.vector.base import Floats
 from pennon.index.vector.graph import Graph
+from pennon.index.vector.wire import Vectors
 
 Bytes2D = npt.NDArray[np.uint8]
 Passing = npt.NDArray[np.uint8]

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from pennon.errors import UnsupportedError
 from pennon.index.files import IndexFile
-from pennon.index.vector.base import Vectors
 from pennon.index.vector.codes import Apart, Asked, Everywhere, RowCodes, list_type, matrix_of
+from pennon.index.vector.wire import Vectors
 
 _VECTORS: Final = "flat"
 _TYPES: Final[dict[pa.DataType, np.dtype[Any]]] = {

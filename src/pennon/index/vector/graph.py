@@ -22,7 +22,7 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.kernels.vector_rows import check_graph
 from pennon.errors import FormatError
-from pennon.index.vector.settings import Settings
+from pennon.index.vector.file_settings import Settings
 
 COLUMNS: Final = ("__vector_id", "__neighbors")
 _MOST_LEVELS: Final = 1 << 10

@@ -20,9 +20,10 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.encoding.kernels.vector_scan import keep_nearest
 from pennon.errors import ArgumentError
 from pennon.index.row_set import Numbers
-from pennon.index.vector.base import Allowed, Floats, Found, Probes, Vectors
+from pennon.index.vector.base import Allowed, Floats, Found, Probes
 from pennon.index.vector.codes import INFINITE, Apart, Ask, Asked, Passing, Quantizer, RowCodes
-from pennon.index.vector.partitions import Partition, PartitionReader
+from pennon.index.vector.partition_reader import Partition, PartitionReader
+from pennon.index.vector.wire import Vectors
 
 _FEW: Final = 10
 """Where no more than one of so many rows of a partition may be found, its graph is not walked."""

@@ -19,16 +19,9 @@ import numpy as np
 
 from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFile, IndexFiles
-from pennon.index.vector.base import Floats, VectorIndex, Vectors
+from pennon.index.vector.base import Floats, VectorIndex
 from pennon.index.vector.codes import Quantizer
-from pennon.index.vector.flat import Flat
-from pennon.index.vector.graph import GraphPlan
-from pennon.index.vector.ivf import IvfIndex
-from pennon.index.vector.partitions import ColumnReader, GraphFile
-from pennon.index.vector.pq import ProductQuantizer
-from pennon.index.vector.row_groups import open_row_groups
-from pennon.index.vector.rq import RabitQuantizer
-from pennon.index.vector.settings import (
+from pennon.index.vector.file_settings import (
     Settings,
     json_of,
     metric_of,
@@ -37,9 +30,16 @@ from pennon.index.vector.settings import (
     settings_of,
     text_of,
 )
+from pennon.index.vector.flat import Flat
+from pennon.index.vector.graph import GraphPlan
+from pennon.index.vector.ivf import IvfIndex
+from pennon.index.vector.partition_reader import ColumnReader, GraphFile
+from pennon.index.vector.pq import ProductQuantizer
+from pennon.index.vector.row_groups import open_row_groups
+from pennon.index.vector.rq import RabitQuantizer
 from pennon.index.vector.sq import ScalarQuantizer
 from pennon.index.vector.stages import is_staged, open_stages
-from pennon.index.vector.wire import Partitions, parse_partitions, parse_tensor
+from pennon.index.vector.wire import Partitions, Vectors, parse_partitions, parse_tensor
 from pennon.schema.version import V0_1
 
 _INDEX: Final = "lance:index"

@@ -22,7 +22,7 @@ import pyarrow as pa
 from pennon.encoding.kernels.vector_scan import word_tables
 from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFile
-from pennon.index.vector.base import Floats, Vectors
+from pennon.index.vector.base import Floats
 from pennon.index.vector.codes import (
     Apart,
     Asked,
@@ -33,6 +33,7 @@ from pennon.index.vector.codes import (
     check_bytes,
     matrix_of,
 )
+from pennon.index.vector.wire import Vectors
 
 _CODES: Final = "__pq_code"
 

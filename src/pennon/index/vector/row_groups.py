@@ -18,15 +18,14 @@ from typing import Final
 from pennon.core.byte_ranges import ByteRange
 from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFile, IndexFiles
-from pennon.index.vector.base import Vectors
 from pennon.index.vector.codes import Quantizer
+from pennon.index.vector.file_settings import json_of, metric_of, settings, settings_of
 from pennon.index.vector.graph import GraphPlan
 from pennon.index.vector.ivf import IvfIndex
-from pennon.index.vector.partitions import ColumnReader, GraphFile
+from pennon.index.vector.partition_reader import ColumnReader, GraphFile
 from pennon.index.vector.pq import ProductQuantizer
-from pennon.index.vector.settings import json_of, metric_of, settings, settings_of
 from pennon.index.vector.sq import ScalarQuantizer
-from pennon.index.vector.wire import Partitions, parse_partitions, parse_tensor
+from pennon.index.vector.wire import Partitions, Vectors, parse_partitions, parse_tensor
 from pennon.io.store import ObjectReader
 
 _GRAPHS: Final = "lance:ivf:partition"

@@ -24,10 +24,11 @@ from pennon.encoding.kernels.vector_rows import chosen_distances
 from pennon.encoding.kernels.vector_scan import looked_up
 from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFile
-from pennon.index.vector.base import Floats, Vectors
+from pennon.index.vector.base import Floats
 from pennon.index.vector.codes import INFINITE, Apart, Bytes2D, check_bytes, floats_of, matrix_of
+from pennon.index.vector.file_settings import Settings
 from pennon.index.vector.rq_bits import from_stream, turned_fast, unblocked, unpacked_signs
-from pennon.index.vector.settings import Settings
+from pennon.index.vector.wire import Vectors
 
 _SIGNS: Final = "_rabit_codes"
 _FACTORS: Final = ("__add_factors", "__scale_factors")

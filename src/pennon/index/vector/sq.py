@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFile
-from pennon.index.vector.base import Vectors
 from pennon.index.vector.codes import Apart, Asked, Everywhere, RowCodes, check_bytes, matrix_of
-from pennon.index.vector.settings import Settings
+from pennon.index.vector.file_settings import Settings
+from pennon.index.vector.wire import Vectors
 
 _CODES: Final = "__sq_code"
 _GREATEST: Final = 255

@@ -22,7 +22,7 @@ from pennon.core.byte_ranges import ByteRange
 from pennon.errors import FormatError
 from pennon.index.files import IndexFiles
 from pennon.index.vector.ivf import IvfIndex
-from pennon.index.vector.partitions import Partition, PartitionReader
+from pennon.index.vector.partition_reader import Partition, PartitionReader
 from pennon.index.vector.pq import ProductQuantizer
 from pennon.index.vector.row_groups import read_message
 from pennon.index.vector.wire import OldIndex, parse_index

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from google.protobuf.message import DecodeError, Message
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import FormatError, UnsupportedError
-from pennon.index.vector.base import Vectors
 from pennon.proto import vector_index_pb2 as pb
 
 M = TypeVar("M", bound=Message)
+Vectors: TypeAlias = npt.NDArray[Any]
+"""Vectors row by row, or one, of any element type."""
 
 _TYPES: Final[dict[int, Any]] = {
     pb.Tensor.BFLOAT16: "<u2",

@@ -7,7 +7,8 @@
     length (4), message Index: a stage ivf, a stage pq          <- position
     position (8), 0 (2), 1 (2), "LANC"
 
-Offsets of partitions are positions in the file.  Source: reference index-vector, 3.2.
+Offsets of partitions are positions in the file.  Of codes of 4 bits release 0.15 has one in each byte, 14.0.2 two: which,
+the size of the file tells.  Source: reference index-vector, 3.2; measured.
 """
 
 from __future__ import annotations
@@ -70,9 +71,11 @@ class _StageReader(PartitionReader):
         quantizer: ProductQuantizer,
     ) -> None:
         """Check that all partitions lie in the file.  Raises FormatError."""
-        partitions = index.partitions
+        partitions, parts = index.partitions, index.codebook.parts
         super().__init__(files, partitions.lengths, quantizer.row_bytes)
-        sizes = partitions.lengths * self._row_bytes
+        is_loose = int(partitions.lengths.sum()) * (parts + 8) <= _footer(source)[0]
+        self._width = parts if is_loose else quantizer.row_bytes
+        sizes = partitions.lengths * (self._width + 8)
         ends = partitions.offsets + sizes
         if int(sizes.sum()) > source.size_bytes or (ends > source.size_bytes).any():
             message = f"{source.path} has {source.size_bytes} bytes, and its partitions {int(sizes.sum())}"
@@ -81,7 +84,7 @@ class _StageReader(PartitionReader):
         self._offsets = partitions.offsets
 
     def _read(self, numbers: Sequence[int]) -> list[Partition]:
-        width = self._quantizer.row_bytes
+        width = self._width
         counts = [self.rows_of(number) for number in numbers]
         wanted = [
             ByteRange(int(self._offsets[number]), count * (width + 8))
@@ -90,6 +93,8 @@ class _StageReader(PartitionReader):
         found = []
         for count, data in zip(counts, self._source.read(wanted), strict=True):
             codes = np.frombuffer(data, np.uint8, count * width).reshape(count, width)
+            if width != self._quantizer.row_bytes:
+                codes = (codes[:, ::2] & 15) | (codes[:, 1::2] << 4)
             rows = np.frombuffer(data, "<u8", count, count * width).astype(np.uint64)
             found.append(Partition(rows, self._quantizer.codes_of(codes, by_rows=False)))
         return found

@@ -249,6 +249,29 @@ def test_more_partitions_are_searched_where_rows_are_few(tmp_path: Path) -> None
     assert not (few.rows % 97).any()
 
 
+def test_merged_segments_of_sq(tmp_path: Path) -> None:
+    """Segments with other bounds are one, whose bounds are those of the first: Pennon finds what the file says."""
+    values = vectors(15, ROWS, 16)
+    values[500:] *= 10  # the second fragment
+    table = lance.write_dataset(
+        table_of(values, pa.float32()), tmp_path / "t.lance", max_rows_per_file=500
+    )
+    arguments = {"metric": "l2", "num_partitions": 2, "ivf_centroids": values[[0, 600]].copy()}
+    segments = [
+        table.create_index_uncommitted(
+            "vec", "IVF_SQ", name="vec_idx", fragment_ids=[number], **arguments
+        )
+        for number in (0, 1)
+    ]
+    merged = table.merge_existing_index_segments(segments)
+    table = table.commit_existing_index_segments("vec_idx", "vec", [merged])
+    mine = Searched(table.uri)
+    for query in values[::200]:
+        assert same_answers(mine.search(query, 10, 2), theirs(table, query, 10, 2), 1e-5)
+    _, (nearest, *_) = mine.search(values[600], 1, 2)
+    assert nearest > 10  # it is in the table
+
+
 @pytest.mark.parametrize("metric", ["l2", "cosine", "dot"])
 def test_queries_that_are_near_nothing(tmp_path: Path, metric: str) -> None:
     values = vectors(14, ROWS, 16)

@@ -52,6 +52,11 @@ class IvfIndex:
         if queries.ndim != 2 or queries.shape[1] != self.dimension:
             message = f"queries of the shape {queries.shape} for vectors of {self.dimension} values"
             raise ArgumentError(message)
+        # what is too large for 32 bits is infinitely far away
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            return self._search(queries, k, probes, allowed)
+
+    def _search(self, queries: Vectors, k: int, probes: Probes, allowed: Allowed | None) -> Found:
         vectors, is_valid = self._prepared(queries)
         count = len(self._centroids)
         most = count if probes.maximum is None else min(probes.maximum, count)
@@ -69,16 +74,14 @@ class IvfIndex:
         """Return queries as values of the index's type, and which of them can be near anything."""
         if self.metric == "hamming":
             return queries.astype(np.uint8), np.ones(len(queries), np.bool_)
+        kind = np.float64 if self._type == np.float64 else np.float32
         # the values that the column would have
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            vectors = queries.astype(self._type)
-            kind = np.float64 if self._type == np.float64 else np.float32
-            vectors = vectors.astype(kind, copy=False)
-            is_valid = np.isfinite(vectors).all(axis=1)
-            if self.metric == "cosine":
-                norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))[:, None]
-                vectors = vectors / norms
-                is_valid &= np.isfinite(vectors).all(axis=1)
+        vectors = queries.astype(self._type).astype(kind, copy=False)
+        is_valid = np.isfinite(vectors).all(axis=1)
+        if self.metric == "cosine":
+            norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))[:, None]
+            vectors = vectors / norms
+            is_valid &= np.isfinite(vectors).all(axis=1)
         return vectors, is_valid
 
     def near_partitions(self, query: Vectors, count: int) -> Int64Array:

@@ -45,7 +45,7 @@ class ScalarQuantizer:
         bounds = settings.below("bounds")
         self._start = bounds.value("start")
         self._range = bounds.value("end") - self._start
-        if not 0 <= self._range < np.finfo(np.float32).max:
+        if not 0 <= self._range < float(np.finfo(np.float32).max):
             message = f"{settings.path}: values between {bounds.values} are none"
             raise FormatError(message)
         self._metric, self.row_bytes = metric, dimension

@@ -56,11 +56,17 @@ class IndexFiles:
     folder: str
     open: Callable[[str], Opened]
     remember: Remember
+    open_object: Callable[[str], ObjectReader] | None = None
+    """Opens a file that is no data file, as the first vector indices are."""
 
     def file(self, name: str) -> IndexFile:
         """Open a file.  Raises NotFoundError, FormatError."""
         opened = self.open(f"{self.folder}/{name}")
         return IndexFile(opened.data, opened.source)
+
+    def object(self, name: str) -> ObjectReader | None:
+        """Return the bytes of a file, None where only data files are opened.  Raises NotFoundError."""
+        return None if self.open_object is None else self.open_object(f"{self.folder}/{name}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,6 +139,10 @@ class Snapshot:
         found = self._opened(path)
         return found if self.meter is None else self.meter.around(found)
 
+    def open_index_object(self, path: str) -> ObjectReader:
+        """Return a file of an index that is no data file.  Raises NotFoundError, StoreError."""
+        return self.store.open(path)
+
     def deleted(self, fragment: Fragment) -> Int64Array:
         """Return the physical offsets of the fragment's deleted rows, sorted and distinct."""
         deletion = fragment.deletion_file

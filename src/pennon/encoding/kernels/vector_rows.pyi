@@ -1,0 +1,68 @@
+"""Distances of vectors that lie row by row, and walks over graphs of them.
+
+The kind of a distance is a number.  Rows are bytes, and so are queries:
+
+==  =======================================  ===================  =================================
+ 0  sum of the squared differences           float32              float32
+ 1  less the sum of the products             float32              float32
+ 2  as 0                                     float64              float64
+ 3  as 1                                     float64              float64
+ 4  as 0                                     uint8                uint8
+ 5  as 1                                     uint8                float32
+ 6  bits that differ                         uint8                uint8
+ 7  sum of what tables say                   uint8                256 times float32 for each
+==  =======================================  ===================  =================================
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+def row_distances(
+    kind: int,
+    rows: npt.NDArray[np.uint8],
+    query: npt.NDArray[np.uint8],
+    out: npt.NDArray[np.float32],
+) -> None:
+    """Put how far each row is from a query into ``out``.  Raises ValueError for arrays that do not fit."""
+
+def chosen_distances(
+    kind: int,
+    rows: npt.NDArray[np.uint8],
+    query: npt.NDArray[np.uint8],
+    chosen: npt.NDArray[np.int64],
+    out: npt.NDArray[np.float32],
+) -> None:
+    """Put how far some rows are from a query into ``out``.  Raises ValueError for arrays that do not fit."""
+
+def check_graph(
+    count: int,
+    nodes: npt.NDArray[np.uint32],
+    levels: npt.NDArray[np.int64],
+    ends: npt.NDArray[np.int64],
+    neighbours: npt.NDArray[np.uint32],
+    entry: int,
+) -> None:
+    """Raise FormatError unless a graph of ``count`` nodes may be walked.
+
+    Level ``l`` has the rows ``levels[l]`` to ``levels[l + 1]``.  Row ``r`` is node ``nodes[r]``, which has the neighbours
+    ``neighbours[ends[r] : ends[r + 1]]``.  Level 0 has all nodes in order, those of others ascend.
+    """
+
+def walk_graph(
+    kind: int,
+    rows: npt.NDArray[np.uint8],
+    query: npt.NDArray[np.uint8],
+    nodes: npt.NDArray[np.uint32],
+    levels: npt.NDArray[np.int64],
+    ends: npt.NDArray[np.int64],
+    neighbours: npt.NDArray[np.uint32],
+    entry: int,
+    passing: npt.NDArray[np.uint8] | None,
+    found: npt.NDArray[np.uint32],
+    distances: npt.NDArray[np.float32],
+) -> int:
+    """Walk a graph to the nodes near a query; return how many are found, in no order.
+
+    From the entry down the levels to the nearest node of each, then as wide as ``found`` is long.  The graph has
+    passed `check_graph`.  Raises ValueError for arrays that do not fit.
+    """

@@ -1,0 +1,65 @@
+"""FLAT: vectors as they are; by cosine divided by their norms.
+
+Column ``flat: fixed_size_list<T>[dim]`` of float16, float32 or float64, or of bytes for ``hamming``.
+Source: reference index-vector, 2.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.errors import UnsupportedError
+from pennon.index.files import IndexFile
+from pennon.index.vector.codes import Apart, Asked, Everywhere, RowCodes, list_type, matrix_of
+from pennon.index.vector.wire import Vectors
+
+_VECTORS: Final = "flat"
+_TYPES: Final[dict[pa.DataType, np.dtype[Any]]] = {
+    pa.float16(): np.dtype(np.float32),
+    pa.float32(): np.dtype(np.float32),
+    pa.float64(): np.dtype(np.float64),
+    pa.uint8(): np.dtype(np.uint8),
+}
+"""By the type of the items: what they are compared as."""
+
+
+class Flat:
+    """Vectors as they are."""
+
+    kind: Final = "FLAT"
+    columns: Final = (_VECTORS,)
+    size_bytes: Final = 0
+
+    def __init__(self, file: IndexFile, metric: str, dimension: int) -> None:
+        """Look at the column.  Raises FormatError, UnsupportedError."""
+        items = list_type(file, _VECTORS, dimension)
+        if (items == pa.uint8()) != (metric == "hamming") or items not in _TYPES:
+            message = f"{file.source.path}: vectors of {items} by {metric} are not read"
+            raise UnsupportedError(message)
+        self._metric, self._type = metric, _TYPES[items]
+        self.row_bytes = dimension * self._type.itemsize
+
+    def check(self, file: IndexFile) -> None:
+        """See `Quantizer.check`: done as it is made."""
+
+    def codes(self, columns: Sequence[pa.Array[Any]], *, by_rows: bool) -> RowCodes:  # noqa: ARG002
+        """See `Quantizer.codes`."""
+        values = np.ascontiguousarray(matrix_of(columns[0]), self._type)
+        return RowCodes(values.view(np.uint8).reshape(len(values), self.row_bytes))
+
+    def asks(self, vectors: Vectors) -> list[Everywhere]:
+        """See `Quantizer.asks`."""
+        asked = np.ascontiguousarray(vectors, self._type)
+        return [Everywhere(self._asked(query)) for query in asked]
+
+    def _asked(self, query: Vectors) -> Asked:
+        if self._metric == "hamming":
+            return Asked(Apart.BITS, query)
+        is_long = self._type == np.float64
+        if self._metric == "l2":
+            return Asked(Apart.SQUARES_64 if is_long else Apart.SQUARES, query)
+        return Asked(Apart.PRODUCTS_64 if is_long else Apart.PRODUCTS, query, start=1.0)

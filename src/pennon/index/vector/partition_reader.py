@@ -1,0 +1,184 @@
+"""The partitions of an index, read when a search asks them, and remembered."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
+from pennon.encoding.rows import Rows
+from pennon.errors import FormatError
+from pennon.index.files import IndexFile, IndexFiles, whole_numbers
+from pennon.index.row_set import Numbers
+from pennon.index.vector import graph as graphs
+from pennon.index.vector.codes import Codes, Quantizer
+from pennon.index.vector.graph import Graph, GraphPlan
+from pennon.index.vector.wire import Partitions
+
+_ROW: Final = "_rowid"
+_AT_ONCE: Final = 64 << 20
+"""Partitions are read together as long as they take no more memory than this."""
+_MOST_GROWTH: Final = 1024
+"""Codes do not take more memory than so many times the size of their file; those that say so are damaged."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Partition:
+    """A partition: the numbers of its rows, their codes, and a graph over these if there is one."""
+
+    rows: Numbers
+    codes: Codes
+    graph: Graph | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """Return how much memory it takes."""
+        graph = 0 if self.graph is None else self.graph.size_bytes
+        return self.rows.nbytes + self.codes.size_bytes + graph
+
+
+class _NotKnownError(Exception):
+    """A partition is not remembered."""
+
+
+class PartitionReader(ABC):
+    """Reads partitions of an index, those that are not remembered."""
+
+    has_graphs: bool = False
+
+    def __init__(self, files: IndexFiles, lengths: Int64Array, row_bytes: int) -> None:
+        self._files = files
+        self._lengths = lengths
+        self._row_bytes = row_bytes + 8
+
+    @property
+    def size_bytes(self) -> int:
+        """Return how much memory it takes."""
+        return 3 * self._lengths.nbytes
+
+    def rows_of(self, partition: int) -> int:
+        """Return how many rows a partition has."""
+        return int(self._lengths[partition])
+
+    def read(self, numbers: Sequence[int]) -> Iterator[Partition]:
+        """Yield partitions, which ascend, in their order; those not remembered are read side by side."""
+        found: dict[int, Partition] = {}
+        missing: list[int] = []
+        for number in numbers:
+            try:
+                found[number] = self._remember(number, _raise_not_known)
+            except _NotKnownError:
+                missing.append(number)
+        for number in numbers:
+            if number not in found:
+                some = self._next(missing)
+                missing = missing[len(some) :]
+                for each, made in zip(some, self._read(some), strict=True):
+                    found[each] = self._remember(each, lambda made=made: made)  # type: ignore[misc]
+            yield found.pop(number)
+
+    @abstractmethod
+    def _read(self, numbers: Sequence[int]) -> list[Partition]:
+        """Return partitions, which ascend."""
+
+    def _remember(self, number: int, make: Callable[[], Partition]) -> Partition:
+        key = "vectors", self._files.folder, number
+        return self._files.remember(key, make, lambda made: made.size_bytes)
+
+    def _next(self, numbers: Sequence[int]) -> list[int]:
+        """Return as many of the first partitions as are read at once."""
+        sizes = np.cumsum(self._lengths[np.array(numbers, np.int64)] * self._row_bytes)
+        count = int(np.searchsorted(sizes, _AT_ONCE, side="right"))
+        return list(numbers[: max(count, 1)])
+
+
+def _raise_not_known() -> Partition:
+    raise _NotKnownError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GraphFile:
+    """The graphs of all partitions: rows ``offsets[p]`` to ``offsets[p] + lengths[p]`` are that of p."""
+
+    file: IndexFile
+    partitions: Partitions
+    plan: Callable[[int], GraphPlan]
+
+
+class ColumnReader(PartitionReader):
+    """Reads partitions of which the codes are columns of a file."""
+
+    def __init__(
+        self,
+        files: IndexFiles,
+        codes: IndexFile,
+        partitions: Partitions,
+        quantizer: Quantizer,
+        graph: GraphFile | None,
+    ) -> None:
+        """Check that all partitions lie in the file.  Raises FormatError."""
+        super().__init__(files, partitions.lengths, quantizer.row_bytes)
+        _check(codes, partitions)
+        if (codes.rows * self._row_bytes) > _MOST_GROWTH * codes.source.size_bytes:
+            message = f"{codes.source.path} has {codes.source.size_bytes} bytes and says {codes.rows} rows"
+            raise FormatError(message)
+        if graph is not None:
+            _check(graph.file, graph.partitions)
+        self._codes, self._partitions, self._graph = codes, partitions, graph
+        self._quantizer, self.has_graphs = quantizer, graph is not None
+
+    def _read(self, numbers: Sequence[int]) -> list[Partition]:
+        parts = np.array(numbers, np.int64)
+        columns = _pieces(self._codes, [_ROW, *self._quantizer.columns], self._partitions, parts)
+        found_graphs = self._graphs(parts)
+        found = []
+        for number, (row_ids, *codes), graph in zip(numbers, columns, found_graphs, strict=True):
+            rows = whole_numbers(row_ids, "rows of an index")
+            made = self._quantizer.codes(codes, by_rows=self._graph is not None)
+            found.append(Partition(rows, made, self._checked(graph, number)))
+        return found
+
+    def _graphs(self, parts: Int64Array) -> Sequence[list[pa.Array[Any]] | None]:
+        if self._graph is None:
+            return [None] * len(parts)
+        return _pieces(self._graph.file, graphs.COLUMNS, self._graph.partitions, parts)
+
+    def _checked(self, columns: list[pa.Array[Any]] | None, number: int) -> Graph | None:
+        if columns is None or self._graph is None:
+            return None
+        return Graph.of(columns, self._graph.plan(number), self.rows_of(number))
+
+
+def _check(file: IndexFile, partitions: Partitions) -> None:
+    """Raise FormatError unless the partitions are the rows of a file."""
+    rows, ends = file.rows, partitions.offsets + partitions.lengths
+    total = int(partitions.lengths.sum())
+    if total != rows or (len(ends) and int(ends.max()) > rows):
+        message = (
+            f"{file.source.path} has {rows} rows, and its partitions have {total}, or leave it"
+        )
+        raise FormatError(message)
+
+
+def _pieces(
+    file: IndexFile, names: Sequence[str], partitions: Partitions, parts: Int64Array
+) -> list[list[pa.Array[Any]]]:
+    """Return columns of some partitions, of each in turn; in as few rounds as one takes."""
+    starts, lengths = partitions.offsets[parts], partitions.lengths[parts]
+    order = np.argsort(starts, kind="stable")
+    first, last = starts[order], starts[order] + lengths[order]
+    if (first[1:] < last[:-1]).any():
+        message = f"partitions of {file.source.path} overlap"
+        raise FormatError(message)
+    columns = file.read(names, Rows.ranges(first, last))
+    places = np.zeros(len(parts), np.int64)
+    places[order] = np.cumsum(last - first) - (last - first)
+    return [
+        [column.slice(place, length) for column in columns]
+        for place, length in zip(places.tolist(), lengths.tolist(), strict=True)
+    ]

@@ -1,0 +1,76 @@
+"""SQ: each value as one byte, by the same bounds for all.
+
+::
+
+    bounds -1.0 .. 4.1      value 0.5  ->  trunc((0.5 - -1.0) * 255 / 5.1) = 75
+
+Column ``__sq_code: fixed_size_list<uint8>[dim]``.  By l2 and cosine a query is coded, too; by dot it is not.
+Source: reference index-vector, 2.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.errors import FormatError, UnsupportedError
+from pennon.index.files import IndexFile
+from pennon.index.vector.codes import Apart, Asked, Everywhere, RowCodes, check_bytes, matrix_of
+from pennon.index.vector.file_settings import Settings
+from pennon.index.vector.wire import Vectors
+
+_CODES: Final = "__sq_code"
+_GREATEST: Final = 255
+
+
+class ScalarQuantizer:
+    """Bytes between two bounds."""
+
+    kind: Final = "SQ"
+    columns: Final = (_CODES,)
+    size_bytes: Final = 0
+
+    def __init__(self, settings: Settings, metric: str, dimension: int) -> None:
+        """Take the bounds.  Raises FormatError, UnsupportedError."""
+        bits = settings.number("num_bits", default=8)
+        if bits != 8 or metric == "hamming":
+            message = f"{settings.path}: values of {bits} bits by {metric} are not read"
+            raise UnsupportedError(message)
+        if settings.number("dim", default=dimension) != dimension:
+            message = f"{settings.path}: codes of {settings.values['dim']} values of vectors of {dimension}"
+            raise FormatError(message)
+        bounds = settings.below("bounds")
+        self._start = bounds.value("start")
+        self._range = bounds.value("end") - self._start
+        if not 0 <= self._range < float(np.finfo(np.float32).max):
+            message = f"{settings.path}: values between {bounds.values} are none"
+            raise FormatError(message)
+        self._metric, self.row_bytes = metric, dimension
+
+    def check(self, file: IndexFile) -> None:
+        """See `Quantizer.check`."""
+        check_bytes(file, _CODES, self.row_bytes)
+
+    def codes(self, columns: Sequence[pa.Array[Any]], *, by_rows: bool) -> RowCodes:  # noqa: ARG002
+        """See `Quantizer.codes`."""
+        return RowCodes(np.ascontiguousarray(matrix_of(columns[0])))
+
+    def asks(self, vectors: Vectors) -> list[Everywhere]:
+        """See `Quantizer.asks`."""
+        return [Everywhere(self._asked(query)) for query in vectors]
+
+    def _asked(self, query: Vectors) -> Asked:
+        step = self._range / _GREATEST
+        if self._metric == "dot":
+            exact = query.astype(np.float32)
+            # 1 less the sum of q * (start + code * step)
+            start = 1.0 - self._start * float(exact.sum(dtype=np.float64))
+            return Asked(Apart.CODE_PRODUCTS, exact, start, step)
+        if not self._range:
+            return Asked(Apart.CODE_SQUARES, np.zeros(len(query), np.uint8), factor=0.0)
+        places = (query.astype(np.float64) - self._start) * _GREATEST / self._range
+        coded = np.clip(places, 0, _GREATEST).astype(np.uint8)
+        return Asked(Apart.CODE_SQUARES, coded, factor=step * step)

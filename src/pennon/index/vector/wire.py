@@ -1,0 +1,144 @@
+"""The messages in files of vector indices: partitions, codebooks, and the index of the first layout."""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from google.protobuf.message import DecodeError, Message
+
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
+from pennon.errors import FormatError, UnsupportedError
+from pennon.proto import vector_index_pb2 as pb
+
+M = TypeVar("M", bound=Message)
+Vectors: TypeAlias = npt.NDArray[Any]
+"""Vectors row by row, or one, of any element type."""
+
+_TYPES: Final[dict[int, Any]] = {
+    pb.Tensor.BFLOAT16: "<u2",
+    pb.Tensor.FLOAT16: "<f2",
+    pb.Tensor.FLOAT32: "<f4",
+    pb.Tensor.FLOAT64: "<f8",
+    pb.Tensor.UINT8: "u1",
+}
+METRICS: Final = ("l2", "cosine", "dot", "hamming")
+"""By their numbers in messages."""
+_MOST_ROWS: Final = 1 << 62
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Partitions:
+    """The partitions of a file: ``offsets`` their first rows, or the positions of their bytes, ``lengths`` their rows.
+
+    ``centroids`` is None in a file that does not have them.
+    """
+
+    offsets: Int64Array
+    lengths: Int64Array
+    centroids: Vectors | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Codebook:
+    """The codebook in an index of the first layout."""
+
+    bits: int
+    parts: int
+    dimension: int
+    values: Vectors
+    """Flat."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OldIndex:
+    """An index of the first layout."""
+
+    dimension: int
+    metric: str
+    partitions: Partitions
+    codebook: Codebook
+
+
+def parse_partitions(data: bytes) -> Partitions:
+    """Return the partitions that a message describes.  Raises FormatError, UnsupportedError."""
+    return _partitions(_parsed(pb.Ivf(), data, "partitions"))
+
+
+def parse_tensor(data: bytes) -> Vectors:
+    """Return a matrix.  Raises FormatError, UnsupportedError."""
+    return _matrix(_parsed(pb.Tensor(), data, "a matrix"))
+
+
+def parse_index(data: bytes) -> OldIndex:
+    """Return an index of the first layout.  Raises FormatError, UnsupportedError."""
+    index = _parsed(pb.Index(), data, "an index").vector_index
+    stages = [stage.WhichOneof("stage") for stage in index.stages]
+    if stages != ["ivf", "pq"]:
+        message = f"an index of the stages {stages} is not read, only one of ivf and pq"
+        raise UnsupportedError(message)
+    if index.metric_type >= len(METRICS):
+        message = f"an index of metric {index.metric_type} is not known"
+        raise FormatError(message)
+    pq = index.stages[1].pq
+    if pq.HasField("codebook_tensor"):
+        values = _matrix(pq.codebook_tensor).reshape(-1)
+    else:
+        values = np.array(pq.codebook, np.float32)
+    codebook = Codebook(pq.num_bits or 8, pq.num_sub_vectors, pq.dimension, values)
+    partitions = _partitions(index.stages[0].ivf, index.dimension)
+    return OldIndex(index.dimension, METRICS[index.metric_type], partitions, codebook)
+
+
+def _partitions(ivf: pb.Ivf, dimension: int = 0) -> Partitions:
+    lengths = np.array(ivf.lengths, np.int64)
+    centroids = None
+    if ivf.HasField("centroids_tensor"):
+        centroids = _matrix(ivf.centroids_tensor)
+    elif ivf.centroids:
+        count = (dimension and len(ivf.centroids) // dimension) or len(lengths)
+        if not count or len(ivf.centroids) % count:
+            message = f"{len(ivf.centroids)} values are no centroids of {count} partitions"
+            raise FormatError(message)
+        centroids = np.array(ivf.centroids, np.float32).reshape(count, -1)
+    if not len(lengths) and centroids is not None:
+        lengths = np.zeros(len(centroids), np.int64)
+    offsets = np.array(ivf.offsets, np.uint64)
+    if not len(offsets):
+        offsets = np.cumsum(lengths, dtype=np.uint64) - lengths.astype(np.uint64)
+    if len(offsets) != len(lengths) or (len(offsets) and int(offsets.max()) > _MOST_ROWS):
+        message = f"{len(lengths)} partitions begin at {len(offsets)} places, or too far away"
+        raise FormatError(message)
+    if centroids is not None and len(centroids) != len(lengths):
+        message = f"{len(lengths)} partitions have {len(centroids)} centroids"
+        raise FormatError(message)
+    return Partitions(offsets.astype(np.int64), lengths, centroids)
+
+
+def _matrix(tensor: pb.Tensor) -> Vectors:
+    kind = _TYPES.get(tensor.data_type)
+    if kind is None:
+        message = f"a matrix of the type {tensor.data_type} is not read"
+        raise UnsupportedError(message)
+    if len(tensor.shape) != 2:
+        message = f"a matrix has {len(tensor.shape)} dimensions instead of two"
+        raise FormatError(message)
+    rows, width = tensor.shape
+    if not width or rows * width * np.dtype(kind).itemsize != len(tensor.data):
+        message = f"a matrix of {rows} by {width} values has {len(tensor.data)} bytes"
+        raise FormatError(message)
+    values = np.frombuffer(tensor.data, kind).reshape(rows, width)
+    if tensor.data_type == pb.Tensor.BFLOAT16:
+        return (values.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    return values
+
+
+def _parsed(message: M, data: bytes, what: str) -> M:
+    try:
+        message.ParseFromString(data)
+    except DecodeError as error:
+        text = f"{what} of an index: not a valid message: {error}"
+        raise FormatError(text) from error
+    return message

@@ -1,0 +1,170 @@
+"""Distances of rows beside plain twins, walks over graphs, and graphs that are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from pennon.encoding.kernels.vector_rows import (
+    check_graph,
+    chosen_distances,
+    row_distances,
+    walk_graph,
+)
+from pennon.errors import FormatError
+
+Array = npt.NDArray[Any]
+WIDTHS = (1, 3, 8, 15, 16, 17, 64, 100)
+
+
+def bytes_of(values: Array) -> npt.NDArray[np.uint8]:
+    return np.ascontiguousarray(values).view(np.uint8).reshape(*values.shape[:-1], -1)
+
+
+def example(kind: int, width: int, count: int) -> tuple[Array, Array, Array]:
+    """Return rows, a query, and how far it is from each of them."""
+    rng = np.random.default_rng(kind * 1000 + width)
+    types = {0: np.float32, 1: np.float32, 2: np.float64, 3: np.float64}
+    if kind in types:
+        rows = rng.normal(size=(count, width)).astype(types[kind])
+        query = rng.normal(size=width).astype(types[kind])
+    else:
+        rows = rng.integers(0, 256, (count, width), np.uint8)
+        query = rng.integers(0, 256, width, np.uint8)
+    if kind == 5:
+        query = rng.normal(size=width).astype(np.float32)
+    if kind == 6:
+        return rows, query, np.unpackbits(rows ^ query, axis=1).sum(axis=1)
+    if kind == 7:
+        query = rng.normal(size=(width, 256)).astype(np.float32)
+        return rows, query.reshape(-1), query[np.arange(width), rows].sum(axis=1)
+    exact = rows.astype(np.float64)
+    if kind % 2:
+        return rows, query, -(exact @ query)
+    return rows, query, ((exact - query) ** 2).sum(axis=1)
+
+
+@pytest.mark.parametrize("kind", range(8))
+def test_distances_of_rows(kind: int) -> None:
+    for width in WIDTHS:
+        rows, query, expected = example(kind, width, 40)
+        out = np.full(40, np.nan, np.float32)
+        row_distances(kind, bytes_of(rows), bytes_of(query), out)
+        np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-4)
+        chosen = np.array([39, 0, 7, 7], np.int64)
+        few = np.empty(4, np.float32)
+        chosen_distances(kind, bytes_of(rows), bytes_of(query), chosen, few)
+        assert few.tolist() == out[chosen].tolist()
+
+
+def test_long_codes_do_not_overflow() -> None:
+    rows = np.full((1, 100_000), 255, np.uint8)
+    out = np.empty(1, np.float32)
+    row_distances(4, rows, np.zeros(100_000, np.uint8), out)
+    assert out[0] == np.float32(100_000 * 255 * 255)
+
+
+def graph_of(near: list[list[int]], upper: dict[int, list[int]] | None = None) -> dict[str, Any]:
+    """Return the arrays of a graph of one or two levels."""
+    upper = upper or {}
+    lists = [*near, *upper.values()]
+    return {
+        "nodes": np.array([*range(len(near)), *upper], np.uint32),
+        "levels": np.array([0, len(near), len(lists)][: 3 if upper else 2], np.int64),
+        "ends": np.cumsum([0, *map(len, lists)]).astype(np.int64),
+        "neighbours": np.array([node for each in lists for node in each], np.uint32),
+    }
+
+
+def _arrays(graph: dict[str, Any]) -> tuple[Array, Array, Array, Array]:
+    return graph["nodes"], graph["levels"], graph["ends"], graph["neighbours"]
+
+
+def walked(
+    line: Array, query: float, graph: dict[str, Any], entry: int, width: int, passing: Any = None
+) -> list[int]:
+    check_graph(len(line), *_arrays(graph), entry)
+    nodes, distances = np.empty(width, np.uint32), np.empty(width, np.float32)
+    asked = bytes_of(np.array([query], np.float32))
+    rows = bytes_of(line.reshape(-1, 1).astype(np.float32))
+    count = walk_graph(0, rows, asked, *_arrays(graph), entry, passing, nodes, distances)
+    squares = (line[nodes[:count]] - query) ** 2
+    np.testing.assert_allclose(distances[:count], squares, rtol=1e-5)
+    return sorted(nodes[:count].tolist())
+
+
+def test_walks_along_a_line() -> None:
+    line = np.arange(50.0)
+    near = [[at for at in (number - 1, number + 1) if 0 <= at < 50] for number in range(50)]
+    plain = graph_of(near)
+    assert walked(line, 40.2, plain, 0, 3) == [39, 40, 41]
+    assert walked(line, 40.2, plain, 0, 50) == list(range(50))
+    skipping = graph_of(near, {0: [20], 20: [0, 45], 45: [20]})
+    assert walked(line, 40.2, skipping, 0, 1) == [40]
+    passing = (np.arange(50) % 10 == 0).astype(np.uint8)
+    assert walked(line, 42.0, skipping, 0, 2, passing) == [30, 40]
+    assert walked(line, 26.0, skipping, 20, 2, passing) == [20, 30]
+
+
+def test_a_walk_stays_where_there_is_no_way() -> None:
+    assert walked(np.arange(3.0), 2.0, graph_of([[1], [0], []]), 0, 3) == [0, 1]
+
+
+def test_graphs_that_cannot_be_walked() -> None:
+    good = graph_of([[1], [0], [0]], {0: [2], 2: [0]})
+    check_graph(3, *_arrays(good), 0)
+    bad = [
+        {"nodes": [0, 1, 3, 0, 2]},
+        {"nodes": [0, 2, 1, 0, 2]},
+        {"nodes": [0, 1, 2, 2, 0]},
+        {"levels": [0, 2, 5]},
+        {"levels": [0, 3, 4]},
+        {"levels": [1, 3, 5]},
+        {"levels": [0, 3, 6, 5]},
+        {"levels": [5]},
+        {"ends": [0, 1, 2, 3, 4]},
+        {"ends": [0, 2, 1, 3, 4, 5]},
+        {"ends": [0, 1, 2, 3, 4, 6]},
+        {"ends": [1, 1, 2, 3, 4, 5]},
+        {"neighbours": [1, 0, 0, 3, 0]},
+    ]
+    for change in bad:
+        made = good | {key: np.array(value, good[key].dtype) for key, value in change.items()}
+        with pytest.raises(FormatError, match="not there"):
+            check_graph(3, *_arrays(made), 0)
+    with pytest.raises(FormatError, match="not there"):
+        check_graph(3, *_arrays(good), 3)
+
+
+def test_arrays_that_do_not_fit_are_refused() -> None:
+    rows, query = np.zeros((2, 8), np.uint8), np.zeros(8, np.uint8)
+    out = np.empty(2, np.float32)
+    for kind in (-1, 8, 1 << 20):
+        with pytest.raises(ValueError, match="kind"):
+            row_distances(kind, rows, query, out)
+    with pytest.raises(ValueError, match="kind"):
+        row_distances(0, rows[:, :7].copy(), query, out)
+    with pytest.raises(ValueError, match="as many values"):
+        row_distances(0, rows, query[:4], out)
+    with pytest.raises(ValueError, match="as many values"):
+        row_distances(5, rows, query, out)
+    with pytest.raises(ValueError, match="as many values"):
+        row_distances(4, rows[:, :0].copy(), query[:0], out)
+    with pytest.raises(ValueError, match="each row"):
+        row_distances(4, rows, query, out[:1])
+    for chosen in ([0, 2], [-1, 0]):
+        with pytest.raises(ValueError, match="are there"):
+            chosen_distances(4, rows, query, np.array(chosen, np.int64), out)
+    graph = _arrays(graph_of([[1], [0]]))
+    nodes = np.empty(2, np.uint32)
+    with pytest.raises(ValueError, match="a place"):
+        walk_graph(4, rows, query, *graph, 0, None, nodes, out[:1])
+    with pytest.raises(ValueError, match="a place"):
+        walk_graph(4, rows, query, *graph, 0, np.zeros(1, np.uint8), nodes, out)
+    with pytest.raises(ValueError, match="levels of nodes"):
+        walk_graph(4, rows, query, *graph, 2, None, nodes, out)
+    with pytest.raises(ValueError, match="levels of nodes"):
+        walk_graph(4, rows[:1].copy(), query, *graph, 0, None, nodes, out)

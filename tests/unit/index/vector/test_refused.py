@@ -1,0 +1,218 @@
+"""What files of vector indices may not say: each error tells what does not fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pennon.errors import FormatError, UnsupportedError
+from pennon.index.vector.file_settings import Settings, metric_of, parsed
+from pennon.index.vector.graph import Graph, GraphPlan
+from pennon.index.vector.pq import ProductQuantizer
+from pennon.index.vector.rq import RabitQuantizer
+from pennon.index.vector.sq import ScalarQuantizer
+from pennon.index.vector.wire import parse_index, parse_partitions, parse_tensor
+from pennon.proto import vector_index_pb2 as pb
+
+CENTROIDS = np.zeros((2, 8), np.float32)
+
+
+def tensor(shape: list[int], size: int, kind: int = 2) -> pb.Tensor:
+    return pb.Tensor(data_type=kind, shape=shape, data=bytes(size))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("codebook", "bits", "parts", "metric", "why"),
+    [
+        (256 * 8, 8, 3, "l2", "no 3 parts"),
+        (256 * 8, 8, 0, "l2", "no 0 parts"),
+        (16 * 8, 4, 1, "l2", "no 1 parts of 4 bits"),
+        (256 * 4, 8, 4, "l2", "a codebook of 1024 values"),
+        (16 * 8, 8, 4, "l2", "a codebook of 128 values"),
+    ],
+)
+def test_codebooks(codebook: int, bits: int, parts: int, metric: str, why: str) -> None:
+    with pytest.raises(FormatError, match=why):
+        ProductQuantizer(
+            np.zeros(codebook, np.float32),
+            bits=bits,
+            parts=parts,
+            metric=metric,
+            centroids=CENTROIDS,
+            is_transposed=True,
+        )
+
+
+@pytest.mark.parametrize(("bits", "metric"), [(6, "l2"), (8, "hamming"), (1 << 31, "l2")])
+def test_codebooks_that_are_not_read(bits: int, metric: str) -> None:
+    with pytest.raises(UnsupportedError, match="not read"):
+        ProductQuantizer(
+            np.zeros(8, np.float32),
+            bits=bits,
+            parts=4,
+            metric=metric,
+            centroids=CENTROIDS,
+            is_transposed=True,
+        )
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 5])
+@pytest.mark.parametrize("is_transposed", [True, False])
+def test_codes_are_the_same_by_rows_and_by_bytes(rows: int, is_transposed: bool) -> None:
+    codes = np.random.default_rng(rows).integers(0, 256, (rows, 4), np.uint8)
+    quantizer = ProductQuantizer(
+        np.random.default_rng(1).normal(size=256 * 8).astype(np.float32),
+        bits=8,
+        parts=4,
+        metric="l2",
+        centroids=CENTROIDS,
+        is_transposed=is_transposed,
+    )
+    stored = codes.T.reshape(rows, 4) if is_transposed else codes
+    query = np.ones((1, 8), np.float32)
+    asked = quantizer.asks(query)[0].at(1)
+    found = [
+        quantizer.codes_of(stored, by_rows=by_rows).distances(asked, np.inf).tolist()
+        for by_rows in (True, False)
+    ]
+    tables = asked.query
+    expected = tables[np.arange(4), codes].sum(axis=1)
+    np.testing.assert_allclose(found, [expected, expected], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("values", "error", "why"),
+    [
+        ({"num_bits": 4}, UnsupportedError, "4 bits"),
+        ({"dim": 9}, FormatError, "codes of 9 values"),
+        ({"bounds": None}, FormatError, "says nothing of bounds"),
+        ({"bounds": {"start": 0}}, FormatError, "end is None"),
+        ({"bounds": {"start": 1, "end": 0.5}}, FormatError, "are none"),
+        ({"bounds": {"start": -1e38, "end": 1e39}}, FormatError, "are none"),
+        ({"bounds": {"start": "a", "end": 1}}, FormatError, "start is 'a'"),
+    ],
+)
+def test_bounds(values: dict[str, Any], error: type[Exception], why: str) -> None:
+    good = {"dim": 8, "num_bits": 8, "bounds": {"start": 0.0, "end": 1}}
+    ScalarQuantizer(Settings(good, "f"), "l2", 8)
+    with pytest.raises(error, match=why):
+        ScalarQuantizer(Settings(good | values, "f"), "l2", 8)
+
+
+@pytest.mark.parametrize(
+    ("values", "error", "why"),
+    [
+        ({"num_bits": 10}, UnsupportedError, "10 bits"),
+        ({"code_dim": 16}, UnsupportedError, "16 dimensions"),
+        ({"query_estimator": "best"}, UnsupportedError, "'best'"),
+        ({"query_estimator": None}, UnsupportedError, "'residual_query' of 5 bits"),
+        ({"fast_rotation_signs": [1, 2, 3]}, FormatError, "3 bytes of signs"),
+        ({"fast_rotation_signs": [1, 2, 3, 256]}, FormatError, "no list of bytes"),
+        ({"fast_rotation_signs": "abcd"}, FormatError, "says nothing"),
+    ],
+)
+def test_turns(values: dict[str, Any], error: type[Exception], why: str) -> None:
+    good = {
+        "num_bits": 5,
+        "code_dim": 8,
+        "query_estimator": "raw_query",
+        "fast_rotation_signs": [1, 2, 3, 4],
+    }
+    RabitQuantizer(Settings(good, "f"), (), "l2", CENTROIDS, None)
+    with pytest.raises(error, match=why):
+        RabitQuantizer(Settings(good | values, "f"), (), "l2", CENTROIDS, None)
+    with pytest.raises(FormatError, match="a matrix"):
+        RabitQuantizer(Settings(good, "f"), (), "l2", CENTROIDS, np.zeros((8, 9), np.float32))
+
+
+@pytest.mark.parametrize(
+    ("made", "error"),
+    [
+        (tensor([2, 2, 2], 32), FormatError),
+        (tensor([2, 2], 15), FormatError),
+        (tensor([2, 0], 0), FormatError),
+        (tensor([1 << 31, 1 << 31], 16), FormatError),
+        (tensor([2, 2], 16, 6), UnsupportedError),
+    ],
+)
+def test_matrices(made: pb.Tensor, error: type[Exception]) -> None:
+    with pytest.raises(error, match="a matrix"):
+        parse_tensor(made.SerializeToString())
+
+
+def test_matrices_of_short_floats() -> None:
+    exact = np.array([[1.5, -2.0]], np.float32)
+    data = (exact.view(np.uint32) >> 16).astype("<u2").tobytes()
+    made = pb.Tensor(data_type=pb.Tensor.BFLOAT16, shape=[1, 2], data=data)
+    assert parse_tensor(made.SerializeToString()).tolist() == exact.tolist()
+
+
+def test_partitions() -> None:
+    good = pb.Ivf(lengths=[3, 0, 4])
+    assert parse_partitions(good.SerializeToString()).offsets.tolist() == [0, 3, 3]
+    for bad in (
+        pb.Ivf(lengths=[3], offsets=[0, 3]),
+        pb.Ivf(lengths=[3], offsets=[1 << 63]),
+        pb.Ivf(lengths=[3], centroids_tensor=tensor([2, 2], 16)),
+        pb.Ivf(lengths=[3, 3], centroids=[1, 2, 3]),
+    ):
+        with pytest.raises(FormatError):
+            parse_partitions(bad.SerializeToString())
+    with pytest.raises(FormatError, match="not a valid message"):
+        parse_partitions(b"\x12\xff")
+    old = pb.Ivf(lengths=[3, 3], centroids=[1, 2, 3, 4])
+    found = parse_partitions(old.SerializeToString()).centroids
+    assert found is not None
+    assert found.tolist() == [[1, 2], [3, 4]]
+
+
+def test_stages() -> None:
+    index = pb.Index()
+    index.vector_index.stages.add().transform.SetInParent()
+    with pytest.raises(UnsupportedError, match="'transform'"):
+        parse_index(index.SerializeToString())
+
+
+@pytest.mark.parametrize(
+    "levels", [None, [], [0], [0, 9], [0, -1], [0, "3"], [0, 2.0], [0] * 2000, {"0": 1}]
+)
+def test_levels(levels: object) -> None:
+    with pytest.raises(FormatError, match="levels of a graph"):
+        GraphPlan.parse(Settings({"level_offsets": levels}, "f"), 8)
+
+
+def test_graphs() -> None:
+    plan = GraphPlan.parse(Settings({"level_offsets": [0, 2], "entry_point": 1}, "f"), 2)
+    nodes = pa.array([0, 1], pa.uint32())
+    near = pa.array([[1], [0]], pa.list_(pa.uint32()))
+    assert Graph.of([nodes, near], plan, 2).neighbours.tolist() == [1, 0]
+    wide = near.cast(pa.list_(pa.uint64()))
+    assert Graph.of([nodes.cast(pa.uint64()), wide], plan, 2).nodes.tolist() == [0, 1]
+    bad: list[list[Any]] = [
+        [nodes, nodes],
+        [nodes, pa.array([[1], None], near.type)],
+        [nodes, pa.array([[1], [None]], near.type)],
+        [nodes, pa.array([[1], [2]], near.type)],
+        [nodes, near.cast(pa.list_(pa.int32()))],
+        [nodes.cast(pa.int64()), near],
+        [pa.array([0, 1 << 40], pa.uint64()), near],
+        [nodes, pa.array([[1], [1 << 40]], pa.list_(pa.uint64()))],
+    ]
+    for columns in bad:
+        with pytest.raises(FormatError):
+            Graph.of(columns, plan, 2)
+
+
+def test_words() -> None:
+    assert metric_of("Euclidean", "f") == "l2"
+    with pytest.raises(FormatError, match="'far'"):
+        metric_of("far", "f")
+    for text in ("{", "[" * 100_000, ""):
+        with pytest.raises(FormatError, match="not JSON"):
+            parsed(text, "it")
+    for value in (None, "3", -1, 1 << 40, 1.0, True):
+        with pytest.raises(FormatError, match="no number"):
+            Settings({"n": value}, "f").number("n")

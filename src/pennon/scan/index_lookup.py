@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -33,8 +33,6 @@ from pennon.expr.tree import (
     Call,
     Column,
     Expression,
-    Literal,
-    children,
     nodes_of,
     paths_of,
     with_column,
@@ -45,6 +43,7 @@ from pennon.index.registry import KINDS, Kind, kind_of, stores_row_ids
 from pennon.index.row_set import NONE, UNKNOWN, RowSet, Selection, of_fragments
 from pennon.scan.deletion_mask import LiveRows
 from pennon.scan.fragment_reader import FragmentReader
+from pennon.scan.index_words import shown
 from pennon.scan.json_index import of_json_path
 from pennon.scan.known_indices import known_indices
 from pennon.scan.moved_rows import covered_now, moved_rows
@@ -95,7 +94,7 @@ class Leaf:
 
     def __str__(self) -> str:
         by = f"@{self.index.name}({self.index.kind.name})"
-        return _shown(self.condition, by, self.index.json_path)
+        return shown(self.condition, by, self.index.json_path)
 
     def ask(self, snapshot: Snapshot) -> Selection:
         """Return what the index knows, by row addresses."""
@@ -398,56 +397,3 @@ def _near(starts: Int64Array, ends: Int64Array) -> Iterator[tuple[int, int]]:
     firsts = np.concatenate([[0], borders])
     lasts = np.concatenate([borders, [len(starts)]]) - 1
     yield from zip(starts[firsts].tolist(), ends[lasts].tolist(), strict=True)
-
-
-# --- words ----------------------------------------------------------------------------------------
-
-
-def _shown(node: Expression, by: str, json_path: str | None) -> str:
-    """Return what is asked, as plans show it."""
-    if isinstance(node, Call) and node.function in {"AND", "OR"} and not _is_range(node):
-        parts = [_shown(each, by, json_path) for each in node.arguments]
-        return reduce(f"{node.function}({{}},{{}})".format, parts)
-    if isinstance(node, Call) and node.function == "NOT":
-        return f"NOT({_shown(node.arguments[0], by, json_path)})"
-    text = _text(node)
-    return f"[{text}]{by}" if json_path is None else f"[Json({text}->{json_path})]{by}"
-
-
-def _is_range(node: Call) -> bool:
-    """Return whether an AND says between which values a column lies."""
-    sides = [each for each in node.arguments if isinstance(each, Call) and len(each.arguments) == 2]
-    return (
-        node.function == "AND"
-        and len(sides) == len(node.arguments) == 2
-        and sides[0].function in {">", ">="}
-        and sides[1].function in {"<", "<="}
-        and sides[0].arguments[0] == sides[1].arguments[0]
-    )
-
-
-def _text(node: Expression) -> str:
-    if isinstance(node, Call) and _is_range(node):
-        return " && ".join(map(_text, node.arguments))
-    if isinstance(node, Column):
-        return ".".join(node.path)
-    if isinstance(node, Literal):
-        return _value_text(node.value)
-    if not isinstance(node, Call):
-        return f"{type(node).__name__}({', '.join(map(_text, children(node)))})"
-    arguments = [_text(each) for each in node.arguments]
-    if node.function.startswith("IS ") and len(arguments) == 1:
-        return f"{arguments[0]} {node.function}"
-    is_between = not node.function[0].isalpha() or node.function in {"IN", "like"}
-    if is_between and len(arguments) == 2:
-        return f"{arguments[0]} {node.function.upper()} {arguments[1]}"
-    return f"{node.function}({', '.join(arguments)})"
-
-
-def _value_text(value: Any) -> str:
-    found = value.as_py()
-    if isinstance(found, list):
-        return f"[{','.join(map(str, found[:10]))}{',…' if len(found) > 10 else ''}]"
-    if isinstance(found, bytes):
-        return f"{found[:10].hex()}{'...' if len(found) > 10 else ''}"
-    return str(found)

@@ -12,7 +12,6 @@ index-vector, 6.1, 6.6 and 6.8.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -27,6 +26,7 @@ from pennon.index.row_set import Numbers
 from pennon.index.vector.base import Found, VectorIndex
 from pennon.index.vector.best import NOTHING, Near
 from pennon.index.vector.distance import COSINE
+from pennon.index.vector.open import open_vector_index
 from pennon.scan.compare_vectors import Comparison
 from pennon.scan.index_lookup import remember_parts
 from pennon.scan.moved_rows import covered_now
@@ -37,10 +37,6 @@ from pennon.table.indices import SYSTEM, Index
 from pennon.table.indices_wire import parse_indices
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
-Open: TypeAlias = Callable[[IndexFiles], VectorIndex]
-open_vector_index: Open | None = None
-"""What opens a segment.  Raises UnsupportedError, FormatError, NotFoundError for one that cannot be searched."""
-
 _NEWEST: Final = 2
 _UNUSABLE: Final = (FormatError, NotFoundError, UnsupportedError)
 _OVERFETCH: Final = 10
@@ -75,7 +71,7 @@ def find_index(snapshot: Snapshot, asked: VectorSearch) -> VectorIndices | None:
 
     Raises FormatError for an index of vectors of another length than the column's.
     """
-    if open_vector_index is None or not asked.uses_index or not snapshot.manifest.indices:
+    if not asked.uses_index or not snapshot.manifest.indices:
         return None
     named: dict[str, list[Index]] = {}
     for index in parse_indices(snapshot.manifest.indices):
@@ -101,15 +97,12 @@ def _may_be_asked(index: Index, column: VectorColumn) -> bool:
 
 
 def _opened(snapshot: Snapshot, segment: Index, asked: VectorSearch) -> Segment | None:
-    open_files = open_vector_index
-    if open_files is None:
-        return None
     remember = remember_parts(snapshot)
     files = IndexFiles(segment.folder, snapshot.open_index_file, remember)
     try:
         covered = covered_now(snapshot, segment)
         key = "index", segment.folder
-        opened = remember(key, lambda: open_files(files), lambda index: index.size_bytes)
+        opened = remember(key, lambda: open_vector_index(files), lambda index: index.size_bytes)
     except _UNUSABLE:
         return None
     if opened.dimension != asked.column.dimension:

@@ -1,0 +1,58 @@
+"""What an index is asked, as plans show it: in pylance's words, where it has some."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+from pennon.expr.tree import Call, Column, Expression, Literal, children
+
+
+def shown(node: Expression, by: str, json_path: str | None) -> str:
+    """Return what is asked, as plans show it."""
+    if isinstance(node, Call) and node.function in {"AND", "OR"} and not _is_range(node):
+        parts = [shown(each, by, json_path) for each in node.arguments]
+        return reduce(f"{node.function}({{}},{{}})".format, parts)
+    if isinstance(node, Call) and node.function == "NOT":
+        return f"NOT({shown(node.arguments[0], by, json_path)})"
+    text = _text(node)
+    return f"[{text}]{by}" if json_path is None else f"[Json({text}->{json_path})]{by}"
+
+
+def _is_range(node: Call) -> bool:
+    """Return whether an AND says between which values a column lies."""
+    sides = [each for each in node.arguments if isinstance(each, Call) and len(each.arguments) == 2]
+    return (
+        node.function == "AND"
+        and len(sides) == len(node.arguments) == 2
+        and sides[0].function in {">", ">="}
+        and sides[1].function in {"<", "<="}
+        and sides[0].arguments[0] == sides[1].arguments[0]
+    )
+
+
+def _text(node: Expression) -> str:
+    if isinstance(node, Call) and _is_range(node):
+        return " && ".join(map(_text, node.arguments))
+    if isinstance(node, Column):
+        return ".".join(node.path)
+    if isinstance(node, Literal):
+        return _value_text(node.value)
+    if not isinstance(node, Call):
+        return f"{type(node).__name__}({', '.join(map(_text, children(node)))})"
+    arguments = [_text(each) for each in node.arguments]
+    if node.function.startswith("IS ") and len(arguments) == 1:
+        return f"{arguments[0]} {node.function}"
+    is_between = not node.function[0].isalpha() or node.function in {"IN", "like"}
+    if is_between and len(arguments) == 2:
+        return f"{arguments[0]} {node.function.upper()} {arguments[1]}"
+    return f"{node.function}({', '.join(arguments)})"
+
+
+def _value_text(value: Any) -> str:
+    found = value.as_py()
+    if isinstance(found, list):
+        return f"[{','.join(map(str, found[:10]))}{',…' if len(found) > 10 else ''}]"
+    if isinstance(found, bytes):
+        return f"{found[:10].hex()}{'...' if len(found) > 10 else ''}"
+    return str(found)

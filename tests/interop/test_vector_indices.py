@@ -256,7 +256,11 @@ def test_merged_segments_of_sq(tmp_path: Path) -> None:
     table = lance.write_dataset(
         table_of(values, pa.float32()), tmp_path / "t.lance", max_rows_per_file=500
     )
-    arguments = {"metric": "l2", "num_partitions": 2, "ivf_centroids": values[[0, 600]].copy()}
+    arguments: dict[str, Any] = {
+        "metric": "l2",
+        "num_partitions": 2,
+        "ivf_centroids": values[[0, 600]].copy(),
+    }
     segments = [
         table.create_index_uncommitted(
             "vec", "IVF_SQ", name="vec_idx", fragment_ids=[number], **arguments

@@ -76,8 +76,8 @@ class IvfIndex:
             return queries.astype(np.uint8), np.ones(len(queries), np.bool_)
         kind = np.float64 if self._type == np.float64 else np.float32
         # the values that the column would have
-        vectors = queries.astype(self._type).astype(kind, copy=False)
-        is_valid = np.isfinite(vectors).all(axis=1)
+        vectors: Vectors = queries.astype(self._type).astype(kind, copy=False)
+        is_valid = np.asarray(np.isfinite(vectors).all(axis=1))
         if self.metric == "cosine":
             norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))[:, None]
             vectors = vectors / norms

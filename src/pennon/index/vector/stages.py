@@ -22,6 +22,7 @@ import numpy as np
 from pennon.core.byte_ranges import ByteRange
 from pennon.errors import FormatError
 from pennon.index.files import IndexFiles
+from pennon.index.vector.codes import Bytes2D
 from pennon.index.vector.ivf import IvfIndex
 from pennon.index.vector.partition_reader import Partition, PartitionReader
 from pennon.index.vector.pq import ProductQuantizer
@@ -92,9 +93,9 @@ class _StageReader(PartitionReader):
         ]
         found = []
         for count, data in zip(counts, self._source.read(wanted), strict=True):
-            codes = np.frombuffer(data, np.uint8, count * width).reshape(count, width)
+            codes: Bytes2D = np.frombuffer(data, np.uint8, count * width).reshape(count, width)
             if width != self._quantizer.row_bytes:
-                codes = (codes[:, ::2] & 15) | (codes[:, 1::2] << 4)
+                codes = (codes[:, ::2] & np.uint8(15)) | (codes[:, 1::2] << np.uint8(4))
             rows = np.frombuffer(data, "<u8", count, count * width).astype(np.uint64)
             found.append(Partition(rows, self._quantizer.codes_of(codes, by_rows=False)))
         return found

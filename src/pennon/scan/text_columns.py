@@ -167,7 +167,7 @@ class TextColumn:
         parameters = self._opened[0].parameters if self._opened else WITHOUT_INDEX
         by_item = granularity is DocumentGranularity.LIST_ELEMENT
         if self._opened and granularity is None:
-            by_item = is_by_item(self._opened[0])
+            by_item = self._opened[0].by_item
         self.reader = Reader(parameters, is_json(kind), by_item)
 
     @property
@@ -266,11 +266,6 @@ class TextColumn:
             yield from self._scope.texts(self.path, self.uncovered)
 
 
-def is_by_item(opened: Inverted) -> bool:
-    """Return whether the documents of a segment are items of lists."""
-    return any(each.items is not None for each in opened.partitions)
-
-
 def _segments(
     snapshot: Snapshot, field_id: int, granularity: DocumentGranularity | None
 ) -> list[Index]:
@@ -281,7 +276,7 @@ def _segments(
             named.setdefault(index.name, []).append(index)
     kinds: dict[bool, list[Index]] = {}
     for name in sorted(named):
-        kinds.setdefault(is_by_item(_open(snapshot, named[name][0])), named[name])
+        kinds.setdefault(_open(snapshot, named[name][0]).by_item, named[name])
     if granularity is not None:
         return kinds.get(granularity is DocumentGranularity.LIST_ELEMENT, [])
     if len(kinds) > 1:

@@ -19,10 +19,11 @@ def encode_postings(
     docs: Words,
     frequencies: Words,
     scores: npt.NDArray[np.float32],
+    is_varint: bool,
     target: Bytes,
     blob_ends: Int64Array,
 ) -> int:
-    """Write the blocks of all posting lists, tails as varints; ``blob_ends[1:]``: where each ends.
+    """Write the blocks of all posting lists, tails as varints or as plain words; ``blob_ends[1:]``: where each ends.
 
     A full block takes at most 1034 bytes, a tail 4 and 10 for each document.
     """
@@ -48,4 +49,12 @@ def encode_positions(
     """Write the positions of all posting lists; ``block_starts``: of each block, in its list's stream.
 
     Takes at most 5 bytes a position, and 128.
+    """
+
+def encode_position_lists(
+    frequencies: Words, positions: Words, target: Bytes, blob_ends: Int64Array
+) -> int:
+    """Write the positions of each document as a list of blobs: their number, packed ones, and the rest.
+
+    Takes at most 8 bytes a document, 5 a position, and 128.
     """

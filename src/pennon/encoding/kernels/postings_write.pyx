@@ -67,7 +67,7 @@ cdef uint8_t* put_impact(
 
 def encode_postings(
     const int64_t[::1] ends, const uint32_t[::1] docs, const uint32_t[::1] frequencies,
-    const float[::1] scores, uint8_t[::1] target, int64_t[::1] blob_ends,
+    const float[::1] scores, bint is_varint, uint8_t[::1] target, int64_t[::1] blob_ends,
 ):
     """See postings_write.pyi."""
     cdef Py_ssize_t token, tokens = ends.shape[0] - 1
@@ -107,6 +107,10 @@ def encode_postings(
                     steps[0] = 0
                     at = put_packed(at, steps)
                     at = put_packed(at, &frequencies[start])
+                elif not is_varint:
+                    memcpy(at, &docs[start], 4 * count)
+                    memcpy(at + 4 * count, &frequencies[start], 4 * count)
+                    at += 8 * count
                 else:
                     at = put_varint(at, docs[start])
                     for k in range(1, count):
@@ -209,3 +213,46 @@ def encode_positions(
                 start += count
             stream_ends[token + 1] = at - &target[0]
     return stream_ends[tokens]
+
+
+def encode_position_lists(
+    const uint32_t[::1] frequencies, const uint32_t[::1] positions, uint8_t[::1] target,
+    int64_t[::1] blob_ends,
+):
+    """See postings_write.pyi."""
+    cdef int64_t document, documents = frequencies.shape[0], k, left, place = 0, blob = 0, total = 0
+    cdef uint8_t* at
+    cdef uint32_t steps[128]
+    for document in range(documents):
+        total += frequencies[document]
+        blob += 1 + (frequencies[document] + BLOCK - 1) // BLOCK
+    if (
+        positions.shape[0] != total or blob_ends.shape[0] != blob + 1
+        or target.shape[0] < 8 * documents + 5 * total + 128
+    ):
+        raise ValueError("positions of other lengths, or no room for them")
+    blob = 0
+    with nogil:
+        at = &target[0]
+        for document in range(documents):
+            left = frequencies[document]
+            at = put_word(at, <uint32_t>left)
+            blob += 1
+            blob_ends[blob] = at - &target[0]
+            while left >= BLOCK:
+                steps[0] = 0
+                for k in range(1, BLOCK):
+                    steps[k] = positions[place + k] - positions[place + k - 1]
+                at = put_word(at, positions[place])
+                at = put_packed(at, steps)
+                place += BLOCK
+                left -= BLOCK
+                blob += 1
+                blob_ends[blob] = at - &target[0]
+            if left:
+                memcpy(at, &positions[place], 4 * left)
+                at += 4 * left
+                place += left
+                blob += 1
+                blob_ends[blob] = at - &target[0]
+    return blob_ends[blob]

@@ -12,11 +12,10 @@ from typing import Final
 
 import numpy as np
 
-from pennon.core.byte_ranges import Int64Array
 from pennon.index.row_set import Numbers
 from pennon.index.text.arrays import Words
 from pennon.index.text.documents import Document
-from pennon.index.text.postings import Places, Postings, RowPostings
+from pennon.index.text.postings import Places, Postings, RowPostings, TokenLists
 from pennon.index.text.token_set import Edits
 
 _ENTRY_BYTES: Final = 120
@@ -38,6 +37,12 @@ class MemoryTokens:
     def find(self, token: str) -> int | None:
         """See `TokenSet.find`."""
         return self.numbers.get(token)
+
+    def items(self) -> Iterator[tuple[bytes, int]]:
+        """See `TokenSet.items`."""
+        return (
+            (each.encode("utf-8", "surrogatepass"), self.numbers[each]) for each in self.in_order()
+        )
 
     def near(self, token: str, distance: int, prefix: int) -> Iterator[tuple[str, int]]:
         """See `TokenSet.near`."""
@@ -128,15 +133,15 @@ class MemoryPartition:
         """See `Partition.postings`."""
         return [self._one(number, places) for number in numbers]
 
-    def lists(self) -> tuple[Int64Array, Words, Words, Words]:
-        """Return all posting lists: where each ends; documents, frequencies and positions in order."""
+    def lists(self) -> TokenLists:
+        """Return all posting lists."""
         tokens, all_docs, positions = self._in_order()
         is_new = np.ones(len(tokens), np.bool_)
         is_new[1:] = (tokens[1:] != tokens[:-1]) | (all_docs[1:] != all_docs[:-1])
         starts = np.flatnonzero(is_new)
         frequencies = np.diff(np.append(starts, len(tokens))).astype(np.uint32)
         ends = np.searchsorted(tokens[starts], np.arange(len(self._numbers) + 1))
-        return ends.astype(np.int64), all_docs[starts], frequencies, positions
+        return TokenLists(ends.astype(np.int64), all_docs[starts], frequencies, positions)
 
     def _one(self, number: int, places: bool) -> RowPostings:
         tokens, all_docs, positions = self._in_order()

@@ -50,6 +50,20 @@ class Places:
     values: Words
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenLists:
+    """Posting lists of tokens that follow one another, decoded.
+
+    Those of token i are numbers ``ends[i]`` to ``ends[i + 1]``.  ``positions``: as many as the frequencies say, one
+    document after the other; none if they are not wanted.
+    """
+
+    ends: Int64Array
+    docs: Words
+    frequencies: Words
+    positions: Words
+
+
 class Postings(Protocol):
     """The documents of one token in one partition."""
 

@@ -233,7 +233,7 @@ def _compile(made: bytearray, node: _Open) -> int:
     first = len(made)
     count, is_final = len(node.ways), node.value is not None
     deltas = [first - target if target else 0 for _, target in node.ways]
-    wide = _bytes_of(max(deltas, default=0))
+    wide = max(_bytes_of(max(deltas, default=0)), 1)  # pylance reads no numbers of no bytes
     high = _bytes_of(node.value or 0)
     if is_final:
         made += (node.value or 0).to_bytes(high, "little")

@@ -29,6 +29,10 @@ class TokenSet(Protocol):
         """Return the number of a token; None if it is not there."""
         ...
 
+    def items(self) -> Iterator[tuple[bytes, int]]:
+        """Yield all tokens in the order of their bytes, and their numbers."""
+        ...
+
     def near(self, token: str, distance: int, prefix: int) -> Iterator[tuple[str, int]]:
         """Yield the tokens that so many edits of characters make of one, in order, and their numbers.
 
@@ -48,6 +52,10 @@ class FstTokens:
     def find(self, token: str) -> int | None:
         """See `TokenSet.find`."""
         return self._fst.find(token.encode("utf-8", "surrogatepass"))
+
+    def items(self) -> Iterator[tuple[bytes, int]]:
+        """See `TokenSet.items`."""
+        return self._fst.items()
 
     def near(self, token: str, distance: int, prefix: int) -> Iterator[tuple[str, int]]:
         """See `TokenSet.near`."""
@@ -102,6 +110,10 @@ class TableTokens:
                 high = middle
         is_there = low < len(self._tokens) and self._tokens[low].as_py() == token
         return int(self._numbers[low]) if is_there else None
+
+    def items(self) -> Iterator[tuple[bytes, int]]:
+        """See `TokenSet.items`."""
+        return zip(map(_bytes, self._tokens), self._numbers.tolist(), strict=True)
 
     def near(self, token: str, distance: int, prefix: int) -> Iterator[tuple[str, int]]:
         """See `TokenSet.near`."""

@@ -7,18 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pennon.encoding.kernels.posting_lists import decode_lists
 from pennon.encoding.kernels.postings import (
     add_scores,
     decode_blocks,
+    decode_position_lists,
     decode_positions,
     find_frequencies,
     impact_bounds,
 )
 from pennon.encoding.kernels.postings_write import (
     encode_impacts,
+    encode_position_lists,
     encode_positions,
     encode_postings,
 )
+from pennon.errors import FormatError
 
 LISTS = st.lists(
     st.dictionaries(
@@ -36,8 +40,8 @@ def words(values: list[int]) -> np.ndarray:
     return np.array(values, np.uint32)
 
 
-@given(LISTS)
-def test_what_is_written_is_read(lists: list[dict[int, list[int]]]) -> None:
+@given(LISTS, st.booleans())
+def test_what_is_written_is_read(lists: list[dict[int, list[int]]], is_varint: bool) -> None:
     ends = np.cumsum([0, *map(len, lists)]).astype(np.int64)
     docs = words([doc for each in lists for doc in sorted(each)])
     places = [sorted(each[doc]) for each in lists for doc in sorted(each)]
@@ -48,7 +52,7 @@ def test_what_is_written_is_read(lists: list[dict[int, list[int]]]) -> None:
     room = 1100 * int(blocks.sum()) + 20 * len(docs) + 4 * len(lists)
     target, blobs = np.empty(room, np.uint8), np.zeros(int(blocks.sum()) + 1, np.int64)
     scores = np.ones(len(docs), np.float32)
-    used = encode_postings(ends, docs, frequencies, scores, target, blobs)
+    used = encode_postings(ends, docs, frequencies, scores, is_varint, target, blobs)
     assert used == blobs[-1]
     streams = np.empty(5 * len(positions) + 128, np.uint8)
     stream_ends, starts = np.zeros(len(ends), np.int64), np.empty(int(blocks.sum()), np.uint32)
@@ -62,7 +66,7 @@ def test_what_is_written_is_read(lists: list[dict[int, list[int]]]) -> None:
         found, often = np.empty(count, np.uint32), np.empty(count, np.uint32)
         last = int(count - 128 * (blocks[token] - 1))
         chosen = np.arange(blocks[token])
-        decode_blocks(target, here, chosen, 128, last, True, 1 << 32, found, often)  # noqa: FBT003
+        decode_blocks(target, here, chosen, 128, last, is_varint, 1 << 32, found, often)
         assert found.tolist() == docs[mine].tolist()
         assert often.tolist() == frequencies[mine].tolist()
         within = starts[first : first + blocks[token]].astype(np.int64) + stream_ends[token]
@@ -72,6 +76,11 @@ def test_what_is_written_is_read(lists: list[dict[int, list[int]]]) -> None:
         decode_positions(streams, np.append(within, stream_ends[token + 1]), counts, often, read)
         assert read.tolist() == [place for each in places[mine] for place in each]
         first += blocks[token]
+    every, often = np.empty(len(docs), np.uint32), np.empty(len(docs), np.uint32)
+    of_tokens, counts = np.concatenate([[0], np.cumsum(blocks)]), np.diff(ends)
+    decode_lists(target, blobs, of_tokens, counts, 128, is_varint, 1 << 32, every, often)
+    assert every.tolist() == docs.tolist()
+    assert often.tolist() == frequencies.tolist()
     groups = -(-np.diff(ends) // 4096)
     bounds = np.empty(16 * int((blocks + groups).sum()), np.uint8)
     bound_ends = np.zeros(int((blocks + groups).sum()) + 1, np.int64)
@@ -111,10 +120,47 @@ def test_frequencies_of_some_documents() -> None:
 def test_arrays_that_do_not_fit() -> None:
     ends, one = np.array([0, 2], np.int64), words([1])
     with pytest.raises(ValueError, match="posting lists"):
-        encode_postings(ends, one, one, np.ones(1, np.float32), NONE, np.zeros(2, np.int64))
+        encode_postings(ends, one, one, np.ones(1, np.float32), True, NONE, np.zeros(2, np.int64))  # noqa: FBT003
     with pytest.raises(ValueError, match="posting lists"):
         encode_impacts(ends, one, one, one, NONE, np.zeros(3, np.int64))
     with pytest.raises(ValueError, match="posting lists"):
         encode_positions(ends, one, one, NONE, np.zeros(2, np.int64), words([0]))
     with pytest.raises(ValueError, match="differ in number"):
         find_frequencies(one, one, one, words([0, 0]))
+
+
+@given(st.lists(st.lists(st.integers(0, 1 << 31), max_size=300), min_size=1, max_size=9))
+def test_positions_as_lists(lists: list[list[int]]) -> None:
+    frequencies = words([len(each) for each in lists])
+    positions = words([place for each in lists for place in sorted(each)])
+    blobs = 1 + -(-frequencies.astype(np.int64) // 128)
+    target = np.empty(8 * len(lists) + 5 * len(positions) + 128, np.uint8)
+    ends = np.zeros(int(blobs.sum()) + 1, np.int64)
+    encode_position_lists(frequencies, positions, target, ends)
+    read = np.empty_like(positions)
+    lists_of = np.concatenate([[0], np.cumsum(blobs)])
+    decode_position_lists(target, ends, lists_of, frequencies, read)
+    assert read.tolist() == positions.tolist()
+
+
+def test_lists_that_are_damaged() -> None:
+    ends, docs = np.array([0, 2, 3], np.int64), words([1, 2, 5])
+    target, blobs = np.empty(100, np.uint8), np.zeros(3, np.int64)
+    encode_postings(ends, docs, words([1, 1, 1]), np.ones(3, np.float32), True, target, blobs)  # noqa: FBT003
+    found, often = np.empty(3, np.uint32), np.empty(3, np.uint32)
+
+    def decode(of_tokens: list[int], counts: list[int], limit: int) -> None:
+        lists, sizes = np.array(of_tokens, np.int64), np.array(counts, np.int64)
+        decode_lists(target, blobs, lists, sizes, 128, True, limit, found, often)  # noqa: FBT003
+
+    decode([0, 1, 2], [2, 1], 6)
+    for of_tokens, counts, limit in (
+        ([0, 1, 2], [2, 1], 5),
+        ([0, 1, 2], [1, 2], 6),
+        ([0, 2, 2], [2, 1], 6),
+        ([0, 1, 3], [2, 1], 6),
+        ([-1, 1, 2], [2, 1], 6),
+        ([0, 1, 2], [2, -1], 6),
+    ):
+        with pytest.raises(FormatError, match=r"posting list . of 2 is damaged"):
+            decode(of_tokens, counts, limit)

@@ -74,9 +74,13 @@ def answers(folder: str, query: tuple[Any, ...], limit: int | None) -> list[dict
 
 @pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
 @pytest.mark.parametrize("memory_limit", [None, 1])
-@pytest.mark.parametrize("format_version", [1, 2, 3])
+@pytest.mark.parametrize(
+    "coding",
+    [{"format_version": 1}, {}, {"format_version": 3}, {"block_size": 256}],
+    ids=["1", "2", "3", "256"],
+)
 def test_both_find_the_same(
-    tmp_path: Path, version: str, memory_limit: int | None, format_version: int
+    tmp_path: Path, version: str, memory_limit: int | None, coding: dict[str, Any]
 ) -> None:
     folder = str(tmp_path / "t.lance")
     values = pa.array(texts(random.Random(7)), pa.string())
@@ -88,7 +92,7 @@ def test_both_find_the_same(
         stem=False,
         remove_stop_words=False,
         memory_limit=memory_limit,
-        format_version=format_version,
+        **coding,
     )
     files = list(Path(folder).glob("_indices/*/part_*_docs.lance"))
     assert (len(files) > 1) == (memory_limit is not None)
@@ -143,7 +147,7 @@ def test_many_histories(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "chosen",
     [
-        *(each for each in SETTINGS if each.get("block_size") != 256),
+        *SETTINGS,
         {"max_token_length": None},
         {"base_tokenizer": "ngram", "prefix_only": True, "stem": True},
         {"analyzer": "code", "split_identifiers": True, "index_operators": True},
@@ -167,7 +171,8 @@ def test_details_and_settings_are_those_of_pylance(tmp_path: Path, chosen: dict[
         said.append(
             (described.index_type, described.details, statistics["indices"], described.type_url)
         )
-        (metadata,) = Path(folder).glob("_indices/*/metadata.lance")
+        (committed,) = described.segments
+        metadata = Path(folder) / "_indices" / committed.uuid / "metadata.lance"
         read = pennon.file.LanceFileReader(str(metadata)).metadata().schema.metadata
         settings = {name: value for name, value in read.items() if name != b"params"}
         said.append((settings, json.loads(read[b"params"])))
@@ -223,8 +228,9 @@ def test_items_of_lists(tmp_path: Path) -> None:
         (described,) = dataset.describe_indices()
         assert described.name == "s_list_element_idx"
         assert described.details["document_granularity"] == "list_element"
-        for reader in (pennon, lance):
-            rows = reader.dataset(folder).to_table(["id"], full_text_query="fox")
+        for reader, words in DOORS:
+            query: Any = words.MatchQuery("fox", "s")
+            rows = reader.dataset(folder).to_table(["id"], full_text_query=query)
             shown = rows.drop_columns("_score").to_pylist()
             assert sorted(shown, key=str) == [
                 {"id": 0, "_doc_index": [0]},
@@ -331,15 +337,19 @@ def test_prewarmed(tmp_path: Path) -> None:
         dataset.prewarm_index("s_idx", with_position=True)
 
 
-def test_blocks_of_256_are_not_written(tmp_path: Path) -> None:
-    """But an index of such blocks grows, in blocks of 128."""
+@pytest.mark.parametrize("maker", [pennon, lance])
+def test_updated_rows_of_another_segment(tmp_path: Path, maker: Any) -> None:
+    """Pylance finds an updated row by its old text, F-485, and would keep that when it merges the segments."""
     folder = str(tmp_path / "t.lance")
-    dataset = written(folder, pa.array(["quick fox", "fox"] * 300))
-    with pytest.raises(NotImplementedError, match="in blocks of 128, and not of 256"):
-        dataset.create_scalar_index("s", "INVERTED", block_size=256)
-    lance.dataset(folder).create_scalar_index("s", "INVERTED", block_size=256)
-    rows = pa.table({"id": pa.array([1000]), "s": ["a fox"]})
-    pennon.write_dataset(rows, folder, mode="append").optimize.optimize_indices()
-    mine, known = answers(folder, QUERIES[0], None)
-    assert len(mine) == 601
+    values = pa.array(["old", "old", "other"])
+    dataset = written(folder, values, enable_stable_row_ids=True)
+    dataset.create_scalar_index("s", "INVERTED", stem=False)
+    pennon.dataset(folder).update({"s": "'new'"}, where="id = 1")
+    maker.dataset(folder).optimize.optimize_indices(num_indices_to_merge=0)
+    query: tuple[Any, ...] = ("MatchQuery", ("old", "s"), {})
+    mine, known = answers(folder, query, None)
+    assert (set(mine), set(known)) == ({0}, {0, 1})
+    pennon.dataset(folder).optimize.optimize_indices(num_indices_to_merge=10)
+    mine, known = answers(folder, query, None)
+    assert set(mine) == {0}
     assert mine == pytest.approx(known, rel=1e-6)

@@ -31,7 +31,7 @@ from pennon.index.text.arrays import Words
 from pennon.index.text.bm25 import Statistics
 from pennon.index.text.documents import Reader, is_json, is_text
 from pennon.index.text.inverted import Inverted
-from pennon.index.text.matching import Searched
+from pennon.index.text.matching import Searched, Seen
 from pennon.index.text.memory_partition import MemoryPartition
 from pennon.index.text.parameters import WITHOUT_INDEX
 from pennon.index.text.partition import Partition
@@ -208,19 +208,19 @@ class TextColumn:
             )
             raise ArgumentError(message)
         found = [
-            (partition, view, find_terms(partition, asked, fuzziness, places=places))
+            (view, at, partition, find_terms(partition, asked, fuzziness, places=places))
             for opened, view in zip(self._opened, self._views, strict=True)
-            for partition in opened.partitions
+            for at, partition in enumerate(opened.partitions)
         ]
-        known = self._statistics([(each, terms) for each, _, terms in found])
-        for partition, view, terms in found:
+        known = self._statistics([(each, terms) for _, _, each, terms in found])
+        for view, at, partition, terms in found:
             if terms:
-                yield Searched(partition, known, partial(view.see, partition)), terms
+                yield view.searched(at, partition, known), terms
         rest = self._rest
         terms = find_terms(rest, asked, fuzziness, places=places)
         if terms:
             known = known.and_(self._statistics([(rest, terms)]))
-            yield Searched(rest, known, partial(_see_all, rest)), terms
+            yield _all_of(rest, known), terms
 
     @property
     def _has_positions(self) -> bool:
@@ -230,9 +230,9 @@ class TextColumn:
         """Yield all partitions, with what may be found of each; without statistics."""
         nothing = Statistics(0, 0, {})
         for opened, view in zip(self._opened, self._views, strict=True):
-            for each in opened.partitions:
-                yield each, Searched(each, nothing, partial(view.see, each))
-        yield self._rest, Searched(self._rest, nothing, partial(_see_all, self._rest))
+            for at, each in enumerate(opened.partitions):
+                yield each, view.searched(at, each, nothing)
+        yield self._rest, _all_of(self._rest, nothing)
 
     @staticmethod
     def _statistics(found: Sequence[tuple[Partition, Sequence[Term]]]) -> Statistics:
@@ -250,7 +250,7 @@ class TextColumn:
         for segment in self._segments:
             ids = covered_now(scope.snapshot, segment)
             mine = [each for each in scope.searched if each.id in ids]
-            found.append(_View(scope, tuple(mine), segment.goes_by_row_ids))
+            found.append(_View(scope, tuple(mine), segment))
         return found
 
     @lazy
@@ -297,9 +297,27 @@ def _open(snapshot: Snapshot, segment: Index) -> Inverted:
 class _View:
     """Which documents of a segment are rows that may be found, and their addresses."""
 
-    def __init__(self, scope: Scope, fragments: tuple[Fragment, ...], by_row_ids: bool) -> None:
-        self._scope, self._fragments = scope, fragments
-        self._by_row_ids = by_row_ids and scope.snapshot.manifest.has_stable_row_ids
+    def __init__(self, scope: Scope, fragments: tuple[Fragment, ...], segment: Index) -> None:
+        self._scope, self._fragments, self._folder = scope, fragments, segment.folder
+        has_ids = scope.snapshot.manifest.has_stable_row_ids
+        self._by_row_ids = has_ids and segment.goes_by_row_ids
+
+    def searched(self, at: int, partition: Partition, statistics: Statistics) -> Searched:
+        """Return the partition of that place as it is searched."""
+        is_known = self._scope.predicate is None
+        seen = partial(self._seen, at, partition)
+        return Searched(partition, statistics, partial(self.see, partition), seen, is_known)
+
+    def _seen(self, at: int, partition: Partition) -> Seen:
+        """Return which documents may be found."""
+
+        def find() -> Seen:
+            return Seen.of(*self.see(partition, np.arange(len(partition.row_ids), dtype=np.uint32)))
+
+        if self._scope.predicate is not None:
+            return find()
+        key = "seen texts", self._folder, at, tuple(each.id for each in self._fragments)
+        return self._scope.snapshot.remember(key, find)
 
     def see(self, partition: Partition, docs: Words) -> tuple[npt.NDArray[np.bool_], Numbers]:
         """See `pennon.index.text.matching.See`."""
@@ -352,6 +370,16 @@ class _View:
         known = np.concatenate(ids)
         order = np.argsort(known, kind="stable")
         return known[order], np.concatenate(addresses)[order]
+
+
+def _all_of(partition: MemoryPartition, statistics: Statistics) -> Searched:
+    """Return a partition all of whose documents may be found."""
+    see = partial(_see_all, partition)
+
+    def seen() -> Seen:
+        return Seen.of(*see(np.arange(len(partition), dtype=np.uint32)))
+
+    return Searched(partition, statistics, see, seen)
 
 
 def _see_all(partition: MemoryPartition, docs: Words) -> tuple[npt.NDArray[np.bool_], Numbers]:

@@ -29,6 +29,22 @@ def keep_documents(
     Returns how many documents of all lists are left, and how many positions, which may be none at all.
     """
 
+def sort_places(
+    tokens: Words,
+    lengths: Words,
+    positions: Words,
+    ends: Int64Array,
+    docs: Words,
+    frequencies: Words,
+    placed: Words,
+) -> int:
+    """Make posting lists of the tokens of documents, of which document i has ``lengths[i]``.
+
+    Those of token n are numbers ``ends[n]`` to ``ends[n + 1]`` of ``docs`` and ``frequencies``, which need room for
+    all places; returns how much of it is filled.  ``placed`` are the ``positions`` in that order, unless there are
+    none.
+    """
+
 def decode_lists(
     data: Bytes,
     blobs: Int64Array,

@@ -109,6 +109,61 @@ def keep_documents(
     return kept, held
 
 
+def sort_places(
+    const uint32_t[::1] tokens, const uint32_t[::1] lengths, const uint32_t[::1] positions,
+    int64_t[::1] ends, uint32_t[::1] docs, uint32_t[::1] frequencies, uint32_t[::1] placed,
+):
+    """See posting_lists.pyi."""
+    cdef int64_t k, document, place = 0, count = tokens.shape[0], limit = ends.shape[0] - 1, total = 0
+    cdef int64_t start, end, kept = 0, token, at
+    cdef bint has_positions = positions.shape[0] > 0, is_right
+    for document in range(lengths.shape[0]):
+        total += lengths[document]
+    is_right = (
+        total == count and limit >= 0 and docs.shape[0] == count and frequencies.shape[0] == count
+        and placed.shape[0] == positions.shape[0] and (not has_positions or positions.shape[0] == count)
+    )
+    if not is_right:
+        raise ValueError("documents, tokens and positions differ in number, or there is no room for them")
+    for k in range(ends.shape[0]):
+        ends[k] = 0
+    with nogil:
+        for k in range(count):
+            if tokens[k] >= limit:
+                is_right = False
+                break
+            ends[tokens[k] + 1] += 1
+        if is_right:
+            for k in range(limit):
+                ends[k + 1] += ends[k]
+            # ends[n] is where the next place of token n goes
+            for document in range(lengths.shape[0]):
+                for k in range(place, place + lengths[document]):
+                    at = ends[tokens[k]]
+                    ends[tokens[k]] = at + 1
+                    docs[at] = <uint32_t>document
+                    if has_positions:
+                        placed[at] = positions[k]
+                place += lengths[document]
+            # a document that has a token more than once is one
+            start = 0
+            for token in range(limit):
+                end = ends[token]
+                ends[token] = kept
+                for k in range(start, end):
+                    if k > start and docs[k] == docs[kept - 1]:
+                        frequencies[kept - 1] += 1
+                    else:
+                        docs[kept] = docs[k]
+                        frequencies[kept] = 1
+                        kept += 1
+                start = end
+            ends[limit] = kept
+    if not is_right:
+        raise ValueError("a token is too great for the room")
+    return kept
+
+
 def decode_lists(
     const uint8_t[::1] data, const int64_t[::1] blobs, const int64_t[::1] lists,
     const int64_t[::1] counts, int size, bint is_varint, int64_t limit, uint32_t[::1] docs,

@@ -1,7 +1,7 @@
 """Posting lists of full-text indices, written: all of a partition at once.
 
 ``ends``: the postings of token i are numbers ``ends[i]`` to ``ends[i + 1]`` of the arrays, documents ascending.
-All of it is in blocks of 128.  Each returns how much of ``target`` it filled.
+Blocks have ``size`` documents, 128 or 256.  Each returns how much of ``target`` it filled.
 """
 
 from typing import TypeAlias
@@ -19,13 +19,14 @@ def encode_postings(
     docs: Words,
     frequencies: Words,
     scores: npt.NDArray[np.float32],
+    size: int,
     is_varint: bool,
     target: Bytes,
     blob_ends: Int64Array,
 ) -> int:
     """Write the blocks of all posting lists, tails as varints or as plain words; ``blob_ends[1:]``: where each ends.
 
-    A full block takes at most 1034 bytes, a tail 4 and 10 for each document.
+    A full block takes at most 10 bytes and 8 for each document, a tail 4 and 10 for each document.
     """
 
 def encode_impacts(
@@ -33,6 +34,7 @@ def encode_impacts(
     docs: Words,
     frequencies: Words,
     lengths: Words,
+    size: int,
     target: Bytes,
     blob_ends: Int64Array,
 ) -> int:
@@ -42,6 +44,7 @@ def encode_positions(
     ends: Int64Array,
     frequencies: Words,
     positions: Words,
+    size: int,
     target: Bytes,
     stream_ends: Int64Array,
     block_starts: Words,

@@ -14,7 +14,6 @@ Source: reference index-scalar, 13.2, 14.1 and 17.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -22,11 +21,12 @@ from pyarrow import types as t
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import MIB
-from pennon.errors import ArgumentError, UnsupportedError
+from pennon.errors import ArgumentError
 from pennon.index.text.characters import languages
+from pennon.index.text.new_partition import TextFormat
 from pennon.index.text.parameters import BLOCK_SIZES, SETTINGS, TextParameters
 from pennon.index.text.queries import DocumentGranularity
-from pennon.index.text.tokenizer import tokenizer_of
+from pennon.index.text.tokenizer import BASES, has_model, tokenizer_of
 
 PARTITION_BYTES: Final = 512 * MIB
 """So much memory a partition takes, about, while it is written."""
@@ -60,7 +60,7 @@ class TextChoices:
     def of(cls, chosen: Mapping[str, Any]) -> TextChoices:
         """Return the settings of what was chosen.
 
-        Raises ArgumentError or TypeError for what is none, UnsupportedError for what Pennon does not make.
+        Raises ArgumentError or TypeError for what is none, UnsupportedError for tokenizers that Pennon lacks.
         """
         unknown = sorted(chosen.keys() - KNOWN)
         if unknown:
@@ -83,13 +83,16 @@ class TextChoices:
         by_item = _by_item(chosen.get("document_granularity"))
         usual_version = 3 if by_item or base == "code" or parameters.block_size == 256 else 2
         version = _format_version(chosen.get("format_version"), usual_version)
-        if parameters.block_size == 256:
-            if version != 3:
-                message = f"FTS format_version={version} is incompatible with block_size=256; use format_version=3"
-                raise ArgumentError(message)
-            message = "full-text indices are written in blocks of 128, and not of 256"
-            raise UnsupportedError(message)
+        if parameters.block_size == 256 and version != 3:
+            message = f"FTS format_version={version} is incompatible with block_size=256; use format_version=3"
+            raise ArgumentError(message)
         return cls(parameters, by_item, version, _partition_bytes(chosen.get("memory_limit")))
+
+    @property
+    def format(self) -> TextFormat:
+        """Return how posting lists are written."""
+        parameters = self.parameters
+        return TextFormat(self.format_version, parameters.with_position, parameters.block_size)
 
     def check_column(self, column: str, kind: pa.DataType) -> None:
         """Raise ArgumentError if documents cannot be items of the values of a column."""
@@ -114,19 +117,15 @@ class TextChoices:
         }
 
 
-def written_anew(
-    parameters: TextParameters, *, by_item: bool, format_version: int
-) -> dict[str, Any]:
-    """Return what has to be chosen for an index like one that is there: in blocks of 128."""
-    settings = replace(parameters, block_size=128)
-    return TextChoices(settings, by_item, format_version).to_chosen()
-
-
 def _check(parameters: TextParameters) -> None:
     if parameters.block_size not in BLOCK_SIZES:
         message = (
             f"FTS inverted index block_size must be one of 128 or 256, got {parameters.block_size}"
         )
+        raise ArgumentError(message)
+    base = parameters.base_tokenizer
+    if base not in BASES and not has_model(base):
+        message = f"unknown base tokenizer {base}; there are {', '.join(BASES)}"
         raise ArgumentError(message)
     if parameters.language not in languages():
         message = (
@@ -134,7 +133,7 @@ def _check(parameters: TextParameters) -> None:
             f"{', '.join(languages())}"
         )
         raise ArgumentError(message)
-    if parameters.base_tokenizer == "ngram":
+    if base == "ngram":
         low, high = parameters.min_ngram_length, parameters.max_ngram_length
         if not 0 < low <= high:
             message = f"min_gram must be greater than 0 and not greater than max_gram, got {low} and {high}"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pennon.index.text.choices import TextChoices, written_anew
+from pennon.index.text.choices import TextChoices
 from pennon.index.text.details_wire import inverted_details, parse_inverted_details
 from pennon.index.text.queries import DocumentGranularity
 
@@ -41,7 +41,7 @@ def chosen_of(details: bytes) -> dict[str, Any]:
     if found is None:
         return {}
     parameters, by_item, version = found
-    return written_anew(parameters, by_item=by_item, format_version=version)
+    return TextChoices(parameters, by_item, version).to_chosen()
 
 
 def shown_of(details: bytes) -> dict[str, Any]:

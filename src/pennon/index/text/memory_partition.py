@@ -15,7 +15,7 @@ import numpy as np
 from pennon.index.row_set import Numbers
 from pennon.index.text.arrays import Words
 from pennon.index.text.documents import Document
-from pennon.index.text.postings import Places, Postings, RowPostings, TokenLists
+from pennon.index.text.postings import Places, Postings, RowPostings, Scored, TokenLists
 from pennon.index.text.token_set import Edits
 
 _ENTRY_BYTES: Final = 120
@@ -132,6 +132,14 @@ class MemoryPartition:
     def postings(self, numbers: Sequence[int], *, places: bool) -> list[Postings]:
         """See `Partition.postings`."""
         return [self._one(number, places) for number in numbers]
+
+    def scored(self, number: int, postings: Postings, average: float) -> Scored:  # noqa: ARG002 - of the protocol
+        """See `Partition.scored`."""
+        return Scored.of(postings, self.lengths, average)
+
+    def placed(self, number: int, postings: Postings) -> Places | None:  # noqa: ARG002 - of the protocol
+        """See `Partition.placed`."""
+        return postings.places()
 
     def lists(self) -> TokenLists:
         """Return all posting lists."""

@@ -1,6 +1,6 @@
 """Writing a partition of a full-text index: posting lists some tokens at a time, documents, tokens.
 
-Blocks have 128 documents, tokens are a transducer.  Version 1 has tails of plain words and a list of positions for
+Blocks have 128 documents, or 256; tokens are a transducer.  Version 1 has tails of plain words and a list of positions for
 each document; later ones have tails of varints and positions as streams.  Of a block's bounds just one pair
 is written, the most of the token in the least text: no document does better, and readers leave out no block
 that they should not.  Source: reference index-scalar, 13 and 21.
@@ -30,13 +30,13 @@ from pennon.index.row_set import Numbers
 from pennon.index.text.arrays import Bytes, Floats, Words
 from pennon.index.text.bm25 import Statistics, share
 from pennon.index.text.parameters import TextParameters
-from pennon.index.text.postings import TokenLists
+from pennon.index.text.partition import rounded
+from pennon.index.text.postings import GROUP, TokenLists
 from pennon.index.text.token_fst import write_fst
 from pennon.io.store import ObjectReader
 
-_BLOCK: Final = 128
-_GROUP: Final = 32 * _BLOCK
-_FULL_BYTES: Final = 1034
+_PACKED: Final = 128
+"""So many positions are packed together."""
 _NO_DELETIONS: Final = bytes.fromhex("3a30000000000000")
 _TOKENS: Final = {"token_set_format": "fst"}
 _POSITIONS: Final = {
@@ -63,6 +63,7 @@ class TextFormat:
 
     version: int
     with_position: bool
+    block_size: int = 128
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -71,7 +72,7 @@ class TextFormat:
         found = {
             "format_version": str(self.version),
             "posting_tail_codec": tail,
-            "posting_block_size": str(_BLOCK),
+            "posting_block_size": str(self.block_size),
         }
         return found | (_POSITIONS if self.with_position and self.version > 1 else {})
 
@@ -192,19 +193,19 @@ def _encoded(
     lists: TokenLists, written: TextFormat, all_lengths: Words, statistics: Statistics
 ) -> list[pa.Array[Any]]:
     ends, docs, frequencies = lists.ends, lists.docs, lists.frequencies
-    lengths = all_lengths[docs]
+    size, is_varint = written.block_size, written.version > 1
+    lengths = all_lengths[docs] if size == 128 else rounded(all_lengths)[docs]
     scores = _scores(statistics, ends, frequencies, lengths)
     counts = np.diff(ends)
-    blocks, groups = -(-counts // _BLOCK), -(-counts // _GROUP)
-    room = _FULL_BYTES * int((counts // _BLOCK).sum()) + 4 * len(counts)
-    room += 10 * int((counts % _BLOCK).sum())
-    is_varint = written.version > 1
+    blocks, groups = -(-counts // size), -(-counts // (GROUP * size))
+    room = (8 * size + 10) * int((counts // size).sum()) + 4 * len(counts)
+    room += 10 * int((counts % size).sum())
     found = [
         _blob_lists(
             blocks,
             room,
             lambda target, blobs: encode_postings(
-                ends, docs, frequencies, scores, is_varint, target, blobs
+                ends, docs, frequencies, scores, size, is_varint, target, blobs
             ),
         ),
         pa.array(_greatest(scores, ends)),
@@ -212,13 +213,15 @@ def _encoded(
         _blob_lists(
             blocks + groups,
             16 * int((blocks + groups).sum()),
-            lambda target, blobs: encode_impacts(ends, docs, frequencies, lengths, target, blobs),
+            lambda target, blobs: encode_impacts(
+                ends, docs, frequencies, lengths, size, target, blobs
+            ),
         ),
     ]
     if written.with_position and written.version == 1:
         found.append(_position_lists(lists))
     elif written.with_position:
-        found += _streams(lists, blocks)
+        found += _streams(lists, blocks, size)
     return found
 
 
@@ -255,12 +258,12 @@ def _offsets(counts: Int64Array) -> pa.Array[Any]:
     return pa.array(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]).astype(np.int32))
 
 
-def _streams(lists: TokenLists, blocks: Int64Array) -> list[pa.Array[Any]]:
+def _streams(lists: TokenLists, blocks: Int64Array, size: int) -> list[pa.Array[Any]]:
     target = np.empty(5 * len(lists.positions) + 128, np.uint8)
     stream_ends = np.zeros(len(lists.ends), np.int64)
     starts = np.empty(int(blocks.sum()), np.uint32)
     used = encode_positions(
-        lists.ends, lists.frequencies, lists.positions, target, stream_ends, starts
+        lists.ends, lists.frequencies, lists.positions, size, target, stream_ends, starts
     )
     offsets = pa.ListArray.from_arrays(_offsets(blocks), pa.array(starts))
     return [_blobs(stream_ends, target[:used]), offsets]
@@ -268,7 +271,7 @@ def _streams(lists: TokenLists, blocks: Int64Array) -> list[pa.Array[Any]]:
 
 def _position_lists(lists: TokenLists) -> pa.Array[Any]:
     frequencies = lists.frequencies.astype(np.int64)
-    blobs = 1 + -(-frequencies // _BLOCK)
+    blobs = 1 + -(-frequencies // _PACKED)
     ends = np.zeros(int(blobs.sum()) + 1, np.int64)
     target = np.empty(8 * len(blobs) + 5 * len(lists.positions) + 128, np.uint8)
     used = encode_position_lists(lists.frequencies, lists.positions, target, ends)

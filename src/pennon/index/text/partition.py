@@ -30,9 +30,11 @@ from pennon.index.text.parameters import BLOCK_SIZES
 from pennon.index.text.postings import (
     Blobs,
     BlockPostings,
+    Places,
     PositionLists,
     PositionStreams,
     Postings,
+    Scored,
     TokenLists,
 )
 from pennon.index.text.token_set import FstTokens, TableTokens, TokenSet
@@ -76,6 +78,14 @@ class Partition(Protocol):
 
     def postings(self, numbers: Sequence[int], *, places: bool) -> list[Postings]:
         """Return the posting lists of tokens, with positions if ``places``."""
+        ...
+
+    def scored(self, number: int, postings: Postings, average: float) -> Scored:
+        """Return what a token contributes to documents of so many tokens on the average."""
+        ...
+
+    def placed(self, number: int, postings: Postings) -> Places | None:
+        """Return where documents have a token; None if that is not stored."""
         ...
 
 
@@ -208,6 +218,20 @@ class BlockPartition:
             for number, made in read.items():
                 found[number] = self._remember(number, places, lambda made=made: made)  # type: ignore[misc]
         return [found[number] for number in numbers]
+
+    def scored(self, number: int, postings: Postings, average: float) -> Scored:
+        """See `Partition.scored`."""
+        key = "scored", self._files.folder, self._prefix, number, average
+
+        def make() -> Scored:
+            return Scored.of(postings, self.lengths, average)
+
+        return self._files.remember(key, make, lambda made: made.size_bytes)
+
+    def placed(self, number: int, postings: Postings) -> Places | None:
+        """See `Partition.placed`."""
+        key = "placed", self._files.folder, self._prefix, number
+        return self._files.remember(key, postings.places, lambda it: it.size_bytes if it else 0)
 
     def _remember(self, number: int, places: bool, make: Callable[[], Postings]) -> Postings:
         key = "postings", self._files.folder, self._prefix, number, places

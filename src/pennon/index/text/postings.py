@@ -37,7 +37,10 @@ from pennon.encoding.kernels.postings import (
 )
 from pennon.errors import FormatError
 from pennon.index.text.arrays import Bytes, Floats, Words
+from pennon.index.text.bm25 import share
 
+_BEST: Final = 64
+"""So many of what a token contributes to documents are known in order."""
 GROUP: Final = 32
 """So many blocks have bounds together."""
 
@@ -48,6 +51,11 @@ class Places:
 
     ends: Int64Array
     values: Words
+
+    @property
+    def size_bytes(self) -> int:
+        """Return about how much memory it takes."""
+        return self.ends.nbytes + self.values.nbytes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +70,36 @@ class TokenLists:
     docs: Words
     frequencies: Words
     positions: Words
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """The documents of a token, and what it contributes to each at weight 1.
+
+    ``tops``: the most of each 128; ``best``: the greatest, in order.
+    """
+
+    docs: Words
+    shares: Floats
+    tops: Floats
+    best: Floats
+
+    @classmethod
+    def of(cls, postings: Postings, lengths: Words, average: float) -> Scored:
+        """Score a posting list."""
+        docs, frequencies = postings.decode()
+        shares = share(frequencies.astype(np.float32), lengths[docs].astype(np.float32), average)
+        if not len(docs):
+            return cls(docs, shares, shares, shares)
+        tops = np.maximum.reduceat(shares, np.arange(0, len(docs), 128))
+        few = max(len(shares) - _BEST, 0)
+        best = np.sort(np.partition(shares, few)[few:])[::-1]
+        return cls(docs, shares, tops, best)
+
+    @property
+    def size_bytes(self) -> int:
+        """Return about how much memory it takes."""
+        return self.docs.nbytes + self.shares.nbytes + self.tops.nbytes
 
 
 class Postings(Protocol):

@@ -23,7 +23,7 @@ from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.row_map import RowMap
 from pennon.index.row_set import Numbers
 from pennon.index.text.arrays import Words
-from pennon.index.text.choices import TextChoices, written_anew
+from pennon.index.text.choices import TextChoices
 from pennon.index.text.documents import is_json
 from pennon.index.text.inverted import Inverted
 from pennon.index.text.new_partition import (
@@ -48,15 +48,13 @@ _AT_ONCE: Final = 1 << 22
 def inverted_parameters(files: IndexFiles) -> dict[str, Any]:
     """Return what has to be chosen for an index like one that is there."""
     opened = Inverted(files)
-    return written_anew(
-        opened.parameters, by_item=opened.by_item, format_version=opened.format_version
-    )
+    return TextChoices(opened.parameters, opened.by_item, opened.format_version).to_chosen()
 
 
 def rewrite_inverted(old: Sequence[OldIndex], kind: pa.DataType, new: NewFiles) -> None:
     """Write one index of several; holds one large partition's documents, or some small partitions."""
     choices = TextChoices.of(new.parameters)
-    written = TextFormat(choices.format_version, choices.parameters.with_position)
+    written = choices.format
     number = 0
     for group in _groups(_carried(each) for each in old):
         whole = group[0].copied(written) if len(group) == 1 else None

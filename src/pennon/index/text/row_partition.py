@@ -24,7 +24,7 @@ from pennon.index.files import IndexFile, IndexFiles, whole_numbers
 from pennon.index.row_set import Numbers
 from pennon.index.text.arrays import Words
 from pennon.index.text.partition import document_numbers, read_documents, read_token_table
-from pennon.index.text.postings import Places, Postings, RowPostings, TokenLists
+from pennon.index.text.postings import Places, Postings, RowPostings, Scored, TokenLists
 
 
 class RowPartition:
@@ -80,6 +80,14 @@ class RowPartition:
     def postings(self, numbers: Sequence[int], *, places: bool) -> list[Postings]:
         """See `Partition.postings`."""
         return [self._one(number, places) for number in numbers]
+
+    def scored(self, number: int, postings: Postings, average: float) -> Scored:  # noqa: ARG002 - of the protocol
+        """See `Partition.scored`."""
+        return Scored.of(postings, self.lengths, average)
+
+    def placed(self, number: int, postings: Postings) -> Places | None:  # noqa: ARG002 - of the protocol
+        """See `Partition.placed`."""
+        return postings.places()
 
     def _one(self, number: int, places: bool) -> Postings:
         def read() -> Postings:

@@ -35,6 +35,8 @@ class Term:
 
     token: str
     position: int
+    number: int
+    """That of the token in its partition."""
     postings: Postings
 
 
@@ -45,8 +47,8 @@ def find_terms(
     found = list(_numbers(partition, asked, fuzziness))
     lists = partition.postings([number for *_, number in found], places=places)
     return [
-        Term(token, position, postings)
-        for (token, position, _), postings in zip(found, lists, strict=True)
+        Term(token, position, number, postings)
+        for (token, position, number), postings in zip(found, lists, strict=True)
     ]
 
 

@@ -33,6 +33,7 @@ import numpy as np
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.kernels.crc32c import crc32c
+from pennon.encoding.kernels.token_nodes import write_nodes
 from pennon.errors import FormatError
 
 _HEADER: Final = struct.pack("<QQ", 3, 0)
@@ -182,78 +183,16 @@ class TokenFst:
 
 def write_fst(items: Iterable[tuple[bytes, int]]) -> bytes:
     """Return the transducer of keys, which ascend without repeats, and their values."""
-    made = bytearray(_HEADER)
-    keys = 0
-    # the nodes on the way to the last key: its byte, the ways that are done, the value of a key that ends here
-    path: list[_Open] = [_Open(0)]
-    last = b""
+    keys, values = [], []
     for key, value in items:
-        if keys and key <= last:
-            message = "keys of a transducer ascend"
-            raise ValueError(message)
-        shared = _shared(last, key)
-        _close(made, path, shared)
-        path.extend(_Open(byte) for byte in key[shared:])
-        path[-1].value = value
-        last = key
-        keys += 1
-    _close(made, path, 0)
-    root = _compile(made, path[0])
-    made += struct.pack("<QQ", keys, root)
-    return bytes(made) + struct.pack("<I", _masked_checksum(bytes(made)))
-
-
-class _Open:
-    """A node that may still get ways on."""
-
-    __slots__ = ("byte", "value", "ways")
-
-    def __init__(self, byte: int) -> None:
-        self.byte = byte
-        self.ways: list[tuple[int, int]] = []
-        self.value: int | None = None
-
-
-def _shared(one: bytes, other: bytes) -> int:
-    most = min(len(one), len(other))
-    return next((at for at in range(most) if one[at] != other[at]), most)
-
-
-def _close(made: bytearray, path: list[_Open], depth: int) -> None:
-    """Write the nodes that lie deeper than that: nothing more comes below them."""
-    while len(path) > depth + 1:
-        node = path.pop()
-        path[-1].ways.append((node.byte, _compile(made, node)))
-
-
-def _compile(made: bytearray, node: _Open) -> int:
-    """Append a node; return its address."""
-    if not node.ways and node.value == 0:
-        return 0
-    first = len(made)
-    count, is_final = len(node.ways), node.value is not None
-    deltas = [first - target if target else 0 for _, target in node.ways]
-    wide = max(_bytes_of(max(deltas, default=0)), 1)  # pylance reads no numbers of no bytes
-    high = _bytes_of(node.value or 0)
-    if is_final:
-        made += (node.value or 0).to_bytes(high, "little")
-    made += bytes(high * count)
-    made += b"".join(delta.to_bytes(wide, "little") for delta in reversed(deltas))
-    made += bytes(byte for byte, _ in reversed(node.ways))
-    if count > _INDEXED:
-        places = {byte: place for place, (byte, _) in enumerate(node.ways)}
-        made += bytes(places.get(byte, 255) for byte in range(256))
-    made.append(wide << 4 | high)
-    if not 0 < count < 64:
-        made.append(1 if count == 256 else count)
-        made.append(0x40 if is_final else 0)
-    else:
-        made.append((0x40 if is_final else 0) | count)
-    return len(made) - 1
-
-
-def _bytes_of(number: int) -> int:
-    return (number.bit_length() + 7) // 8
+        keys.append(key)
+        values.append(value)
+    ends = np.zeros(len(keys) + 1, np.int64)
+    np.cumsum([len(key) for key in keys], out=ends[1:])
+    data = np.frombuffer(b"".join(keys), np.uint8)
+    nodes, root = write_nodes(data, ends, np.array(values, np.uint64), len(_HEADER))
+    made = _HEADER + nodes + struct.pack("<QQ", len(keys), root)
+    return made + struct.pack("<I", _masked_checksum(made))
 
 
 def _masked_checksum(data: bytes) -> int:

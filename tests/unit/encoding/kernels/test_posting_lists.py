@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pennon.encoding.kernels.posting_lists import gather_runs, keep_documents, order_of_numbers
+from pennon.encoding.kernels.posting_lists import (
+    gather_runs,
+    keep_documents,
+    order_of_numbers,
+    sort_places,
+)
 
 
 def words(values: list[int]) -> np.ndarray:
@@ -68,3 +73,40 @@ def test_lists_that_name_no_documents() -> None:
         keep_documents(longs([0, 1]), words([0]), words([2]), words([3]), longs([0]))
     with pytest.raises(ValueError, match="not there"):
         keep_documents(longs([0, 2, 1]), words([0]), words([1]), none, longs([0]))
+
+
+@given(st.lists(st.lists(st.integers(0, 6), max_size=8), max_size=9), st.booleans())
+def test_places_become_lists(documents: list[list[int]], has_positions: bool) -> None:
+    tokens = words([token for each in documents for token in each])
+    lengths = words([len(each) for each in documents])
+    positions = words([at for each in documents for at in range(len(each)) if has_positions])
+    ends, placed = longs([9] * 8), np.empty_like(positions)
+    docs, often = np.empty_like(tokens), np.empty_like(tokens)
+    kept = sort_places(tokens, lengths, positions, ends, docs, often, placed)
+    assert ends[-1] == kept
+    start = 0
+    for token in range(7):
+        mine = {at: each for at, each in enumerate(documents) if token in each}
+        here = slice(int(ends[token]), int(ends[token + 1]))
+        assert docs[here].tolist() == [*mine]
+        assert often[here].tolist() == [each.count(token) for each in mine.values()]
+        places = [at for each in mine.values() for at, found in enumerate(each) if found == token]
+        if has_positions:
+            assert placed[start : start + len(places)].tolist() == places
+        start += len(places)
+
+
+def test_places_that_do_not_fit() -> None:
+    two, ends, none = words([0, 1]), longs([0, 0, 0]), words([])
+
+    def fails(tokens: list[int], lengths: list[int], positions: list[int], room: int) -> None:
+        made, placed = np.empty(room, np.uint32), np.empty(len(positions), np.uint32)
+        given = words(tokens), words(lengths), words(positions)
+        with pytest.raises(ValueError, match=r"differ in number|too great"):
+            sort_places(*given, ends, made, made.copy(), placed)
+
+    fails([0, 1], [1], [], 2)
+    fails([0, 1], [2], [1], 2)
+    fails([0, 1], [2], [], 1)
+    fails([0, 2], [2], [], 2)
+    assert sort_places(two, words([2]), none, ends, two.copy(), two.copy(), none) == 2

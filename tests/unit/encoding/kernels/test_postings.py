@@ -40,23 +40,26 @@ def words(values: list[int]) -> np.ndarray:
     return np.array(values, np.uint32)
 
 
-@given(LISTS, st.booleans())
-def test_what_is_written_is_read(lists: list[dict[int, list[int]]], is_varint: bool) -> None:
+@given(LISTS, st.sampled_from([(128, False), (128, True), (256, True)]))
+def test_what_is_written_is_read(
+    lists: list[dict[int, list[int]]], coding: tuple[int, bool]
+) -> None:
+    size, is_varint = coding
     ends = np.cumsum([0, *map(len, lists)]).astype(np.int64)
     docs = words([doc for each in lists for doc in sorted(each)])
     places = [sorted(each[doc]) for each in lists for doc in sorted(each)]
     frequencies = words([len(each) for each in places])
     positions = words([place for each in places for place in each])
     lengths = words([1 + int(doc) % 5000 for doc in docs])
-    blocks = -(-np.diff(ends) // 128)
-    room = 1100 * int(blocks.sum()) + 20 * len(docs) + 4 * len(lists)
+    blocks = -(-np.diff(ends) // size)
+    room = 2100 * int(blocks.sum()) + 20 * len(docs) + 4 * len(lists)
     target, blobs = np.empty(room, np.uint8), np.zeros(int(blocks.sum()) + 1, np.int64)
     scores = np.ones(len(docs), np.float32)
-    used = encode_postings(ends, docs, frequencies, scores, is_varint, target, blobs)
+    used = encode_postings(ends, docs, frequencies, scores, size, is_varint, target, blobs)
     assert used == blobs[-1]
     streams = np.empty(5 * len(positions) + 128, np.uint8)
     stream_ends, starts = np.zeros(len(ends), np.int64), np.empty(int(blocks.sum()), np.uint32)
-    encode_positions(ends, frequencies, positions, streams, stream_ends, starts)
+    encode_positions(ends, frequencies, positions, size, streams, stream_ends, starts)
     first = 0
     for token, count in enumerate(np.diff(ends)):
         if not count:
@@ -64,13 +67,13 @@ def test_what_is_written_is_read(lists: list[dict[int, list[int]]], is_varint: b
         mine = slice(ends[token], ends[token + 1])
         here = blobs[first : first + blocks[token] + 1]
         found, often = np.empty(count, np.uint32), np.empty(count, np.uint32)
-        last = int(count - 128 * (blocks[token] - 1))
+        last = int(count - size * (blocks[token] - 1))
         chosen = np.arange(blocks[token])
-        decode_blocks(target, here, chosen, 128, last, is_varint, 1 << 32, found, often)
+        decode_blocks(target, here, chosen, size, last, is_varint, 1 << 32, found, often)
         assert found.tolist() == docs[mine].tolist()
         assert often.tolist() == frequencies[mine].tolist()
         within = starts[first : first + blocks[token]].astype(np.int64) + stream_ends[token]
-        counts = np.full(blocks[token], 128, np.int64)
+        counts = np.full(blocks[token], size, np.int64)
         counts[-1] = last
         read = np.empty(int(often.sum()), np.uint32)
         decode_positions(streams, np.append(within, stream_ends[token + 1]), counts, often, read)
@@ -78,13 +81,13 @@ def test_what_is_written_is_read(lists: list[dict[int, list[int]]], is_varint: b
         first += blocks[token]
     every, often = np.empty(len(docs), np.uint32), np.empty(len(docs), np.uint32)
     of_tokens, counts = np.concatenate([[0], np.cumsum(blocks)]), np.diff(ends)
-    decode_lists(target, blobs, of_tokens, counts, 128, is_varint, 1 << 32, every, often)
+    decode_lists(target, blobs, of_tokens, counts, size, is_varint, 1 << 32, every, often)
     assert every.tolist() == docs.tolist()
     assert often.tolist() == frequencies.tolist()
-    groups = -(-np.diff(ends) // 4096)
+    groups = -(-np.diff(ends) // (32 * size))
     bounds = np.empty(16 * int((blocks + groups).sum()), np.uint8)
     bound_ends = np.zeros(int((blocks + groups).sum()) + 1, np.int64)
-    encode_impacts(ends, docs, frequencies, lengths, bounds, bound_ends)
+    encode_impacts(ends, docs, frequencies, lengths, size, bounds, bound_ends)
     most, lasts = (
         np.empty(len(bound_ends) - 1, np.float32),
         np.empty(len(bound_ends) - 1, np.uint32),
@@ -118,13 +121,13 @@ def test_frequencies_of_some_documents() -> None:
 
 
 def test_arrays_that_do_not_fit() -> None:
-    ends, one = np.array([0, 2], np.int64), words([1])
+    ends, one, scores = np.array([0, 2], np.int64), words([1]), np.ones(1, np.float32)
     with pytest.raises(ValueError, match="posting lists"):
-        encode_postings(ends, one, one, np.ones(1, np.float32), True, NONE, np.zeros(2, np.int64))  # noqa: FBT003
+        encode_postings(ends, one, one, scores, 128, True, NONE, np.zeros(2, np.int64))  # noqa: FBT003
     with pytest.raises(ValueError, match="posting lists"):
-        encode_impacts(ends, one, one, one, NONE, np.zeros(3, np.int64))
+        encode_impacts(ends, one, one, one, 128, NONE, np.zeros(3, np.int64))
     with pytest.raises(ValueError, match="posting lists"):
-        encode_positions(ends, one, one, NONE, np.zeros(2, np.int64), words([0]))
+        encode_positions(ends, one, one, 128, NONE, np.zeros(2, np.int64), words([0]))
     with pytest.raises(ValueError, match="differ in number"):
         find_frequencies(one, one, one, words([0, 0]))
 
@@ -146,7 +149,7 @@ def test_positions_as_lists(lists: list[list[int]]) -> None:
 def test_lists_that_are_damaged() -> None:
     ends, docs = np.array([0, 2, 3], np.int64), words([1, 2, 5])
     target, blobs = np.empty(100, np.uint8), np.zeros(3, np.int64)
-    encode_postings(ends, docs, words([1, 1, 1]), np.ones(3, np.float32), True, target, blobs)  # noqa: FBT003
+    encode_postings(ends, docs, words([1, 1, 1]), np.ones(3, np.float32), 128, True, target, blobs)  # noqa: FBT003
     found, often = np.empty(3, np.uint32), np.empty(3, np.uint32)
 
     def decode(of_tokens: list[int], counts: list[int], limit: int) -> None:

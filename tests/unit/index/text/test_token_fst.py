@@ -66,6 +66,18 @@ def test_both_ways(tokens: dict[str, int]) -> None:
     assert all(fst.find(key) == number for key, number in items)
 
 
+@pytest.mark.parametrize("keys", [[b"b", b"a"], [b"a", b"a"], [b"ab", b"a"], [b"ab", b"aa"]])
+def test_keys_that_do_not_ascend(keys: list[bytes]) -> None:
+    with pytest.raises(ValueError, match="ascend"):
+        write_fst((key, 0) for key in keys)
+
+
+def test_a_way_on_has_a_delta_of_a_byte() -> None:
+    """Pylance reads no numbers of no bytes, F-482: the root would be `61 00 01` otherwise."""
+    data = write_fst([(b"a", 0)])
+    assert data[16:-20].hex() == "00611001"
+
+
 def test_nodes_of_many_ways() -> None:
     items = [(bytes([each]), each + 1) for each in range(256)]
     assert list(TokenFst(write_fst(items)).items()) == items

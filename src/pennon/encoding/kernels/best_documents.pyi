@@ -3,7 +3,8 @@
 List i has ``docs[i]``, which ascend, and ``shares[i]``, what the token contributes to each at weight 1; ``tops[i]``
 is the most of each 128 of these.  The score of a document is the sum of ``weights[i] * shares[i]``, in the order
 of the lists.  Just documents below ``documents`` are looked at, with a score of at least ``least``, for which
-``seen`` is not 0; an empty ``seen`` is of all.
+``seen`` is not 0; an empty ``seen`` is of all.  Unless ``heap`` is empty, it holds the best scores so far, at first
+none: -inf.  Then documents are found that have as much as the least of these, or more, if ``first_wins``.
 """
 
 from typing import TypeAlias
@@ -33,9 +34,7 @@ def score_any(
 ) -> tuple[int, int]:
     """Find documents that have any of the tokens, from ``start`` on, as long as there is room for a window of 2048 more.
 
-    Unless ``heap`` is empty, it holds the best scores so far, at first none: -inf.  Documents are found that
-    have as much as the least of these, or more, if ``first_wins``.  Windows that give no document enough are left
-    out.  Returns where to go on, and how many documents were found.
+    Windows that give no document enough are left out.  Returns where to go on, and how many documents were found.
     """
 
 def score_every(
@@ -46,6 +45,8 @@ def score_every(
     documents: int,
     least: float,
     seen: Bytes,
+    heap: Floats,
+    first_wins: bool,
     ends: list[Int64Array],
     places: list[Words],
     steps: Int64Array,

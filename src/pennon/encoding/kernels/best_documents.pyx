@@ -11,6 +11,7 @@ cdef extern from *:
 cdef enum:
     BLOCK = 128
     WINDOW = 2048
+    NEAR = 8
 
 # Sums of floats come out a little different by their order.
 cdef float SLACK = <float>1.00001
@@ -64,9 +65,13 @@ cdef PostingList* open_lists(list docs, list shares, list tops, const float[::1]
 
 
 cdef int64_t reach(const uint32_t* docs, int64_t at, int64_t count, int64_t doc) noexcept nogil:
-    """Return the first place from ``at`` on whose document is not below one: steps double, then halve."""
-    cdef int64_t step = 1, low, high, middle
-    if at >= count or docs[at] >= doc:
+    """Return the first place from ``at`` on whose document is not below one: some steps, which then double."""
+    cdef int64_t step = 1, low, high = min(at + NEAR, count), middle
+    while at < high and docs[at] < doc:
+        at += 1
+    if at < high or at >= count:
+        return at
+    if docs[at] >= doc:
         return at
     low = at
     while low + step < count and docs[low + step] < doc:
@@ -81,6 +86,14 @@ cdef int64_t reach(const uint32_t* docs, int64_t at, int64_t count, int64_t doc)
         else:
             high = middle
     return low
+
+
+cdef void find_top(PostingList* each) noexcept nogil:
+    """Find the most that a document may get of a list."""
+    cdef int64_t block
+    for block in range((each.count + BLOCK - 1) // BLOCK):
+        each.top = max(each.top, each.tops[block])
+    each.top *= each.weight
 
 
 cdef float most_of(PostingList* each, int64_t end) noexcept nogil:
@@ -229,6 +242,7 @@ cdef int64_t take_of_windows(
                     each.at = reach(each.docs, each.at, each.count, end)
             low = end
             continue
+        memset(scores, 0, 4 * (end - low))
         for number in range(count):
             each = &lists[number]
             if each.is_left_out:
@@ -237,9 +251,7 @@ cdef int64_t take_of_windows(
             while k < each.count and each.docs[k] < end:
                 place = each.docs[k] - low
                 if place >= 0:
-                    if not found[place >> 6] >> (place & 63) & 1:
-                        found[place >> 6] |= <uint64_t>1 << (place & 63)
-                        scores[place] = 0
+                    found[place >> 6] |= <uint64_t>1 << (place & 63)
                     scores[place] += each.weight * each.shares[k]
                 k += 1
             each.at = k
@@ -264,7 +276,7 @@ def score_any(
     cdef PostingList* lists
     cdef PostingList* each
     cdef Py_ssize_t number, count = len(docs)
-    cdef int64_t room = out_docs.shape[0], k, end
+    cdef int64_t room = out_docs.shape[0], end
     cdef Limit limit
     if room < WINDOW or out_scores.shape[0] != room:
         raise ValueError("no room for the documents of a window")
@@ -282,9 +294,7 @@ def score_any(
         for number in range(count):
             each = &lists[number]
             each.at = each.probe = reach(each.docs, 0, each.count, start)
-            for k in range((each.count + BLOCK - 1) // BLOCK):
-                each.top = max(each.top, each.tops[k])
-            each.top *= each.weight
+            find_top(each)
         if count == 1:
             end = take_of_one(&lists[0], &limit, documents, room)
         else:
@@ -334,20 +344,21 @@ cdef bint is_in_a_row(
 
 def score_every(
     list docs, list shares, list tops, const float[::1] weights, int64_t documents, float least,
-    const uint8_t[::1] seen, list ends, list places, const int64_t[::1] steps, int64_t slop,
-    uint32_t[::1] out_docs, float[::1] out_scores,
+    const uint8_t[::1] seen, float[::1] heap, bint first_wins, list ends, list places,
+    const int64_t[::1] steps, int64_t slop, uint32_t[::1] out_docs, float[::1] out_scores,
 ):
     """See best_documents.pyi."""
     cdef PostingList* lists
     cdef PostingList* each
     cdef Py_ssize_t number, first, count = len(docs)
-    cdef int64_t k, doc, most = 0, filled = 0, found
-    cdef bint all_seen = seen.shape[0] == 0, in_order = len(ends) > 0, has_all, fits = True
-    cdef float score
+    cdef int64_t k, doc, most = 0, found
+    cdef bint in_order = len(ends) > 0, has_all, fits = True
+    cdef float score, rest = 0
+    cdef Limit limit
     cdef const int64_t[::1] some_ends
     cdef const uint32_t[::1] some_places
     cdef uint32_t* reached = NULL
-    if documents >> 32 or not (all_seen or seen.shape[0] >= documents):
+    if documents >> 32 or not (seen.shape[0] == 0 or seen.shape[0] >= documents):
         raise ValueError("no such documents")
     if in_order and (len(ends) != count or len(places) != count or steps.shape[0] != count):
         raise ValueError("posting lists and their positions differ in number")
@@ -372,31 +383,43 @@ def score_every(
             reached = <uint32_t*>calloc(2 * most + 1, 4)
             if reached == NULL:
                 raise MemoryError
+        memset(&limit, 0, sizeof(Limit))
+        limit.least, limit.most, limit.first_wins = least, heap.shape[0], first_wins
+        limit.heap = &heap[0] if limit.most else NULL
+        limit.seen = &seen[0] if seen.shape[0] else NULL
+        if out_docs.shape[0]:
+            limit.docs, limit.scores = &out_docs[0], &out_scores[0]
         with nogil:
-            for k in range(lists[first].count):
-                doc = lists[first].docs[k]
-                has_all = doc < documents and (all_seen or seen[doc])
-                if not has_all:
+            for number in range(count):
+                find_top(&lists[number])
+                if number != first:
+                    rest += lists[number].top
+            k = 0
+            while k < lists[first].count:
+                if k % BLOCK == 0 and not may_be(
+                    &limit, (lists[first].tops[k // BLOCK] * lists[first].weight + rest) * SLACK
+                ):
+                    k += BLOCK
                     continue
-                for number in range(count):
+                doc = lists[first].docs[k]
+                has_all = doc < documents
+                for number in range(count if has_all else 0):
                     each = &lists[number]
                     each.at = k if number == first else reach(each.docs, each.at, each.count, doc)
                     if each.at >= each.count or each.docs[each.at] != doc:
                         has_all = False
                         break
+                k += 1
                 if not has_all:
                     continue
                 score = 0
                 for number in range(count):
                     score += lists[number].weight * lists[number].shares[lists[number].at]
-                if score < least:
-                    continue
-                if in_order and not is_in_a_row(lists, count, &steps[0], slop, reached):
-                    continue
-                out_docs[filled] = <uint32_t>doc
-                out_scores[filled] = score
-                filled += 1
+                if may_be(&limit, score) and (
+                    not in_order or is_in_a_row(lists, count, &steps[0], slop, reached)
+                ):
+                    take(&limit, doc, score)
     finally:
         free(lists)
         free(reached)
-    return filled
+    return limit.filled

@@ -40,6 +40,8 @@ _TOKEN_BYTES: Final = 400
 """What a token takes: in tables of words and of tokens, and while these are written."""
 _AT_ONCE: Final = 1 << 21
 """About so many places of tokens are written at once."""
+_SHARE: Final = 64
+"""Of the bytes of a partition, values of one of so many are taken at once."""
 _NONE: Final = np.empty(0, np.uint32)
 
 
@@ -64,6 +66,13 @@ class _Builder:
 
     def add(self, values: Values) -> None:
         """Take the values of rows."""
+        parts = -(-_SHARE * values.values.nbytes // self._choices.partition_bytes) or 1
+        rows = -(-len(values.rows) // parts) or 1
+        for start in range(0, len(values.rows), rows):
+            some = slice(start, start + rows)
+            self._add(Values(values.values[some], values.rows[some]))
+
+    def _add(self, values: Values) -> None:
         if self._classes is None:
             self._held.add(_read(self._reader, self._held.numbers, values))
         else:
@@ -124,8 +133,8 @@ class _Texts:
         parents = np.asarray(pc.list_parent_indices(texts).to_numpy()).astype(np.int64)
         texts = texts.flatten()
         valid = _valid(texts)
-        items = np.arange(len(parents)) - np.searchsorted(parents, parents)
-        parents, items = parents[valid], items[valid].astype(np.uint32)
+        places = np.arange(len(parents)) - np.searchsorted(parents, parents)
+        parents, items = parents[valid], places[valid].astype(np.uint32)
         firsts = np.arange(len(parents))
         if not by_item:
             firsts = np.flatnonzero(np.diff(parents, prepend=-1))

@@ -226,6 +226,8 @@ def _find_every(
         len(partition.lengths),
         kept.least,
         kept.seen.mask,
+        kept.heap,
+        kept.seen.by_row,
         [each.ends for each in placed if each is not None],
         [each.values for each in placed if each is not None],
         np.diff([0, *(term.position for term in terms)]).astype(np.int64),

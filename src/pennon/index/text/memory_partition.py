@@ -44,13 +44,16 @@ class MemoryTokens:
             (each.encode("utf-8", "surrogatepass"), self.numbers[each]) for each in self.in_order()
         )
 
-    def near(self, token: str, distance: int, prefix: int) -> Iterator[tuple[str, int]]:
+    def near(self, token: str, distance: int, prefix: int, most: int) -> Iterator[tuple[str, int]]:
         """See `TokenSet.near`."""
         edits = Edits(token, distance, prefix)
         for each in self.in_order():
             if abs(len(each) - len(token)) > distance:
                 continue
             if edits.near(each):
+                if not most:
+                    return
+                most -= 1
                 yield each, self.numbers[each]
 
     def in_order(self) -> list[str]:

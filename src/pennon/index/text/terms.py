@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.index.text.partition import Partition
@@ -63,7 +62,7 @@ def _numbers(
                 yield token, position, number
             continue
         edits = _edits(token) if fuzziness.edits is None else fuzziness.edits
-        for each, number in islice(tokens.near(token, edits, fuzziness.prefix), left):
+        for each, number in tokens.near(token, edits, fuzziness.prefix, left):
             left -= 1
             yield each, position, number
 

@@ -31,7 +31,7 @@ class Lists:
         self.weights = np.array([1 / (0.1 + each) for each in shares], np.float32)
 
     @property
-    def given(self) -> tuple[Any, ...]:
+    def given(self) -> tuple[list[Any], list[Any], list[Any], Any]:
         """Return the arrays as kernels take them."""
         return self.docs, self.shares, self.tops, self.weights
 
@@ -49,8 +49,8 @@ class Lists:
         found: dict[int, float] = {}
         start = 0
         while start < DOCUMENTS:
-            limits: tuple[Any, ...] = start, DOCUMENTS, -np.inf, seen, heap, first_wins
-            start, filled = score_any(*self.given, *limits, docs, scores)
+            given = *self.given, start, DOCUMENTS, -np.inf, seen, heap, first_wins, docs, scores
+            start, filled = score_any(*given)
             mine = dict(zip(docs[:filled].tolist(), scores[:filled].tolist(), strict=True))
             assert not mine.keys() & found.keys()
             found |= mine
@@ -82,17 +82,26 @@ def test_all_of_them() -> None:
     lists = Lists([0.3, 0.2, 0.5])
     docs, scores = np.empty(DOCUMENTS, np.uint32), np.empty(DOCUMENTS, np.float32)
     given = lists.given
-    no_steps: tuple[Any, ...] = [], [], np.empty(0, np.int64), 0
-    filled = score_every(*given, DOCUMENTS, -np.inf, NONE, *no_steps, docs, scores)
+    no_limit = np.empty(0, np.float32), False
+    no_steps: tuple[list[Any], list[Any], Any, int] = [], [], np.empty(0, np.int64), 0
+    filled = score_every(*given, DOCUMENTS, -np.inf, NONE, *no_limit, *no_steps, docs, scores)
     every = set.intersection(*({*each.tolist()} for each in lists.docs))
     assert docs[:filled].tolist() == sorted(every)
     np.testing.assert_allclose(scores[:filled], lists.scores()[docs[:filled]], rtol=1e-6)
     seen = np.ones(DOCUMENTS, np.uint8)
     seen[::2] = 0
-    filled = score_every(*given, DOCUMENTS, 2.5, seen, *no_steps, docs, scores)
+    filled = score_every(*given, DOCUMENTS, 2.5, seen, *no_limit, *no_steps, docs, scores)
     assert docs[:filled].tolist() == [
         each for each in sorted(every) if each % 2 and lists.scores()[each] >= 2.5
     ]
+    whole = np.where(np.isin(np.arange(DOCUMENTS), sorted(every)), lists.scores(), 0)
+    for first_wins in (True, False):
+        heap = np.full(20, -np.inf, np.float32)
+        limit = heap, first_wins
+        filled = score_every(*given, DOCUMENTS, -np.inf, NONE, *limit, *no_steps, docs, scores)
+        best = np.argsort(-whole, kind="stable")[:20]
+        assert {*best.tolist()} <= {*docs[:filled].tolist()}
+        assert filled < len(every) / 2
 
 
 def words(*values: int) -> np.ndarray:
@@ -120,7 +129,8 @@ def test_what_does_not_fit() -> None:
 
     def in_a_row(ends: np.ndarray, places: np.ndarray, out: np.ndarray) -> int:
         lists = [docs], [two], [one], one
-        return score_every(*lists, 9, 0.0, NONE, [ends], [places], steps, 0, out, room[: len(out)])
+        limits = 9, 0.0, NONE, heap, False
+        return score_every(*lists, *limits, [ends], [places], steps, 0, out, room[: len(out)])
 
     ends = np.array([0, 1, 3], np.int64)
     assert in_a_row(ends, words(4, 5, 6), np.empty(2, np.uint32)) == 2

@@ -280,7 +280,7 @@ def _scores_of(searched: Searched, terms: Sequence[Term], docs: Words) -> Floats
     scores = np.zeros(len(docs), np.float32)
     for term in terms if len(docs) else ():
         weight, found = statistics.idf(term.token), _lookup(term, docs)
-        add_scores(places, found, lengths, weight, statistics.average, _ALL, 0, scores)
+        add_scores(places, found, lengths, weight, statistics.average, scores)
     return scores
 
 

@@ -31,10 +31,12 @@ from pennon.index.text.arrays import Bytes, Floats, Words
 from pennon.index.text.bm25 import Statistics, share
 from pennon.index.text.parameters import TextParameters
 from pennon.index.text.partition import rounded
-from pennon.index.text.postings import GROUP, TokenLists
+from pennon.index.text.postings import TokenLists
 from pennon.index.text.token_fst import write_fst
 from pennon.io.store import ObjectReader
 
+_GROUP: Final = 32
+"""So many blocks have bounds together, behind those of each."""
 _PACKED: Final = 128
 """So many positions are packed together."""
 _NO_DELETIONS: Final = bytes.fromhex("3a30000000000000")
@@ -197,7 +199,7 @@ def _encoded(
     lengths = all_lengths[docs] if size == 128 else rounded(all_lengths)[docs]
     scores = _scores(statistics, ends, frequencies, lengths)
     counts = np.diff(ends)
-    blocks, groups = -(-counts // size), -(-counts // (GROUP * size))
+    blocks, groups = -(-counts // size), -(-counts // (_GROUP * size))
     room = (8 * size + 10) * int((counts // size).sum()) + 4 * len(counts)
     room += 10 * int((counts % size).sum())
     found = [

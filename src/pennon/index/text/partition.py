@@ -245,7 +245,7 @@ class BlockPartition:
             )
             raise FormatError(message)
         rows = Rows.at(np.array(numbers, np.int64))
-        columns = self._columns(rows, "_impacts", places=places)
+        columns = self._columns(rows, places=places)
         lengths = whole_numbers(columns["_length"], "lengths of posting lists")
         made: dict[int, Postings] = {}
         for at, number in enumerate(numbers):
@@ -255,18 +255,16 @@ class BlockPartition:
                 self._size,
                 self._is_varint,
                 len(self.row_ids),
-                Blobs.of(_items(columns["_impacts"], at)) if "_impacts" in columns else None,
                 _positions(columns, at),
             )
             postings.check()
             made[number] = postings
         return made
 
-    def _columns(self, rows: Rows, *more: str, places: bool) -> dict[str, pa.Array[Any]]:
-        """Return the columns of posting lists, and those of positions and ``more`` that there are."""
+    def _columns(self, rows: Rows, *, places: bool) -> dict[str, pa.Array[Any]]:
+        """Return the columns of posting lists, and of positions if ``places``."""
         names = ["_posting", "_length"]
-        optional = [*more, *_POSITIONS] if places else list(more)
-        names += [name for name in optional if name in self.invert.names]
+        names += [name for name in _POSITIONS if places and name in self.invert.names]
         return dict(zip(names, self.invert.read(names, rows), strict=True))
 
 

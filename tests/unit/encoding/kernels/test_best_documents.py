@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pennon.encoding.kernels.best_documents import score_any, score_every
+from pennon.encoding.kernels import best_documents
 
 DOCUMENTS = 30_000
 NONE = np.empty(0, np.uint8)
+score_any: Any = best_documents.score_any
+score_every: Any = best_documents.score_every
 ROOM = 1 << 12
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,7 +16,6 @@ from pennon.encoding.kernels.postings import (
     decode_position_lists,
     decode_positions,
     find_frequencies,
-    impact_bounds,
 )
 from pennon.encoding.kernels.postings_write import (
     encode_impacts,
@@ -88,29 +89,50 @@ def test_what_is_written_is_read(
     bounds = np.empty(16 * int((blocks + groups).sum()), np.uint8)
     bound_ends = np.zeros(int((blocks + groups).sum()) + 1, np.int64)
     encode_impacts(ends, docs, frequencies, lengths, size, bounds, bound_ends)
-    most, lasts = (
-        np.empty(len(bound_ends) - 1, np.float32),
-        np.empty(len(bound_ends) - 1, np.uint32),
-    )
-    impact_bounds(bounds, bound_ends, 20.0, most, lasts)
-    if len(docs):
-        exact = np.zeros(len(docs), np.float32)
-        order = np.arange(len(docs), dtype=np.uint32)
-        add_scores(order, frequencies, lengths, 1.0, 20.0, NONE, 0, exact)
-        assert most.max() >= exact.max() * 0.999999
-        assert docs[int(ends[-1]) - 1] in lasts
+    bounded = [
+        best_pair(bounds[start:end].tobytes()) for start, end in pairwise(bound_ends.tolist())
+    ]
+    at = 0
+    for token, count in enumerate(np.diff(ends).tolist()):
+        for span in (size, 32 * size):
+            for start in range(int(ends[token]), int(ends[token]) + count, span):
+                end = min(start + span, int(ends[token]) + count)
+                last, frequency, code = bounded[at]
+                assert last == docs[end - 1]
+                assert frequency == frequencies[start:end].max()
+                assert code == length_code(int(lengths[start:end].min()))
+                at += 1
+    assert at == len(bounded)
 
 
-def test_scores_of_windows_and_others() -> None:
+def best_pair(blob: bytes) -> tuple[int, int, int]:
+    """Return last document, frequency and code of length of bounds of one pair."""
+    numbers, shift = [0], 0
+    for byte in blob:
+        numbers[-1] |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            numbers.append(0)
+            shift = 0
+    last, pairs, pair, *rest = numbers[:-1]
+    assert pairs == 1
+    return last, 1 + (pair >> 1), rest[0] if pair & 1 else 1
+
+
+def length_code(length: int) -> int:
+    """Return how bounds write a length: exactly below 8, else its four highest bits."""
+    bits = length.bit_length()
+    return length if length < 8 else (bits - 3) << 3 | length >> bits - 4 & 7
+
+
+def test_scores_of_documents() -> None:
     docs, often, lengths = words([0, 3, 4, 9]), words([1, 2, 1, 1]), words([5] * 10)
-    whole, some = np.zeros(10, np.float32), np.zeros(10, np.float32)
-    add_scores(docs, often, lengths, 2.0, 5.0, NONE, 0, whole)
-    add_scores(docs, often, lengths, 2.0, 5.0, np.array([1, 0, 1], np.uint8), 2, some)
+    whole = np.zeros(10, np.float32)
+    add_scores(docs, often, lengths, 2.0, 5.0, whole)
     assert np.flatnonzero(whole).tolist() == [0, 3, 4, 9]
-    assert np.flatnonzero(some).tolist() == [0, 3, 9]
     assert whole[0] == pytest.approx(2.0 * 2.2 / (1 + 1.2))
     short = np.zeros(4, np.float32)
-    add_scores(docs, often, lengths, 2.0, 5.0, NONE, 0, short)
+    add_scores(docs, often, lengths, 2.0, 5.0, short)
     assert np.flatnonzero(short).tolist() == [0, 3]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import lance
 import pyarrow as pa
@@ -58,6 +59,28 @@ def test_an_index_made_by_executors(spark: SparkSession, uri: str, kind: str) ->
         spark.read.format("lance").load(uri).where(condition.replace("array_has", "array_contains"))
     )
     assert found.count() == plain.num_rows
+
+
+def test_a_full_text_index_made_by_executors(spark: SparkSession, uri: str) -> None:
+    table = LanceTable.forPath(spark, uri)
+    query: dict[str, Any] = {"full_text_query": '"word 3"', "columns": ["i", "_score"]}
+    pennon.dataset(uri).create_scalar_index("s", "INVERTED", with_position=True)
+    here = pennon.dataset(uri).to_table(**query)
+    table.createIndex("s", "INVERTED", with_position=True)
+    (line,) = table.indices().collect()
+    assert (line.name, line.kind, line.unindexed_rows) == ("s_idx", "Inverted", 0)
+    readers: tuple[Any, ...] = (pennon, lance)
+    for reader in readers:
+        there = reader.dataset(uri).to_table(**query)
+        assert sorted(there["i"].to_pylist()) == sorted(here["i"].to_pylist())
+        assert there["_score"].to_pylist() == pytest.approx(here["_score"].to_pylist())
+    assert here.num_rows == 51
+    spark.createDataFrame(
+        [(900, "word 3", ["l0"])], "i bigint, s string, l array<string>"
+    ).write.format("lance").mode("append").save(uri)
+    table.optimizeIndices()
+    assert [line.unindexed_rows for line in table.indices().collect()] == [0]
+    assert 900 in readers[1].dataset(uri).to_table(**query)["i"].to_pylist()
 
 
 def test_the_index_is_that_of_one_machine(spark: SparkSession, uri: str) -> None:

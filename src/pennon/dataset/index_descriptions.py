@@ -6,13 +6,21 @@ from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from pennon.dataset.operation_fields import from_index as from_index
 from pennon.dataset.operation_fields import to_index as to_index
-from pennon.errors import FormatError, IndexNotFoundError, NotFoundError, UnsupportedError
+from pennon.errors import (
+    ArgumentError,
+    FormatError,
+    IndexNotFoundError,
+    NotFoundError,
+    UnsupportedError,
+)
 from pennon.index import registry
-from pennon.index.base import ScalarIndex
+from pennon.index.base import OpenIndex
+from pennon.index.text.inverted import Inverted
+from pennon.index.text.making import shown_of
 from pennon.scan.index_lookup import open_index
 from pennon.scan.known_indices import known_indices, why_not_asked
 from pennon.scan.moved_rows import indices_now
@@ -22,6 +30,8 @@ from pennon.schema.arrow import field_to_arrow
 from pennon.schema.project import sorted_paths
 from pennon.table.indices import SYSTEM, Index
 from pennon.table.indices_wire import kind_of
+
+_TEXT: Final = "InvertedIndexDetails"
 
 
 @dataclass(frozen=True)
@@ -41,7 +51,8 @@ class IndexSegmentDescription:
 class IndexDescription:
     """An index: what it is of, and how much of the table it covers.
 
-    ``details``: where no filter asks it, or one of its segments, ``not_asked`` says why.
+    ``details``: of a full-text index its settings; where nobody asks it, or one of its segments, ``not_asked``
+    says why.
     """
 
     name: str
@@ -89,10 +100,16 @@ def _description(snapshot: Snapshot, segments: list[Index]) -> IndexDescription:
 
 
 def _details(snapshot: Snapshot, segments: list[Index]) -> dict[str, Any]:
-    """Return why an index is not asked, if it is not."""
+    """Return why an index is not asked, if it is not; else the settings of a full-text index."""
     told = {index.uuid: index for index in known_indices(snapshot)}
     whys = [why_not_asked(snapshot, told[index.uuid]) for index in segments]
-    return next(({"not_asked": why} for why in whys if why is not None), {})
+    why = next((why for why in whys if why is not None), None)
+    if why is not None:
+        return {"not_asked": why}
+    first = segments[0]
+    if first.type_name != _TEXT or first.details is None:
+        return {}
+    return shown_of(first.details[1])
 
 
 def _segment(snapshot: Snapshot, index: Index) -> IndexSegmentDescription:
@@ -134,12 +151,31 @@ def statistics_of(snapshot: Snapshot, name: str) -> dict[str, Any]:
     }
 
 
-def warm(snapshot: Snapshot, name: str, uuids: Collection[str] | None = None) -> None:
-    """Read what searches of an index, or of some segments of it, will read."""
+def warm(
+    snapshot: Snapshot,
+    name: str,
+    uuids: Collection[str] | None = None,
+    *,
+    with_position: bool = False,
+) -> None:
+    """Read what searches of an index, or of some segments of it, will read; phrases, if ``with_position``."""
     for segment in _segments(snapshot, name):
         opened = None if uuids and segment.uuid not in uuids else _opened(snapshot, segment)
-        if opened is not None:
+        if opened is None:
+            continue
+        if not with_position:
             opened.warm()
+            continue
+        if not isinstance(opened, Inverted):
+            message = f"FTS prewarm options are only supported for inverted indices, got {kind_of(segment)[1]}"
+            raise ArgumentError(message)
+        if not opened.parameters.with_position:
+            message = (
+                "cannot prewarm positions for an inverted index that was built without positions; recreate "
+                "the index with with_position=true"
+            )
+            raise ArgumentError(message)
+        opened.warm(places=True)
 
 
 def _segments(snapshot: Snapshot, name: str) -> list[Index]:
@@ -159,7 +195,7 @@ def _said(snapshot: Snapshot, segment: Index) -> dict[str, Any]:
     return {} if opened is None else opened.statistics
 
 
-def _opened(snapshot: Snapshot, segment: Index) -> ScalarIndex | None:
+def _opened(snapshot: Snapshot, segment: Index) -> OpenIndex | None:
     """Return a segment of an index; None for a kind that Pennon does not read."""
     kind = registry.kind_of(segment)
     fields = {each.id: each for each in snapshot.manifest.schema.walk()}

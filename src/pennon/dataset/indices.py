@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Self, TypedDict
 from uuid import UUID
 
 from pennon import ops
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from pennon.dataset.index_descriptions import IndexDescription
     from pennon.dataset.operation import Index
     from pennon.table import indices as table_indices
+
+
+_MEANT: Final = "max_token_length"
+"""The one parameter of which None is a value: tokens may be of any length."""
 
 
 @dataclass
@@ -78,7 +82,8 @@ class DatasetIndices(DatasetBase):
 
         ``index_type``: ``BTREE`` (comparisons, prefixes), ``BITMAP`` (columns of few values), ``LABEL_LIST``
         (which lists have an item), ``NGRAM`` (parts of texts), ``ZONEMAP`` and ``BLOOMFILTER`` (small; for columns
-        whose rows are in some order, and for values that most zones lack); or an `IndexConfig` with parameters.
+        whose rows are in some order, and for values that most zones lack), ``INVERTED`` or ``FTS`` (search in
+        texts); or an `IndexConfig` with parameters.
         Without ``name`` it is ``<column>_idx``.  ``train=False``: an index that covers no row yet, see
         `DatasetOptimizer.optimize_indices`.
 
@@ -150,14 +155,11 @@ class DatasetIndices(DatasetBase):
     ) -> None:
         """Read an index, or some segments of it, into the memory of the session, as far as that allows.
 
-        Raises IndexNotFoundError if there is none of that name, ArgumentError for ``with_position``, which is
-        of indices of text.
+        Raises IndexNotFoundError if there is none of that name, ArgumentError for ``with_position`` where it
+        has no positions.
         """
-        if with_position:
-            message = f"{name!r} is no index of text, so it has no positions to read"
-            raise ArgumentError(message)
         chosen = None if index_segments is None else frozenset(map(str, index_segments))
-        _descriptions().warm(self._snapshot, name, chosen)
+        _descriptions().warm(self._snapshot, name, chosen, with_position=with_position)
 
     def drop_index(self, name: str) -> None:
         """Drop an index, and turn the handle to the version made; its files go at clean-up.
@@ -171,7 +173,11 @@ def _chosen(
     index_type: str | IndexConfig, parameters: Mapping[str, Any]
 ) -> tuple[str, Mapping[str, Any]]:
     """Return the kind of an index and its parameters."""
-    parameters = {name: value for name, value in parameters.items() if value is not None}
+    parameters = {
+        name: value
+        for name, value in parameters.items()
+        if value is not None or name == _MEANT  # others are pylance's defaults
+    }
     if isinstance(index_type, IndexConfig):
         return index_type.index_type, {**index_type.parameters, **parameters}
     return index_type, parameters

@@ -20,17 +20,8 @@ VALUE = "value"
 """The name of an index's column in the conditions that it is asked."""
 
 
-class ScalarIndex(Protocol):
-    """An index over one column, or over the items of one.
-
-    Conditions name no other column than ``column``, and are of those that its kind answers
-    (`pennon.index.registry.Kind`).
-    """
-
-    @property
-    def column(self) -> Column:
-        """Return the column of the conditions: its type is that of the table's column."""
-        ...
+class OpenIndex(Protocol):
+    """A segment of an index whose files were opened."""
 
     @property
     def size_bytes(self) -> int:
@@ -44,6 +35,19 @@ class ScalarIndex(Protocol):
 
     def warm(self) -> None:
         """Read what searches will read, as far as that is remembered."""
+        ...
+
+
+class ScalarIndex(OpenIndex, Protocol):
+    """An index over one column, or over the items of one, that filters ask.
+
+    Conditions name no other column than ``column``, and are of those that its kind answers
+    (`pennon.index.registry.Kind`).
+    """
+
+    @property
+    def column(self) -> Column:
+        """Return the column of the conditions: its type is that of the table's column."""
         ...
 
     def search(self, condition: Expression) -> Selection:

@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
+from pennon.core.byte_ranges import ByteRange
+from pennon.core.units import MIB
 from pennon.errors import ArgumentError
 from pennon.file.container.writer import DataFileWriter
 from pennon.file.open import create_container_file
 from pennon.index.files import IndexFiles
 from pennon.index.row_map import RowMap
-from pennon.io.store import Store
+from pennon.io.store import ObjectReader, Store
 from pennon.schema.arrow import schema_from_arrow
 from pennon.schema.version import FileVersion
 from pennon.table.indices import IndexFile
+
+_COPIED: Final = 8 * MIB
+"""So many bytes of a file are copied at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +51,18 @@ class NewFiles:
         """Give a file to write to, which is finished at the end of the block, or given up."""
         schema = schema_from_arrow(pa.schema(columns))
         sink = self.store.open_writer(f"{self.folder}/{name}")
-        with create_container_file(sink, schema, self.version) as writer:
+        with create_container_file(sink, schema, self.version, may_be_reserved=True) as writer:
             yield writer
             self.written.append(IndexFile(name, writer.finish().size_bytes))
+
+    def copy(self, name: str, source: ObjectReader) -> None:
+        """Write a file that has the bytes of another one."""
+        size = source.size_bytes
+        with self.store.open_writer(f"{self.folder}/{name}") as sink:
+            for start in range(0, size, _COPIED):
+                (data,) = source.read([ByteRange(start, min(_COPIED, size - start))])
+                sink.write(data)
+        self.written.append(IndexFile(name, size))
 
     def number(self, key: str, default: int) -> int:
         """Return a number that the maker chose.  Raises ArgumentError for one below 1."""

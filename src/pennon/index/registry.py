@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import Any, Final
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.expr.prune import can_prune
 from pennon.expr.tree import Call, Expression
 from pennon.index import details_wire
-from pennon.index.base import ScalarIndex, Values
+from pennon.index.base import OpenIndex, Values
 from pennon.index.files import IndexFiles
 from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.scalar import bitmap, bloom_filter, btree, ngram, zone_map
@@ -25,8 +26,10 @@ class Making:
 
     ``takes``: whether a column of a type can have one; ``types`` says which can, in words.  ``write`` makes one of
     values, ``rewrite`` one of several whose rows may have moved, unless ``by_zones``.  ``parameters_of`` are those
-    that an old one was made with, ``known`` all that there are; ``details`` the message of them, which is one of
-    ``package``.
+    that an old one was made with, ``known`` all that there are, and ``check`` raises if these, or their values, or
+    the column's type cannot be; ``details`` are the message of them, which is one of ``package``, and
+    ``chosen_of`` those that a message says.  ``version_of`` is the version of an index that is made, if it is not the
+    newest, ``ending`` what a name of an index has behind the column's.
     """
 
     takes: Callable[[pa.DataType], bool]
@@ -38,19 +41,23 @@ class Making:
     details: Callable[[Mapping[str, Any]], bytes] = lambda _: b""
     package: str = "lance.table"
     by_zones: bool = False
+    check: Callable[[Mapping[str, Any], str, pa.DataType], None] | None = None
+    chosen_of: Callable[[bytes], Mapping[str, Any]] = lambda _: {}
+    version_of: Callable[[Mapping[str, Any]], int] | None = None
+    ending: Callable[[Mapping[str, Any]], str] = lambda _: ""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
     """A kind of index.
 
-    ``name`` as plans show it.  ``open`` takes the type of the table's column, too.  ``answers``: whether an
-    index of a version knows more of a condition than that any row may pass.  ``version``: the newest that is
-    understood.
+    ``name`` as plans show it.  ``open`` takes the type of the table's column, too, and gives a `ScalarIndex` if
+    filters ask the kind.  ``answers``: whether an index of a version knows more of a condition than that any row
+    may pass.  ``version``: the newest that is understood.
     """
 
     name: str
-    open: Callable[[IndexFiles, pa.DataType], ScalarIndex]
+    open: Callable[[IndexFiles, pa.DataType], OpenIndex]
     answers: Callable[[Expression, int], bool]
     version: int
     making: Making
@@ -78,6 +85,22 @@ def _is_hashed(kind: pa.DataType) -> bool:
 
 def _is_list_of_plain(kind: pa.DataType) -> bool:
     return (t.is_list(kind) or t.is_large_list(kind)) and _is_plain(kind.value_type)
+
+
+def _is_text_or_texts(kind: pa.DataType) -> bool:
+    """Return whether a column has texts, or lists of texts; JSON is text here."""
+    if t.is_list(kind) or t.is_large_list(kind):
+        kind = kind.value_type
+    return _is_text(kind) or bool(t.is_string_view(kind))
+
+
+def _text(module: str, name: str) -> Callable[..., Any]:
+    """Return a function of full text, which few tables have: its module is loaded when it is called."""
+
+    def call(*given: Any) -> Any:
+        return getattr(import_module(f"pennon.index.text.{module}"), name)(*given)
+
+    return call
 
 
 def _answers_of_labels(condition: Expression, version: int) -> bool:
@@ -165,6 +188,24 @@ KINDS: Final[Mapping[str, Kind]] = {
             frozenset({"rows_per_zone"}),
             details_wire.zone_map_details,
             by_zones=True,
+        ),
+    ),
+    "InvertedIndexDetails": Kind(
+        "Inverted",
+        lambda files, _: _text("inverted", "Inverted")(files),
+        lambda *_: False,  # a search in text asks it, no filter
+        3,
+        Making(
+            _is_text_or_texts,
+            "string, large string or list of strings, or json",
+            _text("building", "write_inverted"),
+            _text("rewriting", "rewrite_inverted"),
+            _text("rewriting", "inverted_parameters"),
+            details=_text("making", "details_of"),
+            check=_text("making", "check_choices"),
+            chosen_of=_text("making", "chosen_of"),
+            version_of=_text("making", "version_of"),
+            ending=_text("making", "name_ending"),
         ),
     ),
 }

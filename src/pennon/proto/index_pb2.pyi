@@ -7,8 +7,15 @@ Source: reference index-scalar, 1.2 (measured).
 
 import builtins
 import google.protobuf.descriptor
+import google.protobuf.internal.enum_type_wrapper
 import google.protobuf.message
+import sys
 import typing
+
+if sys.version_info >= (3, 10):
+    import typing as typing_extensions
+else:
+    import typing_extensions
 
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
@@ -30,3 +37,107 @@ class ZoneMapIndexDetails(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["has_null_rows", b"has_null_rows", "rows_per_zone", b"rows_per_zone"]) -> None: ...
 
 global___ZoneMapIndexDetails = ZoneMapIndexDetails
+
+@typing.final
+class InvertedIndexDetails(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    class _DocumentGranularity:
+        ValueType = typing.NewType("ValueType", builtins.int)
+        V: typing_extensions.TypeAlias = ValueType
+
+    class _DocumentGranularityEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[InvertedIndexDetails._DocumentGranularity.ValueType], builtins.type):
+        DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+        ROW: InvertedIndexDetails._DocumentGranularity.ValueType  # 0
+        LIST_ELEMENT: InvertedIndexDetails._DocumentGranularity.ValueType  # 1
+
+    class DocumentGranularity(_DocumentGranularity, metaclass=_DocumentGranularityEnumTypeWrapper): ...
+    ROW: InvertedIndexDetails.DocumentGranularity.ValueType  # 0
+    LIST_ELEMENT: InvertedIndexDetails.DocumentGranularity.ValueType  # 1
+
+    @typing.final
+    class CodeWords(google.protobuf.message.Message):
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        SPLIT_IDENTIFIERS_FIELD_NUMBER: builtins.int
+        SPLIT_ON_NUMERICS_FIELD_NUMBER: builtins.int
+        PRESERVE_ORIGINAL_FIELD_NUMBER: builtins.int
+        INDEX_OPERATORS_FIELD_NUMBER: builtins.int
+        split_identifiers: builtins.bool
+        split_on_numerics: builtins.bool
+        preserve_original: builtins.bool
+        index_operators: builtins.bool
+        def __init__(
+            self,
+            *,
+            split_identifiers: builtins.bool = ...,
+            split_on_numerics: builtins.bool = ...,
+            preserve_original: builtins.bool = ...,
+            index_operators: builtins.bool = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["index_operators", b"index_operators", "preserve_original", b"preserve_original", "split_identifiers", b"split_identifiers", "split_on_numerics", b"split_on_numerics"]) -> None: ...
+
+    BASE_TOKENIZER_FIELD_NUMBER: builtins.int
+    LANGUAGE_FIELD_NUMBER: builtins.int
+    WITH_POSITION_FIELD_NUMBER: builtins.int
+    MAX_TOKEN_LENGTH_FIELD_NUMBER: builtins.int
+    LOWER_CASE_FIELD_NUMBER: builtins.int
+    STEM_FIELD_NUMBER: builtins.int
+    REMOVE_STOP_WORDS_FIELD_NUMBER: builtins.int
+    ASCII_FOLDING_FIELD_NUMBER: builtins.int
+    MIN_NGRAM_LENGTH_FIELD_NUMBER: builtins.int
+    MAX_NGRAM_LENGTH_FIELD_NUMBER: builtins.int
+    PREFIX_ONLY_FIELD_NUMBER: builtins.int
+    BLOCK_SIZE_FIELD_NUMBER: builtins.int
+    CODE_WORDS_FIELD_NUMBER: builtins.int
+    DOCUMENT_GRANULARITY_FIELD_NUMBER: builtins.int
+    FORMAT_VERSION_FIELD_NUMBER: builtins.int
+    base_tokenizer: builtins.str
+    language: builtins.str
+    """The language as JSON, that is in quotes: "English"."""
+    with_position: builtins.bool
+    max_token_length: builtins.int
+    """Words of so many bytes or more are left out; absent: none are."""
+    lower_case: builtins.bool
+    stem: builtins.bool
+    remove_stop_words: builtins.bool
+    ascii_folding: builtins.bool
+    min_ngram_length: builtins.int
+    max_ngram_length: builtins.int
+    prefix_only: builtins.bool
+    block_size: builtins.int
+    """Documents of a block of a posting list."""
+    document_granularity: global___InvertedIndexDetails.DocumentGranularity.ValueType
+    format_version: builtins.int
+    """The version of the format of its files."""
+    @property
+    def code_words(self) -> global___InvertedIndexDetails.CodeWords:
+        """How words of programs are taken apart; of the tokenizer "code" alone."""
+
+    def __init__(
+        self,
+        *,
+        base_tokenizer: builtins.str = ...,
+        language: builtins.str = ...,
+        with_position: builtins.bool = ...,
+        max_token_length: builtins.int | None = ...,
+        lower_case: builtins.bool = ...,
+        stem: builtins.bool = ...,
+        remove_stop_words: builtins.bool = ...,
+        ascii_folding: builtins.bool = ...,
+        min_ngram_length: builtins.int = ...,
+        max_ngram_length: builtins.int = ...,
+        prefix_only: builtins.bool = ...,
+        block_size: builtins.int = ...,
+        code_words: global___InvertedIndexDetails.CodeWords | None = ...,
+        document_granularity: global___InvertedIndexDetails.DocumentGranularity.ValueType = ...,
+        format_version: builtins.int = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_code_words", b"_code_words", "_max_token_length", b"_max_token_length", "code_words", b"code_words", "max_token_length", b"max_token_length"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_code_words", b"_code_words", "_max_token_length", b"_max_token_length", "ascii_folding", b"ascii_folding", "base_tokenizer", b"base_tokenizer", "block_size", b"block_size", "code_words", b"code_words", "document_granularity", b"document_granularity", "format_version", b"format_version", "language", b"language", "lower_case", b"lower_case", "max_ngram_length", b"max_ngram_length", "max_token_length", b"max_token_length", "min_ngram_length", b"min_ngram_length", "prefix_only", b"prefix_only", "remove_stop_words", b"remove_stop_words", "stem", b"stem", "with_position", b"with_position"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_code_words", b"_code_words"]) -> typing.Literal["code_words"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_max_token_length", b"_max_token_length"]) -> typing.Literal["max_token_length"] | None: ...
+
+global___InvertedIndexDetails = InvertedIndexDetails

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -37,7 +37,7 @@ from pennon.expr.tree import (
     paths_of,
     with_column,
 )
-from pennon.index.base import ScalarIndex
+from pennon.index.base import OpenIndex, ScalarIndex
 from pennon.index.files import IndexFiles, Remember
 from pennon.index.registry import KINDS, Kind, kind_of, stores_row_ids
 from pennon.index.row_set import NONE, UNKNOWN, RowSet, Selection, of_fragments
@@ -290,7 +290,7 @@ def _is_unsteady(node: Expression) -> bool:
 def _ask(snapshot: Snapshot, segment: Index, kind: Kind, condition: Expression) -> Selection:
     """Return what a segment of an index says, by row addresses; of rows that it does not cover, too."""
     column = _column_of(condition)
-    opened = open_index(snapshot, segment, kind, column.type)
+    opened = cast("ScalarIndex", open_index(snapshot, segment, kind, column.type))
     if opened.column.type != column.type:
         return UNKNOWN
     answer = opened.search(with_column(condition, opened.column))
@@ -303,13 +303,13 @@ def _ask(snapshot: Snapshot, segment: Index, kind: Kind, condition: Expression) 
     )
 
 
-def open_index(snapshot: Snapshot, segment: Index, kind: Kind, column: pa.DataType) -> ScalarIndex:
+def open_index(snapshot: Snapshot, segment: Index, kind: Kind, column: pa.DataType) -> OpenIndex:
     """Return a segment of an index on a column of a type, opened now or before.
 
     Raises FormatError, NotFoundError or UnsupportedError if it cannot be read.
     """
 
-    def open_now() -> ScalarIndex:
+    def open_now() -> OpenIndex:
         return kind.open(IndexFiles(segment.folder, snapshot.open_index_file, remember), column)
 
     remember = remember_parts(snapshot)

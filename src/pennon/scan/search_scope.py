@@ -99,6 +99,11 @@ class IndexedRows:
         self._by_row_ids = by_row_ids and scope.snapshot.manifest.has_stable_row_ids
 
     @property
+    def fragment_ids(self) -> tuple[FragmentId, ...]:
+        """Return the fragments whose rows it may name, and that are searched."""
+        return tuple(each.id for each in self._fragments)
+
+    @property
     def are_all(self) -> bool:
         """Return whether every row that the segment names may be found, under the address that it has."""
         scope = self._scope
@@ -137,12 +142,12 @@ class IndexedRows:
         scope = self._scope
         if scope.predicate is not None:
             return scope.passing(self._fragments)
-        key = "rows of index", tuple(each.id for each in self._fragments)
+        key = "rows of index", self.fragment_ids
         return scope.snapshot.remember(key, lambda: scope.passing(self._fragments))
 
     @lazy
     def _known(self) -> tuple[Numbers, Numbers]:
-        key = "row ids of index", tuple(each.id for each in self._fragments)
+        key = "row ids of index", self.fragment_ids
         return self._scope.snapshot.remember(key, self._find_known)
 
     def _find_known(self) -> tuple[Numbers, Numbers]:

@@ -29,7 +29,7 @@ from pennon.index.text.arrays import Words
 from pennon.index.text.bm25 import Statistics
 from pennon.index.text.documents import Reader, is_json, is_text
 from pennon.index.text.inverted import Inverted
-from pennon.index.text.matching import Searched
+from pennon.index.text.matching import Searched, Seen
 from pennon.index.text.memory_partition import MemoryPartition
 from pennon.index.text.parameters import WITHOUT_INDEX
 from pennon.index.text.partition import Partition
@@ -114,7 +114,7 @@ class TextColumn:
         parameters = self._opened[0].parameters if self._opened else WITHOUT_INDEX
         by_item = granularity is DocumentGranularity.LIST_ELEMENT
         if self._opened and granularity is None:
-            by_item = is_by_item(self._opened[0])
+            by_item = self._opened[0].by_item
         self.reader = Reader(parameters, is_json(kind), by_item)
 
     @property
@@ -155,19 +155,19 @@ class TextColumn:
             )
             raise ArgumentError(message)
         found = [
-            (partition, view, find_terms(partition, asked, fuzziness, places=places))
+            (view, at, partition, find_terms(partition, asked, fuzziness, places=places))
             for opened, view in zip(self._opened, self._views, strict=True)
-            for partition in opened.partitions
+            for at, partition in enumerate(opened.partitions)
         ]
-        known = self._statistics([(each, terms) for each, _, terms in found])
-        for partition, view, terms in found:
+        known = self._statistics([(each, terms) for _, _, each, terms in found])
+        for view, at, partition, terms in found:
             if terms:
-                yield Searched(partition, known, partial(_see, view, partition)), terms
+                yield view.searched(at, partition, known), terms
         rest = self._rest
         terms = find_terms(rest, asked, fuzziness, places=places)
         if terms:
             known = known.and_(self._statistics([(rest, terms)]))
-            yield Searched(rest, known, partial(_see_all, rest)), terms
+            yield _all_of(rest, known), terms
 
     @property
     def _has_positions(self) -> bool:
@@ -177,9 +177,9 @@ class TextColumn:
         """Yield all partitions, with what may be found of each; without statistics."""
         nothing = Statistics(0, 0, {})
         for opened, view in zip(self._opened, self._views, strict=True):
-            for each in opened.partitions:
-                yield each, Searched(each, nothing, partial(_see, view, each))
-        yield self._rest, Searched(self._rest, nothing, partial(_see_all, self._rest))
+            for at, each in enumerate(opened.partitions):
+                yield each, view.searched(at, each, nothing)
+        yield self._rest, _all_of(self._rest, nothing)
 
     @staticmethod
     def _statistics(found: Sequence[tuple[Partition, Sequence[Term]]]) -> Statistics:
@@ -191,11 +191,8 @@ class TextColumn:
         return Statistics(documents, sum(each.token_count for each, _ in found), having)
 
     @lazy
-    def _views(self) -> list[IndexedRows]:
-        return [
-            IndexedRows(self._scope, each, by_row_ids=each.goes_by_row_ids)
-            for each in self._segments
-        ]
+    def _views(self) -> list[_View]:
+        return [_View(self._scope, each) for each in self._segments]
 
     @lazy
     def _rest(self) -> MemoryPartition:
@@ -210,11 +207,6 @@ class TextColumn:
             yield from self._scope.texts(self.path, self.uncovered)
 
 
-def is_by_item(opened: Inverted) -> bool:
-    """Return whether the documents of a segment are items of lists."""
-    return any(each.items is not None for each in opened.partitions)
-
-
 def _segments(
     snapshot: Snapshot, field_id: int, granularity: DocumentGranularity | None
 ) -> list[Index]:
@@ -225,7 +217,7 @@ def _segments(
             named.setdefault(index.name, []).append(index)
     kinds: dict[bool, list[Index]] = {}
     for name in sorted(named):
-        kinds.setdefault(is_by_item(_open(snapshot, named[name][0])), named[name])
+        kinds.setdefault(_open(snapshot, named[name][0]).by_item, named[name])
     if granularity is not None:
         return kinds.get(granularity is DocumentGranularity.LIST_ELEMENT, [])
     if len(kinds) > 1:
@@ -243,11 +235,43 @@ def _open(snapshot: Snapshot, segment: Index) -> Inverted:
 # --- rows -----------------------------------------------------------------------------------------
 
 
-def _see(
-    rows: IndexedRows, partition: Partition, docs: Words
-) -> tuple[npt.NDArray[np.bool_], Numbers]:
-    """See `pennon.index.text.matching.See`."""
-    return rows.see(partition.row_ids[docs])
+class _View:
+    """Which documents of a segment are rows that may be found, and their addresses."""
+
+    def __init__(self, scope: Scope, segment: Index) -> None:
+        self._scope, self._folder = scope, segment.folder
+        self._rows = IndexedRows(scope, segment, by_row_ids=segment.goes_by_row_ids)
+
+    def searched(self, at: int, partition: Partition, statistics: Statistics) -> Searched:
+        """Return the partition of that place as it is searched."""
+        is_known = self._scope.predicate is None
+        seen = partial(self._seen, at, partition)
+        return Searched(partition, statistics, partial(self.see, partition), seen, is_known)
+
+    def _seen(self, at: int, partition: Partition) -> Seen:
+        """Return which documents may be found."""
+
+        def find() -> Seen:
+            return Seen.of(*self._rows.see(partition.row_ids))
+
+        if self._scope.predicate is not None:
+            return find()
+        key = "seen texts", self._folder, at, self._rows.fragment_ids
+        return self._scope.snapshot.remember(key, find)
+
+    def see(self, partition: Partition, docs: Words) -> tuple[npt.NDArray[np.bool_], Numbers]:
+        """See `pennon.index.text.matching.See`."""
+        return self._rows.see(partition.row_ids[docs])
+
+
+def _all_of(partition: MemoryPartition, statistics: Statistics) -> Searched:
+    """Return a partition all of whose documents may be found."""
+    see = partial(_see_all, partition)
+
+    def seen() -> Seen:
+        return Seen.of(*see(np.arange(len(partition), dtype=np.uint32)))
+
+    return Searched(partition, statistics, see, seen)
 
 
 def _see_all(partition: MemoryPartition, docs: Words) -> tuple[npt.NDArray[np.bool_], Numbers]:

@@ -93,7 +93,7 @@ class IndexMethods:
     ) -> None:
         """Make an index of a column, or of a field inside one (``a.b``), and commit it.
 
-        ``kind``: BTREE, BITMAP, LABEL_LIST, NGRAM, ZONEMAP or BLOOMFILTER, and ``parameters`` as those of
+        ``kind``: BTREE, BITMAP, LABEL_LIST, NGRAM, ZONEMAP, BLOOMFILTER or INVERTED, and ``parameters`` as those of
         `pennon.LanceDataset.create_scalar_index`, which has the same errors.  Executors index a share of the
         fragments each, and one merges what they made, a block at a time.  ``progress`` is told how many tasks are
         done, of how many.

@@ -46,28 +46,18 @@ def add_scores(
     lengths: Words,
     weight: float,
     average: float,
-    wanted: Bytes,
-    shift: int,
     scores: Floats,
 ) -> None:
     """Add to ``scores[doc]`` what a token contributes to each document.
 
     That is ``weight * 2.2 f / (f + 1.2 (0.25 + 0.75 lengths[doc] / average))``.  Documents without a place
-    are left out, and those for which ``wanted[doc >> shift]`` is 0, unless ``wanted`` is empty.
+    are left out.
     """
 
 def find_frequencies(there: Words, frequencies: Words, docs: Words, found: Words) -> None:
     """Fill ``found`` with the frequencies of documents among those that are ``there``, 0 of others.
 
     Both ascend.
-    """
-
-def impact_bounds(
-    data: Bytes, ends: Int64Array, average: float, bounds: Floats, lasts: Words
-) -> None:
-    """Fill ``bounds`` with the most that a document of each block may get at weight 1.
-
-    ``lasts``: the last document of each block.  Raises FormatError for damaged bounds.
     """
 
 def decode_positions(

@@ -211,26 +211,21 @@ cdef inline float norm(uint32_t length, float average) noexcept nogil:
 
 def add_scores(
     const uint32_t[::1] docs, const uint32_t[::1] frequencies, const uint32_t[::1] lengths,
-    float weight, float average, const uint8_t[::1] wanted, int shift, float[::1] scores,
+    float weight, float average, float[::1] scores,
 ):
     """See postings.pyi."""
     cdef Py_ssize_t k
-    cdef int64_t doc, documents = min(scores.shape[0], lengths.shape[0])
+    cdef int64_t documents = min(scores.shape[0], lengths.shape[0])
     cdef float frequency
-    cdef bint takes_all = wanted.shape[0] == 0
-    if docs.shape[0] != frequencies.shape[0] or shift < 0 or shift > 31:
-        raise ValueError("documents and frequencies differ in number, or no such windows")
-    if not takes_all:
-        documents = min(documents, <int64_t>wanted.shape[0] << shift)
+    if docs.shape[0] != frequencies.shape[0]:
+        raise ValueError("documents and frequencies differ in number")
     with nogil:
         for k in range(docs.shape[0]):
-            doc = docs[k]
-            if doc >= documents or not (takes_all or wanted[doc >> shift]):
-                continue
-            frequency = <float>frequencies[k]
-            scores[doc] += weight * (
-                <float>2.2 * frequency / (frequency + norm(lengths[doc], average))
-            )
+            if docs[k] < documents:
+                frequency = <float>frequencies[k]
+                scores[docs[k]] += weight * (
+                    <float>2.2 * frequency / (frequency + norm(lengths[docs[k]], average))
+                )
 
 
 def find_frequencies(
@@ -246,64 +241,6 @@ def find_frequencies(
             while at < count and there[at] < docs[k]:
                 at += 1
             found[k] = frequencies[at] if at < count and there[at] == docs[k] else 0
-
-
-def impact_bounds(
-    const uint8_t[::1] data, const int64_t[::1] ends, float average, float[::1] bounds,
-    uint32_t[::1] lasts,
-):
-    """See postings.pyi."""
-    cdef Py_ssize_t block, blocks = bounds.shape[0], bad = -1
-    cdef uint64_t last, pairs, pair, value, frequency, code
-    cdef uint32_t length
-    cdef const uint8_t* at
-    cdef const uint8_t* end
-    cdef float found, best
-    if lasts.shape[0] != blocks:
-        raise ValueError("bounds and documents differ in number")
-    check_ends(data, ends, blocks)
-    with nogil:
-        for block in range(blocks):
-            if ends[block + 1] == ends[block]:
-                bad = block
-                break
-            at, end = &data[0] + ends[block], &data[0] + ends[block + 1]
-            at = read_varint(at, end, &last)
-            if at != NULL:
-                at = read_varint(at, end, &pairs)
-            if at == NULL or last >> 32 or pairs > <uint64_t>(end - at):
-                bad = block
-                break
-            frequency = code = 0
-            best = 0
-            for pair in range(pairs):
-                at = read_varint(at, end, &value)
-                if at == NULL:
-                    break
-                frequency += 1 + (value >> 1)
-                if value & 1:
-                    at = read_varint(at, end, &value)
-                    if at == NULL:
-                        break
-                    code += value
-                else:
-                    code += 1
-                if code >= 240 or frequency >> 32:
-                    at = NULL
-                    break
-                length = <uint32_t>code
-                if code >= 8:
-                    length = <uint32_t>((8 | (code & 7)) << ((code >> 3) - 1))
-                found = <float>2.2 * <float>frequency / (<float>frequency + norm(length, average))
-                if found > best:
-                    best = found
-            if at == NULL or pairs == 0:
-                bad = block
-                break
-            bounds[block] = best
-            lasts[block] = <uint32_t>last
-    if bad >= 0:
-        raise FormatError(f"the bounds of block {bad} of {blocks} of a posting list are damaged")
 
 
 def decode_positions(

@@ -23,26 +23,54 @@ cdef inline uint8_t* put_word(uint8_t* at, uint32_t value) noexcept nogil:
     return at + 4
 
 
-cdef uint8_t* put_packed(uint8_t* at, const uint32_t* values) noexcept nogil:
-    """Write the width of 128 values, and these: value k in lane k mod 4, row k div 4."""
+cdef inline int width(const uint32_t* values, int count) noexcept nogil:
+    """Return how many bits the greatest of some values takes."""
     cdef uint32_t every = 0
-    cdef int bits = 0, k, bit, word, lane
-    cdef uint32_t words[128]
-    for k in range(BLOCK):
+    cdef int bits = 0, k
+    for k in range(count):
         every |= values[k]
     while bits < 32 and every >> bits:
         bits += 1
+    return bits
+
+
+cdef uint8_t* put_rows(uint8_t* at, const uint32_t* values, int lanes, int bits) noexcept nogil:
+    """Write 32 rows of values of so many bits: value k in lane k mod lanes, row k div lanes."""
+    cdef int row, lane, word, shift
+    cdef uint32_t words[256]
     memset(words, 0, sizeof(words))
     if bits:
-        for k in range(BLOCK):
-            bit, lane = (k >> 2) * bits, k & 3
-            word = bit >> 5
-            words[4 * word + lane] |= values[k] << (bit & 31)
-            if (bit & 31) + bits > 32:
-                words[4 * (word + 1) + lane] |= values[k] >> (32 - (bit & 31))
+        for row in range(32):
+            word, shift = row * bits >> 5, row * bits & 31
+            for lane in range(lanes):
+                words[lanes * word + lane] |= values[row * lanes + lane] << shift
+            if shift + bits > 32:
+                for lane in range(lanes):
+                    words[lanes * (word + 1) + lane] |= values[row * lanes + lane] >> (32 - shift)
+    memcpy(at, words, 4 * lanes * bits)
+    return at + 4 * lanes * bits
+
+
+cdef inline uint8_t* put_packed(uint8_t* at, const uint32_t* values) noexcept nogil:
+    """Write the width of 128 values, and these."""
+    cdef int bits = width(values, BLOCK)
     at[0] = <uint8_t>bits
-    memcpy(at + 1, words, 16 * bits)
-    return at + 1 + 16 * bits
+    return put_rows(at + 1, values, 4, bits)
+
+
+cdef uint8_t* put_block(
+    uint8_t* at, const uint32_t* steps, const uint32_t* frequencies, int size
+) noexcept nogil:
+    """Write a full block behind its first document; of one of 256, no frequency is an exception."""
+    cdef int bits = width(steps, size)
+    at[0] = <uint8_t>bits
+    at = put_rows(at + 1, steps, size // 32, bits)
+    bits = width(frequencies, size)
+    at[0] = <uint8_t>bits
+    if size == 256:
+        at[1] = 0
+        at += 1
+    return put_rows(at + 1, frequencies, size // 32, bits)
 
 
 cdef inline uint32_t length_code(uint32_t length) noexcept nogil:
@@ -67,20 +95,23 @@ cdef uint8_t* put_impact(
 
 def encode_postings(
     const int64_t[::1] ends, const uint32_t[::1] docs, const uint32_t[::1] frequencies,
-    const float[::1] scores, uint8_t[::1] target, int64_t[::1] blob_ends,
+    const float[::1] scores, int size, bint is_varint, uint8_t[::1] target,
+    int64_t[::1] blob_ends,
 ):
     """See postings_write.pyi."""
     cdef Py_ssize_t token, tokens = ends.shape[0] - 1
     cdef int64_t start, count, k, blob = 0, need = 0
     cdef uint8_t* at
     cdef float most
-    cdef uint32_t steps[128]
+    cdef uint32_t steps[256]
+    if size not in (128, 256):
+        raise ValueError(f"posting lists are not written in blocks of {size}")
     for token in range(tokens):
         count = ends[token + 1] - ends[token]
         if count < 0 or ends[token + 1] > docs.shape[0]:
             raise ValueError("the ends of posting lists do not ascend")
-        blob += (count + BLOCK - 1) // BLOCK
-        need += (count // BLOCK) * 1034 + 4 + 10 * (count % BLOCK)
+        blob += (count + size - 1) // size
+        need += (count // size) * (8 * size + 10) + 4 + 10 * (count % size)
     if (
         frequencies.shape[0] != docs.shape[0] or scores.shape[0] != docs.shape[0]
         or target.shape[0] < need or blob_ends.shape[0] != blob + 1 or ends[0] != 0
@@ -94,19 +125,23 @@ def encode_postings(
         for token in range(tokens):
             start = ends[token]
             while start < ends[token + 1]:
-                count = min(<int64_t>BLOCK, ends[token + 1] - start)
-                most = scores[start]
-                for k in range(1, count):
-                    most = max(most, scores[start + k])
-                memcpy(at, &most, 4)
-                at += 4
+                count = min(<int64_t>size, ends[token + 1] - start)
+                if size == BLOCK:
+                    most = scores[start]
+                    for k in range(1, count):
+                        most = max(most, scores[start + k])
+                    memcpy(at, &most, 4)
+                    at += 4
                 for k in range(1, count):
                     steps[k] = docs[start + k] - docs[start + k - 1]
-                if count == BLOCK:
+                if count == size:
                     at = put_word(at, docs[start])
                     steps[0] = 0
-                    at = put_packed(at, steps)
-                    at = put_packed(at, &frequencies[start])
+                    at = put_block(at, steps, &frequencies[start], size)
+                elif not is_varint:
+                    memcpy(at, &docs[start], 4 * count)
+                    memcpy(at + 4 * count, &frequencies[start], 4 * count)
+                    at += 8 * count
                 else:
                     at = put_varint(at, docs[start])
                     for k in range(1, count):
@@ -121,17 +156,19 @@ def encode_postings(
 
 def encode_impacts(
     const int64_t[::1] ends, const uint32_t[::1] docs, const uint32_t[::1] frequencies,
-    const uint32_t[::1] lengths, uint8_t[::1] target, int64_t[::1] blob_ends,
+    const uint32_t[::1] lengths, int size, uint8_t[::1] target, int64_t[::1] blob_ends,
 ):
     """See postings_write.pyi."""
     cdef Py_ssize_t token, tokens = ends.shape[0] - 1, span
     cdef int64_t start, count, k, blob = 0, blocks
     cdef uint8_t* at
     cdef uint32_t frequency, length
+    if size < 1:
+        raise ValueError(f"posting lists are not written in blocks of {size}")
     for token in range(tokens):
         if ends[token + 1] < ends[token] or ends[token + 1] > docs.shape[0]:
             raise ValueError("the ends of posting lists do not ascend")
-        for span in (BLOCK, BLOCK * GROUP):
+        for span in (size, size * GROUP):
             blob += (ends[token + 1] - ends[token] + span - 1) // span
     if (
         frequencies.shape[0] != docs.shape[0] or lengths.shape[0] != docs.shape[0]
@@ -145,7 +182,7 @@ def encode_impacts(
         at = &target[0]
         for token in range(tokens):
             for blocks in range(2):
-                span = BLOCK * GROUP if blocks else BLOCK
+                span = size * GROUP if blocks else size
                 start = ends[token]
                 while start < ends[token + 1]:
                     count = min(<int64_t>span, ends[token + 1] - start)
@@ -162,7 +199,7 @@ def encode_impacts(
 
 def encode_positions(
     const int64_t[::1] ends, const uint32_t[::1] frequencies, const uint32_t[::1] positions,
-    uint8_t[::1] target, int64_t[::1] stream_ends, uint32_t[::1] block_starts,
+    int size, uint8_t[::1] target, int64_t[::1] stream_ends, uint32_t[::1] block_starts,
 ):
     """See postings_write.pyi."""
     cdef Py_ssize_t token, tokens = ends.shape[0] - 1
@@ -171,12 +208,14 @@ def encode_positions(
     cdef uint8_t* begin
     cdef uint32_t steps[128]
     cdef uint32_t before
+    if size < 1:
+        raise ValueError(f"posting lists are not written in blocks of {size}")
     for k in range(frequencies.shape[0]):
         total += frequencies[k]
     for token in range(tokens):
         if ends[token + 1] < ends[token] or ends[token + 1] > frequencies.shape[0]:
             raise ValueError("the ends of posting lists do not ascend")
-        block += (ends[token + 1] - ends[token] + BLOCK - 1) // BLOCK
+        block += (ends[token + 1] - ends[token] + size - 1) // size
     if (
         positions.shape[0] != total or target.shape[0] < 5 * total + 128
         or stream_ends.shape[0] != tokens + 1 or block_starts.shape[0] != block
@@ -190,7 +229,7 @@ def encode_positions(
             begin = at
             start = ends[token]
             while start < ends[token + 1]:
-                count = min(<int64_t>BLOCK, ends[token + 1] - start)
+                count = min(<int64_t>size, ends[token + 1] - start)
                 block_starts[block] = <uint32_t>(at - begin)
                 block += 1
                 held = 0
@@ -209,3 +248,46 @@ def encode_positions(
                 start += count
             stream_ends[token + 1] = at - &target[0]
     return stream_ends[tokens]
+
+
+def encode_position_lists(
+    const uint32_t[::1] frequencies, const uint32_t[::1] positions, uint8_t[::1] target,
+    int64_t[::1] blob_ends,
+):
+    """See postings_write.pyi."""
+    cdef int64_t document, documents = frequencies.shape[0], k, left, place = 0, blob = 0, total = 0
+    cdef uint8_t* at
+    cdef uint32_t steps[128]
+    for document in range(documents):
+        total += frequencies[document]
+        blob += 1 + (frequencies[document] + BLOCK - 1) // BLOCK
+    if (
+        positions.shape[0] != total or blob_ends.shape[0] != blob + 1
+        or target.shape[0] < 8 * documents + 5 * total + 128
+    ):
+        raise ValueError("positions of other lengths, or no room for them")
+    blob = 0
+    with nogil:
+        at = &target[0]
+        for document in range(documents):
+            left = frequencies[document]
+            at = put_word(at, <uint32_t>left)
+            blob += 1
+            blob_ends[blob] = at - &target[0]
+            while left >= BLOCK:
+                steps[0] = 0
+                for k in range(1, BLOCK):
+                    steps[k] = positions[place + k] - positions[place + k - 1]
+                at = put_word(at, positions[place])
+                at = put_packed(at, steps)
+                place += BLOCK
+                left -= BLOCK
+                blob += 1
+                blob_ends[blob] = at - &target[0]
+            if left:
+                memcpy(at, &positions[place], 4 * left)
+                at += 4 * left
+                place += left
+                blob += 1
+                blob_ends[blob] = at - &target[0]
+    return blob_ends[blob]

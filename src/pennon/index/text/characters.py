@@ -15,23 +15,47 @@ Source: reference index-scalar, 14.1 and 14.3.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
+from pennon.index.text.arrays import Bytes
+
+_CODE_POINTS: Final = 0x110000
 _TABLES: Final = Path(__file__).parent / "tables"
+
+
+def _ranges() -> Iterator[tuple[int, int]]:
+    for entry in _lines("token_characters.txt"):
+        for each in entry.split():
+            first, _, last = each.partition("-")
+            yield int(first, 16), int(last or first, 16)
 
 
 @cache
 def token_class() -> str:
     """Return the characters of words as the inside of a regular expression's brackets."""
-    parts = []
-    for entry in _lines("token_characters.txt"):
-        for each in entry.split():
-            first, _, last = each.partition("-")
-            parts.append(f"\\U{int(first, 16):08x}-\\U{int(last or first, 16):08x}")
-    return "".join(parts)
+    return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in _ranges())
+
+
+@cache
+def token_bits() -> Bytes:
+    """Return the characters of words, a bit for each code point."""
+    found = np.zeros(_CODE_POINTS, np.bool_)
+    for first, last in _ranges():
+        found[first : last + 1] = True
+    return np.packbits(found, bitorder="little")
+
+
+@cache
+def white_bits() -> Bytes:
+    """Return the characters that are no white space of ASCII, a bit for each code point."""
+    found = np.ones(_CODE_POINTS, np.bool_)
+    found[[0x09, 0x0A, 0x0C, 0x0D, 0x20]] = False
+    return np.packbits(found, bitorder="little")
 
 
 @cache

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from string import digits
 from typing import Final
 
 from pennon.index.text.characters import token_class
@@ -98,7 +99,7 @@ def parts_of(word: str, *, by_digits: bool) -> list[str]:
 
 def _is_border(piece: str, at: int, *, by_digits: bool) -> bool:
     before, here = piece[at - 1], piece[at]
-    if before.isnumeric() != here.isnumeric():
+    if (before in digits) != (here in digits):  # of ASCII alone: x² is one part
         return by_digits
     if before.islower() and here.isupper():
         return True

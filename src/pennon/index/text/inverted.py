@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 from pennon.errors import FormatError, NotFoundError
 from pennon.index.files import IndexFile, IndexFiles
 from pennon.index.text.parameters import TextParameters
-from pennon.index.text.partition import BlockPartition, Partition
+from pennon.index.text.partition import BlockPartition, StoredPartition
 from pennon.index.text.row_partition import RowPartition
 
 _MOST_PARTITIONS = 1 << 20
+_AT_ONCE = 4096
+"""So many posting lists are read at once."""
 
 
 class Inverted:
@@ -24,7 +27,8 @@ class Inverted:
 
     def __init__(self, files: IndexFiles) -> None:
         """Open all partitions.  Raises FormatError if the files are damaged."""
-        self.partitions: tuple[Partition, ...]
+        self.partitions: tuple[StoredPartition, ...]
+        self.format_version = 1
         try:
             metadata = files.file("metadata.lance")
         except NotFoundError:
@@ -32,6 +36,7 @@ class Inverted:
             return
         values = metadata.data.schema.metadata
         self.parameters = TextParameters.parse(values.get("params", b"{}"))
+        self.format_version = metadata.number("format_version", 1)
         numbers = _partitions(metadata)
         self.partitions = tuple(BlockPartition(files, f"part_{number}_") for number in numbers)
 
@@ -50,8 +55,31 @@ class Inverted:
         """Return how many tokens the documents have."""
         return sum(each.token_count for each in self.partitions)
 
+    @property
+    def by_item(self) -> bool:
+        """Return whether documents are items of lists, and not rows."""
+        return any(each.items is not None for each in self.partitions)
 
-def _open_rows(files: IndexFiles) -> tuple[TextParameters, tuple[Partition, ...]]:
+    @property
+    def statistics(self) -> dict[str, Any]:
+        """Return what `LanceDataset.index_statistics` says of it; nothing of one without documents."""
+        if not self.partitions:
+            return {}
+        return {
+            "params": self.parameters.to_dict(),
+            "num_tokens": sum(each.list_count for each in self.partitions),
+            "num_docs": self.documents,
+        }
+
+    def warm(self, *, places: bool = False) -> None:
+        """Read all posting lists, with positions if ``places``, as far as they are remembered."""
+        for each in self.partitions:
+            for low in range(0, each.list_count, _AT_ONCE):
+                numbers = range(low, min(low + _AT_ONCE, each.list_count))
+                each.postings(numbers, places=places)
+
+
+def _open_rows(files: IndexFiles) -> tuple[TextParameters, tuple[StoredPartition, ...]]:
     partition = RowPartition(files)
     text = files.file("tokens.lance").data.schema.metadata.get("tokenizer", b"{}")
     return replace(TextParameters.parse(text), with_position=True), (partition,)

@@ -1,14 +1,13 @@
 """Scoring the documents of a partition: those that have any token of a query, all, or all in a row.
 
-Of the best documents that have any token, most are not looked at::
+What a token contributes to each of its documents is remembered, and the most of each 128 of these.  Windows of
+documents are scored one after the other; those that give no document as much as the worst of the best so far
+are left out::
 
     documents      0        W        2W       3W       4W            windows of W documents
-    fox            |   1.2  |  0.9   |   -    |  1.3   |             most that a block there gives
+    fox            |   1.2  |  0.9   |   -    |  1.3   |             most that it contributes there
     quick          |   -    |  2.0   |  1.9   |   -    |
     together           1.2     2.9      1.9      1.3
-
-Windows are taken by what they may give, best first, some at once: just their blocks are decoded.  When no other
-window may give as much as the worst of those that were found, the search is over.
 """
 
 from __future__ import annotations
@@ -21,9 +20,10 @@ import numpy.typing as npt
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.encoding.kernels.best_documents import score_any, score_every
 from pennon.encoding.kernels.postings import add_scores, find_frequencies
 from pennon.index.row_set import Numbers
-from pennon.index.text.arrays import Floats, Words
+from pennon.index.text.arrays import Bytes, Floats, Words
 from pennon.index.text.bm25 import Statistics
 from pennon.index.text.hits import Best, Hits
 from pennon.index.text.partition import Partition
@@ -35,25 +35,45 @@ _Number = TypeVar("_Number", bound=np.integer[Any])
 See: TypeAlias = Callable[[Words], tuple[npt.NDArray[np.bool_], Numbers]]
 """Of some documents: which of them may be found, and the addresses of these."""
 
-_SHIFT: Final = 9
-_WINDOW: Final = 1 << _SHIFT
-_AT_ONCE: Final = 16
-"""So many windows at first; each time four times as many."""
-_MANY: Final = 4
-"""Where more than one window of so many is left to look at, all of these are, at once."""
+_WINDOW: Final = 1 << 11
+_ROOM: Final = 1 << 15
 _ALL: Final = np.empty(0, np.uint8)
-_SLACK: Final = np.float32(1.00001)
-"""Sums of floats come out a little different by their order."""
-_SPARSE: Final = 8
+_FEW: Final = 4
+"""Where fewer than one of so many documents has a token, it is asked of these alone whether they may be found."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """Which documents of a partition may be found: those whose mask is not 0, or all if it is empty.
+
+    ``by_row``: documents are in the order of their rows, so that of equal ones the first is better.
+    """
+
+    mask: Bytes
+    by_row: bool
+
+    @classmethod
+    def of(cls, is_seen: npt.NDArray[np.bool_], rows: Numbers) -> Seen:
+        """Return what `See` says of all documents."""
+        mask = _ALL if is_seen.all() else is_seen.view(np.uint8)
+        return cls(mask, bool((rows[1:] > rows[:-1]).all()))
+
+
+_UNKNOWN: Final = Seen(_ALL, by_row=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Searched:
-    """A partition, with the statistics by which its documents are scored, and those that may be found."""
+    """A partition, with the statistics by which its documents are scored, and those that may be found.
+
+    ``seen`` says which these are, at once where ``is_known``.
+    """
 
     partition: Partition
     statistics: Statistics
     see: See
+    seen: Callable[[], Seen]
+    is_known: bool = True
 
     def hits(self, docs: Words, scores: Floats) -> Hits:
         """Return those documents that may be found."""
@@ -62,178 +82,168 @@ class Searched:
         return Hits(rows, scores[is_seen], None if items is None else items[docs[is_seen]])
 
 
+class _Found:
+    """The best documents of a partition."""
+
+    def __init__(self, searched: Searched, best: Best, *, is_masked: bool) -> None:
+        self.seen = searched.seen() if is_masked else _UNKNOWN
+        self._searched, self._best = searched, best
+        self._most = best.most if is_masked else None
+        self.least = best.least
+        self.heap = np.full(self._most or 0, -np.inf, np.float32)
+        self._docs, self._scores = np.empty(0, np.uint32), np.empty(0, np.float32)
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether all documents may be found."""
+        return self._most is not None and not len(self.seen.mask)
+
+    def add(self, docs: Words, scores: Floats) -> None:
+        """Take documents, which come in order, and are among those that may be found if these are known."""
+        most = self._most
+        if most is None:
+            keep = scores >= self._best.least
+            self._best.add(self._searched.hits(docs[keep], scores[keep]))
+            self.least = self._best.least
+            return
+        docs, scores = np.append(self._docs, docs), np.append(self._scores, scores)
+        if len(docs) >= most > 0:
+            worst = np.partition(scores, len(docs) - most)[len(docs) - most]
+            keep = scores >= worst
+            if self.seen.by_row:
+                ties = np.flatnonzero(scores == worst)
+                keep[ties[most - int(np.count_nonzero(scores > worst)) :]] = False
+            docs, scores = docs[keep], scores[keep]
+        self._docs, self._scores = docs, scores
+
+    def finish(self) -> None:
+        """Give what was found to the best."""
+        if len(self._docs):
+            self._best.add(self._searched.hits(self._docs, self._scores))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Lists:
+    """The posting lists of terms as kernels take them."""
+
+    docs: list[Words]
+    shares: list[Floats]
+    tops: list[Floats]
+    weights: Floats
+    best: list[Floats]
+
+    def least(self, most: int | None) -> float:
+        """Return a score that so many documents have: by one of the terms alone."""
+        if not most:
+            return -np.inf
+        known = [
+            float(weight * best[most - 1])
+            for weight, best in zip(self.weights, self.best, strict=True)
+            if len(best) >= most
+        ]
+        return max(known, default=-np.inf)
+
+    @classmethod
+    def of(cls, searched: Searched, terms: Sequence[Term]) -> _Lists:
+        statistics, partition = searched.statistics, searched.partition
+        found = [partition.scored(term.number, term.postings, statistics.average) for term in terms]
+        return cls(
+            [each.docs for each in found],
+            [each.shares for each in found],
+            [each.tops for each in found],
+            np.array([statistics.idf(term.token) for term in terms], np.float32),
+            [each.best for each in found],
+        )
+
+
 def find_any(searched: Searched, terms: Sequence[Term], best: Best) -> None:
     """Add the documents that have any of the terms."""
-    postings = sum(term.postings.count for term in terms)
+    lists = _Lists.of(searched, terms)
     documents = len(searched.partition.lengths)
-    if best.most is not None and documents > 2 * _AT_ONCE * _WINDOW and postings > 2 * _WINDOW:
-        _find_by_window(searched, terms, best)
-    elif postings:
-        docs, scores = _score_all(searched, terms)
-        keep = scores >= best.least
-        best.add(searched.hits(docs[keep], scores[keep]))
+    count = sum(map(len, lists.docs))
+    is_masked = best.most is not None and (searched.is_known or count * _FEW > documents)
+    found = _Found(searched, best, is_masked=is_masked)
+    room = min(documents, count) + _WINDOW
+    room = room if best.most is None else min(room, _ROOM)
+    docs, scores = np.empty(room, np.uint32), np.empty(room, np.float32)
+    start = 0
+    while start < documents:
+        start, filled = score_any(
+            lists.docs,
+            lists.shares,
+            lists.tops,
+            lists.weights,
+            start,
+            documents,
+            max(found.least, lists.least(best.most) if found.is_whole else -np.inf),
+            found.seen.mask,
+            found.heap,
+            found.seen.by_row,
+            docs,
+            scores,
+        )
+        found.add(docs[:filled], scores[:filled])
+    found.finish()
 
 
 def find_every(searched: Searched, terms: Sequence[Term], asked: int, best: Best) -> None:
     """Add the documents that have a term for each of the positions asked for, of which there are so many."""
-    found = _having_every(terms, asked)
-    scores = _scores_of(searched, terms, found)
-    keep = scores >= best.least
-    best.add(searched.hits(found[keep], scores[keep]))
+    _find_every(searched, terms, asked, best, None)
 
 
 def find_phrase(
     searched: Searched, terms: Sequence[Term], asked: int, slop: int, best: Best
 ) -> None:
     """Add the documents that have the terms in order, with at most ``slop`` words between neighbours."""
-    found = _having_every(terms, asked)
-    if len(found) and asked > 1:
-        found = _in_a_row(_by_position(terms), found, slop)
-    scores = _scores_of(searched, terms, found)
-    best.add(searched.hits(found, scores))
+    _find_every(searched, terms, asked, best, slop if asked > 1 else None)
 
 
-# --- any ------------------------------------------------------------------------------------------
-
-
-def _score_all(searched: Searched, terms: Sequence[Term]) -> tuple[Words, Floats]:
-    """Return all documents that have a term, ascending, and their scores."""
-    statistics, lengths = searched.statistics, searched.partition.lengths
-    decoded = [(term, *term.postings.decode()) for term in terms if term.postings.count]
-    if not decoded:
-        return np.empty(0, np.uint32), np.empty(0, np.float32)
-    count = sum(len(docs) for _, docs, _ in decoded)
-    if count * _SPARSE < len(lengths):
-        found = _union([docs for _, docs, _ in decoded])
-        return found, _scores_of(searched, terms, found)
-    scores = np.zeros(len(lengths), np.float32)
-    for term, docs, frequencies in decoded:
-        weight = statistics.idf(term.token)
-        add_scores(docs, frequencies, lengths, weight, statistics.average, _ALL, 0, scores)
-    found = np.flatnonzero(scores).astype(np.uint32)
-    return found, scores[found]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Windowed:
-    """A term, by windows: its blocks ``lows[w]`` to ``highs[w]`` may have documents of window w."""
-
-    term: Term
-    weight: float
-    lows: Int64Array
-    highs: Int64Array
-    most: Floats
-
-
-def _windowed(searched: Searched, term: Term) -> _Windowed:
-    statistics, postings = searched.statistics, term.postings
-    weight = statistics.idf(term.token)
-    firsts = postings.firsts().astype(np.int64)
-    bounds = postings.bounds(statistics.average)
-    if bounds is None:
-        bounds = np.full(len(firsts), 2.2, np.float32)
-    starts = np.arange(0, len(searched.partition.lengths), _WINDOW)
-    lows = np.maximum(np.searchsorted(firsts, starts, side="right") - 1, 0)
-    highs = np.searchsorted(firsts, starts + _WINDOW, side="left")
-    ends = np.maximum(highs, lows + 1)
-    pairs = np.stack([lows, ends], axis=1).ravel()
-    most = np.maximum.reduceat(np.append(bounds, np.float32(0)), pairs)[::2]
-    most = np.where(highs > lows, most, np.float32(0)) * np.float32(weight)
-    return _Windowed(term, weight, lows, highs, most)
-
-
-def _find_by_window(searched: Searched, terms: Sequence[Term], best: Best) -> None:
-    filled = [term for term in terms if term.postings.count]
-    windowed = [_windowed(searched, term) for term in filled]
-    most = np.stack([each.most for each in windowed]).sum(axis=0, dtype=np.float32) * _SLACK
-    order = np.argsort(-most, kind="stable")
-    order = order[most[order] > 0]
-    scores = np.zeros(-(-len(searched.partition.lengths) // _WINDOW) * _WINDOW, np.float32)
-    at, count = 0, _AT_ONCE
-    while at < len(order) and most[order[at]] >= best.least:
-        left = int(np.searchsorted(-most[order], -best.least, side="right")) - at
-        if at and left > len(order) // _MANY:
-            count = left
-        if at and _find_by_document(searched, windowed, order[at : at + left], best):
-            return
-        chosen = np.sort(order[at : at + min(count, left)])
-        for each in windowed:
-            _add_windows(searched, each, chosen, scores)
-        _take_windows(searched, chosen, scores, best)
-        at, count = at + count, 4 * count
-
-
-def _find_by_document(
-    searched: Searched, windowed: Sequence[_Windowed], left: Int64Array, best: Best
-) -> bool:
-    """Look at those documents of windows that have a term which matters; return whether that pays.
-
-    Terms that together give less than the worst score that was found do not matter by themselves.
-    """
-    ordered = sorted(windowed, key=lambda each: float(each.most.max()))
-    reach = np.cumsum([float(each.most.max()) * float(_SLACK) for each in ordered])
-    first = int(np.searchsorted(reach, best.least))
-    counts = [each.term.postings.count for each in ordered]
-    if sum(counts[first:]) * _MANY > sum(counts):
-        return False
-    docs = _union(
-        [np.empty(0, np.uint32), *(each.term.postings.decode()[0] for each in ordered[first:])]
-    )
-    wanted = np.zeros(len(windowed[0].lows), np.bool_)
-    wanted[left] = True
-    docs = docs[wanted[docs >> _SHIFT]]
-    scores = _scores_of(searched, [each.term for each in windowed], docs)
-    keep = scores >= best.least
-    best.add(searched.hits(docs[keep], scores[keep]))
-    return True
-
-
-def _add_windows(
-    searched: Searched, windowed: _Windowed, chosen: Int64Array, scores: Floats
+def _find_every(
+    searched: Searched, terms: Sequence[Term], asked: int, best: Best, slop: int | None
 ) -> None:
-    """Add to the scores of all documents of windows what a term gives them."""
-    lows, highs = windowed.lows[chosen], windowed.highs[chosen]
-    is_block = np.zeros(int(highs.max(initial=0)) + 1, np.int32)
-    np.add.at(is_block, lows[highs > lows], 1)
-    np.add.at(is_block, highs[highs > lows], -1)
-    blocks = np.flatnonzero(np.cumsum(is_block) > 0)
-    if not len(blocks):
-        return
-    docs, frequencies = windowed.term.postings.decode(blocks)
-    wanted = np.zeros(len(windowed.lows), np.uint8)
-    wanted[chosen] = 1
-    average, lengths = searched.statistics.average, searched.partition.lengths
-    weight = windowed.weight
-    add_scores(docs, frequencies, lengths, weight, average, wanted, _SHIFT, scores)
-
-
-def _take_windows(searched: Searched, chosen: Int64Array, scores: Floats, best: Best) -> None:
-    table = scores.reshape(-1, _WINDOW)[chosen]
-    least = max(best.least, float(np.finfo(np.float32).tiny))
-    rows, columns = np.nonzero(table >= np.float32(least))
-    docs = (chosen[rows] * _WINDOW + columns).astype(np.uint32)
-    found = table[rows, columns]
-    # a few of the best first: of most documents it need not be known whether they may be found
-    most = best.most
-    if most is not None and len(found) > 16 * (most + 64):
-        order = np.argsort(-found, kind="stable")
-        first = order[: 4 * (most + 64)]
-        best.add(searched.hits(docs[first], found[first]))
-        rest = order[4 * (most + 64) :]
-        docs, found = docs[rest], found[rest]
-        keep = found >= best.least
-        docs, found = docs[keep], found[keep]
-    best.add(searched.hits(docs, found))
-
-
-# --- every ----------------------------------------------------------------------------------------
-
-
-def _having_every(terms: Sequence[Term], asked: int) -> Words:
-    """Return the documents that have a term for each position, ascending."""
     groups = _by_position(terms)
     if len(groups) < asked or not asked:
-        return np.empty(0, np.uint32)
+        return
+    if len(groups) < len(terms):
+        found = _having_every(groups)
+        if slop is not None and len(found):
+            found = _in_a_row(groups, found, slop)
+        best.add(searched.hits(found, _scores_of(searched, terms, found)))
+        return
+    partition = searched.partition
+    placed = [] if slop is None else [partition.placed(t.number, t.postings) for t in terms]
+    if any(each is None for each in placed):
+        return
+    lists = _Lists.of(searched, terms)
+    kept = _Found(searched, best, is_masked=searched.is_known and best.most is not None)
+    room = min(map(len, lists.docs))
+    docs, scores = np.empty(room, np.uint32), np.empty(room, np.float32)
+    filled = score_every(
+        lists.docs,
+        lists.shares,
+        lists.tops,
+        lists.weights,
+        len(partition.lengths),
+        kept.least,
+        kept.seen.mask,
+        kept.heap,
+        kept.seen.by_row,
+        [each.ends for each in placed if each is not None],
+        [each.values for each in placed if each is not None],
+        np.diff([0, *(term.position for term in terms)]).astype(np.int64),
+        slop or 0,
+        docs,
+        scores,
+    )
+    kept.add(docs[:filled], scores[:filled])
+    kept.finish()
+
+
+# --- terms that are alternatives ------------------------------------------------------------------
+
+
+def _having_every(groups: Mapping[int, Sequence[Term]]) -> Words:
+    """Return the documents that have a term for each position, ascending."""
     by_count = sorted(groups.values(), key=lambda group: sum(each.postings.count for each in group))
     found = _union([each.postings.decode()[0] for each in by_count[0]])
     for group in by_count[1:]:
@@ -270,7 +280,7 @@ def _scores_of(searched: Searched, terms: Sequence[Term], docs: Words) -> Floats
     scores = np.zeros(len(docs), np.float32)
     for term in terms if len(docs) else ():
         weight, found = statistics.idf(term.token), _lookup(term, docs)
-        add_scores(places, found, lengths, weight, statistics.average, _ALL, 0, scores)
+        add_scores(places, found, lengths, weight, statistics.average, scores)
     return scores
 
 

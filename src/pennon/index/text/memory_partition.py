@@ -12,11 +12,10 @@ from typing import Final
 
 import numpy as np
 
-from pennon.core.byte_ranges import Int64Array
 from pennon.index.row_set import Numbers
 from pennon.index.text.arrays import Words
 from pennon.index.text.documents import Document
-from pennon.index.text.postings import Places, Postings, RowPostings
+from pennon.index.text.postings import Places, Postings, RowPostings, Scored, TokenLists
 from pennon.index.text.token_set import Edits
 
 _ENTRY_BYTES: Final = 120
@@ -39,13 +38,22 @@ class MemoryTokens:
         """See `TokenSet.find`."""
         return self.numbers.get(token)
 
-    def near(self, token: str, distance: int, prefix: int) -> Iterator[tuple[str, int]]:
+    def items(self) -> Iterator[tuple[bytes, int]]:
+        """See `TokenSet.items`."""
+        return (
+            (each.encode("utf-8", "surrogatepass"), self.numbers[each]) for each in self.in_order()
+        )
+
+    def near(self, token: str, distance: int, prefix: int, most: int) -> Iterator[tuple[str, int]]:
         """See `TokenSet.near`."""
         edits = Edits(token, distance, prefix)
         for each in self.in_order():
             if abs(len(each) - len(token)) > distance:
                 continue
             if edits.near(each):
+                if not most:
+                    return
+                most -= 1
                 yield each, self.numbers[each]
 
     def in_order(self) -> list[str]:
@@ -128,15 +136,23 @@ class MemoryPartition:
         """See `Partition.postings`."""
         return [self._one(number, places) for number in numbers]
 
-    def lists(self) -> tuple[Int64Array, Words, Words, Words]:
-        """Return all posting lists: where each ends; documents, frequencies and positions in order."""
+    def scored(self, number: int, postings: Postings, average: float) -> Scored:  # noqa: ARG002 - of the protocol
+        """See `Partition.scored`."""
+        return Scored.of(postings, self.lengths, average)
+
+    def placed(self, number: int, postings: Postings) -> Places | None:  # noqa: ARG002 - of the protocol
+        """See `Partition.placed`."""
+        return postings.places()
+
+    def lists(self) -> TokenLists:
+        """Return all posting lists."""
         tokens, all_docs, positions = self._in_order()
         is_new = np.ones(len(tokens), np.bool_)
         is_new[1:] = (tokens[1:] != tokens[:-1]) | (all_docs[1:] != all_docs[:-1])
         starts = np.flatnonzero(is_new)
         frequencies = np.diff(np.append(starts, len(tokens))).astype(np.uint32)
         ends = np.searchsorted(tokens[starts], np.arange(len(self._numbers) + 1))
-        return ends.astype(np.int64), all_docs[starts], frequencies, positions
+        return TokenLists(ends.astype(np.int64), all_docs[starts], frequencies, positions)
 
     def _one(self, number: int, places: bool) -> RowPostings:
         tokens, all_docs, positions = self._in_order()

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from pennon.core.fast_dataclass import dataclass
-from pennon.errors import FormatError
+from pennon.errors import ArgumentError, FormatError
 
 BLOCK_SIZES: Final = (128, 256)
 """So many documents may a block of a posting list have."""
@@ -50,11 +50,21 @@ class TextParameters:
         if not isinstance(found, dict):
             message = f"the parameters of a full-text index are no JSON object: {text[:80]!r}"
             raise FormatError(message)
-        return cls(**{name: _checked(found, name) for name in _TYPES if name in found})
+        return cls(**{name: _checked(found, name) for name in SETTINGS if name in found})
+
+    @classmethod
+    def of(cls, chosen: Mapping[str, Any]) -> TextParameters:
+        """Return settings that a user chose, by their names.  Raises TypeError, ArgumentError for other values."""
+        return cls(**{name: _chosen(name, value) for name, value in chosen.items()})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all settings by their names, as pylance shows them."""
+        found: dict[str, Any] = json.loads(self.to_json())
+        return found
 
     def to_json(self) -> str:
         """Return the JSON of an index's files."""
-        names = ["lance_tokenizer", *(name for name in _TYPES if name != "lance_tokenizer")]
+        names = ["lance_tokenizer", *(name for name in SETTINGS if name != "lance_tokenizer")]
         values = {name: getattr(self, name) for name in names}
         values["lance_tokenizer"] = self.lance_tokenizer or "text"
         return json.dumps(values, separators=(",", ":"), ensure_ascii=False)
@@ -63,7 +73,7 @@ class TextParameters:
 WITHOUT_INDEX: Final = TextParameters(with_position=True, stem=False, remove_stop_words=False)
 """How texts of a column without an index are read: every word counts, small letters like large ones."""
 
-_TYPES: Final[Mapping[str, type]] = {
+SETTINGS: Final[Mapping[str, type]] = {
     "base_tokenizer": str,
     "language": str,
     "with_position": bool,
@@ -83,6 +93,7 @@ _TYPES: Final[Mapping[str, type]] = {
     "index_operators": bool,
     "lance_tokenizer": str,
 }
+"""The settings, by their names, and of what type each is."""
 _OPTIONAL: Final = frozenset({"max_token_length", "custom_stop_words", "lance_tokenizer"})
 
 
@@ -90,7 +101,7 @@ def _checked(found: Mapping[str, Any], name: str) -> Any:
     value = found[name]
     if value is None and name in _OPTIONAL:
         return None
-    is_right = type(value) is _TYPES[name]
+    is_right = type(value) is SETTINGS[name]
     if is_right and name == "custom_stop_words":
         is_right = all(isinstance(word, str) for word in value)
         value = tuple(value)
@@ -99,4 +110,19 @@ def _checked(found: Mapping[str, Any], name: str) -> Any:
     if not is_right:
         message = f"the parameters of a full-text index say {name} = {str(value)[:80]!r}"
         raise FormatError(message)
+    return value
+
+
+def _chosen(name: str, value: Any) -> Any:
+    if value is None and name in _OPTIONAL:
+        return None
+    kind = SETTINGS[name]
+    if kind is list and isinstance(value, (list, tuple)) and all(type(w) is str for w in value):
+        return tuple(value)
+    if type(value) is not kind or kind is list:
+        message = f"the parameter {name} of a full-text index is a {kind.__name__}, got {value!r}"
+        raise TypeError(message)
+    if isinstance(value, int) and not 0 <= value < 1 << 32:
+        message = f"the parameter {name} of a full-text index is a number from 0 on, got {value}"
+        raise ArgumentError(message)
     return value

@@ -19,6 +19,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.encoding.kernels.posting_lists import decode_lists
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError
 from pennon.index.files import IndexFile, IndexFiles, whole_numbers
@@ -28,14 +30,17 @@ from pennon.index.text.parameters import BLOCK_SIZES
 from pennon.index.text.postings import (
     Blobs,
     BlockPostings,
+    Places,
     PositionLists,
     PositionStreams,
     Postings,
+    Scored,
+    TokenLists,
 )
 from pennon.index.text.token_set import FstTokens, TableTokens, TokenSet
 
 _TAILS: Final = {b"fixed32_v1": False, b"varint_delta_v1": True}
-_MOST_TOKENS: Final = 1 << 31
+_POSITIONS: Final = ("_position", "_compressed_position", "_position_block_offset")
 
 
 class Partition(Protocol):
@@ -75,6 +80,36 @@ class Partition(Protocol):
         """Return the posting lists of tokens, with positions if ``places``."""
         ...
 
+    def scored(self, number: int, postings: Postings, average: float) -> Scored:
+        """Return what a token contributes to documents of so many tokens on the average."""
+        ...
+
+    def placed(self, number: int, postings: Postings) -> Places | None:
+        """Return where documents have a token; None if that is not stored."""
+        ...
+
+
+class StoredPartition(Partition, Protocol):
+    """A partition in files, all of which can be read."""
+
+    @property
+    def exact_lengths(self) -> Words:
+        """Return how many tokens each document has, which is not always what it is scored by."""
+        ...
+
+    @property
+    def list_count(self) -> int:
+        """Return how many posting lists there are."""
+        ...
+
+    def list_lengths(self) -> Words:
+        """Return how many documents each posting list has."""
+        ...
+
+    def lists(self, low: int, high: int, *, places: bool) -> TokenLists:
+        """Return the posting lists of tokens ``low`` to ``high``, with positions if ``places``."""
+        ...
+
 
 class _NotKnownError(Exception):
     """A posting list is not remembered."""
@@ -86,12 +121,14 @@ class BlockPartition:
     def __init__(self, files: IndexFiles, prefix: str) -> None:
         """Read documents and tokens.  Raises FormatError if they do not fit one another."""
         self._files, self._prefix = files, prefix
-        self._invert = files.file(f"{prefix}invert.lance")
+        self.invert = files.file(f"{prefix}invert.lance")
         docs = files.file(f"{prefix}docs.lance")
         self.row_ids, self.lengths, self.items = read_documents(docs)
-        self.tokens = _read_tokens(files.file(f"{prefix}tokens.lance"), self._invert.rows)
-        self._size, self._is_varint = _coding(self._invert)
+        self.token_file = files.file(f"{prefix}tokens.lance")
+        self.tokens = _read_tokens(self.token_file, self.invert.rows)
+        self._size, self._is_varint = _coding(self.invert)
         self.token_count = int(self.lengths.sum(dtype=np.uint64))
+        self.exact_lengths = self.lengths
         if self._size == 256:
             self.lengths = rounded(self.lengths)
 
@@ -100,6 +137,72 @@ class BlockPartition:
         """See `Partition.size_bytes`."""
         items = 0 if self.items is None else self.items.nbytes
         return self.row_ids.nbytes + self.lengths.nbytes + items + self.tokens.size_bytes
+
+    @property
+    def list_count(self) -> int:
+        """See `StoredPartition.list_count`."""
+        return self.invert.rows
+
+    def list_lengths(self) -> Words:
+        """See `StoredPartition.list_lengths`."""
+        (found,) = self.invert.read(["_length"])
+        return whole_numbers(found, "lengths of posting lists").astype(np.uint32)
+
+    def lists(self, low: int, high: int, *, places: bool) -> TokenLists:
+        """See `StoredPartition.lists`."""
+        columns = self._columns(Rows.between(low, high), places=places)
+        counts = whole_numbers(columns["_length"], "lengths of posting lists").astype(np.int64)
+        if int(counts.max(initial=0)) > len(self.row_ids):
+            message = f"{self.invert.source.path}: a posting list has more documents than there are"
+            raise FormatError(message)
+        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        docs, frequencies = np.empty(ends[-1], np.uint32), np.empty(ends[-1], np.uint32)
+        blobs = columns["_posting"].flatten()
+        held, blocks = Blobs.of(blobs), _list_ends(columns["_posting"])
+        limit = len(self.row_ids)
+        decode_lists(
+            held.data,
+            held.ends,
+            blocks,
+            counts,
+            self._size,
+            self._is_varint,
+            limit,
+            docs,
+            frequencies,
+        )
+        positions = np.empty(0, np.uint32)
+        if places:
+            positions = self._positions(columns, counts, np.diff(blocks), frequencies)
+        return TokenLists(ends, docs, frequencies, positions)
+
+    def _positions(
+        self,
+        columns: dict[str, pa.Array[Any]],
+        counts: Int64Array,
+        blocks: Int64Array,
+        frequencies: Words,
+    ) -> Words:
+        """Return the positions of all documents of posting lists."""
+        if "_position" in columns:
+            documents = columns["_position"].flatten()
+            lists = PositionLists(Blobs.of(documents.flatten()), _list_ends(documents))
+            return lists.decode(counts, frequencies)
+        if "_compressed_position" not in columns or "_position_block_offset" not in columns:
+            message = f"{self.invert.source.path} has no positions"
+            raise FormatError(message)
+        streams = Blobs.of(columns["_compressed_position"])
+        starts = whole_numbers(columns["_position_block_offset"].flatten(), "places of positions")
+        if len(starts) != int(blocks.sum()):
+            message = f"{self.invert.source.path}: {len(starts)} streams of positions are not those of the blocks"
+            raise FormatError(message)
+        places = starts.astype(np.int64) + np.repeat(streams.ends[:-1], blocks)
+        held = Blobs(streams.data, np.append(places, streams.ends[-1]))
+        # the last block of each list has what is left of it
+        sizes = np.full(len(places), self._size, np.int64)
+        filled = blocks > 0
+        sizes[np.cumsum(blocks)[filled] - 1] = (counts - (blocks - 1) * self._size)[filled]
+        return PositionStreams(held).decode(sizes, frequencies)
 
     def postings(self, numbers: Sequence[int], *, places: bool) -> list[Postings]:
         """See `Partition.postings`."""
@@ -116,25 +219,33 @@ class BlockPartition:
                 found[number] = self._remember(number, places, lambda made=made: made)  # type: ignore[misc]
         return [found[number] for number in numbers]
 
+    def scored(self, number: int, postings: Postings, average: float) -> Scored:
+        """See `Partition.scored`."""
+        key = "scored", self._files.folder, self._prefix, number, average
+
+        def make() -> Scored:
+            return Scored.of(postings, self.lengths, average)
+
+        return self._files.remember(key, make, lambda made: made.size_bytes)
+
+    def placed(self, number: int, postings: Postings) -> Places | None:
+        """See `Partition.placed`."""
+        key = "placed", self._files.folder, self._prefix, number
+        return self._files.remember(key, postings.places, lambda it: it.size_bytes if it else 0)
+
     def _remember(self, number: int, places: bool, make: Callable[[], Postings]) -> Postings:
         key = "postings", self._files.folder, self._prefix, number, places
         return self._files.remember(key, make, lambda made: made.size_bytes)
 
     def _read(self, numbers: list[int], *, places: bool) -> dict[int, Postings]:
-        if numbers[-1] >= self._invert.rows:
+        if numbers[-1] >= self.invert.rows:
             message = (
-                f"{self._invert.source.path} has {self._invert.rows} posting lists, but a token's "
+                f"{self.invert.source.path} has {self.invert.rows} posting lists, but a token's "
                 f"number is {numbers[-1]}"
             )
             raise FormatError(message)
-        there = self._invert.names
-        wanted = ["_posting", "_length"]
-        wanted += [name for name in ("_impacts",) if name in there]
-        if places:
-            names = ("_position", "_compressed_position", "_position_block_offset")
-            wanted += [name for name in names if name in there]
         rows = Rows.at(np.array(numbers, np.int64))
-        columns = dict(zip(wanted, self._invert.read(wanted, rows), strict=True))
+        columns = self._columns(rows, places=places)
         lengths = whole_numbers(columns["_length"], "lengths of posting lists")
         made: dict[int, Postings] = {}
         for at, number in enumerate(numbers):
@@ -144,12 +255,17 @@ class BlockPartition:
                 self._size,
                 self._is_varint,
                 len(self.row_ids),
-                Blobs.of(_items(columns["_impacts"], at)) if "_impacts" in columns else None,
                 _positions(columns, at),
             )
             postings.check()
             made[number] = postings
         return made
+
+    def _columns(self, rows: Rows, *, places: bool) -> dict[str, pa.Array[Any]]:
+        """Return the columns of posting lists, and of positions if ``places``."""
+        names = ["_posting", "_length"]
+        names += [name for name in _POSITIONS if places and name in self.invert.names]
+        return dict(zip(names, self.invert.read(names, rows), strict=True))
 
 
 def _raise_not_known() -> Postings:
@@ -197,6 +313,16 @@ def _coding(invert: IndexFile) -> tuple[int, bool]:
         message = f"{invert.source.path}: blocks of {size} documents and {tail!r} are not known"
         raise FormatError(message)
     return size, _TAILS[tail]
+
+
+def _list_ends(lists: pa.Array[Any]) -> Int64Array:
+    """Return where each of some lists ends among the items of all.  Raises FormatError for what is no list."""
+    if not pa.types.is_list(lists.type) or lists.null_count:
+        message = f"a column of posting lists is {lists.type} with {lists.null_count} NULLs"
+        raise FormatError(message)
+    ends = np.asarray(lists.offsets.to_numpy()).astype(np.int64)
+    found: Int64Array = ends - ends[0]
+    return found
 
 
 def _items(column: pa.Array[Any], at: int) -> pa.Array[Any]:

@@ -7,9 +7,8 @@ A list is blocks of 128 documents, or of 256, as blobs; the last has what is lef
     last        f32 most score, unless of 256 | fixed32_v1: u32 documents, u32 frequencies
                                               | varint_delta_v1: varints, differences of documents first
 
-``_impacts`` has a blob for each block, from which the most score under any statistics follows: its last document,
-and pairs of a frequency and a length such that no document has more of a token in less text.  Behind those
-come more blobs, each for 32 blocks together.
+Beside it lie bounds of blocks, of which nothing is read here: lists are decoded as wholes, and what a token
+contributes is remembered.
 
 Positions are, by the version of the format: lists of blobs, one list a document; or one stream for all blocks,
 and where in it each begins.
@@ -33,13 +32,13 @@ from pennon.encoding.kernels.postings import (
     decode_position_lists,
     decode_positions,
     first_docs,
-    impact_bounds,
 )
 from pennon.errors import FormatError
 from pennon.index.text.arrays import Bytes, Floats, Words
+from pennon.index.text.bm25 import share
 
-GROUP: Final = 32
-"""So many blocks have bounds together."""
+_BEST: Final = 64
+"""So many of what a token contributes to documents are known in order."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +47,55 @@ class Places:
 
     ends: Int64Array
     values: Words
+
+    @property
+    def size_bytes(self) -> int:
+        """Return about how much memory it takes."""
+        return self.ends.nbytes + self.values.nbytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenLists:
+    """Posting lists of tokens that follow one another, decoded.
+
+    Those of token i are numbers ``ends[i]`` to ``ends[i + 1]``.  ``positions``: as many as the frequencies say, one
+    document after the other; none if they are not wanted.
+    """
+
+    ends: Int64Array
+    docs: Words
+    frequencies: Words
+    positions: Words
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """The documents of a token, and what it contributes to each at weight 1.
+
+    ``tops``: the most of each 128; ``best``: the greatest, in order.
+    """
+
+    docs: Words
+    shares: Floats
+    tops: Floats
+    best: Floats
+
+    @classmethod
+    def of(cls, postings: Postings, lengths: Words, average: float) -> Scored:
+        """Score a posting list."""
+        docs, frequencies = postings.decode()
+        shares = share(frequencies.astype(np.float32), lengths[docs].astype(np.float32), average)
+        if not len(docs):
+            return cls(docs, shares, shares, shares)
+        tops = np.maximum.reduceat(shares, np.arange(0, len(docs), 128))
+        few = max(len(shares) - _BEST, 0)
+        best = np.sort(np.partition(shares, few)[few:])[::-1]
+        return cls(docs, shares, tops, best)
+
+    @property
+    def size_bytes(self) -> int:
+        """Return about how much memory it takes."""
+        return self.docs.nbytes + self.shares.nbytes + self.tops.nbytes
 
 
 class Postings(Protocol):
@@ -70,10 +118,6 @@ class Postings(Protocol):
 
     def firsts(self) -> Words:
         """Return the first document of each block."""
-        ...
-
-    def bounds(self, average: float) -> Floats | None:
-        """Return the most that a document of each block may get at weight 1; None if that is not known."""
         ...
 
     def decode(self, chosen: Int64Array | None = None) -> tuple[Words, Words]:
@@ -108,13 +152,6 @@ class Blobs:
 
     def __len__(self) -> int:
         return len(self.ends) - 1
-
-    def first(self, count: int) -> Blobs:
-        """Return the first blobs.  Raises FormatError if there are not so many."""
-        if len(self) < count:
-            message = f"{len(self)} bounds are too few for {count} blocks of a posting list"
-            raise FormatError(message)
-        return Blobs(self.data, self.ends[: count + 1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,13 +194,12 @@ class BlockPostings:
     is_varint: bool
     documents: int
     """Documents of the partition: all numbers are below."""
-    impacts: Blobs | None = None
     positions: PositionLists | PositionStreams | None = None
 
     @property
     def size_bytes(self) -> int:
         """See `Postings.size_bytes`."""
-        parts = [self.blocks] if self.impacts is None else [self.blocks, self.impacts]
+        parts = [self.blocks]
         if self.positions is not None:
             parts.append(self.positions.blobs)
         return sum(int(each.ends[-1] - each.ends[0]) + each.ends.nbytes for each in parts)
@@ -188,16 +224,6 @@ class BlockPostings:
         whole = self.last_count == self.block_size
         is_varint = self.is_varint or self.block_size == 256
         first_docs(self.blocks.data, self.blocks.ends, self.block_size, is_varint, whole, found)
-        return found
-
-    def bounds(self, average: float) -> Floats | None:
-        """See `Postings.bounds`."""
-        if self.impacts is None:
-            return None
-        found = np.empty(len(self.blocks), np.float32)
-        lasts = np.empty(len(self.blocks), np.uint32)
-        own = self.impacts.first(len(self.blocks))
-        impact_bounds(own.data, own.ends, average, found, lasts)
         return found
 
     def decode(self, chosen: Int64Array | None = None) -> tuple[Words, Words]:
@@ -261,10 +287,6 @@ class RowPostings:
     def firsts(self) -> Words:
         """See `Postings.firsts`."""
         return self.docs[:1]
-
-    def bounds(self, average: float) -> Floats | None:  # noqa: ARG002 - of the protocol
-        """See `Postings.bounds`."""
-        return None
 
     def decode(self, chosen: Int64Array | None = None) -> tuple[Words, Words]:
         """See `Postings.decode`."""

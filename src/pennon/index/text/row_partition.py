@@ -24,7 +24,7 @@ from pennon.index.files import IndexFile, IndexFiles, whole_numbers
 from pennon.index.row_set import Numbers
 from pennon.index.text.arrays import Words
 from pennon.index.text.partition import document_numbers, read_documents, read_token_table
-from pennon.index.text.postings import Places, Postings, RowPostings
+from pennon.index.text.postings import Places, Postings, RowPostings, Scored, TokenLists
 
 
 class RowPartition:
@@ -51,9 +51,43 @@ class RowPartition:
         tokens: int = self.tokens.size_bytes
         return int(arrays) + tokens
 
+    @property
+    def exact_lengths(self) -> Words:
+        """See `StoredPartition.exact_lengths`."""
+        return self.lengths
+
+    @property
+    def list_count(self) -> int:
+        """See `StoredPartition.list_count`."""
+        return len(self._starts) - 1
+
+    def list_lengths(self) -> Words:
+        """See `StoredPartition.list_lengths`."""
+        return np.diff(self._starts).astype(np.uint32)
+
+    def lists(self, low: int, high: int, *, places: bool) -> TokenLists:
+        """See `StoredPartition.lists`."""
+        found = [self._read(number, places) for number in range(low, high)]
+        none = [np.empty(0, np.uint32)]
+        counts = self._starts[low : high + 1]
+        return TokenLists(
+            counts - counts[0],
+            np.concatenate([*none, *(each.docs for each in found)]),
+            np.concatenate([*none, *(each.frequencies for each in found)]),
+            np.concatenate([*none, *(each.found.values for each in found if each.found)]),
+        )
+
     def postings(self, numbers: Sequence[int], *, places: bool) -> list[Postings]:
         """See `Partition.postings`."""
         return [self._one(number, places) for number in numbers]
+
+    def scored(self, number: int, postings: Postings, average: float) -> Scored:  # noqa: ARG002 - of the protocol
+        """See `Partition.scored`."""
+        return Scored.of(postings, self.lengths, average)
+
+    def placed(self, number: int, postings: Postings) -> Places | None:  # noqa: ARG002 - of the protocol
+        """See `Partition.placed`."""
+        return postings.places()
 
     def _one(self, number: int, places: bool) -> Postings:
         def read() -> Postings:
@@ -62,7 +96,7 @@ class RowPartition:
         key = "postings", self._files.folder, number, places
         return self._files.remember(key, read, lambda made: made.size_bytes)
 
-    def _read(self, number: int, places: bool) -> Postings:
+    def _read(self, number: int, places: bool) -> RowPostings:
         wanted = ["_rowid", "_frequency"]
         wanted += ["_position"] if places and "_position" in self._invert.names else []
         rows = Rows.between(int(self._starts[number]), int(self._starts[number + 1]))

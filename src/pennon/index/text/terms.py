@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.index.text.partition import Partition
@@ -35,6 +34,8 @@ class Term:
 
     token: str
     position: int
+    number: int
+    """That of the token in its partition."""
     postings: Postings
 
 
@@ -45,8 +46,8 @@ def find_terms(
     found = list(_numbers(partition, asked, fuzziness))
     lists = partition.postings([number for *_, number in found], places=places)
     return [
-        Term(token, position, postings)
-        for (token, position, _), postings in zip(found, lists, strict=True)
+        Term(token, position, number, postings)
+        for (token, position, number), postings in zip(found, lists, strict=True)
     ]
 
 
@@ -61,7 +62,7 @@ def _numbers(
                 yield token, position, number
             continue
         edits = _edits(token) if fuzziness.edits is None else fuzziness.edits
-        for each, number in islice(tokens.near(token, edits, fuzziness.prefix), left):
+        for each, number in tokens.near(token, edits, fuzziness.prefix, left):
             left -= 1
             yield each, position, number
 

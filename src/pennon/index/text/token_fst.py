@@ -26,35 +26,19 @@ Source: reference index-scalar, 13.4.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
 
-from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.kernels.crc32c import crc32c
+from pennon.encoding.kernels.token_nodes import write_nodes
+from pennon.encoding.kernels.token_walk import find_key, walk
 from pennon.errors import FormatError
 
 _HEADER: Final = struct.pack("<QQ", 3, 0)
 _FOOTER: Final = struct.Struct("<QQI")
-_COMMON: Final = b"te/oasripcnw.hlm-du012g=:bf3y5&_4v9678k%?xCDASFIBEjPTzRNM+LOqHG"
-"""Input bytes that have a number, from 1 on."""
-_INDEXED: Final = 32
-"""Nodes with more transitions have a table that finds them."""
-_MOST_VISITS: Final = 1 << 24
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A state: whether a key ends here and what it adds to that key, and the ways on, by their bytes."""
-
-    is_final: bool
-    output: int
-    ways: tuple[tuple[int, int, int], ...]
-    """Byte, output and address of the next node of each."""
-
-
-_LAST: Final = Node(is_final=True, output=0, ways=())
+_NO_WORD: Final = np.empty(0, np.uint32)
 
 
 class TokenFst:
@@ -73,187 +57,41 @@ class TokenFst:
                 f"the tokens of a full-text index, {len(data)} bytes, do not have their checksum"
             )
             raise FormatError(message)
-        self._data = data
+        self._nodes = np.frombuffer(data, np.uint8)
         self._end = len(data) - _FOOTER.size
         self.keys = keys
 
     def find(self, key: bytes) -> int | None:
         """Return the value of a key; None if there is no such key."""
-        address, value = self._root, 0
-        for byte in key:
-            for label, output, target in self.node(address).ways:
-                if label == byte:
-                    address, value = target, value + output
-                    break
-            else:
-                return None
-        node = self.node(address)
-        return value + node.output if node.is_final else None
+        return find_key(self._nodes, self._root, self._end, np.frombuffer(key, np.uint8))
 
-    @property
-    def root(self) -> int:
-        """Return the address of the first node."""
-        return self._root
-
-    def items(self) -> Iterator[tuple[bytes, int]]:
-        """Yield all keys in order, and their values.  Raises FormatError if there are more than it says."""
-        waiting = [(self._root, b"", 0)]
-        found = visits = 0
-        while waiting:
-            address, key, value = waiting.pop()
-            node = self.node(address)
-            visits += 1
-            if visits > _MOST_VISITS:
-                break
-            if node.is_final:
-                found += 1
-                yield key, value + node.output
-            waiting += [
-                (target, key + bytes((byte,)), value + output)
-                for byte, output, target in reversed(node.ways)
-            ]
-        if found != self.keys:
-            message = f"the tokens of a full-text index are {found}, not {self.keys}"
+    def items(self) -> list[tuple[bytes, int]]:
+        """Return all keys in order, and their values.  Raises FormatError if there are not as many as it says."""
+        found = walk(self._nodes, self._root, self._end, _NO_WORD, -1, 0, self.keys + 1)
+        if len(found) != self.keys:
+            message = f"the tokens of a full-text index are {len(found)}, not {self.keys}"
             raise FormatError(message)
+        return found
 
-    def node(self, address: int) -> Node:
-        """Return the node at an address.  Raises FormatError if it leaves the nodes' bytes."""
-        if address == 0:
-            return _LAST
-        if not len(_HEADER) <= address < self._end:
-            message = f"a node of {self._end} bytes of tokens lies at {address}"
-            raise FormatError(message)
-        state = self._data[address]
-        if state & 0x80:
-            return self._one_way(address, state)
-        return self._any(address, state)
-
-    def _one_way(self, address: int, state: int) -> Node:
-        at = address
-        common = state & 0x3F
-        if common:
-            byte = _COMMON[common - 1]
-        else:
-            at -= 1
-            byte = self._number(at, 1)
-        if state & 0x40:
-            return Node(is_final=False, output=0, ways=((byte, 0, self._target(at, 1)),))
-        at -= 1
-        sizes = self._number(at, 1)
-        at -= sizes >> 4
-        delta = self._number(at, sizes >> 4)
-        at -= sizes & 15
-        output = self._number(at, sizes & 15)
-        return Node(is_final=False, output=0, ways=((byte, output, self._target(at, delta)),))
-
-    def _any(self, address: int, state: int) -> Node:
-        at, count = address, state & 0x3F
-        if not count:
-            at -= 1
-            count = self._number(at, 1)
-            count = 256 if count == 1 else count
-        at -= 1
-        sizes = self._number(at, 1)
-        wide, high = sizes >> 4, sizes & 15
-        at -= 256 if count > _INDEXED else 0
-        inputs = at = at - count
-        deltas = at = at - count * wide
-        outputs = at = at - count * high
-        at -= high if state & 0x40 else 0
-        last = self._number(at, high) if state & 0x40 else 0
-        self._number(at, 0)
-        ways = []
-        for place in range(count - 1, -1, -1):
-            delta = self._number(deltas + place * wide, wide)
-            output = self._number(outputs + place * high, high)
-            ways.append((self._data[inputs + place], output, self._target(at, delta)))
-        return Node(bool(state & 0x40), last, tuple(ways))
-
-    def _number(self, at: int, size: int) -> int:
-        if at < len(_HEADER) or size > 8:
-            message = "a node of the tokens of a full-text index leaves its bytes"
-            raise FormatError(message)
-        return int.from_bytes(self._data[at : at + size], "little")
-
-    def _target(self, first: int, delta: int) -> int:
-        """Return the address that lies ``delta`` bytes before a node that begins at ``first``."""
-        return first - delta if delta else 0
+    def near(self, word: str, distance: int, prefix: int, most: int) -> list[tuple[bytes, int]]:
+        """Return the keys that so many edits make of a word, in order, and their values; see `TokenSet.near`."""
+        letters = np.frombuffer(word.encode("utf-32-le", "surrogatepass"), np.uint32)
+        prefix = min(prefix, len(letters))
+        return walk(self._nodes, self._root, self._end, letters, distance, prefix, most)
 
 
 def write_fst(items: Iterable[tuple[bytes, int]]) -> bytes:
     """Return the transducer of keys, which ascend without repeats, and their values."""
-    made = bytearray(_HEADER)
-    keys = 0
-    # the nodes on the way to the last key: its byte, the ways that are done, the value of a key that ends here
-    path: list[_Open] = [_Open(0)]
-    last = b""
+    keys, values = [], []
     for key, value in items:
-        if keys and key <= last:
-            message = "keys of a transducer ascend"
-            raise ValueError(message)
-        shared = _shared(last, key)
-        _close(made, path, shared)
-        path.extend(_Open(byte) for byte in key[shared:])
-        path[-1].value = value
-        last = key
-        keys += 1
-    _close(made, path, 0)
-    root = _compile(made, path[0])
-    made += struct.pack("<QQ", keys, root)
-    return bytes(made) + struct.pack("<I", _masked_checksum(bytes(made)))
-
-
-class _Open:
-    """A node that may still get ways on."""
-
-    __slots__ = ("byte", "value", "ways")
-
-    def __init__(self, byte: int) -> None:
-        self.byte = byte
-        self.ways: list[tuple[int, int]] = []
-        self.value: int | None = None
-
-
-def _shared(one: bytes, other: bytes) -> int:
-    most = min(len(one), len(other))
-    return next((at for at in range(most) if one[at] != other[at]), most)
-
-
-def _close(made: bytearray, path: list[_Open], depth: int) -> None:
-    """Write the nodes that lie deeper than that: nothing more comes below them."""
-    while len(path) > depth + 1:
-        node = path.pop()
-        path[-1].ways.append((node.byte, _compile(made, node)))
-
-
-def _compile(made: bytearray, node: _Open) -> int:
-    """Append a node; return its address."""
-    if not node.ways and node.value == 0:
-        return 0
-    first = len(made)
-    count, is_final = len(node.ways), node.value is not None
-    deltas = [first - target if target else 0 for _, target in node.ways]
-    wide = _bytes_of(max(deltas, default=0))
-    high = _bytes_of(node.value or 0)
-    if is_final:
-        made += (node.value or 0).to_bytes(high, "little")
-    made += bytes(high * count)
-    made += b"".join(delta.to_bytes(wide, "little") for delta in reversed(deltas))
-    made += bytes(byte for byte, _ in reversed(node.ways))
-    if count > _INDEXED:
-        places = {byte: place for place, (byte, _) in enumerate(node.ways)}
-        made += bytes(places.get(byte, 255) for byte in range(256))
-    made.append(wide << 4 | high)
-    if not 0 < count < 64:
-        made.append(1 if count == 256 else count)
-        made.append(0x40 if is_final else 0)
-    else:
-        made.append((0x40 if is_final else 0) | count)
-    return len(made) - 1
-
-
-def _bytes_of(number: int) -> int:
-    return (number.bit_length() + 7) // 8
+        keys.append(key)
+        values.append(value)
+    ends = np.zeros(len(keys) + 1, np.int64)
+    np.cumsum([len(key) for key in keys], out=ends[1:])
+    data = np.frombuffer(b"".join(keys), np.uint8)
+    nodes, root = write_nodes(data, ends, np.array(values, np.uint64), len(_HEADER))
+    made = _HEADER + nodes + struct.pack("<QQ", len(keys), root)
+    return made + struct.pack("<I", _masked_checksum(made))
 
 
 def _masked_checksum(data: bytes) -> int:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pennon.errors import FormatError
-from pennon.index.text.token_fst import Node, TokenFst
-
-_MOST_VISITS: Final = 1 << 22
-"""So many nodes are looked at for one word; no set of tokens has as many near one."""
+from pennon.index.text.token_fst import TokenFst
 
 
 class TokenSet(Protocol):
@@ -29,10 +25,14 @@ class TokenSet(Protocol):
         """Return the number of a token; None if it is not there."""
         ...
 
-    def near(self, token: str, distance: int, prefix: int) -> Iterator[tuple[str, int]]:
+    def items(self) -> Iterator[tuple[bytes, int]]:
+        """Yield all tokens in the order of their bytes, and their numbers."""
+        ...
+
+    def near(self, token: str, distance: int, prefix: int, most: int) -> Iterator[tuple[str, int]]:
         """Yield the tokens that so many edits of characters make of one, in order, and their numbers.
 
-        The first ``prefix`` characters are the same.
+        No more than ``most``; the first ``prefix`` characters are the same.
         """
         ...
 
@@ -49,36 +49,14 @@ class FstTokens:
         """See `TokenSet.find`."""
         return self._fst.find(token.encode("utf-8", "surrogatepass"))
 
-    def near(self, token: str, distance: int, prefix: int) -> Iterator[tuple[str, int]]:
+    def items(self) -> Iterator[tuple[bytes, int]]:
+        """See `TokenSet.items`."""
+        return iter(self._fst.items())
+
+    def near(self, token: str, distance: int, prefix: int, most: int) -> Iterator[tuple[str, int]]:
         """See `TokenSet.near`."""
-        edits = Edits(token, distance, prefix)
-        fst = self._fst
-        waiting: list[tuple[int, bytes, bytes, int, tuple[int, ...]]] = [
-            (fst.root, b"", b"", 0, edits.start)
-        ]
-        visits = 0
-        while waiting:
-            address, key, part, value, row = waiting.pop()
-            node: Node = fst.node(address)
-            visits += 1
-            if visits > _MOST_VISITS:
-                message = "the tokens of a full-text index do not end"
-                raise FormatError(message)
-            if node.is_final and not part and edits.is_near(row):
-                yield key.decode("utf-8", "surrogatepass"), value + node.output
-            for byte, output, target in reversed(node.ways):
-                bits = bytes((byte,))
-                whole = part + bits
-                if len(whole) < _width(whole[0]):
-                    waiting.append((target, key + bits, whole, value + output, row))
-                    continue
-                try:
-                    character = whole.decode("utf-8", "surrogatepass")
-                except UnicodeDecodeError:
-                    continue
-                further = edits.step(row, character)
-                if further is not None:
-                    waiting.append((target, key + bits, b"", value + output, further))
+        for key, number in self._fst.near(token, distance, prefix, most):
+            yield key.decode("utf-8", "surrogatepass"), number
 
 
 class TableTokens:
@@ -103,13 +81,20 @@ class TableTokens:
         is_there = low < len(self._tokens) and self._tokens[low].as_py() == token
         return int(self._numbers[low]) if is_there else None
 
-    def near(self, token: str, distance: int, prefix: int) -> Iterator[tuple[str, int]]:
+    def items(self) -> Iterator[tuple[bytes, int]]:
+        """See `TokenSet.items`."""
+        return zip(map(_bytes, self._tokens), self._numbers.tolist(), strict=True)
+
+    def near(self, token: str, distance: int, prefix: int, most: int) -> Iterator[tuple[str, int]]:
         """See `TokenSet.near`."""
         edits = Edits(token, distance, prefix)
         lengths = pc.utf8_length(self._tokens).to_numpy(zero_copy_only=False)
         for place in np.flatnonzero(np.abs(lengths.astype(np.int64) - len(token)) <= distance):
             text = self._tokens[int(place)].as_py()
             if edits.near(text):
+                if not most:
+                    return
+                most -= 1
                 yield text, int(self._numbers[place])
 
 
@@ -150,11 +135,6 @@ class Edits:
     def is_near(self, row: tuple[int, ...]) -> bool:
         """Return whether the characters so far are a text that is near."""
         return row[0] >= self._prefix and row[-1] <= self._most
-
-
-def _width(first: int) -> int:
-    """Return how many bytes a character has that begins so; damaged ones have one."""
-    return 1 if first < 0xC0 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4
 
 
 def _bytes(text: pa.Scalar) -> bytes:

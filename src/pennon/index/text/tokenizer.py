@@ -15,7 +15,7 @@ What becomes of a word is remembered: a language has few.  Source: reference ind
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from importlib import import_module
 from itertools import count
@@ -24,7 +24,15 @@ from typing import Final, TypeAlias
 
 from pennon.errors import UnsupportedError
 from pennon.index.folding import fold
-from pennon.index.text.characters import languages, lower, stop_words, words
+from pennon.index.text.arrays import Bytes
+from pennon.index.text.characters import (
+    languages,
+    lower,
+    stop_words,
+    token_bits,
+    white_bits,
+    words,
+)
 from pennon.index.text.code_words import code_words, parts_of
 from pennon.index.text.parameters import TextParameters
 
@@ -34,7 +42,14 @@ Placed: TypeAlias = tuple[str, int]
 _WHITE: Final = re.compile(r"[^\t\n\x0c\r ]+")
 _KNOWN: Final = 1 << 16
 """So many words are remembered."""
+_CLASSES: Final[Mapping[str, Callable[[], Bytes]]] = {
+    "simple": token_bits,
+    "whitespace": white_bits,
+}
+"""Tokenizers of which a word is nothing but characters of a kind."""
 _LEFT_OUT: Final = ("icu", "jieba", "lindera")
+BASES: Final = ("simple", "whitespace", "raw", "ngram", "code")
+"""The tokenizers that need no model."""
 
 
 class Tokenizer:
@@ -46,6 +61,16 @@ class Tokenizer:
         self._split = _base(parameters)
         self._token = _pipeline(parameters)
         self._known: dict[str, str] = {}
+
+    @property
+    def classes(self) -> Bytes | None:
+        """Return the characters of words, a bit for each, if words are as many as follow one another."""
+        found = _CLASSES.get(self.parameters.base_tokenizer)
+        return None if found is None else found()
+
+    def token(self, word: str) -> str:
+        """Return what becomes of a word; nothing if it is dropped."""
+        return self._token(word)
 
     def tokens(self, text: str) -> list[str]:
         """Return the tokens of a text, in order."""
@@ -107,9 +132,14 @@ def _base(parameters: TextParameters) -> _Split:
         return lambda text, start: ((each, start) for each in _ngrams(text, parameters))
     if name == "code":
         return lambda text, start: _code(text, start, parameters)
-    kind = "needs a model or tables of its own" if name.startswith(_LEFT_OUT) else "is not known"
-    message = f"the tokenizer {name!r} {kind}: simple, whitespace, raw, ngram and code are there"
+    kind = "needs a model or tables of its own" if has_model(name) else "is not known"
+    message = f"the tokenizer {name!r} {kind}: {', '.join(BASES)} are there"
     raise UnsupportedError(message)
+
+
+def has_model(name: str) -> bool:
+    """Return whether a tokenizer is one of those that need a model or tables of their own."""
+    return name.startswith(_LEFT_OUT)
 
 
 def _numbered(found: Iterable[str], start: int) -> Iterable[Placed]:

@@ -114,6 +114,9 @@ class IndexBuild:
     def entry(self, new: NewFiles, fragment_ids: Iterable[FragmentId]) -> Index:
         """Return the entry of an index whose files were written."""
         making, manifest = self.kind.making, self.snapshot.manifest
+        version = written_version(self.message, has_stable_row_ids=manifest.has_stable_row_ids)
+        if making.version_of is not None:
+            version = making.version_of(self.parameters)
         return rewritten(
             Index(
                 new.folder.rpartition("/")[2],
@@ -121,7 +124,7 @@ class IndexBuild:
                 (self.field_id,),
                 frozenset(fragment_ids),
                 manifest.version,
-                written_version(self.message, has_stable_row_ids=manifest.has_stable_row_ids),
+                version,
                 time.time_ns() // 1_000_000,
                 details=(f"/{making.package}.{self.message}", making.details(self.parameters)),
                 files=tuple(new.written),
@@ -163,8 +166,9 @@ class IndexBuild:
         return RowMap.keeping(RowSet.of(np.concatenate([np.empty(0, np.uint64), *ids])))
 
     def _row_ids(self, fragment: Fragment) -> Any:
-        physical = FragmentReader(self.snapshot, fragment).physical_rows()
-        return np.asarray(self.snapshot.row_ids(fragment, physical), np.uint64)
+        live = FragmentReader(self.snapshot, fragment).live_rows()
+        ids = np.asarray(self.snapshot.row_ids(fragment, live.physical_rows), np.uint64)
+        return np.delete(ids, live.deleted)
 
 
 def carried(snapshot: Snapshot, segment: Index) -> frozenset[FragmentId]:
@@ -219,7 +223,7 @@ def plan_build(
     """
     making = KINDS[message].making
     unknown = sorted(parameters.keys() - making.known)
-    if unknown:
+    if unknown and making.check is None:
         known = ", ".join(sorted(making.known)) or "no parameters"
         text = f"a {user_name(message)} index has {known}, and no {', '.join(unknown)}"
         raise ArgumentError(text)
@@ -228,8 +232,10 @@ def plan_build(
     arrow = field_to_arrow(leaf).type
     storage = arrow.storage_type if isinstance(arrow, pa.BaseExtensionType) else arrow
     if not making.takes(storage):
-        text = f"{user_name(message)} index column {column} must be {making.types}, got {arrow}"
+        text = f"{user_name(message)} index column {column} must be {making.types}, but got {arrow}"
         raise ColumnTypeError(text)
+    if making.check is not None:
+        making.check(parameters, column, arrow)
     chosen = snapshot.manifest.fragments if fragments is None else fragments
     width = row_bytes(pa.schema([field_to_arrow(leaf)])) + _NUMBER_BYTES
     groups = tuple(_groups(snapshot, chosen, max(SEGMENT_BYTES // width, 1)))

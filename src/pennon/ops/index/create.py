@@ -8,6 +8,7 @@ from typing import Any
 
 from pennon.core.units import FieldId
 from pennon.errors import ArgumentError, IndexExistsError
+from pennon.index.registry import KINDS
 from pennon.ops.commit import commit_on
 from pennon.ops.index.build import THREADS, Builder, IndexBuild, leaf_of, path_of, plan_build
 from pennon.ops.index.kinds import message_name
@@ -54,8 +55,10 @@ def plan_index(
     schema = snapshot.manifest.schema
     leaf = leaf_of(schema, column)
     indices = parse_indices(snapshot.manifest.indices)
-    chosen = name if name is not None else _new_name(path_of(schema, leaf), leaf, message, indices)
-    return plan_build(snapshot, column, message, chosen, parameters, fragments)
+    if name is None:
+        name = path_of(schema, leaf) + KINDS[message].making.ending(parameters)
+        name = _new_name(name, leaf, message, indices)
+    return plan_build(snapshot, column, message, name, parameters, fragments)
 
 
 def build_index(build: IndexBuild, builder: Builder = THREADS) -> Index:
@@ -96,14 +99,19 @@ def plan_like(
     *,
     with_parameters: bool = True,
 ) -> IndexBuild:
-    """Return the plan of an index like another one: of its column, kind and parameters."""
+    """Return the plan of an index like another one: of its column, kind and parameters.
+
+    Those are in its files; without ``with_parameters`` they are what its details say.
+    """
     schema = snapshot.manifest.schema
     leaf = next(each for each in schema.walk() if each.id == like.field_ids[0])
     path = path_of(schema, leaf)
-    build = plan_build(snapshot, path, like.type_name, like.name, {}, fragments)
+    making = KINDS[like.type_name].making
+    found = making.chosen_of(b"" if like.details is None else like.details[1])
+    build = plan_build(snapshot, path, like.type_name, like.name, found, fragments)
     if not with_parameters:
         return build
-    found = build.kind.making.parameters_of(build.files(like))
+    found = making.parameters_of(build.files(like))
     return plan_build(snapshot, path, like.type_name, like.name, found, fragments)
 
 
@@ -133,11 +141,11 @@ def _check_field(name: str, same: Iterable[Index], field_id: FieldId) -> None:
         raise IndexExistsError(message)
 
 
-def _new_name(path: str, leaf: Field, message: str, indices: Iterable[Index]) -> str:
+def _new_name(start: str, leaf: Field, message: str, indices: Iterable[Index]) -> str:
     """Return the name of an index without one: that of the same kind on the same column is replaced."""
     taken = {index.name: (index.field_ids, index.type_name) for index in indices}
-    name, number = f"{path}_idx", 1
+    name, number = f"{start}_idx", 1
     while taken.get(name, ((leaf.id,), message)) != ((leaf.id,), message):
         number += 1
-        name = f"{path}_idx_{number}"
+        name = f"{start}_idx_{number}"
     return name

@@ -15,8 +15,9 @@ NAMES: Final[Mapping[str, str]] = {
     "NGRAM": "NGramIndexDetails",
     "ZONEMAP": "ZoneMapIndexDetails",
     "BLOOMFILTER": "BloomFilterIndexDetails",
+    "INVERTED": "InvertedIndexDetails",
 }
-_OTHERS: Final = {"LABELLIST": "LABEL_LIST"}
+_OTHERS: Final = {"LABELLIST": "LABEL_LIST", "FTS": "INVERTED"}
 
 
 def message_name(kind: str) -> str:

@@ -4,110 +4,97 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from pennon.core.byte_ranges import Int64Array
+from pennon.index.row_set import Numbers
 from pennon.index.text.arrays import Words
-from pennon.index.text.bm25 import Statistics
+from pennon.index.text.bm25 import Statistics, share
 from pennon.index.text.documents import Document
 from pennon.index.text.hits import Best, Hits, among, greatest, summed
-from pennon.index.text.matching import Searched, find_any, find_every, find_phrase
+from pennon.index.text.matching import Searched, Seen, find_any, find_every, find_phrase
 from pennon.index.text.memory_partition import MemoryPartition
-from pennon.index.text.postings import Postings
+from pennon.index.text.postings import Postings, Scored
 from pennon.index.text.terms import Term
-from tests.unit.index.text.packing import blobs, postings, varint
+from tests.unit.index.text.packing import postings
 
 DOCUMENTS = 90_000
 
 
-class Counted:
-    """Counts the blocks of a posting list that are decoded."""
-
-    def __init__(self, inner: Postings) -> None:
-        self.inner, self.blocks = inner, 0
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self.inner, name)
-
-    def decode(self, chosen: Int64Array | None = None) -> tuple[Words, Words]:
-        self.blocks += len(self.inner.firsts()) if chosen is None else len(chosen)
-        return self.inner.decode(chosen)
-
-
 class Partition:
-    """Documents of random lengths; row ids are their numbers times 10."""
+    """Documents of random lengths; row ids are their numbers times 10, in order or not."""
 
     items = None
     token_count = 0
 
-    def __init__(self, lengths: Words) -> None:
+    def __init__(self, lengths: Words, *, in_order: bool) -> None:
         self.lengths = lengths
         self.row_ids = np.arange(len(lengths), dtype=np.uint64) * np.uint64(10)
+        if not in_order:
+            self.row_ids = self.row_ids[::-1].copy()
+
+    def scored(self, number: int, held: Postings, average: float) -> Scored:
+        return Scored.of(held, self.lengths, average)
 
 
-def length_code(length: int) -> int:
-    return (
-        length
-        if length < 8
-        else (length.bit_length() - 3) << 3 | length >> length.bit_length() - 4 & 7
-    )
-
-
-def impact(doc: int, frequency: int, length: int) -> bytes:
-    """Return the bounds of a block of which no document has more of a token, nor less of others."""
-    pair = varint((frequency - 1) << 1 | 1) + varint(length_code(length))
-    return varint(doc) + varint(1) + pair
-
-
-def a_term(token: str, lengths: Words, rng: random.Random, share: float, *, bounded: bool) -> Term:
+def a_term(token: str, rng: random.Random, share: float) -> Term:
     docs = sorted(rng.sample(range(DOCUMENTS), int(share * DOCUMENTS)))
     # some places have more of the token than others
     counts = [1 + (rng.random() < 0.3) + 8 * (d // 4096 == 7 and rng.random() < 0.1) for d in docs]
-    made = postings(docs, counts, documents=DOCUMENTS)
-    if bounded:
-        parts = []
-        for start in range(0, len(docs), 128):
-            some = docs[start : start + 128]
-            most = max(counts[start : start + 128])
-            parts.append(impact(some[-1], most, int(lengths[some].min())))
-        made = replace(made, impacts=blobs(parts))
-    return Term(token, len(token), Counted(made))  # type: ignore[arg-type]
+    return Term(token, len(token), 0, postings(docs, counts, documents=DOCUMENTS))
 
 
-@pytest.mark.parametrize("bounded", [True, False])
-def test_the_best_of_any(bounded: bool) -> None:
+@pytest.mark.parametrize("in_order", [True, False])
+@pytest.mark.parametrize("hides", [True, False])
+@pytest.mark.parametrize("is_known", [True, False])
+def test_the_best_of_any(*, in_order: bool, hides: bool, is_known: bool) -> None:
     rng = random.Random(3)
     lengths = np.array([rng.randrange(4, 40) for _ in range(DOCUMENTS)], np.uint32)
-    shares = {"fox": 0.4, "quick": 0.2, "rare": 0.001}
-    terms = [a_term(token, lengths, rng, share, bounded=bounded) for token, share in shares.items()]
+    shares = {"fox": 0.4, "quick": 0.2, "brown": 0.02, "rare": 0.001}
+    terms = [a_term(token, rng, share) for token, share in shares.items()]
     having = {term.token: term.postings.count for term in terms}
     statistics = Statistics(DOCUMENTS, int(lengths.sum()), having)
-    partition = Partition(lengths)
+    partition = Partition(lengths, in_order=in_order)
     hidden = np.zeros(DOCUMENTS, np.bool_)
-    hidden[::3] = True
+    hidden[::3] = hides
 
     def see(docs: Words) -> tuple[np.ndarray, np.ndarray]:
         return ~hidden[docs], partition.row_ids[docs[~hidden[docs]]]
 
-    searched = Searched(partition, statistics, see)  # type: ignore[arg-type]
-    everything = Best(None)
-    find_any(searched, terms, everything)
-    expected = everything.found()
-    assert len(expected) > 10_000
-    whole = [term.postings.blocks for term in terms]  # type: ignore[attr-defined]
-    for most in (1, 10, 300):
-        best = Best(most)
-        find_any(searched, terms, best)
-        assert best.found().rows.tolist() == expected.rows[:most].tolist()
-        np.testing.assert_array_equal(best.found().scores, expected.scores[:most])
-    if bounded:
-        before = [term.postings.blocks for term in terms]  # type: ignore[attr-defined]
-        find_any(searched, terms[:2], Best(1))
-        after = [term.postings.blocks for term in terms]  # type: ignore[attr-defined]
-        assert after[0] - before[0] < whole[0] / 2
+    def seen() -> Seen:
+        return Seen.of(*see(np.arange(DOCUMENTS, dtype=np.uint32)))
+
+    searched = Searched(partition, statistics, see, seen, is_known)  # type: ignore[arg-type]
+    for chosen in (terms, terms[:2], terms[:1], terms[2:], terms[3:]):
+        everything = Best(None)
+        find_any(searched, chosen, everything)
+        expected = everything.found()
+        assert len(expected) >= 60
+        assert expected.scores.tolist() == pytest.approx(
+            scores_of(chosen, lengths, statistics, expected.rows, partition.row_ids), rel=1e-6
+        )
+        for most in (1, 10, 300):
+            best = Best(most)
+            find_any(searched, chosen, best)
+            assert best.found().rows.tolist() == expected.rows[:most].tolist()
+            np.testing.assert_array_equal(best.found().scores, expected.scores[:most])
+
+
+def scores_of(
+    terms: Sequence[Term], lengths: Words, statistics: Statistics, rows: Numbers, row_ids: Numbers
+) -> list[float]:
+    """Return the scores of rows, by the formula."""
+    whole = np.zeros(DOCUMENTS)
+    for term in terms:
+        docs, often = term.postings.decode()
+        shares = share(
+            often.astype(np.float32), lengths[docs].astype(np.float32), statistics.average
+        )
+        whole[docs] += statistics.idf(term.token) * shares
+    order = np.argsort(row_ids)
+    found: list[float] = whole[order[np.searchsorted(row_ids, rows, sorter=order)]].tolist()
+    return found
 
 
 def in_memory(texts: Sequence[str]) -> Searched:
@@ -120,14 +107,17 @@ def in_memory(texts: Sequence[str]) -> Searched:
     def see(docs: Words) -> tuple[np.ndarray, np.ndarray]:
         return np.ones(len(docs), np.bool_), partition.row_ids[docs]
 
-    return Searched(partition, statistics, see)
+    def seen() -> Seen:
+        return Seen.of(*see(np.arange(len(texts), dtype=np.uint32)))
+
+    return Searched(partition, statistics, see, seen)
 
 
 def terms_of(searched: Searched, words: Sequence[str]) -> list[Term]:
     tokens = searched.partition.tokens
     numbers = [(word, at, tokens.find(word)) for at, word in enumerate(words)]
     return [
-        Term(word, at, searched.partition.postings([number], places=True)[0])
+        Term(word, at, number, searched.partition.postings([number], places=True)[0])
         for word, at, number in numbers
         if number is not None
     ]

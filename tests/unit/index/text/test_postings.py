@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pennon.errors import FormatError
-from pennon.index.text.bm25 import share
 from pennon.index.text.postings import Blobs, BlockPostings, PositionLists, PositionStreams
 from tests.unit.index.text.packing import blobs, packed, postings, varint
 
@@ -80,34 +79,6 @@ def test_a_damaged_list_is_an_error_that_is_typed(size: int) -> None:
 def test_a_list_of_more_documents_than_its_blocks_hold() -> None:
     with pytest.raises(FormatError, match="a posting list of 200 documents of 8 has 1 blocks"):
         of(HELLO, 200).check()
-
-
-@pytest.mark.parametrize(
-    ("blob", "last", "pairs"),
-    [
-        ("06 01 00", 6, [(1, 1)]),
-        ("00 01 01 02", 0, [(1, 2)]),
-        ("7f 02 01 02 03 02", 127, [(1, 2), (3, 4)]),
-        # length code 49: 288 tokens or more
-        ("05 01 01 31", 5, [(1, 288)]),
-    ],
-)
-def test_bounds_are_of_the_best_pair(blob: str, last: int, pairs: list[tuple[int, int]]) -> None:
-    group = bytes.fromhex("7f 01 00")
-    made = of(HELLO, 2, impacts=blobs([bytes.fromhex(blob), group]))
-    bounds = made.bounds(3.5)
-    assert bounds is not None
-    frequencies, lengths = np.array(pairs, np.float32).T
-    assert bounds[0] == pytest.approx(share(frequencies, lengths, 3.5).max(), rel=1e-6)
-    assert made.impacts is not None
-    assert int(made.impacts.data[0]) == last
-
-
-@pytest.mark.parametrize("blob", ["", "06", "06 05 00", "06 01 01", "06 00", "06 01 01 f0 01"])
-def test_damaged_bounds(blob: str) -> None:
-    made = of(HELLO, 2, impacts=blobs([bytes.fromhex(blob)]))
-    with pytest.raises(FormatError, match="the bounds of block 0"):
-        made.bounds(3.5)
 
 
 def test_positions_of_documents_are_lists_of_blobs() -> None:

@@ -66,6 +66,18 @@ def test_both_ways(tokens: dict[str, int]) -> None:
     assert all(fst.find(key) == number for key, number in items)
 
 
+@pytest.mark.parametrize("keys", [[b"b", b"a"], [b"a", b"a"], [b"ab", b"a"], [b"ab", b"aa"]])
+def test_keys_that_do_not_ascend(keys: list[bytes]) -> None:
+    with pytest.raises(ValueError, match="ascend"):
+        write_fst((key, 0) for key in keys)
+
+
+def test_a_way_on_has_a_delta_of_a_byte() -> None:
+    """Pylance reads no numbers of no bytes, F-482: the root would be `61 00 01` otherwise."""
+    data = write_fst([(b"a", 0)])
+    assert data[16:-20].hex() == "00611001"
+
+
 def test_nodes_of_many_ways() -> None:
     items = [(bytes([each]), each + 1) for each in range(256)]
     assert list(TokenFst(write_fst(items)).items()) == items
@@ -106,9 +118,30 @@ def test_tokens_that_are_near(
         for token in (key.decode() for key, _ in items)
         if edits(word, token) <= distance and token.startswith(word[:prefix])
     ]
-    assert list(FstTokens(write_fst(items)).near(word, distance, prefix)) == expected
+    assert list(FstTokens(write_fst(items)).near(word, distance, prefix, 99)) == expected
     numbers = np.array(list(tokens.values()), np.uint64)
     table = TableTokens(pa.array(list(tokens), pa.large_string()), numbers)
-    assert list(table.near(word, distance, prefix)) == expected
+    assert list(table.near(word, distance, prefix, 99)) == expected
+    assert list(FstTokens(write_fst(items)).near(word, distance, prefix, 2)) == expected[:2]
+    assert list(table.near(word, distance, prefix, 2)) == expected[:2]
     assert all(table.find(token) == number for token, number in tokens.items())
     assert table.find("nobody") is None
+
+
+@given(TOKENS, st.data())
+def test_nodes_that_lie_elsewhere(tokens: dict[str, int], data: st.DataObject) -> None:
+    """Whatever the bytes of nodes are, walks end, in keys or in an error."""
+    made = bytearray(write_fst(sorted((key.encode(), value) for key, value in tokens.items())))
+    nodes = len(made) - 36
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = 16 + data.draw(st.integers(0, max(nodes - 1, 0)))
+        made[at] = data.draw(st.integers(0, 255))
+    checksum = crc32c(np.frombuffer(bytes(made[:-4]), np.uint8))
+    masked = ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & 0xFFFFFFFF
+    made[-4:] = struct.pack("<I", masked)
+    fst = TokenFst(bytes(made))
+    for walk in (fst.items, lambda: fst.find(b"ab"), lambda: fst.near("ab", 1, 0, 50)):
+        try:
+            walk()
+        except FormatError as error:
+            assert "tokens of a full-text index" in str(error)  # noqa: PT017

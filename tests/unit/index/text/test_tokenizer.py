@@ -63,6 +63,11 @@ def test_words(text: str, expected: list[str]) -> None:
             "HTTPServer2 __init__",
             ["http", "server", "2", "__init__"],
         ),
+        (
+            {"base_tokenizer": "code", "split_identifiers": True, "split_on_numerics": True},
+            "x² y2",
+            ["x2", "y", "2"],
+        ),
         ({"custom_stop_words": ("fox",)}, "the fox", ["the"]),
         ({"lower_case": False, "ascii_folding": False}, "Été", ["Été"]),
         ({"max_token_length": None}, "y" * 50, ["y" * 50]),

@@ -1,0 +1,425 @@
+# cython: language_level=3
+"""Scoring documents of posting lists: any of some tokens, all, all in a row.  See best_documents.pyi."""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+cdef extern from *:
+    int __builtin_ctzll(unsigned long long) nogil
+
+cdef enum:
+    BLOCK = 128
+    WINDOW = 2048
+    NEAR = 8
+
+# Sums of floats come out a little different by their order.
+cdef float SLACK = <float>1.00001
+
+
+cdef struct PostingList:
+    const uint32_t* docs
+    const float* shares
+    const float* tops
+    const int64_t* ends
+    const uint32_t* places
+    int64_t count
+    int64_t place_count
+    int64_t at
+    int64_t probe
+    float weight
+    float top
+    bint is_left_out
+
+
+cdef PostingList* open_lists(list docs, list shares, list tops, const float[::1] weights) except NULL:
+    """Return the lists, which the caller frees and whose arrays he keeps."""
+    cdef Py_ssize_t number, count = len(docs)
+    cdef const uint32_t[::1] some_docs
+    cdef const float[::1] some_shares
+    cdef const float[::1] some_tops
+    cdef PostingList* lists
+    if not count or len(shares) != count or len(tops) != count or weights.shape[0] != count:
+        raise ValueError("posting lists, their scores and weights differ in number")
+    lists = <PostingList*>calloc(count, sizeof(PostingList))
+    if lists == NULL:
+        raise MemoryError
+    try:
+        for number in range(count):
+            some_docs, some_shares, some_tops = docs[number], shares[number], tops[number]
+            if (
+                some_shares.shape[0] != some_docs.shape[0]
+                or some_tops.shape[0] != (some_docs.shape[0] + BLOCK - 1) // BLOCK
+            ):
+                raise ValueError("documents and scores differ in number")
+            if some_docs.shape[0]:
+                lists[number].docs = &some_docs[0]
+                lists[number].shares = &some_shares[0]
+                lists[number].tops = &some_tops[0]
+            lists[number].count = some_docs.shape[0]
+            lists[number].weight = weights[number]
+    except BaseException:
+        free(lists)
+        raise
+    return lists
+
+
+cdef int64_t reach(const uint32_t* docs, int64_t at, int64_t count, int64_t doc) noexcept nogil:
+    """Return the first place from ``at`` on whose document is not below one: some steps, which then double."""
+    cdef int64_t step = 1, low, high = min(at + NEAR, count), middle
+    while at < high and docs[at] < doc:
+        at += 1
+    if at < high or at >= count:
+        return at
+    if docs[at] >= doc:
+        return at
+    low = at
+    while low + step < count and docs[low + step] < doc:
+        low += step
+        step *= 2
+    high = min(low + step, count)
+    low += 1
+    while low < high:
+        middle = (low + high) // 2
+        if docs[middle] < doc:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+cdef void find_top(PostingList* each) noexcept nogil:
+    """Find the most that a document may get of a list."""
+    cdef int64_t block
+    for block in range((each.count + BLOCK - 1) // BLOCK):
+        each.top = max(each.top, each.tops[block])
+    each.top *= each.weight
+
+
+cdef float most_of(PostingList* each, int64_t end) noexcept nogil:
+    """Return the most that a document from the list's place on, and before ``end``, may get of it."""
+    cdef int64_t block = each.at // BLOCK, last
+    cdef float found = 0
+    if each.at >= each.count or each.docs[each.at] >= end:
+        return 0
+    while True:
+        found = max(found, each.tops[block])
+        last = min((block + 1) * BLOCK, each.count)
+        if last == each.count or each.docs[last] >= end:
+            return found * each.weight
+        block += 1
+
+
+cdef inline void put_score(float* heap, int64_t count, float score) noexcept nogil:
+    """Put a score into the best, the least of which goes, and is first."""
+    cdef int64_t at = 0, child = 1
+    while child < count:
+        if child + 1 < count and heap[child + 1] < heap[child]:
+            child += 1
+        if score <= heap[child]:
+            break
+        heap[at] = heap[child]
+        at = child
+        child = 2 * at + 1
+    heap[at] = score
+
+
+cdef struct Limit:
+    float least
+    float* heap
+    int64_t most
+    bint first_wins
+    const uint8_t* seen
+    uint32_t* docs
+    float* scores
+    int64_t filled
+
+
+cdef inline bint may_be(Limit* limit, float score) noexcept nogil:
+    """Tell whether a document of that score may be among the best."""
+    if limit.most == 0:
+        return score >= limit.least
+    if limit.first_wins:
+        return score >= limit.least and score > limit.heap[0]
+    return score >= limit.least and score >= limit.heap[0]
+
+
+cdef inline void take(Limit* limit, int64_t doc, float score) noexcept nogil:
+    """Keep a document, unless it is not to be found, or not among the best."""
+    if may_be(limit, score) and (limit.seen == NULL or limit.seen[doc]):
+        limit.docs[limit.filled] = <uint32_t>doc
+        limit.scores[limit.filled] = score
+        limit.filled += 1
+        if limit.most and score > limit.heap[0]:
+            put_score(limit.heap, limit.most, score)
+
+
+cdef int64_t take_of_one(
+    PostingList* each, Limit* limit, int64_t documents, int64_t room
+) noexcept nogil:
+    """Look at the documents of the only list; return where to go on."""
+    cdef int64_t block, last, k
+    while each.at < each.count and each.docs[each.at] < documents:
+        block = each.at // BLOCK
+        last = min((block + 1) * BLOCK, each.count)
+        if limit.filled + BLOCK > room:
+            return each.docs[each.at]
+        if may_be(limit, each.tops[block] * each.weight):
+            for k in range(each.at, last):
+                if each.docs[k] < documents:
+                    take(limit, each.docs[k], each.shares[k] * each.weight)
+        each.at = last
+    return documents
+
+
+cdef float exact(PostingList* lists, Py_ssize_t count, int64_t doc) noexcept nogil:
+    """Return the score of a document, which is not below the last one that was asked for."""
+    cdef PostingList* each
+    cdef Py_ssize_t number
+    cdef float score = 0
+    for number in range(count):
+        each = &lists[number]
+        each.probe = reach(each.docs, each.probe, each.count, doc)
+        if each.probe < each.count and each.docs[each.probe] == doc:
+            score += each.weight * each.shares[each.probe]
+    return score
+
+
+cdef float leave_out(PostingList* lists, Py_ssize_t count, Limit* limit) noexcept nogil:
+    """Mark the lists that together give no document enough, the lesser ones first; return what they give."""
+    cdef float rest = 0, most
+    cdef Py_ssize_t number, least
+    for number in range(count):
+        if lists[number].is_left_out:
+            rest += lists[number].top
+    while True:
+        least = -1
+        for number in range(count):
+            if not lists[number].is_left_out and (least < 0 or lists[number].top < lists[least].top):
+                least = number
+        if least < 0:
+            return rest
+        most = 0
+        for number in range(count):
+            if lists[number].is_left_out or number == least:
+                most += lists[number].top
+        if may_be(limit, most * SLACK):
+            return rest
+        lists[least].is_left_out = True
+        rest = most
+
+
+cdef int64_t take_of_windows(
+    PostingList* lists, Py_ssize_t count, Limit* limit, int64_t low, int64_t documents, int64_t room,
+) noexcept nogil:
+    """Look at the documents of lists, a window after the other; return where to go on."""
+    cdef PostingList* each
+    cdef Py_ssize_t number
+    cdef int64_t end, k, word, place
+    cdef float most, rest
+    cdef float scores[WINDOW]
+    cdef uint64_t found[32]  # a bit for each
+    memset(found, 0, sizeof(found))
+    while low < documents and limit.filled + WINDOW <= room:
+        rest = leave_out(lists, count, limit)
+        end = documents
+        for number in range(count):
+            each = &lists[number]
+            if not each.is_left_out and each.at < each.count and each.docs[each.at] < end:
+                end = each.docs[each.at]
+        low = max(low, end)
+        if low >= documents:
+            break
+        end = min(low + WINDOW, documents)
+        most = rest
+        for number in range(count):
+            if not lists[number].is_left_out:
+                most += most_of(&lists[number], end)
+        if not may_be(limit, most * SLACK):
+            for number in range(count):
+                each = &lists[number]
+                if not each.is_left_out:
+                    each.at = reach(each.docs, each.at, each.count, end)
+            low = end
+            continue
+        memset(scores, 0, 4 * (end - low))
+        for number in range(count):
+            each = &lists[number]
+            if each.is_left_out:
+                continue
+            each.probe = k = each.at
+            while k < each.count and each.docs[k] < end:
+                place = each.docs[k] - low
+                if place >= 0:
+                    found[place >> 6] |= <uint64_t>1 << (place & 63)
+                    scores[place] += each.weight * each.shares[k]
+                k += 1
+            each.at = k
+        for word in range((end - low + 63) >> 6):
+            while found[word]:
+                place = (word << 6) + __builtin_ctzll(found[word])
+                found[word] &= found[word] - 1
+                if rest == 0:
+                    take(limit, low + place, scores[place])
+                elif may_be(limit, (scores[place] + rest) * SLACK):
+                    take(limit, low + place, exact(lists, count, low + place))
+        low = end
+    return low
+
+
+def score_any(
+    list docs, list shares, list tops, const float[::1] weights, int64_t start, int64_t documents,
+    float least, const uint8_t[::1] seen, float[::1] heap, bint first_wins, uint32_t[::1] out_docs,
+    float[::1] out_scores,
+):
+    """See best_documents.pyi."""
+    cdef PostingList* lists
+    cdef PostingList* each
+    cdef Py_ssize_t number, count = len(docs)
+    cdef int64_t room = out_docs.shape[0], end
+    cdef Limit limit
+    if room < WINDOW or out_scores.shape[0] != room:
+        raise ValueError("no room for the documents of a window")
+    if start < 0 or documents >> 32 or not (seen.shape[0] == 0 or seen.shape[0] >= documents):
+        raise ValueError("no such documents")
+    memset(&limit, 0, sizeof(Limit))
+    limit.least = least
+    limit.most = heap.shape[0]
+    limit.heap = &heap[0] if limit.most else NULL
+    limit.first_wins = first_wins
+    limit.seen = &seen[0] if seen.shape[0] else NULL
+    limit.docs, limit.scores = &out_docs[0], &out_scores[0]
+    lists = open_lists(docs, shares, tops, weights)
+    with nogil:
+        for number in range(count):
+            each = &lists[number]
+            each.at = each.probe = reach(each.docs, 0, each.count, start)
+            find_top(each)
+        if count == 1:
+            end = take_of_one(&lists[0], &limit, documents, room)
+        else:
+            end = take_of_windows(lists, count, &limit, start, documents, room)
+    free(lists)
+    return end, limit.filled
+
+
+cdef int64_t smallest(PostingList* lists, Py_ssize_t count) noexcept nogil:
+    cdef Py_ssize_t number, found = 0
+    for number in range(1, count):
+        if lists[number].count < lists[found].count:
+            found = number
+    return found
+
+
+cdef bint is_in_a_row(
+    PostingList* lists, Py_ssize_t count, const int64_t* steps, int64_t slop, uint32_t* reached
+) noexcept nogil:
+    """Tell whether the document that the lists are at has their tokens in order.
+
+    Of each token those places are kept that one of the token before leads to.
+    """
+    cdef PostingList* each = &lists[0]
+    cdef int64_t k, place, before = each.ends[each.at + 1] - each.ends[each.at], kept, at
+    cdef Py_ssize_t number
+    for k in range(before):
+        reached[k] = each.places[each.ends[each.at] + k]
+    for number in range(1, count):
+        each = &lists[number]
+        kept = at = 0
+        for k in range(each.ends[each.at], each.ends[each.at + 1]):
+            place = <int64_t>each.places[k] - steps[number]
+            while at + 1 < before and reached[at + 1] <= place:
+                at += 1
+            if place >= 0 and at < before and reached[at] <= place and place - reached[at] <= slop:
+                # what is written lies behind what is read no more: one place for one that was reached
+                reached[before + kept] = each.places[k]
+                kept += 1
+        for k in range(kept):
+            reached[k] = reached[before + k]
+        before = kept
+        if not kept:
+            return False
+    return True
+
+
+def score_every(
+    list docs, list shares, list tops, const float[::1] weights, int64_t documents, float least,
+    const uint8_t[::1] seen, float[::1] heap, bint first_wins, list ends, list places,
+    const int64_t[::1] steps, int64_t slop, uint32_t[::1] out_docs, float[::1] out_scores,
+):
+    """See best_documents.pyi."""
+    cdef PostingList* lists
+    cdef PostingList* each
+    cdef Py_ssize_t number, first, count = len(docs)
+    cdef int64_t k, doc, most = 0, found
+    cdef bint in_order = len(ends) > 0, has_all, fits = True
+    cdef float score, rest = 0
+    cdef Limit limit
+    cdef const int64_t[::1] some_ends
+    cdef const uint32_t[::1] some_places
+    cdef uint32_t* reached = NULL
+    if documents >> 32 or not (seen.shape[0] == 0 or seen.shape[0] >= documents):
+        raise ValueError("no such documents")
+    if in_order and (len(ends) != count or len(places) != count or steps.shape[0] != count):
+        raise ValueError("posting lists and their positions differ in number")
+    lists = open_lists(docs, shares, tops, weights)
+    try:
+        first = smallest(lists, count)
+        if out_docs.shape[0] < lists[first].count or out_scores.shape[0] != out_docs.shape[0]:
+            raise ValueError("no room for the documents")
+        for number in range(count if in_order else 0):
+            some_ends, some_places = ends[number], places[number]
+            fits = some_ends.shape[0] == lists[number].count + 1 and some_ends[0] >= 0
+            for k in range(lists[number].count if fits else 0):
+                found = some_ends[k + 1] - some_ends[k]
+                fits = fits and found >= 0
+                most = max(most, found)
+            if not fits or some_ends[lists[number].count] > some_places.shape[0]:
+                raise ValueError("positions are not those of the documents")
+            lists[number].ends = &some_ends[0]
+            if some_places.shape[0]:
+                lists[number].places = &some_places[0]
+        if in_order:
+            reached = <uint32_t*>calloc(2 * most + 1, 4)
+            if reached == NULL:
+                raise MemoryError
+        memset(&limit, 0, sizeof(Limit))
+        limit.least, limit.most, limit.first_wins = least, heap.shape[0], first_wins
+        limit.heap = &heap[0] if limit.most else NULL
+        limit.seen = &seen[0] if seen.shape[0] else NULL
+        if out_docs.shape[0]:
+            limit.docs, limit.scores = &out_docs[0], &out_scores[0]
+        with nogil:
+            for number in range(count):
+                find_top(&lists[number])
+                if number != first:
+                    rest += lists[number].top
+            k = 0
+            while k < lists[first].count:
+                if k % BLOCK == 0 and not may_be(
+                    &limit, (lists[first].tops[k // BLOCK] * lists[first].weight + rest) * SLACK
+                ):
+                    k += BLOCK
+                    continue
+                doc = lists[first].docs[k]
+                has_all = doc < documents
+                for number in range(count if has_all else 0):
+                    each = &lists[number]
+                    each.at = k if number == first else reach(each.docs, each.at, each.count, doc)
+                    if each.at >= each.count or each.docs[each.at] != doc:
+                        has_all = False
+                        break
+                k += 1
+                if not has_all:
+                    continue
+                score = 0
+                for number in range(count):
+                    score += lists[number].weight * lists[number].shares[lists[number].at]
+                if may_be(&limit, score) and (
+                    not in_order or is_in_a_row(lists, count, &steps[0], slop, reached)
+                ):
+                    take(&limit, doc, score)
+    finally:
+        free(lists)
+        free(reached)
+    return limit.filled

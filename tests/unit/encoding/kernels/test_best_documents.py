@@ -1,0 +1,143 @@
+"""Documents that have any of some tokens, or all of them, or all in a row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pennon.encoding.kernels import best_documents
+
+DOCUMENTS = 30_000
+NONE = np.empty(0, np.uint8)
+score_any: Any = best_documents.score_any
+score_every: Any = best_documents.score_every
+ROOM = 1 << 12
+
+
+class Lists:
+    """Random posting lists."""
+
+    def __init__(self, shares: list[float], seed: int = 1) -> None:
+        rng = np.random.default_rng(seed)
+        self.docs = [
+            np.sort(rng.choice(DOCUMENTS, int(DOCUMENTS * each), replace=False)).astype(np.uint32)
+            for each in shares
+        ]
+        # few values: many documents have equal scores
+        self.shares = [rng.integers(1, 9, len(each)).astype(np.float32) / 8 for each in self.docs]
+        self.tops = [
+            np.maximum.reduceat(each, np.arange(0, len(each), 128)) for each in self.shares
+        ]
+        self.weights = np.array([1 / (0.1 + each) for each in shares], np.float32)
+
+    @property
+    def given(self) -> tuple[list[Any], list[Any], list[Any], Any]:
+        """Return the arrays as kernels take them."""
+        return self.docs, self.shares, self.tops, self.weights
+
+    def scores(self) -> np.ndarray:
+        """Return the score of every document."""
+        found = np.zeros(DOCUMENTS, np.float32)
+        for docs, shares, weight in zip(self.docs, self.shares, self.weights, strict=True):
+            found[docs] += weight * shares
+        return found
+
+    def best(self, most: int, seen: np.ndarray, *, first_wins: bool) -> dict[int, float]:
+        """Return what the kernel finds."""
+        heap = np.full(most, -np.inf, np.float32)
+        docs, scores = np.empty(ROOM, np.uint32), np.empty(ROOM, np.float32)
+        found: dict[int, float] = {}
+        start = 0
+        while start < DOCUMENTS:
+            given = *self.given, start, DOCUMENTS, -np.inf, seen, heap, first_wins, docs, scores
+            start, filled = score_any(*given)
+            mine = dict(zip(docs[:filled].tolist(), scores[:filled].tolist(), strict=True))
+            assert not mine.keys() & found.keys()
+            found |= mine
+        return found
+
+
+@pytest.mark.parametrize("shares", [[0.3], [0.3, 0.2], [0.4, 0.01], [0.5, 0.2, 0.05, 0.001]])
+@pytest.mark.parametrize("first_wins", [True, False])
+@pytest.mark.parametrize("hides", [True, False])
+def test_the_best_are_found(shares: list[float], *, first_wins: bool, hides: bool) -> None:
+    lists = Lists(shares)
+    scores = lists.scores()
+    seen = np.ones(DOCUMENTS, np.uint8)
+    if hides:
+        seen[scores > np.sort(scores)[-50]] = 0
+    visible = scores * seen
+    for most in (1, 7, 100):
+        found = lists.best(most, seen if hides else NONE, first_wins=first_wins)
+        assert found == {each: pytest.approx(visible[each]) for each in found}
+        order = np.argsort(-visible, kind="stable")[:most]
+        assert {*order.tolist()} <= found.keys()
+        if not first_wins:
+            ties = np.flatnonzero(visible == visible[order[-1]])
+            assert {*ties.tolist()} <= found.keys()
+    assert lists.best(0, NONE, first_wins=first_wins).keys() == {*np.flatnonzero(scores).tolist()}
+
+
+def test_all_of_them() -> None:
+    lists = Lists([0.3, 0.2, 0.5])
+    docs, scores = np.empty(DOCUMENTS, np.uint32), np.empty(DOCUMENTS, np.float32)
+    given = lists.given
+    no_limit = np.empty(0, np.float32), False
+    no_steps: tuple[list[Any], list[Any], Any, int] = [], [], np.empty(0, np.int64), 0
+    filled = score_every(*given, DOCUMENTS, -np.inf, NONE, *no_limit, *no_steps, docs, scores)
+    every = set.intersection(*({*each.tolist()} for each in lists.docs))
+    assert docs[:filled].tolist() == sorted(every)
+    np.testing.assert_allclose(scores[:filled], lists.scores()[docs[:filled]], rtol=1e-6)
+    seen = np.ones(DOCUMENTS, np.uint8)
+    seen[::2] = 0
+    filled = score_every(*given, DOCUMENTS, 2.5, seen, *no_limit, *no_steps, docs, scores)
+    assert docs[:filled].tolist() == [
+        each for each in sorted(every) if each % 2 and lists.scores()[each] >= 2.5
+    ]
+    whole = np.where(np.isin(np.arange(DOCUMENTS), sorted(every)), lists.scores(), 0)
+    for first_wins in (True, False):
+        heap = np.full(20, -np.inf, np.float32)
+        limit = heap, first_wins
+        filled = score_every(*given, DOCUMENTS, -np.inf, NONE, *limit, *no_steps, docs, scores)
+        best = np.argsort(-whole, kind="stable")[:20]
+        assert {*best.tolist()} <= {*docs[:filled].tolist()}
+        assert filled < len(every) / 2
+
+
+def words(*values: int) -> np.ndarray:
+    return np.array(values, np.uint32)
+
+
+def test_what_does_not_fit() -> None:
+    docs, one, two = words(1, 5), np.ones(1, np.float32), np.ones(2, np.float32)
+    heap, out, few = np.empty(0, np.float32), np.empty(ROOM, np.uint32), np.empty(9, np.float32)
+    room = np.empty(ROOM, np.float32)
+
+    def any_of(docs: list[np.ndarray], shares: list[np.ndarray], tops: list[np.ndarray]) -> None:
+        score_any(docs, shares, tops, one, 0, 9, 0.0, NONE, heap, True, out, room)  # noqa: FBT003
+
+    any_of([docs], [two], [one])
+    for shares, tops in (([one], [one]), ([two], [two]), ([], [one]), ([two], [])):
+        with pytest.raises(ValueError, match="differ in number"):
+            any_of([docs], shares, tops)
+    few_seen = np.ones(3, np.uint8)
+    with pytest.raises(ValueError, match="no such documents"):
+        score_any([docs], [two], [one], one, 0, 9, 0.0, few_seen, heap, True, out, room)  # noqa: FBT003
+    with pytest.raises(ValueError, match="no room"):
+        score_any([docs], [two], [one], one, 0, 9, 0.0, NONE, heap, True, out, few)  # noqa: FBT003
+    steps = np.zeros(1, np.int64)
+
+    def in_a_row(ends: np.ndarray, places: np.ndarray, out: np.ndarray) -> int:
+        lists = [docs], [two], [one], one
+        limits = 9, 0.0, NONE, heap, False
+        return score_every(*lists, *limits, [ends], [places], steps, 0, out, room[: len(out)])
+
+    ends = np.array([0, 1, 3], np.int64)
+    assert in_a_row(ends, words(4, 5, 6), np.empty(2, np.uint32)) == 2
+    for bad in (ends[:2], ends - 1, np.array([0, 3, 1], np.int64), ends + 1):
+        with pytest.raises(ValueError, match="positions"):
+            in_a_row(bad, words(4, 5, 6), np.empty(2, np.uint32))
+    with pytest.raises(ValueError, match="no room"):
+        in_a_row(ends, words(4, 5, 6), np.empty(1, np.uint32))

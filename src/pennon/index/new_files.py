@@ -46,7 +46,7 @@ class NewFiles:
         """Give a file to write to, which is finished at the end of the block, or given up."""
         schema = schema_from_arrow(pa.schema(columns))
         sink = self.store.open_writer(f"{self.folder}/{name}")
-        with create_container_file(sink, schema, self.version) as writer:
+        with create_container_file(sink, schema, self.version, may_be_reserved=True) as writer:
             yield writer
             self.written.append(IndexFile(name, writer.finish().size_bytes))
 

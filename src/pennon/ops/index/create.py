@@ -11,6 +11,7 @@ from pennon.errors import ArgumentError, IndexExistsError
 from pennon.ops.commit import commit_on
 from pennon.ops.index.build import THREADS, Builder, IndexBuild, leaf_of, path_of, plan_build
 from pennon.ops.index.kinds import message_name
+from pennon.ops.index.vector_build import plan_vectors_like
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field
 from pennon.table.fragment import Fragment
@@ -54,7 +55,7 @@ def plan_index(
     schema = snapshot.manifest.schema
     leaf = leaf_of(schema, column)
     indices = parse_indices(snapshot.manifest.indices)
-    chosen = name if name is not None else _new_name(path_of(schema, leaf), leaf, message, indices)
+    chosen = name if name is not None else new_name(path_of(schema, leaf), leaf, message, indices)
     return plan_build(snapshot, column, message, chosen, parameters, fragments)
 
 
@@ -97,6 +98,8 @@ def plan_like(
     with_parameters: bool = True,
 ) -> IndexBuild:
     """Return the plan of an index like another one: of its column, kind and parameters."""
+    if like.is_vector:
+        return plan_vectors_like(snapshot, like, fragments, with_model=with_parameters)
     schema = snapshot.manifest.schema
     leaf = next(each for each in schema.walk() if each.id == like.field_ids[0])
     path = path_of(schema, leaf)
@@ -133,7 +136,7 @@ def _check_field(name: str, same: Iterable[Index], field_id: FieldId) -> None:
         raise IndexExistsError(message)
 
 
-def _new_name(path: str, leaf: Field, message: str, indices: Iterable[Index]) -> str:
+def new_name(path: str, leaf: Field, message: str, indices: Iterable[Index]) -> str:
     """Return the name of an index without one: that of the same kind on the same column is replaced."""
     taken = {index.name: (index.field_ids, index.type_name) for index in indices}
     name, number = f"{path}_idx", 1

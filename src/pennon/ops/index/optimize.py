@@ -11,6 +11,7 @@ from pennon.index.registry import kind_of
 from pennon.ops.commit import commit_on
 from pennon.ops.index.build import THREADS, Builder, IndexBuild
 from pennon.ops.index.create import build_index, plan_like
+from pennon.ops.index.vectors import optimized_vectors
 from pennon.scan.moved_rows import indices_now
 from pennon.scan.snapshot import Snapshot
 from pennon.table.indices import SYSTEM, Index
@@ -67,6 +68,8 @@ def _optimized(
     old = list(segments[len(segments) - merged :]) if merged else []
     if not (retrain or fresh or len(old) > 1):
         return None, []
+    if all(each.is_vector for each in segments):
+        return optimized_vectors(snapshot, segments, old, fresh, builder, retrain=retrain)
     kinds = {kind_of(each) for each in segments}
     if None in kinds or len(kinds) != 1 or len(segments[0].field_ids) != 1:
         name = segments[0].name

@@ -1,0 +1,1 @@
+"""Vectors: partitions around centroids, and codes that are smaller than vectors."""

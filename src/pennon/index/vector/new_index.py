@@ -1,0 +1,99 @@
+"""The two files of a new index of vectors.
+
+``auxiliary.idx`` has the number of each row and its code, partition by partition; ``index.idx`` the centroids, and
+the graphs of kinds that have some.
+
+Source: reference index-vector, 2.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.core.units import MIB
+from pennon.file.container.writer import DataFileWriter
+from pennon.index.new_files import NewFiles
+from pennon.index.vector.model import Coded, Coder, Model
+from pennon.index.vector.partitions import coder_of
+from pennon.index.vector.vectors_wire import Partitions, serialize_partitions, serialize_tensor
+
+AUXILIARY: Final = "auxiliary.idx"
+INDEX: Final = "index.idx"
+ROWS: Final = "_rowid"
+_WRITTEN_BYTES: Final = 8 * MIB
+"""So much of small partitions is written at once."""
+
+
+def write_index(model: Model, partitions: Iterable[Coded], new: NewFiles) -> int:
+    """Write the partitions of an index, in order; return the number of rows."""
+    lengths = _write_codes(model, partitions, new)
+    with new.file(INDEX, pa.field("__flat_marker", pa.uint64(), nullable=False)) as file:
+        nothing = [0] * model.partitions
+        parts = Partitions(nothing, nothing, model.centroids, model.loss)
+        _describe(file, model, parts)
+        file.add_schema_metadata({"lance:flat": json.dumps([""] * model.partitions)})
+    return sum(lengths)
+
+
+def _describe(file: DataFileWriter, model: Model, parts: Partitions) -> None:
+    """Put into ``index.idx`` what it says of all kinds."""
+    number = file.add_global_buffer(serialize_partitions(parts))
+    settings = model.settings
+    kind = {"type": settings.kind, "distance_type": settings.metric}
+    file.add_schema_metadata({"lance:index": json.dumps(kind), "lance:ivf": str(number)})
+
+
+def _write_codes(model: Model, partitions: Iterable[Coded], new: NewFiles) -> list[int]:
+    """Write ``auxiliary.idx``; return how many rows each partition has."""
+    coder = coder_of(model)
+    lengths = []
+    held: list[Coded] = []
+    size = 0
+    with new.file(AUXILIARY, pa.field(ROWS, pa.uint64()), *coder.fields) as file:
+        codebook = None
+        if model.codebook is not None:
+            codebook = file.add_global_buffer(serialize_tensor(as_stored(model)))
+        for coded in partitions:
+            lengths.append(len(coded.rows))
+            held.append(Coded(coded.rows, coder.pack(coded.columns)))
+            size += sum(each.nbytes for each in coded.columns)
+            if size > _WRITTEN_BYTES:
+                file.write(batch_of(held, coder))
+                held, size = [], 0
+        if held:
+            file.write(batch_of(held, coder))
+        offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])[:-1].tolist()
+        number = file.add_global_buffer(serialize_partitions(Partitions(offsets, lengths)))
+        file.add_schema_metadata(
+            {
+                "distance_type": model.settings.metric,
+                "lance:ivf": str(number),
+                "storage_metadata": json.dumps([json.dumps(coder.metadata(codebook))]),
+            }
+        )
+    return lengths
+
+
+def as_stored(model: Model) -> Any:
+    """Return the codebook with as many numbers in a row as a vector has: no row is a code word."""
+    codebook = model.codebook
+    return None if codebook is None else codebook.reshape(codebook.shape[1], -1)
+
+
+def batch_of(parts: list[Coded], coder: Coder) -> pa.RecordBatch:
+    """Return rows as a file has them."""
+    whole = Coded.joined(parts)
+    fields = [pa.field(ROWS, pa.uint64()), *coder.fields]
+    arrays = [pa.array(whole.rows)]
+    for column, field in zip(whole.columns, coder.fields, strict=True):
+        if column.ndim == 1:
+            arrays.append(pa.array(column, field.type))
+            continue
+        flat = pa.array(np.ascontiguousarray(column).ravel(), field.type.value_type)
+        arrays.append(pa.FixedSizeListArray.from_arrays(flat, type=field.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))

@@ -29,8 +29,9 @@ _LANES: Final = 16
 _SEED_ROWS: Final = 64
 """Rows that are looked at for each centroid to begin with."""
 _SEED_ITERS: Final = 10
+_SEED_ROUNDS: Final = 16
 _WAYS: Final = 4
-_SAME: Final = 3e-4
+_SAME: Final = 1e-4
 """A loss that falls by a smaller share than this is the same."""
 
 
@@ -91,8 +92,8 @@ def k_means(
     """Train so many centroids, at most as many as there are rows.
 
     ``metric``: with ``dot`` they have the length 1, and the nearest has the largest product; with ``hamming`` all
-    their numbers are 0 or 1.  ``is_fine``: the vectors are a part of others, many of which are trained side by side; they
-    have no clusters to speak of, and begin anywhere.
+    their numbers are 0 or 1.  ``is_fine``: the vectors are a part of others, many of which are trained side by side, and
+    begin with rows that are far from one another.
     """
     rng = np.random.default_rng(seed)
     centroids = _settled(_seeds(rows, min(count, len(rows)), seed, is_fine=is_fine), metric)
@@ -119,10 +120,12 @@ def _seeds(rows: Floats, count: int, seed: int, *, is_fine: bool) -> Floats:
     looked at as it takes.
     """
     rng = np.random.default_rng(seed)
-    if count <= _WAYS or is_fine:
+    if count <= _WAYS:
         return rows[np.sort(rng.choice(len(rows), count, replace=False))].astype(np.float32)
     some = min(len(rows), _SEED_ROWS * count)
     pool = rows[np.sort(rng.choice(len(rows), some, replace=False))]
+    if is_fine:
+        return _far_rows(pool, count, rng)
     heap: list[tuple[float, int, Floats]] = [(-_spread(pool), 0, pool)]
     numbers = count_from(1)  # no two are alike, so that clusters are never compared
     while len(heap) < count and heap[0][0] < 0:
@@ -139,6 +142,24 @@ def _seeds(rows: Floats, count: int, seed: int, *, is_fine: bool) -> Floats:
     if len(centroids) == count:
         return centroids
     return np.concatenate([centroids, pool[rng.integers(0, some, count - len(centroids))]])
+
+
+def _far_rows(pool: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """Return rows far from one another: k-means++, some rows at a time."""
+    each = max(count // _SEED_ROUNDS, 1)
+    chosen = rng.choice(len(pool), each, replace=False)
+    found = chosen
+    far = np.full(len(pool), np.inf)
+    while len(found) < count:
+        near = Centroids.of(pool[chosen][None])
+        own = np.square(pool - near.shift).sum(axis=1)
+        far = np.minimum(far, np.maximum(2 * near.nearest(pool)[1].ravel() + own, 0))
+        weights = far + np.finfo(np.float32).tiny  # all the same: any will do
+        weights[found] = 0
+        more = min(each, count - len(found))
+        chosen = rng.choice(len(pool), more, replace=False, p=weights / weights.sum())
+        found = np.concatenate([found, chosen])
+    return pool[found].astype(np.float32)
 
 
 def _spread(cluster: Floats) -> float:

@@ -9,15 +9,18 @@ Source: reference index-vector, 2.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.thread_pools import map_in_order
 from pennon.core.units import MIB
 from pennon.file.container.writer import DataFileWriter
 from pennon.index.new_files import NewFiles
+from pennon.index.vector.graph import FIELDS, GrownGraph, grown
+from pennon.index.vector.kmeans import CREW
 from pennon.index.vector.model import Coded, Coder, Model
 from pennon.index.vector.partitions import coder_of
 from pennon.index.vector.vectors_wire import Partitions, serialize_partitions, serialize_tensor
@@ -25,19 +28,61 @@ from pennon.index.vector.vectors_wire import Partitions, serialize_partitions, s
 AUXILIARY: Final = "auxiliary.idx"
 INDEX: Final = "index.idx"
 ROWS: Final = "_rowid"
+_AHEAD_ROWS: Final = 1 << 18
+"""Rows whose graphs are under way."""
 _WRITTEN_BYTES: Final = 8 * MIB
 """So much of small partitions is written at once."""
 
 
-def write_index(model: Model, partitions: Iterable[Coded], new: NewFiles) -> int:
-    """Write the partitions of an index, in order; return the number of rows."""
-    lengths = _write_codes(model, partitions, new)
-    with new.file(INDEX, pa.field("__flat_marker", pa.uint64(), nullable=False)) as file:
-        nothing = [0] * model.partitions
-        parts = Partitions(nothing, nothing, model.centroids, model.loss)
+def write_index(
+    model: Model, partitions: Iterable[Coded], new: NewFiles, *, with_graphs: bool = True
+) -> None:
+    """Write the partitions of an index, in order.
+
+    Without graphs an index of a kind that has some is good for nothing but to be merged.
+    """
+    if model.settings.graph is None or not with_graphs:
+        _write_codes(model, partitions, new)
+        marker = pa.field("__flat_marker", pa.uint64(), nullable=False)
+        with new.file(INDEX, marker) as file:
+            nothing = [0] * model.partitions
+            _describe(file, model, Partitions(nothing, nothing, model.centroids, model.loss))
+            file.add_schema_metadata({"lance:flat": json.dumps([""] * model.partitions)})
+        return
+    with new.file(INDEX, *FIELDS) as file:
+        said: list[str] = []
+        lengths: list[int] = []
+        _write_codes(model, _linked(model, partitions, file, said, lengths), new)
+        parts = Partitions(_offsets(lengths), lengths, model.centroids, model.loss)
         _describe(file, model, parts)
-        file.add_schema_metadata({"lance:flat": json.dumps([""] * model.partitions)})
-    return sum(lengths)
+        file.add_schema_metadata({"lance:hnsw": json.dumps(said)})
+
+
+def _linked(
+    model: Model,
+    partitions: Iterable[Coded],
+    file: DataFileWriter,
+    said: list[str],
+    lengths: list[int],
+) -> Iterator[Coded]:
+    """Yield the same partitions, whose graphs are written; these grow side by side."""
+
+    def work(coded: Coded) -> tuple[Coded, GrownGraph]:
+        return coded, grown(model, coded)
+
+    done = map_in_order(work, partitions, lambda coded: len(coded.rows), _AHEAD_ROWS, CREW)
+    for coded, graph in done:
+        if graph.batch.num_rows:
+            file.write(graph.batch)
+        said.append(graph.said)
+        lengths.append(graph.batch.num_rows)
+        yield coded
+
+
+def _offsets(lengths: list[int]) -> list[int]:
+    """Return where the rows of each partition begin."""
+    found: list[int] = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])[:-1].tolist()
+    return found
 
 
 def _describe(file: DataFileWriter, model: Model, parts: Partitions) -> None:
@@ -48,10 +93,10 @@ def _describe(file: DataFileWriter, model: Model, parts: Partitions) -> None:
     file.add_schema_metadata({"lance:index": json.dumps(kind), "lance:ivf": str(number)})
 
 
-def _write_codes(model: Model, partitions: Iterable[Coded], new: NewFiles) -> list[int]:
-    """Write ``auxiliary.idx``; return how many rows each partition has."""
+def _write_codes(model: Model, partitions: Iterable[Coded], new: NewFiles) -> None:
+    """Write ``auxiliary.idx``."""
     coder = coder_of(model)
-    lengths = []
+    lengths: list[int] = []
     held: list[Coded] = []
     size = 0
     with new.file(AUXILIARY, pa.field(ROWS, pa.uint64()), *coder.fields) as file:
@@ -67,8 +112,8 @@ def _write_codes(model: Model, partitions: Iterable[Coded], new: NewFiles) -> li
                 held, size = [], 0
         if held:
             file.write(batch_of(held, coder))
-        offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])[:-1].tolist()
-        number = file.add_global_buffer(serialize_partitions(Partitions(offsets, lengths)))
+        parts = Partitions(_offsets(lengths), lengths)
+        number = file.add_global_buffer(serialize_partitions(parts))
         file.add_schema_metadata(
             {
                 "distance_type": model.settings.metric,
@@ -76,7 +121,6 @@ def _write_codes(model: Model, partitions: Iterable[Coded], new: NewFiles) -> li
                 "storage_metadata": json.dumps([json.dumps(coder.metadata(codebook))]),
             }
         )
-    return lengths
 
 
 def as_stored(model: Model) -> Any:

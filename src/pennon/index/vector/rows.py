@@ -48,11 +48,10 @@ def usable(values: pa.Array[Any], rows: Numbers, metric: str) -> tuple[Matrix, N
     missing = _mask(flat, width) if flat.null_count else None
     if flat.null_count:
         flat = flat.fill_null(0)
-    matrix = np.asarray(flat.to_numpy(zero_copy_only=False)).reshape(-1, width)
+    matrix: Matrix = np.asarray(flat.to_numpy(zero_copy_only=False)).reshape(-1, width)
     good: Any = np.ones(len(matrix), np.bool_) if missing is None else ~missing
     if matrix.dtype.kind == "f":
-        finite: npt.NDArray[np.bool_] = np.isfinite(matrix).all(axis=1)
-        good &= finite
+        good &= np.isfinite(matrix).all(axis=1)
     if metric == "cosine":
         lengths = _lengths(matrix)
         good &= np.isfinite(lengths) & (lengths > 0)

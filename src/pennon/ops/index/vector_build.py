@@ -71,7 +71,7 @@ class VectorBuild(IndexBuild):
             return self.entry(new, ())
         coded = sorted_by_partition(self.values(group), self.model)
         parts = (coded.partition(each) for each in range(self.model.partitions))
-        write_index(self.model, parts, new)
+        write_index(self.model, parts, new, with_graphs=len(self.groups) == 1)
         return self.entry(new, [each.id for each in group])
 
     def merge(self, segments: Sequence[Index]) -> Index:

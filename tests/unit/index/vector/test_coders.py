@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -39,7 +40,7 @@ def vectors(rows: np.ndarray) -> pa.Array:
     return pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), rows.shape[1])
 
 
-def stored(model: Model) -> list[list[object]]:
+def stored(model: Model) -> list[list[Any]]:
     """Return the codes of each partition as the file has them."""
     found = sorted_by_partition([Values(vectors(ROWS), np.arange(8, dtype=np.uint64))], model)
     coder = coder_of(model)
@@ -48,8 +49,9 @@ def stored(model: Model) -> list[list[object]]:
     return [coder.pack(part.columns)[0].tolist() for part in parts]
 
 
-def flat(rows: list[object]) -> list[object]:
-    return np.array(rows).ravel().tolist()
+def flat(rows: list[Any]) -> list[Any]:
+    found: list[Any] = np.array(rows).ravel().tolist()
+    return found
 
 
 def product(metric: str, bits: int) -> Model:

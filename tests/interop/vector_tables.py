@@ -30,8 +30,8 @@ class VectorTable:
             noise = np.packbits(rng.random((rows, dim, 8)) < 0.08, axis=2)[..., 0]
             vectors = means[rng.integers(0, 40, rows)] ^ noise
             return cls(vectors, vectors[rng.integers(0, rows, 100)])
-        means = rng.normal(size=(40, dim)) * 2 + 0.3
-        vectors = means[rng.integers(0, 40, rows)] + rng.normal(size=(rows, dim)) * 0.7
+        middles = rng.normal(size=(40, dim)) * 2 + 0.3
+        vectors = middles[rng.integers(0, 40, rows)] + rng.normal(size=(rows, dim)) * 0.7
         queries = vectors[rng.integers(0, rows, 100)] + rng.normal(size=(100, dim)) * 0.2
         return cls(vectors.astype(kind), queries.astype(kind))
 

@@ -134,8 +134,9 @@ class DatasetIndices(DatasetBase):
         """Make an index of a column of vectors, turn the handle to the version that has it, and return it.
 
         ``index_type``: IVF_FLAT (the vectors themselves), IVF_PQ (``num_sub_vectors`` bytes of each, or half as many
-        with ``num_bits=4``), IVF_SQ (a byte for each number); kinds of scalar indices are made by
-        `create_scalar_index`.  ``metric``: l2, cosine, dot, or hamming for uint8.  ``num_partitions``: into how
+        with ``num_bits=4``), IVF_SQ (a byte for each number), IVF_RQ (``num_bits`` for each), and IVF_HNSW_FLAT, _PQ and
+        _SQ, which have a graph of near rows in each partition (``m``, ``ef_construction``, ``max_level``); kinds of
+        scalar indices are made by `create_scalar_index`.  ``metric``: l2, cosine, dot, or hamming for uint8.  ``num_partitions``: into how
         many parts vectors are put, each around a centroid; by default one for some 4096 or 8192 of them, which
         ``target_partition_size`` says otherwise.  ``ivf_centroids`` and ``pq_codebook`` were trained elsewhere.
         Others train on a sample: ``sample_rate`` vectors for each centroid and code word, in ``max_iters`` rounds,

@@ -111,7 +111,7 @@ def _levels(count: int, settings: Graph, seed: int) -> npt.NDArray[np.uint8]:
     """Return the greatest level of each row: one of m is on each higher level."""
     random = 1 - np.random.default_rng(seed).random(count)
     found = np.floor(-np.log(random) / np.log(settings.m))
-    levels = np.minimum(found, settings.max_level - 1).astype(np.uint8)
+    levels: npt.NDArray[np.uint8] = np.minimum(found, settings.max_level - 1).astype(np.uint8)
     levels[0] = levels.max()
     return levels
 

@@ -15,6 +15,7 @@ from pennon.index.row_set import Numbers
 from pennon.index.vector.coders import FlatCoder, ProductCoder, ScalarCoder
 from pennon.index.vector.kmeans import BLOCK_ROWS, CREW
 from pennon.index.vector.model import Coded, Coder, Model
+from pennon.index.vector.rabit import RabitCoder
 from pennon.index.vector.rows import Matrix, as_floats, usable
 
 _AHEAD = 64 * MIB
@@ -37,6 +38,8 @@ def coder_of(model: Model) -> Coder:
     """Return what codes the vectors of an index."""
     if model.settings.quantizer == "PQ":
         return ProductCoder.of(model)
+    if model.settings.quantizer == "RQ":
+        return RabitCoder.of(model)
     return ScalarCoder(model) if model.settings.quantizer == "SQ" else FlatCoder(model)
 
 

@@ -51,7 +51,8 @@ def usable(values: pa.Array[Any], rows: Numbers, metric: str) -> tuple[Matrix, N
     matrix: Matrix = np.asarray(flat.to_numpy(zero_copy_only=False)).reshape(-1, width)
     good: Any = np.ones(len(matrix), np.bool_) if missing is None else ~missing
     if matrix.dtype.kind == "f":
-        good &= np.isfinite(matrix).all(axis=1)
+        finite: Any = np.isfinite(matrix).all(axis=1)
+        good &= finite
     if metric == "cosine":
         lengths = _lengths(matrix)
         good &= np.isfinite(lengths) & (lengths > 0)

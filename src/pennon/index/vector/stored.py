@@ -23,6 +23,7 @@ from pennon.index.vector.settings import KINDS, METRICS, Graph, VectorSettings
 from pennon.index.vector.vectors_wire import Partitions, parse_partitions, parse_tensor
 
 _BITS: Final = (4, 8)
+_MOST_BITS: Final = 9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,9 +98,23 @@ def _model(index: IndexFile, codes: IndexFile) -> Model:
         pair = float(bounds.get("start", 0)), float(bounds.get("end", 0))
         return Model(settings, model.centroids, bounds=pair, loss=model.loss)
     if settings.quantizer == "RQ":
-        message = f"{codes.source.path} is of kind {kind}, which Pennon makes anew"
-        raise UnsupportedError(message)
+        return _rabit_model(model, codes, said)
     return model
+
+
+def _rabit_model(model: Model, codes: IndexFile, said: dict[str, Any]) -> Model:
+    """Return the model of RQ; raises UnsupportedError for what releases before 8 wrote."""
+    signs, bits = said.get("fast_rotation_signs"), said.get("num_bits")
+    is_new = said.get("query_estimator") == "raw_query" and said.get("rotation_type") == "fast"
+    whole = isinstance(bits, int) and 1 <= bits <= _MOST_BITS and model.dim % 8 == 0
+    size = 4 * -(-model.dim // 8)
+    if not (is_new and whole and isinstance(signs, list) and len(signs) == size):
+        message = (
+            f"{codes.source.path} has codes of RQ as old releases have them; Pennon makes them anew"
+        )
+        raise UnsupportedError(message)
+    settings = replace(model.settings, bits=int(bits or 1), is_plain=not said.get("packed"))
+    return Model(settings, model.centroids, signs=bytes(signs), loss=model.loss)
 
 
 def _product_model(model: Model, codes: IndexFile, said: dict[str, Any]) -> Model:

@@ -51,7 +51,7 @@ def test_a_search_finds_the_nearest(*, is_product: bool) -> None:
         assert node not in linked
         assert len(set(linked.tolist())) == len(linked)
         assert np.allclose(far[node, : counts[node]], distances[node, linked], atol=1e-3)
-    for node in np.flatnonzero(levels):
+    for node in np.flatnonzero(levels).tolist():
         for level in range(levels[node]):
             slot = starts[node] + level
             assert (levels[upper_nodes[slot, : upper_counts[slot]]] > level).all()

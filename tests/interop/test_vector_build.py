@@ -219,6 +219,13 @@ def test_described_as_pylances_own(tmp_path: Path) -> None:
             assert sum(each["size"] for each in one["indices"][0]["partitions"]) == 2000
             said = pennon.dataset(ours).describe_indices()[0]
             assert said.index_type == second.index_type
+            for key in ("metric_type", "compression", "hnsw"):
+                assert said.details.get(key) == first.details.get(key)
+            three = pennon.dataset(theirs).index_statistics("vec_idx")
+            assert set(three) == set(two)
+            known, right = three["indices"][0], two["indices"][0]
+            assert known["sub_index"] == right.pop("sub_index")
+            assert {key: known[key] for key in right} == right
 
 
 def test_segments_made_apart(tmp_path: Path) -> None:

@@ -31,9 +31,9 @@ class VectorTable:
             vectors = means[rng.integers(0, 40, rows)] ^ noise
             return cls(vectors, vectors[rng.integers(0, rows, 100)])
         middles = rng.normal(size=(40, dim)) * 2 + 0.3
-        vectors = middles[rng.integers(0, 40, rows)] + rng.normal(size=(rows, dim)) * 0.7
-        queries = vectors[rng.integers(0, rows, 100)] + rng.normal(size=(100, dim)) * 0.2
-        return cls(vectors.astype(kind), queries.astype(kind))
+        floats = middles[rng.integers(0, 40, rows)] + rng.normal(size=(rows, dim)) * 0.7
+        queries = floats[rng.integers(0, rows, 100)] + rng.normal(size=(100, dim)) * 0.2
+        return cls(floats.astype(kind), queries.astype(kind))
 
     def table(self, start: int = 0, end: int | None = None) -> pa.Table:
         """Return some rows."""

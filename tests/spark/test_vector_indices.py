@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import lance
 import numpy as np
@@ -24,7 +25,7 @@ def test_an_index_made_by_executors(spark: SparkSession, tmp_path: Path) -> None
     for uri in uris:
         data = pa.table({"id": np.arange(ROWS), "vec": column})
         pennon.write_dataset(data, uri, max_rows_per_file=300)
-        given = {"metric": "cosine", "num_partitions": 4, "num_sub_vectors": 4}
+        given: dict[str, Any] = {"metric": "cosine", "num_partitions": 4, "num_sub_vectors": 4}
         if uri == uris[0]:
             table = LanceTable.forPath(spark, uri)
             table.createIndex("vec", "IVF_PQ", **given)

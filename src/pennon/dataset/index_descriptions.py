@@ -13,6 +13,8 @@ from pennon.dataset.operation_fields import to_index as to_index
 from pennon.errors import FormatError, IndexNotFoundError, NotFoundError, UnsupportedError
 from pennon.index import registry
 from pennon.index.base import ScalarIndex
+from pennon.index.files import IndexFiles
+from pennon.index.vector.statistics import vector_details_of, vector_statistics
 from pennon.scan.index_lookup import open_index
 from pennon.scan.known_indices import known_indices, why_not_asked
 from pennon.scan.moved_rows import indices_now
@@ -92,7 +94,9 @@ def _details(snapshot: Snapshot, segments: list[Index]) -> dict[str, Any]:
     """Return why an index is not asked, if it is not."""
     told = {index.uuid: index for index in known_indices(snapshot)}
     whys = [why_not_asked(snapshot, told[index.uuid]) for index in segments]
-    return next(({"not_asked": why} for why in whys if why is not None), {})
+    found = next(({"not_asked": why} for why in whys if why is not None), {})
+    first = segments[0].details
+    return {**vector_details_of(first[1]), **found} if first and segments[0].is_vector else found
 
 
 def _segment(snapshot: Snapshot, index: Index) -> IndexSegmentDescription:
@@ -153,6 +157,9 @@ def _segments(snapshot: Snapshot, name: str) -> list[Index]:
 def _said(snapshot: Snapshot, segment: Index) -> dict[str, Any]:
     """Return what a segment says of itself; nothing, if it cannot be read."""
     try:
+        if segment.is_vector:
+            files = IndexFiles(segment.folder, snapshot.open_index_file, lambda _, make, __: make())
+            return vector_statistics(files, segment.uuid, snapshot.store.uri)
         opened = _opened(snapshot, segment)
     except (FormatError, NotFoundError, UnsupportedError):
         return {}

@@ -71,8 +71,8 @@ def _inner(values: pa.Array[Any], rows: Numbers) -> tuple[Any, Numbers]:
 
 
 def _mask(flat: pa.Array[Any], width: int) -> npt.NDArray[np.bool_]:
-    found = np.asarray(flat.is_null().to_numpy(zero_copy_only=False)).reshape(-1, width)
-    missing: npt.NDArray[np.bool_] = found.any(axis=1)
+    found: Any = flat.is_null().to_numpy(zero_copy_only=False)
+    missing: npt.NDArray[np.bool_] = found.reshape(-1, width).any(axis=1)
     return missing
 
 

@@ -75,6 +75,15 @@ def open_stored(files: IndexFiles) -> StoredIndex:
     return StoredIndex(model, parts, codes, coder)
 
 
+def first_graph(files: IndexFiles) -> dict[str, Any]:
+    """Return what the index says of the graph of the first partition that has one; raises as `open_stored` does."""
+    index = files.file(INDEX)
+    said = _json(index, "lance:hnsw")
+    filled = [each for each in said if each] if isinstance(said, list) else []
+    found = _parsed(index, filled[0]) if filled else {}
+    return found if isinstance(found, dict) else {}
+
+
 def _model(index: IndexFile, codes: IndexFile) -> Model:
     kind, metric = _kind(index)
     said = _json(codes, "storage_metadata")

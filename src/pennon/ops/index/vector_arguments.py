@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 from pyarrow import types as t
+from pyarrow.fs import FileSystem
 
 from pennon.errors import ArgumentError, ColumnTypeError, NoSuchIndexError, UnsupportedError
 from pennon.index.vector.rows import Matrix, is_many, is_vector, vector_type
@@ -273,8 +274,6 @@ def _centroids(arguments: Mapping[str, Any], vector: Any, partitions: int | None
 
 
 def _loaded(path: str) -> Matrix:
-    from pyarrow.fs import FileSystem  # noqa: PLC0415 - few name a file
-
     files, inside = FileSystem.from_uri(path)
     with files.open_input_file(inside) as file:
         found: Matrix = np.load(io.BytesIO(file.read()), allow_pickle=False)

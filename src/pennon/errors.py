@@ -128,6 +128,10 @@ class ColumnTypeError(ArgumentError, TypeError):
     """A column of a type that can not have an index of that kind (pylance raises TypeError here)."""
 
 
+class NoSuchIndexError(ArgumentError, RuntimeError):
+    """An index of vectors that there is not: of such codes, or of such a column (pylance raises RuntimeError here)."""
+
+
 class NotFoundError(LanceError, FileNotFoundError, ValueError):
     """A table, version, fragment or file is not there (pylance raises ValueError for tables)."""
 

@@ -265,10 +265,10 @@ def test_every_name_of_pylance_is_here_or_said_to_come(owner: str) -> None:
 
 def test_names_to_come_are_absent_attributes(tmp_path: Path) -> None:
     table = _write(pennon, NESTED, tmp_path / "t")
-    assert not hasattr(table, "create_index")
-    assert getattr(table, "create_index", 5) == 5
-    with pytest.raises(UnsupportedError, match=r"LanceDataset\.create_index is not supported yet"):
-        table.create_index("x", "IVF_FLAT")
+    assert not hasattr(table, "sql")
+    assert getattr(table, "sql", 5) == 5
+    with pytest.raises(UnsupportedError, match=r"LanceDataset\.sql is not supported yet"):
+        table.sql("SELECT 1")
     with pytest.raises(AttributeError, match="no attribute 'dleete'"):
         table.dleete  # noqa: B018
     assert pennon.__version__

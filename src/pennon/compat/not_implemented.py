@@ -22,7 +22,6 @@ MODULE = """
 """
 DATASET = """
     centroids
-    create_index
     from_pydantic_model get_ivf_model
     initialize_mem_wal io_stats_incremental io_stats_snapshot mem_wal_index_details
     mem_wal_writer merge_index_metadata

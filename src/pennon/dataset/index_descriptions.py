@@ -19,8 +19,10 @@ from pennon.errors import (
 )
 from pennon.index import registry
 from pennon.index.base import OpenIndex
+from pennon.index.files import IndexFiles
 from pennon.index.text.inverted import Inverted
 from pennon.index.text.making import shown_of
+from pennon.index.vector.statistics import vector_details_of, vector_statistics
 from pennon.scan.index_lookup import open_index
 from pennon.scan.known_indices import known_indices, why_not_asked
 from pennon.scan.moved_rows import indices_now
@@ -104,12 +106,13 @@ def _details(snapshot: Snapshot, segments: list[Index]) -> dict[str, Any]:
     told = {index.uuid: index for index in known_indices(snapshot)}
     whys = [why_not_asked(snapshot, told[index.uuid]) for index in segments]
     why = next((why for why in whys if why is not None), None)
-    if why is not None:
-        return {"not_asked": why}
+    found = {} if why is None else {"not_asked": why}
     first = segments[0]
-    if first.type_name != _TEXT or first.details is None:
-        return {}
-    return shown_of(first.details[1])
+    if first.details is None:
+        return found
+    if first.is_vector:
+        return {**vector_details_of(first.details[1]), **found}
+    return shown_of(first.details[1]) if first.type_name == _TEXT and not found else found
 
 
 def _segment(snapshot: Snapshot, index: Index) -> IndexSegmentDescription:
@@ -189,6 +192,9 @@ def _segments(snapshot: Snapshot, name: str) -> list[Index]:
 def _said(snapshot: Snapshot, segment: Index) -> dict[str, Any]:
     """Return what a segment says of itself; nothing, if it cannot be read."""
     try:
+        if segment.is_vector:
+            files = IndexFiles(segment.folder, snapshot.open_index_file, lambda _, make, __: make())
+            return vector_statistics(files, segment.uuid, snapshot.store.uri)
         opened = _opened(snapshot, segment)
     except (FormatError, NotFoundError, UnsupportedError):
         return {}

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from pennon import ops
 from pennon.dataset.base import DatasetBase
-from pennon.errors import ArgumentError
+from pennon.errors import ArgumentError, UnsupportedError
 
 if TYPE_CHECKING:
     from pennon.dataset.index_descriptions import IndexDescription
@@ -105,6 +105,99 @@ class DatasetIndices(DatasetBase):
             )
         )
 
+    def create_index(
+        self,
+        column: str | Sequence[str],
+        index_type: str,
+        name: str | None = None,
+        metric: str = "L2",
+        replace: bool = False,
+        num_partitions: int | None = None,
+        ivf_centroids: Any = None,
+        pq_codebook: Any = None,
+        num_sub_vectors: int | None = None,
+        accelerator: Any = None,
+        index_cache_size: int | None = None,
+        shuffle_partition_batches: int | None = None,
+        shuffle_partition_concurrency: int | None = None,
+        ivf_centroids_file: str | None = None,
+        precomputed_partition_dataset: str | None = None,
+        storage_options: Mapping[str, str] | None = None,
+        filter_nan: bool = True,
+        train: bool = True,
+        fragment_ids: Iterable[int] | None = None,
+        index_uuid: str | None = None,
+        *,
+        target_partition_size: int | None = None,
+        streaming_sample_rate: int | None = None,
+        streaming_coreset_rate: int | None = None,
+        streaming_refine_passes: int | None = None,
+        skip_transpose: bool = False,
+        progress_callback: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Make an index of a column of vectors, turn the handle to the version that has it, and return it.
+
+        ``index_type``: IVF_FLAT (the vectors themselves), IVF_PQ (``num_sub_vectors`` bytes of each, or half as many
+        with ``num_bits=4``), IVF_SQ (a byte for each number), IVF_RQ (``num_bits`` for each), and IVF_HNSW_FLAT, _PQ and
+        _SQ, which have a graph of near rows in each partition (``m``, ``ef_construction``, ``max_level``); kinds of
+        scalar indices are made by `create_scalar_index`.  ``metric``: l2, cosine, dot, or hamming for uint8.  ``num_partitions``: into how
+        many parts vectors are put, each around a centroid; by default one for some 4096 or 8192 of them, which
+        ``target_partition_size`` says otherwise.  ``ivf_centroids`` and ``pq_codebook`` were trained elsewhere.
+        Others train on a sample: ``sample_rate`` vectors for each centroid and code word, in ``max_iters`` rounds,
+        with a ``seed``.  Vectors with NULL, NaN or infinity are left out, with cosine zeros, too.
+
+        ``train=False``, and too few vectors to train on: an index that covers no row yet, see
+        `DatasetOptimizer.optimize_indices`.  ``fragment_ids``: files for these are made, and nothing is committed;
+        `create_index_uncommitted` says which.  How pylance shuffles, and its `progress_callback`, have no effect.
+
+        Raises KeyError for a column that is not there, TypeError for one that is none of vectors,
+        IndexExistsError for a name in use (without ``replace``), ArgumentError, UnsupportedError.
+        """
+        given = {
+            "metric": metric,
+            "num_partitions": num_partitions,
+            "ivf_centroids": ivf_centroids,
+            "pq_codebook": pq_codebook,
+            "num_sub_vectors": num_sub_vectors,
+            "accelerator": accelerator,
+            "index_cache_size": index_cache_size,
+            "shuffle_partition_batches": shuffle_partition_batches,
+            "shuffle_partition_concurrency": shuffle_partition_concurrency,
+            "ivf_centroids_file": ivf_centroids_file,
+            "precomputed_partition_dataset": precomputed_partition_dataset,
+            "target_partition_size": target_partition_size,
+            "streaming_sample_rate": streaming_sample_rate,
+            "streaming_coreset_rate": streaming_coreset_rate,
+            "streaming_refine_passes": streaming_refine_passes,
+            "skip_transpose": skip_transpose or None,
+            **kwargs,
+        }
+        only = _one_column(column)
+        if ops.is_scalar_kind(index_type):
+            self.create_scalar_index(only, index_type, name, replace=replace, train=train, **kwargs)
+            return self
+        if index_uuid is not None:
+            message = "index_uuid: Pennon names the folder of an index itself; leave it out"
+            raise UnsupportedError(message)
+        if fragment_ids is not None:
+            self.create_index_uncommitted(
+                only, index_type, name, fragment_ids=fragment_ids, **_present(given)
+            )
+            return self
+        self._turn_to(
+            ops.create_vector_index(
+                self._snapshot,
+                only,
+                index_type,
+                name,
+                replace=replace,
+                train=train,
+                arguments=_present(given),
+            )
+        )
+        return self
+
     def create_index_uncommitted(
         self,
         column: str,
@@ -124,6 +217,11 @@ class DatasetIndices(DatasetBase):
             raise ArgumentError(message)
         kind, chosen = _chosen(index_type, parameters)
         fragments = ops.fragments_of(self._snapshot, fragment_ids)
+        if ops.is_vector_kind(kind):
+            made = ops.plan_vector_index(
+                self._snapshot, column, kind, name, chosen, fragments, replace=False
+            )
+            return _shown(ops.build_index(made))
         build = ops.plan_index(self._snapshot, column, kind, name, chosen, fragments)
         return _shown(ops.build_index(build))
 
@@ -167,6 +265,19 @@ class DatasetIndices(DatasetBase):
         Raises IndexNotFoundError if there is none of that name.
         """
         self._turn_to(ops.drop_index(self._snapshot, name))
+
+
+def _one_column(column: str | Sequence[str]) -> str:
+    """Return the name of the column of an index."""
+    names = [column] if isinstance(column, str) else list(column)
+    if len(names) != 1 or not isinstance(names[0], str):
+        message = f"an index is of one column, got {names}"
+        raise ArgumentError(message)
+    return names[0]
+
+
+def _present(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in parameters.items() if value is not None}
 
 
 def _chosen(

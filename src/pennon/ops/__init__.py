@@ -35,7 +35,11 @@ if TYPE_CHECKING:
     from pennon.ops.index.create import merge_segments as merge_segments
     from pennon.ops.index.create import plan_index as plan_index
     from pennon.ops.index.drop import drop_index as drop_index
+    from pennon.ops.index.kinds import is_scalar_kind as is_scalar_kind
     from pennon.ops.index.optimize import optimize_indices as optimize_indices
+    from pennon.ops.index.vector_arguments import is_vector_kind as is_vector_kind
+    from pennon.ops.index.vectors import create_vector_index as create_vector_index
+    from pennon.ops.index.vectors import plan_vector_index as plan_vector_index
     from pennon.ops.repair import repair_manifest as repair_manifest
     from pennon.ops.rows.delete import delete as delete
     from pennon.ops.rows.delete import truncate as truncate
@@ -89,6 +93,10 @@ _HOMES: Final = {
     "merge_segments": "pennon.ops.index.create",
     "optimize_indices": "pennon.ops.index.optimize",
     "plan_index": "pennon.ops.index.create",
+    "create_vector_index": "pennon.ops.index.vectors",
+    "is_scalar_kind": "pennon.ops.index.kinds",
+    "is_vector_kind": "pennon.ops.index.vector_arguments",
+    "plan_vector_index": "pennon.ops.index.vectors",
     "drop_table": "pennon.ops.cleanup.drop",
     "drop_tag": "pennon.ops.versions.refs",
     "find_rows": "pennon.ops.rows.find_rows",

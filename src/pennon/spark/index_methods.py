@@ -11,6 +11,8 @@ from pennon.ops.index.build import IndexBuild
 from pennon.ops.index.create import create_index
 from pennon.ops.index.drop import drop_index
 from pennon.ops.index.optimize import optimize_indices
+from pennon.ops.index.vector_arguments import is_vector_kind
+from pennon.ops.index.vectors import create_vector_index
 from pennon.scan.plan import live_row_count
 from pennon.spark.conditions import check_flag, check_text
 from pennon.spark.run_tasks import NumberedTask, Progress, run_tasks
@@ -97,10 +99,24 @@ class IndexMethods:
         `pennon.LanceDataset.create_scalar_index`, which has the same errors.  Executors index a share of the
         fragments each, and one merges what they made, a block at a time.  ``progress`` is told how many tasks are
         done, of how many.
+
+        Kinds of vectors (IVF_PQ, …) have the parameters of `pennon.LanceDataset.create_index`: the driver trains
+        on a sample, executors code the rows.
         """
         check_text(column, "column")
         check_text(kind, "kind")
         check_flag(replace, "replace must be bool, got")
+        if is_vector_kind(kind):
+            create_vector_index(
+                self.snapshot(),
+                column,
+                kind,
+                name,
+                replace=replace,
+                arguments=parameters,
+                builder=SparkBuilder(self.spark, progress),
+            )
+            return
         create_index(
             self.snapshot(),
             column,

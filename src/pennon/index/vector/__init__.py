@@ -1,1 +1,1 @@
-"""Indices of vectors: one kind, one file; what a search asks of them; distances."""
+"""Indices of vectors: made and read; one quantiser, one file; what a search asks of them; distances."""

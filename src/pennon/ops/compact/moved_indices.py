@@ -50,7 +50,9 @@ def _covers(index: Index, fragments: Iterable[Fragment]) -> bool:
 def _has_addresses(snapshot: Snapshot, index: Index) -> bool:
     """Return whether an index has the addresses of single rows, and is of a kind that can be made anew."""
     kind = kind_of(index)
-    if kind is None or kind.making.by_zones or index.name in SYSTEM or len(index.field_ids) != 1:
+    if not index.is_vector and (kind is None or kind.making.by_zones):
+        return False
+    if index.name in SYSTEM or len(index.field_ids) != 1:
         return False
     return not (snapshot.manifest.has_stable_row_ids and stores_row_ids(index))
 

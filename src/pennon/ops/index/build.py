@@ -73,19 +73,25 @@ class IndexBuild:
         """Return the type of the column."""
         return field_to_arrow(resolve(self.snapshot.manifest.schema, self.path)[-1]).type
 
+    @property
+    def storage(self) -> pa.DataType:
+        """Return the type that the column is stored as."""
+        kind = self.type
+        return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+
     def in_parts(self, parts: int) -> IndexBuild:
         """Return the same with smaller groups: about so many, if there are as many fragments."""
         every = [each for group in self.groups for each in group]
         rows = sum(live_row_count(self.snapshot, each) for each in every)
         if parts <= len(self.groups) or not rows:
             return self
-        return replace(self, groups=tuple(_groups(self.snapshot, every, -(-rows // parts))))
+        return replace(self, groups=tuple(groups_of(self.snapshot, every, -(-rows // parts))))
 
     def run(self, number: int) -> Index:
         """Make the segment of a group of fragments, and return its entry, which is not committed."""
         group = self.groups[number]
-        new = self._new_files()
-        self.kind.making.write(self._values(group), self.type, new)
+        new = self.new_files()
+        self.kind.making.write(self.values(group), self.type, new)
         return self.entry(new, [each.id for each in group])
 
     def merge(self, segments: Sequence[Index]) -> Index:
@@ -93,8 +99,8 @@ class IndexBuild:
 
         Raises FormatError, NotFoundError or UnsupportedError if one cannot be read.
         """
-        new = self._new_files()
-        olds = [OldIndex(self.files(each), self._kept(each)) for each in segments]
+        new = self.new_files()
+        olds = [OldIndex(self.files(each), self.kept(each)) for each in segments]
         self.kind.making.rewrite(olds, self.type, new)
         there = {each.id for each in self.snapshot.manifest.fragments}
         covered = {n for each in segments for n in carried(self.snapshot, each) if n in there}
@@ -102,7 +108,7 @@ class IndexBuild:
 
     def rewrite(self, segment: Index, moves: RowMap) -> Index:
         """Make a segment anew whose rows were moved, and return its entry; raises as `merge` does."""
-        new = self._new_files()
+        new = self.new_files()
         old = OldIndex(self.files(segment), moves)
         self.kind.making.rewrite([old], self.type, new)
         return self.entry(new, segment.fragment_ids or frozenset())
@@ -113,30 +119,41 @@ class IndexBuild:
 
     def entry(self, new: NewFiles, fragment_ids: Iterable[FragmentId]) -> Index:
         """Return the entry of an index whose files were written."""
-        making, manifest = self.kind.making, self.snapshot.manifest
-        version = written_version(self.message, has_stable_row_ids=manifest.has_stable_row_ids)
-        if making.version_of is not None:
-            version = making.version_of(self.parameters)
         return rewritten(
             Index(
                 new.folder.rpartition("/")[2],
                 self.name,
                 (self.field_id,),
                 frozenset(fragment_ids),
-                manifest.version,
-                version,
+                self.snapshot.manifest.version,
+                self.index_version,
                 time.time_ns() // 1_000_000,
-                details=(f"/{making.package}.{self.message}", making.details(self.parameters)),
+                details=self.details,
                 files=tuple(new.written),
             )
         )
 
-    def _new_files(self) -> NewFiles:
+    @property
+    def index_version(self) -> int:
+        """Return the version of the index."""
+        making, has_ids = self.kind.making, self.snapshot.manifest.has_stable_row_ids
+        if making.version_of is not None:
+            return making.version_of(self.parameters)
+        return written_version(self.message, has_stable_row_ids=has_ids)
+
+    @property
+    def details(self) -> tuple[str, bytes]:
+        """Return what its entry says of it, and the name of that message."""
+        making = self.kind.making
+        return f"/{making.package}.{self.message}", making.details(self.parameters)
+
+    def new_files(self) -> NewFiles:
+        """Return the folder of a new segment."""
         folder = f"_indices/{uuid.uuid4()}"
         version = file_version(self.snapshot)
         return NewFiles(self.snapshot.store, folder, version, self.parameters)
 
-    def _values(self, group: Sequence[Fragment]) -> Iterator[Values]:
+    def values(self, group: Sequence[Fragment]) -> Iterator[Values]:
         """Yield the live values of fragments, with the numbers of their rows."""
         numbers = MetaColumn.ROW_ID if self._by_row_ids else MetaColumn.ROW_ADDRESS
         projection = plan_scan_projection(self.snapshot.manifest.schema, [self.path], [numbers])
@@ -150,12 +167,10 @@ class IndexBuild:
 
     @property
     def _by_row_ids(self) -> bool:
-        has_ids = self.snapshot.manifest.has_stable_row_ids
-        version = written_version(self.message, has_stable_row_ids=has_ids)
-        made = Index("", "", (), None, 0, version, details=(self.message, b""))
-        return has_ids and stores_row_ids(made)
+        made = Index("", "", (), None, 0, self.index_version, details=(self.message, b""))
+        return self.snapshot.manifest.has_stable_row_ids and stores_row_ids(made)
 
-    def _kept(self, segment: Index) -> RowMap:
+    def kept(self, segment: Index) -> RowMap:
         """Return where the rows of a segment are now: those of fragments that it covers and that are there."""
         covered = carried(self.snapshot, segment)
         alive = [each for each in self.snapshot.manifest.fragments if each.id in covered]
@@ -238,7 +253,7 @@ def plan_build(
         making.check(parameters, column, arrow)
     chosen = snapshot.manifest.fragments if fragments is None else fragments
     width = row_bytes(pa.schema([field_to_arrow(leaf)])) + _NUMBER_BYTES
-    groups = tuple(_groups(snapshot, chosen, max(SEGMENT_BYTES // width, 1)))
+    groups = tuple(groups_of(snapshot, chosen, max(SEGMENT_BYTES // width, 1)))
     path = path_of(schema, leaf)
     return IndexBuild(snapshot, name, message, path, leaf.id, dict(parameters), groups)
 
@@ -264,7 +279,7 @@ def file_version(snapshot: Snapshot) -> FileVersion:
     return V2_0 if version == V0_1 else version
 
 
-def _groups(
+def groups_of(
     snapshot: Snapshot, fragments: Sequence[Fragment], most_rows: int
 ) -> Iterator[tuple[Fragment, ...]]:
     """Yield fragments that make a segment together: as many rows as are sorted at once; one group at least."""

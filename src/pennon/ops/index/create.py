@@ -12,6 +12,7 @@ from pennon.index.registry import KINDS
 from pennon.ops.commit import commit_on
 from pennon.ops.index.build import THREADS, Builder, IndexBuild, leaf_of, path_of, plan_build
 from pennon.ops.index.kinds import message_name
+from pennon.ops.index.vector_build import plan_vectors_like
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field
 from pennon.table.fragment import Fragment
@@ -57,7 +58,7 @@ def plan_index(
     indices = parse_indices(snapshot.manifest.indices)
     if name is None:
         name = path_of(schema, leaf) + KINDS[message].making.ending(parameters)
-        name = _new_name(name, leaf, message, indices)
+        name = new_name(name, leaf, message, indices)
     return plan_build(snapshot, column, message, name, parameters, fragments)
 
 
@@ -103,6 +104,8 @@ def plan_like(
 
     Those are in its files; without ``with_parameters`` they are what its details say.
     """
+    if like.is_vector:
+        return plan_vectors_like(snapshot, like, fragments, with_model=with_parameters)
     schema = snapshot.manifest.schema
     leaf = next(each for each in schema.walk() if each.id == like.field_ids[0])
     path = path_of(schema, leaf)
@@ -141,7 +144,7 @@ def _check_field(name: str, same: Iterable[Index], field_id: FieldId) -> None:
         raise IndexExistsError(message)
 
 
-def _new_name(start: str, leaf: Field, message: str, indices: Iterable[Index]) -> str:
+def new_name(start: str, leaf: Field, message: str, indices: Iterable[Index]) -> str:
     """Return the name of an index without one: that of the same kind on the same column is replaced."""
     taken = {index.name: (index.field_ids, index.type_name) for index in indices}
     name, number = f"{start}_idx", 1

@@ -30,6 +30,12 @@ def message_name(kind: str) -> str:
     return found
 
 
+def is_scalar_kind(kind: str) -> bool:
+    """Return whether a kind, in any case, is one of plain values."""
+    name = kind.upper()
+    return _OTHERS.get(name, name) in NAMES
+
+
 def user_name(message: str) -> str:
     """Return what users call the kind whose details are of a message."""
     return next((name for name, each in NAMES.items() if each == message), message)

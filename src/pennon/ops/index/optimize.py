@@ -12,6 +12,7 @@ from pennon.index.registry import kind_of
 from pennon.ops.commit import commit_on
 from pennon.ops.index.build import THREADS, Builder, IndexBuild, carried
 from pennon.ops.index.create import build_index, plan_like
+from pennon.ops.index.vectors import optimized_vectors
 from pennon.scan.snapshot import Snapshot
 from pennon.table.indices import SYSTEM, Index
 from pennon.table.indices_wire import parse_indices
@@ -66,6 +67,8 @@ def _optimized(
     old = list(segments[len(segments) - merged :]) if merged else []
     if not (retrain or fresh or len(old) > 1):
         return None, []
+    if all(each.is_vector for each in segments):
+        return optimized_vectors(snapshot, segments, old, fresh, builder, retrain=retrain)
     kinds = {kind_of(each) for each in segments}
     if None in kinds or len(kinds) != 1 or len(segments[0].field_ids) != 1:
         name = segments[0].name

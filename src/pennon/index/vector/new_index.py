@@ -1,0 +1,143 @@
+"""The two files of a new index of vectors.
+
+``auxiliary.idx`` has the number of each row and its code, partition by partition; ``index.idx`` the centroids, and
+the graphs of kinds that have some.
+
+Source: reference index-vector, 2.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.core.thread_pools import map_in_order
+from pennon.core.units import MIB
+from pennon.file.container.writer import DataFileWriter
+from pennon.index.new_files import NewFiles
+from pennon.index.vector.grown_graph import FIELDS, GrownGraph, grown
+from pennon.index.vector.kmeans import CREW
+from pennon.index.vector.model import Coded, Coder, Model
+from pennon.index.vector.partitions import coder_of
+from pennon.index.vector.vectors_wire import Partitions, serialize_partitions, serialize_tensor
+
+AUXILIARY: Final = "auxiliary.idx"
+INDEX: Final = "index.idx"
+ROWS: Final = "_rowid"
+_AHEAD_ROWS: Final = 1 << 18
+"""Rows whose graphs are under way."""
+_WRITTEN_BYTES: Final = 8 * MIB
+"""So much of small partitions is written at once."""
+
+
+def write_index(
+    model: Model, partitions: Iterable[Coded], new: NewFiles, *, with_graphs: bool = True
+) -> None:
+    """Write the partitions of an index, in order.
+
+    Without graphs an index of a kind that has some is good for nothing but to be merged.
+    """
+    if model.settings.graph is None or not with_graphs:
+        _write_codes(model, partitions, new)
+        marker = pa.field("__flat_marker", pa.uint64(), nullable=False)
+        with new.file(INDEX, marker) as file:
+            nothing = [0] * model.partitions
+            _describe(file, model, Partitions(nothing, nothing, model.centroids, model.loss))
+            file.add_schema_metadata({"lance:flat": json.dumps([""] * model.partitions)})
+        return
+    with new.file(INDEX, *FIELDS) as file:
+        said: list[str] = []
+        lengths: list[int] = []
+        _write_codes(model, _linked(model, partitions, file, said, lengths), new)
+        parts = Partitions(_offsets(lengths), lengths, model.centroids, model.loss)
+        _describe(file, model, parts)
+        file.add_schema_metadata({"lance:hnsw": json.dumps(said)})
+
+
+def _linked(
+    model: Model,
+    partitions: Iterable[Coded],
+    file: DataFileWriter,
+    said: list[str],
+    lengths: list[int],
+) -> Iterator[Coded]:
+    """Yield the same partitions, whose graphs are written; these grow side by side."""
+
+    def work(coded: Coded) -> tuple[Coded, GrownGraph]:
+        return coded, grown(model, coded)
+
+    done = map_in_order(work, partitions, lambda coded: len(coded.rows), _AHEAD_ROWS, CREW)
+    for coded, graph in done:
+        if graph.batch.num_rows:
+            file.write(graph.batch)
+        said.append(graph.said)
+        lengths.append(graph.batch.num_rows)
+        yield coded
+
+
+def _offsets(lengths: list[int]) -> list[int]:
+    """Return where the rows of each partition begin."""
+    found: list[int] = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])[:-1].tolist()
+    return found
+
+
+def _describe(file: DataFileWriter, model: Model, parts: Partitions) -> None:
+    """Put into ``index.idx`` what it says of all kinds."""
+    number = file.add_global_buffer(serialize_partitions(parts))
+    settings = model.settings
+    kind = {"type": settings.kind, "distance_type": settings.metric}
+    file.add_schema_metadata({"lance:index": json.dumps(kind), "lance:ivf": str(number)})
+
+
+def _write_codes(model: Model, partitions: Iterable[Coded], new: NewFiles) -> None:
+    """Write ``auxiliary.idx``."""
+    coder = coder_of(model)
+    lengths: list[int] = []
+    held: list[Coded] = []
+    size = 0
+    with new.file(AUXILIARY, pa.field(ROWS, pa.uint64()), *coder.fields) as file:
+        codebook = None
+        if model.codebook is not None:
+            codebook = file.add_global_buffer(serialize_tensor(as_stored(model)))
+        for coded in partitions:
+            lengths.append(len(coded.rows))
+            held.append(Coded(coded.rows, coder.pack(coded.columns)))
+            size += sum(each.nbytes for each in coded.columns)
+            if size > _WRITTEN_BYTES:
+                file.write(batch_of(held, coder))
+                held, size = [], 0
+        if held:
+            file.write(batch_of(held, coder))
+        parts = Partitions(_offsets(lengths), lengths)
+        number = file.add_global_buffer(serialize_partitions(parts))
+        file.add_schema_metadata(
+            {
+                "distance_type": model.settings.metric,
+                "lance:ivf": str(number),
+                "storage_metadata": json.dumps([json.dumps(coder.metadata(codebook))]),
+            }
+        )
+
+
+def as_stored(model: Model) -> Any:
+    """Return the codebook with as many numbers in a row as a vector has: no row is a code word."""
+    codebook = model.codebook
+    return None if codebook is None else codebook.reshape(codebook.shape[1], -1)
+
+
+def batch_of(parts: list[Coded], coder: Coder) -> pa.RecordBatch:
+    """Return rows as a file has them."""
+    whole = Coded.joined(parts)
+    fields = [pa.field(ROWS, pa.uint64()), *coder.fields]
+    arrays = [pa.array(whole.rows)]
+    for column, field in zip(whole.columns, coder.fields, strict=True):
+        if column.ndim == 1:
+            arrays.append(pa.array(column, field.type))
+            continue
+        flat = pa.array(np.ascontiguousarray(column).ravel(), field.type.value_type)
+        arrays.append(pa.FixedSizeListArray.from_arrays(flat, type=field.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))

@@ -1,0 +1,122 @@
+"""Training an index of vectors on a sample of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pennon.core.thread_pools import map_all
+from pennon.index.vector.coders import coded_part
+from pennon.index.vector.kmeans import BLOCK_ROWS, CREW, Trained, k_means
+from pennon.index.vector.model import Model
+from pennon.index.vector.rows import Floats, Matrix, as_floats, of_bits
+from pennon.index.vector.settings import VectorSettings
+
+
+def sample_rows(
+    settings: VectorSettings, rows: int, *, has_centroids: bool, has_codebook: bool
+) -> int:
+    """Return how many vectors of a table of so many rows an index is trained on."""
+    wanted = 1
+    if not has_centroids:
+        wanted = settings.partitions(rows) * settings.sample_rate
+    if settings.quantizer == "PQ" and not has_codebook:
+        wanted = max(wanted, settings.words * settings.sample_rate)
+    if settings.quantizer == "SQ":
+        wanted = max(wanted, 256 * settings.sample_rate)
+    return min(wanted, rows)
+
+
+def can_train(settings: VectorSettings, vectors: int, *, has_codebook: bool) -> bool:
+    """Return whether so many vectors are enough."""
+    if settings.quantizer == "PQ" and not has_codebook:
+        return vectors >= settings.words
+    return vectors > 0
+
+
+def train(
+    settings: VectorSettings,
+    sample: Matrix,
+    rows: int,
+    *,
+    centroids: Matrix | None = None,
+    codebook: Matrix | None = None,
+) -> Model:
+    """Train an index of a table of so many rows; ``sample`` are vectors as `usable` gives them."""
+    loss = None
+    if centroids is None:
+        centroids, loss = _trained_centroids(settings, sample, rows)
+    model = Model(settings, centroids, codebook, loss=loss)
+    if settings.quantizer == "PQ" and codebook is None:
+        return _with(model, codebook=_trained_codebook(model, sample))
+    if settings.quantizer == "SQ":
+        bounds = (float(sample.min()), float(sample.max())) if sample.size else (0.0, 0.0)
+        return _with(model, bounds=bounds)
+    if settings.quantizer == "RQ":
+        size = 4 * -(-model.dim // 8)
+        return _with(model, signs=np.random.default_rng(settings.seed).bytes(size))
+    return model
+
+
+def _with(model: Model, **changes: Any) -> Model:
+    known = {
+        "codebook": model.codebook,
+        "bounds": model.bounds,
+        "signs": model.signs,
+        "loss": model.loss,
+        **changes,
+    }
+    return Model(model.settings, model.centroids, **known)
+
+
+def _trained_centroids(settings: VectorSettings, sample: Matrix, rows: int) -> tuple[Matrix, float]:
+    count = min(settings.partitions(rows), len(sample))
+    chosen = _at_most(sample, count * settings.sample_rate, settings.seed)
+    trained = k_means(
+        as_floats(chosen),
+        count,
+        seed=settings.seed,
+        max_iters=settings.max_iters,
+        metric=settings.metric,
+    )
+    if sample.dtype == np.uint8:
+        return of_bits(trained.centroids), trained.loss
+    return trained.centroids.astype(sample.dtype), trained.loss
+
+
+def _trained_codebook(model: Model, sample: Matrix) -> Matrix:
+    settings = model.settings
+    chosen = _at_most(sample, settings.words * settings.sample_rate, settings.seed + 1)
+    near = model.assigner()
+    starts = range(0, len(chosen), BLOCK_ROWS)
+
+    def left(start: int) -> Floats:
+        block = chosen[start : start + BLOCK_ROWS]
+        found, _ = near.nearest(block)
+        part: Floats = coded_part(model, block, found.ravel()).astype(np.float32)
+        return part
+
+    rest = np.concatenate(map_all(left, starts, CREW))
+    width = model.dim // settings.sub_vectors
+
+    def one(part: int) -> Trained:
+        mine = np.ascontiguousarray(rest[:, part * width : (part + 1) * width])
+        return k_means(
+            mine,
+            settings.words,
+            seed=settings.seed + part,
+            max_iters=settings.max_iters,
+            is_fine=True,
+        )
+
+    trained = map_all(one, range(settings.sub_vectors), CREW)
+    return np.stack([each.centroids for each in trained]).astype(sample.dtype)
+
+
+def _at_most(sample: Matrix, rows: int, seed: int) -> Matrix:
+    """Return so many vectors of a sample, at random."""
+    if len(sample) <= rows:
+        return sample
+    chosen = np.random.default_rng(seed).choice(len(sample), rows, replace=False)
+    return sample[np.sort(chosen)]

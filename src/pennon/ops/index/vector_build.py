@@ -1,0 +1,275 @@
+"""Making an index of vectors: trained here on a sample, then built as any other index is.
+
+The model is in the plan, so each task codes the vectors of its fragments by the same one, and segments are merged
+as they are, partition by partition.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from pennon.core.units import MIB
+from pennon.errors import FormatError
+from pennon.index.base import Values
+from pennon.index.new_files import OldIndex
+from pennon.index.row_map import RowMap
+from pennon.index.row_set import Numbers
+from pennon.index.vector.merge import merge_indices
+from pennon.index.vector.model import Model
+from pennon.index.vector.new_index import write_index
+from pennon.index.vector.partitions import sorted_by_partition
+from pennon.index.vector.rows import Matrix, usable, vector_type
+from pennon.index.vector.settings import VectorSettings
+from pennon.index.vector.stored import open_stored
+from pennon.index.vector.train import can_train, sample_rows, train
+from pennon.index.vector.vectors_wire import settings_of, vector_details
+from pennon.ops.index.build import IndexBuild, groups_of, leaf_of, path_of
+from pennon.scan.moved_rows import covered_now
+from pennon.scan.plan import live_row_count
+from pennon.scan.projection import plan_scan_projection
+from pennon.scan.snapshot import Snapshot
+from pennon.scan.take import take_fragment_offsets
+from pennon.scan.take_plan import TakePlan
+from pennon.schema.arrow import field_to_arrow
+from pennon.schema.width import row_bytes
+from pennon.table.fragment import Fragment
+from pennon.table.indices import Index
+
+MESSAGE: Final = "VectorIndexDetails"
+_PACKAGE: Final = "lance.index.pb"
+_SEGMENT_BYTES: Final = 256 * MIB
+"""About so many bytes of vectors are coded for one segment, for FLAT holds them twice."""
+_FEW_SHARE: Final = 4
+"""Where more than one row of so many is in the sample, to read the column is cheaper."""
+_RQ_VERSION: Final = 2
+_ANY: Final = VectorSettings("IVF_FLAT")
+"""The settings of a plan that is told better ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorBuild(IndexBuild):
+    """What it takes to make segments of an index of vectors; without ``model`` it covers nothing."""
+
+    settings: VectorSettings = _ANY
+    model: Model | None = None
+
+    def of(self, fragments: Sequence[Fragment]) -> VectorBuild:
+        """Return the same of other fragments."""
+        return replace(self, groups=_groups(self.snapshot, self.path, fragments))
+
+    def run(self, number: int) -> Index:
+        """See `IndexBuild.run`."""
+        group = self.groups[number]
+        new = self.new_files()
+        if self.model is None:
+            return self.entry(new, ())
+        coded = sorted_by_partition(self.values(group), self.model)
+        parts = (coded.partition(each) for each in range(self.model.partitions))
+        write_index(self.model, parts, new, with_graphs=len(self.groups) == 1)
+        return self.entry(new, [each.id for each in group])
+
+    def merge(self, segments: Sequence[Index]) -> Index:
+        """See `IndexBuild.merge`; raises ArgumentError if they were trained apart."""
+        new = self.new_files()
+        made = [each for each in segments if each.files or each.fragment_ids]
+        olds = [OldIndex(self.files(each), self.kept(each)) for each in made]
+        if not olds:
+            return self.entry(new, ())
+        merge_indices(olds, self.settings, new)
+        there = {each.id for each in self.snapshot.manifest.fragments}
+        covered = {n for each in made for n in covered_now(self.snapshot, each) if n in there}
+        return self.entry(new, covered)
+
+    def rewrite(self, segment: Index, moves: RowMap) -> Index:
+        """See `IndexBuild.rewrite`."""
+        new = self.new_files()
+        merge_indices([OldIndex(self.files(segment), moves)], self.settings, new)
+        return self.entry(new, segment.fragment_ids or frozenset())
+
+    @property
+    def index_version(self) -> int:
+        """See `IndexBuild.index_version`."""
+        return _RQ_VERSION if self.settings.quantizer == "RQ" else 1
+
+    @property
+    def details(self) -> tuple[str, bytes]:
+        """See `IndexBuild.details`."""
+        return f"/{_PACKAGE}.{MESSAGE}", vector_details(self.settings)
+
+    @property
+    def _by_row_ids(self) -> bool:
+        return self.snapshot.manifest.has_stable_row_ids
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Given:
+    """What a caller trained already."""
+
+    centroids: Matrix | None = None
+    codebook: Matrix | None = None
+
+
+def plan_vectors(
+    snapshot: Snapshot,
+    column: str,
+    name: str,
+    settings: VectorSettings,
+    fragments: Sequence[Fragment] | None = None,
+    given: Given | None = None,
+) -> VectorBuild:
+    """Train an index on a sample of the fragments, by default of all, and plan it.
+
+    Where the vectors are too few, it covers nothing, with a warning.
+    """
+    build = _plan(snapshot, column, name, settings, fragments)
+    given = given or Given()
+    every = [each for group in build.groups for each in group]
+    rows = sum(live_row_count(snapshot, each) for each in every)
+    model = _trained(build, every, rows, given) if rows else None
+    if model is None:
+        if every:
+            message = (
+                f"index {name!r} is not trained: {column} has too few vectors for {settings.kind}; "
+                "optimize_indices trains it when there are more"
+            )
+            warnings.warn(message, UserWarning, stacklevel=3)
+        return replace(build, groups=((),))
+    return replace(build, model=model)
+
+
+def plan_vectors_like(
+    snapshot: Snapshot,
+    like: Index,
+    fragments: Sequence[Fragment] | None,
+    *,
+    with_model: bool = True,
+) -> VectorBuild:
+    """Plan an index like another one: with its model, or trained anew.
+
+    Raises FormatError, NotFoundError or UnsupportedError if the model cannot be read.
+    """
+    schema = snapshot.manifest.schema
+    leaf = next(each for each in schema.walk() if each.id == like.field_ids[0])
+    settings = settings_of(like.details[1] if like.details else b"")
+    if not with_model:
+        return plan_vectors(snapshot, path_of(schema, leaf), like.name, settings or _ANY, fragments)
+    build = _plan(snapshot, path_of(schema, leaf), like.name, _ANY, fragments)
+    model = open_stored(build.files(like)).model
+    kind = vector_type(build.storage)
+    if model.dim != kind.list_size or pa.from_numpy_dtype(model.centroids.dtype) != kind.value_type:
+        message = f"index {like.name!r} is of vectors of {model.dim} {model.centroids.dtype}, and the column of {kind}"
+        raise FormatError(message)
+    if settings is None:
+        settings = model.settings
+    chosen = replace(
+        settings,
+        kind=model.settings.kind,
+        metric=model.settings.metric,
+        sub_vectors=model.settings.sub_vectors,
+        bits=model.settings.bits,
+        graph=settings.graph if model.settings.graph and settings.graph else model.settings.graph,
+    )
+    mine = Model(chosen, model.centroids, model.codebook, model.bounds, model.signs, model.loss)
+    return replace(build, settings=chosen, model=mine)
+
+
+def _plan(
+    snapshot: Snapshot,
+    column: str,
+    name: str,
+    settings: VectorSettings,
+    fragments: Sequence[Fragment] | None,
+) -> VectorBuild:
+    schema = snapshot.manifest.schema
+    leaf = leaf_of(schema, column)
+    chosen = snapshot.manifest.fragments if fragments is None else fragments
+    path = path_of(schema, leaf)
+    groups = _groups(snapshot, path, chosen)
+    return VectorBuild(snapshot, name, MESSAGE, path, leaf.id, {}, groups, settings=settings)
+
+
+def _groups(
+    snapshot: Snapshot, path: str, fragments: Sequence[Fragment]
+) -> tuple[tuple[Fragment, ...], ...]:
+    column = field_to_arrow(leaf_of(snapshot.manifest.schema, path))
+    width = row_bytes(pa.schema([column])) + 8
+    return tuple(groups_of(snapshot, fragments, max(_SEGMENT_BYTES // width, 1)))
+
+
+def _trained(
+    build: VectorBuild, fragments: Sequence[Fragment], rows: int, given: Given
+) -> Model | None:
+    settings = build.settings
+    has_codebook = given.codebook is not None
+    wanted = sample_rows(
+        settings, rows, has_centroids=given.centroids is not None, has_codebook=has_codebook
+    )
+    sample = _sample(build, fragments, rows, wanted)
+    if not can_train(settings, len(sample), has_codebook=has_codebook):
+        return None
+    return train(settings, sample, rows, centroids=given.centroids, codebook=given.codebook)
+
+
+def _sample(build: VectorBuild, fragments: Sequence[Fragment], rows: int, wanted: int) -> Matrix:
+    """Return vectors of random rows; where many of these are NULL, of all rows as far as it takes."""
+    rng = np.random.default_rng(build.settings.seed)
+    if wanted * _FEW_SHARE < rows:
+        chosen = np.sort(rng.choice(rows, wanted, replace=False))
+        found = _usable_at(build, fragments, chosen)
+        if 2 * len(found) > wanted:
+            return found
+    return _reservoir(build, fragments, wanted, rng)
+
+
+def _usable_at(build: VectorBuild, fragments: Sequence[Fragment], chosen: Any) -> Matrix:
+    snapshot = build.snapshot
+    plan = TakePlan(plan_scan_projection(snapshot.manifest.schema, [build.path]))
+    found, start = [], 0
+    for fragment in fragments:
+        count = live_row_count(snapshot, fragment)
+        low, high = np.searchsorted(chosen, [start, start + count])
+        if high > low:
+            batch = take_fragment_offsets(snapshot, plan, fragment, chosen[low:high] - start)
+            found.append(_usable(build, batch.column(0)))
+        start += count
+    return np.concatenate(found)
+
+
+def _reservoir(build: VectorBuild, fragments: Sequence[Fragment], wanted: int, rng: Any) -> Matrix:
+    """Return so many vectors of all, each as likely as any other."""
+    kind = vector_type(build.storage)
+    kept = [np.empty((0, kind.list_size), kind.value_type.to_pandas_dtype())]
+    keys: Any = np.empty(0)
+    for vectors in _vectors(build, fragments):
+        kept.append(vectors)
+        keys = np.concatenate([keys, rng.random(len(vectors))])
+        if len(keys) > 2 * wanted:
+            best = _least(keys, wanted)
+            kept, keys = [np.concatenate(kept)[best]], keys[best]
+    chosen: Matrix = np.concatenate(kept)[_least(keys, wanted)]
+    return chosen
+
+
+def _least(keys: Any, wanted: int) -> Any:
+    """Return the places of the least keys, in order."""
+    if len(keys) <= wanted:
+        return slice(None)
+    return np.sort(np.argpartition(keys, wanted)[:wanted])
+
+
+def _vectors(build: VectorBuild, fragments: Sequence[Fragment]) -> Iterator[Matrix]:
+    for values in build.values(fragments):
+        yield usable(values.values, values.rows, build.settings.metric)[0]
+
+
+def _usable(build: VectorBuild, values: Any) -> Matrix:
+    if isinstance(values, pa.ExtensionArray):
+        values = values.storage
+    rows: Numbers = np.zeros(len(values), np.uint64)
+    return usable(Values(values, rows).values, rows, build.settings.metric)[0]

@@ -1,0 +1,143 @@
+"""Indices of vectors: made, and brought up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from pennon.errors import FormatError, NotFoundError, UnsupportedError
+from pennon.index.vector.stored import open_stored
+from pennon.ops.commit import commit_on
+from pennon.ops.index.build import THREADS, Builder, leaf_of, path_of
+from pennon.ops.index.create import build_index, check_name, new_name
+from pennon.ops.index.vector_arguments import vector_arguments
+from pennon.ops.index.vector_build import (
+    MESSAGE,
+    VectorBuild,
+    plan_vectors,
+    plan_vectors_like,
+)
+from pennon.scan.moved_rows import covered_now
+from pennon.scan.snapshot import Snapshot
+from pennon.schema.arrow import field_to_arrow
+from pennon.table.fragment import Fragment
+from pennon.table.indices import Index
+from pennon.table.indices_wire import parse_indices
+from pennon.table.manifest import Manifest
+from pennon.table.operations import CreateIndex
+
+UNREADABLE: Final = (FormatError, NotFoundError, UnsupportedError)
+
+
+def create_vector_index(
+    snapshot: Snapshot,
+    column: str,
+    kind: str,
+    name: str | None = None,
+    *,
+    replace: bool = False,
+    train: bool = True,
+    arguments: Mapping[str, Any] | None = None,
+    builder: Builder = THREADS,
+) -> Manifest:
+    """Make an index of a column of vectors, and return the version that has it.
+
+    Without ``train`` it covers no fragment.  Raises IndexExistsError for a name that is in use, and what
+    `pennon.ops.index.vector_arguments.vector_arguments` raises.
+    """
+    fragments = None if train else ()
+    build = plan_vector_index(
+        snapshot, column, kind, name, arguments or {}, fragments, replace=replace
+    )
+    removed = check_name(snapshot, build, replace=replace)
+    return commit_on(snapshot, CreateIndex((build_index(build, builder),), removed))
+
+
+def plan_vector_index(
+    snapshot: Snapshot,
+    column: str,
+    kind: str,
+    name: str | None,
+    arguments: Mapping[str, Any],
+    fragments: Sequence[Fragment] | None = None,
+    *,
+    replace: bool = True,
+) -> VectorBuild:
+    """Check arguments and a name, and train; see `pennon.ops.index.vector_build.plan_vectors`."""
+    schema = snapshot.manifest.schema
+    leaf = leaf_of(schema, column)
+    path = path_of(schema, leaf)
+    indices = parse_indices(snapshot.manifest.indices)
+    chosen = name if name is not None else new_name(path, leaf, MESSAGE, indices)
+    found = vector_arguments(path, storage_of(field_to_arrow(leaf).type), kind, arguments)
+    nothing = plan_vectors(snapshot, path, chosen, found.settings, ())
+    check_name(snapshot, nothing, replace=replace)
+    if fragments is not None and not fragments:
+        return nothing
+    return plan_vectors(snapshot, path, chosen, found.settings, fragments, found.given)
+
+
+def storage_of(kind: Any) -> Any:
+    """Return the type that values of a type are stored as."""
+    return getattr(kind, "storage_type", kind)
+
+
+def optimized_vectors(
+    snapshot: Snapshot,
+    segments: Sequence[Index],
+    merged: Sequence[Index],
+    fresh: Sequence[Fragment],
+    builder: Builder,
+    *,
+    retrain: bool,
+) -> tuple[Index, list[Index]]:
+    """Return the new segment of an index, and the segments that it stands for.
+
+    It has the model of the last segment.  Segments of other models, or that cannot be read, are made anew from
+    the vectors of the table.
+    """
+    if not retrain:
+        try:
+            build = plan_vectors_like(snapshot, segments[-1], fresh)
+            return _merged(build, segments[-1], list(merged), list(fresh), builder), list(merged)
+        except UNREADABLE:
+            pass
+    replaced = list(segments) if retrain else list(merged or segments[-1:])
+    build = plan_vectors_like(
+        snapshot, segments[-1], _covered(snapshot, replaced, fresh), with_model=False
+    )
+    return build_index(build, builder), replaced
+
+
+def _merged(
+    build: VectorBuild,
+    last: Index,
+    old: list[Index],
+    fresh: list[Fragment],
+    builder: Builder,
+) -> Index:
+    model = open_stored(build.files(last)).model
+    alike = [each for each in old if _fits(build, each, model)]
+    others = [each for each in old if each not in alike]
+    chosen = _covered(build.snapshot, others, fresh)
+    more = build.of(chosen)
+    made = list(builder.segments(more)) if chosen else []
+    if len(made) == 1 and not alike:
+        return made[0]
+    return builder.merge(build, [*alike, *made])
+
+
+def _fits(build: VectorBuild, segment: Index, model: Any) -> bool:
+    try:
+        return bool(model.fits(open_stored(build.files(segment)).model))
+    except UNREADABLE:
+        return False
+
+
+def _covered(
+    snapshot: Snapshot, segments: Sequence[Index], fresh: Sequence[Fragment]
+) -> list[Fragment]:
+    """Return the fragments of segments, and new ones."""
+    wanted = {number for each in segments for number in covered_now(snapshot, each)}
+    wanted |= {each.id for each in fresh}
+    return [each for each in snapshot.manifest.fragments if each.id in wanted]

@@ -118,7 +118,7 @@ def test_an_option_of_pylance_that_is_not_here_says_so(uri: str) -> None:
 
 
 def test_a_search_is_named_as_the_caller_named_it(uri: str) -> None:
-    for name in ("index_segments", "row_addr_allowlist", "nearest"):
-        search: dict[str, Any] = {name: {"k": 1} if name == "nearest" else b"word"}
+    for name in ("index_segments", "row_addr_allowlist"):
+        search: dict[str, Any] = {name: b"word"}
         with pytest.raises(UnsupportedError, match=f"the scan option '{name}' is not supported"):
             opened(uri).scanner(**search)

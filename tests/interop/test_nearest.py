@@ -127,7 +127,7 @@ def rows() -> pa.Table:
     numbers = np.random.default_rng(3).normal(size=(60, 4)).astype(np.float32)
     vectors = pa.FixedSizeListArray.from_arrays(pa.array(numbers.reshape(-1)), 4)
     lists = [numbers[[n, (n * 7) % 60, (n * 11) % 60][: n % 4]].tolist() for n in range(60)]
-    lists[9] = None  # type: ignore[call-overload]
+    lists[9] = None
     lists[10] = [[float("nan")] * 4, numbers[10].tolist()]
     lists[11] = [[float("nan")] * 4]
     return pa.table(

@@ -173,6 +173,5 @@ def test_options_that_make_no_sense(uri: str) -> None:
     assert "together" in _refused(dataset, strict_batch_size=True, batch_size_bytes=100)
     assert "bool or a list" in _refused(dataset, late_materialization=3)
     assert "'zz'" in _refused(dataset, filter="b", late_materialization=["zz"])
-    for search in ("nearest", "row_addr_allowlist"):
-        with pytest.raises(UnsupportedError):
-            dataset.scanner(**{search: {"column": "s"}})  # type: ignore[arg-type]
+    with pytest.raises(UnsupportedError):
+        dataset.scanner(row_addr_allowlist=b"rows")

@@ -138,7 +138,8 @@ class ColumnReader(PartitionReader):
         found_graphs = self._graphs(parts)
         found = []
         for number, (row_ids, *codes), graph in zip(numbers, columns, found_graphs, strict=True):
-            rows = whole_numbers(row_ids, "rows of an index")
+            # what is remembered is a copy: a part would hold all that was read with it
+            rows = whole_numbers(row_ids, "rows of an index").copy()
             made = self._quantizer.codes(codes, by_rows=self._graph is not None)
             found.append(Partition(rows, made, self._checked(graph, number)))
         return found

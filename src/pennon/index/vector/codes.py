@@ -16,7 +16,7 @@ from pennon.encoding.kernels.vector_scan import looked_up
 from pennon.errors import FormatError
 from pennon.index.files import IndexFile
 from pennon.index.vector.base import Floats
-from pennon.index.vector.graph import Graph
+from pennon.index.vector.hnsw import Graph
 from pennon.index.vector.wire import Vectors
 
 Bytes2D = npt.NDArray[np.uint8]

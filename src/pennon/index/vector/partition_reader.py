@@ -15,9 +15,9 @@ from pennon.encoding.rows import Rows
 from pennon.errors import FormatError
 from pennon.index.files import IndexFile, IndexFiles, whole_numbers
 from pennon.index.row_set import Numbers
-from pennon.index.vector import graph as graphs
+from pennon.index.vector import hnsw as graphs
 from pennon.index.vector.codes import Codes, Quantizer
-from pennon.index.vector.graph import Graph, GraphPlan
+from pennon.index.vector.hnsw import Graph, GraphPlan
 from pennon.index.vector.wire import Partitions
 
 _ROW: Final = "_rowid"

@@ -16,10 +16,11 @@ cdef extern from *:
     #else
     #define CLONES
     #endif
-    #define LANES 16
+    #define LANES 32
+    #define INLINED static inline __attribute__((always_inline))
 
     #define SUM_OF(NAME, VALUE, QUERY, SUM, TERM)                                              \
-        CLONES static SUM NAME(const VALUE *row, const QUERY *query, int64_t width) {          \
+        INLINED SUM NAME(const VALUE *row, const QUERY *query, int64_t width) {                \
             SUM sums[LANES] = {0}, sum = 0;                                                    \
             int64_t at = 0;                                                                    \
             for (; at + LANES <= width; at += LANES)                                           \
@@ -27,7 +28,9 @@ cdef extern from *:
                     SUM a = row[at + lane], b = query[at + lane];                              \
                     sums[lane] += TERM;                                                        \
                 }                                                                              \
-            for (int lane = 0; lane < LANES; lane++) sum += sums[lane];                        \
+            for (int half = LANES / 2; half; half /= 2)                                        \
+                for (int lane = 0; lane < half; lane++) sums[lane] += sums[lane + half];       \
+            sum = sums[0];                                                                     \
             for (; at < width; at++) { SUM a = row[at], b = query[at]; sum += TERM; }          \
             return sum;                                                                        \
         }
@@ -38,21 +41,23 @@ cdef extern from *:
     SUM_OF(dot_f64, double, double, double, a * b)
     SUM_OF(dot_u8, uint8_t, float, float, a * b)
 
-    CLONES static int64_t l2_u8(const uint8_t *row, const uint8_t *query, int64_t width) {
+    INLINED int64_t l2_u8(const uint8_t *row, const uint8_t *query, int64_t width) {
         int64_t sum = 0, at = 0;
         while (at < width) { /* no more than 32768 squares go into 32 bits */
             int64_t end = width - at > 32768 ? at + 32768 : width;
-            int part = 0;
-            for (; at < end; at++) {
-                int16_t apart = (int16_t)row[at] - (int16_t)query[at];
-                part += (int)apart * apart;
-            }
-            sum += part;
+            int sums[LANES] = {0};
+            for (; at + LANES <= end; at += LANES)
+                for (int lane = 0; lane < LANES; lane++) {
+                    int apart = row[at + lane] - query[at + lane];
+                    sums[lane] += apart * apart;
+                }
+            for (; at < end; at++) sums[0] += (row[at] - query[at]) * (row[at] - query[at]);
+            for (int lane = 0; lane < LANES; lane++) sum += sums[lane];
         }
         return sum;
     }
 
-    CLONES static int64_t bits_apart(const uint8_t *row, const uint8_t *query, int64_t width) {
+    INLINED int64_t bits_apart(const uint8_t *row, const uint8_t *query, int64_t width) {
         int64_t sum = 0, at = 0;
         for (; at + 8 <= width; at += 8) {
             uint64_t a, b;
@@ -64,13 +69,13 @@ cdef extern from *:
         return sum;
     }
 
-    static float looked_up_row(const uint8_t *row, const float *tables, int64_t width) {
+    INLINED float looked_up_row(const uint8_t *row, const float *tables, int64_t width) {
         float sum = 0;
         for (int64_t at = 0; at < width; at++) sum += tables[at * 256 + row[at]];
         return sum;
     }
 
-    static float apart_of(int kind, const uint8_t *row, const void *query, int64_t width) {
+    INLINED float apart(int kind, const uint8_t *row, const void *query, int64_t width) {
         switch (kind) {
         case 0: return l2_f32((const float *)row, (const float *)query, width);
         case 1: return -dot_f32((const float *)row, (const float *)query, width);
@@ -82,8 +87,29 @@ cdef extern from *:
         default: return looked_up_row(row, (const float *)query, width);
         }
     }
+
+    CLONES static float apart_of(int kind, const uint8_t *row, const void *query, int64_t width) {
+        return apart(kind, row, query, width);
+    }
+
+    #define ROWS(KIND)                                                                         \
+        case KIND:                                                                             \
+            for (int64_t at = 0; at < count; at++)                                             \
+                out[at] = apart(KIND, rows + at * row_bytes, query, width);                    \
+            break;
+
+    CLONES static void all_apart(
+        int kind, const uint8_t *rows, int64_t row_bytes, int64_t count, const void *query, int64_t width,
+        float *out
+    ) {
+        switch (kind) { ROWS(0) ROWS(1) ROWS(2) ROWS(3) ROWS(4) ROWS(5) ROWS(6) default: ROWS(7) }
+    }
     """
     float apart_of(int kind, const uint8_t *row, const void *query, int64_t width) noexcept nogil
+    void all_apart(
+        int kind, const uint8_t *rows, int64_t row_bytes, int64_t count, const void *query, int64_t width,
+        float *out
+    ) noexcept nogil
 
 cdef enum:
     KINDS = 8
@@ -136,12 +162,14 @@ def row_distances(
 ):
     """Put how far each row is from a query into ``out``; see the stub."""
     cdef Space space = _space(kind, rows, query)
-    cdef int64_t row
     if out.shape[0] != space.count:
         raise ValueError("each row has a distance")
+    if not space.count:
+        return
     with nogil:
-        for row in range(space.count):
-            out[row] = _apart(&space, row)
+        all_apart(
+            kind, space.rows, space.row_bytes, space.count, space.query, space.width, &out[0]
+        )
 
 
 def chosen_distances(

@@ -16,7 +16,7 @@ from pennon.encoding.kernels.vector_scan import looked_up
 from pennon.errors import FormatError
 from pennon.index.files import IndexFile
 from pennon.index.vector.base import Floats
-from pennon.index.vector.graph import Graph
+from pennon.index.vector.hnsw import Graph
 from pennon.index.vector.wire import Vectors
 
 Bytes2D = npt.NDArray[np.uint8]
@@ -214,18 +214,19 @@ def check_bytes(file: IndexFile, name: str, width: int) -> None:
 
 
 def matrix_of(column: pa.Array[Any]) -> Vectors:
-    """Return the lists of a column row by row.  Raises FormatError if one is NULL."""
-    items = column.flatten()
+    """Return the lists of a column row by row, not copied.  Raises FormatError if one is NULL."""
+    width = column.type.list_size
+    items = column.values.slice(column.offset * width, len(column) * width)
     if column.null_count or items.null_count:
         message = f"a column of codes has {column.null_count} NULLs"
         raise FormatError(message)
     values: Vectors = np.asarray(items.to_numpy(zero_copy_only=False))
-    return values.reshape(len(column), column.type.list_size)
+    return values.reshape(len(column), width)
 
 
 def floats_of(column: pa.Array[Any]) -> Floats:
-    """Return a column of numbers of 32 bits.  Raises FormatError if it is of something else."""
+    """Return a column of numbers of 32 bits, copied.  Raises FormatError if it is of something else."""
     if column.type != pa.float32() or column.null_count:
         message = f"factors of codes are {column.type} with {column.null_count} NULLs"
         raise FormatError(message)
-    return np.asarray(column.to_numpy(zero_copy_only=False))
+    return np.array(column.to_numpy(zero_copy_only=False))

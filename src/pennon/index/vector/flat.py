@@ -48,7 +48,7 @@ class Flat:
 
     def codes(self, columns: Sequence[pa.Array[Any]], *, by_rows: bool) -> RowCodes:  # noqa: ARG002
         """See `Quantizer.codes`."""
-        values = np.ascontiguousarray(matrix_of(columns[0]), self._type)
+        values = np.array(matrix_of(columns[0]), self._type)
         return RowCodes(values.view(np.uint8).reshape(len(values), self.row_bytes))
 
     def asks(self, vectors: Vectors) -> list[Everywhere]:

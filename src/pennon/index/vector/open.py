@@ -31,7 +31,7 @@ from pennon.index.vector.file_settings import (
     text_of,
 )
 from pennon.index.vector.flat import Flat
-from pennon.index.vector.graph import GraphPlan
+from pennon.index.vector.hnsw import GraphPlan
 from pennon.index.vector.ivf import IvfIndex
 from pennon.index.vector.partition_reader import ColumnReader, GraphFile
 from pennon.index.vector.pq import ProductQuantizer

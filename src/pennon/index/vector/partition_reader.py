@@ -15,9 +15,9 @@ from pennon.encoding.rows import Rows
 from pennon.errors import FormatError
 from pennon.index.files import IndexFile, IndexFiles, whole_numbers
 from pennon.index.row_set import Numbers
-from pennon.index.vector import graph as graphs
+from pennon.index.vector import hnsw as graphs
 from pennon.index.vector.codes import Codes, Quantizer
-from pennon.index.vector.graph import Graph, GraphPlan
+from pennon.index.vector.hnsw import Graph, GraphPlan
 from pennon.index.vector.wire import Partitions
 
 _ROW: Final = "_rowid"
@@ -138,7 +138,8 @@ class ColumnReader(PartitionReader):
         found_graphs = self._graphs(parts)
         found = []
         for number, (row_ids, *codes), graph in zip(numbers, columns, found_graphs, strict=True):
-            rows = whole_numbers(row_ids, "rows of an index")
+            # what is remembered is a copy: a part would hold all that was read with it
+            rows = whole_numbers(row_ids, "rows of an index").copy()
             made = self._quantizer.codes(codes, by_rows=self._graph is not None)
             found.append(Partition(rows, made, self._checked(graph, number)))
         return found

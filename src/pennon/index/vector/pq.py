@@ -96,8 +96,8 @@ class ProductQuantizer:
         else:
             by_bytes = stored.T
         if by_rows:
-            return RowCodes(np.ascontiguousarray(by_bytes.T))
-        return TableCodes(np.ascontiguousarray(by_bytes))
+            return RowCodes(np.array(by_bytes.T, order="C"))
+        return TableCodes(np.array(by_bytes, order="C"))
 
     def asks(self, vectors: Vectors) -> list[_Residual] | list[Everywhere]:
         """See `Quantizer.asks`."""

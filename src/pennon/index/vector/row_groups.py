@@ -20,7 +20,7 @@ from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFile, IndexFiles
 from pennon.index.vector.codes import Quantizer
 from pennon.index.vector.file_settings import json_of, metric_of, settings, settings_of
-from pennon.index.vector.graph import GraphPlan
+from pennon.index.vector.hnsw import GraphPlan
 from pennon.index.vector.ivf import IvfIndex
 from pennon.index.vector.partition_reader import ColumnReader, GraphFile
 from pennon.index.vector.pq import ProductQuantizer

@@ -110,7 +110,7 @@ class RabitQuantizer:
     def codes(self, columns: Sequence[pa.Array[Any]], *, by_rows: bool) -> RabitCodes:  # noqa: ARG002
         """See `Quantizer.codes`."""
         stored, factors = matrix_of(columns[0]), [floats_of(each) for each in columns[1:3]]
-        signs = unpacked_signs(stored) if self._is_packed else np.ascontiguousarray(stored.T)
+        signs = unpacked_signs(stored) if self._is_packed else np.array(stored.T, order="C")
         if not self._further:
             return RabitCodes(signs, factors[0], factors[1])
         read = unblocked if self._is_blocked else from_stream

@@ -56,7 +56,7 @@ class ScalarQuantizer:
 
     def codes(self, columns: Sequence[pa.Array[Any]], *, by_rows: bool) -> RowCodes:  # noqa: ARG002
         """See `Quantizer.codes`."""
-        return RowCodes(np.ascontiguousarray(matrix_of(columns[0])))
+        return RowCodes(np.array(matrix_of(columns[0])))
 
     def asks(self, vectors: Vectors) -> list[Everywhere]:
         """See `Quantizer.asks`."""

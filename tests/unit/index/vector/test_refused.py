@@ -10,7 +10,7 @@ import pytest
 
 from pennon.errors import FormatError, UnsupportedError
 from pennon.index.vector.file_settings import Settings, metric_of, parsed
-from pennon.index.vector.graph import Graph, GraphPlan
+from pennon.index.vector.hnsw import Graph, GraphPlan
 from pennon.index.vector.pq import ProductQuantizer
 from pennon.index.vector.rq import RabitQuantizer
 from pennon.index.vector.sq import ScalarQuantizer

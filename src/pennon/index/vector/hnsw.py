@@ -100,4 +100,4 @@ def _numbers(column: pa.Array[Any]) -> npt.NDArray[np.uint32]:
     if values.dtype == np.uint64 and len(values) and int(values.max()) >= 1 << 32:
         message = "the nodes of a graph have numbers beyond 32 bits"
         raise FormatError(message)
-    return np.ascontiguousarray(values, np.uint32)
+    return np.array(values, np.uint32)

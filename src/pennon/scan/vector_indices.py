@@ -98,7 +98,9 @@ def _may_be_asked(index: Index, column: VectorColumn) -> bool:
 
 def _opened(snapshot: Snapshot, segment: Index, asked: VectorSearch) -> Segment | None:
     remember = remember_parts(snapshot)
-    files = IndexFiles(segment.folder, snapshot.open_index_file, remember)
+    files = IndexFiles(
+        segment.folder, snapshot.open_index_file, remember, snapshot.open_index_object
+    )
     try:
         covered = covered_now(snapshot, segment)
         key = "index", segment.folder

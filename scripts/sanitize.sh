@@ -28,6 +28,6 @@ UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=${HALT:-1}
 export LD_PRELOAD ASAN_OPTIONS UBSAN_OPTIONS
 # Allocators that hand out parts of their own blocks would hide what lies beyond one.
 export PYTHONMALLOC=malloc ARROW_DEFAULT_MEMORY_POOL=system PYTHONPATH="$(pwd -P)/src"
-if [ $# -eq 0 ]; then set -- tests/unit/encoding tests/unit/file tests/faults/test_mutants_2_1.py; fi
+if [ $# -eq 0 ]; then set -- tests/unit/encoding tests/unit/file tests/unit/index tests/faults/test_mutants_2_1.py; fi
 exec "$python" -m pytest -q -p tests.faults.exact_memory -p no:cacheprovider -p no:faulthandler \
     --capture=sys --timeout 3600 "$@"

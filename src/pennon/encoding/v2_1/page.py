@@ -94,15 +94,24 @@ def levels_per_chunk(levels: Levels, counts: Int64Array) -> Int64Array:
     return count_levels(levels.definition, counts, max_visible(levels.layers))
 
 
+_PACKED_FROM: Final = 1024
+"""Fewer levels are plain numbers if they are no runs, in pylance's files."""
+_RUNS_HEADER: Final = 8
+"""What runs of a chunk begin with: the size of their values."""
+
+
 def encode_levels(levels: LevelArray, counts: Int64Array, rules: PageRules) -> LevelChunks:
     """Return the levels in chunks of ``counts[i]``: as runs, if they may be and are smaller, or packed.
 
-    Runs must also be smaller than the bits alone, though chunks of few levels are padded: then pylance 14
-    writes runs, too.  Where it packs, pylance 2.0 reads its files, and it reads no runs (ledger F-463).
+    Runs must also be fewer bytes than the bits of the levels, without the padding of short chunks: there pylance 14
+    packs, and its release 2.0, which reads no levels in runs, reads them (ledger F-463).
     """
     packed = _pack_levels(levels, counts)
+    size = run_bytes(levels, counts)
+    if not rules.level_runs or size >= packed.size_bytes:
+        return packed
     bits = len(levels) * max(1, int(levels.max()).bit_length())
-    if not rules.level_runs or run_bytes(levels, counts) >= min(packed.size_bytes, bits // 8):
+    if len(levels) >= _PACKED_FROM and 8 * (size - _RUNS_HEADER * len(counts)) >= bits:
         return packed
     runs = LevelChunks(Rle(Flat(LEVEL_BITS), Flat(8)), *encode_rle_blocks(levels, counts))
     return runs if runs.size_bytes < packed.size_bytes else packed

@@ -82,7 +82,7 @@ class Inverted:
 def _open_rows(files: IndexFiles) -> tuple[TextParameters, tuple[StoredPartition, ...]]:
     partition = RowPartition(files)
     text = files.file("tokens.lance").data.schema.metadata.get("tokenizer", b"{}")
-    return replace(TextParameters.parse(text), with_position=True), (partition,)
+    return replace(TextParameters.parse(text), with_position=partition.has_positions), (partition,)
 
 
 def _partitions(metadata: IndexFile) -> list[int]:

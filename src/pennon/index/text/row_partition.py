@@ -45,6 +45,11 @@ class RowPartition:
         self.tokens = read_token_table(files.file("tokens.lance"), len(self._starts) - 1)
 
     @property
+    def has_positions(self) -> bool:
+        """Return whether it says where in a document a token is."""
+        return "_position" in self._invert.names
+
+    @property
     def size_bytes(self) -> int:
         """See `Partition.size_bytes`."""
         arrays = self.row_ids.nbytes + self.lengths.nbytes + self._starts.nbytes
@@ -98,7 +103,7 @@ class RowPartition:
 
     def _read(self, number: int, places: bool) -> RowPostings:
         wanted = ["_rowid", "_frequency"]
-        wanted += ["_position"] if places and "_position" in self._invert.names else []
+        wanted += ["_position"] if places and self.has_positions else []
         rows = Rows.between(int(self._starts[number]), int(self._starts[number + 1]))
         row_ids, frequencies, *lists = self._invert.read(wanted, rows)
         documents = document_numbers(whole_numbers(row_ids, "rows of a posting list"), self.row_ids)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 from pennon.compat.not_implemented import missing as _missing
+from pennon.core.interpreter_end import check_imports_work as _check_imports_work
 from pennon.dataset.open import dataset as dataset
 from pennon.dataset.open import write_dataset as write_dataset
 from pennon.names import HOMES as _HOMES
@@ -81,6 +82,7 @@ _MODULES = (
 
 def __getattr__(name: str) -> _Any:
     if name in __all__:
+        _check_imports_work()
         return getattr(_import_module(_HOMES[name]), name)
     if name == "__version__":
         return _import_module("importlib.metadata").version("pennon")

@@ -215,5 +215,9 @@ class CommitStateUnknown(CommitError):  # noqa: N818 - the field's own word
     """The store did not say whether the commit landed; nothing was deleted."""
 
 
+class InterpreterEndError(LanceError, RuntimeError):
+    """A table was to be opened, read or changed when Python had ended so far that it imports nothing (pylance panics)."""
+
+
 class DataLossWarning(UserWarning):
     """The chosen file version cannot hold what was written; the message counts what is lost."""

@@ -16,6 +16,7 @@ from pennon import ops
 from pennon.compat.arguments import refuse, version_number
 from pennon.compat.arrow_bases import ArrowDataset
 from pennon.compat.not_implemented import Unfinished, missing
+from pennon.core.interpreter_end import check_imports_work
 from pennon.io import open_store
 from pennon.ops.retry import with_retries
 from pennon.scan.session import Session, session_of
@@ -73,6 +74,16 @@ class DatasetBase(ArrowDataset, metaclass=Unfinished):
         if isinstance(version, str):
             snapshot = ops.open_version(snapshot, version)
         self._take_over(os.fspath(uri), snapshot, storage_options, default_scan_options)
+
+    @property
+    def _snapshot(self) -> Snapshot:
+        """Return the version that this handle reads, and that its changes begin with."""
+        check_imports_work()
+        return self.__snapshot
+
+    @_snapshot.setter
+    def _snapshot(self, snapshot: Snapshot) -> None:
+        self.__snapshot = snapshot
 
     def _take_over(
         self,

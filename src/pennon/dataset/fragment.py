@@ -12,6 +12,7 @@ import pyarrow as pa
 from pennon import ops
 from pennon.compat.arguments import check_columns, check_options, refuse, row_numbers
 from pennon.compat.arrow_bases import ArrowFragment
+from pennon.core.interpreter_end import check_imports_work
 from pennon.dataset.base import DatasetBase
 from pennon.dataset.fragment_columns import FragmentColumns
 from pennon.dataset.metadata import (
@@ -345,6 +346,7 @@ def write_fragments(
     that would commit them.  ``create`` and ``overwrite`` number the fields from 0; ``append`` checks
     the data against the table.
     """
+    check_imports_work()
     from pennon.dataset.write import WriteOptions, WriteRequest  # noqa: PLC0415 - as above
 
     refuse(unsupported, write_fragments)

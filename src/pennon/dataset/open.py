@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from pennon.compat.arguments import refuse
+from pennon.core.interpreter_end import check_imports_work
 from pennon.errors import ArgumentError
 from pennon.io import open_store
 from pennon.ops.file_limits import MAX_BYTES_PER_FILE, MAX_ROWS_PER_FILE, MAX_ROWS_PER_GROUP
@@ -55,6 +56,7 @@ def dataset(
     Raises NotFoundError if there is no such table or version, UnsupportedError if the table needs
     what this release does not know.
     """
+    check_imports_work()
     from pennon.dataset.lance_dataset import LanceDataset  # noqa: PLC0415 - saves pandas
 
     refuse(unsupported, dataset)
@@ -156,6 +158,7 @@ def write_dataset(
     Raises AlreadyExistsError, SchemaMismatchError, UnsupportedError for types or file versions that
     cannot be written, and `CommitError` if another writer was faster and cannot be reconciled.
     """
+    check_imports_work()
     from pennon.dataset.lance_dataset import LanceDataset  # noqa: PLC0415 - saves pandas
     from pennon.dataset.write import WriteOptions, write_version  # noqa: PLC0415 - saves writers
 

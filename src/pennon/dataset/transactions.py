@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar
 
 from pennon import ops
 from pennon.compat.arguments import refuse
+from pennon.core.interpreter_end import check_imports_work
 from pennon.dataset.base import DatasetBase
 from pennon.dataset.operation import LanceOperation, Transaction
 from pennon.table.versions import list_locations, read_manifest
@@ -61,6 +62,7 @@ class DatasetTransactions(DatasetBase):
         Raises RetryableConflict, IncompatibleConflict, CommitStateUnknown (see `pennon.errors`), and
         NotFoundError if a file of the operation is not there.
         """
+        check_imports_work()
         refuse(unsupported, cls.commit)
         from pennon.dataset.commit_request import CommitRequest  # noqa: PLC0415 - saves commits at open
 
@@ -90,6 +92,7 @@ class DatasetTransactions(DatasetBase):
         **unsupported: Any,
     ) -> BulkCommitResult[Self]:
         """Commit several appends as one, and return the version made and the one transaction."""
+        check_imports_work()
         refuse(unsupported, cls.commit_batch)
         from pennon.dataset.commit_request import CommitRequest, merged_appends  # noqa: PLC0415 - as above
 

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.interpreter_end import check_imports_work
 from pennon.errors import ArgumentError
 from pennon.expr.tree import Expression
 from pennon.scan.compute import Computed, Condition
@@ -316,6 +317,7 @@ def plan_query(query: BoundQuery, fragments: Sequence[Fragment] | None = None) -
 
     Without a condition and an order, these are all rows that come out.
     """
+    check_imports_work()
     is_cut = query.condition is None and not query.orderings
     offset, limit = (query.offset, query.limit) if is_cut else (0, None)
     tasks = plan_tasks(query.snapshot, fragments, offset, limit, query.scan.with_deleted)

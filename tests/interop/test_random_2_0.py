@@ -22,7 +22,14 @@ BLOCK = 20
 BLOCKS = [range(start, start + BLOCK) for start in range(0, SEEDS, BLOCK)]
 DELETE_EVERY = 3
 
-blocks = pytest.mark.parametrize("seeds", BLOCKS, ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
+blocks = pytest.mark.parametrize(
+    "seeds",
+    [
+        pytest.param(each, marks=pytest.mark.slow if at % 2 else [])
+        for at, each in enumerate(BLOCKS)
+    ],
+    ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}",
+)
 
 
 @blocks

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,9 @@ def two_tables(tmp_path: Path, table: VectorTable, version: str = "2.1") -> tupl
 
 
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(each, marks=pytest.mark.slow if "HNSW" in each else []) for each in KINDS]
+)
 def test_finds_as_much_as_pylances_own(tmp_path: Path, kind: str, metric: str) -> None:
     mine = []
     for seed in (1, 2):
@@ -132,9 +135,16 @@ def changed(uri: str, table: VectorTable) -> np.ndarray:
     return np.flatnonzero(np.arange(len(table.vectors)) % 7 != 3)
 
 
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("merged", [0, None])
+def lives() -> Iterator[Any]:
+    """Yield kinds, metrics and how many segments are merged; each kind once in a short run."""
+    for number, kind in enumerate(KINDS):
+        for at, metric in enumerate(METRICS):
+            for merged in (0, None):
+                is_short = (at, merged) == (number % 3, None if number % 2 else 0)
+                yield pytest.param(kind, metric, merged, marks=[] if is_short else pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("kind", "metric", "merged"), lives())
 def test_life_of_a_table(tmp_path: Path, kind: str, metric: str, merged: int | None) -> None:
     table = VectorTable.of(4000, seed=3)
     uri = str(tmp_path / "t.lance")

@@ -30,7 +30,7 @@ from tests.interop.random_types import (
     refused_by_oldest,
 )
 
-SIZES = [0, 9, 1030]
+SIZES = [0, 9, pytest.param(1030, marks=pytest.mark.slow)]
 INDICES = [5, 0, 0, 8, 1]
 STRUCT = pa.struct([pa.field("x", pa.int32()), pa.field("y", pa.string())])
 LISTED = [pa.int32(), pa.string(), pa.bool_(), pa.null(), STRUCT, pa.list_(pa.float32(), 3)]

@@ -25,7 +25,7 @@ from tests.interop.random_tables import PACKED, as_lance_reads
 from tests.interop.reads import Read
 from tests.interop.test_matrix_2_0 import TYPES
 
-SIZES = [0, 9, 1030]
+SIZES = [0, 9, pytest.param(1030, marks=pytest.mark.slow)]
 VERSIONS = {"2.1": {"data_storage_version": "2.1"}, "2.2": {}}
 """File versions, and the options that the oracle needs to write them."""
 

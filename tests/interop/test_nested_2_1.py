@@ -27,7 +27,7 @@ from tests.interop.random_tables import Case, as_lance_reads
 from tests.interop.reads import Read, differences, reads_of, trusted, write_ours, write_theirs
 
 SEEDS = 520
-IN_EVERY_RUN = 40
+IN_EVERY_RUN = 20
 IN_EVERY_RUN_OF_MIDDLE = 20
 BLOCK = 20
 LEAST_TRUSTED = 0.3

@@ -150,7 +150,9 @@ BOUNDS: Mapping[str, str | Sequence[str]] = {
 
 
 @pytest.mark.parametrize("options", WITH_STATISTICS, ids=["2.0", "0.1"])
-@pytest.mark.parametrize("deleted", ["false", "l > 0 AND i8 > -100"])
+@pytest.mark.parametrize(
+    "deleted", [pytest.param("false", marks=pytest.mark.slow), "l > 0 AND i8 > -100"]
+)
 @pytest.mark.filterwarnings("ignore::pennon.errors.DataLossWarning")
 def test_bounds_of_statistics_are_those_of_the_rows(
     spark: SparkSession, uri: str, options: dict[str, Any], deleted: str

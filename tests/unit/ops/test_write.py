@@ -271,3 +271,11 @@ def test_a_limit_below_a_row_makes_no_file_of_every_row(tmp_path: Path) -> None:
     very_wide = pa.table({"t": ["0" * 2**22] * 5})
     written = pennon.write_dataset(very_wide, tmp_path / "v", max_bytes_per_file=10)
     assert _sizes(written) == [2, 2, 1]
+
+
+@pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
+def test_two_long_texts_stay_two(version: str, tmp_path: Path) -> None:
+    texts = ["plain text, plain words; " * 400, "words, plain words of plain text. " * 400]
+    uri = str(tmp_path / "t.lance")
+    pennon.write_dataset(pa.table({"text": texts}), uri, data_storage_version=version)
+    assert pennon.dataset(uri).to_table()["text"].to_pylist() == texts

@@ -41,7 +41,7 @@ cdef struct Matcher:
 
 cdef struct Lane:
     # A part of the strings that is encoded for itself: where it is, and what it may write to.
-    int64_t row, last_row, at, stop, filled
+    int64_t first_row, row, last_row, at, stop, filled
     uint8_t* out
 
 
@@ -253,7 +253,8 @@ cdef inline bint _step(
     cdef uint64_t word
     cdef uint32_t found
     while lane.at == lane.stop:
-        ends[lane.row] = lane.filled
+        if lane.row > lane.first_row:  # where a lane begins, the one before it ends, which says where
+            ends[lane.row] = lane.filled
         if lane.row == lane.last_row:
             return False
         lane.row += 1
@@ -277,11 +278,11 @@ cdef int64_t _encode(
     """
     cdef Lane[LANES] lanes
     cdef int lane
-    cdef int64_t row, first_end = ends[0]
+    cdef int64_t row
     cdef bint going = True
     for lane in range(LANES):
         row = rows * lane // LANES
-        lanes[lane].row = row
+        lanes[lane].first_row = lanes[lane].row = row
         lanes[lane].last_row = rows * (lane + 1) // LANES
         lanes[lane].at = lanes[lane].stop = offsets[row]
         lanes[lane].filled = 0
@@ -301,7 +302,6 @@ cdef int64_t _encode(
             row += 1
             ends[row] += filled
         filled += lanes[lane].filled
-    ends[0] = first_end
     return filled
 
 

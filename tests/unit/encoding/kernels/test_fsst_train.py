@@ -58,6 +58,23 @@ def test_codes_are_those_of_the_longest_symbols(*, zeros: bool) -> None:
     assert got == [slow_encode(value, symbols) for value in values]
 
 
+@pytest.mark.parametrize("count", range(1, 10))
+@pytest.mark.parametrize("text", [b"ab", b"abcdefgh" * 500, b""])
+def test_few_strings_have_each_its_own_codes(text: bytes, count: int) -> None:
+    made = strings([text] * count)
+    codes, ends = encode_symbols(made.data, made.offsets, *table(SYMBOLS))
+    got = [codes[a:b].tobytes() for a, b in pairwise(ends)]
+    assert got == [slow_encode(text, SYMBOLS)] * count
+
+
+@pytest.mark.parametrize("more", [1, 2, 3, 4])
+def test_blocks_of_few_strings_have_each_its_own_codes(more: int) -> None:
+    text = b"abcdefgh" * (1 << 12)  # eight of which are a block
+    made = strings([text] * (8 + more))
+    _, ends = encode_symbols(made.data, made.offsets, *table(SYMBOLS))
+    assert np.diff(ends).tolist() == [1 << 12] * (8 + more)
+
+
 def test_offsets_and_tables_are_checked() -> None:
     data = np.zeros(4, np.uint8)
     with pytest.raises(ValueError, match="leave"):

@@ -163,6 +163,9 @@ class PositionLists:
 
     def decode(self, counts: Int64Array, frequencies: Words) -> Words:  # noqa: ARG002 - as of streams
         """Return the positions of all documents."""
+        if len(self.lists) != len(frequencies) + 1:
+            message = f"a posting list of {len(frequencies)} documents has positions of {len(self.lists) - 1}"
+            raise FormatError(message)
         positions = _room(frequencies, self.blobs)
         decode_position_lists(self.blobs.data, self.blobs.ends, self.lists, frequencies, positions)
         return positions

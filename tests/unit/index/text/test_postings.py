@@ -101,6 +101,9 @@ def test_positions_of_documents_are_lists_of_blobs() -> None:
     short = PositionLists(blobs(parts), np.array([0, 1, 5], np.int64))
     with pytest.raises(FormatError, match="the positions of document 0"):
         of(data, 2, positions=short).places()
+    few = PositionLists(blobs(parts), np.array([0, 5], np.int64))
+    with pytest.raises(FormatError, match="of 2 documents has positions of 1"):
+        of(data, 2, positions=few).places()
 
 
 def test_positions_of_a_block_are_one_stream() -> None:

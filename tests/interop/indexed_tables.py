@@ -181,6 +181,9 @@ def ids(table: pa.Table) -> list[int]:
 def differences(folder: str, tables: Tables, conditions: int) -> list[str]:
     """Return where Pennon with indices, Pennon without, and pylance both ways disagree."""
     ours, theirs = pennon.dataset(folder), lance.dataset(folder)
+    has_stale = theirs.has_stable_row_ids and any(
+        len(each.segments) > 1 for each in theirs.describe_indices()
+    )
     wrong = []
     for _ in range(conditions):
         condition = tables.condition()
@@ -196,7 +199,9 @@ def differences(folder: str, tables: Tables, conditions: int) -> list[str]:
             wrong.append(f"{condition}: {ids(limited)} of a limit, not {plain[2:7]}")
         if condition.count("NOT IN") > 1:
             continue  # pylance takes two that exclude one another for true, of NULLs as well
-        for uses in (False, True):
+        # with indices it finds updated rows by old values, too, and takes NOT (NULL IS TRUE) for NULL
+        is_right = not has_stale and not ("NOT (" in condition and "IS TRUE" in condition)
+        for uses in (False, True) if is_right else (False,):
             answer = ids(theirs.to_table(filter=condition, use_scalar_index=uses, columns=["id"]))
             if sorted(answer) != sorted(plain):
                 named = "with indices" if uses else "without"

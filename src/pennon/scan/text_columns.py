@@ -41,7 +41,7 @@ from pennon.scan.moved_rows import covered_now
 from pennon.scan.search_scope import IndexedRows, Scope
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
-from pennon.schema.project import resolve
+from pennon.schema.project import resolve, walk_paths
 from pennon.table.fragment import Fragment
 from pennon.table.indices import SYSTEM, Index
 from pennon.table.indices_wire import parse_indices
@@ -57,15 +57,7 @@ _BATCH_ROWS: Final = 8192
 def text_paths(snapshot: Snapshot) -> list[str]:
     """Return the columns that have a full-text index, in the order of their fields."""
     fields = {field_id for each in _text_indices(snapshot) for field_id in each.field_ids}
-    table = snapshot.manifest.schema
-    return [path for path, field_id in _paths(table.fields) if field_id in fields]
-
-
-def _paths(fields: Sequence[object], prefix: str = "") -> Iterator[tuple[str, int]]:
-    for field in fields:
-        name = f"{prefix}{field.name}"  # type: ignore[attr-defined]
-        yield name, field.id  # type: ignore[attr-defined]
-        yield from _paths(field.children, f"{name}.")  # type: ignore[attr-defined]
+    return [path for path, field in walk_paths(snapshot.manifest.schema) if field.id in fields]
 
 
 def _text_indices(snapshot: Snapshot) -> tuple[Index, ...]:

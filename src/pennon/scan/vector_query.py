@@ -22,7 +22,7 @@ from pennon.index.vector.distance import COSINE, L2, is_element, metric_of
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Schema
 from pennon.schema.project import resolve
-from pennon.schema.types import BFLOAT16
+from pennon.schema.types import BFLOAT16, storage_type
 
 QUERY_INDEX: Final = "query_index"
 """The column that says which of many queries a row is near to."""
@@ -56,10 +56,10 @@ class VectorColumn:
         except ArgumentError:
             message = f"Embedding column {path} is not in the dataset"
             raise ArgumentError(message) from None
-        kind = _stored(field_to_arrow(field).type)
+        kind = storage_type(field_to_arrow(field).type)
         is_multi = t.is_list(kind) or t.is_large_list(kind)
-        vector = _stored(kind.value_type) if is_multi else kind
-        element = _stored(vector.value_type) if t.is_fixed_size_list(vector) else None
+        vector = storage_type(kind.value_type) if is_multi else kind
+        element = storage_type(vector.value_type) if t.is_fixed_size_list(vector) else None
         if element is None or not is_element(element):
             message = f"Query column {path} must be a vector. Got {kind}."
             raise ColumnTypeError(message)
@@ -68,10 +68,6 @@ class VectorColumn:
             message = f"Query column {path} must be a vector. Got {kind}."
             raise ColumnTypeError(message)
         return cls(path, field.id, vector.list_size, element, is_multi)
-
-
-def _stored(kind: pa.DataType) -> Any:
-    return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -236,7 +232,7 @@ def queries_of(q: Any) -> tuple[npt.NDArray[np.float64], bool]:
 def _rows_of(q: Any) -> Sequence[Any] | None:
     """Return the vectors that a query is made of; None if it is one vector."""
     if isinstance(q, (pa.Array, pa.ChunkedArray)):
-        kind = _stored(q.type)
+        kind = storage_type(q.type)
         is_nested = t.is_fixed_size_list(kind) or t.is_list(kind) or t.is_large_list(kind)
         return [each.values for each in q] if is_nested and len(q) else None
     if isinstance(q, np.ndarray) and q.ndim > 1 and len(q):

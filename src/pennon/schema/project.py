@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from pennon.core.units import FieldId
@@ -91,15 +91,16 @@ def _not_found(schema: Schema, column: str) -> ArgumentError:
 
 def sorted_paths(schema: Schema) -> list[str]:
     """Return the dotted path of every field, in the schema's order."""
-    return [path for top in schema.fields for path in _paths(top, "")]
+    return [path for path, _ in walk_paths(schema)]
 
 
-def _paths(f: Field, prefix: str) -> Iterable[str]:
-    """Yield the path of a field and of all below it."""
-    path = f"{prefix}{f.name}"
-    yield path
-    for child in f.children:
-        yield from _paths(child, f"{path}.")
+def walk_paths(schema: Schema) -> Iterator[tuple[str, Field]]:
+    """Yield every field with its dotted path, in the schema's order."""
+    waiting = [(top.name, top) for top in reversed(schema.fields)]
+    while waiting:
+        path, field = waiting.pop()
+        yield path, field
+        waiting.extend((f"{path}.{each.name}", each) for each in reversed(field.children))
 
 
 def quoted(name: str) -> str:

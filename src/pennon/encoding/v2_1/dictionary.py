@@ -94,11 +94,7 @@ def _items(dictionary: Block) -> npt.NDArray[np.unsignedinteger[Any]]:
     if not isinstance(dictionary, FixedWidthBlock):
         message = f"a dictionary of {type(dictionary).__name__}"
         raise FormatError(message)
-    width = dictionary.bits_per_value // 8
-    if dictionary.data.size < dictionary.rows * width:
-        message = f"a dictionary of {dictionary.rows} items in {dictionary.data.size} bytes"
-        raise FormatError(message)
-    return np.frombuffer(dictionary.data, f"<u{width}", dictionary.rows)
+    return _numbers(dictionary, f"a dictionary of {dictionary.rows} items")
 
 
 def _indices(values: Block) -> np.ndarray | None:
@@ -108,11 +104,16 @@ def _indices(values: Block) -> np.ndarray | None:
     if not isinstance(values, FixedWidthBlock) or values.bits_per_value not in _WIDTHS:
         message = f"indices into a dictionary stored as {type(values).__name__}"
         raise FormatError(message)
-    width = values.bits_per_value // 8
-    if values.data.size < values.rows * width:
-        message = f"{values.rows} indices in {values.data.size} bytes"
+    return _numbers(values, f"{values.rows} indices")
+
+
+def _numbers(block: FixedWidthBlock, what: str) -> npt.NDArray[np.unsignedinteger[Any]]:
+    """Return the numbers of a block.  Raises FormatError if ``what`` it holds is cut off."""
+    width = block.bits_per_value // 8
+    if block.data.size < block.rows * width:
+        message = f"{what} in {block.data.size} bytes"
         raise FormatError(message)
-    return np.frombuffer(values.data, f"<u{width}", values.rows)
+    return np.frombuffer(block.data, f"<u{width}", block.rows)
 
 
 def _check_indices(indices: np.ndarray, validity: pa.Buffer | None, count: int) -> None:

@@ -20,6 +20,7 @@ from pennon.file.v0_1.nodes import PlainNode
 from pennon.file.v0_1.wire import StatisticsPlace
 from pennon.schema.arrow import storage_field
 from pennon.schema.field import Field, Schema
+from pennon.schema.project import walk_paths
 from pennon.schema.types import arrow_type
 
 _POSITION: Final = struct.Struct("<q")
@@ -85,12 +86,7 @@ def _message(file: RowGroupFile, kind: str, position: int) -> Part:
 
 def _paths(schema: Schema) -> Iterator[tuple[str, Field]]:
     """Yield the fields that have pages, with their dotted names."""
-    waiting = [(top.name, top) for top in reversed(schema.fields)]
-    while waiting:
-        path, field = waiting.pop()
-        if field.logical_type != "struct":
-            yield path, field
-        waiting.extend((f"{path}.{each.name}", each) for each in reversed(field.children))
+    return ((path, field) for path, field in walk_paths(schema) if field.logical_type != "struct")
 
 
 def _report(file: RowGroupFile, path: str, field: Field, pages: Pages, number: int) -> PageReport:

@@ -34,7 +34,8 @@ from pennon.scan.projection import MetaColumn, plan_scan_projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Field, Schema
-from pennon.schema.project import resolve, sorted_paths
+from pennon.schema.project import resolve, walk_paths
+from pennon.schema.types import storage_type
 from pennon.schema.version import V0_1, V2_0, FileVersion
 from pennon.schema.width import row_bytes
 from pennon.table.fragment import Fragment
@@ -76,8 +77,7 @@ class IndexBuild:
     @property
     def storage(self) -> pa.DataType:
         """Return the type that the column is stored as."""
-        kind = self.type
-        return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+        return storage_type(self.type)
 
     def in_parts(self, parts: int) -> IndexBuild:
         """Return the same with smaller groups: about so many, if there are as many fragments."""
@@ -245,8 +245,7 @@ def plan_build(
     schema = snapshot.manifest.schema
     leaf = leaf_of(schema, column)
     arrow = field_to_arrow(leaf).type
-    storage = arrow.storage_type if isinstance(arrow, pa.BaseExtensionType) else arrow
-    if not making.takes(storage):
+    if not making.takes(storage_type(arrow)):
         text = f"{user_name(message)} index column {column} must be {making.types}, but got {arrow}"
         raise ColumnTypeError(text)
     if making.check is not None:
@@ -269,8 +268,7 @@ def leaf_of(schema: Schema, column: str) -> Field:
 
 def path_of(schema: Schema, leaf: Field) -> str:
     """Return the path of a field, as users write it."""
-    ids = [each.id for each in schema.walk()]
-    return dict(zip(ids, sorted_paths(schema), strict=True))[leaf.id]
+    return {each.id: path for path, each in walk_paths(schema)}[leaf.id]
 
 
 def file_version(snapshot: Snapshot) -> FileVersion:

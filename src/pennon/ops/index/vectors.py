@@ -20,6 +20,7 @@ from pennon.ops.index.vector_build import (
 from pennon.scan.moved_rows import covered_now
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
+from pennon.schema.types import storage_type
 from pennon.table.fragment import Fragment
 from pennon.table.indices import Index
 from pennon.table.indices_wire import parse_indices
@@ -69,17 +70,12 @@ def plan_vector_index(
     path = path_of(schema, leaf)
     indices = parse_indices(snapshot.manifest.indices)
     chosen = name if name is not None else new_name(path, leaf, MESSAGE, indices)
-    found = vector_arguments(path, storage_of(field_to_arrow(leaf).type), kind, arguments)
+    found = vector_arguments(path, storage_type(field_to_arrow(leaf).type), kind, arguments)
     nothing = plan_vectors(snapshot, path, chosen, found.settings, ())
     check_name(snapshot, nothing, replace=replace)
     if fragments is not None and not fragments:
         return nothing
     return plan_vectors(snapshot, path, chosen, found.settings, fragments, found.given)
-
-
-def storage_of(kind: Any) -> Any:
-    """Return the type that values of a type are stored as."""
-    return getattr(kind, "storage_type", kind)
 
 
 def optimized_vectors(

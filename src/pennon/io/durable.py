@@ -82,18 +82,32 @@ def sync_file(fd: int, above: Iterable[FolderSync]) -> None:
 
 
 def ensure_folder(folder: str) -> list[FolderSync]:
-    """Create ``folder`` and those above it that are missing; return what makes them durable."""
+    """Create ``folder`` and those above it that are missing; return what makes them durable.
+
+    Others may make the same folders at the same time, and need not have synced them yet.
+    """
     try:
         os.mkdir(folder)
     except FileExistsError:
         return []
-    except FileNotFoundError as error:
+    except FileNotFoundError:
         above = os.path.dirname(folder)
+        return [*ensure_folder(above), _make_below(above, folder)]
+    return [FolderSync.begin(os.path.dirname(folder))]
+
+
+def _make_below(above: str, folder: str) -> FolderSync:
+    """Create a folder, if it is not there by now, in one that is."""
+    try:
+        os.mkdir(folder)
+    except FileExistsError:
+        pass
+    except FileNotFoundError as error:
         if os.path.isdir(above):  # such as /proc
             message = f"no folder can be made in {above}"
             raise PermissionError(errno.EACCES, message) from error
-        return [*ensure_folder(above), *ensure_folder(folder)]
-    return [FolderSync.begin(os.path.dirname(folder))]
+        raise
+    return FolderSync.begin(above)
 
 
 def temporary_name(final: str) -> str:

@@ -361,3 +361,22 @@ def test_an_interrupt_behind_any_step_leaves_no_temporary(
 def test_a_place_that_nobody_can_make_a_folder_in_is_a_typed_error() -> None:
     with pytest.raises(StoreError, match="create"):
         LocalStore("/proc/pennon.lance", "/proc/pennon.lance").put("x", b"")
+
+
+@pytest.mark.parametrize("made", [["t.lance"], ["t.lance", "t.lance/data"]])
+def test_a_folder_that_another_process_makes_at_the_same_time_is_used(
+    store: LocalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: list[str]
+) -> None:
+    mkdir = os.mkdir
+
+    def late(path: str, *mode: int) -> None:
+        try:
+            mkdir(path, *mode)
+        except FileNotFoundError:
+            for each in made:
+                mkdir(tmp_path / each)
+            raise
+
+    monkeypatch.setattr(os, "mkdir", late)
+    store.put("data/one", b"bytes")
+    assert files(store) == ["data/one"]

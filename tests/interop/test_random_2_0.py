@@ -25,7 +25,7 @@ DELETE_EVERY = 3
 blocks = pytest.mark.parametrize(
     "seeds",
     [
-        pytest.param(each, marks=pytest.mark.slow if at % 4 else [])
+        pytest.param(each, marks=pytest.mark.slow if at % 8 else [])
         for at, each in enumerate(BLOCKS)
     ],
     ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}",

@@ -58,9 +58,17 @@ def two_tables(tmp_path: Path, table: VectorTable, version: str = "2.1") -> tupl
     return ours, theirs
 
 
-@pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize(
-    "kind", [pytest.param(each, marks=pytest.mark.slow if "HNSW" in each else []) for each in KINDS]
+    ("kind", "metric"),
+    [
+        pytest.param(
+            kind,
+            metric,
+            marks=pytest.mark.slow if "HNSW" in kind or at != number % len(METRICS) else [],
+        )
+        for number, kind in enumerate(KINDS)
+        for at, metric in enumerate(METRICS)
+    ],
 )
 def test_finds_as_much_as_pylances_own(tmp_path: Path, kind: str, metric: str) -> None:
     mine = []
@@ -142,11 +150,12 @@ def changed(uri: str, table: VectorTable) -> np.ndarray:
 
 
 def lives() -> Iterator[Any]:
-    """Yield kinds, metrics and how many segments are merged; each kind once in a short run."""
+    """Yield kinds, metrics and how many segments are merged; each quantizer once in a short run, and one graph."""
     for number, kind in enumerate(KINDS):
         for at, metric in enumerate(METRICS):
             for merged in (0, None):
                 is_short = (at, merged) == (number % 3, None if number % 2 else 0)
+                is_short = is_short and ("HNSW" not in kind or kind == "IVF_HNSW_SQ")
                 yield pytest.param(kind, metric, merged, marks=[] if is_short else pytest.mark.slow)
 
 

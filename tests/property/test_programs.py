@@ -28,7 +28,7 @@ from tests.property.programs.steps import EXECUTE, Dimensions, Step
 from tests.property.programs.world import DisagreementError
 
 SHARDS = 8
-FEW = 24
+FEW = 16
 MANY = int(os.environ.get("PENNON_PROGRAMS", "3000"))
 SEED = os.environ.get("PENNON_PROGRAM_SEED")
 VERSIONS = os.environ.get("PENNON_PROGRAM_VERSIONS", ",".join(FILE_VERSIONS)).split(",")

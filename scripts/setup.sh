@@ -3,7 +3,7 @@
 #
 #   scripts/setup.sh           .venv with the locked packages, Java, the kernels, pennon (editable)
 #   scripts/setup.sh oracle    .venv-oracle-0.19.2 and -1.0.4: old pylances that the tests compare with
-#   scripts/setup.sh old-oracles    .venv-oracle-0.7.5 to -0.15.0: those that the slow tests compare with
+#   scripts/setup.sh old-oracles    .venv-oracle-0.7.5 to -8.0.1: those that the slow tests compare with
 #   scripts/setup.sh protos    .venv-protos, the compiler of the .proto files
 #
 # Each part leaves a stamp that holds the hash of what it was made from, so a second run is quick.
@@ -163,7 +163,7 @@ case "${1:-all}" in
         ;;
     old-oracles)
         ensure_system
-        for release in 0.7.5 0.8.14 0.10.18 0.15.0; do
+        for release in 0.7.5 0.8.14 0.10.18 0.15.0 2.0.1 4.0.2 8.0.1; do
             ensure_venv ".venv-oracle-$release" "requirements-oracle-$release.lock"
         done
         ;;

@@ -39,7 +39,7 @@ MAPS = [
 ]
 
 
-def _tables(nulls: str, rows: int, version: str) -> dict[str, pa.Table]:
+def tables_of(nulls: str, rows: int, version: str) -> dict[str, pa.Table]:
     """Return one table of one column for each type."""
     tables = {}
     for number, t in enumerate(TYPES):
@@ -93,7 +93,7 @@ def _with_nulls(rng: Rng, array: pa.Array, nulls: str) -> pa.Array:
 @pytest.mark.parametrize("nulls", NULLS)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_theirs_to_ours(newest: Oracle, nulls: str, rows: int, version: str, folder: Path) -> None:
-    tables = _tables(nulls, rows, version)
+    tables = tables_of(nulls, rows, version)
     uris = {name: folder / str(number) for number, name in enumerate(tables)}
     written = newest.run(
         [
@@ -114,7 +114,7 @@ def test_theirs_to_ours(newest: Oracle, nulls: str, rows: int, version: str, fol
 @pytest.mark.parametrize("nulls", NULLS)
 def test_ours_to_theirs(newest: Oracle, nulls: str, rows: int, folder: Path) -> None:
     """At 2.2; `test_write_2_1.test_every_type` does the same for 2.1."""
-    tables = _tables(nulls, rows, "2.2")
+    tables = tables_of(nulls, rows, "2.2")
     uris = {name: folder / str(number) for number, name in enumerate(tables)}
     for name, table in tables.items():
         pennon.write_dataset(table, uris[name], data_storage_version="2.2")
@@ -130,7 +130,7 @@ def _is_refused(table: pa.Table, made: Any) -> bool:
     return True
 
 
-def _reads(rows: int) -> list[Read]:
+def reads_of_rows(rows: int) -> list[Read]:
     """Return a scan, slices at the borders of chunks, and a take."""
     slices = [(start, rows // 3 + 1) for start in (1, 1023) if start < rows]
     reads = [Read("scan", {"offset": start, "limit": limit}) for start, limit in slices]
@@ -145,7 +145,7 @@ def _differences(oracle: Oracle, tables: dict[str, pa.Table], uris: dict[str, Pa
     wanted = []
     for name, table in tables.items():
         source, dataset = as_lance_reads(table), pennon.dataset(uris[name])
-        for read in _reads(table.num_rows):
+        for read in reads_of_rows(table.num_rows):
             calls.append(read.call(uris[name]))
             wanted.append((f"{name}, {read}", read.wanted(source), read.ours(dataset)))
     found = []

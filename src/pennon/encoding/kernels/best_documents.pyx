@@ -17,22 +17,6 @@ cdef enum:
 cdef float SLACK = <float>1.00001
 
 
-cdef struct PostingList:
-    const uint32_t* docs
-    const float* shares
-    const float* tops
-    const int64_t* ends
-    const uint32_t* places
-    int64_t count
-    int64_t place_count
-    int64_t at
-    int64_t probe
-    float weight
-    float top
-    float others
-    bint is_left_out
-
-
 cdef PostingList* open_lists(list docs, list shares, list tops, const float[::1] weights) except NULL:
     """Return the lists, which the caller frees and whose arrays he keeps."""
     cdef Py_ssize_t number, count = len(docs)
@@ -109,50 +93,6 @@ cdef float most_of(PostingList* each, int64_t end) noexcept nogil:
         if last == each.count or each.docs[last] >= end:
             return found * each.weight
         block += 1
-
-
-cdef inline void put_score(float* heap, int64_t count, float score) noexcept nogil:
-    """Put a score into the best, the least of which goes, and is first."""
-    cdef int64_t at = 0, child = 1
-    while child < count:
-        if child + 1 < count and heap[child + 1] < heap[child]:
-            child += 1
-        if score <= heap[child]:
-            break
-        heap[at] = heap[child]
-        at = child
-        child = 2 * at + 1
-    heap[at] = score
-
-
-cdef struct Limit:
-    float least
-    float* heap
-    int64_t most
-    bint first_wins
-    const uint8_t* seen
-    uint32_t* docs
-    float* scores
-    int64_t filled
-
-
-cdef inline bint may_be(Limit* limit, float score) noexcept nogil:
-    """Tell whether a document of that score may be among the best."""
-    if limit.most == 0:
-        return score >= limit.least
-    if limit.first_wins:
-        return score >= limit.least and score > limit.heap[0]
-    return score >= limit.least and score >= limit.heap[0]
-
-
-cdef inline void take(Limit* limit, int64_t doc, float score) noexcept nogil:
-    """Keep a document, unless it is not to be found, or not among the best."""
-    if may_be(limit, score) and (limit.seen == NULL or limit.seen[doc]):
-        limit.docs[limit.filled] = <uint32_t>doc
-        limit.scores[limit.filled] = score
-        limit.filled += 1
-        if limit.most and score > limit.heap[0]:
-            put_score(limit.heap, limit.most, score)
 
 
 cdef int64_t take_of_one(

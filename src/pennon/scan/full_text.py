@@ -150,7 +150,7 @@ class TextScan:
         """Return what is found, best first, of which limit and offset and the condition leave some."""
         limit, offset = self.options.limit, self.options.offset
         found = self.search.best(None if limit is None else offset + limit)
-        found = found.at(np.arange(len(found))[offset:])
+        found = found.at(slice(offset, None)) if offset else found
         if self.query.condition is None or self.asked.prefilter or not len(found):
             return found
         return found.at(self._passing(found).contains(found.rows))
@@ -175,19 +175,20 @@ class TextScan:
         hits = self.hits()
         orderings = self.query.orderings
         query = with_sort_keys(self.query) if orderings else self.query
-        table = take_rows(replace(query, condition=None), hits.rows)
-        columns = {name: table.column(at) for at, name in enumerate(table.column_names)}
+        table = take_rows(
+            query if query.condition is None else replace(query, condition=None), hits.rows
+        )
+        columns = dict(zip(table.column_names, table.columns, strict=True))
         columns[SCORE] = pa.chunked_array([pa.array(hits.scores, pa.float32())])
         if hits.items is not None or self.search.by_item:
             items = np.zeros(len(hits), np.uint32) if hits.items is None else hits.items
             ends = pa.array(np.arange(len(items) + 1, dtype=np.int32))
             columns[ITEM] = pa.chunked_array([pa.ListArray.from_arrays(ends, pa.array(items))])
-        table = pa.table(columns)
         if orderings:
-            table = sort_rows(table, orderings)
-        return pa.Table.from_arrays(
-            [table.column(name) for name in self.schema.names], schema=self.schema
-        )
+            ordered = sort_rows(pa.table(columns), orderings)
+            columns = dict(zip(ordered.column_names, ordered.columns, strict=True))
+        schema = self.schema
+        return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
 
     # --- words ------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from pennon.scan.filter_exec import read_filtered_batches, read_filtered_table
 from pennon.scan.projection import MetaColumn, plan_scan_projection
 from pennon.scan.query import BoundQuery, ColumnOrdering
 from pennon.scan.take import take_addresses, take_batches
-from pennon.scan.take_plan import TakePlan
+from pennon.scan.take_plan import TakePlan, plan_projection
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Schema
 from pennon.schema.project import resolve
@@ -132,7 +132,7 @@ def total_order(values: pa.ChunkedArray[Any]) -> pa.ChunkedArray[Any]:
 def take_rows(query: BoundQuery, addresses: np.ndarray[Any, np.dtype[np.uint64]]) -> pa.Table:
     """Return the columns of a query for rows at addresses, in the order of these."""
     snapshot = query.scan.snapshot
-    plain_plan = TakePlan(query.scan.projection)
+    plain_plan = plan_projection(snapshot, query.scan.projection)
     shown = pa.Table.from_batches(
         take_batches(lambda at: take_addresses(snapshot, plain_plan, at), addresses)
     )

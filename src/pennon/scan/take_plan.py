@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import field
 from functools import partial
 from itertools import chain
@@ -134,11 +134,26 @@ def plan_take(
 ) -> TakePlan:
     """Return the plan of a take, made now or before; see `plan_take_projection`."""
     names = tuple(columns.items()) if isinstance(columns, Mapping) else columns
-    key: Hashable = (os.getpid(), names, blobs_as_bytes)
+
+    def make() -> TakePlan:
+        shown = snapshot.manifest.schema if blobs_as_bytes else snapshot.shown_schema
+        return _plan(snapshot, shown, columns)
+
+    return _remembered(snapshot, (os.getpid(), names, blobs_as_bytes), make)
+
+
+def plan_projection(snapshot: Snapshot, projection: Projection) -> TakePlan:
+    """Return the plan of a take of the columns of a scan, made now or before.
+
+    A version remembers the projections of scans: the same columns are the same object, which the plan keeps.
+    """
+    return _remembered(snapshot, (os.getpid(), id(projection)), partial(TakePlan, projection))
+
+
+def _remembered(snapshot: Snapshot, key: Hashable, make: Callable[[], TakePlan]) -> TakePlan:
     plan: TakePlan | None = snapshot.takes.get(key)
     if plan is None:
-        shown = snapshot.manifest.schema if blobs_as_bytes else snapshot.shown_schema
-        plan = _plan(snapshot, shown, columns)
+        plan = make()
         while len(snapshot.takes) >= MAX_PLANS:
             snapshot.takes.pop(next(iter(snapshot.takes)), None)
         snapshot.takes[key] = plan

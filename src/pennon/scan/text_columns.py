@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.cached_property import lazy
-from pennon.core.units import FragmentId
+from pennon.core.units import FieldId, FragmentId
 from pennon.errors import ArgumentError, NotFoundError, UnsupportedError
 from pennon.index.files import IndexFiles
 from pennon.index.row_set import Numbers
@@ -91,23 +91,13 @@ class TextColumn:
     ) -> None:
         """Find the index.  Raises ArgumentError for a column that is not there, or has no texts."""
         self._scope, self.path = scope, path
-        try:
-            field = resolve(scope.snapshot.manifest.schema, path)[-1]
-        except ArgumentError:
-            message = f"FTS field path '{path}' does not exist in the dataset schema"
-            raise ArgumentError(message) from None
-        kind = field_to_arrow(field).type
-        if not is_text(kind):
-            message = (
-                f"FTS field '{path}' must resolve to Utf8, LargeUtf8, Utf8View, or JSON, got {kind}"
-            )
-            raise ArgumentError(message)
-        self._segments = _segments(scope.snapshot, field.id, granularity)
+        field_id, holds_json = _resolve_text(scope.snapshot, path)
+        self._segments = _segments(scope.snapshot, field_id, granularity)
         parameters = self._opened[0].parameters if self._opened else WITHOUT_INDEX
         by_item = granularity is DocumentGranularity.LIST_ELEMENT
         if self._opened and granularity is None:
             by_item = self._opened[0].by_item
-        self.reader = Reader(parameters, is_json(kind), by_item)
+        self.reader = Reader(parameters, holds_json, by_item)
 
     @property
     def has_index(self) -> bool:
@@ -128,8 +118,15 @@ class TextColumn:
     @lazy
     def uncovered(self) -> list[Fragment]:
         """Return the fragments whose texts have to be read."""
-        if self._scope.is_fast:
+        scope = self._scope
+        if scope.is_fast:
             return []
+        if scope.fragments is not None:
+            return self._find_uncovered()
+        folders = tuple(each.folder for each in self._segments)
+        return scope.snapshot.remember(("uncovered texts", folders), self._find_uncovered)
+
+    def _find_uncovered(self) -> list[Fragment]:
         return [each for each in self._scope.searched if each.id not in self.covered]
 
     def asked(self, query: str) -> list[Placed]:
@@ -140,24 +137,40 @@ class TextColumn:
         self, asked: Sequence[Placed], fuzziness: Fuzziness, *, places: bool = False
     ) -> Iterator[tuple[Searched, list[Term]]]:
         """Yield the partitions, and the terms that each has of a query."""
+        for searched, (terms,) in self.search_all([(asked, fuzziness)], places=places):
+            yield searched, terms
+
+    def search_all(
+        self, queries: Sequence[tuple[Sequence[Placed], Fuzziness]], *, places: bool = False
+    ) -> Iterator[tuple[Searched, list[list[Term]]]]:
+        """Yield the partitions that have terms of the first query, and the terms of each query."""
         if places and self._opened and not self._has_positions:
             message = (
                 "position is not found but required for phrase queries, try recreating the index with "
                 f"position: {self.path}"
             )
             raise ArgumentError(message)
+
+        def find(partition: Partition) -> list[list[Term]]:
+            return [
+                find_terms(partition, asked, fuzziness, places=places)
+                for asked, fuzziness in queries
+            ]
+
         found = [
-            (view, at, partition, find_terms(partition, asked, fuzziness, places=places))
+            (view, at, partition, find(partition))
             for opened, view in zip(self._opened, self._views, strict=True)
             for at, partition in enumerate(opened.partitions)
         ]
         known = self._statistics([(each, terms) for _, _, each, terms in found])
         for view, at, partition, terms in found:
-            if terms:
+            if terms[0]:
                 yield view.searched(at, partition, known), terms
+        if not self.uncovered:
+            return
         rest = self._rest
-        terms = find_terms(rest, asked, fuzziness, places=places)
-        if terms:
+        terms = find(rest)
+        if terms[0]:
             known = known.and_(self._statistics([(rest, terms)]))
             yield _all_of(rest, known), terms
 
@@ -174,10 +187,11 @@ class TextColumn:
         yield self._rest, _all_of(self._rest, nothing)
 
     @staticmethod
-    def _statistics(found: Sequence[tuple[Partition, Sequence[Term]]]) -> Statistics:
+    def _statistics(found: Sequence[tuple[Partition, Sequence[Sequence[Term]]]]) -> Statistics:
         having: dict[str, int] = {}
-        for _, terms in found:
-            for token, count in {term.token: term.postings.count for term in terms}.items():
+        for _, queries in found:
+            counts = {term.token: term.postings.count for terms in queries for term in terms}
+            for token, count in counts.items():
                 having[token] = having.get(token, 0) + count
         documents = sum(len(each.row_ids) for each, _ in found)
         return Statistics(documents, sum(each.token_count for each, _ in found), having)
@@ -199,23 +213,50 @@ class TextColumn:
             yield from self._scope.texts(self.path, self.uncovered)
 
 
+def _resolve_text(snapshot: Snapshot, path: str) -> tuple[FieldId, bool]:
+    """Return the field of a path, and whether it is JSON.  Raises ArgumentError if it has no texts."""
+
+    def find() -> tuple[FieldId, bool]:
+        try:
+            field = resolve(snapshot.manifest.schema, path)[-1]
+        except ArgumentError:
+            message = f"FTS field path '{path}' does not exist in the dataset schema"
+            raise ArgumentError(message) from None
+        kind = field_to_arrow(field).type
+        if not is_text(kind):
+            message = (
+                f"FTS field '{path}' must resolve to Utf8, LargeUtf8, Utf8View, or JSON, got {kind}"
+            )
+            raise ArgumentError(message)
+        return field.id, is_json(kind)
+
+    return snapshot.remember(("text field", path), find)
+
+
 def _segments(
-    snapshot: Snapshot, field_id: int, granularity: DocumentGranularity | None
-) -> list[Index]:
+    snapshot: Snapshot, field_id: FieldId, granularity: DocumentGranularity | None
+) -> tuple[Index, ...]:
     """Return the segments of the index that is asked: of several, the first by name that fits."""
+    key = "text segments", field_id, granularity
+    return snapshot.remember(key, partial(_find_segments, snapshot, field_id, granularity))
+
+
+def _find_segments(
+    snapshot: Snapshot, field_id: FieldId, granularity: DocumentGranularity | None
+) -> tuple[Index, ...]:
     named: dict[str, list[Index]] = {}
     for index in _text_indices(snapshot):
         if index.field_ids[0] == field_id:
             named.setdefault(index.name, []).append(index)
-    kinds: dict[bool, list[Index]] = {}
+    kinds: dict[bool, tuple[Index, ...]] = {}
     for name in sorted(named):
-        kinds.setdefault(_open(snapshot, named[name][0]).by_item, named[name])
+        kinds.setdefault(_open(snapshot, named[name][0]).by_item, tuple(named[name]))
     if granularity is not None:
-        return kinds.get(granularity is DocumentGranularity.LIST_ELEMENT, [])
+        return kinds.get(granularity is DocumentGranularity.LIST_ELEMENT, ())
     if len(kinds) > 1:
         message = "the column has indices of rows and of list elements: document_granularity says which one is asked"
         raise ArgumentError(message)
-    return next(iter(kinds.values()), [])
+    return next(iter(kinds.values()), ())
 
 
 def _open(snapshot: Snapshot, segment: Index) -> Inverted:
@@ -231,8 +272,12 @@ class _View:
     """Which documents of a segment are rows that may be found, and their addresses."""
 
     def __init__(self, scope: Scope, segment: Index) -> None:
-        self._scope, self._folder = scope, segment.folder
-        self._rows = IndexedRows(scope, segment, by_row_ids=segment.goes_by_row_ids)
+        self._scope, self._segment = scope, segment
+
+    @lazy
+    def _rows(self) -> IndexedRows:
+        by_row_ids = self._segment.goes_by_row_ids
+        return IndexedRows(self._scope, self._segment, by_row_ids=by_row_ids)
 
     def searched(self, at: int, partition: Partition, statistics: Statistics) -> Searched:
         """Return the partition of that place as it is searched."""
@@ -244,12 +289,14 @@ class _View:
         """Return which documents may be found."""
 
         def find() -> Seen:
-            return Seen.of(*self._rows.see(partition.row_ids))
+            named = partition.row_ids
+            return Seen.of(*self._rows.see(named), named)
 
-        if self._scope.predicate is not None:
+        scope = self._scope
+        if scope.predicate is not None:
             return find()
-        key = "seen texts", self._folder, at, self._rows.fragment_ids
-        return self._scope.snapshot.remember(key, find)
+        chosen = None if scope.fragments is None else self._rows.fragment_ids
+        return scope.snapshot.remember(("seen texts", self._segment.folder, at, chosen), find)
 
     def see(self, partition: Partition, docs: Words) -> tuple[npt.NDArray[np.bool_], Numbers]:
         """See `pennon.index.text.matching.See`."""

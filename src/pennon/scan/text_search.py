@@ -72,9 +72,11 @@ class Search:
         if isinstance(query, CombinedFieldsQuery):
             return self._combined(query)
         if isinstance(query, BoostQuery):
-            return self._boosted(query)
+            pair = _Pair.of(query.positive, query.negative, -np.float32(query.negative_boost))
+            return self._boosted(query) if pair is None else self._paired(pair, most)
         if isinstance(query, BooleanQuery):
-            return self._boolean(query)
+            pair = _pair_of(query)
+            return self._boolean(query) if pair is None else self._paired(pair, most)
         message = f"a search in text cannot be a {type(query).__name__}"
         raise TypeError(message)
 
@@ -82,8 +84,7 @@ class Search:
         column = self.columns[query.column, query.document_granularity]
         asked = column.asked(query.query)
         best = Best(most)
-        fuzziness = Fuzziness(query.fuzziness, query.prefix_length, query.max_expansions)
-        for searched, terms in column.search(asked, fuzziness):
+        for searched, terms in column.search(asked, _fuzziness(query)):
             if query.operator is FullTextOperator.AND:
                 find_every(searched, terms, len({at for _, at in asked}), best)
             else:
@@ -96,6 +97,16 @@ class Search:
         best, positions = Best(most), len({at for _, at in asked})
         for searched, terms in column.search(asked, EXACT, places=True):
             find_phrase(searched, terms, positions, query.slop, best)
+        return best.found()
+
+    def _paired(self, pair: _Pair, most: int | None) -> Hits:
+        column = self.columns[pair.found.column, pair.found.document_granularity]
+        queries = [
+            (column.asked(each.query), _fuzziness(each)) for each in (pair.found, pair.beside)
+        ]
+        best = Best(most)
+        for searched, (terms, beside) in column.search_all(queries):
+            find_any(searched, terms, best, beside, pair.factor)
         return best.found()
 
     def _boosted(self, query: BoostQuery) -> Hits:
@@ -145,6 +156,43 @@ def _columns_of(leaf: FullTextQuery) -> list[tuple[str, DocumentGranularity | No
     if isinstance(leaf, CombinedFieldsQuery):
         return [(path, DocumentGranularity.ROW) for path in leaf.columns]
     return []
+
+
+def _fuzziness(query: MatchQuery) -> Fuzziness:
+    return Fuzziness(query.fuzziness, query.prefix_length, query.max_expansions)
+
+
+# --- two matches of one column --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """A match that finds rows, and one beside it that just changes their scores: of the same column.
+
+    Both are scored together, and as few rows as for the first alone.
+    """
+
+    found: MatchQuery
+    beside: MatchQuery
+    factor: float
+
+    @classmethod
+    def of(cls, found: FullTextQuery, beside: FullTextQuery, factor: np.float32) -> _Pair | None:
+        """Return two queries as a pair; None if they are not such."""
+        if not isinstance(found, MatchQuery) or not isinstance(beside, MatchQuery):
+            return None
+        pair = found, beside
+        is_plain = all(each.operator is FullTextOperator.OR and each.boost == 1 for each in pair)
+        keys = {(each.column, each.document_granularity) for each in pair}
+        return cls(*pair, float(factor)) if is_plain and len(keys) == 1 else None
+
+
+def _pair_of(query: BooleanQuery) -> _Pair | None:
+    """Return a query of one match that must be, and one that should be."""
+    must, should = query.of(Occur.MUST), query.of(Occur.SHOULD)
+    if len(must) != 1 or len(should) != 1 or query.of(Occur.MUST_NOT):
+        return None
+    return _Pair.of(must[0], should[0], np.float32(1))
 
 
 # --- several columns as one -----------------------------------------------------------------------

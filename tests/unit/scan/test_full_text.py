@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import random
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,36 @@ def test_queries_of_queries(dataset: pennon.LanceDataset) -> None:
     assert ids(dataset, PhraseQuery("brown fox", "text")) == [4, 0]
     assert ids(dataset, PhraseQuery("brown and brown", "text")) == []
     assert ids(dataset, PhraseQuery("dog brown", "text", slop=1)) == [4]
+
+
+def scores(dataset: pennon.LanceDataset, query: Any, **options: Any) -> dict[int, float]:
+    found = dataset.to_table(["id", "_score"], full_text_query=query, **options)
+    return dict(zip(found["id"].to_pylist(), found["_score"].to_pylist(), strict=True))
+
+
+@pytest.mark.parametrize("has_index", [True, False])
+def test_a_match_beside_another_changes_scores_alone(tmp_path: Path, *, has_index: bool) -> None:
+    rng = random.Random(7)
+    texts = [" ".join(rng.choices("abcdefgh", k=rng.randrange(1, 9))) for _ in range(3000)]
+    table = pa.table({"id": range(3000), "text": texts})
+    dataset = pennon.write_dataset(table, tmp_path / "t.lance", max_rows_per_file=1000)
+    if has_index:
+        words: dict[str, Any] = {"base_tokenizer": "whitespace", "stem": False}
+        dataset.create_scalar_index("text", "INVERTED", **words)
+        more_rows = pa.table({"id": range(3000, 3200), "text": texts[:200]})
+        dataset = pennon.write_dataset(more_rows, dataset.uri, mode="append")
+    for first, second in (("b", "c"), ("b d", "c e"), ("b", "b"), ("b", "nothing"), ("x", "b")):
+        one, other = MatchQuery(first, "text"), MatchQuery(second, "text")
+        rows, more = scores(dataset, one), scores(dataset, other)
+        added = BooleanQuery([(Occur.MUST, one), (Occur.SHOULD, other)])
+        less = BoostQuery(one, other, negative_boost=0.7)
+        for query, factor in ((added, 1.0), (less, -0.7)):
+            expected = {row: each + factor * more.get(row, 0.0) for row, each in rows.items()}
+            found = scores(dataset, query)
+            assert found == pytest.approx(expected, rel=1e-5, abs=1e-6)
+            assert list(found.values()) == sorted(found.values(), reverse=True)
+            for limit in (1, 10, 300):
+                assert scores(dataset, query, limit=limit) == dict([*found.items()][:limit])
 
 
 def test_items_of_lists_are_documents_if_asked_for(dataset: pennon.LanceDataset) -> None:

@@ -31,10 +31,13 @@ def score_any(
     first_wins: bool,
     out_docs: Words,
     out_scores: Floats,
+    beside: int = 0,
+    factor: float = 1,
 ) -> tuple[int, int]:
     """Find documents that have any of the tokens, from ``start`` on, as long as there is room for a window of 2048 more.
 
-    Windows that give no document enough are left out.  Returns where to go on, and how many documents were found.
+    Windows that give no document enough are left out.  The last ``beside`` lists add no documents: ``factor`` times
+    what they give is added to the scores.  Returns where to go on, and how many documents were found.
     """
 
 def score_every(

@@ -2,7 +2,7 @@
 """Scoring documents of posting lists: any of some tokens, all, all in a row.  See best_documents.pyi."""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 
 cdef extern from *:
@@ -15,21 +15,6 @@ cdef enum:
 
 # Sums of floats come out a little different by their order.
 cdef float SLACK = <float>1.00001
-
-
-cdef struct PostingList:
-    const uint32_t* docs
-    const float* shares
-    const float* tops
-    const int64_t* ends
-    const uint32_t* places
-    int64_t count
-    int64_t place_count
-    int64_t at
-    int64_t probe
-    float weight
-    float top
-    bint is_left_out
 
 
 cdef PostingList* open_lists(list docs, list shares, list tops, const float[::1] weights) except NULL:
@@ -88,12 +73,12 @@ cdef int64_t reach(const uint32_t* docs, int64_t at, int64_t count, int64_t doc)
     return low
 
 
-cdef void find_top(PostingList* each) noexcept nogil:
-    """Find the most that a document may get of a list."""
+cdef void find_top(PostingList* each, float factor) noexcept nogil:
+    """Find the most that a document may get of a list, so many times; no less than nothing."""
     cdef int64_t block
     for block in range((each.count + BLOCK - 1) // BLOCK):
         each.top = max(each.top, each.tops[block])
-    each.top *= each.weight
+    each.top = max(each.top * each.weight * factor, <float>0)
 
 
 cdef float most_of(PostingList* each, int64_t end) noexcept nogil:
@@ -108,50 +93,6 @@ cdef float most_of(PostingList* each, int64_t end) noexcept nogil:
         if last == each.count or each.docs[last] >= end:
             return found * each.weight
         block += 1
-
-
-cdef inline void put_score(float* heap, int64_t count, float score) noexcept nogil:
-    """Put a score into the best, the least of which goes, and is first."""
-    cdef int64_t at = 0, child = 1
-    while child < count:
-        if child + 1 < count and heap[child + 1] < heap[child]:
-            child += 1
-        if score <= heap[child]:
-            break
-        heap[at] = heap[child]
-        at = child
-        child = 2 * at + 1
-    heap[at] = score
-
-
-cdef struct Limit:
-    float least
-    float* heap
-    int64_t most
-    bint first_wins
-    const uint8_t* seen
-    uint32_t* docs
-    float* scores
-    int64_t filled
-
-
-cdef inline bint may_be(Limit* limit, float score) noexcept nogil:
-    """Tell whether a document of that score may be among the best."""
-    if limit.most == 0:
-        return score >= limit.least
-    if limit.first_wins:
-        return score >= limit.least and score > limit.heap[0]
-    return score >= limit.least and score >= limit.heap[0]
-
-
-cdef inline void take(Limit* limit, int64_t doc, float score) noexcept nogil:
-    """Keep a document, unless it is not to be found, or not among the best."""
-    if may_be(limit, score) and (limit.seen == NULL or limit.seen[doc]):
-        limit.docs[limit.filled] = <uint32_t>doc
-        limit.scores[limit.filled] = score
-        limit.filled += 1
-        if limit.most and score > limit.heap[0]:
-            put_score(limit.heap, limit.most, score)
 
 
 cdef int64_t take_of_one(
@@ -172,12 +113,12 @@ cdef int64_t take_of_one(
     return documents
 
 
-cdef float exact(PostingList* lists, Py_ssize_t count, int64_t doc) noexcept nogil:
-    """Return the score of a document, which is not below the last one that was asked for."""
+cdef float sum_of(PostingList* lists, Py_ssize_t first, Py_ssize_t end, int64_t doc) noexcept nogil:
+    """Return what lists give a document, which is not below the last one that was asked for."""
     cdef PostingList* each
     cdef Py_ssize_t number
     cdef float score = 0
-    for number in range(count):
+    for number in range(first, end):
         each = &lists[number]
         each.probe = reach(each.docs, each.probe, each.count, doc)
         if each.probe < each.count and each.docs[each.probe] == doc:
@@ -210,13 +151,17 @@ cdef float leave_out(PostingList* lists, Py_ssize_t count, Limit* limit) noexcep
 
 
 cdef int64_t take_of_windows(
-    PostingList* lists, Py_ssize_t count, Limit* limit, int64_t low, int64_t documents, int64_t room,
+    PostingList* lists, Py_ssize_t count, Py_ssize_t beside, float factor, Limit* limit, int64_t low,
+    int64_t documents, int64_t room,
 ) noexcept nogil:
-    """Look at the documents of lists, a window after the other; return where to go on."""
+    """Look at the documents of lists, a window after the other; return where to go on.
+
+    The last ``beside`` of them are left out from the start: they change scores, and add no documents.
+    """
     cdef PostingList* each
     cdef Py_ssize_t number
     cdef int64_t end, k, word, place
-    cdef float most, rest
+    cdef float most, rest, score
     cdef float scores[WINDOW]
     cdef uint64_t found[32]  # a bit for each
     memset(found, 0, sizeof(found))
@@ -259,10 +204,13 @@ cdef int64_t take_of_windows(
             while found[word]:
                 place = (word << 6) + __builtin_ctzll(found[word])
                 found[word] &= found[word] - 1
-                if rest == 0:
+                if rest == 0 and beside == 0:
                     take(limit, low + place, scores[place])
                 elif may_be(limit, (scores[place] + rest) * SLACK):
-                    take(limit, low + place, exact(lists, count, low + place))
+                    score = sum_of(lists, 0, count - beside, low + place)
+                    if beside:
+                        score += factor * sum_of(lists, count - beside, count, low + place)
+                    take(limit, low + place, score)
         low = end
     return low
 
@@ -270,13 +218,15 @@ cdef int64_t take_of_windows(
 def score_any(
     list docs, list shares, list tops, const float[::1] weights, int64_t start, int64_t documents,
     float least, const uint8_t[::1] seen, float[::1] heap, bint first_wins, uint32_t[::1] out_docs,
-    float[::1] out_scores,
+    float[::1] out_scores, Py_ssize_t beside=0, float factor=1,
 ):
     """See best_documents.pyi."""
     cdef PostingList* lists
     cdef PostingList* each
     cdef Py_ssize_t number, count = len(docs)
     cdef int64_t room = out_docs.shape[0], end
+    if not 0 <= beside < max(count, 1):
+        raise ValueError("no list has documents to be found")
     cdef Limit limit
     if room < WINDOW or out_scores.shape[0] != room:
         raise ValueError("no room for the documents of a window")
@@ -294,52 +244,93 @@ def score_any(
         for number in range(count):
             each = &lists[number]
             each.at = each.probe = reach(each.docs, 0, each.count, start)
-            find_top(each)
+            each.is_left_out = number >= count - beside
+            find_top(each, factor if each.is_left_out else <float>1)
         if count == 1:
             end = take_of_one(&lists[0], &limit, documents, room)
         else:
-            end = take_of_windows(lists, count, &limit, start, documents, room)
+            end = take_of_windows(
+                lists, count, beside, factor, &limit, start, documents, room
+            )
     free(lists)
     return end, limit.filled
 
 
-cdef int64_t smallest(PostingList* lists, Py_ssize_t count) noexcept nogil:
-    cdef Py_ssize_t number, found = 0
-    for number in range(1, count):
-        if lists[number].count < lists[found].count:
-            found = number
-    return found
+cdef void by_length(PostingList* lists, Py_ssize_t count, Py_ssize_t* order) noexcept nogil:
+    """Put the numbers of lists into the order of their lengths."""
+    cdef Py_ssize_t number, at
+    for number in range(count):
+        at = number
+        while at and lists[order[at - 1]].count > lists[number].count:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = number
 
 
-cdef bint is_in_a_row(
-    PostingList* lists, Py_ssize_t count, const int64_t* steps, int64_t slop, uint32_t* reached
+cdef struct Reached:
+    uint32_t* places
+    int64_t room
+
+
+cdef enum:
+    NOT_IN_A_ROW = 0
+    IN_A_ROW = 1
+    NO_PLACES = 2
+    NO_MEMORY = 3
+
+
+cdef inline bint has_places(PostingList* each) noexcept nogil:
+    """Tell whether the positions of the document that a list is at lie within those of the list."""
+    return 0 <= each.ends[each.at] <= each.ends[each.at + 1] <= each.place_count
+
+
+cdef int is_in_a_row(
+    PostingList* lists, Py_ssize_t count, const int64_t* steps, int64_t slop, Reached* reached
 ) noexcept nogil:
     """Tell whether the document that the lists are at has their tokens in order.
 
     Of each token those places are kept that one of the token before leads to.
     """
     cdef PostingList* each = &lists[0]
-    cdef int64_t k, place, before = each.ends[each.at + 1] - each.ends[each.at], kept, at
+    cdef int64_t k, place, before, kept, at, most
     cdef Py_ssize_t number
+    cdef void* made
+    if not has_places(each):
+        return NO_PLACES
+    before = most = each.ends[each.at + 1] - each.ends[each.at]
+    for number in range(1, count):
+        each = &lists[number]
+        if not has_places(each):
+            return NO_PLACES
+        most = max(most, each.ends[each.at + 1] - each.ends[each.at])
+    if 2 * most > reached.room:
+        made = realloc(reached.places, 8 * most)
+        if made == NULL:
+            return NO_MEMORY
+        reached.places, reached.room = <uint32_t*>made, 2 * most
+    each = &lists[0]
     for k in range(before):
-        reached[k] = each.places[each.ends[each.at] + k]
+        reached.places[k] = each.places[each.ends[each.at] + k]
     for number in range(1, count):
         each = &lists[number]
         kept = at = 0
         for k in range(each.ends[each.at], each.ends[each.at + 1]):
             place = <int64_t>each.places[k] - steps[number]
-            while at + 1 < before and reached[at + 1] <= place:
+            while at + 1 < before and reached.places[at + 1] <= place:
                 at += 1
-            if place >= 0 and at < before and reached[at] <= place and place - reached[at] <= slop:
-                # what is written lies behind what is read no more: one place for one that was reached
-                reached[before + kept] = each.places[k]
+            if (
+                place >= 0 and at < before and reached.places[at] <= place
+                and place - reached.places[at] <= slop
+            ):
+                # what is written lies behind what is read no more: one place for one of this list
+                reached.places[before + kept] = each.places[k]
                 kept += 1
         for k in range(kept):
-            reached[k] = reached[before + k]
+            reached.places[k] = reached.places[before + k]
         before = kept
         if not kept:
-            return False
-    return True
+            return NOT_IN_A_ROW
+    return IN_A_ROW
 
 
 def score_every(
@@ -350,39 +341,39 @@ def score_every(
     """See best_documents.pyi."""
     cdef PostingList* lists
     cdef PostingList* each
-    cdef Py_ssize_t number, first, count = len(docs)
-    cdef int64_t k, doc, most = 0, found
-    cdef bint in_order = len(ends) > 0, has_all, fits = True
+    cdef PostingList* first
+    cdef Py_ssize_t number, turn, count = len(docs)
+    cdef Py_ssize_t* order = NULL
+    cdef int64_t k, doc
+    cdef bint in_order = len(ends) > 0, has_all
+    cdef int state = IN_A_ROW
     cdef float score, rest = 0
     cdef Limit limit
+    cdef Reached reached
     cdef const int64_t[::1] some_ends
     cdef const uint32_t[::1] some_places
-    cdef uint32_t* reached = NULL
     if documents >> 32 or not (seen.shape[0] == 0 or seen.shape[0] >= documents):
         raise ValueError("no such documents")
     if in_order and (len(ends) != count or len(places) != count or steps.shape[0] != count):
         raise ValueError("posting lists and their positions differ in number")
+    memset(&reached, 0, sizeof(Reached))
     lists = open_lists(docs, shares, tops, weights)
     try:
-        first = smallest(lists, count)
-        if out_docs.shape[0] < lists[first].count or out_scores.shape[0] != out_docs.shape[0]:
+        order = <Py_ssize_t*>calloc(count, sizeof(Py_ssize_t))
+        if order == NULL:
+            raise MemoryError
+        by_length(lists, count, order)
+        first = &lists[order[0]]
+        if out_docs.shape[0] < first.count or out_scores.shape[0] != out_docs.shape[0]:
             raise ValueError("no room for the documents")
         for number in range(count if in_order else 0):
             some_ends, some_places = ends[number], places[number]
-            fits = some_ends.shape[0] == lists[number].count + 1 and some_ends[0] >= 0
-            for k in range(lists[number].count if fits else 0):
-                found = some_ends[k + 1] - some_ends[k]
-                fits = fits and found >= 0
-                most = max(most, found)
-            if not fits or some_ends[lists[number].count] > some_places.shape[0]:
+            if some_ends.shape[0] != lists[number].count + 1:
                 raise ValueError("positions are not those of the documents")
             lists[number].ends = &some_ends[0]
+            lists[number].place_count = some_places.shape[0]
             if some_places.shape[0]:
                 lists[number].places = &some_places[0]
-        if in_order:
-            reached = <uint32_t*>calloc(2 * most + 1, 4)
-            if reached == NULL:
-                raise MemoryError
         memset(&limit, 0, sizeof(Limit))
         limit.least, limit.most, limit.first_wins = least, heap.shape[0], first_wins
         limit.heap = &heap[0] if limit.most else NULL
@@ -391,35 +382,52 @@ def score_every(
             limit.docs, limit.scores = &out_docs[0], &out_scores[0]
         with nogil:
             for number in range(count):
-                find_top(&lists[number])
-                if number != first:
-                    rest += lists[number].top
+                find_top(&lists[number], 1)
+            for turn in range(count - 1, 0, -1):
+                lists[order[turn]].others = rest
+                rest += lists[order[turn]].top
             k = 0
-            while k < lists[first].count:
+            while k < first.count:
                 if k % BLOCK == 0 and not may_be(
-                    &limit, (lists[first].tops[k // BLOCK] * lists[first].weight + rest) * SLACK
+                    &limit, (first.tops[k // BLOCK] * first.weight + rest) * SLACK
                 ):
                     k += BLOCK
                     continue
-                doc = lists[first].docs[k]
-                has_all = doc < documents
-                for number in range(count if has_all else 0):
-                    each = &lists[number]
-                    each.at = k if number == first else reach(each.docs, each.at, each.count, doc)
-                    if each.at >= each.count or each.docs[each.at] != doc:
-                        has_all = False
-                        break
+                doc = first.docs[k]
+                first.at = k
                 k += 1
+                # with each list that is asked, less is possible: most documents are out before the last
+                score = first.weight * first.shares[first.at]
+                has_all = doc < documents and may_be(&limit, (score + rest) * SLACK)
+                turn = 1
+                while has_all and turn < count:
+                    each = &lists[order[turn]]
+                    each.at = reach(each.docs, each.at, each.count, doc)
+                    has_all = each.at < each.count and each.docs[each.at] == doc
+                    if has_all:
+                        score += each.weight * each.shares[each.at]
+                        has_all = may_be(&limit, (score + each.others) * SLACK)
+                    turn += 1
                 if not has_all:
                     continue
                 score = 0
                 for number in range(count):
                     score += lists[number].weight * lists[number].shares[lists[number].at]
-                if may_be(&limit, score) and (
-                    not in_order or is_in_a_row(lists, count, &steps[0], slop, reached)
-                ):
-                    take(&limit, doc, score)
+                if not may_be(&limit, score) or (limit.seen != NULL and not limit.seen[doc]):
+                    continue
+                if in_order:
+                    state = is_in_a_row(lists, count, &steps[0], slop, &reached)
+                    if state > IN_A_ROW:
+                        break
+                    if state == NOT_IN_A_ROW:
+                        continue
+                take(&limit, doc, score)
+        if state == NO_PLACES:
+            raise ValueError("positions are not those of the documents")
+        if state == NO_MEMORY:
+            raise MemoryError
     finally:
         free(lists)
-        free(reached)
+        free(order)
+        free(reached.places)
     return limit.filled

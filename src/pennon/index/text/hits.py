@@ -29,7 +29,7 @@ class Hits:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def at(self, places: Places | npt.NDArray[np.bool_]) -> Hits:
+    def at(self, places: Places | npt.NDArray[np.bool_] | slice) -> Hits:
         """Return some of them."""
         items = None if self.items is None else self.items[places]
         return Hits(self.rows[places], self.scores[places], items)
@@ -126,6 +126,7 @@ class Best:
         self.most = most
         self._held: list[Hits] = []
         self._rows = 0
+        self._is_sorted = False
         self.least = -np.inf
 
     def add(self, hits: Hits) -> None:
@@ -134,11 +135,12 @@ class Best:
             return
         self._held.append(hits)
         self._rows += len(hits)
+        self._is_sorted = False
         if self.most is not None and self._rows >= self.most:
             held = together(self._held).best(self.most)
-            self._held, self._rows = [held], len(held)
+            self._held, self._rows, self._is_sorted = [held], len(held), True
             self.least = float(held.scores[-1]) if self.most else np.inf
 
     def found(self) -> Hits:
         """Return the best, best first."""
-        return together(self._held).best(self.most)
+        return self._held[0] if self._is_sorted else together(self._held).best(self.most)

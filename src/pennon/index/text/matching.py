@@ -38,6 +38,7 @@ See: TypeAlias = Callable[[Words], tuple[npt.NDArray[np.bool_], Numbers]]
 _WINDOW: Final = 1 << 11
 _ROOM: Final = 1 << 15
 _ALL: Final = np.empty(0, np.uint8)
+_NO_SCORE: Final = np.empty(0, np.float32)
 _FEW: Final = 4
 """Where fewer than one of so many documents has a token, it is asked of these alone whether they may be found."""
 
@@ -47,16 +48,22 @@ class Seen:
     """Which documents of a partition may be found: those whose mask is not 0, or all if it is empty.
 
     ``by_row``: documents are in the order of their rows, so that of equal ones the first is better.
+    ``is_plain``: those that may be found have the addresses that the partition names.
     """
 
     mask: Bytes
     by_row: bool
+    is_plain: bool = False
 
     @classmethod
-    def of(cls, is_seen: npt.NDArray[np.bool_], rows: Numbers) -> Seen:
-        """Return what `See` says of all documents."""
-        mask = _ALL if is_seen.all() else is_seen.view(np.uint8)
-        return cls(mask, bool((rows[1:] > rows[:-1]).all()))
+    def of(
+        cls, is_seen: npt.NDArray[np.bool_], rows: Numbers, named: Numbers | None = None
+    ) -> Seen:
+        """Return what `See` says of all documents, of which the partition names ``named`` rows."""
+        is_all = bool(is_seen.all())
+        mask = _ALL if is_all else is_seen.view(np.uint8)
+        is_plain = named is not None and np.array_equal(rows, named if is_all else named[is_seen])
+        return cls(mask, bool((rows[1:] > rows[:-1]).all()), is_plain)
 
 
 _UNKNOWN: Final = Seen(_ALL, by_row=False)
@@ -81,6 +88,11 @@ class Searched:
         items = self.partition.items
         return Hits(rows, scores[is_seen], None if items is None else items[docs[is_seen]])
 
+    def plain_hits(self, docs: Words, scores: Floats) -> Hits:
+        """Return documents that may be found, by the addresses that the partition names."""
+        items = self.partition.items
+        return Hits(self.partition.row_ids[docs], scores, None if items is None else items[docs])
+
 
 class _Found:
     """The best documents of a partition."""
@@ -88,38 +100,42 @@ class _Found:
     def __init__(self, searched: Searched, best: Best, *, is_masked: bool) -> None:
         self.seen = searched.seen() if is_masked else _UNKNOWN
         self._searched, self._best = searched, best
-        self._most = best.most if is_masked else None
+        self._is_masked = is_masked
         self.least = best.least
-        self.heap = np.full(self._most or 0, -np.inf, np.float32)
-        self._docs, self._scores = np.empty(0, np.uint32), np.empty(0, np.float32)
+        most = best.most if is_masked else None
+        self.heap = _NO_SCORE if most is None else np.full(most, -np.inf, np.float32)
+        self._held: list[tuple[Words, Floats]] = []
 
     @property
     def is_whole(self) -> bool:
         """Return whether all documents may be found."""
-        return self._most is not None and not len(self.seen.mask)
+        return self._is_masked and not len(self.seen.mask)
 
     def add(self, docs: Words, scores: Floats) -> None:
         """Take documents, which come in order, and are among those that may be found if these are known."""
-        most = self._most
-        if most is None:
+        if not self._is_masked:
             keep = scores >= self._best.least
             self._best.add(self._searched.hits(docs[keep], scores[keep]))
             self.least = self._best.least
             return
-        docs, scores = np.append(self._docs, docs), np.append(self._scores, scores)
-        if len(docs) >= most > 0:
-            worst = np.partition(scores, len(docs) - most)[len(docs) - most]
-            keep = scores >= worst
-            if self.seen.by_row:
-                ties = np.flatnonzero(scores == worst)
-                keep[ties[most - int(np.count_nonzero(scores > worst)) :]] = False
-            docs, scores = docs[keep], scores[keep]
-        self._docs, self._scores = docs, scores
+        if len(docs):
+            # the kernel found the best so far; others that it found were better than those before them
+            keep = scores >= self.heap[0]
+            self._held.append((docs[keep], scores[keep]))
 
     def finish(self) -> None:
         """Give what was found to the best."""
-        if len(self._docs):
-            self._best.add(self._searched.hits(self._docs, self._scores))
+        if not self._held:
+            return
+        docs, scores = self._held[-1]
+        if len(self._held) > 1:
+            docs = np.concatenate([each for each, _ in self._held])
+            scores = np.concatenate([each for _, each in self._held])
+            keep = scores >= self.heap[0]
+            docs, scores = docs[keep], scores[keep]
+        searched = self._searched
+        hits = searched.plain_hits if self.seen.is_plain else searched.hits
+        self._best.add(hits(docs, scores))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,13 +148,13 @@ class _Lists:
     weights: Floats
     best: list[Floats]
 
-    def least(self, most: int | None) -> float:
-        """Return a score that so many documents have: by one of the terms alone."""
+    def least(self, terms: int, most: int | None) -> float:
+        """Return a score that so many documents have: by one of the first terms alone."""
         if not most:
             return -np.inf
         known = [
             float(weight * best[most - 1])
-            for weight, best in zip(self.weights, self.best, strict=True)
+            for weight, best in zip(self.weights[:terms], self.best, strict=False)
             if len(best) >= most
         ]
         return max(known, default=-np.inf)
@@ -156,13 +172,26 @@ class _Lists:
         )
 
 
-def find_any(searched: Searched, terms: Sequence[Term], best: Best) -> None:
-    """Add the documents that have any of the terms."""
-    lists = _Lists.of(searched, terms)
+def find_any(
+    searched: Searched,
+    terms: Sequence[Term],
+    best: Best,
+    beside: Sequence[Term] = (),
+    factor: float = 1.0,
+) -> None:
+    """Add the documents that have any of the terms.
+
+    What terms ``beside`` these give to a document is added to its score, so many times.
+    """
+    if best.most == 0:
+        return
+    lists = _Lists.of(searched, [*terms, *beside])
     documents = len(searched.partition.lengths)
-    count = sum(map(len, lists.docs))
+    count = sum(map(len, lists.docs[: len(terms)]))
     is_masked = best.most is not None and (searched.is_known or count * _FEW > documents)
     found = _Found(searched, best, is_masked=is_masked)
+    is_raised = found.is_whole and factor >= 0
+    known = lists.least(len(terms), best.most) if is_raised else -np.inf
     room = min(documents, count) + _WINDOW
     room = room if best.most is None else min(room, _ROOM)
     docs, scores = np.empty(room, np.uint32), np.empty(room, np.float32)
@@ -175,12 +204,14 @@ def find_any(searched: Searched, terms: Sequence[Term], best: Best) -> None:
             lists.weights,
             start,
             documents,
-            max(found.least, lists.least(best.most) if found.is_whole else -np.inf),
+            max(found.least, known),
             found.seen.mask,
             found.heap,
             found.seen.by_row,
             docs,
             scores,
+            len(beside),
+            factor,
         )
         found.add(docs[:filled], scores[:filled])
     found.finish()
@@ -202,7 +233,7 @@ def _find_every(
     searched: Searched, terms: Sequence[Term], asked: int, best: Best, slop: int | None
 ) -> None:
     groups = _by_position(terms)
-    if len(groups) < asked or not asked:
+    if len(groups) < asked or not asked or best.most == 0:
         return
     if len(groups) < len(terms):
         found = _having_every(groups)

@@ -44,7 +44,9 @@ class Lists:
             found[docs] += weight * shares
         return found
 
-    def best(self, most: int, seen: np.ndarray, *, first_wins: bool) -> dict[int, float]:
+    def best(
+        self, most: int, seen: np.ndarray, *, first_wins: bool, beside: int = 0, factor: float = 1
+    ) -> dict[int, float]:
         """Return what the kernel finds."""
         heap = np.full(most, -np.inf, np.float32)
         docs, scores = np.empty(ROOM, np.uint32), np.empty(ROOM, np.float32)
@@ -52,7 +54,7 @@ class Lists:
         start = 0
         while start < DOCUMENTS:
             given = *self.given, start, DOCUMENTS, -np.inf, seen, heap, first_wins, docs, scores
-            start, filled = score_any(*given)
+            start, filled = score_any(*given, beside, factor)
             mine = dict(zip(docs[:filled].tolist(), scores[:filled].tolist(), strict=True))
             assert not mine.keys() & found.keys()
             found |= mine
@@ -78,6 +80,31 @@ def test_the_best_are_found(shares: list[float], *, first_wins: bool, hides: boo
             ties = np.flatnonzero(visible == visible[order[-1]])
             assert {*ties.tolist()} <= found.keys()
     assert lists.best(0, NONE, first_wins=first_wins).keys() == {*np.flatnonzero(scores).tolist()}
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.5, -0.3, -2.0])
+@pytest.mark.parametrize("shares", [[0.2, 0.3], [0.3, 0.02, 0.5], [0.01, 0.2, 0.1, 0.4]])
+def test_lists_beside_change_scores_and_add_no_documents(
+    shares: list[float], factor: float
+) -> None:
+    lists = Lists(shares)
+    found = np.full(DOCUMENTS, -np.inf, np.float32)
+    found[np.concatenate(lists.docs[:-1])] = 0
+    other = np.zeros(DOCUMENTS, np.float32)
+    for number, (docs, share) in enumerate(zip(lists.docs, lists.shares, strict=True)):
+        is_beside = number == len(shares) - 1
+        (other if is_beside else found)[docs] += lists.weights[number] * share
+    whole = found + np.float32(factor) * other
+    everything = lists.best(0, NONE, first_wins=False, beside=1, factor=factor)
+    assert everything.keys() == {*np.flatnonzero(found >= 0).tolist()}
+    assert everything == {each: whole[each] for each in everything}
+    for most in (1, 20):
+        best = lists.best(most, NONE, first_wins=True, beside=1, factor=factor)
+        order = np.argsort(-whole, kind="stable")[:most]
+        assert {*order.tolist()} <= best.keys()
+        assert best == {each: whole[each] for each in best}
+    with pytest.raises(ValueError, match="no list has documents"):
+        lists.best(1, NONE, first_wins=True, beside=len(shares))
 
 
 def test_all_of_them() -> None:

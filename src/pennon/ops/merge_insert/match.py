@@ -55,6 +55,8 @@ class Conditions:
     @classmethod
     def of(cls, clauses: Clauses, schema: Schema, data: pa.Schema) -> Conditions:
         """Parse them; raises ArgumentError."""
+        if clauses.condition is None and clauses.delete_if is None:
+            return cls()
         from pennon.expr.parse import parse_filter  # noqa: PLC0415 - saves sqlglot where a merge has no condition
 
         target = schema_to_arrow(described_v2(schema))

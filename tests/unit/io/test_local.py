@@ -126,8 +126,7 @@ def test_a_sync_that_has_started_is_not_shared_by_those_who_come_later(
             FolderSync.begin(folder).end
         )  # its name came after the first had looked
         may_end.set()
-        first.result()
-        second.result()
+        assert [first.result(), second.result()] == [None, None]
     assert syncs == [folder, folder]
 
 

@@ -266,7 +266,6 @@ def tell(account: Account, spark: SparkSession, folder: Path) -> None:
     append_december(account, spark, folder)
     ask(account, spark, folder)
     travel_back(account, spark, folder, truth)
-    spark.stop()
     take_rows(account, folder, truth)
     compare_whole(account, folder, truth)
 

@@ -50,6 +50,16 @@ from pennon.expr.parse import parse_filter
 assert parse_filter("s IS NULL OR s < t", pa.schema({"s": pa.string(), "t": pa.string()}))
 assert "pandas" not in sys.modules, "pa.scalar and pa.array import pandas when first called"
 """
+MERGE = """
+import sys
+import pyarrow as pa
+import pennon
+table = pennon.write_dataset(pa.table({"k": pa.array([1, 2, 3]), "v": pa.array([1.0, 2.0, 3.0])}), {uri!r})
+table.create_scalar_index("k", "BTREE")
+merge = table.merge_insert("k").when_matched_update_all().when_not_matched_insert_all()
+assert merge.execute(pa.table({"k": pa.array([3, 4]), "v": pa.array([0.0, 0.0])}))["num_updated_rows"] == 1
+assert not {"pyspark", "obstore", "sqlglot"} & sys.modules.keys()
+"""
 NAMES = """
 import pennon as lance
 from pennon.dataset import LanceDataset, LanceOperation, LanceScanner, ScannerBuilder, Transaction
@@ -82,6 +92,10 @@ def test_head_loads_no_more_than_it_needs(tmp_path: Path) -> None:
     uri = str(tmp_path / "t.lance")
     pennon.write_dataset(pa.table({"n": [1, 2], "w": ["a", None]}), uri)
     _run(HEAD.replace("{uri!r}", repr(uri)))
+
+
+def test_a_merge_without_conditions_loads_no_parser(tmp_path: Path) -> None:
+    _run(MERGE.replace("{uri!r}", repr(str(tmp_path / "t.lance"))))
 
 
 def test_a_condition_loads_no_pandas() -> None:

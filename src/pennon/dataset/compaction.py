@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, Self, TypedDict
 from pennon.core.units import FragmentId
 from pennon.dataset.base import DatasetBase
 from pennon.dataset.metadata import FragmentMetadata
+from pennon.dataset.write_options import with_statistics
 from pennon.errors import ArgumentError
 from pennon.ops.compact.options import CompactOptions
 from pennon.ops.compact.task import CompactTask, Rewritten, commit_compact, plan_compact, task_of
@@ -276,7 +277,8 @@ def _with_version(task: CompactTask) -> CompactOptions:
 def _commit(dataset: DatasetBase, rewritten: list[Rewritten]) -> CompactionMetrics:
     if not rewritten:
         return CompactionMetrics()
-    dataset._turn_to(commit_compact(dataset.snapshot.store, rewritten))  # noqa: SLF001 - its own
+    made = dataset.snapshot.at(commit_compact(dataset.snapshot.store, rewritten))
+    dataset._turn_to(with_statistics(made).manifest)  # noqa: SLF001 - its own
     return sum((_result(each).metrics for each in rewritten), CompactionMetrics())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from inspect import signature
 from typing import Any
@@ -189,6 +189,26 @@ class LanceDataset(
         if filter is not None or kwargs:
             return self.scanner(columns=[], filter=filter, **kwargs).count_rows()
         return sum(live_row_counts(self._snapshot))
+
+    def aggregate(self, measures: Mapping[str, str | Sequence[str]]) -> dict[str, Any]:
+        """Return counts, least and greatest values of whole columns.
+
+        ``measures``: columns, each with ``count`` (of values that are not NULL), ``null_count``, ``min``, ``max``,
+        or several of them; ``*`` with ``count``.  NaN is the greatest number.  What the manifest and statistics
+        know (`write_dataset(auto_statistics=True)`) is not read: of fragments without deleted rows, and of numbers
+        but floats, times and booleans.
+
+        >>> import pennon, pyarrow as pa, tempfile
+        >>> uri = tempfile.mkdtemp() + "/t.lance"
+        >>> table = pennon.write_dataset(pa.table({"price": [3, 912, None]}), uri, auto_statistics=True)
+        >>> table.aggregate({"price": ["min", "max"], "*": "count"})
+        {'min(price)': 3, 'max(price)': 912, 'count(*)': 3}
+
+        Raises ArgumentError for what there is not, ColumnTypeError for values without an order.
+        """
+        from pennon.scan.aggregates import aggregates_of  # noqa: PLC0415 - saves indices at open
+
+        return aggregates_of(self._snapshot, measures)
 
     # Single rows
 

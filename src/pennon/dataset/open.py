@@ -123,6 +123,7 @@ def write_dataset(
     external_blob_mode: Literal["reference", "ingest"] = "reference",
     allow_external_blob_outside_bases: bool = False,
     blob_pack_file_size_threshold: int | None = None,
+    auto_statistics: bool | None = None,
     **unsupported: Any,
 ) -> LanceDataset:
     """Write data as a new version of a table, and return it.
@@ -154,6 +155,11 @@ def write_dataset(
     ``allow_external_blob_outside_bases``, anywhere; or they are copied (``ingest``).
     ``blob_pack_file_size_threshold``: files of blobs of medium size get so many bytes, whatever their
     column says.
+
+    ``auto_statistics``: columns of numbers, times, booleans and texts get an index of the kind ZONEMAP,
+    in a version of its own behind the data; a new table does so from then on, and its compactions, too
+    (``pennon.auto_statistics`` in its config).  Filters skip rows by it, and `LanceDataset.aggregate` reads
+    nothing else.  By default the table's config decides.
 
     Raises AlreadyExistsError, SchemaMismatchError, UnsupportedError for types or file versions that
     cannot be written, and `CommitError` if another writer was faster and cannot be reconciled.
@@ -191,6 +197,7 @@ def write_dataset(
         external_blob_mode=external_blob_mode,
         allow_external_blob_outside_bases=allow_external_blob_outside_bases,
         blob_pack_file_size_threshold=blob_pack_file_size_threshold,
+        auto_statistics=auto_statistics,
     )
     snapshot = write_version(data_obj, uri, schema, options)
     if isinstance(uri, LanceDataset):

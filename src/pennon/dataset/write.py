@@ -13,6 +13,7 @@ from pennon.dataset.metadata import DataFile, FragmentMetadata
 from pennon.dataset.operation_fields import from_table_transaction
 from pennon.dataset.progress import FragmentWriteProgress
 from pennon.dataset.write_options import WriteOptions as WriteOptions
+from pennon.dataset.write_options import with_statistics
 from pennon.errors import NoDataError, NotFoundError
 from pennon.io import open_store
 from pennon.io.store import Store
@@ -47,7 +48,8 @@ def write_version(
     request = WriteRequest.of(data, target, schema, options)
     manifest = request.commit()
     old = getattr(target, "snapshot", None)
-    return Snapshot(request.plan.task.store, manifest) if old is None else old.at(manifest)
+    made = Snapshot(request.plan.task.store, manifest) if old is None else old.at(manifest)
+    return with_statistics(made, options.auto_statistics)
 
 
 def as_store(

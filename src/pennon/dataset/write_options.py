@@ -22,9 +22,12 @@ from pennon.table.commit.lock import CommitLock
 if TYPE_CHECKING:
     from pennon.dataset.metadata import DatasetBasePath
     from pennon.dataset.progress import FragmentWriteProgress
+    from pennon.scan.snapshot import Snapshot
     from pennon.table.commit.lock import CommitLock
 
 _TWO_WEEKS_S: Final = 14 * 24 * 3600
+_AUTO_STATISTICS: Final = "pennon.auto_statistics"
+"""The key of a table's config that asks for statistics; its value is ``true`` or ``false``."""
 
 
 class AutoCleanupConfig(TypedDict, total=False):
@@ -46,6 +49,17 @@ def cleanup_config(options: AutoCleanupConfig) -> dict[str, str]:
         "lance.auto_cleanup.interval": str(options.get("interval", 20)),
         "lance.auto_cleanup.older_than": f"{seconds}s",
     }
+
+
+def with_statistics(made: Snapshot, asked: bool | None = None) -> Snapshot:
+    """Return a version that was written with statistics of its rows, if that is asked for, or by the table's config."""
+    if asked is None:
+        asked = made.manifest.config.get(_AUTO_STATISTICS, "").lower() == "true"
+    if not asked:
+        return made
+    from pennon.ops.index.statistics import keep_statistics  # noqa: PLC0415 - saves indices for most tables
+
+    return keep_statistics(made)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +93,7 @@ class WriteOptions:
     external_blob_mode: str = "reference"
     allow_external_blob_outside_bases: bool = False
     blob_pack_file_size_threshold: int | None = None
+    auto_statistics: bool | None = None
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense, whatever the data and the table are."""
@@ -140,4 +155,7 @@ class WriteOptions:
     def config(self) -> dict[str, str]:
         """Return the config of a new table."""
         options = self.auto_cleanup_options
-        return {} if options is None else cleanup_config(options)
+        found = {} if options is None else cleanup_config(options)
+        if self.auto_statistics is not None:
+            found[_AUTO_STATISTICS] = str(self.auto_statistics).lower()
+        return found

@@ -18,6 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as t
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.encoding.kernels.among import find_among
 from pennon.expr.cast import Datum
 from pennon.expr.decimals import decimal_divide, decimal_remainder
 from pennon.expr.rowwise import as_arrays
@@ -110,7 +112,7 @@ def is_in(values: Datum, items: pa.LargeListScalar) -> Datum:
     known = items.values.drop_null()
     if t.is_floating(values.type):  # -0.0 equals 0.0
         values, known = pc.add(values, 0.0), pc.add(known, 0.0)
-    found = pc.is_in(values, value_set=known)
+    found = _is_among(values, known)
     has_null = len(known) < len(items.values)
     if not has_null and isinstance(values, pa.Array) and not values.null_count:
         return found
@@ -118,6 +120,26 @@ def is_in(values: Datum, items: pa.LargeListScalar) -> Datum:
     if has_null:
         is_open = pc.or_(is_open, pc.invert(found))
     return pc.if_else(is_open, pa.scalar(None, pa.bool_()), found)
+
+
+def _is_among(values: Datum, known: pa.Array) -> Datum:
+    """Tell which values are among some that are not NULL; what it says of a NULL means nothing."""
+    kind = values.type
+    is_whole = t.is_integer(kind) or (t.is_temporal(kind) and not t.is_interval(kind))
+    if not is_whole or not isinstance(values, pa.Array):
+        return pc.is_in(values, value_set=known)
+    bits = find_among(_words(values), _words(known))
+    return pa.BooleanArray.from_buffers(pa.bool_(), len(values), [None, pa.py_buffer(bits)])
+
+
+def _words(values: pa.Array) -> Int64Array:
+    """Return whole numbers as signed words, and anything in place of NULLs."""
+    if not len(values):
+        return np.empty(0, np.int64)
+    alias = f"int{values.type.bit_width}"
+    buffers = [None, values.buffers()[1]]
+    plain = pa.Array.from_buffers(pa.type_for_alias(alias), len(values), buffers, 0, values.offset)
+    return np.require(plain.to_numpy(), np.int64, ["C", "ALIGNED"])
 
 
 # --- logic ----------------------------------------------------------------------------------------

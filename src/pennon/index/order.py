@@ -41,7 +41,7 @@ def starts_of_equal(values: pa.Array[Any]) -> Int64Array:
     """Return where runs of equal values begin in an array that is in order; NULLs are one run."""
     nulls = values.null_count
     rest = values[nulls:]
-    numbers = _numbers(rest)
+    numbers = numbers_of(rest)
     if numbers is None:
         differs = pc.not_equal(rest[1:], rest[:-1]).to_numpy(zero_copy_only=False)
     else:
@@ -52,7 +52,7 @@ def starts_of_equal(values: pa.Array[Any]) -> Int64Array:
 
 def least_and_greatest(values: pa.Array[Any]) -> tuple[pa.Scalar, pa.Scalar]:
     """Return the least and the greatest of values without NULLs, of which there is one."""
-    numbers = _numbers(values)
+    numbers = numbers_of(values)
     if numbers is not None:
         return values[int(numbers.argmin())], values[int(numbers.argmax())]
     order = _order_of(values)
@@ -61,7 +61,7 @@ def least_and_greatest(values: pa.Array[Any]) -> tuple[pa.Scalar, pa.Scalar]:
 
 def _order_of(values: pa.Array[Any]) -> Int64Array:
     """Return the order of values without NULLs."""
-    numbers = _numbers(values)
+    numbers = numbers_of(values)
     if numbers is not None:
         if not len(numbers):
             return np.empty(0, np.int64)
@@ -73,7 +73,7 @@ def _order_of(values: pa.Array[Any]) -> Int64Array:
     return np.asarray(pc.array_sort_indices(values).to_numpy(), np.int64)
 
 
-def _numbers(values: pa.Array[Any]) -> npt.NDArray[Any] | None:
+def numbers_of(values: pa.Array[Any]) -> npt.NDArray[Any] | None:
     """Return whole numbers that are in the order of values without NULLs; None for strings and decimals."""
     kind = values.type
     if t.is_boolean(kind):

@@ -6,6 +6,7 @@ before `DurableWriter.close` returns.  A manifest always comes last and in the s
 never stands at the final name of another; what a crash leaves is a ``.tmp_...`` file, which readers
 ignore and clean-up removes.  Where a folder was made on the way, the one above it is synced on another
 thread meanwhile: syncs of one disk wait for the same journal, so several at once take as long as one.
+Files that get their names in one folder at the same moment share its sync.
 """
 
 from __future__ import annotations
@@ -13,15 +14,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import threading
 import uuid
 from collections.abc import Iterable
 from concurrent.futures import Future
-from typing import Self
 
 import pyarrow as pa
 
-from pennon.core.fast_dataclass import dataclass
-from pennon.core.thread_pools import pool
+from pennon.core.thread_pools import in_forked_child, pool
 from pennon.core.units import KIB, MIB
 from pennon.errors import Breadcrumb, StoreError
 from pennon.io.oserrors import os_errors
@@ -54,24 +54,64 @@ def sync_folder(folder: str) -> None:
         os.close(fd)
 
 
-@dataclass(frozen=True, slots=True)
 class FolderSync:
-    """A sync of a folder that another thread has begun, unless the pool is busy."""
+    """A sync of a folder that another thread has begun, unless the pool is busy.
 
-    folder: str
-    done: Future[None]
+    All who ask for one before it starts share it: their names are in the folder by then.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._done: Future[None] = Future()
 
     @classmethod
-    def begin(cls, folder: str) -> Self:
-        """Begin to make the names in ``folder`` durable."""
-        return cls(folder, pool().submit(sync_folder, folder))
+    def begin(cls, folder: str) -> FolderSync:
+        """Begin to make the names in ``folder`` durable, those that it has now."""
+        mine = cls(folder)
+        with _lock:
+            shared = _waiting.setdefault(folder, mine)
+        if shared is mine:
+            pool().submit(mine._run)
+        return shared
 
     def end(self) -> None:
-        """Wait for it, or do it if nobody has begun."""
-        if self.done.cancel():
-            sync_folder(self.folder)
-        else:
-            self.done.result()
+        """Wait for it, or do it if nobody has started; raises what the system said."""
+        self._run()
+        self._done.result()
+
+    def _run(self) -> None:
+        with _gates[hash(self._folder) % _GATES]:  # meanwhile others may come, and share it
+            with _lock:
+                if _waiting.get(self._folder) is not self:
+                    return
+                del _waiting[self._folder]
+            try:
+                sync_folder(self._folder)
+            except BaseException as error:  # noqa: BLE001 - all who wait for it are told
+                self._done.set_exception(error)
+            else:
+                self._done.set_result(None)
+
+
+_GATES = 64
+_gates: list[threading.Lock] = []
+"""A folder is synced once at a time; folders share a gate by chance alone."""
+_waiting: dict[str, FolderSync] = {}
+_lock = threading.Lock()
+
+
+def _begin_anew() -> None:
+    """Forget in a forked child what threads of its parent were to do, and may have held."""
+    global _lock  # noqa: PLW0603 - the lock itself is replaced
+    _lock = threading.Lock()
+    _gates[:] = [threading.Lock() for _ in range(_GATES)]
+    _waiting.clear()
+
+
+_begin_anew()
+
+
+in_forked_child(_begin_anew)
 
 
 def sync_file(fd: int, above: Iterable[FolderSync]) -> None:

@@ -2,7 +2,8 @@
 
 Statistics are bounds, which is less: they go on to hold for rows that were deleted since, they leave NaN out, and
 texts may be cut.  So what is answered are fragments without deleted rows, and columns of numbers (without NaN among
-them), times and booleans.  Files of version 0.1 have such statistics, and those of 2.0 with zone maps.
+them), times and booleans.  Files of version 0.1 have such statistics, those of 2.0 with zone maps, and columns with
+an index of the kind ZONEMAP.
 """
 
 from __future__ import annotations
@@ -21,11 +22,15 @@ import pyarrow.types as pat
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.file.container.field_bounds import FieldBounds
+from pennon.index.scalar.zone_map import ZoneMap
+from pennon.scan.fragment_reader import FragmentReader
+from pennon.scan.index_lookup import UNUSABLE, open_index, usable_indices
 from pennon.scan.page_statistics import read_bounds_of
 from pennon.scan.plan import ScanTask
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Field
+from pennon.table.fragment import Fragment
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,6 +81,11 @@ def _found(
         return None
     bounds = read_bounds_of(snapshot, task, {(column.name,): column for column in columns})
     named = {path[0]: found for path, found in bounds.items()}
+    if len(named) < len(columns) and snapshot.manifest.indices:
+        for column in columns:
+            zones = _of_zones(snapshot, task.fragment, column)
+            if zones is not None:
+                named.setdefault(column.name, zones)
     if len(named) < len(columns):
         return None
     borders = reduce(np.intersect1d, (each.borders for each in named.values()))
@@ -86,6 +96,23 @@ def _found(
         return None
     exact = {name: _column(each, ranges) for name, each in named.items()}
     return ExactRows(rows, exact), list(_others(task, ranges))
+
+
+def _of_zones(snapshot: Snapshot, fragment: Fragment, column: Field) -> FieldBounds | None:
+    """Return the bounds of a column that an index says; None if none does."""
+    rows = FragmentReader(snapshot, fragment).physical_rows()
+    kind = field_to_arrow(column).type
+    for index in usable_indices(snapshot).get(column.id, ()):
+        for segment in index.segments if index.json_path is None else ():
+            if fragment.id not in (segment.fragment_ids or ()):
+                continue
+            try:
+                opened = open_index(snapshot, segment, index.kind, kind)
+            except UNUSABLE:
+                continue
+            if isinstance(opened, ZoneMap) and opened.column.type == kind:
+                return opened.of_fragment(fragment.id, rows)
+    return None
 
 
 def _are_exact(columns: Iterable[FieldBounds], start: int, end: int) -> bool:

@@ -49,6 +49,8 @@ BELIEVED_ROWS = 1 << 24
 """So many rows of a fragment are believed unseen; writers put a million into a file."""
 
 NULL_CHUNK_BYTES = 512 * KIB
+RECENT_FILES = 32
+"""So many files are read side by side, or one after the other column by column, without a second map."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,27 @@ class FileColumns:
             raise FormatError(message, where=Breadcrumb(ref.store_path))
         pairs = zip(ref.field_ids, indices, strict=True)
         return cls(ref, {FieldId(i): ColumnIndex(c) for i, c in pairs if i >= 0})
+
+
+@dataclass(frozen=True, slots=True)
+class RecentFiles:
+    """Where fields lie in the data files that were read last: columns of one file are read in many groups."""
+
+    _known: list[tuple[FileColumns, ...]]
+
+    @classmethod
+    def none(cls) -> RecentFiles:
+        """Return the files of a version of which nothing was read yet."""
+        return cls([()])
+
+    def of(self, ref: DataFileRef) -> FileColumns:
+        """Return the map of a file, made now or lately; threads may ask at once."""
+        known = self._known[0]
+        found = next((each for each in known if each.ref is ref), None)
+        if found is None:
+            found = FileColumns.of(ref)
+            self._known[0] = (found, *known[: RECENT_FILES - 1])
+        return found
 
 
 def _implied(ref: DataFileRef) -> tuple[int, ...]:
@@ -163,7 +186,8 @@ class FragmentReader:
 
     def __post_init__(self) -> None:
         """Look at the manifest only; no file is opened."""
-        files = tuple(FileColumns.of(ref) for ref in self.fragment.files)
+        recent = self.snapshot.remember("recent files", RecentFiles.none)
+        files = tuple(map(recent.of, self.fragment.files))
         object.__setattr__(self, "files", files)
 
     def physical_rows(self) -> int:

@@ -55,7 +55,7 @@ from pennon.table.json_index_wire import json_target
 
 T = TypeVar("T")
 
-_UNUSABLE: Final = (FormatError, NotFoundError, UnsupportedError, ExpressionError)
+UNUSABLE: Final = (FormatError, NotFoundError, UnsupportedError, ExpressionError)
 _UNSTEADY: Final = frozenset(
     {"random", "uuid", "now", "current_timestamp", "current_date", "today"}
 )
@@ -103,7 +103,7 @@ class Leaf:
             try:
                 answer = _ask(snapshot, segment, self.index.kind, self.condition)
                 mine = _coverage(snapshot, segment)
-            except _UNUSABLE:
+            except UNUSABLE:
                 continue
             if not answer.may.is_all or answer.must.is_all:
                 covered = covered.union(mine)
@@ -171,15 +171,19 @@ def plan_lookup(snapshot: Snapshot, condition: Expression) -> IndexLookup | None
 
     Reads nothing, but lists the folders of indices of releases up to 0.19, which do not say their kinds.
     """
-    if not snapshot.manifest.indices:
-        return None
-    indices = snapshot.remember("indices", partial(_usable, snapshot))
+    indices = usable_indices(snapshot)
     asked = _Planner(snapshot.manifest.schema.fields, indices).plan(condition) if indices else None
     return None if asked is None else IndexLookup(asked)
 
 
-def _usable(snapshot: Snapshot) -> Mapping[FieldId, Sequence[ColumnIndex]]:
+def usable_indices(snapshot: Snapshot) -> Mapping[FieldId, Sequence[ColumnIndex]]:
     """Return the indices that can be asked, by their fields: best ones first."""
+    if not snapshot.manifest.indices:
+        return {}
+    return snapshot.remember("indices", partial(_usable, snapshot))
+
+
+def _usable(snapshot: Snapshot) -> Mapping[FieldId, Sequence[ColumnIndex]]:
     named: dict[tuple[str, FieldId, str | None], list[Index]] = {}
     for index in known_indices(snapshot):
         if len(index.field_ids) == 1 and index.fragment_ids is not None:

@@ -124,7 +124,7 @@ class Snapshot:
             found = self._opened(path, size)
             if self.manifest.dictionaries:
                 found.data.table_dictionaries = self.manifest.dictionaries
-            return found if self.meter is None else self.meter.around(found)
+            return self._counted(found)
         except FormatError as error:
             if size is None or not ref.has_page_table:
                 raise error.located(Breadcrumb(path)) from None
@@ -136,8 +136,7 @@ class Snapshot:
 
     def open_index_file(self, path: str) -> OpenFile:
         """Return a file of an index, opened now or before; raises as `open_file` does."""
-        found = self._opened(path)
-        return found if self.meter is None else self.meter.around(found)
+        return self._counted(self._opened(path))
 
     def open_index_object(self, path: str) -> ObjectReader:
         """Return a file of an index that is no data file.  Raises NotFoundError, StoreError."""
@@ -175,6 +174,10 @@ class Snapshot:
     def _opened(self, path: str, size_bytes: int | None = None) -> OpenFile:
         identity = self._identify(path, size_bytes)
         return self.session.open_file(identity, lambda: self._open(path, size_bytes, identity))
+
+    def _counted(self, opened: OpenFile) -> OpenFile:
+        """Return a file whose reads a meter counts, if there is one."""
+        return opened if self.meter is None else self.meter.around(opened)
 
     def _open(self, path: str, size_bytes: int | None, identity: Hashable) -> ObjectReader:
         """Open the file of that identity.  Raises StoreError if another has its name by now."""

@@ -7,10 +7,13 @@ import errno
 import gc
 import os
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier, Event
 from typing import Any
 
 import numpy as np
@@ -24,6 +27,7 @@ from pennon.errors import (
     UnsupportedError,
 )
 from pennon.io import LocalStore, open_store
+from pennon.io.durable import FolderSync
 
 MANIFEST = "_versions/1.manifest"
 
@@ -71,6 +75,70 @@ def test_a_commit_syncs_the_bytes_before_the_name_and_then_the_folder(
     calls.clear()
     store.put("data/x", b"2")
     assert calls == ["write", "fsync", "replace", "fsync"]
+
+
+class BusyPool:
+    """A pool none of whose threads ever has time."""
+
+    def submit(self, work: Callable[[], object]) -> None:
+        """Do nothing."""
+
+
+def test_files_that_come_at_once_share_the_sync_of_their_folder(
+    store: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = 8
+    store.put("_deletions/first", b"")
+    named = Barrier(count)
+    real, folders = os.fsync, []
+
+    def sync(fd: int) -> None:
+        if stat.S_ISDIR(os.fstat(fd).st_mode):
+            folders.append(sum(1 for _ in (Path(store.root) / "_deletions").iterdir()))
+        else:
+            named.wait(timeout=60)
+        real(fd)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr("pennon.io.durable.pool", BusyPool)
+    with ThreadPoolExecutor(count) as threads:
+        list(threads.map(lambda n: store.put(f"_deletions/{n}", b"x"), range(count)))
+    assert folders == [count + 1]  # one sync, once all names were there
+
+
+def test_a_sync_that_has_started_is_not_shared_by_those_who_come_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = str(tmp_path)
+    began, may_end, syncs = Event(), Event(), []
+
+    def sync(folder: str) -> None:
+        syncs.append(folder)
+        began.set()
+        assert may_end.wait(timeout=60)
+
+    monkeypatch.setattr("pennon.io.durable.sync_folder", sync)
+    monkeypatch.setattr("pennon.io.durable.pool", BusyPool)
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(FolderSync.begin(folder).end)
+        assert began.wait(timeout=60)
+        second = threads.submit(
+            FolderSync.begin(folder).end
+        )  # its name came after the first had looked
+        may_end.set()
+        assert [first.result(), second.result()] == [None, None]
+    assert syncs == [folder, folder]
+
+
+def test_all_who_share_a_sync_are_told_that_it_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pennon.io.durable.pool", BusyPool)
+    fail_at(monkeypatch, "fsync", 1, errno.EIO)
+    first, second = FolderSync.begin(str(tmp_path)), FolderSync.begin(str(tmp_path))
+    for each in (second, first):
+        with pytest.raises(OSError, match="Input/output"):
+            each.end()
 
 
 @pytest.mark.parametrize("step", [1, 7])

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
 import pytest
 
+import pennon
+from pennon.core.thread_pools import MIN_THREADS, processors
 from pennon.core.units import FieldId
 from pennon.scan.fragment_reader import FileColumns
 from pennon.table.fragment import DataFileRef
@@ -47,3 +53,23 @@ def test_columns_stay_where_they_are_when_others_die(
     assert rest.field_ids == left
     known = FileColumns.of(ref).column_of
     assert FileColumns.of(rest).column_of == {i: c for i, c in known.items() if i not in gone}
+
+
+@pytest.mark.parametrize("condition", [None, "c1 >= 0"])
+def test_a_file_of_many_columns_is_looked_through_once(
+    condition: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, columns, rows = 2, 500, 300
+    numbers = np.random.default_rng(4).integers(0, 1 << 62, (columns, files * rows))
+    table = pa.table({f"c{n}": each for n, each in enumerate(numbers)})
+    pennon.write_dataset(table, tmp_path / "t", max_rows_per_file=rows)
+    made, real = [], FileColumns.of
+
+    def of(ref: DataFileRef) -> FileColumns:
+        made.append(ref.path)
+        return real(ref)
+
+    monkeypatch.setattr(FileColumns, "of", of)
+    assert pennon.dataset(tmp_path / "t").to_table(filter=condition).equals(table)
+    assert len(set(made)) == files
+    assert len(made) <= files * max(processors(), MIN_THREADS)  # threads may begin side by side

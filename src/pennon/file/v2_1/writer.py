@@ -153,7 +153,7 @@ class LeafColumn(GatheringColumn):
     def work_of(self, rows: pa.Array) -> PageWork:
         """See `GatheringColumn.work_of`."""
         self.has_pages = True
-        return PageWork(rows.nbytes, partial(self.encode, rows))
+        return GatheringColumn.work_of(self, rows)  # a class with slots has no plain super()
 
     def encode(self, array: pa.Array, *, is_whole: bool = False) -> list[EncodedPage]:
         """Return a page, or smaller ones if that cannot be one.

@@ -13,6 +13,7 @@ Source: reference index-scalar, 3.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -21,12 +22,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as t
 
+from pennon.core.byte_ranges import Int64Array
 from pennon.core.cached_property import lazy
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError, UnsupportedError
 from pennon.expr.evaluate import evaluate
 from pennon.expr.prune import Bounds, Pruner
-from pennon.expr.tree import Column, Expression
+from pennon.expr.tree import Call, Column, Expression, Literal
 from pennon.index.base import (
     VALUE,
     Values,
@@ -37,7 +39,7 @@ from pennon.index.base import (
 )
 from pennon.index.files import IndexFile, IndexFiles, whole_numbers
 from pennon.index.new_files import NewFiles, OldIndex
-from pennon.index.order import merged, order_of, rows_of
+from pennon.index.order import merged, numbers_of, order_of, rows_of
 from pennon.index.row_set import NONE, UNKNOWN, RowSet, Selection
 
 _PAGE_ROWS: Final = 4096
@@ -90,13 +92,14 @@ class BTree:
 
     def search(self, condition: Expression) -> Selection:
         """See `ScalarIndex.search`."""
-        pruner = Pruner(condition)
-        pages = []
         most = max(len(self._bounds) // _MOST_SHARE, _ALWAYS)
-        for page in self._bounds.matching(pruner):
-            pages.append(page)
-            if len(pages) > most:
-                return UNKNOWN
+        wanted = _wanted(condition)
+        if wanted is None or not self._bounds.are_of(wanted.type):
+            pages = list(islice(self._bounds.matching(Pruner(condition)), most + 1))
+        else:
+            pages = self._bounds.holding(wanted).tolist()
+        if len(pages) > most:
+            return UNKNOWN
         if not pages:
             return Selection.exact(NONE)
         values, ids = zip(*map(self._page, pages), strict=True)
@@ -128,6 +131,23 @@ class BTree:
                 f"has {rows} rows: an old release broke it when it compacted the table"
             )
             raise FormatError(message)
+
+
+def _wanted(condition: Expression) -> pa.Array[Any] | None:
+    """Return the values one of which a condition wants, where these are whole numbers; None for any other one.
+
+    Many of them are looked for in the bounds of all pages at once.
+    """
+    if not isinstance(condition, Call) or condition.function not in {"=", "IN"}:
+        return None
+    column, literal = condition.arguments
+    if not isinstance(column, Column) or not isinstance(literal, Literal):
+        return None
+    value = literal.value
+    items = value.values if condition.function == "IN" else pa.repeat(value, 1)
+    kind = column.type
+    is_whole = t.is_integer(kind) or (t.is_temporal(kind) and not t.is_interval(kind))
+    return items.drop_null() if is_whole and items.type == kind else None
 
 
 def _page_bytes(page: tuple[pa.Array[Any], npt.NDArray[np.uint64]]) -> int:
@@ -189,6 +209,22 @@ class _PageBounds:
             middle = (start + end) // 2
             waiting += [(middle, end), (start, middle)]
 
+    def are_of(self, kind: pa.DataType) -> bool:
+        """Return whether the bounds have a type."""
+        return bool(self._low.type == kind == self._high.type)
+
+    def holding(self, wanted: pa.Array[Any]) -> Int64Array:
+        """Return the pages in which one of some whole numbers may be, in order."""
+        numbers = np.sort(_numbers(wanted))
+        low, high = self._ends
+        there = np.searchsorted(numbers, low, "left") < np.searchsorted(numbers, high, "right")
+        return np.flatnonzero(there & ~self._is_null_only)
+
+    @lazy
+    def _ends(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return the bounds as numbers: the least there is where a page begins with NULLs."""
+        return _numbers(self._low), _numbers(self._high)
+
     def _of(self, start: int, end: int) -> Bounds:
         """Return the bounds of neighbouring pages.  The last page is the shortest, and has no NULLs alone."""
         nulls = int(self._nulls[end] - self._nulls[start])
@@ -208,6 +244,16 @@ class _PageBounds:
                 "compacted the table"
             )
             raise FormatError(message)
+
+
+def _numbers(values: pa.Array[Any]) -> npt.NDArray[Any]:
+    """Return whole numbers, and the least one in place of NULLs."""
+    numbers = numbers_of(values.drop_null())
+    if numbers is None:
+        raise TypeError(values.type)
+    found = np.full(len(values), np.iinfo(numbers.dtype).min, numbers.dtype)
+    found[np.asarray(values.is_valid())] = numbers
+    return found
 
 
 def _text(value: pa.Scalar) -> str:

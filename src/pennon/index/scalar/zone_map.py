@@ -20,8 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as t
 
+from pennon.core.units import FragmentId
 from pennon.expr.prune import Bounds, Pruner
 from pennon.expr.tree import Column, Expression
+from pennon.file.container.field_bounds import FieldBounds
 from pennon.file.container.writer import DataFileWriter
 from pennon.index.base import VALUE, Values, bound_of
 from pennon.index.files import IndexFiles, whole_numbers
@@ -70,6 +72,8 @@ class ZoneMap:
             whole_numbers(each, name) for each, name in zip(numbers, _NAMES[2:], strict=True)
         )
         self.column = Column((VALUE,), low.type)
+        self._low, self._high, self._nulls = low, high, nulls
+        self._places = fragments, starts, lengths
         self._bounds = [
             _bounds(low[at], high[at], int(nulls[at]), int(nans[at])) for at in range(len(low))
         ]
@@ -94,6 +98,20 @@ class ZoneMap:
         found = [at for at, each in enumerate(self._bounds) if pruner.can_match({(VALUE,): each})]
         return Selection.superset(self._zones.rows(np.array(found, np.int64)))
 
+    def of_fragment(self, fragment: FragmentId, rows: int) -> FieldBounds | None:
+        """Return the bounds of the values of a fragment; None unless its zones hold just so many rows, side by side."""
+        fragments, starts, lengths = self._places
+        mine = np.flatnonzero(fragments == fragment)
+        mine = mine[np.argsort(starts[mine], kind="stable")]
+        ends = starts[mine] + lengths[mine]
+        borders = np.concatenate([np.zeros(1, np.uint64), ends])
+        if (borders[:-1] != starts[mine]).any() or not lengths[mine].all() or borders[-1] != rows:
+            return None
+        chosen = pa.array(mine)
+        high = None if t.is_floating(self.column.type) else self._high.take(chosen)
+        nulls = pa.array(self._nulls[mine])
+        return FieldBounds(borders.astype(np.int64), self._low.take(chosen), high, nulls)
+
 
 def _bounds(low: pa.Scalar, high: pa.Scalar, nulls: int, nans: int) -> Bounds:
     if not (low.is_valid or high.is_valid or nans):
@@ -111,7 +129,7 @@ def write_zone_map(parts: Iterable[Values], kind: pa.DataType, new: NewFiles) ->
     with _file(kind, new, size) as file:
         zones = cut_zones(parts, size)
         while some := list(islice(zones, _ZONES_AT_ONCE)):
-            columns = zip(*(_described(zone.values) for zone in some), strict=True)
+            columns = zip(*(described(zone.values) for zone in some), strict=True)
             low, high, null_counts, nan_counts = columns
             arrays = [
                 pa.array(low, kind),
@@ -159,7 +177,7 @@ def _schema(kind: pa.DataType) -> pa.Schema:
     )
 
 
-def _described(values: pa.Array[Any]) -> tuple[pa.Scalar, pa.Scalar, int, int]:
+def described(values: pa.Array[Any]) -> tuple[pa.Scalar, pa.Scalar, int, int]:
     """Return the least and the greatest value, the number of NULLs, and that of NaNs: NaN is then the greatest."""
     nulls, nans = values.null_count, 0
     rest = values.drop_null()

@@ -45,7 +45,7 @@ def optimize_indices(
     new: list[Index] = []
     removed: list[Index] = []
     for segments in named.values():
-        made, gone = _optimized(snapshot, segments, merged, builder, retrain=retrain)
+        made, gone = optimized_segments(snapshot, segments, merged, builder, retrain=retrain)
         if made is not None:
             kept = [each for each in segments if each not in gone]
             new += [*kept, made]  # a commit replaces all segments of a name
@@ -53,7 +53,7 @@ def optimize_indices(
     return commit_on(snapshot, CreateIndex(tuple(new), tuple(removed))) if new else None
 
 
-def _optimized(
+def optimized_segments(
     snapshot: Snapshot,
     segments: Sequence[Index],
     merged: int,

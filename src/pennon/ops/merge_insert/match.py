@@ -55,6 +55,8 @@ class Conditions:
     @classmethod
     def of(cls, clauses: Clauses, schema: Schema, data: pa.Schema) -> Conditions:
         """Parse them; raises ArgumentError."""
+        if clauses.condition is None and clauses.delete_if is None:
+            return cls()
         from pennon.expr.parse import parse_filter  # noqa: PLC0415 - saves sqlglot where a merge has no condition
 
         target = schema_to_arrow(described_v2(schema))
@@ -111,7 +113,7 @@ class Found:
     """What a merge does with a fragment.
 
     ``updated`` rows take the values of the rows ``source`` of the data.  ``removal`` takes those away,
-    and ``deleted`` others; None where updated rows stay in their places.
+    and ``deleted`` others; None where updated rows stay in their places, or are the only ones that go.
     """
 
     updated: Rows
@@ -149,8 +151,13 @@ class MatchTask:
         """Return how many groups there are."""
         return len(self.groups)
 
+    @property
+    def only_updates(self) -> bool:
+        """Return whether all rows that go are written anew: deletion files are written beside these, then."""
+        return self.clauses.matched is Matched.UPDATE and not self.clauses.deletes
+
     def run(self, number: int) -> GroupFound:
-        """Match the rows of a group of fragments, and write their deletion files.
+        """Match the rows of a group of fragments, and write their deletion files, unless there are only updates.
 
         Raises MatchError if rows match that must not, or one row matches several of the data.
         """
@@ -280,7 +287,8 @@ class MatchTask:
             if mine.any():
                 rows.append(Rows(fragment, addresses[mine] & 0xFFFFFFFF))
                 of_data.append(sources[mine])
-        removals = repeat(None) if self.in_place else remove_each(self.snapshot, rows)
+        writes = not self.in_place and not self.only_updates
+        removals = remove_each(self.snapshot, rows) if writes else repeat(None)
         for each, source, removal in zip(rows, of_data, removals, strict=False):
             is_updated = source != ABSENT
             updated = Rows(each.fragment, each.offsets[is_updated])

@@ -3,7 +3,7 @@
 ::
 
     match    fragments in groups    key columns, conditions    ->  what becomes of each row
-    move     rows in shares         rows of the data           ->  new fragments
+    move     rows in shares         rows of the data           ->  new fragments, and deletion files beside them
     commit   one version
 
 Where the data has but some of the columns, or of a struct's fields, updated rows keep the others: they are read and written
@@ -17,7 +17,7 @@ if anybody else added or changed rows since, and the merge is done again on the 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -29,8 +29,8 @@ from pennon.ops.merge_insert.clauses import Clauses, Matched, WriteMode
 from pennon.ops.merge_insert.keys import ABSENT
 from pennon.ops.merge_insert.match import Conditions, Found, GroupFound, MatchTask, plan_among
 from pennon.ops.merge_insert.source import Source
-from pennon.ops.rows.deletion_vectors import Removals
-from pennon.ops.rows.find_rows import plan_groups
+from pennon.ops.rows.deletion_vectors import Removal, Removals, remove_each
+from pennon.ops.rows.find_rows import Rows, plan_groups
 from pennon.ops.rows.rewrite_columns import PatchTask
 from pennon.ops.rows.rewrite_rows import Moved, MoveTask, plan_move
 from pennon.ops.run_tasks import run_tasks
@@ -92,6 +92,11 @@ class MergePlan:
         if len(new):
             moved.append(Moved(None, new))
         return plan_move(self.task.snapshot, source, moved, self.version)
+
+    def plan_write(self, groups: Sequence[GroupFound]) -> WriteTask:
+        """Plan to write those rows, and the deletion files that were not written when they were found."""
+        going = [each.updated for each in self.found(groups)] if self.task.only_updates else []
+        return WriteTask(self.plan_move(groups), tuple(going))
 
     def plan_patch(self, groups: Sequence[GroupFound]) -> PatchTask:
         """Plan to write columns of fragments anew."""
@@ -162,18 +167,46 @@ def run_merge(plan: MergePlan) -> Merged:
     if plan.task.in_place:
         patch = plan.plan_patch(groups)
         return patched(plan, groups, run_tasks(patch, patch.count, what="Writing columns"))
-    move = plan.plan_move(groups)
-    written = run_tasks(move, move.count, what="Writing rows")
-    return moved(plan, groups, [fragment for several in written for fragment in several])
+    write = plan.plan_write(groups)
+    written = run_tasks(write, write.count, what="Writing rows")
+    removals = [each.removal for each in plan.found(groups) if each.removal is not None]
+    removals += [removal for _, several in written for removal in several]
+    return moved(plan, groups, [new for several, _ in written for new in several], removals)
 
 
-def moved(plan: MergePlan, groups: Sequence[GroupFound], new: Sequence[Fragment]) -> Merged:
+@dataclass(frozen=True, slots=True)
+class WriteTask:
+    """What a merge writes beside one another: deletion files of rows that go, and rows; it pickles."""
+
+    move: MoveTask
+    going: tuple[Rows, ...]
+
+    @property
+    def count(self) -> int:
+        """Return how many pieces there are."""
+        return self.move.count + bool(self.going)
+
+    def run(self, number: int) -> tuple[list[Fragment], list[Removal]]:
+        """Write a piece, deletion files first: of these a disk has most to do."""
+        if not self.going:
+            return self.move.run(number), []
+        if number:
+            return self.move.run(number - 1), []
+        return [], list(remove_each(self.move.snapshot, self.going))
+
+
+def moved(
+    plan: MergePlan,
+    groups: Sequence[GroupFound],
+    new: Sequence[Fragment],
+    removals: Iterable[Removal],
+) -> Merged:
     """Return a merge whose rows were written into new fragments."""
-    snapshot, found = plan.task.snapshot, plan.found(groups)
-    removals = Removals.of(each.removal for each in found if each.removal is not None)
+    snapshot = plan.task.snapshot
+    removed = Removals.of(removals)
     operation = Update(
-        removals.gone,
-        removals.updated,
+        removed.gone,
+        removed.updated,
         tuple(new),
         fields_preserved=tuple(each.id for each in snapshot.manifest.schema.walk()),
         mode=UpdateMode.REWRITE_ROWS,

@@ -96,13 +96,15 @@ def test_merges_run_elsewhere(mode: WriteMode, dataset: pennon.LanceDataset) -> 
     plan = plan_merge(snapshot, source, clauses, mode)
     task = pickle.loads(pickle.dumps(plan.task))
     groups = [pickle.loads(pickle.dumps(task.run(number))) for number in range(task.count)]
-    write = plan.plan_patch(groups) if task.in_place else plan.plan_move(groups)
-    elsewhere = pickle.loads(pickle.dumps(write))
-    written = [elsewhere.run(number) for number in range(elsewhere.count)]
     if task.in_place:
-        commit_merge(patched(plan, groups, written))
+        patch = pickle.loads(pickle.dumps(plan.plan_patch(groups)))
+        commit_merge(patched(plan, groups, [patch.run(number) for number in range(patch.count)]))
     else:
-        commit_merge(moved(plan, groups, [each for several in written for each in several]))
+        write = pickle.loads(pickle.dumps(plan.plan_write(groups)))
+        written = [write.run(number) for number in range(write.count)]
+        fragments = [each for several, _ in written for each in several]
+        removals = [each for _, several in written for each in several]
+        commit_merge(moved(plan, groups, fragments, removals))
     new = {30: -30} if mode is WriteMode.AUTO else {}
     assert values(dataset) == {n: n * 10 for n in range(20)} | {3: -3, 12: -12} | new
 

@@ -1,0 +1,83 @@
+"""BTREE: what an index on whole numbers answers, where conditions name some of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import pennon
+from pennon.index.scalar.btree import BTree
+
+ROWS = 20_000
+
+
+def numbers(kind: pa.DataType) -> pa.Array:
+    """Return numbers of a type, some of them twice, in no order; each eighth is NULL."""
+    random = np.random.default_rng(5)
+    values = random.integers(0, 120 if kind.bit_width == 8 else 3 * ROWS, ROWS)
+    if pa.types.is_signed_integer(kind):
+        values -= 60
+    return (
+        pa.array(values, mask=random.random(ROWS) < 0.125)
+        .cast(pa.int32() if kind == pa.date32() else pa.int64())
+        .cast(kind)
+    )
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.int8(),
+        pa.int32(),
+        pa.int64(),
+        pa.uint64(),
+        pa.date32(),
+        pa.timestamp("us"),
+    ],
+    ids=str,
+)
+def test_some_of_the_numbers(kind: pa.DataType, tmp_path: Path) -> None:
+    table = pa.table({"n": numbers(kind), "row": range(ROWS)})
+    made = pennon.write_dataset(table, tmp_path / "t", max_rows_per_file=7_000)
+    made.create_scalar_index("n", "BTREE", zone_size=256)
+    there = table["n"].drop_null()
+    least, greatest = pa.compute.min_max(there).values()
+    for wanted in (
+        there[:1],
+        there[5:12],
+        there[:3000],
+        [least],
+        [greatest],
+        [least, None],
+        [None],
+    ):
+        items = pa.array([each.as_py() if each is not None else None for each in wanted], kind)
+        condition = pa.compute.field("n").isin(items)
+        if not items.null_count:
+            expected = table.filter(pa.compute.is_in(table["n"], items))["row"]
+            assert made.to_table(["row"], condition)["row"].to_pylist() == expected.to_pylist()
+        one = pa.compute.field("n") == items[0]
+        expected = table.filter(pa.compute.equal(table["n"], items[0]))["row"]
+        assert made.to_table(["row"], one)["row"].to_pylist() == expected.to_pylist()
+
+
+def test_few_numbers_read_few_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = pa.table({"n": pa.array(np.random.default_rng(5).permutation(ROWS))})
+    made = pennon.write_dataset(table, tmp_path / "t")
+    made.create_scalar_index("n", "BTREE", zone_size=100)
+    read, real = [], BTree._read_page
+
+    def spy(index: BTree, page: int) -> object:
+        read.append(page)
+        return real(index, page)
+
+    monkeypatch.setattr(BTree, "_read_page", spy)
+    assert made.to_table(filter="n in (250, 5, 299, 19999)").num_rows == 4
+    assert sorted(read) == [0, 2, 199]
+    read.clear()
+    many = ", ".join(map(str, range(0, ROWS, 100)))
+    assert made.to_table(filter=f"n in ({many})").num_rows == ROWS // 100
+    assert read == []  # to read the column is cheaper

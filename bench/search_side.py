@@ -43,12 +43,12 @@ class SearchSide(Side):
 
     def prepare_index(self, task: Task) -> Works:
         """Make an index of vectors, by l2."""
-        make = partial(self._dataset(task).create_index, metric="l2")
+        make = partial(self._open(task).create_index, metric="l2")
         return self._makes(make, task)
 
     def prepare_scalar_index(self, task: Task) -> Works:
         """Make any other index."""
-        return self._makes(self._dataset(task).create_scalar_index, task)
+        return self._makes(self._open(task).create_scalar_index, task)
 
     def _makes(self, make: Callable[..., Any], task: Task) -> Works:
         self.opened = {}

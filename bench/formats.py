@@ -74,7 +74,7 @@ class Lance(Format):
         written = self.lance.write_dataset(table, uri, data_storage_version=version)
         return int(written.count_rows())
 
-    def open(self, uri: str) -> Table:
+    def open(self, uri: str) -> LanceTable:
         """Open with a session of its own."""
         return LanceTable(self.lance.dataset(uri))
 
@@ -118,7 +118,7 @@ class Counted(Lance):
         super().__init__("pennon")
         self.store: Any = None
 
-    def open(self, uri: str) -> Table:
+    def open(self, uri: str) -> LanceTable:
         """Open through a store that behaves as a remote one, without its latency."""
         from pennon.dataset.lance_dataset import LanceDataset  # noqa: PLC0415
         from pennon.io import open_store  # noqa: PLC0415 - the other sides have no Pennon in them
@@ -208,8 +208,12 @@ class ParquetTable(Table):
         return self._dataset
 
 
+MODULES = {"pennon": "pennon", "pylance": "lance"}
+"""The sides that have the same names, and how they are imported."""
+
+
 def format_of(name: str) -> Format:
     """Return a side by its name."""
     if name == "parquet":
         return Parquet()
-    return Counted() if name == "counted" else Lance({"pylance": "lance"}.get(name, name))
+    return Counted() if name == "counted" else Lance(MODULES[name])

@@ -65,13 +65,18 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def describe_machine(*names: str) -> str:
+    """Return what a reader needs to know of the machine and of the versions, and of which day it is."""
+    return f"{machine_facts(*names)[:-1]}, {datetime.now(UTC):%Y-%m-%d}."
+
+
+def machine_facts(*names: str) -> str:
     """Return what a reader needs to know of the machine and of the versions, in a sentence or two."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
     versions = ", ".join(f"{name} {version(name)}" for name in names)
     return (
         f"{os.cpu_count()} processors ({platform.machine()}), {memory:.0f} GiB of memory, "
         f"{platform.system()}, Python {platform.python_version()}, {versions}. "
-        f"Pennon at commit {commit()}, {datetime.now(UTC):%Y-%m-%d}."
+        f"Pennon at commit {commit()}."
     )
 
 

@@ -8,13 +8,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import pyarrow as pa
 from groups import ACCESS, KEYS, NOT_IN_2_0, make_table
+from tasks import Task
 
 HERE = Path(__file__).parent
 OURS, THEIRS, PARQUET = "pennon", "pylance", "parquet"
@@ -23,7 +24,6 @@ COUNTED = "counted"
 VERSIONS = ("2.0", "2.1", "2.2")
 OLD = "0.1"
 """The first version: measured beside pylance alone, and little of it."""
-Task: TypeAlias = dict[str, Any]
 
 TAKES: dict[str, Task] = {
     "take 1": {"do": "take", "count": 1, "times": 50},
@@ -54,12 +54,16 @@ UNITS = {"file size": "MB", "peak memory": "MB"}
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How long each operation is repeated: ``least`` rounds, and more while there is time."""
+    """How long each operation is repeated: ``least`` rounds, and more while there is time.
+
+    The first ``uncounted`` rounds find caches cold and are not counted among these.
+    """
 
     least: int
     most: int
     seconds: float
     quick: bool
+    uncounted: int = 1
 
 
 FULL = Effort(4, 21, 0.6, quick=False)
@@ -80,21 +84,22 @@ class Reads:
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
-    """One operation on one group: the values of each side, and what Pennon read for it."""
+class Timed:
+    """One operation on one group: the values of each side."""
 
-    version: str
     group: str
     what: str
     values: Mapping[str, Sequence[float]]
-    reads: Reads | None = None
-    arrow_bytes: int = 0
-    """What the columns that were read take in memory."""
 
     @property
     def unit(self) -> str:
         """Return the unit of the values."""
         return UNITS.get(self.what, "ms")
+
+    @property
+    def note(self) -> str:
+        """Return what is to be known beside the values."""
+        return ""
 
     def median(self, side: str) -> float:
         """Return the middle value of a side."""
@@ -105,12 +110,28 @@ class Measure:
         return self.median(side) / max(self.median(OURS), 1e-9)
 
 
+@dataclass(frozen=True, slots=True)
+class Measure(Timed):
+    """One operation on a group of types in a version of the data files, and what Pennon read for it."""
+
+    version: str
+    reads: Reads | None = None
+    arrow_bytes: int = 0
+    """What the columns that were read take in memory."""
+
+
+def save_results(results: Any, path: Path) -> None:
+    """Write what a run found as JSON."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(asdict(results), indent=1))
+
+
 class Worker:
     """A side that is running."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, program: str = "side.py", python: str = sys.executable) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, str(HERE / "side.py"), name],
+            [python, str(HERE / program), name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -177,10 +198,10 @@ class Bench:
             mine = columns[:1] if what == "one column" else columns
             plan = {**task, **plans[what], "rows": rows, "columns": mine}
             times, reads = self._repeat(plan, uris), self._reads(plan, uris)
-            yield Measure(version, group, what, times, reads, arrow_bytes(data, mine))
+            yield Measure(group, what, times, version, reads, arrow_bytes(data, mine))
         if group not in ACCESS and "peak memory" in self.operations:
             peaks = {side: [peak_of(side, task, uris[side])] for side in SIDES}
-            yield Measure(version, group, "peak memory", peaks)
+            yield Measure(group, "peak memory", peaks, version)
 
     def _run_old(self, group: str, whole: Path, folder: Path) -> Iterator[Measure]:
         """Measure a share of a group in version 0.1.  Both sides read what pylance wrote."""
@@ -195,14 +216,14 @@ class Bench:
         for what in mine:
             if what == "write":
                 times = self._repeat({**task, "do": "write"}, uris, sides, SHORT)
-                yield Measure(OLD, group, what, times)
+                yield Measure(group, what, times, OLD)
         self.workers[THEIRS].run({**task, "do": "write", "uri": uris[THEIRS]})
         uris[OURS] = uris[THEIRS]
         for what in mine:
             if what in READS:
                 plan = {**task, **READS[what], "rows": rows}
                 times = self._repeat(plan, uris, sides, SHORT)
-                yield Measure(OLD, group, what, times, None, arrow_bytes(data, columns))
+                yield Measure(group, what, times, OLD, None, arrow_bytes(data, columns))
 
     def _make(self, group: str, data: Path) -> None:
         """Make the table of a group and leave it where all sides find it."""
@@ -214,9 +235,9 @@ class Bench:
         """Measure writing, and what was written."""
         if "write" in self.operations or "file size" in self.operations:
             times = self._repeat({**task, "do": "write"}, uris)
-            yield Measure(version, group, "write", times)
+            yield Measure(group, "write", times, version)
             sizes = {side: [data_bytes(Path(uris[side])) / 1e6] for side in SIDES}
-            yield Measure(version, group, "file size", sizes)
+            yield Measure(group, "file size", sizes, version)
 
     def _repeat(
         self,
@@ -225,27 +246,10 @@ class Bench:
         sides: Sequence[str] = SIDES,
         effort: Effort | None = None,
     ) -> dict[str, list[float]]:
-        """Run a task on all sides in turn; return milliseconds.  The first round is not counted.
-
-        Who begins changes, and nobody comes twice in a row, when its code would still be in caches.
-        """
-        effort = effort or self.effort
-        times: dict[str, list[float]] = {side: [] for side in sides}
-        started = time.monotonic()
-        for number in range(effort.most + 1):
-            if number > effort.least and time.monotonic() - started > effort.seconds:
-                break
-            found = set()
-            first = number % len(sides)
-            for side in (*sides[first:], *sides[:first]):
-                answer = self.workers[side].run({**task, "round": number, "uri": uris[side]})
-                found.add(answer["found"])
-                if number:
-                    times[side].append(answer["seconds"] * 1000)
-            if len(found) > 1:
-                message = f"the sides disagree: {found} for {task}"
-                raise RuntimeError(message)
-        return times
+        """Run a task on all sides in turn; see `take_turns`."""
+        return take_turns(
+            self.workers, task, {side: uris[side] for side in sides}, effort or self.effort
+        )
 
     def _reads(self, task: Task, uris: Mapping[str, str]) -> Reads:
         """Run a task over a store that counts, the second time around, one take of a row of them."""
@@ -254,6 +258,35 @@ class Bench:
         answer = self.workers[COUNTED].run({**once, "round": 1})
         counts = answer["reads"]
         return Reads(counts["rounds"], counts["requests"], counts["read_bytes"], answer["found"])
+
+
+def take_turns(
+    workers: Mapping[str, Worker], task: Task, uris: Mapping[str, str], effort: Effort
+) -> dict[str, list[float]]:
+    """Run a task on the sides that have a table, in turn; return milliseconds.
+
+    Who begins changes, and nobody comes twice in a row, when its code would still be in caches.
+    Raises RuntimeError if the sides find different things.
+    """
+    sides = list(uris)
+    times: dict[str, list[float]] = {side: [] for side in sides}
+    started = time.monotonic()
+    for number in range(effort.most + effort.uncounted):
+        counted = number - effort.uncounted
+        if counted >= effort.least and time.monotonic() - started > effort.seconds:
+            break
+        found = []
+        first = number % len(sides)
+        for side in (*sides[first:], *sides[:first]):
+            answer = workers[side].run({**task, "round": number, "uri": uris[side]})
+            if answer["found"] not in found:
+                found.append(answer["found"])
+            if counted >= 0:
+                times[side].append(answer["seconds"] * 1000)
+        if len(found) > 1:
+            message = f"the sides disagree: {found} for {task}"
+            raise RuntimeError(message)
+    return times
 
 
 def _save(table: pa.Table, data: Path) -> None:

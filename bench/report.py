@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 
 from machine import Limits
-from measure import OLD, OURS, PARQUET, THEIRS, Measure
+from measure import OLD, OURS, PARQUET, THEIRS, Measure, Timed
 from rich.console import Console
 from rich.table import Table
 from startup import ratios_of
@@ -26,11 +26,14 @@ OLD_GOALS = {"write": 1.0, "scan": 2.0, "take 100": 3.0}
 """The same for version 0.1."""
 
 
-def print_group(console: Console, title: str, measures: Sequence[Measure]) -> None:
-    """Print everything of one group."""
+def print_group(
+    console: Console, title: str, measures: Sequence[Timed], third: str = PARQUET, note: str = ""
+) -> None:
+    """Print everything of one group; ``third`` is who stands beside both, ``note`` the head of what measures tell."""
     table = Table(title=title, title_justify="left", title_style="bold", width=110)
     table.add_column("")
-    for head in ("pennon", "min–max", "pylance", "min–max", "ratio", "Parquet", "ratio"):
+    notes = (note,) if note else ()
+    for head in (OURS, "min–max", THEIRS, "min–max", "ratio", third.capitalize(), "ratio", *notes):
         table.add_column(head, justify="right")
     for each in measures:
         table.add_row(
@@ -38,8 +41,9 @@ def print_group(console: Console, title: str, measures: Sequence[Measure]) -> No
             *spread(each.values[OURS]),
             *spread(each.values[THEIRS]),
             coloured(each.ratio()),
-            f"{each.median(PARQUET):.2f}",
-            coloured(each.ratio(PARQUET)),
+            f"{each.median(third):.2f}" if third in each.values else "",
+            coloured(each.ratio(third)) if third in each.values else "",
+            *((each.note,) if note else ()),
         )
     console.print(table)
 

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -36,6 +36,7 @@ from measure import (
     Reads,
     Worker,
     is_written,
+    save_results,
 )
 from page import write_page
 from report import print_group, print_ratios, print_startup
@@ -56,8 +57,7 @@ class Results:
 
     def save(self, path: Path) -> None:
         """Write it as JSON."""
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps(asdict(self), indent=1))
+        save_results(self, path)
 
     @classmethod
     def load(cls, path: Path) -> Self:

@@ -1,56 +1,29 @@
-"""One side of the comparison, in a process of its own.
-
-``side.py NAME`` (`formats.format_of`) reads one JSON task a line from stdin, runs it, and answers
-with one JSON line.
-"""
+"""One side of the comparison of files, in a process of its own: ``side.py NAME`` (`formats.format_of`)."""
 
 from __future__ import annotations
 
-import gc
-import json
 import shutil
 import sys
-import time
 import warnings
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from formats import Format, Table, format_of
-
-Task: TypeAlias = dict[str, Any]
-Works: TypeAlias = list[Callable[[], int]]
-
-LONG_ENOUGH = 0.05
-"""Seconds after which no further take of a row of takes is begun."""
+from tasks import Side, Task, Works, answer_tasks
 
 
-class Side:
+class TableSide(Side):
     """The format under test, and the table that it is looking at."""
 
     def __init__(self, form: Format) -> None:
         self.form = form
         self.opened: dict[str, Table] = {}
 
-    def run(self, task: Task) -> dict[str, Any]:
-        """Run one task; return its seconds, what it found, and what it read if that is counted."""
-        prepare: Callable[[Task], Works] = getattr(self, f"prepare_{task['do']}")
-        works = prepare(task)
-        if not task.get("round"):  # later ones find the interpreter as a program's own calls do
-            gc.collect()
-        self.form.reads()
-        done, seconds, found = 0, 0.0, 0
-        started = time.perf_counter()
-        for work in works:
-            found = work()
-            done += 1
-            seconds = time.perf_counter() - started
-            if seconds > LONG_ENOUGH:
-                break
-        return {"seconds": seconds / done, "found": found, "reads": self.form.reads()}
+    def reads(self) -> dict[str, int]:
+        """See `Side.reads`."""
+        return self.form.reads()
 
     def prepare_write(self, task: Task) -> Works:
         """Write ``columns`` of the table in the Arrow file ``data``; ``uri`` is emptied first."""
@@ -140,14 +113,6 @@ def memory_kib(name: str) -> int:
     return int(next(line for line in lines if line.startswith(name)).split()[1])
 
 
-def main() -> None:
-    """Answer tasks until stdin ends."""
-    warnings.simplefilter("ignore")  # version 0.1 tells what it does not hold
-    side = Side(format_of(sys.argv[1]))
-    gc.freeze()  # what was imported need not be looked at before every task
-    for line in sys.stdin:
-        print(json.dumps(side.run(json.loads(line))), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    warnings.simplefilter("ignore")  # version 0.1 tells what it does not hold
+    answer_tasks(TableSide(format_of(sys.argv[1])))

@@ -27,10 +27,12 @@ from typing import Any, Self, TypeAlias
 
 import psutil
 from machine import describe_machine
+from measure import save_results
 from page import heads, row
+from peers import Home, Missing, prepare
 from rich.console import Console
 from rich.table import Table
-from spark_peers import PEERS, Home, Missing, prepare
+from spark_peers import PEERS
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "spark.json"
@@ -100,8 +102,7 @@ class Results:
 
     def save(self) -> None:
         """Write it as JSON."""
-        RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(json.dumps(asdict(self), indent=1))
+        save_results(self, RESULTS)
 
     @classmethod
     def load(cls) -> Self:

@@ -15,6 +15,7 @@ THOROUGH = frozenset(
         "faults",
         "golden/test_indices.py",
         "interop/test_api_parity_programs.py",
+        "interop/test_bench_search.py",
         "interop/test_blob_lists.py",
         "interop/test_blob_operations.py",
         "interop/test_changed_tables_2_1.py",

@@ -20,10 +20,10 @@ import numpy.typing as npt
 def row_distances(
     kind: int,
     rows: npt.NDArray[np.uint8],
-    query: npt.NDArray[np.uint8],
+    queries: npt.NDArray[np.uint8],
     out: npt.NDArray[np.float32],
 ) -> None:
-    """Put how far each row is from a query into ``out``.  Raises ValueError for arrays that do not fit."""
+    """Put how far each row is from query ``q`` into ``out[q]``.  Raises ValueError for arrays that do not fit."""
 
 def chosen_distances(
     kind: int,

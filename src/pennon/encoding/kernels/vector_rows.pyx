@@ -113,6 +113,7 @@ cdef extern from *:
 
 cdef enum:
     KINDS = 8
+    BLOCK_BYTES = 16384
 
 cdef int[KINDS] ROW_BYTES  # of a value
 cdef int[KINDS] QUERY_BYTES  # of what stands for a value in the query
@@ -158,18 +159,28 @@ cdef inline float _apart(const Space *space, int64_t row) noexcept nogil:
 
 
 def row_distances(
-    int kind, const uint8_t[:, ::1] rows, const uint8_t[::1] query, float[::1] out
+    int kind, const uint8_t[:, ::1] rows, const uint8_t[:, ::1] queries, float[:, ::1] out
 ):
-    """Put how far each row is from a query into ``out``; see the stub."""
-    cdef Space space = _space(kind, rows, query)
-    if out.shape[0] != space.count:
-        raise ValueError("each row has a distance")
+    """Put how far each row is from each query into ``out``; see the stub."""
+    cdef Space space
+    cdef int64_t asked = queries.shape[0], start = 0, block, size, at
+    if out.shape[0] != asked or out.shape[1] != rows.shape[0]:
+        raise ValueError("each row has a distance from each query")
+    if not asked:
+        return
+    space = _space(kind, rows, queries[0])
     if not space.count:
         return
+    block = max(BLOCK_BYTES // space.row_bytes, <int64_t> 8)
     with nogil:
-        all_apart(
-            kind, space.rows, space.row_bytes, space.count, space.query, space.width, &out[0]
-        )
+        while start < space.count:
+            size = min(block, space.count - start)
+            for at in range(asked):  # which read the same rows
+                all_apart(
+                    kind, space.rows + start * space.row_bytes, space.row_bytes, size,
+                    &queries[at, 0], space.width, &out[at, start],
+                )
+            start += size
 
 
 def chosen_distances(

@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 cdef extern from *:
     """
     #include <stdint.h>
+    #include <string.h>
     #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) \
         && __GNUC__ >= 12 && !defined(__SANITIZE_ADDRESS__)
     #define CLONES __attribute__((target_clones("default", "arch=x86-64-v3")))
@@ -12,17 +13,37 @@ cdef extern from *:
     #define CLONES
     #endif
 
-    /* squared distances of one value to `count` values, added to `out` */
-    CLONES static void add_squares(float value, const float *words, int64_t count, float *out) {
-        for (int64_t at = 0; at < count; at++) {
-            float apart = value - words[at];
-            out[at] += apart * apart;
+    /* what `count` words of `width` values are apart from a part of a query; word w has value i at words[i * count + w].
+       Four values at a time: `out` is read and written as seldom, and each loop is one that compilers vectorise. */
+    #define TABLE(NAME, FIRST, STEP)                                                                   \
+        CLONES static void NAME(const float *query, const float *words, int64_t width, int64_t count,  \
+                                float *restrict out) {                                                 \
+            int64_t i = 0;                                                                             \
+            for (int64_t at = 0; at < count; at++) out[at] = FIRST;                                    \
+            for (; i + 4 <= width; i += 4) {                                                           \
+                const float *a = words + i * count, *b = a + count, *c = b + count, *d = c + count;    \
+                float v = query[i], w = query[i + 1], x = query[i + 2], y = query[i + 3];              \
+                for (int64_t at = 0; at < count; at++) {                                               \
+                    float sum = out[at];                                                               \
+                    STEP(sum, v, a[at]) STEP(sum, w, b[at]) STEP(sum, x, c[at]) STEP(sum, y, d[at])    \
+                    out[at] = sum;                                                                     \
+                }                                                                                      \
+            }                                                                                          \
+            for (; i < width; i++) {                                                                   \
+                const float *a = words + i * count;                                                    \
+                float v = query[i];                                                                    \
+                for (int64_t at = 0; at < count; at++) {                                               \
+                    float sum = out[at];                                                               \
+                    STEP(sum, v, a[at])                                                                \
+                    out[at] = sum;                                                                     \
+                }                                                                                      \
+            }                                                                                          \
         }
-    }
+    #define ADD_SQUARE(SUM, VALUE, WORD) { float apart = VALUE - WORD; SUM += apart * apart; }
+    #define SUBTRACT_PRODUCT(SUM, VALUE, WORD) { SUM -= VALUE * WORD; }
 
-    CLONES static void subtract_products(float value, const float *words, int64_t count, float *out) {
-        for (int64_t at = 0; at < count; at++) out[at] -= value * words[at];
-    }
+    TABLE(table_of_squares, 0, ADD_SQUARE)
+    TABLE(table_of_products, 1, SUBTRACT_PRODUCT)
 
     CLONES static int any_nearer(const float *distances, int64_t count, float worst) {
         int found = 0;
@@ -37,7 +58,18 @@ cdef extern from *:
         for (; m + 4 <= many; m += 4) {
             const uint8_t *a = codes + m * stride, *b = a + stride, *c = b + stride, *d = c + stride;
             const float *t = tables + m * 256;
-            for (int64_t at = 0; at < count; at++)
+            int64_t at = 0;
+            for (; at + 4 <= count; at += 4) { /* four codes are one load */
+                uint32_t i, j, k, l;
+                memcpy(&i, a + at, 4);
+                memcpy(&j, b + at, 4);
+                memcpy(&k, c + at, 4);
+                memcpy(&l, d + at, 4);
+                for (int n = 0; n < 32; n += 8)
+                    out[at + n / 8] = out[at + n / 8] + t[i >> n & 255] + t[256 + (j >> n & 255)]
+                                      + t[512 + (k >> n & 255)] + t[768 + (l >> n & 255)];
+            }
+            for (; at < count; at++)
                 out[at] = out[at] + t[a[at]] + t[256 + b[at]] + t[512 + c[at]] + t[768 + d[at]];
         }
         for (; m < many; m++) {
@@ -47,8 +79,12 @@ cdef extern from *:
         }
     }
     """
-    void add_squares(float value, const float *words, int64_t count, float *out) noexcept nogil
-    void subtract_products(float value, const float *words, int64_t count, float *out) noexcept nogil
+    void table_of_squares(
+        const float *query, const float *words, int64_t width, int64_t count, float *out
+    ) noexcept nogil
+    void table_of_products(
+        const float *query, const float *words, int64_t width, int64_t count, float *out
+    ) noexcept nogil
     bint any_nearer(const float *distances, int64_t count, float worst) noexcept nogil
     void add_looked_up(
         const uint8_t *codes, int64_t stride, int64_t many, const float *tables, int64_t count, float *out
@@ -60,50 +96,61 @@ cdef enum:
 
 
 def word_tables(
-    const float[:, :, ::1] words, const float[::1] query, bint products, float[:, ::1] tables
+    const float[:, :, ::1] words, const float[:, ::1] queries, bint products, float[:, :, ::1] tables
 ):
-    """Put what each word is apart from its part of a query into tables; see the stub."""
+    """Put what each word is apart from its part of each query into tables; see the stub."""
     cdef int64_t parts = words.shape[0], width = words.shape[1], count = words.shape[2]
-    cdef int64_t part, at, word
+    cdef int64_t asked = queries.shape[0], part, at
+    cdef const float *none = NULL
     if (
-        query.shape[0] != parts * width
-        or tables.shape[0] != parts
-        or tables.shape[1] != count
+        queries.shape[1] != parts * width
+        or tables.shape[0] != asked
+        or tables.shape[1] != parts
+        or tables.shape[2] != count
     ):
         raise ValueError("a table has a row for each part of a query, and a column for each word")
-    if not parts or not count:
+    if not parts or not count or not asked:
         return
     with nogil:
-        for part in range(parts):
-            for word in range(count):
-                tables[part, word] = 1 if products else 0
-            for at in range(width):
+        for part in range(parts):  # whose words stay in the processor's cache
+            for at in range(asked):
                 if products:
-                    subtract_products(
-                        query[part * width + at], &words[part, at, 0], count, &tables[part, 0]
+                    table_of_products(
+                        &queries[at, part * width] if width else none,
+                        &words[part, 0, 0] if width else none,
+                        width, count, &tables[at, part, 0],
                     )
                 else:
-                    add_squares(
-                        query[part * width + at], &words[part, at, 0], count, &tables[part, 0]
+                    table_of_squares(
+                        &queries[at, part * width] if width else none,
+                        &words[part, 0, 0] if width else none,
+                        width, count, &tables[at, part, 0],
                     )
 
 
 def looked_up(
-    const uint8_t[:, ::1] codes, const float[:, ::1] tables, float start, float[::1] out
+    const uint8_t[:, ::1] codes, const float[:, :, ::1] tables, float start, float[:, ::1] out
 ):
-    """Put the sum of what tables say of each column of codes into ``out``; see the stub."""
-    cdef int64_t many = codes.shape[0], rows = codes.shape[1], at = 0, size, row
-    if tables.shape[0] != many or tables.shape[1] != 256 or out.shape[0] != rows:
+    """Put the sums of what the tables of each query say of each column of codes into ``out``; see the stub."""
+    cdef int64_t many = codes.shape[0], rows = codes.shape[1], asked = tables.shape[0]
+    cdef int64_t at = 0, size, row, query
+    if (
+        tables.shape[1] != many or tables.shape[2] != 256
+        or out.shape[0] != asked or out.shape[1] != rows
+    ):
         raise ValueError("codes have a table of 256 values for each byte, and a sum for each row")
-    if not rows:
+    if not rows or not asked:
         return
     with nogil:
         while at < rows:
             size = min(rows - at, <int64_t> BLOCK)
-            for row in range(at, at + size):
-                out[row] = start
-            if many:
-                add_looked_up(&codes[0, at], rows, many, &tables[0, 0], size, &out[at])
+            for query in range(asked):  # which read the same codes
+                for row in range(at, at + size):
+                    out[query, row] = start
+                if many:
+                    add_looked_up(
+                        &codes[0, at], rows, many, &tables[query, 0, 0], size, &out[query, at]
+                    )
             at += size
 
 
@@ -146,35 +193,64 @@ cdef void _rise(float *distances, uint64_t *rows, int64_t at) noexcept nogil:
     rows[at] = row
 
 
-def keep_nearest(
-    float[::1] best, uint64_t[::1] best_rows, int64_t count,
-    const float[::1] distances, const uint64_t[::1] rows, const uint8_t[::1] passing,
-):
-    """Put the nearest of some rows into a heap; see the stub."""
-    cdef int64_t most = best.shape[0], total = distances.shape[0], at = 0, end
-    cdef bint is_masked = passing is not None
+cdef int64_t _keep(
+    float *best, uint64_t *best_rows, int64_t count, int64_t most,
+    const float *distances, const uint64_t *rows, const uint8_t *passing, int64_t total,
+) noexcept nogil:
+    """Put the nearest of some rows into one heap; return how many it has then."""
+    cdef int64_t at = 0, end
     cdef float distance
-    if best_rows.shape[0] != most or count < 0 or count > most or most < 1:
-        raise ValueError("a heap has a row for each distance, and no more than these")
-    if rows.shape[0] != total or (is_masked and passing.shape[0] != total):
-        raise ValueError("each row has a distance")
-    with nogil:
-        while at < total:
-            end = min(at + RUN, total)
-            if count == most and not any_nearer(&distances[at], end - at, best[0]):
-                at = end
-                continue
-            while at < end:
-                distance = distances[at]
-                if distance == distance and not (is_masked and not passing[at]):
-                    if count < most:
-                        best[count] = distance
-                        best_rows[count] = rows[at]
-                        _rise(&best[0], &best_rows[0], count)
-                        count += 1
-                    elif _is_farther(best[0], best_rows[0], distance, rows[at]):
-                        best[0] = distance
-                        best_rows[0] = rows[at]
-                        _sink(&best[0], &best_rows[0], most, 0)
-                at += 1
+    while at < total:
+        end = min(at + RUN, total)
+        if count == most and not any_nearer(&distances[at], end - at, best[0]):
+            at = end
+            continue
+        while at < end:
+            distance = distances[at]
+            if distance == distance and not (passing != NULL and not passing[at]):
+                if count < most:
+                    best[count] = distance
+                    best_rows[count] = rows[at]
+                    _rise(best, best_rows, count)
+                    count += 1
+                elif _is_farther(best[0], best_rows[0], distance, rows[at]):
+                    best[0] = distance
+                    best_rows[0] = rows[at]
+                    _sink(best, best_rows, most, 0)
+            at += 1
     return count
+
+
+def keep_nearest(
+    float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts, const int64_t[::1] numbers,
+    const float[:, ::1] distances, const uint64_t[::1] rows, const uint8_t[::1] passing,
+):
+    """Put the nearest of some rows into heaps; see the stub."""
+    cdef int64_t heaps = best.shape[0], most = best.shape[1], total = rows.shape[0]
+    cdef int64_t asked = numbers.shape[0], at, heap
+    cdef const uint8_t *masked = NULL
+    if (
+        best_rows.shape[0] != heaps or best_rows.shape[1] != most or counts.shape[0] != heaps
+        or most < 1
+    ):
+        raise ValueError("a heap has a row for each distance")
+    if (
+        distances.shape[0] != asked or distances.shape[1] != total
+        or (passing is not None and passing.shape[0] != total)
+    ):
+        raise ValueError("each row has a distance from each query")
+    for at in range(asked):
+        heap = numbers[at]
+        if heap < 0 or heap >= heaps or counts[heap] < 0 or counts[heap] > most:
+            raise ValueError("each query has a heap, which has no more rows than there is room for")
+    if not total:
+        return
+    if passing is not None:
+        masked = &passing[0]
+    with nogil:
+        for at in range(asked):
+            heap = numbers[at]
+            counts[heap] = _keep(
+                &best[heap, 0], &best_rows[heap, 0], counts[heap], most,
+                &distances[at, 0], &rows[0], masked, total,
+            )

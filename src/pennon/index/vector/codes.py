@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any, Final, Protocol
 
@@ -10,19 +10,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.kernels.vector_rows import row_distances, walk_graph
 from pennon.encoding.kernels.vector_scan import looked_up
 from pennon.errors import FormatError
 from pennon.index.files import IndexFile
-from pennon.index.vector.base import Floats
+from pennon.index.vector.base import Floats, Floats2D
 from pennon.index.vector.hnsw import Graph
 from pennon.index.vector.wire import Vectors
 
 Bytes2D = npt.NDArray[np.uint8]
 Passing = npt.NDArray[np.uint8]
 
-INFINITE: Final = float("inf")
+_CACHE: Final = 1 << 19
 
 
 class Apart(IntEnum):
@@ -40,27 +41,36 @@ class Apart(IntEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:
-    """A query as it is compared with the codes of a partition.
+    """Queries as they are compared with the codes of a partition, one in each row.
 
-    Its distance from a row is ``start + factor * raw``, with the raw one of ``kind``.
+    The distance of query ``q`` from a row is ``starts[q] + factor * raw``, with the raw one of ``kind``.
     """
 
     kind: Apart
-    query: Vectors
-    start: float = 0.0
+    queries: Vectors
+    starts: float | Floats = 0.0
     factor: float = 1.0
 
     @property
     def bytes(self) -> npt.NDArray[np.uint8]:
-        """Return the query as kernels take it."""
-        return self.query.reshape(-1).view(np.uint8)
+        """Return the queries as kernels take them."""
+        return self.queries.reshape(len(self.queries), -1).view(np.uint8)
 
-    def scaled(self, raw: Floats) -> Floats:
-        """Return distances, in place of raw ones."""
+    def at(self, numbers: Int64Array | slice) -> Asked:
+        """Return some of the queries."""
+        starts = self.starts if isinstance(self.starts, float) else self.starts[numbers]
+        return Asked(self.kind, self.queries[numbers], starts, self.factor)
+
+    __getitem__ = at
+
+    def scaled(self, raw: Floats2D) -> Floats2D:
+        """Return distances, in place of raw ones: a row for each query."""
         if self.factor != 1.0:
             raw *= np.float32(self.factor)
-        if self.start != 0.0:
-            raw += np.float32(self.start)
+        if not isinstance(self.starts, float):
+            raw += self.starts[:, None]
+        elif self.starts != 0.0:
+            raw += np.float32(self.starts)
         return raw
 
 
@@ -74,8 +84,8 @@ class Codes(Protocol):
 
     def __len__(self) -> int: ...
 
-    def distances(self, asked: Any, bound: float) -> Floats:
-        """Return how far each row is, at least for those that may be nearer than ``bound``."""
+    def distances(self, asked: Any, bounds: Callable[[], Floats]) -> Floats2D:
+        """Return for each query how far each row is, at least for those that may be nearer than its bound."""
         ...
 
 
@@ -110,16 +120,21 @@ class Quantizer(Protocol):
         """Return the codes of a partition; ``by_rows``: as a graph needs them, `RowCodes`."""
         ...
 
-    def asks(self, vectors: Vectors) -> Sequence[Ask]:
+    def asks(self, vectors: Vectors) -> Asks:
         """Return queries as the quantiser compares them with rows."""
         ...
 
 
-class Ask(Protocol):
-    """A query."""
+class Asks(Protocol):
+    """Queries."""
 
-    def at(self, partition: int) -> Any:
-        """Return the query as it is compared with codes of a partition."""
+    @property
+    def together(self) -> int:
+        """Return how many pairs of a query and a partition fit into a processor's cache."""
+        ...
+
+    def at(self, partitions: Int64Array, numbers: Int64Array) -> Any:
+        """Return some of the queries, each as it is compared with codes of a partition: a sequence of pairs."""
         ...
 
 
@@ -137,22 +152,22 @@ class RowCodes:
         """See `Codes.size_bytes`."""
         return self.rows.nbytes
 
-    def distances(self, asked: Asked, bound: float) -> Floats:  # noqa: ARG002 - as others take it
+    def distances(self, asked: Asked, bounds: Callable[[], Floats] | None = None) -> Floats2D:  # noqa: ARG002 - as others take it
         """See `Codes.distances`."""
-        out = np.empty(len(self.rows), np.float32)
+        out = np.empty((len(asked.queries), len(self.rows)), np.float32)
         row_distances(asked.kind, self.rows, asked.bytes, out)
         return asked.scaled(out)
 
     def walk(
         self, asked: Asked, graph: Graph, width: int, passing: Passing | None
-    ) -> tuple[npt.NDArray[np.uint32], Floats]:
-        """Return some nodes of a graph near a query, and how far they are."""
+    ) -> tuple[npt.NDArray[np.uint32], Floats2D]:
+        """Return some nodes of a graph near the one query that is asked, and how far they are, in one row."""
         width = min(width, len(self.rows))
         nodes, distances = np.empty(width, np.uint32), np.empty(width, np.float32)
         found = walk_graph(
             asked.kind,
             self.rows,
-            asked.bytes,
+            asked.bytes[0],
             graph.nodes,
             graph.levels,
             graph.ends,
@@ -162,7 +177,7 @@ class RowCodes:
             nodes,
             distances,
         )
-        return nodes[:found], asked.scaled(distances[:found])
+        return nodes[:found], asked.scaled(distances[None, :found])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -179,22 +194,32 @@ class TableCodes:
         """See `Codes.size_bytes`."""
         return self.bytes.nbytes
 
-    def distances(self, asked: Asked, bound: float) -> Floats:  # noqa: ARG002 - as others take it
+    def distances(self, asked: Asked, bounds: Callable[[], Floats] | None = None) -> Floats2D:  # noqa: ARG002 - as others take it
         """See `Codes.distances`."""
-        out = np.empty(len(self), np.float32)
-        looked_up(self.bytes, asked.query, asked.start, out)
+        out = np.empty((len(asked.queries), len(self)), np.float32)
+        looked_up(self.bytes, asked.queries, asked.starts, out)
         return out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Everywhere:
-    """A query that is the same for all partitions."""
+    """Queries that are the same for all partitions."""
 
-    asked: Any
+    asked: Asked
 
-    def at(self, partition: int) -> Any:  # noqa: ARG002 - as others take it
-        """See `Ask.at`."""
-        return self.asked
+    @property
+    def together(self) -> int:
+        """See `Asks.together`."""
+        return pairs_together(self.asked.bytes.shape[1])
+
+    def at(self, partitions: Int64Array, numbers: Int64Array) -> Asked:  # noqa: ARG002 - as others take it
+        """See `Asks.at`."""
+        return self.asked.at(numbers)
+
+
+def pairs_together(size: int) -> int:
+    """Return how many pairs of a query and a partition, each of so many bytes, fit into a processor's cache."""
+    return max(_CACHE // size, 1)
 
 
 def list_type(file: IndexFile, name: str, width: int) -> pa.DataType:

@@ -51,15 +51,13 @@ class Flat:
         values = np.array(matrix_of(columns[0]), self._type)
         return RowCodes(values.view(np.uint8).reshape(len(values), self.row_bytes))
 
-    def asks(self, vectors: Vectors) -> list[Everywhere]:
+    def asks(self, vectors: Vectors) -> Everywhere:
         """See `Quantizer.asks`."""
-        asked = np.ascontiguousarray(vectors, self._type)
-        return [Everywhere(self._asked(query)) for query in asked]
-
-    def _asked(self, query: Vectors) -> Asked:
+        queries = np.ascontiguousarray(vectors, self._type)
         if self._metric == "hamming":
-            return Asked(Apart.BITS, query)
+            return Everywhere(Asked(Apart.BITS, queries))
         is_long = self._type == np.float64
         if self._metric == "l2":
-            return Asked(Apart.SQUARES_64 if is_long else Apart.SQUARES, query)
-        return Asked(Apart.PRODUCTS_64 if is_long else Apart.PRODUCTS, query, start=1.0)
+            return Everywhere(Asked(Apart.SQUARES_64 if is_long else Apart.SQUARES, queries))
+        kind = Apart.PRODUCTS_64 if is_long else Apart.PRODUCTS
+        return Everywhere(Asked(kind, queries, starts=1.0))

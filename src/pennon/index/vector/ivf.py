@@ -1,16 +1,14 @@
 """IVF: rows by partitions, of which those are searched whose centroids are near.
 
-Queries are searched together: each round has pairs of a query and a partition, sorted by partition, so that one is read
-and decoded once for all queries that ask it.  Where a query has fewer rows than wanted after a round, the next round
-has its next partition.
+Queries are searched together: each round has pairs of a query and a partition, sorted by partition, so that one is
+read once, and its codes are compared with some of the queries that ask it while they are in the processor's cache.  Where a
+query has fewer rows than wanted after a round, the next round has its next partition.
 Source: reference index-vector, 6.3 and 6.8.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import groupby
-from operator import itemgetter
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -20,13 +18,17 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.encoding.kernels.vector_scan import keep_nearest
 from pennon.errors import ArgumentError
 from pennon.index.row_set import Numbers
-from pennon.index.vector.base import Allowed, Floats, Found, Probes
-from pennon.index.vector.codes import INFINITE, Apart, Ask, Asked, Passing, Quantizer, RowCodes
+from pennon.index.vector.base import Allowed, Floats, Floats2D, Found, Probes
+from pennon.index.vector.codes import Apart, Asked, Asks, Passing, Quantizer, RowCodes
 from pennon.index.vector.partition_reader import Partition, PartitionReader
 from pennon.index.vector.wire import Vectors
 
 _FEW: Final = 10
 """Where no more than one of so many rows of a partition may be found, its graph is not walked."""
+_CELLS: Final = 1 << 18
+"""Distances that are worked out at a time."""
+_LEAST_ROOM: Final = 1024
+"""Rows near a query that there is room for from the first; if more are wanted, and found, there will be more room."""
 
 
 class IvfIndex:
@@ -62,13 +64,14 @@ class IvfIndex:
         most = count if probes.maximum is None else min(probes.maximum, count)
         fewest = max(min(probes.minimum, most), min(most, 1))
         numbers = np.flatnonzero(is_valid)
-        nearest = [_Nearest(k) for _ in numbers]
+        nearest = _Nearest(len(numbers), max(k, 0))
         if len(numbers) and k > 0 and fewest:
             asks = self._quantizer.asks(vectors[numbers])
             width = max(probes.ef or k + k // 2, k)
             search = _Search(self, self._reader, vectors[numbers], asks, width, allowed)
             search.run(nearest, fewest, most)
-        return _found(numbers, nearest)
+        places, rows, distances = nearest.sorted()
+        return Found(numbers[places], rows, distances)
 
     def _prepared(self, queries: Vectors) -> tuple[Vectors, npt.NDArray[np.bool_]]:
         """Return queries as values of the index's type, and which of them can be near anything."""
@@ -84,47 +87,60 @@ class IvfIndex:
             is_valid &= np.isfinite(vectors).all(axis=1)
         return vectors, is_valid
 
-    def near_partitions(self, query: Vectors, count: int) -> Int64Array:
-        """Return the partitions whose centroids are nearest to a query, nearest first."""
+    def near_partitions(self, queries: Vectors, count: int) -> Int64Array:
+        """Return for each query the partitions whose centroids are nearest to it, nearest first."""
         kind = {"hamming": Apart.BITS, "dot": Apart.PRODUCTS}.get(self.metric, Apart.SQUARES)
-        asked = Asked(kind, query.astype(self._centroids.dtype, copy=False))
-        distances = RowCodes(_bytes(self._centroids)).distances(asked, INFINITE)
-        # a centroid that is no number is the farthest
-        np.nan_to_num(distances, copy=False, nan=np.inf, posinf=np.inf, neginf=-np.inf)
-        best = _Nearest(count)
-        best.add(distances, np.arange(len(distances), dtype=np.uint64), None)
-        return best.sorted()[0].astype(np.int64)
+        asked = Asked(kind, queries.astype(self._centroids.dtype, copy=False))
+        distances = RowCodes(_bytes(self._centroids)).distances(asked)
+        if not np.isfinite(distances).all():  # a centroid that is no number is the farthest
+            np.nan_to_num(distances, copy=False, nan=np.inf, posinf=np.inf, neginf=-np.inf)
+        best = _Nearest(len(queries), count)
+        numbers = np.arange(distances.shape[1], dtype=np.uint64)
+        best.add(np.arange(len(queries)), distances, numbers, None)
+        return best.sorted()[1].astype(np.int64).reshape(len(queries), count)
 
 
 class _Nearest:
-    """The nearest rows of a query so far: a heap, the farthest on top."""
+    """The nearest rows of each query so far: heaps, the farthest on top."""
 
-    __slots__ = ("_distances", "_rows", "count", "most")
+    __slots__ = ("_distances", "_most", "_rows", "counts")
 
-    def __init__(self, most: int) -> None:
-        self.most, self.count = most, 0
-        size = max(min(most, 1024), 1)
-        self._distances, self._rows = np.empty(size, np.float32), np.empty(size, np.uint64)
+    def __init__(self, queries: int, most: int) -> None:
+        self._most = most
+        self.counts = np.zeros(queries, np.int64)
+        size = max(min(most, _LEAST_ROOM), 1)
+        self._distances = np.empty((queries, size), np.float32)
+        self._rows = np.empty((queries, size), np.uint64)
 
-    @property
-    def bound(self) -> float:
-        """Return how far a row may be to be among them."""
-        return float(self._distances[0]) if self.count == self.most else INFINITE
+    def bounds(self, numbers: Int64Array) -> Floats:
+        """Return how far a row may be to be among those of some queries."""
+        is_full = self.counts[numbers] == self._most
+        return np.where(is_full, self._distances[numbers, 0], np.float32(np.inf))
 
-    def add(self, distances: Floats, rows: Numbers, passing: Passing | None) -> None:
-        """Put rows in."""
-        size = len(self._distances)
-        if size < self.most and self.count + len(rows) > size:  # a heap of few is one of many
-            grown = min(self.most, max(2 * size, self.count + len(rows)))
-            self._distances = np.resize(self._distances, grown)
-            self._rows = np.resize(self._rows, grown)
-        self.count = keep_nearest(self._distances, self._rows, self.count, distances, rows, passing)
+    def hungry(self) -> Int64Array:
+        """Return the numbers of the queries that have fewer rows than are wanted."""
+        return np.flatnonzero(self.counts < self._most)
 
-    def sorted(self) -> tuple[Numbers, Floats]:
-        """Return the rows, nearest first, and how far they are."""
-        rows, distances = self._rows[: self.count], self._distances[: self.count]
-        order = np.lexsort((rows, distances))
-        return rows[order], distances[order]
+    def add(
+        self, numbers: Int64Array, distances: Floats2D, rows: Numbers, passing: Passing | None
+    ) -> None:
+        """Put rows in, with their distances from some queries: a row of ``distances`` for each."""
+        size = self._distances.shape[1]
+        if size < self._most:  # a heap of few is one of many
+            wanted = min(int(self.counts[numbers].max(initial=0)) + len(rows), self._most)
+            if wanted > size:
+                more = (0, 0), (0, min(max(wanted, 2 * size), self._most) - size)
+                self._distances = np.pad(self._distances, more)
+                self._rows = np.pad(self._rows, more)
+        keep_nearest(self._distances, self._rows, self.counts, numbers, distances, rows, passing)
+
+    def sorted(self) -> tuple[Int64Array, Numbers, Floats]:
+        """Return for each row the query, its number and how far it is; by query, nearest first."""
+        is_one = np.arange(self._rows.shape[1]) < self.counts[:, None]
+        queries = np.repeat(np.arange(len(self.counts)), self.counts)
+        rows, distances = self._rows[is_one], self._distances[is_one]
+        order = np.lexsort((rows, distances, queries))
+        return queries, rows[order], distances[order]
 
 
 class _Search:
@@ -135,60 +151,87 @@ class _Search:
         index: IvfIndex,
         reader: PartitionReader,
         vectors: Vectors,
-        asks: Sequence[Ask],
+        asks: Asks,
         width: int,
         allowed: Allowed | None,
     ) -> None:
         self._index, self._reader, self._vectors = index, reader, vectors
         self._asks, self._width, self._allowed = asks, width, allowed
 
-    def run(self, nearest: Sequence[_Nearest], fewest: int, most: int) -> None:
+    def run(self, nearest: _Nearest, fewest: int, most: int) -> None:
         """Search the nearest partitions of each query, ``fewest`` of them, and more where rows are few."""
-        index, count = self._index, fewest
-        order = [index.near_partitions(query, fewest) for query in self._vectors]
-        self._round(
-            nearest, [(part, at) for at, near in enumerate(order) for part in near.tolist()]
-        )
-        hungry = [at for at, best in enumerate(nearest) if best.count < best.most]
-        if count < most:
-            order = [index.near_partitions(self._vectors[at], most) for at in hungry]
-        while hungry and count < most:
-            self._round(
-                nearest, [(int(near[count]), at) for at, near in zip(hungry, order, strict=True)]
-            )
-            count += 1
-            left = [
-                (at, near)
-                for at, near in zip(hungry, order, strict=True)
-                if nearest[at].count < nearest[at].most
-            ]
-            hungry, order = [at for at, _ in left], [near for _, near in left]
+        near = self._index.near_partitions(self._vectors, fewest)
+        self._round(nearest, near.reshape(-1), np.repeat(np.arange(len(near)), fewest))
+        hungry = nearest.hungry()
+        if len(hungry) and fewest < most:
+            near = self._index.near_partitions(self._vectors[hungry], most)
+        for count in range(fewest, most):
+            if not len(hungry):
+                break
+            self._round(nearest, near[:, count], hungry)
+            is_hungry = np.isin(hungry, nearest.hungry())
+            hungry, near = hungry[is_hungry], near[is_hungry]
 
-    def _round(self, nearest: Sequence[_Nearest], pairs: list[tuple[int, int]]) -> None:
+    def _round(self, nearest: _Nearest, partitions: Int64Array, queries: Int64Array) -> None:
         """Search pairs of a partition and a query."""
-        filled = [pair for pair in pairs if self._reader.rows_of(pair[0])]
-        groups = [
-            (part, [at for _, at in of]) for part, of in groupby(sorted(filled), itemgetter(0))
-        ]
-        partitions = self._reader.read([part for part, _ in groups])
-        for (number, queries), partition in zip(groups, partitions, strict=True):
+        order = np.argsort(partitions, kind="stable")
+        order = order[self._reader.lengths[partitions[order]] > 0]
+        partitions, queries = partitions[order], queries[order]
+        pairs = _Pairs(self._asks, partitions, queries)
+        starts = np.flatnonzero(np.diff(partitions, prepend=-1))
+        found = self._reader.read(partitions[starts].tolist())
+        ends = [*starts[1:].tolist(), len(partitions)]
+        for start, end, partition in zip(starts.tolist(), ends, found, strict=True):
             passing = None
             if self._allowed is not None:
                 passing = self._allowed(partition.rows).view(np.uint8)
                 if not passing.any():
                     continue
-            for at in queries:
-                self._ask(nearest[at], self._asks[at].at(number), partition, passing)
+            self._ask(nearest, pairs, start, end, partition, passing)
 
     def _ask(
-        self, best: _Nearest, asked: Any, partition: Partition, passing: Passing | None
+        self,
+        nearest: _Nearest,
+        pairs: _Pairs,
+        start: int,
+        end: int,
+        partition: Partition,
+        passing: Passing | None,
     ) -> None:
-        codes, graph = partition.codes, partition.graph
-        if graph is None or not isinstance(codes, RowCodes) or _is_rare(passing):
-            best.add(codes.distances(asked, best.bound), partition.rows, passing)
+        """Compare the queries of the pairs from ``start`` to ``end`` with their partition."""
+        rows, codes, graph = partition.rows, partition.codes, partition.graph
+        if graph is not None and isinstance(codes, RowCodes) and not _is_rare(passing):
+            for at in range(start, end):
+                asked, query = pairs.some(at, at + 1)
+                nodes, far = codes.walk(asked, graph, self._width, passing)
+                nearest.add(query, far, rows[nodes], None)
             return
-        nodes, distances = codes.walk(asked, graph, self._width, passing)
-        best.add(distances, partition.rows[nodes], None)
+        step = max(_CELLS // len(rows), 1)
+        while start < end:
+            asked, some = pairs.some(start, min(start + step, end))
+            far = codes.distances(asked, partial(nearest.bounds, some))
+            nearest.add(some, far, rows, passing)
+            start += len(some)
+
+
+class _Pairs:
+    """Pairs of a partition and a query, which are made ready some at a time."""
+
+    __slots__ = ("_asked", "_asks", "_first", "_last", "_partitions", "_queries")
+
+    def __init__(self, asks: Asks, partitions: Int64Array, queries: Int64Array) -> None:
+        self._asks, self._partitions, self._queries = asks, partitions, queries
+        self._asked: Any = None
+        self._first = self._last = 0
+
+    def some(self, start: int, end: int) -> tuple[Any, Int64Array]:
+        """Return pairs from ``start`` on, but not beyond ``end``: what is asked, and the numbers of the queries."""
+        if not self._first <= start < self._last:
+            self._first, self._last = start, min(start + self._asks.together, len(self._queries))
+            made = slice(self._first, self._last)
+            self._asked = self._asks.at(self._partitions[made], self._queries[made])
+        end = min(end, self._last)
+        return self._asked[start - self._first : end - self._first], self._queries[start:end]
 
 
 def _is_rare(passing: Passing | None) -> bool:
@@ -197,11 +240,3 @@ def _is_rare(passing: Passing | None) -> bool:
 
 def _bytes(matrix: Vectors) -> npt.NDArray[np.uint8]:
     return matrix.view(np.uint8).reshape(len(matrix), -1)
-
-
-def _found(numbers: Int64Array, nearest: Iterable[_Nearest]) -> Found:
-    found = [each.sorted() for each in nearest]
-    queries = np.repeat(numbers, [len(rows) for rows, _ in found])
-    rows = [rows for rows, _ in found] or [np.empty(0, np.uint64)]
-    distances = [distances for _, distances in found] or [np.empty(0, np.float32)]
-    return Found(queries.astype(np.int64), np.concatenate(rows), np.concatenate(distances))

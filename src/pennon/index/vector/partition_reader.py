@@ -61,6 +61,11 @@ class PartitionReader(ABC):
         """Return how much memory it takes."""
         return 3 * self._lengths.nbytes
 
+    @property
+    def lengths(self) -> Int64Array:
+        """Return how many rows each partition has."""
+        return self._lengths
+
     def rows_of(self, partition: int) -> int:
         """Return how many rows a partition has."""
         return int(self._lengths[partition])

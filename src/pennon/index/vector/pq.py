@@ -19,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
 from pennon.encoding.kernels.vector_scan import word_tables
 from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFile
@@ -32,6 +33,7 @@ from pennon.index.vector.codes import (
     TableCodes,
     check_bytes,
     matrix_of,
+    pairs_together,
 )
 from pennon.index.vector.wire import Vectors
 
@@ -99,36 +101,42 @@ class ProductQuantizer:
             return RowCodes(np.array(by_bytes.T, order="C"))
         return TableCodes(np.array(by_bytes, order="C"))
 
-    def asks(self, vectors: Vectors) -> list[_Residual] | list[Everywhere]:
+    def asks(self, vectors: Vectors) -> _Residuals | Everywhere:
         """See `Quantizer.asks`."""
         queries = vectors.astype(np.float32)
         if self._metric == "dot":
-            start = 1.0 - len(self._words)
-            return [Everywhere(self._asked(query, start)) for query in queries]
-        return [_Residual(self, query) for query in queries]
+            return Everywhere(self.asked(queries, 1.0 - len(self._words)))
+        return _Residuals(self, queries.astype(self._centroids.dtype, copy=False))
 
-    def residual(self, query: Floats, partition: int) -> Asked:
-        """Return a query as it is compared with residuals."""
-        near = query.astype(self._centroids.dtype) - self._centroids[partition]
-        return self._asked(near.astype(np.float32), 0.0)
+    def residuals(self, queries: Vectors, partitions: Int64Array) -> Asked:
+        """Return queries as they are compared with residuals, each of a partition."""
+        near = queries - self._centroids[partitions]
+        return self.asked(near.astype(np.float32, copy=False), 0.0)
 
-    def _asked(self, query: Floats, start: float) -> Asked:
+    def asked(self, queries: Floats, start: float) -> Asked:
+        """Return what is compared with codes: tables of what each word is apart from its part of each query."""
         parts, _, count = self._words.shape
-        tables = np.empty((parts, count), np.float32)
-        word_tables(self._words, query, self._metric == "dot", tables)
+        tables = np.empty((len(queries), parts, count), np.float32)
+        word_tables(self._words, queries, self._metric == "dot", tables)
         if self._bits == 4:  # a table for each byte
-            tables = (tables[1::2, :, None] + tables[::2, None, :]).reshape(parts // 2, 256)
+            pairs = tables[:, 1::2, :, None] + tables[:, ::2, None, :]
+            tables = pairs.reshape(len(queries), parts // 2, 256)
         return Asked(Apart.TABLES, tables, start)
 
 
-class _Residual:
-    """A query that is compared with residuals."""
+class _Residuals:
+    """Queries that are compared with residuals."""
 
-    __slots__ = ("_quantizer", "_query")
+    __slots__ = ("_quantizer", "_queries")
 
-    def __init__(self, quantizer: ProductQuantizer, query: Floats) -> None:
-        self._quantizer, self._query = quantizer, query
+    def __init__(self, quantizer: ProductQuantizer, queries: Vectors) -> None:
+        self._quantizer, self._queries = quantizer, queries
 
-    def at(self, partition: int) -> Asked:
-        """See `Ask.at`."""
-        return self._quantizer.residual(self._query, partition)
+    @property
+    def together(self) -> int:
+        """See `Asks.together`."""
+        return pairs_together(self._quantizer.row_bytes * 256 * 4)
+
+    def at(self, partitions: Int64Array, numbers: Int64Array) -> Asked:
+        """See `Asks.at`."""
+        return self._quantizer.residuals(self._queries[numbers], partitions)

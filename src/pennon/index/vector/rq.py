@@ -13,19 +13,27 @@ Source: reference index-vector, 2.9.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.kernels.vector_rows import chosen_distances
 from pennon.encoding.kernels.vector_scan import looked_up
 from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFile
-from pennon.index.vector.base import Floats
-from pennon.index.vector.codes import INFINITE, Apart, Bytes2D, check_bytes, floats_of, matrix_of
+from pennon.index.vector.base import Floats, Floats2D
+from pennon.index.vector.codes import (
+    Apart,
+    Bytes2D,
+    check_bytes,
+    floats_of,
+    matrix_of,
+    pairs_together,
+)
 from pennon.index.vector.file_settings import Settings
 from pennon.index.vector.rq_bits import from_stream, turned_fast, unblocked, unpacked_signs
 from pennon.index.vector.wire import Vectors
@@ -119,13 +127,10 @@ class RabitQuantizer:
         error = more[2] if self._has_errors else None
         return RabitCodes(signs, factors[0], factors[1], rest, more[0], more[1], error)
 
-    def asks(self, vectors: Vectors) -> list[_Query]:
+    def asks(self, vectors: Vectors) -> _Queries:
         """See `Quantizer.asks`."""
         exact = vectors.astype(np.float32)
-        return [
-            _Query(self, query, turned)
-            for query, turned in zip(exact, self._turned(exact), strict=True)
-        ]
+        return _Queries(self, exact, self._turned(exact))
 
     def at(self, query: Floats, turned: Floats, tables: Floats | None, number: int) -> RabitAsked:
         """Return a query as it is compared with a partition."""
@@ -152,18 +157,26 @@ class RabitQuantizer:
         return turned_fast(vectors, self._signs)
 
 
-class _Query:
-    """A query, turned."""
+class _Queries:
+    """Queries, turned."""
 
-    __slots__ = ("_quantizer", "_query", "_tables", "_turned")
+    __slots__ = ("_quantizer", "_queries", "_tables", "_turned")
 
-    def __init__(self, quantizer: RabitQuantizer, query: Floats, turned: Floats) -> None:
-        self._quantizer, self._query, self._turned = quantizer, query, turned
-        self._tables = sign_tables(turned)
+    def __init__(self, quantizer: RabitQuantizer, queries: Floats, turned: Floats) -> None:
+        self._quantizer, self._queries, self._turned = quantizer, queries, turned
+        self._tables = [sign_tables(each) for each in turned]
 
-    def at(self, partition: int) -> RabitAsked:
-        """See `Ask.at`."""
-        return self._quantizer.at(self._query, self._turned, self._tables, partition)
+    @property
+    def together(self) -> int:
+        """See `Asks.together`."""
+        return pairs_together(128 * self._queries.shape[1])
+
+    def at(self, partitions: Int64Array, numbers: Int64Array) -> list[RabitAsked]:
+        """See `Asks.at`."""
+        return [
+            self._quantizer.at(self._queries[at], self._turned[at], self._tables[at], partition)
+            for partition, at in zip(partitions.tolist(), numbers.tolist(), strict=True)
+        ]
 
 
 def sign_tables(turned: Floats) -> Floats:
@@ -219,11 +232,15 @@ class RabitCodes:
         arrays = self.signs, self.add, self.scale, self.rest, self.add_rest, self.scale_rest
         return sum(each.nbytes for each in arrays if each is not None)
 
-    def distances(self, asked: RabitAsked, bound: float) -> Floats:
+    def distances(self, asked: Sequence[RabitAsked], bounds: Callable[[], Floats]) -> Floats2D:
         """See `Codes.distances`."""
+        pairs = zip(asked, bounds().tolist(), strict=True)
+        return np.stack([self._distances(each, bound) for each, bound in pairs])
+
+    def _distances(self, asked: RabitAsked, bound: float) -> Floats:
         total = float(asked.turned.sum(dtype=np.float64))
         products = np.empty(len(self), np.float32)
-        looked_up(self.signs, asked.tables, 0.0, products)
+        looked_up(self.signs, asked.tables[None], 0.0, products[None])
         if asked.by_residual:
             estimates = (2 * products - np.float32(total)) / np.float32(np.sqrt(len(asked.turned)))
         else:
@@ -231,7 +248,7 @@ class RabitCodes:
         if self.rest is None or self.add_rest is None or self.scale_rest is None:
             return asked.distances(estimates * self.scale, self.add)
         chosen = np.arange(len(self))
-        if bound < INFINITE and self.error is not None:
+        if bound < np.inf and self.error is not None:
             rough = asked.distances(estimates * self.scale, self.add)
             chosen = np.flatnonzero(rough - self.error * np.float32(np.sqrt(asked.apart)) < bound)
         further = np.empty(len(chosen), np.float32)

@@ -58,19 +58,17 @@ class ScalarQuantizer:
         """See `Quantizer.codes`."""
         return RowCodes(np.array(matrix_of(columns[0])))
 
-    def asks(self, vectors: Vectors) -> list[Everywhere]:
+    def asks(self, vectors: Vectors) -> Everywhere:
         """See `Quantizer.asks`."""
-        return [Everywhere(self._asked(query)) for query in vectors]
-
-    def _asked(self, query: Vectors) -> Asked:
         step = self._range / _GREATEST
         if self._metric == "dot":
-            exact = query.astype(np.float32)
+            exact = vectors.astype(np.float32)
             # 1 less the sum of q * (start + code * step)
-            start = 1.0 - self._start * float(exact.sum(dtype=np.float64))
-            return Asked(Apart.CODE_PRODUCTS, exact, start, step)
+            starts = 1.0 - self._start * exact.sum(axis=1, dtype=np.float64)
+            return Everywhere(Asked(Apart.CODE_PRODUCTS, exact, starts.astype(np.float32), step))
         if not self._range:
-            return Asked(Apart.CODE_SQUARES, np.zeros(len(query), np.uint8), factor=0.0)
-        places = (query.astype(np.float64) - self._start) * _GREATEST / self._range
+            nothing = np.zeros(vectors.shape, np.uint8)
+            return Everywhere(Asked(Apart.CODE_SQUARES, nothing, factor=0.0))
+        places = (vectors.astype(np.float64) - self._start) * _GREATEST / self._range
         coded = np.clip(places, 0, _GREATEST).astype(np.uint8)
-        return Asked(Apart.CODE_SQUARES, coded, factor=step * step)
+        return Everywhere(Asked(Apart.CODE_SQUARES, coded, factor=step * step))

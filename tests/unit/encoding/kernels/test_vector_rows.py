@@ -50,21 +50,26 @@ def example(kind: int, width: int, count: int) -> tuple[Array, Array, Array]:
 @pytest.mark.parametrize("kind", range(8))
 def test_distances_of_rows(kind: int) -> None:
     for width in WIDTHS:
-        rows, query, expected = example(kind, width, 40)
-        out = np.full(40, np.nan, np.float32)
-        row_distances(kind, bytes_of(rows), bytes_of(query), out)
-        np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-4)
+        rows, query, expected = example(kind, width, 4000)
+        queries = np.stack([query, query[::-1], query])
+        both = np.full((3, 4000), np.nan, np.float32)
+        row_distances(kind, bytes_of(rows), bytes_of(queries), both)
+        np.testing.assert_allclose(both[0], expected, rtol=1e-5, atol=1e-3)
+        assert both[2].tolist() == both[0].tolist()
+        alone, out = np.empty((1, 4000), np.float32), both[1]
+        row_distances(kind, bytes_of(rows), bytes_of(queries[1:2]), alone)
+        assert alone[0].tolist() == out.tolist()
         chosen = np.array([39, 0, 7, 7], np.int64)
         few = np.empty(4, np.float32)
-        chosen_distances(kind, bytes_of(rows), bytes_of(query), chosen, few)
+        chosen_distances(kind, bytes_of(rows), bytes_of(queries[1]), chosen, few)
         assert few.tolist() == out[chosen].tolist()
 
 
 def test_long_codes_do_not_overflow() -> None:
     rows = np.full((1, 100_000), 255, np.uint8)
-    out = np.empty(1, np.float32)
-    row_distances(4, rows, np.zeros(100_000, np.uint8), out)
-    assert out[0] == np.float32(100_000 * 255 * 255)
+    out = np.empty((1, 1), np.float32)
+    row_distances(4, rows, np.zeros((1, 100_000), np.uint8), out)
+    assert out[0, 0] == np.float32(100_000 * 255 * 255)
 
 
 def graph_of(near: list[list[int]], upper: dict[int, list[int]] | None = None) -> dict[str, Any]:
@@ -142,19 +147,22 @@ def test_graphs_that_cannot_be_walked() -> None:
 def test_arrays_that_do_not_fit_are_refused() -> None:
     rows, query = np.zeros((2, 8), np.uint8), np.zeros(8, np.uint8)
     out = np.empty(2, np.float32)
+    one = out[None]
     for kind in (-1, 8, 1 << 20):
         with pytest.raises(ValueError, match="kind"):
-            row_distances(kind, rows, query, out)
+            row_distances(kind, rows, query[None], one)
     with pytest.raises(ValueError, match="kind"):
-        row_distances(0, rows[:, :7].copy(), query, out)
+        row_distances(0, rows[:, :7].copy(), query[None], one)
     with pytest.raises(ValueError, match="as many values"):
-        row_distances(0, rows, query[:4], out)
+        row_distances(0, rows, query[None, :4].copy(), one)
     with pytest.raises(ValueError, match="as many values"):
-        row_distances(5, rows, query, out)
+        row_distances(5, rows, query[None], one)
     with pytest.raises(ValueError, match="as many values"):
-        row_distances(4, rows[:, :0].copy(), query[:0], out)
+        row_distances(4, rows[:, :0].copy(), query[None, :0].copy(), one)
     with pytest.raises(ValueError, match="each row"):
-        row_distances(4, rows, query, out[:1])
+        row_distances(4, rows, query[None], one[:, :1].copy())
+    with pytest.raises(ValueError, match="each row"):
+        row_distances(4, rows, np.zeros((2, 8), np.uint8), one)
     for chosen in ([0, 2], [-1, 0]):
         with pytest.raises(ValueError, match="are there"):
             chosen_distances(4, rows, query, np.array(chosen, np.int64), out)

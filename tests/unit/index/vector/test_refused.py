@@ -73,12 +73,12 @@ def test_codes_are_the_same_by_rows_and_by_bytes(rows: int, is_transposed: bool)
     )
     stored = codes.T.reshape(rows, 4) if is_transposed else codes
     query = np.ones((1, 8), np.float32)
-    asked = quantizer.asks(query)[0].at(1)
+    asked = quantizer.asks(query).at(np.array([1]), np.array([0]))
     found = [
-        quantizer.codes_of(stored, by_rows=by_rows).distances(asked, np.inf).tolist()
+        quantizer.codes_of(stored, by_rows=by_rows).distances(asked)[0].tolist()
         for by_rows in (True, False)
     ]
-    tables = asked.query
+    (tables,) = asked.queries
     expected = tables[np.arange(4), codes].sum(axis=1)
     np.testing.assert_allclose(found, [expected, expected], rtol=1e-6)
 

@@ -1,0 +1,73 @@
+"""The page about searches: what `search.py` found, as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from measure import OURS, THEIRS
+from page import heads, mean_and_least, number, row, section
+from search_bench import FAISS, Search
+
+HEAD = """\
+# Performance of searches
+
+Written by `make bench-search ARGS="--markdown docs/performance-search.md"`, all of it from one run. {machine}
+FAISS: {faiss}.
+
+Pennon, pylance and FAISS are processes of their own, and take turns at every operation. Files are read from the system's
+cache. Times are medians. A ratio is the other's median over Pennon's: **above 1 Pennon is faster.** Times of FAISS are of
+indices in its memory, which no table, and no commit, belongs to.
+
+- *build* makes an index of a table that has it already, and commits it: each side of its own table. All searches of
+  Pennon and pylance are of the same files, which pylance wrote. Before they are timed, both must have found the same rows.
+- *recall* is the share of the 10 nearest rows that 100 queries found, of each side that was measured, in the order of
+  the columns; with *build* that of the side's own index.
+- Vectors have 128 numbers, around 500 means. Indices of partitions have about as many as the square root of the number of
+  rows, and 20 of them are asked; PQ has 16 sub-vectors; graphs are of one partition, walked with `ef=64`.
+- *single query* and all other questions about rows are asked one by one, other ones in a row; *batch of 100* at once.
+  *first query after open* opens the table with nothing remembered. *refined* takes ten times as many rows and compares
+  their vectors. *of 1 % of the rows* has a filter on another column, which has no index.
+- Texts have 6 to 23 words of 20,000, the n-th as often as 1 / n. Ten documents are asked for where nothing else is said.
+"""
+
+
+def write_search_page(
+    machine: str, rows: Mapping[str, int], faiss: str, found: Sequence[Search]
+) -> str:
+    """Return the whole page."""
+    lines = [HEAD.format(machine=machine, faiss=faiss)]
+    lines += section("In short", summary(found))
+    for group in dict.fromkeys(each.group for each in found):
+        mine = [each for each in found if each.group == group]
+        lines += section(f"{group}: {rows[group]:,} rows, milliseconds", group_table(mine))
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def summary(found: Sequence[Search]) -> Iterator[str]:
+    """Yield for each operation of each group the geometric mean of the ratios over the kinds, and the least."""
+    yield from heads("", "goal", "/ pylance", "/ FAISS")
+    for group, what in dict.fromkeys((each.group, each.what) for each in found):
+        mine = [each for each in found if (each.group, each.what) == (group, what)]
+        goals = sorted({each.goal for each in mine})
+        ratios = [
+            [each.ratio(side) for each in mine if side in each.values] for side in (THEIRS, FAISS)
+        ]
+        yield row(
+            f"{group}: {what}",
+            " to ".join(map(str, {goals[0]: 0, goals[-1]: 0})),
+            *map(mean_and_least, ratios),
+        )
+
+
+def group_table(found: Sequence[Search]) -> Iterator[str]:
+    """Yield everything of one group."""
+    sides = [side for side in (OURS, THEIRS, FAISS) if any(side in each.values for each in found)]
+    notes = ["recall"] if any(each.recall for each in found) else []
+    yield from heads("", "", *sides, *(f"/ {side}" for side in sides[1:]), "goal", *notes)
+    last = ""
+    for each in found:
+        times = [number(each.median(side)) if side in each.values else "" for side in sides]
+        ratios = [f"{each.ratio(side):.2f}" if side in each.values else "" for side in sides[1:]]
+        name = "" if each.kind == last else each.kind
+        last = each.kind
+        yield row(name, each.what, *times, *ratios, each.goal, *([each.note] if notes else []))

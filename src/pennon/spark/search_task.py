@@ -319,7 +319,10 @@ class ShowFound:
         """Show the rows found for the queries of a partition."""
         show = _ShowNearest(self.rows) if self.rows.texts is None else _ShowHybrid(self.rows)
         step = max(_SHOWN_ROWS // self.k, 1)
-        for batch in batches:
+        for given in batches:
+            # By place: Spark gives a map that rows are grouped by a name of its own.
+            names = [*self.given, *given.schema.names[len(self.given) :]]
+            batch = pa.RecordBatch.from_arrays(given.columns, names)
             near, times = self._together(batch)
             asked = np.repeat(np.arange(batch.num_rows), times)
             for start in range(0, len(asked), step):

@@ -43,6 +43,10 @@ demo: setup ## real flights through Spark into Lance tables, queried, appended, 
 demo-pipeline: setup ## a day of a table's life on Spark: ingest, merge, correct, backfill, compact, diff
 	@$(PY) demo/pipeline.py
 
+.PHONY: demo-search
+demo-search: setup ## texts and vectors, indexed on Spark, searched by vector, by words and by both
+	@$(PY) demo/search.py
+
 .PHONY: test
 test: oracle ## run the tests, 4 minutes (ARGS="tests/interop -k name": of all but the slow ones)
 	@$(PYTEST) -m "$(if $(ARGS),not slow,not slow and not thorough)" $(ARGS)

@@ -76,6 +76,21 @@ class DyingChangeTask(ChangeTask):
         return changed
 
 
+@dataclass(frozen=True)
+class DyingQueries:
+    """Hands rows on; the first worker process dies behind half of them, the next one has them backwards."""
+
+    marker: str
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = pa.Table.from_batches(list(batches))
+        if _is_first(self.marker):
+            yield from rows.slice(0, rows.num_rows // 2).to_batches()
+            os._exit(17)
+        backwards = range(rows.num_rows - 1, -1, -1)
+        yield from rows.take(pa.array(backwards, pa.int64())).to_batches()
+
+
 def count_rows(batches: Iterator[pa.RecordBatch]) -> bytes:
     """Say how many rows a partition has."""
     return str(sum(batch.num_rows for batch in batches)).encode()

@@ -78,6 +78,7 @@ def tell(spark: SparkSession, parquet: Path, folder: Path) -> dict[str, Any]:
         "asked": asked(spark, uri),
         "overwritten": overwritten(spark, str(folder / "days.lance")),
         "named": named(spark, str(folder / "days.lance")),
+        "searched": searched(spark, str(folder / "texts.lance")),
         "message": message_of_a_missing_table(spark, folder),
     }
 
@@ -152,6 +153,24 @@ def named(spark: SparkSession, uri: str) -> list[Any]:
         [[each.file_version, each.fields] for each in table.files().collect()],
         [[each.tag, each.version] for each in table.tags.toDF().collect()],
         [[each.branch, each.parent_version] for each in table.branches.toDF().collect()],
+    ]
+
+
+def searched(spark: SparkSession, uri: str) -> list[Any]:
+    """Return what queries find in a small table by their vectors, and by vectors and words."""
+    rows = spark.range(0, 60, 1, 2).selectExpr(
+        "id", "array(float(id), float(id % 7)) AS vec", "IF(id % 3 = 0, 'red fox', 'owl') AS text"
+    )
+    pennon.spark.write(rows, uri, fixed_size_list={"vec": 2})
+    table = LanceTable.forPath(spark, uri)
+    table.createIndex("text", "INVERTED")
+    queries = spark.sql(
+        "SELECT * FROM VALUES ('a', array(3, 3), 'fox'), ('b', array(50, 1), 'fox') AS t(name, q, words)"
+    )
+    near = table.nearest(queries, 2, columns=["id"])
+    both = table.hybrid(queries, 2, words="words", columns=["id"])
+    return [
+        sorted(map(list, found.select("name", "_rank", "id").collect())) for found in (near, both)
     ]
 
 

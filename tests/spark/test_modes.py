@@ -105,6 +105,10 @@ def test_a_mode_gives_the_answers_of_parquet(
         [["whole", 8]],
         [["side", 8]],
     ]
+    assert seen["searched"] == [
+        [["a", 1, 3], ["a", 2, 2], ["b", 1, 50], ["b", 2, 49]],
+        [["a", 1, 3], ["a", 2, 0], ["b", 1, 0], ["b", 2, 50]],
+    ]
     lance.dataset(str(tmp_path / "days.lance")).validate()
     assert "there is no Lance table at" in seen["message"]
     table = pennon.dataset(str(tmp_path / "flights.lance"))

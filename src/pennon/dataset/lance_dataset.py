@@ -167,6 +167,53 @@ class LanceDataset(
         scanner = self.scanner(columns, filter, limit, offset, nearest, batch_size, **ours)
         return scanner.to_pandas(blob_mode=blob_mode, **options)
 
+    def hybrid_search(
+        self,
+        nearest: Mapping[str, Any],
+        full_text_query: Any,
+        k: int = 10,
+        *,
+        columns: list[str] | dict[str, str] | None = None,
+        filter: Any = None,
+        prefilter: bool = False,
+        candidates: int | None = None,
+        constant: float = 60,
+        with_row_id: bool = False,
+        with_row_address: bool = False,
+        fast_search: bool = False,
+        use_scalar_index: bool = True,
+    ) -> pa.Table:
+        """Return the ``k`` best rows of a search for near vectors and one in texts, best first.
+
+        A row's ``_relevance_score`` is the sum of ``1 / (constant + rank)`` over the searches that found it (reciprocal
+        rank fusion); ``_distance`` and ``_score`` stand beside it, NULL where that search did not find the row.
+        ``nearest`` and ``full_text_query`` are those of `scanner`, as are the other arguments; ``candidates``: so many
+        rows are asked of each search, by default ``k``.
+
+        >>> import pennon, pyarrow as pa
+        >>> vectors = pa.array([[0.0, 1.0], [1.0, 0.0]], pa.list_(pa.float32(), 2))
+        >>> rows = pa.table({"text": ["a red fox", "a blue whale"], "vec": vectors})
+        >>> ds = pennon.write_dataset(rows, "memory://hybrid/texts.lance")
+        >>> near = {"column": "vec", "q": [0.0, 1.0]}
+        >>> words = {"query": "whale", "columns": ["text"]}
+        >>> ds.hybrid_search(near, words, k=2, columns=["text"])["text"].to_pylist()
+        ['a blue whale', 'a red fox']
+
+        Raises ArgumentError for what cannot be answered.
+        """
+        from pennon.scan.hybrid import Fusion  # noqa: PLC0415 - saves what searches: most scans do not
+
+        fusion = Fusion.of(k, candidates, constant)
+        builder = ScannerBuilder(self).apply_defaults({"nearest": nearest})
+        builder.full_text_search(full_text_query).prefilter(prefilter).fast_search(fast_search)
+        builder.with_row_id(with_row_id).with_row_address(with_row_address)
+        builder.use_scalar_index(use_scalar_index)
+        if columns is not None:
+            builder.columns(columns)
+        if filter is not None:
+            builder.filter(filter)
+        return builder.to_hybrid(fusion).read()
+
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Export all rows as an Arrow C stream."""
         return self.scanner().__arrow_c_stream__(requested_schema)

@@ -19,6 +19,7 @@ from pennon.table.fragment import Fragment
 
 if TYPE_CHECKING:
     from pennon.dataset.base import DatasetBase
+    from pennon.scan.hybrid import Fusion, HybridScan
     from pennon.scan.vector_query import VectorSearch
 
 
@@ -232,6 +233,20 @@ class ScannerBuilder:
         self._parse_late(search)
         options = ScanOptions(**self._given, search=search)
         return LanceScanner(self.ds, self.ds.snapshot, options)
+
+    def to_hybrid(self, fusion: Fusion) -> HybridScan:
+        """Return the scan that searches vectors and texts.  Raises ArgumentError if it has no search of either."""
+        if self._nearest is None or self._text is None:
+            message = "a hybrid search is for a vector (nearest) and a text (full_text_query)"
+            raise ArgumentError(message)
+        if self._late:
+            message = f"the columns and the filter of a hybrid search cannot compute with _distance: {self._late}"
+            raise ArgumentError(message)
+        from pennon.scan.hybrid import HybridScan  # noqa: PLC0415 - saves what searches: most scans do not
+
+        vectors = replace(self._nearest, **self._search_options)
+        texts = TextSearch(*self._text, **self._search_options)
+        return HybridScan(self.ds.snapshot, ScanOptions(**self._given), vectors, texts, fusion)
 
     def _parse_late(self, search: Any) -> None:
         """Parse what names what only a search adds.  Raises ArgumentError where no such search is."""

@@ -21,6 +21,7 @@ from pennon.index.vector.distance import as_stored, check_metric, distances, mat
 from pennon.scan.arrays import int64_array
 from pennon.scan.filter_exec import read_query_batches
 from pennon.scan.projection import MetaColumn, plan_scan_projection
+from pennon.scan.query import BoundQuery, plan_query
 from pennon.scan.search_scope import Scope
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.take import take_addresses
@@ -110,8 +111,18 @@ def search_all(scope: Scope, fragments: Sequence[Fragment], comparison: Comparis
     """Return the ``k`` nearest rows of fragments for each answer, as far as they are in the scope."""
     if not fragments or not k:
         return NOTHING
+    return search_rows(plan_query(vectors_query(scope, comparison), fragments), comparison, k)
+
+
+def vectors_query(scope: Scope, comparison: Comparison) -> BoundQuery:
+    """Return the query, without tasks, for what `search_rows` reads of the rows of a scope."""
     has_ids = scope.snapshot.manifest.has_stable_row_ids
-    query = scope.query(fragments, comparison.column.path, with_row_id=has_ids)
+    return scope.bound(comparison.column.path, with_row_id=has_ids)
+
+
+def search_rows(query: BoundQuery, comparison: Comparison, k: int) -> Near:
+    """Return the ``k`` nearest rows of a query for each answer."""
+    has_ids = MetaColumn.ROW_ID.value in query.schema.names
     best = Best(comparison.answers, k)
 
     def work(batch: pa.RecordBatch) -> Near:

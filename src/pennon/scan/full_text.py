@@ -107,6 +107,7 @@ class TextScan:
     options: ScanOptions
     asked: TextSearch
     search: Search
+    scope: Scope
     shown: tuple[str, ...] | None
     """All columns in order, if those that the search adds are among them."""
 
@@ -127,7 +128,13 @@ class TextScan:
         plain, shown = _without_added(replace(options, limit=None, offset=0))
         bound = bind_query(snapshot, plain)
         query = query_of(snapshot, asked)
-        return cls(bound, options, asked, Search.of(query, scope), shown)
+        return cls(bound, options, asked, Search.of(query, scope), scope, shown)
+
+    def asking(self, query: str) -> TextScan:
+        """Return the scan for another query; the columns that are open stay so."""
+        asked = replace(self.asked, query=query)
+        search = Search.of(query_of(self.query.snapshot, asked), self.scope, self.search.columns)
+        return replace(self, asked=asked, search=search)
 
     @property
     def schema(self) -> pa.Schema:

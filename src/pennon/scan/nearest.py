@@ -87,6 +87,25 @@ def parse_columns(
     return stored, {name: parse_expression(text, known) for name, text in rest.items()}
 
 
+def search_index(
+    indices: VectorIndices,
+    scope: Scope,
+    asked: VectorSearch,
+    comparison: Comparison,
+    k: int,
+    *,
+    exactly: bool,
+) -> Near:
+    """Return rows near each query that an index finds, ``k`` or more of each.
+
+    ``exactly``: with exact distances, as beside rows that no index covers.
+    """
+    near = search_indices(indices, scope, asked, comparison, k)
+    if exactly or asked.refine_factor is not None:
+        return compare_again(scope.snapshot, near, comparison)
+    return near
+
+
 class NearestScan:
     """A scan that searches vectors, bound to a version."""
 
@@ -180,13 +199,18 @@ class NearestScan:
 
     def near(self) -> Near:
         """Return the rows that come out, in order."""
-        near = self._search()
-        if self._options.predicate is not None and not self._asked.prefilter and len(near):
-            near = near.at(self._passing(near, self._options.predicate))
+        near = self.filtered(self._search())
         if self.query.orderings and len(near):
             near = near.at(self._order(near))
         offset, limit = self._options.offset, self._options.limit
         return near.at(np.arange(len(near))[offset : None if limit is None else offset + limit])
+
+    def filtered(self, near: Near) -> Near:
+        """Return those of the rows found that pass the condition, unless it came before the search."""
+        predicate = self._options.predicate
+        if predicate is None or self._asked.prefilter or not len(near):
+            return near
+        return near.at(self._passing(near, predicate))
 
     def _search(self) -> Near:
         """Return the nearest rows of each query."""
@@ -194,10 +218,8 @@ class NearestScan:
         compared = self._compared
         found = [search_all(self._scope, compared, comparison, k)]
         if indices is not None and k:
-            near = search_indices(indices, self._scope, self._asked, comparison, k)
-            if compared or self._asked.refine_factor is not None:
-                near = compare_again(self._snapshot, near, comparison)
-            found.append(near)
+            scope, asked = self._scope, self._asked
+            found.append(search_index(indices, scope, asked, comparison, k, exactly=bool(compared)))
         return Near.joined(found).best(k)
 
     def count(self) -> int:
@@ -208,7 +230,10 @@ class NearestScan:
 
     def read(self) -> pa.Table:
         """Return the rows."""
-        near = self.near()
+        return self.rows(self.near())
+
+    def rows(self, near: Near) -> pa.Table:
+        """Return the columns of rows that were found, in their order."""
         table = take_rows(replace(self.query, orderings=()), near.addresses)
         columns = {name: table.column(at) for at, name in enumerate(table.column_names)}
         columns |= self._values(near)

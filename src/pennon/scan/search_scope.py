@@ -48,10 +48,12 @@ class Scope:
         """Return the fragments."""
         return self.snapshot.manifest.fragments if self.fragments is None else self.fragments
 
-    def query(
-        self, fragments: Sequence[Fragment], *columns: str, with_row_id: bool = False
-    ) -> BoundQuery:
+    def query(self, fragments: Sequence[Fragment], *columns: str) -> BoundQuery:
         """Return the query for columns of those rows of fragments, and for their addresses."""
+        return plan_query(self.bound(*columns), fragments)
+
+    def bound(self, *columns: str, with_row_id: bool = False) -> BoundQuery:
+        """Return the query for columns of the rows, and for their addresses, without tasks."""
         options = ScanOptions(
             columns=columns,
             predicate=self.predicate,
@@ -59,7 +61,7 @@ class Scope:
             with_row_address=True,
             uses_indices=self.uses_indices,
         )
-        return plan_query(bind_query(self.snapshot, options), fragments)
+        return bind_query(self.snapshot, options)
 
     def passing(self, fragments: Sequence[Fragment]) -> RowSet:
         """Return the addresses of those rows of fragments that are alive and pass the condition."""

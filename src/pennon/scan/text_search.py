@@ -6,7 +6,8 @@ A query that is one column's asks for the best rows of each partition, and looks
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -35,18 +36,25 @@ from pennon.index.text.tokenizer import Placed
 from pennon.scan.search_scope import Scope
 from pennon.scan.text_columns import TextColumn
 
+ColumnKey: TypeAlias = tuple[str, DocumentGranularity | None]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Search:
     """A query over the rows of a scope; the columns that it names, opened."""
 
     query: FullTextQuery
-    columns: dict[tuple[str, DocumentGranularity | None], TextColumn]
+    columns: dict[ColumnKey, TextColumn]
 
     @classmethod
-    def of(cls, query: FullTextQuery, scope: Scope) -> Search:
-        """Open the columns.  Raises ArgumentError for a query that cannot be answered."""
-        columns = {}
+    def of(
+        cls, query: FullTextQuery, scope: Scope, known: Mapping[ColumnKey, TextColumn] | None = None
+    ) -> Search:
+        """Open the columns but those known, of the same scope.
+
+        Raises ArgumentError for a query that cannot be answered.
+        """
+        columns = dict(known or {})
         for leaf in leaves(query):
             for key in _columns_of(leaf):
                 if key not in columns:
@@ -150,7 +158,7 @@ class Search:
         return _combine(fields, asked, needs_all=query.operator is FullTextOperator.AND)
 
 
-def _columns_of(leaf: FullTextQuery) -> list[tuple[str, DocumentGranularity | None]]:
+def _columns_of(leaf: FullTextQuery) -> list[ColumnKey]:
     if isinstance(leaf, (MatchQuery, PhraseQuery)):
         return [(leaf.column, leaf.document_granularity)]
     if isinstance(leaf, CombinedFieldsQuery):

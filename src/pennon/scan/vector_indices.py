@@ -129,7 +129,7 @@ def search_indices(
     )
     if asked.column.is_multi:
         return _as_one(near, len(comparison.queries)).best(wanted)
-    return _distinct(near).best(wanted)
+    return distinct(near).best(wanted)
 
 
 def _search(
@@ -204,7 +204,7 @@ def _is_enough(near: Near, inside: Mask, wanted: int, count: int, upper: float |
     return True
 
 
-def _distinct(near: Near) -> Near:
+def distinct(near: Near) -> Near:
     """Return each row once for a query, at its least distance: two segments may have it."""
     order = np.lexsort((near.distances, near.addresses, near.queries))
     near = near.at(order)
@@ -220,7 +220,7 @@ def _as_one(near: Near, queries: int) -> Near:
 
     A row that one of them did not find is as far from it as the last one that it found.
     """
-    near = _distinct(near)
+    near = distinct(near)
     rows, places = np.unique(near.addresses, return_inverse=True)
     if not len(rows):
         return NOTHING

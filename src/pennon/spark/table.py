@@ -39,6 +39,7 @@ from pennon.spark.options import ReadOptions
 from pennon.spark.ref_methods import RefMethods
 from pennon.spark.scan_frame import frame_of
 from pennon.spark.scan_task import open_snapshot
+from pennon.spark.search_methods import SearchMethods
 from pennon.spark.table_builder import CLUSTERING, COMMENT, LanceTableBuilder
 from pennon.spark.table_reads import TableReads
 from pennon.table.manifest import Manifest
@@ -71,7 +72,7 @@ _DETAIL: Final = st.StructType(
 
 
 @dataclass(frozen=True, slots=True)
-class LanceTable(TableReads, ColumnMethods, IndexMethods, RefMethods):
+class LanceTable(TableReads, SearchMethods, ColumnMethods, IndexMethods, RefMethods):
     """A Lance table on Spark.  ``from pennon.spark import LanceTable as DeltaTable`` is meant to work."""
 
     spark: SparkSession

@@ -46,7 +46,7 @@ class Near:
             np.concatenate([np.empty(0, np.float32), *(each.distances for each in parts)]),
         )
 
-    def at(self, places: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Near:
+    def at(self, places: npt.NDArray[np.int64] | npt.NDArray[np.bool_] | slice) -> Near:
         """Return some of them."""
         return Near(
             self.queries[places], self.ids[places], self.addresses[places], self.distances[places]

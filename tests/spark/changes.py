@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import lance
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
@@ -20,12 +21,17 @@ from pennon.spark import LanceTable
 ROWS = 2_000
 FRAGMENTS = 20
 NEW_ROWS = 400
+PARTITIONS = 12
 
 
 def make(uri: str) -> None:
     """A table of rows (n, n)."""
     ids = pa.array(range(ROWS), pa.int64())
     pennon.write_dataset(pa.table({"id": ids, "v": ids}), uri, max_rows_per_file=ROWS // FRAGMENTS)
+
+
+def _old_rows() -> dict[Any, tuple[Any, ...]]:
+    return {n: (n,) for n in range(ROWS)}
 
 
 def rows_of(uri: str) -> dict[Any, tuple[Any, ...]]:
@@ -38,13 +44,47 @@ def rows_of(uri: str) -> dict[Any, tuple[Any, ...]]:
     return found
 
 
+def make_vectors(uri: str) -> None:
+    """A table of rows (n, v), where v is near to its neighbours alone."""
+    ids = np.arange(ROWS)
+    angles = ids * (2 * np.pi / ROWS)
+    matrix = np.stack([np.cos(angles), np.sin(angles), angles, -angles], axis=1)
+    column = pa.FixedSizeListArray.from_arrays(pa.array(matrix.astype(np.float32).ravel()), 4)
+    data = pa.table({"id": pa.array(ids), "v": column})
+    pennon.write_dataset(data, uri, max_rows_per_file=ROWS // FRAGMENTS)
+
+
+def found_near(uri: str) -> dict[Any, tuple[Any, ...]]:
+    """What pylance finds near some vectors, each row once, and how many rows the index has."""
+    table = lance.dataset(uri)
+    found: dict[Any, tuple[Any, ...]] = {}
+    for number, vector in table.to_table(filter="id % 50 = 0").to_pandas().to_numpy():
+        query = {"column": "v", "q": vector, "k": 40, "nprobes": PARTITIONS, "ef": 200}
+        near = table.to_table(columns=["id"], nearest=query)["id"].to_pylist()
+        assert len(set(near)) == 40
+        found[number] = (near[0],)
+    parts = [
+        part["size"]
+        for index in table.describe_indices()
+        for each in table.stats.index_stats(index.name)["indices"]
+        for part in each["partitions"]
+    ]
+    return found | {"indexed": (sum(parts), len(parts))}
+
+
 @dataclass(frozen=True)
 class Operation:
-    """What is done, what the rows are then, and after how many finished tasks a kill hits the middle."""
+    """What is done, what the rows are then, and after how many finished tasks a kill hits the middle.
+
+    ``seen`` is what is looked at of a table that ``make`` made, ``before`` what it is there.
+    """
 
     run: Callable[[LanceTable], Any]
-    after: dict[int, tuple[Any, ...]]
+    after: dict[Any, tuple[Any, ...]]
     done: int = 1
+    make: Callable[[str], None] = make
+    seen: Callable[[str], dict[Any, tuple[Any, ...]]] = rows_of
+    before: dict[Any, tuple[Any, ...]] = field(default_factory=_old_rows)
 
 
 def _source(table: LanceTable) -> DataFrame:
@@ -69,9 +109,10 @@ def _late(table: LanceTable) -> DataFrame:
     return table.spark.range(ROWS, ROWS + NEW_ROWS, 1, 4).selectExpr("id", "-id AS v")
 
 
-_OLD = {n: (n,) for n in range(ROWS)}
+_OLD = _old_rows()
 _NEW = {n: (-n,) for n in range(ROWS // 2, ROWS + NEW_ROWS, 2)}
 _WITH_W = {n: (n, 2 * n) for n in range(ROWS)}
+_NEAR: dict[Any, tuple[Any, ...]] = {n: (n,) for n in range(0, ROWS, 50)}
 _KEPT = {n: (n,) for n in range(1, ROWS, 2) if n % 5}
 
 OPERATIONS = {
@@ -125,6 +166,16 @@ OPERATIONS = {
         _OLD | _NEW,
         2,
     ),
+    "index of vectors": Operation(
+        lambda table: table.createIndex(
+            "v", "IVF_HNSW_FLAT", num_partitions=PARTITIONS, m=8, ef_construction=60
+        ),
+        _NEAR | {"indexed": (ROWS, PARTITIONS)},
+        3,
+        make=make_vectors,
+        seen=found_near,
+        before=_NEAR | {"indexed": (0, 0)},
+    ),
 }
 
 
@@ -144,12 +195,19 @@ def merge_whims(table: LanceTable) -> int:
 
 
 def files(uri: str) -> set[str]:
-    """The data files that are there."""
-    return {path.name for path in Path(uri, "data").iterdir()}
+    """The data files, and the folders of indices, that are there."""
+    found = [*Path(uri, "data").iterdir(), *Path(uri).glob("_indices/*/*.idx")]
+    return {path.name if path.suffix == ".lance" else path.parent.name for path in found}
 
 
 def named(uri: str) -> set[str]:
-    """The data files that some version names."""
+    """Those that some version names."""
     table = pennon.dataset(uri)
     versions = [table.checkout_version(each["version"]) for each in table.versions()]
-    return {file.path for v in versions for f in v.get_fragments() for file in f.data_files()}
+    found = {file.path for v in versions for f in v.get_fragments() for file in f.data_files()}
+    return found | {
+        segment.uuid
+        for v in versions
+        for index in v.describe_indices()
+        for segment in index.segments
+    }

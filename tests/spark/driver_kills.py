@@ -12,7 +12,7 @@ from pennon.ops import commit as commits
 from pennon.spark import LanceTable
 from pennon.table.commit import loop
 from pennon.table.operations import ReserveFragments
-from tests.spark.changes import OPERATIONS, make
+from tests.spark.changes import OPERATIONS
 from tests.spark.modes import start
 
 
@@ -20,7 +20,7 @@ def main() -> None:
     """Make a table, and change it; this does not return."""
     when, name, uri = sys.argv[1:]
     spark = start("local[2]")
-    make(uri)
+    OPERATIONS[name].make(uri)
     commit = loop.commit
 
     def deadly(store: Any, transaction: Any, *others: Any) -> Any:

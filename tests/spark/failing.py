@@ -277,6 +277,8 @@ RUNNERS: Final = (
     ("cluster", "run_tasks"),
     ("column_methods", "run_tasks"),
     ("functions", "run_on_rows"),
+    ("index_methods", "run_on_rows"),
+    ("index_methods", "run_tasks"),
     ("optimize_builder", "run_tasks"),
     ("partial_overwrite", "run_on_rows"),
     ("row_changes", "run_on_rows"),

@@ -45,7 +45,7 @@ def _python_path() -> str:
 
 def act(spark: SparkSession, deed: str, name: str, uri: str) -> dict[str, Any]:
     """Do one operation, while the deed is done to it."""
-    make(uri)
+    make(uri) if name == WHIMS else OPERATIONS[name].make(uri)
     table, folder = LanceTable.forPath(spark, uri), Path(uri + ".trouble")
     said, failed = 0, ""
     with trouble(deed, folder, 3 if name == WHIMS else OPERATIONS[name].done):

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 import pennon
 from pennon.spark import LanceTable
-from tests.spark.changes import NEW_ROWS, OPERATIONS, ROWS, files, make, named, rows_of
+from tests.spark.changes import NEW_ROWS, OPERATIONS, ROWS, files, named, rows_of
 from tests.spark.failing import trouble
 from tests.spark.kills import WHIMS
 
@@ -55,9 +55,9 @@ def test_an_operation_outlives_its_executors(deed: str, names: list[str], tmp_pa
         assert told["version"] == VERSIONS.get(name, 2), name
         assert told["orphans"] > 0 or name not in WRITES, name
         uri = str(tmp_path / f"{name}.lance")
-        assert rows_of(uri) == OPERATIONS[name].after, name
+        assert OPERATIONS[name].seen(uri) == OPERATIONS[name].after, name
         cleaned(uri)
-        assert rows_of(uri) == OPERATIONS[name].after, name
+        assert OPERATIONS[name].seen(uri) == OPERATIONS[name].after, name
 
 
 def cleaned(uri: str) -> None:
@@ -86,10 +86,10 @@ def test_a_source_of_whims_loses_and_doubles_nothing(tmp_path: Path) -> None:
 def test_every_first_attempt_fails_after_it_wrote(
     spark: SparkSession, uri: str, name: str, tmp_path: Path
 ) -> None:
-    make(uri)
+    OPERATIONS[name].make(uri)
     with trouble("fails", tmp_path / "trouble"):
         OPERATIONS[name].run(LanceTable.forPath(spark, uri))
-    assert rows_of(uri) == OPERATIONS[name].after
+    assert OPERATIONS[name].seen(uri) == OPERATIONS[name].after
     assert lance.dataset(uri).version == VERSIONS.get(name, 2)
 
 
@@ -103,10 +103,10 @@ def test_a_driver_is_killed_at_its_commit(
     is_done = when == "after"
     last = VERSIONS.get(name, 2)
     assert pennon.dataset(uri).version == (last if is_done else last - 1)
-    old = {n: (n,) for n in range(ROWS)}
-    assert rows_of(uri) == (OPERATIONS[name].after if is_done else old)
+    it = OPERATIONS[name]
+    assert it.seen(uri) == (it.after if is_done else it.before)
     if not is_done:
         cleaned(uri)
-        assert rows_of(uri) == old
-        OPERATIONS[name].run(LanceTable.forPath(spark, uri))
-        assert rows_of(uri) == OPERATIONS[name].after
+        assert it.seen(uri) == it.before
+        it.run(LanceTable.forPath(spark, uri))
+        assert it.seen(uri) == it.after

@@ -144,8 +144,8 @@ class DatasetIndices(DatasetBase):
         scalar indices are made by `create_scalar_index`.  ``metric``: l2, cosine, dot, or hamming for uint8.  ``num_partitions``: into how
         many parts vectors are put, each around a centroid; by default one for some 4096 or 8192 of them, which
         ``target_partition_size`` says otherwise.  ``ivf_centroids`` and ``pq_codebook`` were trained elsewhere.
-        Others train on a sample: ``sample_rate`` vectors for each centroid and code word, in ``max_iters`` rounds,
-        with a ``seed``.  Vectors with NULL, NaN or infinity are left out, with cosine zeros, too.
+        Others train on a sample: ``sample_rate`` vectors for each centroid and code word, of 1 GiB at most as
+        numbers of 4 bytes, in ``max_iters`` rounds, with a ``seed``.  Vectors with NULL, NaN or infinity are left out, with cosine zeros, too.
 
         ``train=False``, and too few vectors to train on: an index that covers no row yet, see
         `DatasetOptimizer.optimize_indices`.  ``fragment_ids``: files for these are made, and nothing is committed;

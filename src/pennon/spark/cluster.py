@@ -15,23 +15,20 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import functions as sf
 
-from pennon.ops.cluster.task import Clustering, GatherTask, SampleTask, SplitTask
+from pennon.ops.cluster.task import Clustering, GatherTask, SampleTask
 from pennon.ops.compact.task import Rewritten
 from pennon.spark.messages import parse_fragments, serialize_fragments
 from pennon.spark.options import DEFAULT_PARTITION_BYTES
 from pennon.spark.partitions import plan_partitions
-from pennon.spark.run_tasks import MESSAGES, message_batch, run_on_rows, run_tasks
+from pennon.spark.run_tasks import blocks_of, run_on_rows, run_tasks, shuffled_blocks
 from pennon.spark.scan_frame import parallelism_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_FILE: Final = "file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +43,6 @@ class SampleShare:
 
 
 @dataclass(frozen=True, slots=True)
-class SplitShares:
-    """``mapInArrow`` function: each incoming row is the number of a share, which becomes blocks."""
-
-    task: SplitTask
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield a row for each block: the number of its slice, and the block."""
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                for slice_number, block in self.task.run(number):
-                    yield message_batch(slice_number, block)
-
-
-@dataclass(frozen=True, slots=True)
 class GatherFile:
     """Writes the blocks of a file, and says which fragments it became; it pickles."""
 
@@ -70,12 +53,10 @@ class GatherFile:
         first: list[int] = []
 
         def blocks() -> Iterator[tuple[int, bytes]]:
-            for batch in batches:
-                for row in range(batch.num_rows):
-                    number = batch.column(0)[row].as_py()
-                    if not first:
-                        first.append(number)
-                    yield number, batch.column(1)[row].as_py()
+            for number, block in blocks_of(batches):
+                if not first:
+                    first.append(number)
+                yield number, block
 
         fragments = serialize_fragments(self.task.run(blocks()))
         return pickle.dumps((first, fragments))
@@ -90,10 +71,10 @@ def put_in_order(spark: SparkSession, plan: Clustering) -> Rewritten:
         return Rewritten(version, plan.fragments, ())
     count = len(shares)
     split = plan.split(shares, run_tasks(spark, SampleShare(plan.sample(shares)), count))
-    blocks = spark.range(0, count, 1, count).mapInArrow(SplitShares(split), MESSAGES)
-    file = sf.expr(f"CAST(number div {plan.slices_per_file} AS int)")
-    placed = blocks.withColumn(_FILE, file).repartitionById(plan.files, _FILE)
-    messages = run_on_rows(placed.sortWithinPartitions("number"), GatherFile(plan.gather(split)))
+    blocks = shuffled_blocks(
+        spark, split.run, count, targets=plan.files, per_target=plan.slices_per_file
+    )
+    messages = run_on_rows(blocks, GatherFile(plan.gather(split)))
     found = sorted(pickle.loads(message) for message in messages)  # noqa: S301 - of our executors
     new = [fragment for _, fragments in found for fragment in parse_fragments(fragments)]
     plan.check(new)

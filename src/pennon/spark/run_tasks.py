@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -32,12 +32,15 @@ NumberedTask: TypeAlias = Callable[[int], bytes]
 """Does the piece of work of a number, and says what came of it; it pickles."""
 RowsTask: TypeAlias = Callable[[Iterator[pa.RecordBatch]], bytes]
 """The same of the rows of a partition."""
+BlocksTask: TypeAlias = Callable[[int], Iterator[tuple[int, bytes]]]
+"""Does the piece of work of a number, which becomes blocks, each with a number of its own; it pickles."""
 Progress: TypeAlias = Callable[[int, int], object]
 """Is told how many tasks are done, of how many; not of each, and not from the caller's thread."""
 
 POLL_SECONDS: Final = 0.5
 MESSAGES: Final = "number long, message binary"
 """What tasks hand over, in Spark's words."""
+_TARGET: Final = "target"
 _GROUP: Final = "spark.jobGroup.id"
 
 
@@ -52,6 +55,20 @@ class RunNumbers:
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 yield message_batch(number, self.task(number))
+
+
+@dataclass(frozen=True, slots=True)
+class RunBlocks:
+    """``mapInArrow`` function of a task that makes blocks: each incoming row is a number."""
+
+    task: BlocksTask
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield a row for each block."""
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for block_number, block in self.task(number):
+                    yield message_batch(block_number, block)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +94,37 @@ def run_tasks(
     return [found[number] for number in range(count)]
 
 
-def run_on_rows(rows: DataFrame, task: RowsTask) -> list[bytes]:
-    """Return what a task says of each partition of a DataFrame."""
-    return [bytes(row.message) for row in rows.mapInArrow(RunRows(task), MESSAGES).collect()]
+def run_on_rows(
+    rows: DataFrame, task: RowsTask, *, count: int = 0, progress: Progress | None = None
+) -> list[bytes]:
+    """Return what a task says of each partition of a DataFrame.
+
+    ``count`` is the number of all Spark tasks that this takes, those that come before among them, which
+    ``progress`` is told of.
+    """
+    with _watched(rows.sparkSession, count, progress):
+        found = rows.mapInArrow(RunRows(task), MESSAGES).collect()
+    return [bytes(row.message) for row in found]
+
+
+def shuffled_blocks(
+    spark: SparkSession, task: BlocksTask, count: int, *, targets: int, per_target: int
+) -> DataFrame:
+    """Return the blocks of all pieces as rows of `MESSAGES`, in ``targets`` partitions, each in the order of its blocks' numbers.
+
+    Each partition has the blocks of so many numbers.  Spark carries them: they are spilled to disk, and made
+    again where an executor died.
+    """
+    blocks = spark.range(0, count, 1, count).mapInArrow(RunBlocks(task), MESSAGES)
+    placed = blocks.selectExpr("*", f"CAST(number div {per_target} AS int) AS {_TARGET}")
+    return placed.repartitionById(targets, _TARGET).sortWithinPartitions("number")
+
+
+def blocks_of(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, bytes]]:
+    """Yield what blocks the rows of a partition are, each with its number."""
+    for batch in batches:
+        for row in range(batch.num_rows):
+            yield batch.column(0)[row].as_py(), batch.column(1)[row].as_py()
 
 
 def message_batch(number: int, message: bytes) -> pa.RecordBatch:
@@ -94,6 +139,21 @@ def message_batch(number: int, message: bytes) -> pa.RecordBatch:
 
 
 # --- progress -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """Pieces of work that come one after the other, and are told of as one; of how many tasks each is."""
+
+    progress: Progress | None
+    tasks: tuple[int, ...]
+
+    def told(self, number: int) -> Progress | None:
+        """Return what is told of the piece of that number, which may count its work in another way."""
+        progress, before, mine = self.progress, sum(self.tasks[:number]), self.tasks[number]
+        if progress is None:
+            return None
+        return lambda done, of: progress(before + done * mine // max(of, 1), sum(self.tasks))
 
 
 def _watched(

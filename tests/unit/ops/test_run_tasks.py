@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 import threading
 import warnings
 from dataclasses import dataclass, field
@@ -12,7 +14,8 @@ import pytest
 
 import pennon
 from pennon.errors import DataLossWarning
-from pennon.ops.run_tasks import run_tasks
+from pennon.ops import run_tasks as tasks
+from pennon.ops.run_tasks import bar, run_tasks
 
 
 @dataclass
@@ -53,6 +56,30 @@ def test_a_failure_stops_the_rest() -> None:
     with pytest.raises(ValueError, match="5"):
         run_tasks(task, 1000, what="squares", threads=2)
     assert len(task.begun) < 20
+
+
+class Terminal(io.StringIO):
+    """What a bar is shown on."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_shows_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(tasks, "QUIET_SECONDS", -1.0)
+    monkeypatch.setenv("TERM", "xterm")
+    assert run_tasks(Squares(), 3, what="squares") == [0, 1, 4]
+    with bar("training") as told:
+        assert told is not None
+        told(7, 9)
+    shown = terminal.getvalue()
+    assert "squares" in shown
+    assert "training" in shown
+    with bar("quiet") as told:
+        pass
+    assert "quiet" not in terminal.getvalue()
 
 
 def test_what_version_0_1_does_not_hold_is_one_warning(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import pyarrow as pa
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.kernels.graphs import grow_graph
 from pennon.index.vector.coders import ScalarCoder
+from pennon.index.vector.kmeans import BLOCK_ROWS
 from pennon.index.vector.model import Coded, Model
 from pennon.index.vector.rows import Floats, as_floats
 from pennon.index.vector.settings import Graph
@@ -89,7 +90,12 @@ def as_decoded(model: Model, coded: Coded) -> Floats:
     """Return the vectors that codes stand for; of residuals these, for what they lack is the same for all."""
     settings = model.settings
     if settings.quantizer == "SQ":
-        return ScalarCoder(model).decode(coded.columns).astype(np.float32)
+        coder, (codes,) = ScalarCoder(model), coded.columns
+        rows = np.empty(codes.shape, np.float32)
+        for start in range(0, len(codes), BLOCK_ROWS):
+            some = slice(start, start + BLOCK_ROWS)
+            rows[some] = coder.decode((codes[some],))
+        return rows
     if settings.quantizer == "FLAT" or model.codebook is None:
         return as_floats(coded.columns[0])
     (codes,) = coded.columns

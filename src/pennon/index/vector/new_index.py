@@ -9,12 +9,13 @@ Source: reference index-vector, 2.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
+from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import map_in_order
 from pennon.core.units import MIB
 from pennon.file.container.writer import DataFileWriter
@@ -29,9 +30,13 @@ AUXILIARY: Final = "auxiliary.idx"
 INDEX: Final = "index.idx"
 ROWS: Final = "_rowid"
 _AHEAD_ROWS: Final = 1 << 18
-"""Rows whose graphs are under way."""
+"""Rows whose graphs are under way, unless a partition has more."""
 _WRITTEN_BYTES: Final = 8 * MIB
 """So much of small partitions is written at once."""
+
+
+Packed: TypeAlias = tuple[Sequence[int], pa.RecordBatch]
+"""The lengths of some partitions, and rows as ``auxiliary.idx`` has them; both go on where the ones before ended."""
 
 
 def write_index(
@@ -42,41 +47,69 @@ def write_index(
     Without graphs an index of a kind that has some is good for nothing but to be merged.
     """
     if model.settings.graph is None or not with_graphs:
-        _write_codes(model, partitions, new)
-        marker = pa.field("__flat_marker", pa.uint64(), nullable=False)
-        with new.file(INDEX, marker) as file:
-            nothing = [0] * model.partitions
-            _describe(file, model, Partitions(nothing, nothing, model.centroids, model.loss))
-            file.add_schema_metadata({"lance:flat": json.dumps([""] * model.partitions)})
+        write_codes(model, _packed(model, partitions), new)
+        write_no_graphs(model, new)
         return
+    graphs = Graphs([], [])
     with new.file(INDEX, *FIELDS) as file:
-        said: list[str] = []
-        lengths: list[int] = []
-        _write_codes(model, _linked(model, partitions, file, said, lengths), new)
-        parts = Partitions(_offsets(lengths), lengths, model.centroids, model.loss)
+        write_codes(model, _packed(model, _linked(model, partitions, file, graphs)), new)
+        graphs.describe(file, model)
+
+
+def write_no_graphs(model: Model, new: NewFiles) -> None:
+    """Write ``index.idx`` of an index without graphs."""
+    marker = pa.field("__flat_marker", pa.uint64(), nullable=False)
+    with new.file(INDEX, marker) as file:
+        nothing = [0] * model.partitions
+        _describe(file, model, Partitions(nothing, nothing, model.centroids, model.loss))
+        file.add_schema_metadata({"lance:flat": json.dumps([""] * model.partitions)})
+
+
+@dataclass(frozen=True, slots=True)
+class Graphs:
+    """What is said of the graphs in ``index.idx``, and how many rows each has there."""
+
+    said: list[str]
+    lengths: list[int]
+
+    def describe(self, file: DataFileWriter, model: Model) -> None:
+        """Put it into the file whose rows they are."""
+        parts = Partitions(_offsets(self.lengths), self.lengths, model.centroids, model.loss)
         _describe(file, model, parts)
-        file.add_schema_metadata({"lance:hnsw": json.dumps(said)})
+        file.add_schema_metadata({"lance:hnsw": json.dumps(self.said)})
 
 
 def _linked(
-    model: Model,
-    partitions: Iterable[Coded],
-    file: DataFileWriter,
-    said: list[str],
-    lengths: list[int],
+    model: Model, partitions: Iterable[Coded], file: DataFileWriter, graphs: Graphs
 ) -> Iterator[Coded]:
     """Yield the same partitions, whose graphs are written; these grow side by side."""
 
     def work(coded: Coded) -> tuple[Coded, GrownGraph]:
         return coded, grown(model, coded)
 
-    done = map_in_order(work, partitions, lambda coded: len(coded.rows), _AHEAD_ROWS, CREW)
-    for coded, graph in done:
-        if graph.batch.num_rows:
-            file.write(graph.batch)
-        said.append(graph.said)
-        lengths.append(graph.batch.num_rows)
-        yield coded
+    for some in _together(partitions):
+        for coded, graph in map_in_order(
+            work, some, lambda coded: len(coded.rows), _AHEAD_ROWS, CREW
+        ):
+            if graph.batch.num_rows:
+                file.write(graph.batch)
+            graphs.said.append(graph.said)
+            graphs.lengths.append(graph.batch.num_rows)
+            yield coded
+
+
+def _together(partitions: Iterable[Coded]) -> Iterator[list[Coded]]:
+    """Yield partitions whose graphs grow side by side; behind a large one none is read ahead."""
+    some: list[Coded] = []
+    rows = 0
+    for coded in partitions:
+        some.append(coded)
+        rows += len(coded.rows)
+        if rows >= _AHEAD_ROWS:
+            yield some
+            some, rows = [], 0
+    if some:
+        yield some
 
 
 def _offsets(lengths: list[int]) -> list[int]:
@@ -93,25 +126,32 @@ def _describe(file: DataFileWriter, model: Model, parts: Partitions) -> None:
     file.add_schema_metadata({"lance:index": json.dumps(kind), "lance:ivf": str(number)})
 
 
-def _write_codes(model: Model, partitions: Iterable[Coded], new: NewFiles) -> None:
+def _packed(model: Model, partitions: Iterable[Coded]) -> Iterator[Packed]:
+    """Yield the partitions as they are stored, small ones together."""
+    coder = coder_of(model)
+    held: list[Coded] = []
+    size = 0
+    for coded in partitions:
+        held.append(Coded(coded.rows, coder.pack(coded.columns)))
+        size += sum(each.nbytes for each in coded.columns)
+        if size > _WRITTEN_BYTES:
+            yield [len(each.rows) for each in held], batch_of(held, coder)
+            held, size = [], 0
+    if held:
+        yield [len(each.rows) for each in held], batch_of(held, coder)
+
+
+def write_codes(model: Model, packed: Iterable[Packed], new: NewFiles) -> None:
     """Write ``auxiliary.idx``."""
     coder = coder_of(model)
     lengths: list[int] = []
-    held: list[Coded] = []
-    size = 0
-    with new.file(AUXILIARY, pa.field(ROWS, pa.uint64()), *coder.fields) as file:
+    with new.file(AUXILIARY, *row_fields(coder)) as file:
         codebook = None
         if model.codebook is not None:
             codebook = file.add_global_buffer(serialize_tensor(as_stored(model)))
-        for coded in partitions:
-            lengths.append(len(coded.rows))
-            held.append(Coded(coded.rows, coder.pack(coded.columns)))
-            size += sum(each.nbytes for each in coded.columns)
-            if size > _WRITTEN_BYTES:
-                file.write(batch_of(held, coder))
-                held, size = [], 0
-        if held:
-            file.write(batch_of(held, coder))
+        for more, batch in packed:
+            lengths += more
+            file.write(batch)
         parts = Partitions(_offsets(lengths), lengths)
         number = file.add_global_buffer(serialize_partitions(parts))
         file.add_schema_metadata(
@@ -129,10 +169,14 @@ def as_stored(model: Model) -> Any:
     return None if codebook is None else codebook.reshape(codebook.shape[1], -1)
 
 
+def row_fields(coder: Coder) -> list[pa.Field[Any]]:
+    """Return the columns of ``auxiliary.idx``."""
+    return [pa.field(ROWS, pa.uint64()), *coder.fields]
+
+
 def batch_of(parts: list[Coded], coder: Coder) -> pa.RecordBatch:
     """Return rows as a file has them."""
     whole = Coded.joined(parts)
-    fields = [pa.field(ROWS, pa.uint64()), *coder.fields]
     arrays = [pa.array(whole.rows)]
     for column, field in zip(whole.columns, coder.fields, strict=True):
         if column.ndim == 1:
@@ -140,4 +184,4 @@ def batch_of(parts: list[Coded], coder: Coder) -> pa.RecordBatch:
             continue
         flat = pa.array(np.ascontiguousarray(column).ravel(), field.type.value_type)
         arrays.append(pa.FixedSizeListArray.from_arrays(flat, type=field.type))
-    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(row_fields(coder)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +14,17 @@ from pennon.core.units import MIB
 from pennon.index.base import Values
 from pennon.index.row_set import Numbers
 from pennon.index.vector.coders import FlatCoder, ProductCoder, ScalarCoder
-from pennon.index.vector.kmeans import BLOCK_ROWS, CREW
+from pennon.index.vector.kmeans import BLOCK_ROWS, CREW, Found
 from pennon.index.vector.model import Coded, Coder, Model
 from pennon.index.vector.rabit import RabitCoder
 from pennon.index.vector.rows import Matrix, as_floats, usable
 
 _AHEAD = 64 * MIB
 """Vectors that are under way."""
+
+
+Block: TypeAlias = tuple[Found, Coded]
+"""Coded vectors, and the partition of each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,9 +34,24 @@ class Sorted:
     coded: Coded
     ends: npt.NDArray[np.int64]
 
+    @classmethod
+    def of(cls, blocks: list[Block], partitions: int) -> Sorted:
+        """Sort blocks, of which there is one at least; rows of a partition stay in order."""
+        found = np.concatenate([each for each, _ in blocks])
+        coded = Coded.joined([each for _, each in blocks])
+        blocks.clear()
+        order = np.argsort(found, kind="stable")
+        counts = np.bincount(found, minlength=partitions)
+        return cls(coded.at(order), np.concatenate([[0], np.cumsum(counts)]))
+
     def partition(self, number: int) -> Coded:
         """Return what a partition has."""
         return self.coded.at(slice(self.ends[number], self.ends[number + 1]))
+
+    def filled(self) -> Iterator[tuple[int, Coded]]:
+        """Yield the partitions that have rows, each with its number."""
+        for number in np.flatnonzero(np.diff(self.ends)).tolist():
+            yield number, self.partition(number)
 
 
 def coder_of(model: Model) -> Coder:
@@ -43,27 +63,28 @@ def coder_of(model: Model) -> Coder:
     return ScalarCoder(model) if model.settings.quantizer == "SQ" else FlatCoder(model)
 
 
-def sorted_by_partition(parts: Iterable[Values], model: Model) -> Sorted:
-    """Code the vectors of a column, and sort them by partition; rows of a partition stay in order."""
+def coded_blocks(parts: Iterable[Values], model: Model) -> Iterator[Block]:
+    """Code the vectors of a column, some at a time, in their order; those that an index does not hold are left out."""
     near, coder = model.assigner(), coder_of(model)
     is_bits = model.centroids.dtype == np.uint8
 
-    def work(block: tuple[Matrix, Numbers]) -> tuple[npt.NDArray[np.int32], Coded]:
+    def work(block: tuple[Matrix, Numbers]) -> Block:
         vectors, rows = block
         found = near.nearest(as_floats(vectors) if is_bits else vectors)[0].ravel()
         return found, Coded(rows, coder.encode(vectors, found))
 
     blocks = _blocks(parts, model)
-    done = list(map_in_order(work, blocks, lambda block: int(block[0].nbytes), _AHEAD, CREW))
+    return map_in_order(work, blocks, lambda block: int(block[0].nbytes), _AHEAD, CREW)
+
+
+def sorted_by_partition(parts: Iterable[Values], model: Model) -> Sorted:
+    """Code the vectors of a column, and sort them by partition."""
+    done = list(coded_blocks(parts, model))
     if not done:
         none = np.empty((0, model.dim), model.centroids.dtype)
-        done = [work((none, np.empty(0, np.uint64)))]
-    found = np.concatenate([each for each, _ in done])
-    coded = Coded.joined([each for _, each in done])
-    del done
-    order = np.argsort(found, kind="stable")
-    counts = np.bincount(found, minlength=model.partitions)
-    return Sorted(coded.at(order), np.concatenate([[0], np.cumsum(counts)]))
+        nowhere = np.empty(0, np.int32)
+        done = [(nowhere, Coded(np.empty(0, np.uint64), coder_of(model).encode(none, nowhere)))]
+    return Sorted.of(done, model.partitions)
 
 
 def _blocks(parts: Iterable[Values], model: Model) -> Iterator[tuple[Matrix, Numbers]]:

@@ -6,10 +6,12 @@ What its files say is believed no further than their rows: sizes are compared be
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.rows import Rows
@@ -42,15 +44,30 @@ class StoredIndex:
         low = min((o for o, _ in filled), default=0)
         high = max((o + n for o, n in filled), default=0)
         names = [ROWS, *(field.name for field in self.coder.fields)]
-        numbers, *arrays = self.file.read(names, Rows.between(low, high))
-        rows = whole_numbers(numbers, "row numbers of an index")
-        columns = tuple(_numbers(each) for each in arrays)
-        whole = Coded(rows, columns)
+        whole = coded_of(self.file.read(names, Rows.between(low, high)))
         found = []
         for offset, length in zip(offsets, lengths, strict=True):
             part = whole.at(slice(max(offset - low, 0), max(offset - low, 0) + length))
             found.append(Coded(part.rows, self.coder.unpack(part.columns)))
         return found
+
+    def graphs(self, index: IndexFile) -> tuple[list[str], list[int]]:
+        """Return what ``index.idx`` says of the graph of each partition, and how many rows it has."""
+        said = _json(index, "lance:hnsw")
+        lengths = list(parse_partitions(_buffer(index, "lance:ivf")).lengths)
+        if not isinstance(said, list) or not len(said) == len(lengths) == self.model.partitions:
+            message = (
+                f"{index.source.path} has no graph for each of {self.model.partitions} partitions"
+            )
+            raise FormatError(message)
+        return [str(each) for each in said], lengths
+
+
+def coded_of(arrays: Sequence[pa.Array[Any]]) -> Coded:
+    """Return rows of a file, or of a batch like it.  Raises FormatError if there are NULLs."""
+    numbers, *columns = arrays
+    rows = whole_numbers(numbers, "row numbers of an index")
+    return Coded(rows, tuple(_numbers(each) for each in columns))
 
 
 def open_stored(files: IndexFiles) -> StoredIndex:

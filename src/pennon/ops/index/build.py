@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
@@ -25,11 +26,11 @@ from pennon.index.registry import KINDS, Kind, kind_of, stores_row_ids, written_
 from pennon.index.row_map import RowMap
 from pennon.index.row_set import RowSet, of_fragments
 from pennon.ops.index.kinds import user_name
-from pennon.ops.run_tasks import run_tasks
+from pennon.ops.run_tasks import Progress, bar, run_tasks
 from pennon.scan.execute import READ_AHEAD_BYTES, Scan, read_batches
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.moved_rows import covered_now, moved_rows
-from pennon.scan.plan import default_batch_rows, live_row_count, plan_tasks
+from pennon.scan.plan import ScanTask, default_batch_rows, live_row_count, plan_tasks
 from pennon.scan.projection import MetaColumn, plan_scan_projection
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
@@ -79,9 +80,14 @@ class IndexBuild:
         """Return the type that the column is stored as."""
         return storage_type(self.type)
 
+    @property
+    def fragments(self) -> list[Fragment]:
+        """Return the fragments of all groups."""
+        return [each for group in self.groups for each in group]
+
     def in_parts(self, parts: int) -> IndexBuild:
         """Return the same with smaller groups: about so many, if there are as many fragments."""
-        every = [each for group in self.groups for each in group]
+        every = self.fragments
         rows = sum(live_row_count(self.snapshot, each) for each in every)
         if parts <= len(self.groups) or not rows:
             return self
@@ -155,9 +161,13 @@ class IndexBuild:
 
     def values(self, group: Sequence[Fragment]) -> Iterator[Values]:
         """Yield the live values of fragments, with the numbers of their rows."""
+        return self.read(plan_tasks(self.snapshot, group))
+
+    def read(self, tasks: Iterable[ScanTask]) -> Iterator[Values]:
+        """Yield the live values of runs of rows, with the numbers of these."""
         numbers = MetaColumn.ROW_ID if self._by_row_ids else MetaColumn.ROW_ADDRESS
         projection = plan_scan_projection(self.snapshot.manifest.schema, [self.path], [numbers])
-        scan = Scan(self.snapshot, projection, tuple(plan_tasks(self.snapshot, group)))
+        scan = Scan(self.snapshot, projection, tuple(tasks))
         rows = default_batch_rows(row_bytes(projection.arrow))
         for batch in read_batches(scan, rows, READ_AHEAD_BYTES, may_cut=True):
             values = batch.column(0)
@@ -198,7 +208,11 @@ def carried(snapshot: Snapshot, segment: Index) -> frozenset[FragmentId]:
 
 
 class Builder(Protocol):
-    """Who runs the tasks of a build."""
+    """Who runs the tasks of a build, and watches what comes before."""
+
+    def training(self, build: IndexBuild) -> AbstractContextManager[Progress | None]:
+        """Give what is told how a training goes on, which is done here; None if nobody wants to know."""
+        ...
 
     def segments(self, build: IndexBuild) -> Sequence[Index]:
         """Make a segment of each group of fragments."""
@@ -211,6 +225,10 @@ class Builder(Protocol):
 
 class ThreadBuilder:
     """This machine's threads."""
+
+    def training(self, build: IndexBuild) -> AbstractContextManager[Progress | None]:
+        """See `Builder.training`."""
+        return bar(f"train {build.name}")
 
     def segments(self, build: IndexBuild) -> Sequence[Index]:
         """See `Builder.segments`."""

@@ -27,9 +27,9 @@ from pennon.index.vector.partitions import sorted_by_partition
 from pennon.index.vector.rows import Matrix, usable, vector_type
 from pennon.index.vector.settings import VectorSettings
 from pennon.index.vector.stored import open_stored
-from pennon.index.vector.train import can_train, sample_rows, train
+from pennon.index.vector.train import Told, can_train, sample_rows, train
 from pennon.index.vector.vectors_wire import settings_of, vector_details
-from pennon.ops.index.build import IndexBuild, groups_of, leaf_of, path_of
+from pennon.ops.index.build import THREADS, Builder, IndexBuild, groups_of, leaf_of, path_of
 from pennon.scan.moved_rows import covered_now
 from pennon.scan.plan import live_row_count
 from pennon.scan.projection import plan_scan_projection
@@ -47,6 +47,10 @@ _SEGMENT_BYTES: Final = 256 * MIB
 """About so many bytes of vectors are coded for one segment, for FLAT holds them twice."""
 _FEW_SHARE: Final = 4
 """Where more than one row of so many is in the sample, to read the column is cheaper."""
+_TAKEN_ROWS: Final = 1 << 14
+"""Rows that are taken of a fragment at once."""
+_BITS: Final = 8
+"""Numbers that a vector of bits has for each of its bytes."""
 _RQ_VERSION: Final = 2
 _ANY: Final = VectorSettings("IVF_FLAT")
 """The settings of a plan that is told better ones."""
@@ -58,6 +62,14 @@ class VectorBuild(IndexBuild):
 
     settings: VectorSettings = _ANY
     model: Model | None = None
+
+    @property
+    def trained(self) -> Model:
+        """Return the model of an index that covers something."""
+        if self.model is None:
+            message = f"the index {self.name!r} was not trained"
+            raise ValueError(message)
+        return self.model
 
     def of(self, fragments: Sequence[Fragment]) -> VectorBuild:
         """Return the same of other fragments."""
@@ -122,6 +134,7 @@ def plan_vectors(
     settings: VectorSettings,
     fragments: Sequence[Fragment] | None = None,
     given: Given | None = None,
+    builder: Builder = THREADS,
 ) -> VectorBuild:
     """Train an index on a sample of the fragments, by default of all, and plan it.
 
@@ -129,9 +142,12 @@ def plan_vectors(
     """
     build = _plan(snapshot, column, name, settings, fragments)
     given = given or Given()
-    every = [each for group in build.groups for each in group]
+    every = build.fragments
     rows = sum(live_row_count(snapshot, each) for each in every)
-    model = _trained(build, every, rows, given) if rows else None
+    model = None
+    if rows:
+        with builder.training(build) as told:
+            model = _trained(build, every, rows, given, told)
     if model is None:
         if every:
             message = (
@@ -149,6 +165,7 @@ def plan_vectors_like(
     fragments: Sequence[Fragment] | None,
     *,
     with_model: bool = True,
+    builder: Builder = THREADS,
 ) -> VectorBuild:
     """Plan an index like another one: with its model, or trained anew.
 
@@ -158,7 +175,8 @@ def plan_vectors_like(
     leaf = next(each for each in schema.walk() if each.id == like.field_ids[0])
     settings = settings_of(like.details[1] if like.details else b"")
     if not with_model:
-        return plan_vectors(snapshot, path_of(schema, leaf), like.name, settings or _ANY, fragments)
+        path = path_of(schema, leaf)
+        return plan_vectors(snapshot, path, like.name, settings or _ANY, fragments, builder=builder)
     build = _plan(snapshot, path_of(schema, leaf), like.name, _ANY, fragments)
     model = open_stored(build.files(like)).model
     kind = vector_type(build.storage)
@@ -203,17 +221,27 @@ def _groups(
 
 
 def _trained(
-    build: VectorBuild, fragments: Sequence[Fragment], rows: int, given: Given
+    build: VectorBuild,
+    fragments: Sequence[Fragment],
+    rows: int,
+    given: Given,
+    told: Told | None,
 ) -> Model | None:
-    settings = build.settings
+    settings, kind = build.settings, vector_type(build.storage)
     has_codebook = given.codebook is not None
     wanted = sample_rows(
-        settings, rows, has_centroids=given.centroids is not None, has_codebook=has_codebook
+        settings,
+        rows,
+        kind.list_size * (_BITS if pa.types.is_uint8(kind.value_type) else 1),
+        has_centroids=given.centroids is not None,
+        has_codebook=has_codebook,
     )
     sample = _sample(build, fragments, rows, wanted)
     if not can_train(settings, len(sample), has_codebook=has_codebook):
         return None
-    return train(settings, sample, rows, centroids=given.centroids, codebook=given.codebook)
+    return train(
+        settings, sample, rows, centroids=given.centroids, codebook=given.codebook, told=told
+    )
 
 
 def _sample(build: VectorBuild, fragments: Sequence[Fragment], rows: int, wanted: int) -> Matrix:
@@ -221,46 +249,60 @@ def _sample(build: VectorBuild, fragments: Sequence[Fragment], rows: int, wanted
     rng = np.random.default_rng(build.settings.seed)
     if wanted * _FEW_SHARE < rows:
         chosen = np.sort(rng.choice(rows, wanted, replace=False))
-        found = _usable_at(build, fragments, chosen)
+        found = _usable_at(build, fragments, chosen, rng)
         if 2 * len(found) > wanted:
             return found
     return _reservoir(build, fragments, wanted, rng)
 
 
-def _usable_at(build: VectorBuild, fragments: Sequence[Fragment], chosen: Any) -> Matrix:
+def _usable_at(build: VectorBuild, fragments: Sequence[Fragment], chosen: Any, rng: Any) -> Matrix:
+    """Return the vectors of some live rows, by their numbers in order."""
     snapshot = build.snapshot
     plan = TakePlan(plan_scan_projection(snapshot.manifest.schema, [build.path]))
-    found, start = [], 0
+    sample, start = _Sample(build, len(chosen)), 0
     for fragment in fragments:
         count = live_row_count(snapshot, fragment)
         low, high = np.searchsorted(chosen, [start, start + count])
-        if high > low:
-            batch = take_fragment_offsets(snapshot, plan, fragment, chosen[low:high] - start)
-            found.append(_usable(build, batch.column(0)))
+        for first in range(low, high, _TAKEN_ROWS):
+            some = chosen[first : min(first + _TAKEN_ROWS, high)] - start
+            batch = take_fragment_offsets(snapshot, plan, fragment, some)
+            sample.add(_usable(build, batch.column(0)), rng)
         start += count
-    return np.concatenate(found)
+    return sample.vectors
 
 
 def _reservoir(build: VectorBuild, fragments: Sequence[Fragment], wanted: int, rng: Any) -> Matrix:
     """Return so many vectors of all, each as likely as any other."""
-    kind = vector_type(build.storage)
-    kept = [np.empty((0, kind.list_size), kind.value_type.to_pandas_dtype())]
-    keys: Any = np.empty(0)
+    sample = _Sample(build, wanted)
     for vectors in _vectors(build, fragments):
-        kept.append(vectors)
-        keys = np.concatenate([keys, rng.random(len(vectors))])
-        if len(keys) > 2 * wanted:
-            best = _least(keys, wanted)
-            kept, keys = [np.concatenate(kept)[best]], keys[best]
-    chosen: Matrix = np.concatenate(kept)[_least(keys, wanted)]
-    return chosen
+        sample.add(vectors, rng)
+    return sample.vectors
 
 
-def _least(keys: Any, wanted: int) -> Any:
-    """Return the places of the least keys, in order."""
-    if len(keys) <= wanted:
-        return slice(None)
-    return np.sort(np.argpartition(keys, wanted)[:wanted])
+class _Sample:
+    """Vectors that are chosen of more, in memory that is taken once."""
+
+    def __init__(self, build: VectorBuild, most: int) -> None:
+        kind = vector_type(build.storage)
+        self._matrix: Matrix = np.empty((most, kind.list_size), kind.value_type.to_pandas_dtype())
+        self._seen = 0
+
+    @property
+    def vectors(self) -> Matrix:
+        """Return those that were chosen."""
+        return self._matrix[: self._seen]
+
+    def add(self, vectors: Matrix, rng: Any) -> None:
+        """Take vectors; of those for which no place is left each takes another's, as often as is just."""
+        free = self._matrix[self._seen : self._seen + len(vectors)]
+        free[:] = vectors[: len(free)]
+        late = vectors[len(free) :]
+        numbers = np.arange(self._seen + len(free), self._seen + len(vectors))
+        self._seen += len(vectors)
+        if len(late):
+            places = rng.integers(0, numbers + 1)
+            chosen = places < len(self._matrix)
+            self._matrix[places[chosen]] = late[chosen]
 
 
 def _vectors(build: VectorBuild, fragments: Sequence[Fragment]) -> Iterator[Matrix]:

@@ -48,7 +48,7 @@ def create_vector_index(
     """
     fragments = None if train else ()
     build = plan_vector_index(
-        snapshot, column, kind, name, arguments or {}, fragments, replace=replace
+        snapshot, column, kind, name, arguments or {}, fragments, replace=replace, builder=builder
     )
     removed = check_name(snapshot, build, replace=replace)
     return commit_on(snapshot, CreateIndex((build_index(build, builder),), removed))
@@ -63,6 +63,7 @@ def plan_vector_index(
     fragments: Sequence[Fragment] | None = None,
     *,
     replace: bool = True,
+    builder: Builder = THREADS,
 ) -> VectorBuild:
     """Check arguments and a name, and train; see `pennon.ops.index.vector_build.plan_vectors`."""
     schema = snapshot.manifest.schema
@@ -75,7 +76,9 @@ def plan_vector_index(
     check_name(snapshot, nothing, replace=replace)
     if fragments is not None and not fragments:
         return nothing
-    return plan_vectors(snapshot, path, chosen, found.settings, fragments, found.given)
+    return plan_vectors(
+        snapshot, path, chosen, found.settings, fragments, found.given, builder=builder
+    )
 
 
 def optimized_vectors(
@@ -100,7 +103,11 @@ def optimized_vectors(
             pass
     replaced = list(segments) if retrain else list(merged or segments[-1:])
     build = plan_vectors_like(
-        snapshot, segments[-1], _covered(snapshot, replaced, fresh), with_model=False
+        snapshot,
+        segments[-1],
+        _covered(snapshot, replaced, fresh),
+        with_model=False,
+        builder=builder,
     )
     return build_index(build, builder), replaced
 

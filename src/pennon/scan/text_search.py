@@ -42,6 +42,7 @@ class Search:
 
     query: FullTextQuery
     columns: dict[tuple[str, DocumentGranularity | None], TextColumn]
+    scope: Scope
 
     @classmethod
     def of(cls, query: FullTextQuery, scope: Scope) -> Search:
@@ -51,7 +52,7 @@ class Search:
             for key in _columns_of(leaf):
                 if key not in columns:
                     columns[key] = TextColumn(scope, *key)
-        return cls(query, columns)
+        return cls(query, columns, scope)
 
     @property
     def by_item(self) -> bool:
@@ -88,6 +89,7 @@ class Search:
                 find_every(searched, terms, len({at for _, at in asked}), best)
             else:
                 find_any(searched, terms, best)
+        self._count(best)
         return best.found().scaled(query.boost)
 
     def _phrase(self, query: PhraseQuery, most: int | None) -> Hits:
@@ -96,7 +98,12 @@ class Search:
         best, positions = Best(most), len({at for _, at in asked})
         for searched, terms in column.search(asked, EXACT, places=True):
             find_phrase(searched, terms, positions, query.slop, best)
+        self._count(best)
         return best.found()
+
+    def _count(self, best: Best) -> None:
+        if self.scope.snapshot.meter is not None:
+            self.scope.snapshot.meter.name_rows(best.given)
 
     def _boosted(self, query: BoostQuery) -> Hits:
         found = self._find(query.positive, None)

@@ -52,9 +52,17 @@ class DatasetIndices(DatasetBase):
         return found
 
     def list_indices(self) -> list[IndexInformation]:
-        """Return all segments of all indices; `describe_indices` says more."""
+        """Return all segments of all indices, with a warning of those that are not asked.
+
+        `describe_indices` says more.
+        """
         message = "list_indices is deprecated, by pylance too: use describe_indices"
         warnings.warn(message, DeprecationWarning, stacklevel=2)
+        described = self.describe_indices()
+        for index in described:
+            if "not_asked" in index.details:
+                message = f"index {index.name!r} is not asked: {index.details['not_asked']}"
+                warnings.warn(message, UserWarning, stacklevel=2)
         return [
             IndexInformation(
                 name=index.name,
@@ -65,7 +73,7 @@ class DatasetIndices(DatasetBase):
                 fragment_ids=segment.fragment_ids,
                 base_id=segment.base_id,
             )
-            for index in self.describe_indices()
+            for index in described
             for segment in index.segments
         ]
 

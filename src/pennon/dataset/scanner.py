@@ -16,7 +16,7 @@ from pennon.blob.columns import BytesOfBlobs
 from pennon.blob.pandas import blob_paths, check_blob_mode, frame_with_files
 from pennon.compat.arrow_bases import ArrowScanner
 from pennon.core.cached_property import lazy
-from pennon.errors import UnsupportedError
+from pennon.errors import ArgumentError, UnsupportedError
 from pennon.index.files import watched
 from pennon.scan.batches import rebatch
 from pennon.scan.execute import READ_AHEAD_BYTES
@@ -67,6 +67,9 @@ class LanceScanner(ArrowScanner):
     def _search_in(self, snapshot: Snapshot) -> TextScan | NearestScan:
         """Return the search of a version, whose reads may be counted."""
         search = self._options.search
+        if search is None:
+            message = "this scan searches nothing"
+            raise ArgumentError(message)
         if isinstance(search, TextSearch):
             from pennon.scan.full_text import TextScan  # noqa: PLC0415 - saves what searches: most scans do not
 

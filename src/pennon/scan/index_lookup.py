@@ -44,7 +44,7 @@ from pennon.index.row_set import NONE, UNKNOWN, RowSet, Selection, of_fragments
 from pennon.scan.deletion_mask import LiveRows
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.index_words import shown
-from pennon.scan.json_index import of_json_path
+from pennon.scan.json_index import is_answered, of_json_path
 from pennon.scan.known_indices import known_indices
 from pennon.scan.moved_rows import covered_now, moved_rows
 from pennon.scan.plan import NEAR_ROWS, ChosenRows, ScanTask
@@ -79,9 +79,7 @@ class ColumnIndex:
         """Return what it is asked of a condition; None if it knows nothing of it."""
         if self.json_path is not None:
             asked = of_json_path(condition, self.json_path)
-            if (
-                asked is None or self.kind.name == "BloomFilter"
-            ):  # of which type its values are is not known
+            if asked is None or not is_answered(self.kind):
                 return None
             condition = asked
         versions = (each.index_version for each in self.segments)

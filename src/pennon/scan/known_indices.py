@@ -18,6 +18,7 @@ from pennon.core.units import FieldId
 from pennon.errors import FormatError, NotFoundError, UnsupportedError
 from pennon.index.registry import KINDS, kind_of
 from pennon.index.text.parameters import METADATA
+from pennon.scan.json_index import is_answered
 from pennon.scan.moved_rows import moved_rows
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
@@ -57,9 +58,10 @@ def why_not_asked(snapshot: Snapshot, index: Index) -> str | None:
     """Return why no filter asks a segment of an index; None where some do.  Opens its files."""
     if index.name in SYSTEM:
         return None
-    kind = kind_of(index)
+    kind, json = kind_of(index), json_target(index)
+    if json is not None and kind is not None and not is_answered(kind):
+        return f"a {kind.name} on a path of JSON does not say of which type its values are"
     if kind is None:
-        json = json_target(index)
         index = index if json is None else json[1]
         newest = KINDS.get(index.type_name)
         name = index.type_name or "an unknown kind"

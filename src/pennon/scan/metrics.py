@@ -25,6 +25,8 @@ from pennon.scan.session import OpenFile
 T = TypeVar("T")
 
 _INDICES: Final = "_indices/"
+_NOT_READ: Final = frozenset({"index", "scored", "placed"})
+"""Keys of what is no part that was read: an index, and what was computed of its parts."""
 _LOG: Final = logging.getLogger(__name__)
 _EXACT: Final = FetchLimits(gap_bytes=0, request_bytes=1 << 62)
 
@@ -99,7 +101,7 @@ class Meter:
         found = remember(key, make_now, weigh) if self.remembers else make_now()
         with self._lock:
             self.indices_loaded += bool(made) and key[0] == "index"
-            self.parts_loaded += bool(made) and key[0] != "index"
+            self.parts_loaded += bool(made) and key[0] not in _NOT_READ
             self.parts_known += not made
         return found
 

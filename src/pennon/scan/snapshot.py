@@ -138,7 +138,13 @@ class Snapshot:
 
     def open_index_file(self, path: str, size_bytes: int | None = None) -> OpenFile:
         """Return a file of an index, opened now or before; raises as `open_file` does."""
-        return self._opened(path, size_bytes)
+        try:
+            return self._opened(path, size_bytes)
+        except FormatError:
+            if size_bytes is None:
+                raise
+            self._identities.pop(path, None)  # the size may be wrong that its entry says
+            return self._opened(path)
 
     def index_files(self, index: Index, remember: Remember) -> IndexFiles:
         """Return the files of a segment of an index; nobody is asked how long they are, if its entry says so."""

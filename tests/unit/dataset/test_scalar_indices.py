@@ -301,7 +301,8 @@ def test_a_search_tells_what_it_read(uri: str) -> None:
         )
     assert loaded[0] > 0 == loaded[1]
     scanner = table.scanner(full_text_query="word", filter="i < 3", prefilter=True)
-    assert "index_comparisons=3" in scanner.analyze_plan()
+    # 3 rows of the BTREE, and 3 texts
+    assert "index_comparisons=6" in scanner.analyze_plan()
     assert "ScalarIndexQuery: query=[i < 3]@i_idx(BTree)" in scanner.explain_plan()
     with pytest.raises(ValueError, match="Cannot include deleted rows"):
         table.to_table(full_text_query="word", with_row_id=True, include_deleted_rows=True)
@@ -316,3 +317,27 @@ def test_of_several_text_indices_the_first_is_asked(uri: str) -> None:
     table.create_scalar_index("s", "INVERTED", "with_places", with_position=True)
     table.create_scalar_index("s", "INVERTED", "none")
     assert table.to_table(full_text_query='"word 3"').num_rows == 14
+
+
+def test_a_kind_that_is_not_made_is_kept(uri: str) -> None:
+    other = pennon.Index(
+        uuid="00112233-4455-6677-8899-aabbccddeeff",
+        name="other",
+        fields=[1],
+        dataset_version=1,
+        fragment_ids={0, 1, 2, 3},
+        index_version=0,
+        index_details=("/lance.index.pb.FMIndexDetails", b"123"),
+    )
+    made = pennon.LanceOperation.CreateIndex(new_indices=[other], removed_indices=[])
+    table = pennon.LanceDataset.commit(uri, made, read_version=1)
+    table.create_scalar_index("i", "BTREE")
+    table.delete("i = 3")
+    table.insert(table.to_table(limit=3))
+    with pytest.warns(UserWarning, match="'other' is not asked: Pennon searches no index of FM"):
+        names = {each["name"] for each in table.list_indices()}
+    assert names == {"i_idx", "other"}
+    assert table.count_rows("s = 'word 0'") == 16
+    for kind in ("FM", "RTREE", "MINHASHLSH"):
+        with pytest.raises(NotImplementedError, match="makes no index of kind"):
+            table.create_scalar_index("s", kind)

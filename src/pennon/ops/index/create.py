@@ -104,12 +104,17 @@ def folder_name(index_uuid: str) -> str:
 def merge_segments(snapshot: Snapshot, segments: Sequence[Index]) -> Index:
     """Make one segment of several of a kind and a column, none of which need be committed; return its entry."""
     first = segments[0] if segments else None
-    if first is None or any(
-        (each.field_ids, each.type_name) != (first.field_ids, first.type_name) for each in segments
-    ):
+    if first is None or any(_values_of(each) != _values_of(first) for each in segments):
         message = "only segments of one kind on one column can be merged, and at least one"
         raise ArgumentError(message)
     return plan_like(snapshot, first, ()).merge(segments)
+
+
+def _values_of(segment: Index) -> tuple[Any, ...]:
+    """Return what segments have to be alike in to be merged: kind, column, and path of a JSON column."""
+    json = json_target(segment)
+    kind = segment.type_name if json is None else (json[0], json[1].type_name)
+    return segment.field_ids, kind
 
 
 def commit_segments(

@@ -105,9 +105,11 @@ class JsonBuild(IndexBuild):
             yield Values(pa.array(found, self.values_type), part.rows)
 
     def _value(self, text: str | None) -> Any:
-        value = None if text is None else path_value(text, self.json_path)
-        kind = None if value is None else _type_of(value, self.json_path)
-        if kind is None or kind == self.values_type:
+        value: Any = None if text is None else path_value(text, self.json_path)
+        if value is None:
+            return None
+        kind = _type_of(value, self.json_path)
+        if kind == self.values_type:
             return value
         if self.values_type == _TYPES[float] and kind == _TYPES[int]:
             return float(value)

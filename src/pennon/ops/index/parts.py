@@ -18,11 +18,10 @@ from pennon.index.text.parameters import METADATA
 from pennon.index.text.parts import STAGING, settings_of_parts
 from pennon.ops.index.build import THREADS, Builder, files_in, new_folder
 from pennon.ops.index.create import folder_name, in_folder, plan_index
-from pennon.ops.index.kinds import message_name, user_name
 from pennon.scan.snapshot import Snapshot
 from pennon.table.fragment import Fragment
 
-_IN_PARTS = "InvertedIndexDetails"
+_IN_PARTS = frozenset({"INVERTED", "FTS"})
 _MERGED = frozenset({"BTREE", "INVERTED", "IVF_FLAT", "IVF_PQ", "IVF_SQ", "VECTOR"})
 """The kinds that pylance merged once; now just one."""
 
@@ -41,11 +40,10 @@ def build_parts(
 
     Raises ArgumentError for other kinds, and what `pennon.ops.index.build.plan_build` raises.
     """
-    if message_name(kind) != _IN_PARTS:
-        name = user_name(message_name(kind))
+    if kind.upper() not in _IN_PARTS:
         message = (
-            f"{name} distributed indexing uses create_index_uncommitted(..., "
-            f'index_type="{name}", fragment_ids=...)'
+            f"{kind.upper()} distributed indexing uses create_index_uncommitted(..., "
+            f'index_type="{kind.upper()}", fragment_ids=...)'
         )
         raise ArgumentError(message)
     if not fragments:

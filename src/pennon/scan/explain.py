@@ -167,7 +167,7 @@ def index_metrics(meter: Meter) -> str:
     return (
         f", metrics=[indices_loaded={meter.indices_loaded}, parts_loaded={meter.parts_loaded}, "
         f"rounds={meter.index_rounds}, bytes_read={meter.index_bytes}, "
-        f"index_comparisons={meter.index_rows}]"
+        f"rows={meter.index_rows}, index_comparisons={meter.compared}]"
     )
 
 

@@ -40,8 +40,8 @@ class Meter:
     counted).  ``asked_bytes`` are those of the ranges, ``read_bytes`` those of the requests.
     ``rows_kept`` are the rows that passed a condition.  ``remembers``: parts of indices that are known are not read
     again; else all are, so that what is counted is what a search costs.  ``index_rounds`` and ``index_bytes`` are
-    those of the files of indices, which are among the others; ``index_rows`` are the rows that indices named: of
-    filters those that are left to read, of searches in text those that were scored and may be found.
+    those of the files of indices, which are among the others; ``index_rows`` are the rows that indices left of a
+    filter's, ``compared`` those that a search in text scored, and that may be found.
     """
 
     limits: FetchLimits | None = None
@@ -57,6 +57,7 @@ class Meter:
     index_rounds: int = 0
     index_bytes: int = 0
     index_rows: int = 0
+    compared: int = 0
     _files: dict[str, OpenFile] = field(default_factory=dict, repr=False)
     _starts: dict[str, list[Int64Array]] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -105,10 +106,15 @@ class Meter:
             self.parts_known += not made
         return found
 
-    def name_rows(self, rows: int) -> None:
-        """Count rows that an index named."""
+    def leave(self, rows: int) -> None:
+        """Count rows that an index left."""
         with self._lock:
             self.index_rows += rows
+
+    def compare(self, rows: int) -> None:
+        """Count rows that a search compared with what it is for."""
+        with self._lock:
+            self.compared += rows
 
     def keep(self, rows: int) -> None:
         """Count rows that passed."""
@@ -156,7 +162,7 @@ class ScanStatistics:
             meter.read_bytes,
             meter.indices_loaded,
             meter.parts_loaded,
-            meter.index_rows,
+            meter.compared,
             index_cache_hits=meter.parts_known,
             index_cache_misses=meter.indices_loaded + meter.parts_loaded,
             all_counts=counts,

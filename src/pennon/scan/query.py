@@ -341,7 +341,7 @@ def choose_rows(query: BoundQuery, tasks: Sequence[ScanTask]) -> Sequence[ScanTa
         return left
     chosen = lookup.choose_rows(query.snapshot, left)
     if query.snapshot.meter is not None:
-        query.snapshot.meter.name_rows(sum(task.rows for task in chosen))
+        query.snapshot.meter.leave(sum(task.rows for task in chosen))
     return chosen
 
 

@@ -103,7 +103,7 @@ class Search:
 
     def _count(self, best: Best) -> None:
         if self.scope.snapshot.meter is not None:
-            self.scope.snapshot.meter.name_rows(best.given)
+            self.scope.snapshot.meter.compare(best.given)
 
     def _boosted(self, query: BoostQuery) -> Hits:
         found = self._find(query.positive, None)

@@ -275,7 +275,7 @@ def test_segments_made_apart(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     centroids = table.vectors[rng.choice(4000, 8, replace=False)]
     book = rng.normal(size=(8, 256, 4)).astype(np.float32)
-    given = {"ivf_centroids": centroids, "pq_codebook": book, "num_sub_vectors": 8}
+    given: dict[str, Any] = {"ivf_centroids": centroids, "pq_codebook": book, "num_sub_vectors": 8}
     segments = [
         dataset.create_index_uncommitted("vec", "IVF_PQ", "vec_idx", fragment_ids=each, **given)
         for each in ([0, 1], [2], [3])

@@ -19,7 +19,6 @@ from pennon.errors import (
 )
 from pennon.index import registry
 from pennon.index.base import OpenIndex
-from pennon.index.files import IndexFiles
 from pennon.index.text.inverted import Inverted
 from pennon.index.text.making import shown_of
 from pennon.index.vector.statistics import vector_details_of, vector_statistics
@@ -32,6 +31,7 @@ from pennon.schema.arrow import field_to_arrow
 from pennon.schema.project import sorted_paths
 from pennon.table.indices import SYSTEM, Index
 from pennon.table.indices_wire import kind_of
+from pennon.table.json_index_wire import json_target
 
 _TEXT: Final = "InvertedIndexDetails"
 
@@ -112,6 +112,9 @@ def _details(snapshot: Snapshot, segments: list[Index]) -> dict[str, Any]:
         return found
     if first.is_vector:
         return {**vector_details_of(first.details[1]), **found}
+    json = json_target(first)
+    if json is not None:
+        return {"path": json[0], "target_details": {}, **found}
     return shown_of(first.details[1]) if first.type_name == _TEXT and not found else found
 
 
@@ -136,8 +139,9 @@ def statistics_of(snapshot: Snapshot, name: str) -> dict[str, Any]:
     every = frozenset().union(*covered)
     rows = {each.id: live_row_count(snapshot, each) for each in manifest.fragments}
     known = [_said(snapshot, segment) for segment in segments]
+    _, first = json_target(segments[0]) or ("", segments[0])
     return {
-        "index_type": kind_of(segments[0])[1],
+        "index_type": kind_of(first)[1],
         "name": name,
         "num_indices": len(segments),
         "num_segments": len(segments),
@@ -193,7 +197,7 @@ def _said(snapshot: Snapshot, segment: Index) -> dict[str, Any]:
     """Return what a segment says of itself; nothing, if it cannot be read."""
     try:
         if segment.is_vector:
-            files = IndexFiles(segment.folder, snapshot.open_index_file, lambda _, make, __: make())
+            files = snapshot.index_files(segment, lambda _, make, __: make())
             return vector_statistics(files, segment.uuid, snapshot.store.uri)
         opened = _opened(snapshot, segment)
     except (FormatError, NotFoundError, UnsupportedError):

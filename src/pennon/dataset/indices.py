@@ -10,11 +10,12 @@ from uuid import UUID
 
 from pennon import ops
 from pennon.dataset.base import DatasetBase
-from pennon.errors import ArgumentError, UnsupportedError
+from pennon.errors import ArgumentError
 
 if TYPE_CHECKING:
     from pennon.dataset.index_descriptions import IndexDescription
     from pennon.dataset.operation import Index
+    from pennon.ops.index.build import IndexBuild
     from pennon.table import indices as table_indices
 
 
@@ -51,9 +52,17 @@ class DatasetIndices(DatasetBase):
         return found
 
     def list_indices(self) -> list[IndexInformation]:
-        """Return all segments of all indices; `describe_indices` says more."""
+        """Return all segments of all indices, with a warning of those that are not asked.
+
+        `describe_indices` says more.
+        """
         message = "list_indices is deprecated, by pylance too: use describe_indices"
         warnings.warn(message, DeprecationWarning, stacklevel=2)
+        described = self.describe_indices()
+        for index in described:
+            if "not_asked" in index.details:
+                message = f"index {index.name!r} is not asked: {index.details['not_asked']}"
+                warnings.warn(message, UserWarning, stacklevel=2)
         return [
             IndexInformation(
                 name=index.name,
@@ -64,7 +73,7 @@ class DatasetIndices(DatasetBase):
                 fragment_ids=segment.fragment_ids,
                 base_id=segment.base_id,
             )
-            for index in self.describe_indices()
+            for index in described
             for segment in index.segments
         ]
 
@@ -76,6 +85,9 @@ class DatasetIndices(DatasetBase):
         *,
         replace: bool = True,
         train: bool = True,
+        fragment_ids: Iterable[int] | None = None,
+        index_uuid: str | None = None,
+        progress_callback: Any = None,
         **parameters: Any,
     ) -> None:
         """Make an index of a column, and turn the handle to the version that has it.
@@ -85,7 +97,9 @@ class DatasetIndices(DatasetBase):
         whose rows are in some order, and for values that most zones lack), ``INVERTED`` or ``FTS`` (search in
         texts); or an `IndexConfig` with parameters.
         Without ``name`` it is ``<column>_idx``.  ``train=False``: an index that covers no row yet, see
-        `DatasetOptimizer.optimize_indices`.
+        `DatasetOptimizer.optimize_indices`.  ``index_uuid``: the name of its folder.  ``fragment_ids``, for INVERTED:
+        only parts for these are made, in that folder, and nothing is committed; see `merge_index_metadata`.
+        `progress_callback` has no effect.
 
         Raises KeyError for a column that is not there, TypeError for one of a type that the kind does not
         take, IndexExistsError for a name in use (``replace=False``, or another column's), UnsupportedError
@@ -99,9 +113,20 @@ class DatasetIndices(DatasetBase):
         1
         """
         kind, chosen = _chosen(index_type, parameters)
+        if fragment_ids is not None:
+            fragments = ops.fragments_of(self._snapshot, fragment_ids)
+            ops.build_parts(self._snapshot, column, kind, name, chosen, fragments, index_uuid)
+            return
         self._turn_to(
             ops.create_index(
-                self._snapshot, column, kind, name, replace=replace, train=train, parameters=chosen
+                self._snapshot,
+                column,
+                kind,
+                name,
+                replace=replace,
+                train=train,
+                parameters=chosen,
+                index_uuid=index_uuid,
             )
         )
 
@@ -175,14 +200,25 @@ class DatasetIndices(DatasetBase):
         }
         only = _one_column(column)
         if ops.is_scalar_kind(index_type):
-            self.create_scalar_index(only, index_type, name, replace=replace, train=train, **kwargs)
+            self.create_scalar_index(
+                only,
+                index_type,
+                name,
+                replace=replace,
+                train=train,
+                fragment_ids=fragment_ids,
+                index_uuid=index_uuid,
+                **kwargs,
+            )
             return self
-        if index_uuid is not None:
-            message = "index_uuid: Pennon names the folder of an index itself; leave it out"
-            raise UnsupportedError(message)
         if fragment_ids is not None:
             self.create_index_uncommitted(
-                only, index_type, name, fragment_ids=fragment_ids, **_present(given)
+                only,
+                index_type,
+                name,
+                fragment_ids=fragment_ids,
+                index_uuid=index_uuid,
+                **_present(given),
             )
             return self
         self._turn_to(
@@ -194,6 +230,7 @@ class DatasetIndices(DatasetBase):
                 replace=replace,
                 train=train,
                 arguments=_present(given),
+                index_uuid=index_uuid,
             )
         )
         return self
@@ -205,29 +242,51 @@ class DatasetIndices(DatasetBase):
         name: str | None = None,
         *,
         fragment_ids: Iterable[int] | None = None,
+        index_uuid: str | None = None,
         **parameters: Any,
     ) -> Index:
         """Make a segment of an index for some fragments, and return its entry; nothing is committed.
 
         Segments are merged by `merge_existing_index_segments`, and committed by
-        `commit_existing_index_segments`.  Raises as `create_scalar_index` does.
+        `commit_existing_index_segments`.  ``index_uuid`` names the folder of this one.  Raises as `create_scalar_index` does.
         """
         if fragment_ids is None:
             message = "create_index_uncommitted requires fragment_ids for distributed index build"
             raise ArgumentError(message)
         kind, chosen = _chosen(index_type, parameters)
         fragments = ops.fragments_of(self._snapshot, fragment_ids)
+        build: IndexBuild
         if ops.is_vector_kind(kind):
-            made = ops.plan_vector_index(
+            build = ops.plan_vector_index(
                 self._snapshot, column, kind, name, chosen, fragments, replace=False
             )
-            return _shown(ops.build_index(made))
-        build = ops.plan_index(self._snapshot, column, kind, name, chosen, fragments)
+        else:
+            build = ops.plan_index(self._snapshot, column, kind, name, chosen, fragments)
+        if index_uuid is not None:
+            build = ops.in_folder(build, index_uuid)
         return _shown(ops.build_index(build))
 
     def merge_existing_index_segments(self, segments: Iterable[Index]) -> Index:
         """Make one segment of several, and return its entry; nothing is committed."""
         return _shown(ops.merge_segments(self._snapshot, _entries(segments)))
+
+    def merge_index_metadata(
+        self,
+        index_uuid: str,
+        index_type: str,
+        batch_readhead: int | None = None,
+        progress_callback: Any = None,
+    ) -> None:
+        """Merge the parts of a full-text index that were made in the folder ``index_uuid``.
+
+        Parts are made by `create_scalar_index` with ``fragment_ids``, on as many machines as like.  When the index is
+        written, its parts are deleted.  Nothing is committed: that is done by `LanceDataset.commit` with a
+        `LanceOperation.CreateIndex`.  `batch_readhead` and `progress_callback` have no effect.
+
+        Raises ArgumentError for other kinds, which have `create_index_uncommitted`, and for parts with different
+        settings; NotFoundError if there are none.
+        """
+        ops.merge_parts(self._snapshot, index_uuid, index_type)
 
     def commit_existing_index_segments(
         self, index_name: str, column: str, segments: Iterable[Index]

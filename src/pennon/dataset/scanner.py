@@ -16,10 +16,11 @@ from pennon.blob.columns import BytesOfBlobs
 from pennon.blob.pandas import blob_paths, check_blob_mode, frame_with_files
 from pennon.compat.arrow_bases import ArrowScanner
 from pennon.core.cached_property import lazy
-from pennon.errors import UnsupportedError
+from pennon.errors import ArgumentError, UnsupportedError
+from pennon.index.files import watched
 from pennon.scan.batches import rebatch
 from pennon.scan.execute import READ_AHEAD_BYTES
-from pennon.scan.explain import analyze, explain
+from pennon.scan.explain import analyze, explain, index_metrics, metrics
 from pennon.scan.filter_exec import count_query, read_query, read_query_batches
 from pennon.scan.metrics import Meter, ScanReport
 from pennon.scan.plan import BATCH_ROWS_VARIABLE
@@ -61,16 +62,31 @@ class LanceScanner(ArrowScanner):
     @lazy
     def _search(self) -> TextScan | NearestScan | None:
         """Return the search in texts, or for near vectors, if the scan is one."""
+        return None if self._options.search is None else self._search_in(self._snapshot)
+
+    def _search_in(self, snapshot: Snapshot) -> TextScan | NearestScan:
+        """Return the search of a version, whose reads may be counted."""
         search = self._options.search
         if search is None:
-            return None
+            message = "this scan searches nothing"
+            raise ArgumentError(message)
         if isinstance(search, TextSearch):
             from pennon.scan.full_text import TextScan  # noqa: PLC0415 - saves what searches: most scans do not
 
-            return TextScan.of(self._snapshot, self._options)
+            return TextScan.of(snapshot, self._options)
         from pennon.scan.nearest import NearestScan  # noqa: PLC0415 - as above
 
-        return NearestScan(self._snapshot, self._options, search)
+        return NearestScan(snapshot, self._options, search)
+
+    def _reporting(
+        self, search: TextScan | NearestScan
+    ) -> tuple[TextScan | NearestScan, ScanReport | None]:
+        """Return the search, and what tells the callback, if there is one, what it read."""
+        if self._options.report is None:
+            return search, None
+        meter = Meter(self._snapshot.store.limits, remembers=True)
+        metered = self._search_in(self._snapshot.metered(meter))
+        return metered, ScanReport(meter, self._options.report)
 
     @lazy
     def projected_schema(self) -> pa.Schema:
@@ -101,7 +117,9 @@ class LanceScanner(ArrowScanner):
         if self._bytes_of_blobs is not None:
             return pa.Table.from_batches(self.to_batches(), self.projected_schema)
         if self._search is not None:
-            return self._search.read()
+            search, report = self._reporting(self._search)
+            with nullcontext() if report is None else report.of_search():
+                return search.read()
         query, report = self._planned(self._query)
         with report or nullcontext():
             return read_in_order(query) if query.orderings else read_query(query)
@@ -124,7 +142,7 @@ class LanceScanner(ArrowScanner):
             return self._bytes_of_blobs.convert(described.to_batches())
         if self._search is not None:
             rows = batch_rows(self._query, options)
-            return iter(self._search.read().combine_chunks().to_batches(max_chunksize=rows))
+            return iter(self.to_table().combine_chunks().to_batches(max_chunksize=rows))
         query, report = self._planned(self._query)
         rows = batch_rows(query, options)
         batches = self._batches(query, rows)
@@ -173,7 +191,9 @@ class LanceScanner(ArrowScanner):
     def count_rows(self) -> int:
         """Return how many rows come out; without a condition no column is read."""
         if self._search is not None:
-            return self._search.count()
+            search, report = self._reporting(self._search)
+            with nullcontext() if report is None else report.of_search():
+                return search.count()
         query, report = self._planned(self._unordered)
         with report or nullcontext():
             return count_query(query)
@@ -210,18 +230,28 @@ class LanceScanner(ArrowScanner):
         """
         options = self._options
         if self._search is not None:
+            meter = Meter(self._snapshot.store.limits)
             began = time.perf_counter()
-            rows = self.count_rows() if count_rows else self.to_table().num_rows
+            with watched(meter):
+                search = self._search_in(self._snapshot.metered(meter))
+                rows = search.count() if count_rows else search.read().num_rows
             elapsed = (time.perf_counter() - began) * 1000
-            return f"Scanned: rows={rows}, elapsed={elapsed:.3f}ms\n{self.explain_plan()}"
+            first, *rest = self._search.lines(self._ds.uri)
+            lines = [
+                f"Scanned: rows={rows}, elapsed={elapsed:.3f}ms",
+                first + metrics(meter),
+                *rest,
+            ]
+            lines[-1] += index_metrics(meter)
+            return "".join(f"{line}\n" for line in lines)
 
         def run(query: BoundQuery) -> int:
             if count_rows:
                 return count_query(query)
             return sum(batch.num_rows for batch in self._batches(query, batch_rows(query, options)))
 
-        query = plan_query(self._unordered if count_rows else self._query, options.fragments)
-        return analyze(self._ds.uri, query.counting() if count_rows else query, run)
+        query = self._unordered.counting() if count_rows else self._query
+        return analyze(self._ds.uri, query, options.fragments, run)
 
     @staticmethod
     def from_dataset(*_: Any, **__: Any) -> LanceScanner:

@@ -247,7 +247,11 @@ class Binder:
             message = f"{name} does not take {len(arguments)} arguments"
             raise ArgumentError(message)
         sides = arguments if function.is_mixed else one_type(arguments, fits_literals=False)
-        return Call(name, sides, self._asked(name, function.run, sides))
+        kind = self._asked(name, function.run, sides)
+        values = [each.value for each in sides if isinstance(each, Literal)]
+        if name == "arrow_cast" and len(values) == len(sides):
+            return _computed(name, function.run, values)
+        return Call(name, sides, kind)
 
     def _asked(
         self, what: str, run: Callable[..., Any], arguments: tuple[Expression, ...]
@@ -290,6 +294,15 @@ class Binder:
 
     def _parentheses(self, node: exp.Paren) -> Expression:
         return self.bind(node.this)
+
+
+def _computed(name: str, run: Callable[..., Any], values: Sequence[pa.Scalar]) -> Literal:
+    """Return what a function gives for literals, so that it can be compared with bounds and keys."""
+    try:
+        return Literal(run(*values))
+    except (pa.ArrowException, ValueError, OverflowError) as error:
+        message = f"{name} of {', '.join(map(str, values))} cannot be computed: {error}"
+        raise ArgumentError(message) from error
 
 
 def as_condition(found: Expression) -> Expression:

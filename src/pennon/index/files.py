@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
 from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pennon.core.byte_ranges import ByteRequest
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.thread_pools import Crew, map_all
+from pennon.encoding.read_protocol import run, together
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError
 from pennon.file.container.file import DataFile
@@ -21,6 +26,7 @@ from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Field
 from pennon.schema.version import V0_1
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 _ROWS_PER_BYTE: Final = 64
@@ -49,6 +55,50 @@ class Remember(Protocol):
         ...
 
 
+class Watch(Protocol):
+    """Who is told what asking an index costs."""
+
+    def count(self, path: str, requests: Sequence[ByteRequest]) -> None:
+        """Take note of one round of reads."""
+        ...
+
+    def part(
+        self,
+        remember: Remember,
+        key: tuple[object, ...],
+        make: Callable[[], T],
+        weigh: Callable[[T], int],
+    ) -> T:
+        """Return a part of an index, and take note whether it was known; it may be made anew all the same."""
+        ...
+
+
+_WATCH: ContextVar[Watch | None] = ContextVar("watch", default=None)
+"""Indices are shared by all who ask them, so who watches is known by who asks."""
+
+
+@contextmanager
+def watched(watch: Watch | None) -> Iterator[None]:
+    """Tell somebody what is read of indices within the block; None: nobody else than before."""
+    token = _WATCH.set(watch or _WATCH.get())
+    try:
+        yield
+    finally:
+        _WATCH.reset(token)
+
+
+def remembering(remember: Remember) -> Remember:
+    """Return a memory that tells who watches which parts were known."""
+
+    def get_or_make(key: Any, make: Callable[[], T], weigh: Callable[[T], int]) -> T:
+        watch = _WATCH.get()
+        if watch is None:
+            return remember(key, make, weigh)
+        return watch.part(remember, key, make, weigh)
+
+    return get_or_make
+
+
 @dataclass(frozen=True, slots=True)
 class IndexFiles:
     """The folder of an index; what is read of it is remembered, for it never changes."""
@@ -58,11 +108,20 @@ class IndexFiles:
     remember: Remember
     open_object: Callable[[str], ObjectReader] | None = None
     """Opens a file that is no data file, as the first vector indices are."""
+    crew: Crew | None = None
+    """Who reads side by side; None where to read is not to wait."""
 
     def file(self, name: str) -> IndexFile:
         """Open a file.  Raises NotFoundError, FormatError."""
         opened = self.open(f"{self.folder}/{name}")
         return IndexFile(opened.data, opened.source)
+
+    def side_by_side(self, work: Callable[[S], T], items: Sequence[S]) -> list[T]:
+        """Return what work gives for items, each of which reads; a remote store is asked for all at once."""
+        if self.crew is None:
+            return [work(item) for item in items]
+        contexts = [copy_context() for _ in items]  # a thread of a pool does not know who watches
+        return map_all(lambda at: contexts[at].run(work, items[at]), range(len(items)), self.crew)
 
     def object(self, name: str) -> ObjectReader | None:
         """Return the bytes of a file, None where only data files are opened.  Raises NotFoundError."""
@@ -121,12 +180,19 @@ class IndexFile:
         if rows is None:
             rows = Rows.between(0, self.rows)
         columns = self.data.column_of
-        found = self.data.read_rows(fields, columns, rows)
+        readers = [self.data.read_field(field, columns, rows) for field in fields]
+        found = run(together(readers), self._answer)
         arrays = [_one(chunks, field) for chunks, field in zip(found, fields, strict=True)]
         if any(len(array) != rows.count for array in arrays):
             message = f"{self.source.path}: columns of {rows.count} rows have other lengths"
             raise FormatError(message)
         return arrays
+
+    def _answer(self, requests: Sequence[ByteRequest]) -> list[pa.Buffer]:
+        watch = _WATCH.get()
+        if watch is not None:
+            watch.count(self.source.path, requests)
+        return self.source.read(requests)
 
     def type_of(self, name: str) -> pa.DataType:
         """Return the type of a column."""

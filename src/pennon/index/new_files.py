@@ -37,7 +37,8 @@ class OldIndex:
 class NewFiles:
     """The folder of a new index; what was written there is put down in ``written``.
 
-    ``version`` is that of its files, ``parameters`` are what its maker chose.
+    ``version`` is that of its files, ``parameters`` are what its maker chose.  ``first_partition``: what is written
+    are parts that will be merged, and this is the number of the first; None for a whole index.
     """
 
     store: Store
@@ -45,6 +46,7 @@ class NewFiles:
     version: FileVersion
     parameters: Mapping[str, Any] = field(default_factory=dict)
     written: list[IndexFile] = field(default_factory=list)
+    first_partition: int | None = None
 
     @contextmanager
     def file(self, name: str, *columns: pa.Field[Any]) -> Iterator[DataFileWriter]:

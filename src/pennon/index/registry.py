@@ -18,6 +18,7 @@ from pennon.index.files import IndexFiles
 from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.scalar import bitmap, bloom_filter, btree, ngram, zone_map
 from pennon.table.indices import Index
+from pennon.table.json_index_wire import json_target
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +221,11 @@ def written_version(name: str, *, has_stable_row_ids: bool) -> int:
 
 
 def kind_of(index: Index) -> Kind | None:
-    """Return the kind of an index; None for one that is not asked: of another kind, or newer than this."""
+    """Return the kind of an index; None for one that is not asked: of another kind, or newer than this.
+
+    The kind of one on a path of a JSON column is that of an index of the values there.
+    """
+    index = _of_values(index)
     found = KINDS.get(index.type_name)
     return found if found is not None and index.index_version <= found.version else None
 
@@ -230,6 +235,12 @@ def stores_row_ids(index: Index) -> bool:
 
     A BTREE says so by its version: 1 are addresses.  Source: reference index-scalar, 0.
     """
+    index = _of_values(index)
     if index.type_name == "BTreeIndexDetails":
         return index.index_version == 0
     return index.goes_by_row_ids
+
+
+def _of_values(index: Index) -> Index:
+    json = json_target(index)
+    return index if json is None else json[1]

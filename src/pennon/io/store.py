@@ -164,7 +164,7 @@ class CreatesIfAbsent(Protocol):
 
 
 class Deletes(Protocol):
-    """Deletes objects; only clean-up asks for it."""
+    """Deletes objects; clean-up asks for it, and who made what no version names."""
 
     def delete(self, path: str) -> None:
         """Delete an object; none is no error."""

@@ -32,11 +32,14 @@ if TYPE_CHECKING:
     from pennon.ops.index.create import commit_segments as commit_segments
     from pennon.ops.index.create import create_index as create_index
     from pennon.ops.index.create import fragments_of as fragments_of
+    from pennon.ops.index.create import in_folder as in_folder
     from pennon.ops.index.create import merge_segments as merge_segments
     from pennon.ops.index.create import plan_index as plan_index
     from pennon.ops.index.drop import drop_index as drop_index
     from pennon.ops.index.kinds import is_scalar_kind as is_scalar_kind
     from pennon.ops.index.optimize import optimize_indices as optimize_indices
+    from pennon.ops.index.parts import build_parts as build_parts
+    from pennon.ops.index.parts import merge_parts as merge_parts
     from pennon.ops.index.vector_arguments import is_vector_kind as is_vector_kind
     from pennon.ops.index.vectors import create_vector_index as create_vector_index
     from pennon.ops.index.vectors import plan_vector_index as plan_vector_index
@@ -86,6 +89,9 @@ _HOMES: Final = {
     "drop_branch": "pennon.ops.versions.branches",
     "drop_columns": "pennon.ops.columns.alter",
     "build_index": "pennon.ops.index.create",
+    "build_parts": "pennon.ops.index.parts",
+    "in_folder": "pennon.ops.index.create",
+    "merge_parts": "pennon.ops.index.parts",
     "commit_segments": "pennon.ops.index.create",
     "create_index": "pennon.ops.index.create",
     "drop_index": "pennon.ops.index.drop",

@@ -22,21 +22,24 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import any_pb2 as google_dot_protobuf_dot_any__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18pennon/proto/index.proto\x12\x0blance.table\"C\n\x13ZoneMapIndexDetails\x12\x15\n\rrows_per_zone\x18\x01 \x01(\x04\x12\x15\n\rhas_null_rows\x18\x03 \x01(\x08\"\xa7\x05\n\x14InvertedIndexDetails\x12\x16\n\x0e\x62\x61se_tokenizer\x18\x01 \x01(\t\x12\x10\n\x08language\x18\x02 \x01(\t\x12\x15\n\rwith_position\x18\x03 \x01(\x08\x12\x1d\n\x10max_token_length\x18\x04 \x01(\rH\x00\x88\x01\x01\x12\x12\n\nlower_case\x18\x05 \x01(\x08\x12\x0c\n\x04stem\x18\x06 \x01(\x08\x12\x19\n\x11remove_stop_words\x18\x07 \x01(\x08\x12\x15\n\rascii_folding\x18\x08 \x01(\x08\x12\x18\n\x10min_ngram_length\x18\t \x01(\r\x12\x18\n\x10max_ngram_length\x18\n \x01(\r\x12\x13\n\x0bprefix_only\x18\x0b \x01(\x08\x12\x12\n\nblock_size\x18\x0c \x01(\r\x12\x44\n\ncode_words\x18\r \x01(\x0b\x32+.lance.table.InvertedIndexDetails.CodeWordsH\x01\x88\x01\x01\x12S\n\x14\x64ocument_granularity\x18\x0e \x01(\x0e\x32\x35.lance.table.InvertedIndexDetails.DocumentGranularity\x12\x16\n\x0e\x66ormat_version\x18\x0f \x01(\r\x1au\n\tCodeWords\x12\x19\n\x11split_identifiers\x18\x01 \x01(\x08\x12\x19\n\x11split_on_numerics\x18\x02 \x01(\x08\x12\x19\n\x11preserve_original\x18\x03 \x01(\x08\x12\x17\n\x0findex_operators\x18\x04 \x01(\x08\"0\n\x13\x44ocumentGranularity\x12\x07\n\x03ROW\x10\x00\x12\x10\n\x0cLIST_ELEMENT\x10\x01\x42\x13\n\x11_max_token_lengthB\r\n\x0b_code_wordsb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18pennon/proto/index.proto\x12\x0blance.table\x1a\x19google/protobuf/any.proto\"C\n\x13ZoneMapIndexDetails\x12\x15\n\rrows_per_zone\x18\x01 \x01(\x04\x12\x15\n\rhas_null_rows\x18\x03 \x01(\x08\"\xa7\x05\n\x14InvertedIndexDetails\x12\x16\n\x0e\x62\x61se_tokenizer\x18\x01 \x01(\t\x12\x10\n\x08language\x18\x02 \x01(\t\x12\x15\n\rwith_position\x18\x03 \x01(\x08\x12\x1d\n\x10max_token_length\x18\x04 \x01(\rH\x00\x88\x01\x01\x12\x12\n\nlower_case\x18\x05 \x01(\x08\x12\x0c\n\x04stem\x18\x06 \x01(\x08\x12\x19\n\x11remove_stop_words\x18\x07 \x01(\x08\x12\x15\n\rascii_folding\x18\x08 \x01(\x08\x12\x18\n\x10min_ngram_length\x18\t \x01(\r\x12\x18\n\x10max_ngram_length\x18\n \x01(\r\x12\x13\n\x0bprefix_only\x18\x0b \x01(\x08\x12\x12\n\nblock_size\x18\x0c \x01(\r\x12\x44\n\ncode_words\x18\r \x01(\x0b\x32+.lance.table.InvertedIndexDetails.CodeWordsH\x01\x88\x01\x01\x12S\n\x14\x64ocument_granularity\x18\x0e \x01(\x0e\x32\x35.lance.table.InvertedIndexDetails.DocumentGranularity\x12\x16\n\x0e\x66ormat_version\x18\x0f \x01(\r\x1au\n\tCodeWords\x12\x19\n\x11split_identifiers\x18\x01 \x01(\x08\x12\x19\n\x11split_on_numerics\x18\x02 \x01(\x08\x12\x19\n\x11preserve_original\x18\x03 \x01(\x08\x12\x17\n\x0findex_operators\x18\x04 \x01(\x08\"0\n\x13\x44ocumentGranularity\x12\x07\n\x03ROW\x10\x00\x12\x10\n\x0cLIST_ELEMENT\x10\x01\x42\x13\n\x11_max_token_lengthB\r\n\x0b_code_words\"F\n\x10JsonIndexDetails\x12\x0c\n\x04path\x18\x01 \x01(\t\x12$\n\x06target\x18\x02 \x01(\x0b\x32\x14.google.protobuf.Anyb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'pennon.proto.index_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ZONEMAPINDEXDETAILS']._serialized_start=41
-  _globals['_ZONEMAPINDEXDETAILS']._serialized_end=108
-  _globals['_INVERTEDINDEXDETAILS']._serialized_start=111
-  _globals['_INVERTEDINDEXDETAILS']._serialized_end=790
-  _globals['_INVERTEDINDEXDETAILS_CODEWORDS']._serialized_start=587
-  _globals['_INVERTEDINDEXDETAILS_CODEWORDS']._serialized_end=704
-  _globals['_INVERTEDINDEXDETAILS_DOCUMENTGRANULARITY']._serialized_start=706
-  _globals['_INVERTEDINDEXDETAILS_DOCUMENTGRANULARITY']._serialized_end=754
+  _globals['_ZONEMAPINDEXDETAILS']._serialized_start=68
+  _globals['_ZONEMAPINDEXDETAILS']._serialized_end=135
+  _globals['_INVERTEDINDEXDETAILS']._serialized_start=138
+  _globals['_INVERTEDINDEXDETAILS']._serialized_end=817
+  _globals['_INVERTEDINDEXDETAILS_CODEWORDS']._serialized_start=614
+  _globals['_INVERTEDINDEXDETAILS_CODEWORDS']._serialized_end=731
+  _globals['_INVERTEDINDEXDETAILS_DOCUMENTGRANULARITY']._serialized_start=733
+  _globals['_INVERTEDINDEXDETAILS_DOCUMENTGRANULARITY']._serialized_end=781
+  _globals['_JSONINDEXDETAILS']._serialized_start=819
+  _globals['_JSONINDEXDETAILS']._serialized_end=889
 # @@protoc_insertion_point(module_scope)

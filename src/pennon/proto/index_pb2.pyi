@@ -6,6 +6,7 @@ Source: reference index-scalar, 1.2 (measured).
 """
 
 import builtins
+import google.protobuf.any_pb2
 import google.protobuf.descriptor
 import google.protobuf.internal.enum_type_wrapper
 import google.protobuf.message
@@ -141,3 +142,25 @@ class InvertedIndexDetails(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: typing.Literal["_max_token_length", b"_max_token_length"]) -> typing.Literal["max_token_length"] | None: ...
 
 global___InvertedIndexDetails = InvertedIndexDetails
+
+@typing.final
+class JsonIndexDetails(google.protobuf.message.Message):
+    """An index of what lies at a path of a JSON column: the path, and what an index of such values says of itself."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PATH_FIELD_NUMBER: builtins.int
+    TARGET_FIELD_NUMBER: builtins.int
+    path: builtins.str
+    @property
+    def target(self) -> google.protobuf.any_pb2.Any: ...
+    def __init__(
+        self,
+        *,
+        path: builtins.str = ...,
+        target: google.protobuf.any_pb2.Any | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["target", b"target"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["path", b"path", "target", b"target"]) -> None: ...
+
+global___JsonIndexDetails = JsonIndexDetails

@@ -25,8 +25,9 @@ from pennon.scan.filter_unit import plan_fields
 from pennon.scan.late_materialization import rows_of
 from pennon.scan.metrics import Meter
 from pennon.scan.plan import live_row_counts
-from pennon.scan.query import BoundQuery, lookup_of
+from pennon.scan.query import BoundQuery, lookup_of, plan_query
 from pennon.schema.field import Field
+from pennon.table.fragment import Fragment
 
 MOST_DESCRIBED: Final = 64
 """Of more fragments only the rows are told: a table may have a million."""
@@ -36,6 +37,8 @@ MOST_DESCRIBED: Final = 64
 class Findings:
     """What was measured of a scan that ran."""
 
+    asked: Meter
+    """What was read of indices."""
     before: Meter
     """What was read for all rows."""
     behind: Meter
@@ -60,15 +63,22 @@ def explain(uri: str, query: BoundQuery, *, verbose: bool, found: Findings | Non
     )
 
 
-def analyze(uri: str, query: BoundQuery, run: Callable[[BoundQuery], int]) -> str:
-    """Run the query, and return the plan with what was measured."""
-    limits = query.scan.snapshot.store.limits
-    before, behind = Meter(limits), Meter(limits)
-    snapshot = query.scan.snapshot
-    scan = replace(query.scan, snapshot=snapshot.metered(before if query.is_plain else behind))
+def analyze(
+    uri: str,
+    query: BoundQuery,
+    fragments: Sequence[Fragment] | None,
+    run: Callable[[BoundQuery], int],
+) -> str:
+    """Run a query that is not planned, and return the plan with what was measured."""
+    snapshot = query.snapshot
+    limits = snapshot.store.limits
+    asked, before, behind = Meter(limits), Meter(limits), Meter(limits)
     began = time.perf_counter()
+    scan = replace(query.scan, snapshot=snapshot.metered(asked))
+    query = plan_query(replace(query, scan=scan), fragments)
+    scan = replace(query.scan, snapshot=snapshot.metered(before if query.is_plain else behind))
     rows = run(replace(query, scan=scan, tested=snapshot.metered(before)))
-    found = Findings(before, behind, rows, time.perf_counter() - began)
+    found = Findings(asked, before, behind, rows, time.perf_counter() - began)
     head = f"Scanned: rows={rows}, elapsed={found.seconds * 1000:.3f}ms\n"
     return head + explain(uri, query, verbose=False, found=found)
 
@@ -81,14 +91,14 @@ def _lines(uri: str, query: BoundQuery, found: Findings | None) -> Iterator[str]
         yield f"Compute: {', '.join(query.computed.expressions)}"
     if query.condition is not None:
         if fields.rest:
-            metrics = _metrics(found.behind) if found else ""
-            yield f"Read: columns={_names(fields.rest)}, {_how(fields)}{metrics}"
+            read = metrics(found.behind) if found else ""
+            yield f"Read: columns={_names(fields.rest)}, {_how(fields)}{read}"
         kept = f", metrics=[rows_kept={found.before.rows_kept}]" if found else ""
         yield f"Filter: {query.condition.predicate}{kept}"
     yield _scan(uri, query, fields, found)
     lookup = lookup_of(query)
     if lookup is not None:
-        yield f"ScalarIndexQuery: query={lookup}"
+        yield f"ScalarIndexQuery: query={lookup}{index_metrics(found.asked) if found else ''}"
 
 
 def _scan(uri: str, query: BoundQuery, fields: FieldPlan, found: Findings | None) -> str:
@@ -106,7 +116,7 @@ def _scan(uri: str, query: BoundQuery, fields: FieldPlan, found: Findings | None
     if found is None:
         return text
     is_behind = query.condition is None and query.computed is not None
-    return text + _metrics(found.behind if is_behind else found.before)
+    return text + metrics(found.behind if is_behind else found.before)
 
 
 def _fragment_lines(query: BoundQuery, number: int) -> Iterator[str]:
@@ -152,7 +162,17 @@ def _names(fields: Sequence[Field]) -> str:
     return f"[{', '.join(field.name for field in fields)}]"
 
 
-def _metrics(meter: Meter) -> str:
+def index_metrics(meter: Meter) -> str:
+    """Return what was read of indices, and how many rows they named."""
+    return (
+        f", metrics=[indices_loaded={meter.indices_loaded}, parts_loaded={meter.parts_loaded}, "
+        f"rounds={meter.index_rounds}, bytes_read={meter.index_bytes}, "
+        f"rows={meter.index_rows}, index_comparisons={meter.compared}]"
+    )
+
+
+def metrics(meter: Meter) -> str:
+    """Return what was read."""
     return (
         f", metrics=[files={meter.files}, pages={meter.pages}, rounds={meter.rounds}, "
         f"requests={meter.requests}, bytes_asked={meter.asked_bytes}, bytes_read={meter.read_bytes}]"

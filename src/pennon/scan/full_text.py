@@ -118,6 +118,8 @@ class TextScan:
         if not isinstance(asked, TextSearch):
             message = "this scan searches no texts"
             raise ArgumentError(message)
+        if options.with_deleted:
+            raise ArgumentError("Cannot include deleted rows in a full text search")
         scope = Scope(
             snapshot,
             options.predicate if asked.prefilter else None,
@@ -149,6 +151,7 @@ class TextScan:
         if self.shown is not None:
             names = [name for name in self.shown if name in fields]
             added = [name for name in added if name not in names]
+            metas = [name for name in metas if name not in names]
         return pa.schema(
             [fields[name] for name in (*names, *added, *metas)], self.query.schema.metadata
         )
@@ -214,9 +217,7 @@ class TextScan:
         depth = len(found)
         lines = ["  " * at + line for at, line in enumerate(found)]
         lines += ["  " * depth + line for line in self._of_query(self.search.query)]
-        if condition is not None and self.asked.prefilter:
-            lines.append("  " * (depth + 1) + f"Prefilter: {condition.predicate}")
-        return lines
+        return lines + ["  " * (depth + 1) + line for line in self.search.scope.lines()]
 
     def _of_query(self, query: FullTextQuery) -> list[str]:
         if isinstance(query, BooleanQuery):

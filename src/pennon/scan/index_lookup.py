@@ -38,18 +38,19 @@ from pennon.expr.tree import (
     with_column,
 )
 from pennon.index.base import OpenIndex, ScalarIndex
-from pennon.index.files import IndexFiles, Remember
+from pennon.index.files import Remember, remembering, watched
 from pennon.index.registry import KINDS, Kind, kind_of, stores_row_ids
 from pennon.index.row_set import NONE, UNKNOWN, RowSet, Selection, of_fragments
 from pennon.scan.deletion_mask import LiveRows
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.index_words import shown
-from pennon.scan.json_index import of_json_path
+from pennon.scan.json_index import is_answered, of_json_path
 from pennon.scan.known_indices import known_indices
 from pennon.scan.moved_rows import covered_now, moved_rows
 from pennon.scan.plan import NEAR_ROWS, ChosenRows, ScanTask
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field
+from pennon.schema.types import storage_type
 from pennon.table.indices import Index
 from pennon.table.json_index_wire import json_target
 
@@ -78,7 +79,7 @@ class ColumnIndex:
         """Return what it is asked of a condition; None if it knows nothing of it."""
         if self.json_path is not None:
             asked = of_json_path(condition, self.json_path)
-            if asked is None:
+            if asked is None or not is_answered(self.kind):
                 return None
             condition = asked
         versions = (each.index_version for each in self.segments)
@@ -163,7 +164,9 @@ class IndexLookup:
 
     def choose_rows(self, snapshot: Snapshot, tasks: Sequence[ScanTask]) -> list[ScanTask]:
         """Return what indices leave of tasks, in order: parts of them, or rows one by one."""
-        return rows_of_tasks(snapshot, tasks, self.asked.ask(snapshot))
+        with watched(snapshot.meter):
+            found = self.asked.ask(snapshot)
+        return rows_of_tasks(snapshot, tasks, found)
 
 
 def plan_lookup(snapshot: Snapshot, condition: Expression) -> IndexLookup | None:
@@ -295,7 +298,7 @@ def _ask(snapshot: Snapshot, segment: Index, kind: Kind, condition: Expression) 
     """Return what a segment of an index says, by row addresses; of rows that it does not cover, too."""
     column = _column_of(condition)
     opened = cast("ScalarIndex", open_index(snapshot, segment, kind, column.type))
-    if opened.column.type != column.type:
+    if opened.column.type != storage_type(column.type):
         return UNKNOWN
     answer = opened.search(with_column(condition, opened.column))
     if not (snapshot.manifest.has_stable_row_ids and stores_row_ids(segment)):
@@ -314,16 +317,15 @@ def open_index(snapshot: Snapshot, segment: Index, kind: Kind, column: pa.DataTy
     """
 
     def open_now() -> OpenIndex:
-        return kind.open(IndexFiles(segment.folder, snapshot.open_index_file, remember), column)
+        return kind.open(snapshot.index_files(segment, remember), column)
 
     remember = remember_parts(snapshot)
     return remember(("index", segment.folder), open_now, lambda opened: opened.size_bytes)
 
 
 def remember_parts(snapshot: Snapshot) -> Remember:
-    """Return what remembers parts of indices; a meter counts them, and may want them read anew."""
-    remember = snapshot.session.index_part
-    return remember if snapshot.meter is None else partial(snapshot.meter.part, remember)
+    """Return what remembers parts of indices; who watches counts them, and may want them read anew."""
+    return remembering(snapshot.session.index_part)
 
 
 def _coverage(snapshot: Snapshot, segment: Index) -> RowSet:

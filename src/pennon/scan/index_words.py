@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any
+from typing import Any, Final
+
+from pyarrow import types as t
 
 from pennon.expr.tree import Call, Column, Expression, Literal, children
+
+_HAS: Final = frozenset({"array_has", "array_contains", "list_has", "list_contains"})
+"""Functions that ask a list for one item: pylance shows a list of that one."""
 
 
 def shown(node: Expression, by: str, json_path: str | None) -> str:
@@ -43,10 +48,24 @@ def _text(node: Expression) -> str:
     arguments = [_text(each) for each in node.arguments]
     if node.function.startswith("IS ") and len(arguments) == 1:
         return f"{arguments[0]} {node.function}"
-    is_between = not node.function[0].isalpha() or node.function in {"IN", "like"}
-    if is_between and len(arguments) == 2:
-        return f"{arguments[0]} {node.function.upper()} {arguments[1]}"
-    return f"{node.function}({', '.join(arguments)})"
+    if node.function == "like" and len(arguments) == 2:
+        return f"{arguments[0]} LIKE '{arguments[1]}'"
+    if (not node.function[0].isalpha() or node.function == "IN") and len(arguments) == 2:
+        return f"{arguments[0]} {node.function} {arguments[1]}"
+    if node.function in _HAS and isinstance(node.arguments[1], Literal):
+        return f"array_has_any({arguments[0]}, List([{arguments[1]}]))"
+    return f"{node.function}({', '.join(map(_argument, node.arguments))})"
+
+
+def _argument(node: Expression) -> str:
+    """Return an argument of a function, literals with their types."""
+    if not isinstance(node, Literal) or not node.value.is_valid:
+        return _text(node)
+    if t.is_list(node.type) or t.is_large_list(node.type):
+        return f"List({_text(node)})"
+    if t.is_string(node.type) or t.is_large_string(node.type):
+        return f'Utf8("{_text(node)}")'
+    return _text(node)
 
 
 def _value_text(value: Any) -> str:

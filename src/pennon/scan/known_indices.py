@@ -16,8 +16,9 @@ from pyarrow import types as t
 
 from pennon.core.units import FieldId
 from pennon.errors import FormatError, NotFoundError, UnsupportedError
-from pennon.index.files import IndexFiles
 from pennon.index.registry import KINDS, kind_of
+from pennon.index.text.parameters import METADATA
+from pennon.scan.json_index import is_answered
 from pennon.scan.moved_rows import moved_rows
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
@@ -26,7 +27,12 @@ from pennon.table.indices_wire import parse_indices
 from pennon.table.json_index_wire import json_target
 
 _BITMAP: Final = "bitmap_page_lookup.lance"
-_KINDS: Final = {"page_lookup.lance": "BTree", _BITMAP: "Bitmap", "tokens.lance": "Inverted"}
+_KINDS: Final = {
+    "page_lookup.lance": "BTree",
+    _BITMAP: "Bitmap",
+    "tokens.lance": "Inverted",
+    METADATA: "Inverted",
+}
 """A file that only indices of this kind have."""
 
 
@@ -52,10 +58,11 @@ def why_not_asked(snapshot: Snapshot, index: Index) -> str | None:
     """Return why no filter asks a segment of an index; None where some do.  Opens its files."""
     if index.name in SYSTEM:
         return None
-    json = json_target(index)
-    index = index if json is None else json[1]
-    kind = kind_of(index)
+    kind, json = kind_of(index), json_target(index)
+    if json is not None and kind is not None and not is_answered(kind):
+        return f"a {kind.name} on a path of JSON does not say of which type its values are"
     if kind is None:
+        index = index if json is None else json[1]
         newest = KINDS.get(index.type_name)
         name = index.type_name or "an unknown kind"
         if newest is None:
@@ -66,8 +73,7 @@ def why_not_asked(snapshot: Snapshot, index: Index) -> str | None:
         return "it does not say which column, or which fragments, it is of"
     try:
         moved_rows(snapshot)
-        files = IndexFiles(index.folder, snapshot.open_index_file, snapshot.session.index_part)
-        kind.open(files, column)
+        kind.open(snapshot.index_files(index, snapshot.session.index_part), column)
     except (FormatError, NotFoundError, UnsupportedError) as error:
         return str(error)
     return None

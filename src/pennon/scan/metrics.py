@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import field
 from types import TracebackType
 from typing import Final, Self, TypeVar
@@ -15,7 +16,7 @@ import pyarrow as pa
 from pennon.core.byte_ranges import ByteRequest, Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.file.container.file import DataFile
-from pennon.index.files import Remember
+from pennon.index.files import Remember, watched
 from pennon.io.fetch import plan_fetch
 from pennon.io.limits import OBJECT_STORE, FetchLimits
 from pennon.io.store import ObjectReader
@@ -23,6 +24,9 @@ from pennon.scan.session import OpenFile
 
 T = TypeVar("T")
 
+_INDICES: Final = "_indices/"
+_NOT_READ: Final = frozenset({"index", "scored", "placed"})
+"""Keys of what is no part that was read: an index, and what was computed of its parts."""
 _LOG: Final = logging.getLogger(__name__)
 _EXACT: Final = FetchLimits(gap_bytes=0, request_bytes=1 << 62)
 
@@ -35,7 +39,9 @@ class Meter:
     ranges that lie close are one request (a local file has none; what an object store would get is
     counted).  ``asked_bytes`` are those of the ranges, ``read_bytes`` those of the requests.
     ``rows_kept`` are the rows that passed a condition.  ``remembers``: parts of indices that are known are not read
-    again; else all are, so that what is counted is what a search costs.
+    again; else all are, so that what is counted is what a search costs.  ``index_rounds`` and ``index_bytes`` are
+    those of the files of indices, which are among the others; ``index_rows`` are the rows that indices left of a
+    filter's, ``compared`` those that a search in text scored, and that may be found.
     """
 
     limits: FetchLimits | None = None
@@ -48,6 +54,10 @@ class Meter:
     indices_loaded: int = 0
     parts_loaded: int = 0
     parts_known: int = 0
+    index_rounds: int = 0
+    index_bytes: int = 0
+    index_rows: int = 0
+    compared: int = 0
     _files: dict[str, OpenFile] = field(default_factory=dict, repr=False)
     _starts: dict[str, list[Int64Array]] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -70,6 +80,9 @@ class Meter:
             self.requests += plan.count
             self.asked_bytes += exact.size_bytes
             self.read_bytes += plan.size_bytes
+            if _INDICES in path:
+                self.index_rounds += 1
+                self.index_bytes += plan.size_bytes
             self._starts.setdefault(path, []).append(starts)
 
     def part(
@@ -89,9 +102,19 @@ class Meter:
         found = remember(key, make_now, weigh) if self.remembers else make_now()
         with self._lock:
             self.indices_loaded += bool(made) and key[0] == "index"
-            self.parts_loaded += bool(made) and key[0] != "index"
+            self.parts_loaded += bool(made) and key[0] not in _NOT_READ
             self.parts_known += not made
         return found
+
+    def leave(self, rows: int) -> None:
+        """Count rows that an index left."""
+        with self._lock:
+            self.index_rows += rows
+
+    def compare(self, rows: int) -> None:
+        """Count rows that a search compared with what it is for."""
+        with self._lock:
+            self.compared += rows
 
     def keep(self, rows: int) -> None:
         """Count rows that passed."""
@@ -105,10 +128,10 @@ class Meter:
 
     @property
     def pages(self) -> int:
-        """Return how many pages were read from; those of files of version 0.1 are not known."""
+        """Return how many pages were read from; those of indices and of files of version 0.1 are not counted."""
         found = 0
         for path, starts in self._starts.items():
-            data = self._files[path].data
+            data = self._files[path].data if path in self._files else None
             if isinstance(data, DataFile):
                 found += _pages_at(data, np.unique(np.concatenate(starts)))
         return found
@@ -139,6 +162,7 @@ class ScanStatistics:
             meter.read_bytes,
             meter.indices_loaded,
             meter.parts_loaded,
+            meter.compared,
             index_cache_hits=meter.parts_known,
             index_cache_misses=meter.indices_loaded + meter.parts_loaded,
             all_counts=counts,
@@ -151,6 +175,12 @@ class ScanReport:
 
     meter: Meter
     callback: Callable[[ScanStatistics], object]
+
+    @contextmanager
+    def of_search(self) -> Iterator[None]:
+        """Report behind a search: what it reads of indices is counted, too."""
+        with self, watched(self.meter):
+            yield
 
     def __enter__(self) -> Self:
         return self

@@ -322,9 +322,7 @@ class NearestScan:
         depth = len(found)
         lines = ["  " * at + line for at, line in enumerate(found)]
         lines += ["  " * depth + line for line in below]
-        if options.predicate is not None and asked.prefilter:
-            lines.append("  " * (depth + 1) + f"Prefilter: {options.predicate}")
-        return lines
+        return lines + ["  " * (depth + 1) + line for line in self._scope.lines()]
 
 
 def _names(options: ScanOptions) -> tuple[str, ...] | None:

@@ -337,7 +337,12 @@ def choose_rows(query: BoundQuery, tasks: Sequence[ScanTask]) -> Sequence[ScanTa
         return tasks
     left = prune_tasks(query.snapshot, tasks, condition.predicate.condition)
     lookup = lookup_of(query)
-    return left if lookup is None else lookup.choose_rows(query.snapshot, left)
+    if lookup is None:
+        return left
+    chosen = lookup.choose_rows(query.snapshot, left)
+    if query.snapshot.meter is not None:
+        query.snapshot.meter.leave(sum(task.rows for task in chosen))
+    return chosen
 
 
 def lookup_of(query: BoundQuery) -> IndexLookup | None:

@@ -23,7 +23,7 @@ from pennon.scan.filter_exec import read_query, read_query_batches
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.moved_rows import covered_now, moved_rows
 from pennon.scan.projection import MetaColumn
-from pennon.scan.query import BoundQuery, ScanOptions, bind_query, plan_query
+from pennon.scan.query import BoundQuery, ScanOptions, bind_query, lookup_of, plan_query
 from pennon.scan.snapshot import Snapshot
 from pennon.table.fragment import Fragment
 from pennon.table.indices import Index
@@ -69,6 +69,14 @@ class Scope:
             return RowSet.of_ranges(*_alive(self.snapshot, fragments))
         found = read_query(self.query(fragments)).column(MetaColumn.ROW_ADDRESS.value).to_numpy()
         return RowSet.of(np.asarray(found, np.uint64))
+
+    def lines(self) -> list[str]:
+        """Return what plans say of the condition, and below it, what indices are asked of it."""
+        if self.predicate is None:
+            return []
+        lookup = lookup_of(self.query(()))
+        asked = [] if lookup is None else [f"  ScalarIndexQuery: query={lookup}"]
+        return [f"Prefilter: {self.predicate}", *asked]
 
     def texts(
         self, column: str, fragments: Sequence[Fragment]

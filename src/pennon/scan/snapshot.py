@@ -17,6 +17,7 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import WORK, Crew
 from pennon.errors import Breadcrumb, FormatError, LanceError, StoreError
+from pennon.index.files import IndexFiles, Remember
 from pennon.io.mapped import MappedReader
 from pennon.io.store import ObjectReader, Store
 from pennon.scan.deletion_mask import NONE_DELETED
@@ -27,6 +28,7 @@ from pennon.schema.field import Schema
 from pennon.schema.version import V0_1
 from pennon.table.deletion import read_deletions
 from pennon.table.fragment import DataFileRef, ExternalFile, Fragment, Sequence
+from pennon.table.indices import Index
 from pennon.table.manifest import Manifest
 from pennon.table.row_ids import RowIds
 from pennon.table.row_ids.decode_wire import decode_row_ids, decode_row_versions, read_sequence
@@ -134,9 +136,27 @@ class Snapshot:
         except LanceError as error:
             raise error.located(Breadcrumb(path)) from None
 
-    def open_index_file(self, path: str) -> OpenFile:
+    def open_index_file(self, path: str, size_bytes: int | None = None) -> OpenFile:
         """Return a file of an index, opened now or before; raises as `open_file` does."""
-        return self._counted(self._opened(path))
+        try:
+            return self._opened(path, size_bytes)
+        except FormatError:
+            if size_bytes is None:
+                raise
+            self._identities.pop(path, None)  # the size may be wrong that its entry says
+            return self._opened(path)
+
+    def index_files(self, index: Index, remember: Remember) -> IndexFiles:
+        """Return the files of a segment of an index; nobody is asked how long they are, if its entry says so."""
+        sizes = {f"{index.folder}/{each.path}": each.size_bytes for each in index.files}
+        limits = self.store.limits
+        return IndexFiles(
+            index.folder,
+            lambda path: self.open_index_file(path, sizes.get(path) or None),
+            remember,
+            self.open_index_object,
+            None if limits is None else Crew.objects(limits.concurrency),
+        )
 
     def open_index_object(self, path: str) -> ObjectReader:
         """Return a file of an index that is no data file.  Raises NotFoundError, StoreError."""

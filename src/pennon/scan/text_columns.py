@@ -22,8 +22,7 @@ import pyarrow as pa
 
 from pennon.core.cached_property import lazy
 from pennon.core.units import FieldId, FragmentId
-from pennon.errors import ArgumentError, NotFoundError, UnsupportedError
-from pennon.index.files import IndexFiles
+from pennon.errors import ArgumentError
 from pennon.index.row_set import Numbers
 from pennon.index.text.arrays import Words
 from pennon.index.text.bm25 import Statistics
@@ -37,6 +36,7 @@ from pennon.index.text.queries import DocumentGranularity
 from pennon.index.text.terms import Fuzziness, Term, find_terms
 from pennon.index.text.tokenizer import Placed
 from pennon.scan.index_lookup import remember_parts
+from pennon.scan.known_indices import known_indices
 from pennon.scan.moved_rows import covered_now
 from pennon.scan.search_scope import IndexedRows, Scope
 from pennon.scan.snapshot import Snapshot
@@ -44,7 +44,6 @@ from pennon.schema.arrow import field_to_arrow
 from pennon.schema.project import resolve, walk_paths
 from pennon.table.fragment import Fragment
 from pennon.table.indices import SYSTEM, Index
-from pennon.table.indices_wire import parse_indices
 
 _DETAILS: Final = "InvertedIndexDetails"
 _NEWEST: Final = 3
@@ -65,22 +64,14 @@ def _text_indices(snapshot: Snapshot) -> tuple[Index, ...]:
         return ()
 
     def find() -> tuple[Index, ...]:
-        indices = parse_indices(snapshot.manifest.indices)
-        return tuple(each for each in indices if _is_text_index(snapshot, each))
+        return tuple(each for each in known_indices(snapshot) if _is_text_index(each))
 
     return snapshot.remember("text indices", find)
 
 
-def _is_text_index(snapshot: Snapshot, index: Index) -> bool:
-    if len(index.field_ids) != 1 or index.name in SYSTEM:
-        return False
-    if index.details is not None:
-        return index.type_name == _DETAILS and index.index_version <= _NEWEST
-    try:  # releases up to 0.19 do not say of what kind an index is
-        snapshot.open_index_file(f"{index.folder}/tokens.lance")
-    except (NotFoundError, UnsupportedError):
-        return False
-    return True
+def _is_text_index(index: Index) -> bool:
+    is_column = len(index.field_ids) == 1 and index.name not in SYSTEM
+    return is_column and index.type_name == _DETAILS and index.index_version <= _NEWEST
 
 
 class TextColumn:
@@ -236,7 +227,7 @@ def _resolve_text(snapshot: Snapshot, path: str) -> tuple[FieldId, bool]:
 def _segments(
     snapshot: Snapshot, field_id: FieldId, granularity: DocumentGranularity | None
 ) -> tuple[Index, ...]:
-    """Return the segments of the index that is asked: of several, the first by name that fits."""
+    """Return the segments of the index that is asked: of several, the first of the manifest that fits."""
     key = "text segments", field_id, granularity
     return snapshot.remember(key, partial(_find_segments, snapshot, field_id, granularity))
 
@@ -249,8 +240,8 @@ def _find_segments(
         if index.field_ids[0] == field_id:
             named.setdefault(index.name, []).append(index)
     kinds: dict[bool, tuple[Index, ...]] = {}
-    for name in sorted(named):
-        kinds.setdefault(_open(snapshot, named[name][0]).by_item, tuple(named[name]))
+    for segments in named.values():
+        kinds.setdefault(_open(snapshot, segments[0]).by_item, tuple(segments))
     if granularity is not None:
         return kinds.get(granularity is DocumentGranularity.LIST_ELEMENT, ())
     if len(kinds) > 1:
@@ -261,7 +252,7 @@ def _find_segments(
 
 def _open(snapshot: Snapshot, segment: Index) -> Inverted:
     remember = remember_parts(snapshot)
-    files = IndexFiles(segment.folder, snapshot.open_index_file, remember)
+    files = snapshot.index_files(segment, remember)
     return remember(("index", segment.folder), lambda: Inverted(files), lambda it: it.size_bytes)
 
 

@@ -45,6 +45,7 @@ class Search:
 
     query: FullTextQuery
     columns: dict[ColumnKey, TextColumn]
+    scope: Scope
 
     @classmethod
     def of(
@@ -59,7 +60,7 @@ class Search:
             for key in _columns_of(leaf):
                 if key not in columns:
                     columns[key] = TextColumn(scope, *key)
-        return cls(query, columns)
+        return cls(query, columns, scope)
 
     @property
     def by_item(self) -> bool:
@@ -97,6 +98,7 @@ class Search:
                 find_every(searched, terms, len({at for _, at in asked}), best)
             else:
                 find_any(searched, terms, best)
+        self._count(best)
         return best.found().scaled(query.boost)
 
     def _phrase(self, query: PhraseQuery, most: int | None) -> Hits:
@@ -105,6 +107,7 @@ class Search:
         best, positions = Best(most), len({at for _, at in asked})
         for searched, terms in column.search(asked, EXACT, places=True):
             find_phrase(searched, terms, positions, query.slop, best)
+        self._count(best)
         return best.found()
 
     def _paired(self, pair: _Pair, most: int | None) -> Hits:
@@ -115,7 +118,12 @@ class Search:
         best = Best(most)
         for searched, (terms, beside) in column.search_all(queries):
             find_any(searched, terms, best, beside, pair.factor)
+        self._count(best)
         return best.found()
+
+    def _count(self, best: Best) -> None:
+        if self.scope.snapshot.meter is not None:
+            self.scope.snapshot.meter.compare(best.given)
 
     def _boosted(self, query: BoostQuery) -> Hits:
         found = self._find(query.positive, None)

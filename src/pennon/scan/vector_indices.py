@@ -21,7 +21,6 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FragmentId
 from pennon.errors import FormatError, NotFoundError, UnsupportedError
-from pennon.index.files import IndexFiles
 from pennon.index.row_set import Numbers
 from pennon.index.vector.base import Found, VectorIndex
 from pennon.index.vector.best import NOTHING, Near
@@ -98,9 +97,7 @@ def _may_be_asked(index: Index, column: VectorColumn) -> bool:
 
 def _opened(snapshot: Snapshot, segment: Index, asked: VectorSearch) -> Segment | None:
     remember = remember_parts(snapshot)
-    files = IndexFiles(
-        segment.folder, snapshot.open_index_file, remember, snapshot.open_index_object
-    )
+    files = snapshot.index_files(segment, remember)
     try:
         covered = covered_now(snapshot, segment)
         key = "index", segment.folder

@@ -8,6 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 from google.protobuf.empty_pb2 import Empty
@@ -23,6 +24,8 @@ from pennon.table.roaring import parse_roaring, serialize_roaring
 _MOST_FRAGMENTS = 1 << 21
 """No index covers more; the bitmap of a damaged one could name billions."""
 
+_SECTIONS = 8
+"""So many sections of manifests are remembered: one commit asks for that of a version many times."""
 _HNSW = 3
 _QUANTIZERS = {4: "PQ", 5: "SQ", 6: "RQ"}
 """Fields of VectorIndexDetails, by their numbers.  Source: measured on pylance 14.0.2."""
@@ -56,6 +59,7 @@ def serialize_index(index: Index) -> table_pb2.IndexMetadata:
     return parse_message(table_pb2.IndexMetadata, index.wire)
 
 
+@lru_cache(maxsize=_SECTIONS)
 def parse_indices(section: bytes) -> tuple[Index, ...]:
     """Return the indices in a manifest's IndexSection; raises FormatError."""
     return tuple(map(parse_index, parse_message(table_pb2.IndexSection, section).indices))

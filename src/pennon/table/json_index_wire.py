@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from google.protobuf.any_pb2 import Any as AnyMessage
-from google.protobuf.empty_pb2 import Empty
-from google.protobuf.unknown_fields import UnknownFieldSet
 
 from pennon.errors import FormatError
+from pennon.proto import index_pb2
 from pennon.table.indices import Index
 from pennon.table.message_wire import parse_message
 
-_TYPE = "JsonIndexDetails"
-_PATH, _TARGET = 1, 2
+JSON_DETAILS: Final = "JsonIndexDetails"
 
 
 def json_target(index: Index) -> tuple[str, Index] | None:
@@ -21,15 +20,19 @@ def json_target(index: Index) -> tuple[str, Index] | None:
 
     One whose details cannot be read has no path, and is of no other kind.  Source: reference index-scalar, 12.
     """
-    if index.type_name != _TYPE or index.details is None:
+    if index.type_name != JSON_DETAILS or index.details is None:
         return None
     try:
-        found = UnknownFieldSet(parse_message(Empty, index.details[1]))
-        parts = {found[at].field_number: found[at].data for at in range(len(found))}
-        path, target = parts.get(_PATH), parts.get(_TARGET)
-        if not (isinstance(path, bytes) and isinstance(target, bytes)):
-            return "", index
-        message = parse_message(AnyMessage, target)
-        return path.decode(), replace(index, details=(message.type_url, message.value))
-    except (FormatError, UnicodeDecodeError):
+        message = parse_message(index_pb2.JsonIndexDetails, index.details[1])
+    except FormatError:
         return "", index
+    if not message.path or not message.HasField("target"):
+        return "", index
+    return message.path, replace(index, details=(message.target.type_url, message.target.value))
+
+
+def json_details(path: str, target: tuple[str, bytes]) -> tuple[str, bytes]:
+    """Return the details of an index on what lies at a path, given those of an index of such values."""
+    url, value = target
+    message = index_pb2.JsonIndexDetails(path=path, target=AnyMessage(type_url=url, value=value))
+    return f"/lance.index.pb.{JSON_DETAILS}", message.SerializeToString()

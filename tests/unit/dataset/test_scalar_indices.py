@@ -241,3 +241,102 @@ def test_a_warm_index_reads_nothing(uri: str) -> None:
         file.unlink()
     assert "@i_idx" in plan(table, "i = 3")
     assert table.count_rows("i = 3") == 1
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "condition", "shown"),
+    [
+        ("s", "NGRAM", "contains(s, 'ord 2')", '[contains(s, Utf8("ord 2"))]@s_idx(NGram)'),
+        ("s", "BTREE", "s LIKE 'word 1%'", "[s LIKE 'word 1%']@s_idx(BTree)"),
+        (
+            "l",
+            "LABEL_LIST",
+            "array_has(l, 'l1')",
+            "[array_has_any(l, List([l1]))]@l_idx(LabelList)",
+        ),
+        (
+            "l",
+            "LABEL_LIST",
+            "array_has_all(l, ['l1', 'l2'])",
+            "[array_has_all(l, List([l1,l2]))]@l_idx(LabelList)",
+        ),
+        ("i", "BTREE", "i = arrow_cast('7', 'Int64')", "[i = 7]@i_idx(BTree)"),
+    ],
+)
+def test_plans_have_the_words_of_pylance(
+    uri: str, column: str, kind: str, condition: str, shown: str
+) -> None:
+    table = pennon.dataset(uri)
+    table.create_scalar_index(column, kind)
+    assert f"ScalarIndexQuery: query={shown}" in plan(table, condition)
+
+
+def test_what_an_index_cost_is_told(uri: str) -> None:
+    table = pennon.dataset(uri)
+    table.create_scalar_index("i", "BTREE")
+    (line,) = [
+        line
+        for line in table.scanner(filter="i < 3").analyze_plan().splitlines()
+        if "ScalarIndexQuery" in line
+    ]
+    measured = dict(each.split("=") for each in line.split("metrics=[")[1].rstrip("]").split(", "))
+    assert measured["indices_loaded"] == measured["parts_loaded"] == "1"
+    assert measured["rows"] == "3"
+    assert int(measured["rounds"]) > 0
+    assert int(measured["bytes_read"]) > 0
+
+
+def test_a_search_tells_what_it_read(uri: str) -> None:
+    table = pennon.dataset(uri)
+    table.create_scalar_index("s", "INVERTED")
+    table.create_scalar_index("i", "BTREE")
+    loaded: list[int] = []
+    for is_warm in (False, True):
+        table = pennon.dataset(uri)
+        if is_warm:
+            table.prewarm_index("s_idx")
+        table.to_table(
+            full_text_query="word",
+            scan_stats_callback=lambda told: loaded.append(told.parts_loaded),
+        )
+    assert loaded[0] > 0 == loaded[1]
+    scanner = table.scanner(full_text_query="word", filter="i < 3", prefilter=True)
+    assert "rows=3, index_comparisons=3]" in scanner.analyze_plan()
+    assert "ScalarIndexQuery: query=[i < 3]@i_idx(BTree)" in scanner.explain_plan()
+    with pytest.raises(ValueError, match="Cannot include deleted rows"):
+        table.to_table(full_text_query="word", with_row_id=True, include_deleted_rows=True)
+    assert table.to_table(["_rowid", "_score"], full_text_query="word", limit=1).column_names == [
+        "_rowid",
+        "_score",
+    ]
+
+
+def test_of_several_text_indices_the_first_is_asked(uri: str) -> None:
+    table = pennon.dataset(uri)
+    table.create_scalar_index("s", "INVERTED", "with_places", with_position=True)
+    table.create_scalar_index("s", "INVERTED", "none")
+    assert table.to_table(full_text_query='"word 3"').num_rows == 14
+
+
+def test_a_kind_that_is_not_made_is_kept(uri: str) -> None:
+    other = pennon.Index(
+        uuid="00112233-4455-6677-8899-aabbccddeeff",
+        name="other",
+        fields=[1],
+        dataset_version=1,
+        fragment_ids={0, 1, 2, 3},
+        index_version=0,
+        index_details=("/lance.index.pb.FMIndexDetails", b"123"),
+    )
+    made = pennon.LanceOperation.CreateIndex(new_indices=[other], removed_indices=[])
+    table = pennon.LanceDataset.commit(uri, made, read_version=1)
+    table.create_scalar_index("i", "BTREE")
+    table.delete("i = 3")
+    table.insert(table.to_table(limit=3))
+    with pytest.warns(UserWarning, match="'other' is not asked: Pennon searches no index of FM"):
+        names = {each["name"] for each in table.list_indices()}
+    assert names == {"i_idx", "other"}
+    assert table.count_rows("s = 'word 0'") == 16
+    for kind in ("FM", "RTREE", "MINHASHLSH"):
+        with pytest.raises(NotImplementedError, match="makes no index of kind"):
+            table.create_scalar_index("s", kind)

@@ -17,6 +17,7 @@ MAY_DELETE = {
     "ops/cleanup/drop.py": "a table that is dropped",
     "ops/cleanup/run.py": "clean-up",
     "ops/columns/finished.py": "a note of what was finished, in a folder of the caller's, when all is committed",
+    "ops/index/parts.py": "parts of an index that were merged, and that no version ever named",
     "ops/versions/refs.py": "a tag that is dropped",
     "table/commit/migrate_naming.py": "the old name of a manifest that has a new one",
     "table/external/finish.py": "the staged copy of a manifest that has its final name",

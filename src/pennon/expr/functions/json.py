@@ -133,6 +133,15 @@ def _extract(stored: str | bytes, path: str) -> str | None:
     return _text(found if len(found) > 1 else found[0])
 
 
+def path_value(stored: str | bytes, path: str) -> Any:
+    """Return the Python value of what lies at a path; None for nothing, and for several a list.
+
+    Raises ArrowInvalid for what is no path, or no JSON.
+    """
+    found = _matches(_value(stored), path)
+    return found if len(found) > 1 else next(iter(found), None)
+
+
 def _exists(stored: str | bytes, path: str) -> bool:
     return bool(_matches(_value(stored), path))
 

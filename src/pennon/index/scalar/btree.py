@@ -51,6 +51,8 @@ _MOST_SHARE: Final = 4
 """Where more than one page of so many may match, to read the column is cheaper."""
 _KNOWN_BYTES: Final = 400
 """What the bounds of some pages take in memory, about, when they were asked for."""
+_AT_ONCE: Final = 64
+"""So many pages are read side by side."""
 _ALWAYS: Final = 8
 """So few pages are read always."""
 
@@ -61,7 +63,8 @@ class BTree:
     def __init__(self, files: IndexFiles) -> None:
         """Read the bounds of all pages.  Raises FormatError if they do not fit the pages."""
         self._files = files
-        lookup, self._data = files.file("page_lookup.lance"), files.file("page_data.lance")
+        names = ("page_lookup.lance", "page_data.lance")
+        lookup, self._data = files.side_by_side(files.file, names)
         self.column = Column((VALUE,), self._data.type_of("values"))
         if self._data.names[1:] not in (["ids"], ["row_ids"]):
             message = f"{self._data.source.path} has the columns {', '.join(self._data.names)}, and no ids"
@@ -87,8 +90,10 @@ class BTree:
 
     def warm(self) -> None:
         """See `ScalarIndex.warm`."""
-        for page in range(len(self._bounds)):
-            self._page(page)
+        for start in range(0, len(self._bounds), _AT_ONCE):
+            self._files.side_by_side(
+                self._page, range(start, min(start + _AT_ONCE, len(self._bounds)))
+            )
 
     def search(self, condition: Expression) -> Selection:
         """See `ScalarIndex.search`."""
@@ -102,7 +107,7 @@ class BTree:
             return UNKNOWN
         if not pages:
             return Selection.exact(NONE)
-        values, ids = zip(*map(self._page, pages), strict=True)
+        values, ids = zip(*self._files.side_by_side(self._page, pages), strict=True)
         batch = pa.RecordBatch.from_arrays([pa.concat_arrays(values)], [VALUE])
         passing = true_places(evaluate(condition, batch))
         return Selection.exact(RowSet.of(np.concatenate(ids)[passing]))

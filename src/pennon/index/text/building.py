@@ -28,9 +28,11 @@ from pennon.index.text.documents import Reader, is_json
 from pennon.index.text.new_partition import (
     Documents,
     NewFolder,
+    part_metadata,
     write_metadata,
     write_partition,
 )
+from pennon.index.text.parameters import METADATA
 from pennon.index.text.postings import TokenLists
 from pennon.index.text.tokenizer import Tokenizer
 
@@ -48,21 +50,23 @@ _NONE: Final = np.empty(0, np.uint32)
 def write_inverted(parts: Iterable[Values], kind: pa.DataType, new: NewFiles) -> None:
     """Write the index of values: of texts, lists of texts, or JSON."""
     choices = TextChoices.of(new.parameters)
-    builder = _Builder(new, choices, is_json=is_json(kind))
+    builder = _Builder(new, choices, new.first_partition or 0, is_json=is_json(kind))
     for part in parts:
         builder.add(part)
-    builder.finish()
+    builder.finish(in_parts=new.first_partition is not None)
 
 
 class _Builder:
     """Makes a full-text index of values that come in batches."""
 
-    def __init__(self, folder: NewFolder, choices: TextChoices, *, is_json: bool) -> None:
+    def __init__(
+        self, folder: NewFolder, choices: TextChoices, first: int, *, is_json: bool
+    ) -> None:
         self._folder, self._choices = folder, choices
         self._reader = Reader(choices.parameters, is_json, choices.by_item)
         self._classes = None if is_json else self._reader.tokenizer.classes
         self._held = _Partition(self._reader.tokenizer)
-        self._written = 0
+        self._numbers = range(first, first)
 
     def add(self, values: Values) -> None:
         """Take the values of rows."""
@@ -81,25 +85,32 @@ class _Builder:
         if self._held.size_bytes > self._choices.partition_bytes:
             self._write()
 
-    def finish(self) -> None:
-        """Write what is held, and which partitions there are."""
+    def finish(self, *, in_parts: bool) -> None:
+        """Write what is held, and which partitions there are: in one file, or of each partition in its own."""
         if self._held.places:
             self._write()
-        choices = self._choices
-        write_metadata(
-            self._folder,
-            choices.format,
-            choices.parameters,
-            range(self._written),
-            is_json=self._reader.is_json,
-        )
+        choices, numbers = self._choices, self._numbers
+        files = {METADATA: numbers}
+        if in_parts:
+            files = {part_metadata(each): range(each, each + 1) for each in numbers}
+            files = files or {part_metadata(numbers.start): numbers}
+        for name, partitions in files.items():
+            write_metadata(
+                self._folder,
+                choices.format,
+                choices.parameters,
+                partitions,
+                is_json=self._reader.is_json,
+                name=name,
+            )
 
     def _write(self) -> None:
         held, self._held = self._held, _Partition(self._reader.tokenizer)
         written = self._choices.format
         documents, lists = held.made(written.with_position, self._choices.by_item)
-        write_partition(self._folder, self._written, written, documents, held.tokens(), lists)
-        self._written += 1
+        number = self._numbers.stop
+        write_partition(self._folder, number, written, documents, held.tokens(), lists)
+        self._numbers = range(self._numbers.start, number + 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

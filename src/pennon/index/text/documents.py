@@ -22,7 +22,7 @@ import pyarrow as pa
 from pyarrow import types as t
 
 from pennon.core.fast_dataclass import dataclass
-from pennon.errors import ArgumentError
+from pennon.errors import ArgumentError, FormatError
 from pennon.index.text.parameters import TextParameters
 from pennon.index.text.tokenizer import Placed, Tokenizer, tokenizer_of
 
@@ -122,7 +122,7 @@ class _Number(str):
 def _leaves(text: str, tokenizer: Tokenizer) -> list[Placed]:
     found: list[Placed] = []
     position = 0
-    for path, value in _walk("", json.loads(text, parse_float=_Number, parse_int=_Number)):
+    for path, value in _walk(_parsed(text)):
         if isinstance(value, str) and not isinstance(value, _Number):
             tokens = tokenizer.placed(value)
             found += [(f"{path},str,{token}", position + at) for token, at in tokens]
@@ -133,6 +133,15 @@ def _leaves(text: str, tokenizer: Tokenizer) -> list[Placed]:
     return found
 
 
+def _parsed(text: str) -> Any:
+    """Return a JSON value, with numbers as they stand there.  Raises FormatError for what is none."""
+    try:
+        return json.loads(text, parse_float=_Number, parse_int=_Number)
+    except (ValueError, RecursionError) as error:
+        message = f"a row of a JSON column is no JSON: {error}"
+        raise FormatError(message) from None
+
+
 def _leaf(value: Any) -> str:
     if value is None:
         return "null,null"
@@ -141,12 +150,18 @@ def _leaf(value: Any) -> str:
     return f"number,{value}"
 
 
-def _walk(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
-        for name in sorted(value):
-            yield from _walk(f"{path}.{name}" if path else name, value[name])
-    elif isinstance(value, list):
-        for each in value:
-            yield from _walk(path, each)
-    else:
-        yield path, value
+def _walk(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the leaves of a JSON value, behind their paths; of objects by their keys in order."""
+    waiting = [("", value)]
+    while waiting:
+        path, each = waiting.pop()
+        if isinstance(each, dict):
+            below = (
+                (f"{path}.{name}" if path else name, each[name])
+                for name in sorted(each, reverse=True)
+            )
+            waiting.extend(below)
+        elif isinstance(each, list):
+            waiting.extend((path, item) for item in reversed(each))
+        else:
+            yield path, each

@@ -119,7 +119,7 @@ def _keys(one: Hits, other: Hits) -> tuple[Numbers, Numbers]:
 
 
 class Best:
-    """The best documents so far, and the score below which no other one matters."""
+    """The best documents so far, and the score below which no other one matters; ``given`` are all that came."""
 
     def __init__(self, most: int | None) -> None:
         """Keep so many; all, if there is no bound."""
@@ -127,6 +127,7 @@ class Best:
         self._held: list[Hits] = []
         self._rows = 0
         self._is_sorted = False
+        self.given = 0
         self.least = -np.inf
 
     def add(self, hits: Hits) -> None:
@@ -136,6 +137,7 @@ class Best:
         self._held.append(hits)
         self._rows += len(hits)
         self._is_sorted = False
+        self.given += len(hits)
         if self.most is not None and self._rows >= self.most:
             held = together(self._held).best(self.most)
             self._held, self._rows, self._is_sorted = [held], len(held), True

@@ -13,7 +13,7 @@ from typing import Any
 
 from pennon.errors import FormatError, NotFoundError
 from pennon.index.files import IndexFile, IndexFiles
-from pennon.index.text.parameters import TextParameters
+from pennon.index.text.parameters import METADATA, TextParameters
 from pennon.index.text.partition import BlockPartition, StoredPartition
 from pennon.index.text.row_partition import RowPartition
 
@@ -25,12 +25,12 @@ _AT_ONCE = 4096
 class Inverted:
     """An open segment of a full-text index."""
 
-    def __init__(self, files: IndexFiles) -> None:
-        """Open all partitions.  Raises FormatError if the files are damaged."""
+    def __init__(self, files: IndexFiles, settings: str = METADATA) -> None:
+        """Open all partitions that a file with settings names.  Raises FormatError if the files are damaged."""
         self.partitions: tuple[StoredPartition, ...]
         self.format_version = 1
         try:
-            metadata = files.file("metadata.lance")
+            metadata = files.file(settings)
         except NotFoundError:
             self.parameters, self.partitions = _open_rows(files)
             return

@@ -29,7 +29,7 @@ from pennon.file.container.writer import DataFileWriter
 from pennon.index.row_set import Numbers
 from pennon.index.text.arrays import Bytes, Floats, Words
 from pennon.index.text.bm25 import Statistics, share
-from pennon.index.text.parameters import TextParameters
+from pennon.index.text.parameters import METADATA, TextParameters
 from pennon.index.text.partition import rounded
 from pennon.index.text.postings import TokenLists
 from pennon.index.text.token_fst import write_fst
@@ -93,6 +93,11 @@ class Documents:
         return int(self.lengths.sum(dtype=np.uint64))
 
 
+def part_metadata(number: int) -> str:
+    """Return the name of the file with the settings of a partition that will be merged with others."""
+    return f"part_{number}_{METADATA}"
+
+
 def write_metadata(
     folder: NewFolder,
     written: TextFormat,
@@ -100,13 +105,14 @@ def write_metadata(
     partitions: Sequence[int],
     *,
     is_json: bool,
+    name: str = METADATA,
 ) -> None:
-    """Write the settings of an index, and the numbers of its partitions."""
+    """Write the settings of an index, and the numbers of its partitions, to a file of that name."""
     settings = replace(parameters, lance_tokenizer="json" if is_json else "text")
     entries = written.metadata | _TOKENS
     entries |= {"params": settings.to_json(), "partitions": json.dumps(list(partitions))}
     deleted = pa.field("deleted_fragments", pa.binary(), nullable=False)
-    with folder.file("metadata.lance", deleted) as file:
+    with folder.file(name, deleted) as file:
         file.add_schema_metadata(entries)
         _write(file, [(deleted, pa.array([_NO_DELETIONS], pa.binary()))])
 

@@ -13,6 +13,8 @@ from typing import Any, Final
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import ArgumentError, FormatError
 
+METADATA: Final = "metadata.lance"
+"""The file with the settings of an index."""
 BLOCK_SIZES: Final = (128, 256)
 """So many documents may a block of a posting list have."""
 

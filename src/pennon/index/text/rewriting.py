@@ -7,8 +7,8 @@ document has any more are left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise, starmap
 from typing import Any, Final
 
 import numpy as np
@@ -18,10 +18,11 @@ import pyarrow as pa
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.kernels.posting_lists import gather_runs, keep_documents, order_of_numbers
+from pennon.errors import ArgumentError
 from pennon.index.files import IndexFile, IndexFiles
 from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.row_map import RowMap
-from pennon.index.row_set import Numbers
+from pennon.index.row_set import NONE, Numbers
 from pennon.index.text.arrays import Words
 from pennon.index.text.choices import TextChoices
 from pennon.index.text.documents import is_json
@@ -47,16 +48,26 @@ _AT_ONCE: Final = 1 << 22
 
 def inverted_parameters(files: IndexFiles) -> dict[str, Any]:
     """Return what has to be chosen for an index like one that is there."""
-    opened = Inverted(files)
+    return chosen_for(Inverted(files))
+
+
+def chosen_for(opened: Inverted) -> dict[str, Any]:
+    """Return what has to be chosen for an index like one that was opened."""
     return TextChoices(opened.parameters, opened.by_item, opened.format_version).to_chosen()
 
 
 def rewrite_inverted(old: Sequence[OldIndex], kind: pa.DataType, new: NewFiles) -> None:
     """Write one index of several; holds one large partition's documents, or some small partitions."""
+    opened = ((Inverted(each.files), each.moves) for each in old)
+    write_joined(opened, new, is_json=is_json(kind))
+
+
+def write_joined(old: Iterable[tuple[Inverted, RowMap]], new: NewFiles, *, is_json: bool) -> None:
+    """Write one index of several that were opened, and where their rows are now; as `rewrite_inverted`."""
     choices = TextChoices.of(new.parameters)
     written = choices.format
     number = 0
-    for group in _groups(_carried(each) for each in old):
+    for group in _groups(starmap(_carried, old)):
         whole = group[0].copied(written) if len(group) == 1 else None
         if whole is not None:
             group[0].copy(new, number, whole)
@@ -65,7 +76,26 @@ def rewrite_inverted(old: Sequence[OldIndex], kind: pa.DataType, new: NewFiles) 
         else:
             _write_together(group, number, written, new)
         number += 1
-    write_metadata(new, written, choices.parameters, range(number), is_json=is_json(kind))
+    write_metadata(new, written, choices.parameters, range(number), is_json=is_json)
+
+
+def merge_parts(parts: IndexFiles, settings: Sequence[str], new: NewFiles) -> None:
+    """Write one index of parts (`pennon.index.text.parts`), whose files with settings are named.
+
+    All their rows stay.  Raises ArgumentError if the parts were made with different settings, FormatError if one is damaged.
+    """
+    opened = [Inverted(parts, name) for name in settings]
+    filled = [each for each in opened if each.partitions] or opened[:1]
+    new.parameters = chosen_for(filled[0])
+    for each, name in zip(opened, settings, strict=True):
+        if each.partitions and (
+            chosen_for(each) != new.parameters or each.parameters != filled[0].parameters
+        ):
+            message = f"the parts of an index were made with different settings, {name} and {settings[0]} in {parts.folder}"
+            raise ArgumentError(message)
+    is_json = filled[0].parameters.lance_tokenizer == "json"
+    every = RowMap.keeping(NONE.complement())
+    write_joined(((each, every) for each in opened), new, is_json=is_json)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,9 +150,9 @@ class _Carried:
         new.copy(f"part_{number}_tokens.lance", tokens.source)
 
 
-def _carried(old: OldIndex) -> Iterator[_Carried]:
-    for partition in Inverted(old.files).partitions:
-        carried = _Carried.of(partition, old.moves)
+def _carried(old: Inverted, moves: RowMap) -> Iterator[_Carried]:
+    for partition in old.partitions:
+        carried = _Carried.of(partition, moves)
         if len(carried.documents.row_ids):
             yield carried
 

@@ -18,10 +18,10 @@ from pennon.index.row_map import RowMap
 from pennon.index.row_set import Numbers, of_fragments
 from pennon.ops.index.create import plan_like
 from pennon.scan.fragment_reader import FragmentReader
+from pennon.scan.known_indices import known_indices
 from pennon.scan.snapshot import Snapshot
 from pennon.table.fragment import Fragment
 from pennon.table.indices import SYSTEM, Index, RewrittenIndex
-from pennon.table.indices_wire import parse_indices
 from pennon.table.operations import RewriteGroup
 
 _UNREADABLE: Final = (FormatError, NotFoundError, UnsupportedError)
@@ -32,7 +32,7 @@ def moved_indices(snapshot: Snapshot, groups: Sequence[RewriteGroup]) -> tuple[R
     if not snapshot.manifest.indices:
         return ()
     found = []
-    for index in parse_indices(snapshot.manifest.indices):
+    for index in known_indices(snapshot):
         mine = [each for each in groups if _covers(index, each.old)]
         if mine and _has_addresses(snapshot, index):
             try:

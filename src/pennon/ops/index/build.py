@@ -25,6 +25,7 @@ from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.registry import KINDS, Kind, kind_of, stores_row_ids, written_version
 from pennon.index.row_map import RowMap
 from pennon.index.row_set import RowSet, of_fragments
+from pennon.index.text.parts import STAGING, first_partition
 from pennon.ops.index.kinds import user_name
 from pennon.ops.run_tasks import Progress, bar, run_tasks
 from pennon.scan.execute import READ_AHEAD_BYTES, Scan, read_batches
@@ -54,7 +55,8 @@ class IndexBuild:
     """What it takes to make segments of an index; it pickles.
 
     ``message`` is the name of its details' message, ``path`` that of the column, ``groups`` the fragments of
-    each segment.
+    each segment.  ``uuid`` names the folder of what is made in the end, None: as nothing else is named.
+    ``is_part``: parts of a full-text index are made in that folder, see `pennon.index.text.parts`.
     """
 
     snapshot: Snapshot
@@ -64,6 +66,8 @@ class IndexBuild:
     field_id: FieldId
     parameters: Mapping[str, Any] = field(default_factory=dict)
     groups: tuple[tuple[Fragment, ...], ...] = ()
+    uuid: str | None = None
+    is_part: bool = False
 
     @property
     def kind(self) -> Kind:
@@ -96,7 +100,7 @@ class IndexBuild:
     def run(self, number: int) -> Index:
         """Make the segment of a group of fragments, and return its entry, which is not committed."""
         group = self.groups[number]
-        new = self.new_files()
+        new = self.files_of_group(number)
         self.kind.making.write(self.values(group), self.type, new)
         return self.entry(new, [each.id for each in group])
 
@@ -121,13 +125,13 @@ class IndexBuild:
 
     def files(self, segment: Index) -> IndexFiles:
         """Return the files of a segment."""
-        return IndexFiles(segment.folder, self.snapshot.open_index_file, _made_now)
+        return self.snapshot.index_files(segment, _made_now)
 
     def entry(self, new: NewFiles, fragment_ids: Iterable[FragmentId]) -> Index:
         """Return the entry of an index whose files were written."""
         return rewritten(
             Index(
-                new.folder.rpartition("/")[2],
+                new.folder.split("/")[1],
                 self.name,
                 (self.field_id,),
                 frozenset(fragment_ids),
@@ -153,11 +157,18 @@ class IndexBuild:
         making = self.kind.making
         return f"/{making.package}.{self.message}", making.details(self.parameters)
 
-    def new_files(self) -> NewFiles:
-        """Return the folder of a new segment."""
-        folder = f"_indices/{uuid.uuid4()}"
-        version = file_version(self.snapshot)
-        return NewFiles(self.snapshot.store, folder, version, self.parameters)
+    def new_files(self, name: str | None = None) -> NewFiles:
+        """Return the folder of a new segment, of all of the index if it has no name."""
+        name = name or self.uuid or str(uuid.uuid4())
+        return new_folder(self.snapshot, name, self.parameters)
+
+    def files_of_group(self, number: int) -> NewFiles:
+        """Return the folder of the segment, or the part, of a group of fragments."""
+        if self.is_part:
+            new = self.new_files(f"{self.uuid}/{STAGING}")
+            new.first_partition = first_partition(self.groups[number][0].id)
+            return new
+        return self.new_files(None if len(self.groups) == 1 else str(uuid.uuid4()))
 
     def values(self, group: Sequence[Fragment]) -> Iterator[Values]:
         """Yield the live values of fragments, with the numbers of their rows."""
@@ -254,25 +265,44 @@ def plan_build(
 
     Raises NoColumnError, ColumnTypeError, ArgumentError for parameters that the kind does not have.
     """
+    check_parameters(message, parameters)
+    schema = snapshot.manifest.schema
+    leaf = leaf_of(schema, column)
+    arrow = field_to_arrow(leaf).type
+    check_type(message, column, arrow)
+    making = KINDS[message].making
+    if making.check is not None:
+        making.check(parameters, column, arrow)
+    groups = groups_of_index(snapshot, leaf, fragments)
+    path = path_of(schema, leaf)
+    return IndexBuild(snapshot, name, message, path, leaf.id, dict(parameters), groups)
+
+
+def check_parameters(message: str, parameters: Mapping[str, Any]) -> None:
+    """Raise ArgumentError for parameters that a kind does not have, unless it checks them itself."""
     making = KINDS[message].making
     unknown = sorted(parameters.keys() - making.known)
     if unknown and making.check is None:
         known = ", ".join(sorted(making.known)) or "no parameters"
         text = f"a {user_name(message)} index has {known}, and no {', '.join(unknown)}"
         raise ArgumentError(text)
-    schema = snapshot.manifest.schema
-    leaf = leaf_of(schema, column)
-    arrow = field_to_arrow(leaf).type
+
+
+def check_type(message: str, column: str, arrow: pa.DataType) -> None:
+    """Raise ColumnTypeError for values that a kind does not take."""
+    making = KINDS[message].making
     if not making.takes(storage_type(arrow)):
         text = f"{user_name(message)} index column {column} must be {making.types}, but got {arrow}"
         raise ColumnTypeError(text)
-    if making.check is not None:
-        making.check(parameters, column, arrow)
+
+
+def groups_of_index(
+    snapshot: Snapshot, leaf: Field, fragments: Sequence[Fragment] | None
+) -> tuple[tuple[Fragment, ...], ...]:
+    """Return some fragments, by default all, as they are sorted together for an index of a field."""
     chosen = snapshot.manifest.fragments if fragments is None else fragments
     width = row_bytes(pa.schema([field_to_arrow(leaf)])) + _NUMBER_BYTES
-    groups = tuple(groups_of(snapshot, chosen, max(SEGMENT_BYTES // width, 1)))
-    path = path_of(schema, leaf)
-    return IndexBuild(snapshot, name, message, path, leaf.id, dict(parameters), groups)
+    return tuple(groups_of(snapshot, chosen, max(SEGMENT_BYTES // width, 1)))
 
 
 def leaf_of(schema: Schema, column: str) -> Field:
@@ -287,6 +317,16 @@ def leaf_of(schema: Schema, column: str) -> Field:
 def path_of(schema: Schema, leaf: Field) -> str:
     """Return the path of a field, as users write it."""
     return {each.id: path for path, each in walk_paths(schema)}[leaf.id]
+
+
+def files_in(snapshot: Snapshot, folder: str) -> IndexFiles:
+    """Return the files of a folder, of which nothing is remembered."""
+    return IndexFiles(folder, snapshot.open_index_file, _made_now)
+
+
+def new_folder(snapshot: Snapshot, name: str, parameters: Mapping[str, Any]) -> NewFiles:
+    """Return the folder of an index that is made."""
+    return NewFiles(snapshot.store, f"_indices/{name}", file_version(snapshot), parameters)
 
 
 def file_version(snapshot: Snapshot) -> FileVersion:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from pennon.core.units import FieldId
 from pennon.errors import ArgumentError, IndexExistsError
 from pennon.index.registry import KINDS
 from pennon.ops.commit import commit_on
 from pennon.ops.index.build import THREADS, Builder, IndexBuild, leaf_of, path_of, plan_build
+from pennon.ops.index.json_build import JsonChoices, plan_json
 from pennon.ops.index.kinds import message_name
 from pennon.ops.index.vector_build import plan_vectors_like
 from pennon.scan.snapshot import Snapshot
@@ -18,8 +20,11 @@ from pennon.schema.field import Field
 from pennon.table.fragment import Fragment
 from pennon.table.indices import Index
 from pennon.table.indices_wire import parse_indices, rewritten
+from pennon.table.json_index_wire import json_target
 from pennon.table.manifest import Manifest
 from pennon.table.operations import CreateIndex
+
+BuildT = TypeVar("BuildT", bound=IndexBuild)
 
 
 def create_index(
@@ -31,15 +36,18 @@ def create_index(
     replace: bool = True,
     train: bool = True,
     parameters: Mapping[str, Any] | None = None,
+    index_uuid: str | None = None,
     builder: Builder = THREADS,
 ) -> Manifest:
     """Make an index of a column, and return the version that has it.
 
-    Without ``train`` it covers no fragment.  Raises IndexExistsError for a name that is in use, and what
+    Without ``train`` it covers no fragment.  ``index_uuid`` names its folder.  Raises IndexExistsError for a name that is in use, and what
     `pennon.ops.index.build.plan_build` raises.
     """
     build = plan_index(snapshot, column, kind, name, parameters or {}, None if train else ())
     removed = check_name(snapshot, build, replace=replace)
+    if index_uuid is not None:
+        build = in_folder(build, index_uuid)
     return commit_on(snapshot, CreateIndex((build_index(build, builder),), removed))
 
 
@@ -52,10 +60,16 @@ def plan_index(
     fragments: Sequence[Fragment] | None = None,
 ) -> IndexBuild:
     """Plan an index, under a name of its own if none is given; see `plan_build`."""
-    message = message_name(kind)
     schema = snapshot.manifest.schema
     leaf = leaf_of(schema, column)
     indices = parse_indices(snapshot.manifest.indices)
+    if kind.upper() == "JSON":
+        choices = JsonChoices.of(parameters)
+        others = [each for each in indices if (json_target(each) or ("",))[0] != choices.path]
+        name = name or new_name(path_of(schema, leaf), leaf, "", others)
+        planned = plan_json(snapshot, column, name, choices, fragments)
+        return planned if fragments is not None and not fragments else planned.inferred()
+    message = message_name(kind)
     if name is None:
         name = path_of(schema, leaf) + KINDS[message].making.ending(parameters)
         name = new_name(name, leaf, message, indices)
@@ -68,15 +82,39 @@ def build_index(build: IndexBuild, builder: Builder = THREADS) -> Index:
     return segments[0] if len(segments) == 1 else builder.merge(build, segments)
 
 
+def in_folder(build: BuildT, index_uuid: str) -> BuildT:
+    """Return the build of an index in a folder of that name; raises ArgumentError if there is one in it."""
+    name = folder_name(index_uuid)
+    indices = parse_indices(build.snapshot.manifest.indices)
+    if any(each.uuid == name for each in indices):
+        message = f"index_uuid: the table has an index in _indices/{name}"
+        raise ArgumentError(message)
+    return dataclasses.replace(build, uuid=name)
+
+
+def folder_name(index_uuid: str) -> str:
+    """Return the name of the folder of a uuid; raises ArgumentError for what is none."""
+    try:
+        return str(uuid.UUID(index_uuid))
+    except (ValueError, AttributeError, TypeError):
+        message = f"Invalid UUID string for index_uuid: {index_uuid!r}"
+        raise ArgumentError(message) from None
+
+
 def merge_segments(snapshot: Snapshot, segments: Sequence[Index]) -> Index:
     """Make one segment of several of a kind and a column, none of which need be committed; return its entry."""
     first = segments[0] if segments else None
-    if first is None or any(
-        (each.field_ids, each.type_name) != (first.field_ids, first.type_name) for each in segments
-    ):
+    if first is None or any(_values_of(each) != _values_of(first) for each in segments):
         message = "only segments of one kind on one column can be merged, and at least one"
         raise ArgumentError(message)
     return plan_like(snapshot, first, ()).merge(segments)
+
+
+def _values_of(segment: Index) -> tuple[Any, ...]:
+    """Return what segments have to be alike in to be merged: kind, column, and path of a JSON column."""
+    json = json_target(segment)
+    kind = segment.type_name if json is None else (json[0], json[1].type_name)
+    return segment.field_ids, kind
 
 
 def commit_segments(
@@ -89,7 +127,7 @@ def commit_segments(
         raise ArgumentError(message)
     same = tuple(i for i in parse_indices(snapshot.manifest.indices) if i.name == name)
     _check_field(name, same, leaf.id)
-    named = tuple(rewritten(replace(each, name=name)) for each in segments)
+    named = tuple(rewritten(dataclasses.replace(each, name=name)) for each in segments)
     return commit_on(snapshot, CreateIndex(named, same))
 
 
@@ -109,6 +147,9 @@ def plan_like(
     schema = snapshot.manifest.schema
     leaf = next(each for each in schema.walk() if each.id == like.field_ids[0])
     path = path_of(schema, leaf)
+    json = json_target(like)
+    if json is not None:
+        return _plan_like_json(snapshot, path, like, json, fragments, with_parameters)
     making = KINDS[like.type_name].making
     found = making.chosen_of(b"" if like.details is None else like.details[1])
     build = plan_build(snapshot, path, like.type_name, like.name, found, fragments)
@@ -116,6 +157,22 @@ def plan_like(
         return build
     found = making.parameters_of(build.files(like))
     return plan_build(snapshot, path, like.type_name, like.name, found, fragments)
+
+
+def _plan_like_json(
+    snapshot: Snapshot,
+    path: str,
+    like: Index,
+    json: tuple[str, Index],
+    fragments: Sequence[Fragment] | None,
+    with_parameters: bool,
+) -> IndexBuild:
+    message = json[1].type_name
+    build = plan_json(snapshot, path, like.name, JsonChoices(json[0], message, {}), fragments)
+    if with_parameters:
+        parameters = KINDS[message].making.parameters_of(build.files(like))
+        build = dataclasses.replace(build, parameters=dict(parameters))
+    return build.inferred() if any(build.groups) else build
 
 
 def fragments_of(snapshot: Snapshot, numbers: Iterable[int]) -> list[Fragment]:

@@ -19,6 +19,6 @@ def drop_index(snapshot: Snapshot, name: str) -> Manifest:
     removed = tuple(index for index in indices if index.name == name)
     if not removed:
         known = ", ".join(sorted({index.name for index in indices})) or "none"
-        message = f"there is no index {name!r}; the indices are: {known}"
+        message = f"Lance index not found: name={name}; the indices are: {known}"
         raise IndexNotFoundError(message)
     return commit_on(snapshot, CreateIndex((), removed))

@@ -13,9 +13,9 @@ from pennon.ops.commit import commit_on
 from pennon.ops.index.build import THREADS, Builder, IndexBuild, carried
 from pennon.ops.index.create import build_index, plan_like
 from pennon.ops.index.vectors import optimized_vectors
+from pennon.scan.known_indices import known_indices
 from pennon.scan.snapshot import Snapshot
 from pennon.table.indices import SYSTEM, Index
-from pennon.table.indices_wire import parse_indices
 from pennon.table.manifest import Manifest
 from pennon.table.operations import CreateIndex
 
@@ -39,7 +39,7 @@ def optimize_indices(
     """
     merged = 1 if num_indices_to_merge is None else num_indices_to_merge
     named: dict[str, list[Index]] = defaultdict(list)
-    for index in parse_indices(snapshot.manifest.indices):
+    for index in known_indices(snapshot):
         if index.name not in SYSTEM and (index_names is None or index.name in index_names):
             named[index.name].append(index)
     new: list[Index] = []

@@ -78,7 +78,7 @@ class VectorBuild(IndexBuild):
     def run(self, number: int) -> Index:
         """See `IndexBuild.run`."""
         group = self.groups[number]
-        new = self.new_files()
+        new = self.files_of_group(number)
         if self.model is None:
             return self.entry(new, ())
         coded = sorted_by_partition(self.values(group), self.model)

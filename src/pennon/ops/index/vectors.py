@@ -9,7 +9,7 @@ from pennon.errors import FormatError, NotFoundError, UnsupportedError
 from pennon.index.vector.stored import open_stored
 from pennon.ops.commit import commit_on
 from pennon.ops.index.build import THREADS, Builder, leaf_of, path_of
-from pennon.ops.index.create import build_index, check_name, new_name
+from pennon.ops.index.create import build_index, check_name, in_folder, new_name
 from pennon.ops.index.vector_arguments import vector_arguments
 from pennon.ops.index.vector_build import (
     MESSAGE,
@@ -39,11 +39,12 @@ def create_vector_index(
     replace: bool = False,
     train: bool = True,
     arguments: Mapping[str, Any] | None = None,
+    index_uuid: str | None = None,
     builder: Builder = THREADS,
 ) -> Manifest:
     """Make an index of a column of vectors, and return the version that has it.
 
-    Without ``train`` it covers no fragment.  Raises IndexExistsError for a name that is in use, and what
+    Without ``train`` it covers no fragment.  ``index_uuid`` names its folder.  Raises IndexExistsError for a name that is in use, and what
     `pennon.ops.index.vector_arguments.vector_arguments` raises.
     """
     fragments = None if train else ()
@@ -51,6 +52,8 @@ def create_vector_index(
         snapshot, column, kind, name, arguments or {}, fragments, replace=replace, builder=builder
     )
     removed = check_name(snapshot, build, replace=replace)
+    if index_uuid is not None:
+        build = in_folder(build, index_uuid)
     return commit_on(snapshot, CreateIndex((build_index(build, builder),), removed))
 
 

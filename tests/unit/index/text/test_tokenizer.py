@@ -149,6 +149,14 @@ def test_leaves_of_json() -> None:
     ]
 
 
+def test_json_that_is_nested_deep() -> None:
+    """The columns of a table hold no JSON deeper than 128; what comes another way is told to be none."""
+    ((_, _, found),) = documents(pa.array(['{"a":' * 300 + '"Deep"' + "}" * 300]), is_json=True)
+    assert found == [(".".join("a" * 300) + ",str,deep", 0)]
+    with pytest.raises(FormatError, match="is no JSON"):
+        documents(pa.array(["[" * 100_000 + "]" * 100_000]), is_json=True)
+
+
 def test_queries_of_json() -> None:
     reader = Reader(TextParameters(**PLAIN), is_json=True)
     assert reader.asked("b.c,str,Two words") == [("b.c,str,two", 0), ("b.c,str,words", 1)]

@@ -1,0 +1,200 @@
+"""Making an index of what lies at a path of a JSON column.
+
+It is an index of another kind, of the values there: all booleans, whole numbers of 64 bits, floating-point numbers or
+texts, whichever the first value of the table is.  Where nothing lies it has NULL.  Source: ledger F-601.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import pyarrow as pa
+
+from pennon.errors import ArgumentError, ColumnTypeError, FormatError
+from pennon.expr.functions.json import path_value
+from pennon.index.base import Values
+from pennon.index.row_map import RowMap
+from pennon.index.text.documents import is_json
+from pennon.ops.index.build import (
+    IndexBuild,
+    check_parameters,
+    check_type,
+    groups_of_index,
+    leaf_of,
+    path_of,
+)
+from pennon.ops.index.kinds import message_name, user_name
+from pennon.scan.snapshot import Snapshot
+from pennon.schema.arrow import field_to_arrow
+from pennon.table.fragment import Fragment
+from pennon.table.indices import Index
+from pennon.table.json_index_wire import json_details
+
+_TARGETS: Final = frozenset({"BTREE", "BITMAP", "ZONEMAP", "BLOOMFILTER", "NGRAM"})
+_WHOLE: Final = 1 << 63
+_TYPES: Final[Mapping[type, pa.DataType]] = {
+    bool: pa.bool_(),
+    int: pa.int64(),
+    float: pa.float64(),
+    str: pa.string(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class JsonChoices:
+    """What the maker of an index on a path chose; ``message`` is that of an index of the values."""
+
+    path: str
+    message: str
+    parameters: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, chosen: Mapping[str, Any]) -> JsonChoices:
+        """Return what was chosen.  Raises ArgumentError for what is missing, or no kind that can be."""
+        given = dict(chosen)
+        path, target = given.pop("path", None), given.pop("target_index_type", None)
+        parameters = given.pop("target_index_parameters", None) or "{}"
+        if not isinstance(path, str) or not isinstance(target, str) or given:
+            message = (
+                "a JSON index has path, target_index_type and, as JSON, target_index_parameters; got "
+                f"{', '.join(sorted(chosen)) or 'none'}"
+            )
+            raise ArgumentError(message)
+        kind = message_name(target)
+        if user_name(kind) not in _TARGETS:
+            message = (
+                f"an index on a path of JSON is one of {', '.join(sorted(_TARGETS))}, and not {target!r}; "
+                "INVERTED is made of the JSON column itself"
+            )
+            raise ArgumentError(message)
+        try:
+            found = json.loads(parameters)
+            path_value("{}", path)
+        except (ValueError, TypeError) as error:
+            raise ArgumentError(str(error)) from error
+        check_parameters(kind, found)
+        return cls(path, kind, found)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonBuild(IndexBuild):
+    """What it takes to make segments of an index on a path of a JSON column; ``values_type`` is that of the values."""
+
+    json_path: str = ""
+    values_type: pa.DataType = _TYPES[str]
+
+    @property
+    def type(self) -> pa.DataType:
+        """See `IndexBuild.type`."""
+        return self.values_type
+
+    @property
+    def details(self) -> tuple[str, bytes]:
+        """See `IndexBuild.details`."""
+        making = self.kind.making
+        url = f"/{making.package}.{self.message}"
+        return json_details(self.json_path, (url, making.details(self.parameters)))
+
+    def values(self, group: Sequence[Fragment]) -> Iterator[Values]:
+        """See `IndexBuild.values`.  Raises ArgumentError for a value of another type."""
+        for part in IndexBuild.values(self, group):
+            found = [self._value(text) for text in part.values.to_pylist()]
+            yield Values(pa.array(found, self.values_type), part.rows)
+
+    def _value(self, text: str | None) -> Any:
+        value: Any = None if text is None else path_value(text, self.json_path)
+        if value is None:
+            return None
+        kind = _type_of(value, self.json_path)
+        if kind == self.values_type:
+            return value
+        if self.values_type == _TYPES[float] and kind == _TYPES[int]:
+            return float(value)
+        message = (
+            f"column {self.path}: what lies at {self.json_path!r} is {self.values_type} in the first row that has "
+            f"it, and {kind} in another: {value!r:.80}"
+        )
+        raise ArgumentError(message)
+
+    def inferred(self) -> JsonBuild:
+        """Return the build of an index of values of the type that the first one in the table is of.
+
+        Raises ArgumentError for one of no such type, ColumnTypeError for a type that the kind does not take.
+        """
+        found = next(self._found(), None)
+        kind = _TYPES[str] if found is None else _type_of(found, self.json_path)
+        check_type(self.message, f"{self.path}->{self.json_path}", kind)
+        return replace(self, values_type=kind)
+
+    def _found(self) -> Iterator[Any]:
+        for fragment in self.snapshot.manifest.fragments:
+            for part in IndexBuild.values(self, [fragment]):
+                texts = (text for text in part.values.to_pylist() if text is not None)
+                values = (path_value(text, self.json_path) for text in texts)
+                yield from (value for value in values if value is not None)
+
+    def merge(self, segments: Sequence[Index]) -> Index:
+        """See `IndexBuild.merge`.  Raises FormatError if one is of values of another type."""
+        for each in segments:
+            kind = self.stored_type(each)
+            if kind is not None and kind != self.values_type:
+                message = f"a segment of index {self.name!r} has {kind}, and the column has {self.values_type}"
+                raise FormatError(message)
+        return IndexBuild.merge(self, segments)
+
+    def rewrite(self, segment: Index, moves: RowMap) -> Index:
+        """See `IndexBuild.rewrite`; no value is read from the table."""
+        kind = self.stored_type(segment) or self.values_type
+        return IndexBuild.rewrite(replace(self, values_type=kind), segment, moves)
+
+    def stored_type(self, segment: Index) -> pa.DataType | None:
+        """Return of what type the values of a segment are; None where its files do not say."""
+        if user_name(self.message) == "BLOOMFILTER":
+            return None
+        opened: Any = self.kind.open(self.files(segment), self.values_type)
+        found: pa.DataType = opened.column.type
+        return found
+
+
+def plan_json(
+    snapshot: Snapshot,
+    column: str,
+    name: str,
+    choices: JsonChoices,
+    fragments: Sequence[Fragment] | None,
+) -> JsonBuild:
+    """Plan an index of all fragments, or of some; `JsonBuild.inferred` is of what lies there.
+
+    Raises NoColumnError, ColumnTypeError for a column that is not of JSON.
+    """
+    schema = snapshot.manifest.schema
+    leaf = leaf_of(schema, column)
+    arrow = field_to_arrow(leaf).type
+    if not is_json(arrow):
+        message = f"a JSON index is made of a JSON column, and {column} is {arrow}"
+        raise ColumnTypeError(message)
+    return JsonBuild(
+        snapshot,
+        name,
+        choices.message,
+        path_of(schema, leaf),
+        leaf.id,
+        dict(choices.parameters),
+        groups_of_index(snapshot, leaf, fragments),
+        json_path=choices.path,
+    )
+
+
+def _type_of(value: Any, path: str) -> pa.DataType:
+    """Return the type of a value as an index has it.  Raises ArgumentError for arrays and objects."""
+    kind = type(value)
+    if kind is int and not -_WHOLE <= value < _WHOLE:
+        kind = float
+    if kind not in _TYPES:
+        what = "an object" if kind is dict else "an array"
+        message = f"an index is made of single values, and at {path!r} lies {what}: {value!r:.80}"
+        raise ArgumentError(message)
+    return _TYPES[kind]

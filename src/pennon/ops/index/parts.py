@@ -1,0 +1,103 @@
+"""An index whose parts are made in one folder, by as many processes as like, and merged there; then it is committed.
+
+That is how pylance's users make full-text indices on many machines: `create_scalar_index` with ``fragment_ids``
+and the same ``index_uuid`` makes parts, `merge_index_metadata` merges them, and the caller commits a `CreateIndex`.
+`create_index_uncommitted` does the same for every kind, without a folder that is shared.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import Any
+
+from pennon.errors import ArgumentError, NotFoundError, UnsupportedError
+from pennon.index.text.parameters import METADATA
+from pennon.index.text.parts import STAGING, settings_of_parts
+from pennon.ops.index.build import THREADS, Builder, files_in, new_folder
+from pennon.ops.index.create import folder_name, in_folder, plan_index
+from pennon.scan.snapshot import Snapshot
+from pennon.table.fragment import Fragment
+
+_IN_PARTS = frozenset({"INVERTED", "FTS"})
+_MERGED = frozenset({"BTREE", "INVERTED", "IVF_FLAT", "IVF_PQ", "IVF_SQ", "VECTOR"})
+"""The kinds that pylance merged once; now just one."""
+
+
+def build_parts(
+    snapshot: Snapshot,
+    column: str,
+    kind: str,
+    name: str | None,
+    parameters: Mapping[str, Any],
+    fragments: Sequence[Fragment],
+    index_uuid: str | None,
+    builder: Builder = THREADS,
+) -> None:
+    """Make parts of a full-text index for some fragments, which nobody sees before they are merged and committed.
+
+    Raises ArgumentError for other kinds, and what `pennon.ops.index.build.plan_build` raises.
+    """
+    if kind.upper() not in _IN_PARTS:
+        message = (
+            f"{kind.upper()} distributed indexing uses create_index_uncommitted(..., "
+            f'index_type="{kind.upper()}", fragment_ids=...)'
+        )
+        raise ArgumentError(message)
+    if not fragments:
+        message = "fragment_ids names no fragment, and a part is of one at least"
+        raise ArgumentError(message)
+    build = plan_index(snapshot, column, kind, name, parameters, fragments)
+    folder = str(uuid.uuid4()) if index_uuid is None else index_uuid
+    builder.segments(replace(in_folder(build, folder), is_part=True))
+
+
+def merge_parts(snapshot: Snapshot, index_uuid: str, kind: str) -> None:
+    """Merge the parts of a full-text index in its folder, and delete them; nothing is committed.
+
+    Nothing happens where they were merged.  Raises ArgumentError for other kinds, for parts that were made
+    with different settings, and where there are parts beside the index that they would become.
+    """
+    _check_kind(kind)
+    folder = f"_indices/{folder_name(index_uuid)}"
+    paths = [path for path, _ in snapshot.store.list_names(folder)]
+    staged = [path for path in paths if PurePosixPath(path).parent.name == STAGING]
+    settings = settings_of_parts(staged)
+    is_merged = f"{folder}/{METADATA}" in paths
+    if is_merged and settings:
+        message = (
+            f"{folder} has an index, and parts beside it, in {STAGING}: commit the index as it is, or make all "
+            "parts anew with another index_uuid"
+        )
+        raise ArgumentError(message)
+    if is_merged:
+        return
+    if not settings:
+        message = f"there are no parts of an index in {folder}/{STAGING}"
+        raise NotFoundError(message)
+    _merge(snapshot, folder, settings)
+    for path in staged:
+        snapshot.store.delete(path)
+
+
+def _merge(snapshot: Snapshot, folder: str, settings: Sequence[str]) -> None:
+    from pennon.index.text import rewriting  # noqa: PLC0415 - few tables have full text
+
+    new = new_folder(snapshot, PurePosixPath(folder).name, {})
+    rewriting.merge_parts(files_in(snapshot, f"{folder}/{STAGING}"), settings, new)
+
+
+def _check_kind(kind: str) -> None:
+    name = kind.upper()
+    if name not in _MERGED:
+        message = f"Only {', '.join(sorted(_MERGED))} are supported, received {kind}"
+        raise UnsupportedError(message)
+    if name != "INVERTED":
+        family = "BTree" if name == "BTREE" else "Vector"
+        message = (
+            f"{family} distributed indexing no longer supports merge_index_metadata; build segments with "
+            "create_index_uncommitted, merge_existing_index_segments, and commit_existing_index_segments"
+        )
+        raise ArgumentError(message)

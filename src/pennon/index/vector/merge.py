@@ -48,7 +48,10 @@ def _bounds(opened: Sequence[StoredIndex]) -> tuple[float, float] | None:
 def _partitions(
     opened: Sequence[StoredIndex], olds: Sequence[OldIndex], model: Model
 ) -> Iterator[Coded]:
-    for first, end in _windows(opened):
+    counts = [
+        sum(each) for each in zip(*(one.parts.lengths.tolist() for one in opened), strict=True)
+    ]
+    for first, end in windows(counts):
         read = [each.read(first, end) for each in opened]
         for number in range(end - first):
             parts = [
@@ -59,9 +62,8 @@ def _partitions(
             yield whole.at(np.argsort(whole.rows, kind="stable"))
 
 
-def _windows(opened: Sequence[StoredIndex]) -> Iterator[tuple[int, int]]:
-    """Yield ranges of partitions that are read at once."""
-    counts = [sum(each) for each in zip(*(one.parts.lengths for one in opened), strict=True)]
+def windows(counts: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield ranges of partitions, of so many rows each, that are read at once."""
     first = held = 0
     for number, count in enumerate(counts):
         if number > first and held + count > _WINDOW_ROWS:

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
 import pyarrow as pa
 
 from pennon.core.thread_pools import map_in_order
@@ -21,13 +20,12 @@ from pennon.file.container.writer import DataFileWriter
 from pennon.index.new_files import NewFiles
 from pennon.index.vector.grown_graph import FIELDS, GrownGraph, grown
 from pennon.index.vector.kmeans import CREW
+from pennon.index.vector.layout import AUXILIARY, GRAPHS, INDEX, IVF, KIND, METRIC, ROWS, STORAGE
 from pennon.index.vector.model import Coded, Coder, Model
 from pennon.index.vector.partitions import coder_of
-from pennon.index.vector.vectors_wire import Partitions, serialize_partitions, serialize_tensor
+from pennon.index.vector.rows import Matrix, as_array
+from pennon.index.vector.wire import Partitions, serialize_partitions, serialize_tensor
 
-AUXILIARY: Final = "auxiliary.idx"
-INDEX: Final = "index.idx"
-ROWS: Final = "_rowid"
 _AHEAD_ROWS: Final = 1 << 18
 """Rows whose graphs are under way."""
 _WRITTEN_BYTES: Final = 8 * MIB
@@ -45,17 +43,15 @@ def write_index(
         _write_codes(model, partitions, new)
         marker = pa.field("__flat_marker", pa.uint64(), nullable=False)
         with new.file(INDEX, marker) as file:
-            nothing = [0] * model.partitions
-            _describe(file, model, Partitions(nothing, nothing, model.centroids, model.loss))
+            _describe(file, model, [0] * model.partitions)
             file.add_schema_metadata({"lance:flat": json.dumps([""] * model.partitions)})
         return
     with new.file(INDEX, *FIELDS) as file:
         said: list[str] = []
         lengths: list[int] = []
         _write_codes(model, _linked(model, partitions, file, said, lengths), new)
-        parts = Partitions(_offsets(lengths), lengths, model.centroids, model.loss)
-        _describe(file, model, parts)
-        file.add_schema_metadata({"lance:hnsw": json.dumps(said)})
+        _describe(file, model, lengths)
+        file.add_schema_metadata({GRAPHS: json.dumps(said)})
 
 
 def _linked(
@@ -79,18 +75,13 @@ def _linked(
         yield coded
 
 
-def _offsets(lengths: list[int]) -> list[int]:
-    """Return where the rows of each partition begin."""
-    found: list[int] = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])[:-1].tolist()
-    return found
-
-
-def _describe(file: DataFileWriter, model: Model, parts: Partitions) -> None:
-    """Put into ``index.idx`` what it says of all kinds."""
+def _describe(file: DataFileWriter, model: Model, lengths: list[int]) -> None:
+    """Put into ``index.idx`` what it says of all kinds; ``lengths`` are the rows of each graph."""
+    parts = Partitions.of(lengths, model.centroids, model.loss)
     number = file.add_global_buffer(serialize_partitions(parts))
     settings = model.settings
     kind = {"type": settings.kind, "distance_type": settings.metric}
-    file.add_schema_metadata({"lance:index": json.dumps(kind), "lance:ivf": str(number)})
+    file.add_schema_metadata({KIND: json.dumps(kind), IVF: str(number)})
 
 
 def _write_codes(model: Model, partitions: Iterable[Coded], new: NewFiles) -> None:
@@ -102,7 +93,7 @@ def _write_codes(model: Model, partitions: Iterable[Coded], new: NewFiles) -> No
     with new.file(AUXILIARY, pa.field(ROWS, pa.uint64()), *coder.fields) as file:
         codebook = None
         if model.codebook is not None:
-            codebook = file.add_global_buffer(serialize_tensor(as_stored(model)))
+            codebook = file.add_global_buffer(serialize_tensor(as_stored(model.codebook)))
         for coded in partitions:
             lengths.append(len(coded.rows))
             held.append(Coded(coded.rows, coder.pack(coded.columns)))
@@ -112,21 +103,20 @@ def _write_codes(model: Model, partitions: Iterable[Coded], new: NewFiles) -> No
                 held, size = [], 0
         if held:
             file.write(batch_of(held, coder))
-        parts = Partitions(_offsets(lengths), lengths)
-        number = file.add_global_buffer(serialize_partitions(parts))
+        number = file.add_global_buffer(serialize_partitions(Partitions.of(lengths)))
         file.add_schema_metadata(
             {
-                "distance_type": model.settings.metric,
-                "lance:ivf": str(number),
-                "storage_metadata": json.dumps([json.dumps(coder.metadata(codebook))]),
+                METRIC: model.settings.metric,
+                IVF: str(number),
+                STORAGE: json.dumps([json.dumps(coder.metadata(codebook))]),
             }
         )
 
 
-def as_stored(model: Model) -> Any:
-    """Return the codebook with as many numbers in a row as a vector has: no row is a code word."""
-    codebook = model.codebook
-    return None if codebook is None else codebook.reshape(codebook.shape[1], -1)
+def as_stored(codebook: Matrix) -> Matrix:
+    """Return a codebook with as many numbers in a row as a vector has: no row is a code word."""
+    found: Matrix = codebook.reshape(codebook.shape[1], -1)
+    return found
 
 
 def batch_of(parts: list[Coded], coder: Coder) -> pa.RecordBatch:
@@ -135,9 +125,7 @@ def batch_of(parts: list[Coded], coder: Coder) -> pa.RecordBatch:
     fields = [pa.field(ROWS, pa.uint64()), *coder.fields]
     arrays = [pa.array(whole.rows)]
     for column, field in zip(whole.columns, coder.fields, strict=True):
-        if column.ndim == 1:
-            arrays.append(pa.array(column, field.type))
-            continue
-        flat = pa.array(np.ascontiguousarray(column).ravel(), field.type.value_type)
-        arrays.append(pa.FixedSizeListArray.from_arrays(flat, type=field.type))
+        arrays.append(
+            pa.array(column, field.type) if column.ndim == 1 else as_array(column, field.type)
+        )
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))

@@ -56,18 +56,7 @@ class ProductQuantizer:
     ) -> None:
         """Take a codebook, flat.  Raises FormatError if it does not fit the vectors, UnsupportedError."""
         dimension = centroids.shape[1]
-        if bits not in {4, 8} or metric == "hamming":
-            message = f"codebooks of 2^{bits} words by {metric} are not read"
-            raise UnsupportedError(message)
-        if not parts or dimension % parts or (bits == 4 and parts % 2):
-            message = f"vectors of {dimension} values have no {parts} parts of {bits} bits"
-            raise FormatError(message)
-        if codebook.size != dimension << bits:
-            message = (
-                f"a codebook of {codebook.size} values does not have 2^{bits} words for each part of "
-                f"vectors of {dimension}"
-            )
-            raise FormatError(message)
+        check_words(codebook, bits, parts, dimension, metric)
         words = codebook.astype(np.float32).reshape(parts, 1 << bits, dimension // parts)
         self._words = np.ascontiguousarray(words.transpose(0, 2, 1))
         self._metric, self._bits = metric, bits
@@ -119,6 +108,22 @@ class ProductQuantizer:
         if self._bits == 4:  # a table for each byte
             tables = (tables[1::2, :, None] + tables[::2, None, :]).reshape(parts // 2, 256)
         return Asked(Apart.TABLES, tables, start)
+
+
+def check_words(codebook: Vectors, bits: int, parts: int, dimension: int, metric: str) -> None:
+    """Raise FormatError unless a codebook has words of some bits for each part of vectors, or UnsupportedError."""
+    if bits not in {4, 8} or metric == "hamming":
+        message = f"codebooks of 2^{bits} words by {metric} are not read"
+        raise UnsupportedError(message)
+    if not parts or dimension % parts or (bits == 4 and parts % 2):
+        message = f"vectors of {dimension} values have no {parts} parts of {bits} bits"
+        raise FormatError(message)
+    if codebook.size != dimension << bits:
+        message = (
+            f"a codebook of {codebook.size} values does not have 2^{bits} words for each part of "
+            f"vectors of {dimension}"
+        )
+        raise FormatError(message)
 
 
 class _Residual:

@@ -20,6 +20,7 @@ from pennon.index.base import Values
 from pennon.index.new_files import OldIndex
 from pennon.index.row_map import RowMap
 from pennon.index.row_set import Numbers
+from pennon.index.vector.details_wire import settings_of, vector_details
 from pennon.index.vector.merge import merge_indices
 from pennon.index.vector.model import Model
 from pennon.index.vector.new_index import write_index
@@ -28,7 +29,6 @@ from pennon.index.vector.rows import Matrix, usable, vector_type
 from pennon.index.vector.settings import VectorSettings
 from pennon.index.vector.stored import open_stored
 from pennon.index.vector.train import can_train, sample_rows, train
-from pennon.index.vector.vectors_wire import settings_of, vector_details
 from pennon.ops.index.build import IndexBuild, groups_of, leaf_of, path_of
 from pennon.scan.moved_rows import covered_now
 from pennon.scan.plan import live_row_count
@@ -127,13 +127,10 @@ def plan_vectors(
 
     Where the vectors are too few, it covers nothing, with a warning.
     """
-    build = _plan(snapshot, column, name, settings, fragments)
-    given = given or Given()
-    every = [each for group in build.groups for each in group]
-    rows = sum(live_row_count(snapshot, each) for each in every)
-    model = _trained(build, every, rows, given) if rows else None
+    build = plan_untrained(snapshot, column, name, settings, fragments)
+    model = trained_model(build, given or Given())
     if model is None:
-        if every:
+        if any(build.groups):
             message = (
                 f"index {name!r} is not trained: {column} has too few vectors for {settings.kind}; "
                 "optimize_indices trains it when there are more"
@@ -159,7 +156,7 @@ def plan_vectors_like(
     settings = settings_of(like.details[1] if like.details else b"")
     if not with_model:
         return plan_vectors(snapshot, path_of(schema, leaf), like.name, settings or _ANY, fragments)
-    build = _plan(snapshot, path_of(schema, leaf), like.name, _ANY, fragments)
+    build = plan_untrained(snapshot, path_of(schema, leaf), like.name, _ANY, fragments)
     model = open_stored(build.files(like)).model
     kind = vector_type(build.storage)
     if model.dim != kind.list_size or pa.from_numpy_dtype(model.centroids.dtype) != kind.value_type:
@@ -179,13 +176,14 @@ def plan_vectors_like(
     return replace(build, settings=chosen, model=mine)
 
 
-def _plan(
+def plan_untrained(
     snapshot: Snapshot,
     column: str,
     name: str,
     settings: VectorSettings,
-    fragments: Sequence[Fragment] | None,
+    fragments: Sequence[Fragment] | None = None,
 ) -> VectorBuild:
+    """Plan an index of some fragments, by default of all; it has no model yet."""
     schema = snapshot.manifest.schema
     leaf = leaf_of(schema, column)
     chosen = snapshot.manifest.fragments if fragments is None else fragments
@@ -202,9 +200,12 @@ def _groups(
     return tuple(groups_of(snapshot, fragments, max(_SEGMENT_BYTES // width, 1)))
 
 
-def _trained(
-    build: VectorBuild, fragments: Sequence[Fragment], rows: int, given: Given
-) -> Model | None:
+def trained_model(build: VectorBuild, given: Given) -> Model | None:
+    """Train on a sample of the fragments of a plan; return None where the vectors are too few."""
+    fragments = [each for group in build.groups for each in group]
+    rows = sum(live_row_count(build.snapshot, each) for each in fragments)
+    if not rows:
+        return None
     settings = build.settings
     has_codebook = given.codebook is not None
     wanted = sample_rows(

@@ -71,12 +71,15 @@ _MODULES = (
     "commit",
     "file",
     "fragment",
+    "indices",
     "io",
     "optimize",
     "progress",
     "schema",
     "spark",
     "udf",
+    "util",
+    "vector",
 )
 
 

@@ -59,6 +59,7 @@ HOMES: Final = {
     "Tags": "pennon.dataset.refs",
     "Transaction": "pennon.dataset.operation",
     "UpdateResult": "pennon.dataset.rows",
+    "VectorIndexReader": "pennon.dataset.vector_reader",
     "Version": "pennon.dataset.versions",
     "VersionRef": "pennon.dataset.versions",
     "batch_udf": "pennon.dataset.udf",

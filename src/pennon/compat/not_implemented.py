@@ -21,8 +21,7 @@ MODULE = """
     ShardSnapshot ShardWriter simd_info tokenize
 """
 DATASET = """
-    centroids
-    from_pydantic_model get_ivf_model
+    from_pydantic_model
     initialize_mem_wal io_stats_incremental io_stats_snapshot mem_wal_index_details
     mem_wal_writer merge_index_metadata
     new_file_session remap_row_addrs sql

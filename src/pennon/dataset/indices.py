@@ -15,6 +15,7 @@ from pennon.errors import ArgumentError, UnsupportedError
 if TYPE_CHECKING:
     from pennon.dataset.index_descriptions import IndexDescription
     from pennon.dataset.operation import Index
+    from pennon.dataset.vector_models import IvfModel
     from pennon.table import indices as table_indices
 
 
@@ -243,6 +244,27 @@ class DatasetIndices(DatasetBase):
         """
         found: dict[str, Any] = _descriptions().statistics_of(self._snapshot, index_name)
         return found
+
+    def get_ivf_model(self, index_name: str) -> IvfModel | None:
+        """Return the centroids and the metric of an index of vectors; None if it is not trained yet.
+
+        Raises IndexNotFoundError if there is none of that name, ArgumentError if it is of something else.
+        """
+        found: IvfModel | None = _descriptions().ivf_model_of(self._snapshot, index_name)
+        return found
+
+    def centroids(self, *, index_name: str | None = None, column: str | None = None) -> Any:
+        """Return the centroids of an index of vectors, named or the first of a column, as fixed-size lists.
+
+        Raises KeyError for a column without such an index, and as `get_ivf_model` does.
+        """
+        if index_name is None:
+            if column is None:
+                message = "Must provide 'index_name' or 'column'."
+                raise ArgumentError(message)
+            index_name = _descriptions().vector_index_of(self._snapshot, column)
+        found = self.get_ivf_model(index_name)
+        return None if found is None else found.centroids
 
     def prewarm_index(
         self,

@@ -180,6 +180,12 @@ class IndexBuild:
         ids = [self._row_ids(each) for each in alive]
         return RowMap.keeping(RowSet.of(np.concatenate([np.empty(0, np.uint64), *ids])))
 
+    def rows_of(self, fragment: Fragment) -> RowSet:
+        """Return the numbers that the index has of the rows of a fragment."""
+        return (
+            RowSet.of(self._row_ids(fragment)) if self._by_row_ids else of_fragments([fragment.id])
+        )
+
     def _row_ids(self, fragment: Fragment) -> Any:
         live = FragmentReader(self.snapshot, fragment).live_rows()
         ids = np.asarray(self.snapshot.row_ids(fragment, live.physical_rows), np.uint64)

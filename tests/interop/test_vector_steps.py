@@ -52,10 +52,10 @@ def test_codes_of_either_become_an_index_that_pylance_searches(tmp_path: Path, b
     ivf = builder.train_ivf(6, sample_rate=50)
     pq = builder.train_pq(ivf, 8, sample_rate=4)
     maker = steps.IndicesBuilder(writer.dataset(uri), "vec")
-    maker.transform_vectors(
-        steps.IvfModel(ivf.centroids, "l2"), steps.PqModel(8, pq.codebook), f"{folder}/codes"
-    )
+    model = steps.IvfModel(ivf.centroids, "l2")
+    maker.transform_vectors(model, steps.PqModel(8, pq.codebook), f"{folder}/codes")
     if by == "lance":
+        assert maker.shuffle_transformed_vectors(["codes"], folder, model) == []
         with pytest.raises(ArgumentError, match="is not sorted by partition"):
             builder.load_shuffled_vectors(["codes"], folder, ivf, pq)
     names = builder.shuffle_transformed_vectors(["codes"], folder, ivf)

@@ -15,7 +15,7 @@ MODULE = """
     BlobDescriptor BlobDescriptorArrayBuilder
     bytes_read_counter
     CompactedSsTable DataStatistics DedicatedBlobWriter evaluate_sharding_spec
-    ExecutionPlan FFILanceTableProvider FieldStatistics FtsToken IndexProgress
+    ExecutionPlan FFILanceTableProvider FieldStatistics FtsToken
     iops_counter json_to_schema LsmPointLookupPlanner LsmScanner LsmVectorSearchPlanner
     PackedBlobWriter schema_to_json set_logger ShardingField ShardingSpec
     ShardSnapshot ShardWriter simd_info tokenize

@@ -32,6 +32,7 @@ from pennon.scan.known_indices import known_indices, why_not_asked
 from pennon.scan.moved_rows import indices_now
 from pennon.scan.plan import live_row_count
 from pennon.scan.snapshot import Snapshot
+from pennon.scan.vector_indices import why_not_searched
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.project import resolve, sorted_paths
 from pennon.table.indices import SYSTEM, Index
@@ -108,7 +109,7 @@ def _description(snapshot: Snapshot, segments: list[Index]) -> IndexDescription:
 def _details(snapshot: Snapshot, segments: list[Index]) -> dict[str, Any]:
     """Return why an index is not asked, if it is not; else the settings of a full-text index."""
     told = {index.uuid: index for index in known_indices(snapshot)}
-    whys = [why_not_asked(snapshot, told[index.uuid]) for index in segments]
+    whys = [_why(snapshot, told[index.uuid]) for index in segments]
     why = next((why for why in whys if why is not None), None)
     found = {} if why is None else {"not_asked": why}
     first = segments[0]
@@ -117,6 +118,12 @@ def _details(snapshot: Snapshot, segments: list[Index]) -> dict[str, Any]:
     if first.is_vector:
         return {**vector_details_of(first.details[1]), **found}
     return shown_of(first.details[1]) if first.type_name == _TEXT and not found else found
+
+
+def _why(snapshot: Snapshot, index: Index) -> str | None:
+    if index.is_vector:
+        return why_not_searched(snapshot, index)
+    return why_not_asked(snapshot, index)
 
 
 def _segment(snapshot: Snapshot, index: Index) -> IndexSegmentDescription:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Self, TypedDict
 from uuid import UUID
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pennon.dataset.index_descriptions import IndexDescription
     from pennon.dataset.operation import Index
     from pennon.dataset.vector_models import IvfModel
+    from pennon.ops.index.progress import IndexProgress
     from pennon.table import indices as table_indices
 
 
@@ -134,7 +135,7 @@ class DatasetIndices(DatasetBase):
         streaming_coreset_rate: int | None = None,
         streaming_refine_passes: int | None = None,
         skip_transpose: bool = False,
-        progress_callback: Any = None,
+        progress_callback: Callable[[IndexProgress], None] | None = None,
         **kwargs: Any,
     ) -> Self:
         """Make an index of a column of vectors, turn the handle to the version that has it, and return it.
@@ -150,7 +151,11 @@ class DatasetIndices(DatasetBase):
 
         ``train=False``, and too few vectors to train on: an index that covers no row yet, see
         `DatasetOptimizer.optimize_indices`.  ``fragment_ids``: files for these are made, and nothing is committed;
-        `create_index_uncommitted` says which.  How pylance shuffles, and its `progress_callback`, have no effect.
+        `create_index_uncommitted` says which.  How pylance shuffles has no effect.
+
+        ``progress_callback`` is called with an `IndexProgress` when centroids (``train_ivf``, by iterations) or code words
+        (``train_quantizer``, by sub-vectors) are trained, vectors coded (``shuffle``) and segments merged
+        (``merge_partitions``); on a terminal a bar shows what takes a while.
 
         Raises KeyError for a column that is not there, TypeError for one that is none of vectors,
         IndexExistsError for a name in use (without ``replace``), ArgumentError, UnsupportedError.
@@ -195,6 +200,7 @@ class DatasetIndices(DatasetBase):
                 replace=replace,
                 train=train,
                 arguments=_present(given),
+                watch=progress_callback,
             )
         )
         return self

@@ -7,20 +7,15 @@ its work by their numbers, so that threads run it here, and Spark's executors el
 from __future__ import annotations
 
 import os
-import sys
-import time
-from collections.abc import Iterable, Iterator
 from contextlib import closing
-from typing import Final, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from pennon.core.thread_pools import Crew, map_in_order
 from pennon.file.container.losses import Losses
+from pennon.ops.bars import bar
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
-
-QUIET_SECONDS: Final = 2.0
-"""What is done sooner shows no bar."""
 
 
 class Task(Protocol[R_co]):
@@ -45,27 +40,13 @@ def run_tasks(task: Task[R], count: int, *, what: str, threads: int | None = Non
         with losses.gathered():
             return task.run(number)
 
-    with closing(map_in_order(run, range(count), lambda _: 1, crew.threads, crew)) as results:
-        done = list(_with_bar(results, count, what))
+    done = []
+    with (
+        closing(map_in_order(run, range(count), lambda _: 1, crew.threads, crew)) as results,
+        bar(what, count) as advance,
+    ):
+        for result in results:
+            done.append(result)
+            advance()
     losses.warn()
     return done
-
-
-def _with_bar(results: Iterable[R], count: int, what: str) -> Iterator[R]:
-    """Pass results on; show how many there are, on a terminal."""
-    if not sys.stderr.isatty():
-        yield from results
-        return
-    from rich import console, progress  # noqa: PLC0415 - saves rich off a terminal
-
-    bar = progress.Progress(console=console.Console(stderr=True), transient=True)
-    shown = bar.add_task(what, total=count)
-    started = time.monotonic()
-    try:
-        for result in results:
-            bar.advance(shown)
-            if not bar.live.is_started and time.monotonic() - started > QUIET_SECONDS:
-                bar.start()
-            yield result
-    finally:
-        bar.stop()

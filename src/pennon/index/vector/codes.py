@@ -88,6 +88,16 @@ class Quantizer(Protocol):
         ...
 
     @property
+    def bits(self) -> int:
+        """Return how many bits the code of a number, or of a part, has."""
+        ...
+
+    @property
+    def parts(self) -> int:
+        """Return into how many parts PQ cuts a vector; 0 of others."""
+        ...
+
+    @property
     def columns(self) -> Sequence[str]:
         """Return the columns that codes are in."""
         ...

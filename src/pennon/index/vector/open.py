@@ -17,7 +17,7 @@ import numpy as np
 
 from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFile, IndexFiles
-from pennon.index.vector.base import Floats, VectorIndex
+from pennon.index.vector.base import Floats
 from pennon.index.vector.codes import Quantizer
 from pennon.index.vector.flat import Flat
 from pennon.index.vector.hnsw import GraphPlan
@@ -32,7 +32,7 @@ from pennon.index.vector.stages import is_staged, open_stages
 from pennon.schema.version import V0_1
 
 
-def open_vector_index(files: IndexFiles) -> VectorIndex:
+def open_vector_index(files: IndexFiles) -> IvfIndex:
     """Open a segment of a vector index.
 
     Raises FormatError if its files are damaged, or do not fit one another, UnsupportedError if they are of a

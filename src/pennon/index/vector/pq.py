@@ -59,7 +59,7 @@ class ProductQuantizer:
         check_words(codebook, bits, parts, dimension, metric)
         words = codebook.astype(np.float32).reshape(parts, 1 << bits, dimension // parts)
         self._words = np.ascontiguousarray(words.transpose(0, 2, 1))
-        self._metric, self._bits = metric, bits
+        self._metric, self.bits, self.parts = metric, bits, parts
         self._centroids = centroids
         self._is_transposed = is_transposed
         self.row_bytes = parts * bits // 8
@@ -105,7 +105,7 @@ class ProductQuantizer:
         parts, _, count = self._words.shape
         tables = np.empty((parts, count), np.float32)
         word_tables(self._words, query, self._metric == "dot", tables)
-        if self._bits == 4:  # a table for each byte
+        if self.bits == 4:  # a table for each byte
             tables = (tables[1::2, :, None] + tables[::2, None, :]).reshape(parts // 2, 256)
         return Asked(Apart.TABLES, tables, start)
 

@@ -32,6 +32,8 @@ class ScalarQuantizer:
     kind: Final = "SQ"
     columns: Final = (_CODES,)
     size_bytes: Final = 0
+    bits: Final = 8
+    parts: Final = 0
 
     def __init__(self, settings: Settings, metric: str, dimension: int) -> None:
         """Take the bounds.  Raises FormatError, UnsupportedError."""

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from pennon.core.thread_pools import map_all
+from pennon.core.thread_pools import map_all, map_in_order
 from pennon.index.vector.coders import coded_part
 from pennon.index.vector.kmeans import BLOCK_ROWS, CREW, Trained, k_means
 from pennon.index.vector.model import Model
 from pennon.index.vector.rows import Floats, Matrix, as_floats, of_bits
 from pennon.index.vector.settings import VectorSettings
+
+Done: TypeAlias = Callable[[], object]
+"""Is called when one more unit of a stage is done."""
+Stage: TypeAlias = Callable[[str, int, str], AbstractContextManager[Done]]
+
+
+@contextmanager
+def _untold(_name: str, _total: int, _unit: str) -> Iterator[Done]:
+    """Tell nobody of a stage."""
+    yield bool
 
 
 def sample_rows(
@@ -42,14 +54,20 @@ def train(
     *,
     centroids: Matrix | None = None,
     codebook: Matrix | None = None,
+    stage: Stage = _untold,
 ) -> Model:
-    """Train an index of a table of so many rows; ``sample`` are vectors as `usable` gives them."""
+    """Train an index of a table of so many rows; ``sample`` are vectors as `usable` gives them.
+
+    ``stage`` is entered for what is trained: with its name, how many units it takes at most, and what these are.
+    """
     loss = None
     if centroids is None:
-        centroids, loss = _trained_centroids(settings, sample, rows)
+        with stage("train_ivf", settings.max_iters, "iterations") as done:
+            centroids, loss = _trained_centroids(settings, sample, rows, done)
     model = Model(settings, centroids, codebook, loss=loss)
     if settings.quantizer == "PQ" and codebook is None:
-        return _with(model, codebook=_trained_codebook(model, sample))
+        with stage("train_quantizer", settings.sub_vectors, "sub-vectors") as done:
+            return _with(model, codebook=_trained_codebook(model, sample, done))
     if settings.quantizer == "SQ":
         bounds = (float(sample.min()), float(sample.max())) if sample.size else (0.0, 0.0)
         return _with(model, bounds=bounds)
@@ -70,7 +88,9 @@ def _with(model: Model, **changes: Any) -> Model:
     return Model(model.settings, model.centroids, **known)
 
 
-def _trained_centroids(settings: VectorSettings, sample: Matrix, rows: int) -> tuple[Matrix, float]:
+def _trained_centroids(
+    settings: VectorSettings, sample: Matrix, rows: int, done: Done
+) -> tuple[Matrix, float]:
     count = min(settings.partitions(rows), len(sample))
     chosen = _at_most(sample, count * settings.sample_rate, settings.seed)
     trained = k_means(
@@ -79,13 +99,14 @@ def _trained_centroids(settings: VectorSettings, sample: Matrix, rows: int) -> t
         seed=settings.seed,
         max_iters=settings.max_iters,
         metric=settings.metric,
+        done=done,
     )
     if sample.dtype == np.uint8:
         return of_bits(trained.centroids), trained.loss
     return trained.centroids.astype(sample.dtype), trained.loss
 
 
-def _trained_codebook(model: Model, sample: Matrix) -> Matrix:
+def _trained_codebook(model: Model, sample: Matrix, done: Done) -> Matrix:
     settings = model.settings
     chosen = _at_most(sample, settings.words * settings.sample_rate, settings.seed + 1)
     near = model.assigner()
@@ -110,8 +131,12 @@ def _trained_codebook(model: Model, sample: Matrix) -> Matrix:
             is_fine=True,
         )
 
-    trained = map_all(one, range(settings.sub_vectors), CREW)
-    return np.stack([each.centroids for each in trained]).astype(sample.dtype)
+    parts = range(settings.sub_vectors)
+    words = []
+    for trained in map_in_order(one, parts, lambda _: 1, len(parts), CREW):
+        words.append(trained.centroids)
+        done()
+    return np.stack(words).astype(sample.dtype)
 
 
 def _at_most(sample: Matrix, rows: int, seed: int) -> Matrix:

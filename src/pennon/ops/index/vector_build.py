@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ import pyarrow as pa
 from pennon.core.units import MIB
 from pennon.errors import FormatError
 from pennon.index.base import Values
+from pennon.index.files import IndexFiles
 from pennon.index.new_files import OldIndex
 from pennon.index.row_map import RowMap
 from pennon.index.row_set import Numbers
@@ -24,12 +26,14 @@ from pennon.index.vector.details_wire import settings_of, vector_details
 from pennon.index.vector.merge import merge_indices
 from pennon.index.vector.model import Model
 from pennon.index.vector.new_index import write_index
+from pennon.index.vector.open import open_vector_index
 from pennon.index.vector.partitions import sorted_by_partition
 from pennon.index.vector.rows import Matrix, usable, vector_type
 from pennon.index.vector.settings import VectorSettings
 from pennon.index.vector.stored import open_stored
-from pennon.index.vector.train import can_train, sample_rows, train
+from pennon.index.vector.train import Done, can_train, sample_rows, train
 from pennon.ops.index.build import IndexBuild, groups_of, leaf_of, path_of
+from pennon.ops.index.progress import Watch, stage
 from pennon.scan.moved_rows import covered_now
 from pennon.scan.plan import live_row_count
 from pennon.scan.projection import plan_scan_projection
@@ -122,13 +126,14 @@ def plan_vectors(
     settings: VectorSettings,
     fragments: Sequence[Fragment] | None = None,
     given: Given | None = None,
+    watch: Watch | None = None,
 ) -> VectorBuild:
     """Train an index on a sample of the fragments, by default of all, and plan it.
 
-    Where the vectors are too few, it covers nothing, with a warning.
+    Where the vectors are too few, it covers nothing, with a warning.  ``watch`` is told how training goes on.
     """
     build = plan_untrained(snapshot, column, name, settings, fragments)
-    model = trained_model(build, given or Given())
+    model = trained_model(build, given or Given(), watch)
     if model is None:
         if any(build.groups):
             message = (
@@ -155,7 +160,8 @@ def plan_vectors_like(
     leaf = next(each for each in schema.walk() if each.id == like.field_ids[0])
     settings = settings_of(like.details[1] if like.details else b"")
     if not with_model:
-        return plan_vectors(snapshot, path_of(schema, leaf), like.name, settings or _ANY, fragments)
+        settings = settings or _settings_in_files(snapshot, like)
+        return plan_vectors(snapshot, path_of(schema, leaf), like.name, settings, fragments)
     build = plan_untrained(snapshot, path_of(schema, leaf), like.name, _ANY, fragments)
     model = open_stored(build.files(like)).model
     kind = vector_type(build.storage)
@@ -174,6 +180,20 @@ def plan_vectors_like(
     )
     mine = Model(chosen, model.centroids, model.codebook, model.bounds, model.signs, model.loss)
     return replace(build, settings=chosen, model=mine)
+
+
+def _settings_in_files(snapshot: Snapshot, like: Index) -> VectorSettings:
+    """Return how an index of any release was made; its entry does not say it.
+
+    Raises FormatError, NotFoundError or UnsupportedError if nothing tells it.
+    """
+    files = IndexFiles(
+        like.folder,
+        snapshot.open_index_file,
+        lambda _, make, __: make(),
+        snapshot.open_index_object,
+    )
+    return open_vector_index(files).settings
 
 
 def plan_untrained(
@@ -200,8 +220,11 @@ def _groups(
     return tuple(groups_of(snapshot, fragments, max(_SEGMENT_BYTES // width, 1)))
 
 
-def trained_model(build: VectorBuild, given: Given) -> Model | None:
-    """Train on a sample of the fragments of a plan; return None where the vectors are too few."""
+def trained_model(build: VectorBuild, given: Given, watch: Watch | None = None) -> Model | None:
+    """Train on a sample of the fragments of a plan; return None where the vectors are too few.
+
+    ``watch`` is told how it goes on; on a terminal a bar shows it.
+    """
     fragments = [each for group in build.groups for each in group]
     rows = sum(live_row_count(build.snapshot, each) for each in fragments)
     if not rows:
@@ -214,7 +237,13 @@ def trained_model(build: VectorBuild, given: Given) -> Model | None:
     sample = _sample(build, fragments, rows, wanted)
     if not can_train(settings, len(sample), has_codebook=has_codebook):
         return None
-    return train(settings, sample, rows, centroids=given.centroids, codebook=given.codebook)
+
+    def told(name: str, total: int, unit: str) -> AbstractContextManager[Done]:
+        return stage(watch, name, total, unit, f"index {build.name}: {name.replace('_', ' ')}")
+
+    return train(
+        settings, sample, rows, centroids=given.centroids, codebook=given.codebook, stage=told
+    )
 
 
 def _sample(build: VectorBuild, fragments: Sequence[Fragment], rows: int, wanted: int) -> Matrix:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pennon.errors import FormatError, NotFoundError, UnsupportedError
+from pennon.index.vector.rows import is_vector
 from pennon.index.vector.stored import open_stored
 from pennon.ops.commit import commit_on
-from pennon.ops.index.build import THREADS, Builder, leaf_of, path_of
+from pennon.ops.index.build import THREADS, Builder, IndexBuild, leaf_of, path_of
 from pennon.ops.index.create import build_index, check_name, new_name
+from pennon.ops.index.progress import Watch, told
 from pennon.ops.index.vector_arguments import vector_arguments
 from pennon.ops.index.vector_build import (
     MESSAGE,
@@ -40,18 +43,39 @@ def create_vector_index(
     train: bool = True,
     arguments: Mapping[str, Any] | None = None,
     builder: Builder = THREADS,
+    watch: Watch | None = None,
 ) -> Manifest:
     """Make an index of a column of vectors, and return the version that has it.
 
-    Without ``train`` it covers no fragment.  Raises IndexExistsError for a name that is in use, and what
+    Without ``train`` it covers no fragment.  ``watch`` is told how training goes on, and of the segments made.  Raises IndexExistsError for a name that is in use, and what
     `pennon.ops.index.vector_arguments.vector_arguments` raises.
     """
     fragments = None if train else ()
     build = plan_vector_index(
-        snapshot, column, kind, name, arguments or {}, fragments, replace=replace
+        snapshot, column, kind, name, arguments or {}, fragments, replace=replace, watch=watch
     )
     removed = check_name(snapshot, build, replace=replace)
+    if watch is not None:
+        builder = Watched(builder, watch)
     return commit_on(snapshot, CreateIndex((build_index(build, builder),), removed))
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """Tells of what another builder does."""
+
+    builder: Builder
+    watch: Watch
+
+    def segments(self, build: IndexBuild) -> Sequence[Index]:
+        """See `Builder.segments`."""
+        with told(self.watch, "shuffle"):
+            return self.builder.segments(build)
+
+    def merge(self, build: IndexBuild, segments: Sequence[Index]) -> Index:
+        """See `Builder.merge`."""
+        with told(self.watch, "merge_partitions"):
+            return self.builder.merge(build, segments)
 
 
 def plan_vector_index(
@@ -63,6 +87,7 @@ def plan_vector_index(
     fragments: Sequence[Fragment] | None = None,
     *,
     replace: bool = True,
+    watch: Watch | None = None,
 ) -> VectorBuild:
     """Check arguments and a name, and train; see `pennon.ops.index.vector_build.plan_vectors`."""
     schema = snapshot.manifest.schema
@@ -75,7 +100,16 @@ def plan_vector_index(
     check_name(snapshot, nothing, replace=replace)
     if fragments is not None and not fragments:
         return nothing
-    return plan_vectors(snapshot, path, chosen, found.settings, fragments, found.given)
+    return plan_vectors(snapshot, path, chosen, found.settings, fragments, found.given, watch)
+
+
+def has_vectors(snapshot: Snapshot, segments: Sequence[Index]) -> bool:
+    """Return whether the entries of an index all name one column, and that has vectors."""
+    if len({each.field_ids for each in segments}) != 1 or len(segments[0].field_ids) != 1:
+        return False
+    fields = {each.id: each for each in snapshot.manifest.schema.walk()}
+    field = fields.get(segments[0].field_ids[0])
+    return field is not None and is_vector(storage_type(field_to_arrow(field).type))
 
 
 def optimized_vectors(

@@ -234,7 +234,7 @@ def warm(
 def _segments(snapshot: Snapshot, name: str) -> list[Index]:
     found = [each for each in indices_now(snapshot) if each.name == name]
     if not found:
-        message = f"Index {name!r} not found"
+        message = f'Index "{name}" not found'
         raise IndexNotFoundError(message)
     return found
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 import pennon
+from pennon.dataset import VectorIndexReader
 from pennon.dataset.operation import Index
 from pennon.errors import FormatError
 from pennon.ops import bars
@@ -219,3 +220,25 @@ def test_many_queries_are_looked_up_some_at_a_time(tmp_path: Path) -> None:
     assert many["query_index"].to_pylist() == list(range(3000))
     assert many["_distance"][-3:].to_pylist() == few["_distance"].to_pylist()
     assert peak < 64 << 20
+
+
+@pytest.mark.parametrize("kind", ["IVF_FLAT", "IVF_SQ"])
+def test_new_rows_join_an_index_without_files_of_their_own(
+    table: pennon.LanceDataset, kind: str
+) -> None:
+    table.create_index("vec", kind, num_partitions=3)
+    more = table.to_table().slice(0, 100)
+    pennon.write_dataset(more, table.uri, mode="append")
+    table = pennon.dataset(table.uri)
+    table.optimize.optimize_indices()
+    assert len(list((Path(table.uri) / "_indices").iterdir())) == 2
+    (described,) = table.describe_indices()
+    assert described.segments[0].fragment_ids == {0, 1, 2, 3}
+    assert near(table, nprobes=3, refine_factor=20) == near(table, use_index=False)
+    reader = VectorIndexReader(table, "vec_idx")
+    assert sum(reader.read_partition(number).num_rows for number in range(3)) == ROWS + 100
+
+
+def test_counts_of_entries_bound_no_memory(table: pennon.LanceDataset) -> None:
+    with pytest.warns(DeprecationWarning, match="index_cache_size_bytes bounds the memory"):
+        pennon.dataset(table.uri, index_cache_size=256)

@@ -80,15 +80,29 @@ class VectorBuild(IndexBuild):
 
     def merge(self, segments: Sequence[Index]) -> Index:
         """See `IndexBuild.merge`; raises ArgumentError if they were trained apart."""
+        return self._merged(segments, ())
+
+    def join(self, segments: Sequence[Index]) -> Index:
+        """Make one segment of others and of the rows of the only group, which get no files of their own before.
+
+        Raises as `merge` does.
+        """
+        (group,) = self.groups
+        return self._merged(segments, group)
+
+    def _merged(self, segments: Sequence[Index], group: Sequence[Fragment]) -> Index:
         new = self.new_files()
         made = [each for each in segments if each.files or each.fragment_ids]
         olds = [OldIndex(self.files(each), self.kept(each)) for each in made]
         if not olds:
             return self.entry(new, ())
-        merge_indices(olds, self.settings, new)
+        fresh = None
+        if group and self.model is not None:
+            fresh = self.model, sorted_by_partition(self.values(group), self.model)
+        merge_indices(olds, self.settings, new, fresh)
         there = {each.id for each in self.snapshot.manifest.fragments}
         covered = {n for each in made for n in covered_now(self.snapshot, each) if n in there}
-        return self.entry(new, covered)
+        return self.entry(new, covered | {each.id for each in group})
 
     def rewrite(self, segment: Index, moves: RowMap) -> Index:
         """See `IndexBuild.rewrite`."""

@@ -151,6 +151,8 @@ def _merged(
     others = [each for each in old if each not in alike]
     chosen = _covered(build.snapshot, others, fresh)
     more = build.of(chosen)
+    if builder is THREADS and chosen and alike and len(more.groups) == 1:
+        return more.join(alike)
     made = list(builder.segments(more)) if chosen else []
     if len(made) == 1 and not alike:
         return made[0]

@@ -16,11 +16,13 @@ from typing import Any
 import lance
 import lance.file
 import lance.fragment
+import lance.indices
 import lance.progress
 import lance.schema
 
 import pennon
 import pennon.dataset
+import pennon.indices
 from pennon.compat.not_implemented import LATER as LATER_NAMES
 
 PAGE = Path(__file__).parents[1] / "docs" / "compat.md"
@@ -41,8 +43,11 @@ OWNERS = [
     "file.LanceFileReader",
     "file.LanceFileWriter",
     "progress.FileSystemFragmentWriteProgress",
+    "indices.IndicesBuilder",
+    "indices.IvfModel",
+    "indices.PqModel",
 ]
-MODULES = ["commit", "dataset", "fragment", "optimize", "progress", "schema", "udf"]
+MODULES = ["commit", "dataset", "fragment", "indices", "optimize", "progress", "schema", "udf"]
 """Modules from which programs import names."""
 WORKS, IGNORED = "works", "accepted, changes nothing"
 LATER, ABSENT = "later: raises `UnsupportedError`", "absent"

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pennon.dataset.operation import Transaction as Transaction
     from pennon.dataset.scanner import LanceScanner as LanceScanner
     from pennon.dataset.udf import batch_udf as batch_udf
+    from pennon.ops.index.progress import IndexProgress as IndexProgress
     from pennon.scan.metrics import ScanStatistics as ScanStatistics
     from pennon.schema.blob_type import Blob as Blob
     from pennon.schema.blob_type import BlobArray as BlobArray
@@ -52,6 +53,7 @@ __all__ = [
     "FragmentMetadata",
     "Index",
     "IndexFile",
+    "IndexProgress",
     "LanceDataset",
     "LanceFragment",
     "LanceOperation",
@@ -71,12 +73,15 @@ _MODULES = (
     "commit",
     "file",
     "fragment",
+    "indices",
     "io",
     "optimize",
     "progress",
     "schema",
     "spark",
     "udf",
+    "util",
+    "vector",
 )
 
 

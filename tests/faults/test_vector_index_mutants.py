@@ -1,6 +1,6 @@
 """Damaged files of vector indices: a typed error, or rows in order; no crash, no hang, no gigabyte.
 
-The files are those of five releases (the golden archives), of each kind and layout.  `try_vector_index_mutants`
+The files are those of five releases (the golden archives), of each kind and layout, and our own.  `try_vector_index_mutants`
 damages and searches them in a process of its own.
 """
 
@@ -13,10 +13,10 @@ import pytest
 
 from tests.faults.child import summary_of
 from tests.faults.test_mutants import SEED
-from tests.faults.try_vector_index_mutants import TABLES
+from tests.faults.try_vector_index_mutants import TABLES, write_ours
 
 ARCHIVES = Path(__file__).parents[1] / "golden" / "vector_indices"
-FEW = 300
+FEW = 400
 MANY = 10_000
 MOST_OTHERS = 0.1
 """The share of mutants that may give other rows: codes, centroids and factors that are as good as others."""
@@ -30,6 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             archive.extractall(made, filter="data")
     for path in made.rglob("*.idx"):
         path.parent.chmod(0o755)
+    write_ours(made)
     return made
 
 

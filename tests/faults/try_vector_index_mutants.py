@@ -23,9 +23,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 
+import pennon
 from pennon.errors import LanceError
 from pennon.index.vector.base import Probes
+from pennon.vector import vec_to_table
 from tests.faults.mutants import SPARE_BYTES, Mutant, mutants_of
 from tests.faults.try_index_mutants import regions_of
 from tests.faults.try_mutants import SECONDS_PER_TRY, timed_out
@@ -40,6 +43,18 @@ TABLES: Final = (
     *("0.19.2/ivf_hnsw_pq_l2", "0.15.0/ivf_pq4_l2", "0.15.0/ivf_hnsw_sq_l2"),
     *("0.10.18/ivf_hnsw_sq_l2", "0.10.18/ivf_hnsw_pq_l2", "0.10.18/ivf_pq_dot"),
 )
+OURS: Final[dict[str, dict[str, Any]]] = {
+    "ours/ivf_flat_dot": {"index_type": "IVF_FLAT", "metric": "dot"},
+    "ours/ivf_pq_cosine": {"index_type": "IVF_PQ", "metric": "cosine", "num_sub_vectors": 4},
+    "ours/ivf_pq4_l2": {"index_type": "IVF_PQ", "num_sub_vectors": 4, "num_bits": 4},
+    "ours/ivf_sq_l2": {"index_type": "IVF_SQ"},
+    "ours/ivf_rq1_l2": {"index_type": "IVF_RQ", "num_bits": 1},
+    "ours/ivf_rq5_dot": {"index_type": "IVF_RQ", "metric": "dot"},
+    "ours/ivf_hnsw_flat_l2": {"index_type": "IVF_HNSW_FLAT", "m": 4, "ef_construction": 20},
+    "ours/ivf_hnsw_pq_l2": {"index_type": "IVF_HNSW_PQ", "num_sub_vectors": 4, "m": 4},
+    "ours/ivf_hnsw_sq_cosine": {"index_type": "IVF_HNSW_SQ", "metric": "cosine", "m": 4},
+}
+"""Indices that Pennon writes, and how; in files of 2.0, 2.1 and 2.2 by turns."""
 RIGHT, REFUSED, OTHER = "right", "refused", "other rows"
 _K: Final = 7
 
@@ -51,6 +66,16 @@ class Target:
     table: Path
     path: Path
     expected: list[list[int]]
+
+
+def write_ours(folder: Path) -> None:
+    """Write tables of our own into a folder."""
+    vectors = np.random.default_rng(5).normal(size=(300, 16)).astype(np.float32)
+    for number, (name, how) in enumerate(OURS.items()):
+        version = ("2.0", "2.1", "2.2")[number % 3]
+        data = vec_to_table(vectors).append_column("id", pa.array(range(len(vectors))))
+        table = pennon.write_dataset(data, folder / f"{name}.lance", data_storage_version=version)
+        table.create_index("vector", num_partitions=3, sample_rate=64, **how)
 
 
 def targets_of(table: Path) -> Iterator[Target]:
@@ -120,7 +145,7 @@ def mutant_of(target: Target, data: bytes, seed: int, number: int) -> tuple[str,
 def run(folder: Path, seed: int, first: int, count: int) -> None:
     """Try ``count`` mutants, which go through all files of all indices, and print what came of them."""
     signal.signal(signal.SIGPROF, timed_out)
-    targets = [each for name in TABLES for each in targets_of(folder / f"{name}.lance")]
+    targets = [each for name in (*TABLES, *OURS) for each in targets_of(folder / f"{name}.lance")]
     random.Random(seed).shuffle(targets)
     for target in targets:
         if (found := judge(target)) != RIGHT:

@@ -22,7 +22,7 @@ from pennon.optimize import Compaction, CompactionPlan, CompactionTask, RewriteR
 
 MODULES = """
 lance lance.fragment lance.dataset lance.optimize lance.file lance.blob lance.commit lance.progress
-lance.udf lance.schema
+lance.udf lance.schema lance.indices
 """
 MADE_BY_OTHERS = {"LanceScanner", "FragmentSession", "DatasetDelta"}
 """Classes whose objects come from methods: what their constructors take is nobody's business."""

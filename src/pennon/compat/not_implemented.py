@@ -15,14 +15,13 @@ MODULE = """
     BlobDescriptor BlobDescriptorArrayBuilder
     bytes_read_counter
     CompactedSsTable DataStatistics DedicatedBlobWriter evaluate_sharding_spec
-    ExecutionPlan FFILanceTableProvider FieldStatistics FtsToken IndexProgress
+    ExecutionPlan FFILanceTableProvider FieldStatistics FtsToken
     iops_counter json_to_schema LsmPointLookupPlanner LsmScanner LsmVectorSearchPlanner
     PackedBlobWriter schema_to_json set_logger ShardingField ShardingSpec
     ShardSnapshot ShardWriter simd_info tokenize
 """
 DATASET = """
-    centroids
-    from_pydantic_model get_ivf_model
+    from_pydantic_model
     initialize_mem_wal io_stats_incremental io_stats_snapshot mem_wal_index_details
     mem_wal_writer
     new_file_session remap_row_addrs sql

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pennon.dataset.transactions import BulkCommitResult as BulkCommitResult
     from pennon.dataset.udf import BatchUDF as BatchUDF
     from pennon.dataset.udf import batch_udf as batch_udf
+    from pennon.dataset.vector_reader import VectorIndexReader as VectorIndexReader
     from pennon.dataset.versions import Version as Version
     from pennon.dataset.versions import VersionRef as VersionRef
     from pennon.dataset.write_options import AutoCleanupConfig as AutoCleanupConfig
@@ -71,6 +72,7 @@ __all__ = [
     "Tags",
     "Transaction",
     "UpdateResult",
+    "VectorIndexReader",
     "Version",
     "VersionRef",
     "batch_udf",

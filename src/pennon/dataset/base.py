@@ -6,6 +6,7 @@ All that `LanceDataset` can do beyond that is in classes above this one, which k
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -58,6 +59,15 @@ class DatasetBase(ArrowDataset, metaclass=Unfinished):
     ) -> None:
         """Open a version, the newest by default; see `pennon.dataset`."""
         refuse({"serialized_manifest": serialized_manifest, **unsupported}, DatasetBase.__init__)
+        for name, given in (
+            ("index_cache_size", index_cache_size),
+            ("metadata_cache_size", metadata_cache_size),
+        ):
+            if given is not None:
+                message = (
+                    f"{name} counts entries, and has no effect; {name}_bytes bounds the memory"
+                )
+                warnings.warn(message, DeprecationWarning, stacklevel=3)
         session = session_of(session, index_cache_size_bytes, metadata_cache_size_bytes)
         store = open_store(uri, storage_options, trusted_bases)
         if commit_lock is not None:

@@ -10,25 +10,31 @@ from typing import Any, Final
 
 from pennon.dataset.operation_fields import from_index as from_index
 from pennon.dataset.operation_fields import to_index as to_index
+from pennon.dataset.vector_models import IvfModel
 from pennon.errors import (
     ArgumentError,
     FormatError,
     IndexNotFoundError,
+    NoColumnError,
     NotFoundError,
     UnsupportedError,
 )
 from pennon.index import registry
 from pennon.index.base import OpenIndex
+from pennon.index.files import IndexFiles
 from pennon.index.text.inverted import Inverted
 from pennon.index.text.making import shown_of
+from pennon.index.vector.rows import as_array
 from pennon.index.vector.statistics import vector_details_of, vector_statistics
+from pennon.index.vector.stored import StoredIndex, open_stored
 from pennon.scan.index_lookup import open_index
 from pennon.scan.known_indices import known_indices, why_not_asked
 from pennon.scan.moved_rows import indices_now
 from pennon.scan.plan import live_row_count
 from pennon.scan.snapshot import Snapshot
+from pennon.scan.vector_indices import why_not_searched
 from pennon.schema.arrow import field_to_arrow
-from pennon.schema.project import sorted_paths
+from pennon.schema.project import resolve, sorted_paths
 from pennon.table.indices import SYSTEM, Index
 from pennon.table.indices_wire import kind_of
 from pennon.table.json_index_wire import json_target
@@ -104,7 +110,7 @@ def _description(snapshot: Snapshot, segments: list[Index]) -> IndexDescription:
 def _details(snapshot: Snapshot, segments: list[Index]) -> dict[str, Any]:
     """Return why an index is not asked, if it is not; else the settings of a full-text index."""
     told = {index.uuid: index for index in known_indices(snapshot)}
-    whys = [why_not_asked(snapshot, told[index.uuid]) for index in segments]
+    whys = [_why(snapshot, told[index.uuid]) for index in segments]
     why = next((why for why in whys if why is not None), None)
     found = {} if why is None else {"not_asked": why}
     first = segments[0]
@@ -116,6 +122,12 @@ def _details(snapshot: Snapshot, segments: list[Index]) -> dict[str, Any]:
     if json is not None:
         return {"path": json[0], "target_details": {}, **found}
     return shown_of(first.details[1]) if first.type_name == _TEXT and not found else found
+
+
+def _why(snapshot: Snapshot, index: Index) -> str | None:
+    if index.is_vector:
+        return why_not_searched(snapshot, index)
+    return why_not_asked(snapshot, index)
 
 
 def _segment(snapshot: Snapshot, index: Index) -> IndexSegmentDescription:
@@ -158,6 +170,45 @@ def statistics_of(snapshot: Snapshot, name: str) -> dict[str, Any]:
     }
 
 
+def stored_vectors(snapshot: Snapshot, name: str) -> list[StoredIndex]:
+    """Open the segments of an index of vectors, those that have files, as they are stored.
+
+    Raises IndexNotFoundError if there is none of that name, ArgumentError if it is of something else, FormatError,
+    NotFoundError and UnsupportedError as `open_stored` does.
+    """
+    segments = _segments(snapshot, name)
+    if not all(each.is_vector for each in segments):
+        message = f"Index {name} is not vector index"
+        raise ArgumentError(message)
+    return [
+        open_stored(_files(snapshot, each)) for each in segments if each.files or each.fragment_ids
+    ]
+
+
+def ivf_model_of(snapshot: Snapshot, name: str) -> IvfModel | None:
+    """Return the centroids of an index of vectors, of its first segment; None if it is not trained."""
+    found = stored_vectors(snapshot, name)
+    if not found:
+        return None
+    model = found[0].model
+    return IvfModel(as_array(model.centroids), model.settings.metric)
+
+
+def vector_index_of(snapshot: Snapshot, column: str) -> str:
+    """Return the name of the first index of vectors on a column.  Raises NoColumnError if there is none."""
+    ids = {each.id for path in [column] for each in resolve(snapshot.manifest.schema, path)[-1:]}
+    for index in sorted(indices_now(snapshot), key=lambda each: each.name):
+        if index.is_vector and ids.issuperset(index.field_ids):
+            return index.name
+    message = f"No IVF index for column '{column}'"
+    raise NoColumnError(message)
+
+
+def _files(snapshot: Snapshot, segment: Index) -> IndexFiles:
+    """Return the files of a segment, of which nothing is remembered."""
+    return snapshot.index_files(segment, lambda _, make, __: make())
+
+
 def warm(
     snapshot: Snapshot,
     name: str,
@@ -188,7 +239,7 @@ def warm(
 def _segments(snapshot: Snapshot, name: str) -> list[Index]:
     found = [each for each in indices_now(snapshot) if each.name == name]
     if not found:
-        message = f"Index {name!r} not found"
+        message = f'Index "{name}" not found'
         raise IndexNotFoundError(message)
     return found
 
@@ -197,8 +248,7 @@ def _said(snapshot: Snapshot, segment: Index) -> dict[str, Any]:
     """Return what a segment says of itself; nothing, if it cannot be read."""
     try:
         if segment.is_vector:
-            files = snapshot.index_files(segment, lambda _, make, __: make())
-            return vector_statistics(files, segment.uuid, snapshot.store.uri)
+            return vector_statistics(_files(snapshot, segment), segment.uuid, snapshot.store.uri)
         opened = _opened(snapshot, segment)
     except (FormatError, NotFoundError, UnsupportedError):
         return {}

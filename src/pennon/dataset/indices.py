@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Self, TypedDict
 from uuid import UUID
@@ -15,7 +15,9 @@ from pennon.errors import ArgumentError
 if TYPE_CHECKING:
     from pennon.dataset.index_descriptions import IndexDescription
     from pennon.dataset.operation import Index
+    from pennon.dataset.vector_models import IvfModel
     from pennon.ops.index.build import IndexBuild
+    from pennon.ops.index.progress import IndexProgress
     from pennon.table import indices as table_indices
 
 
@@ -158,7 +160,7 @@ class DatasetIndices(DatasetBase):
         streaming_coreset_rate: int | None = None,
         streaming_refine_passes: int | None = None,
         skip_transpose: bool = False,
-        progress_callback: Any = None,
+        progress_callback: Callable[[IndexProgress], None] | None = None,
         **kwargs: Any,
     ) -> Self:
         """Make an index of a column of vectors, turn the handle to the version that has it, and return it.
@@ -174,7 +176,11 @@ class DatasetIndices(DatasetBase):
 
         ``train=False``, and too few vectors to train on: an index that covers no row yet, see
         `DatasetOptimizer.optimize_indices`.  ``fragment_ids``: files for these are made, and nothing is committed;
-        `create_index_uncommitted` says which.  How pylance shuffles, and its `progress_callback`, have no effect.
+        `create_index_uncommitted` says which.  How pylance shuffles has no effect.
+
+        ``progress_callback`` is called with an `IndexProgress` when centroids (``train_ivf``, by iterations) or code words
+        (``train_quantizer``, by sub-vectors) are trained, vectors coded (``shuffle``) and segments merged
+        (``merge_partitions``); on a terminal a bar shows what takes a while.
 
         Raises KeyError for a column that is not there, TypeError for one that is none of vectors,
         IndexExistsError for a name in use (without ``replace``), ArgumentError, UnsupportedError.
@@ -231,6 +237,7 @@ class DatasetIndices(DatasetBase):
                 train=train,
                 arguments=_present(given),
                 index_uuid=index_uuid,
+                watch=progress_callback,
             )
         )
         return self
@@ -302,6 +309,27 @@ class DatasetIndices(DatasetBase):
         """
         found: dict[str, Any] = _descriptions().statistics_of(self._snapshot, index_name)
         return found
+
+    def get_ivf_model(self, index_name: str) -> IvfModel | None:
+        """Return the centroids and the metric of an index of vectors; None if it is not trained yet.
+
+        Raises IndexNotFoundError if there is none of that name, ArgumentError if it is of something else.
+        """
+        found: IvfModel | None = _descriptions().ivf_model_of(self._snapshot, index_name)
+        return found
+
+    def centroids(self, *, index_name: str | None = None, column: str | None = None) -> Any:
+        """Return the centroids of an index of vectors, named or the first of a column, as fixed-size lists.
+
+        Raises KeyError for a column without such an index, and as `get_ivf_model` does.
+        """
+        if index_name is None:
+            if column is None:
+                message = "Must provide 'index_name' or 'column'."
+                raise ArgumentError(message)
+            index_name = _descriptions().vector_index_of(self._snapshot, column)
+        found = self.get_ivf_model(index_name)
+        return None if found is None else found.centroids
 
     def prewarm_index(
         self,

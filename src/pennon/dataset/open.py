@@ -51,7 +51,7 @@ def dataset(
     process named for the table (base paths, sources of clones) and, to read, all local places for a local table,
     and those of its bucket for another; with it those listed instead, ``[]`` for tables of strangers
     (`pennon.io.trust`).  Block sizes and counts of index pages are
-    accepted and change nothing.
+    accepted and change nothing, the latter with a DeprecationWarning.
 
     Raises NotFoundError if there is no such table or version, UnsupportedError if the table needs
     what this release does not know.
@@ -69,6 +69,7 @@ def dataset(
     return LanceDataset(
         uri,
         version,
+        index_cache_size=index_cache_size,
         commit_lock=commit_lock,
         storage_options=storage_options,
         default_scan_options=default_scan_options,

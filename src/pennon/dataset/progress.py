@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pennon.dataset.metadata import FragmentMetadata
+from pennon.ops.index.progress import IndexProgress as IndexProgress
 
 
 class FragmentWriteProgress(ABC):

@@ -41,6 +41,12 @@ if TYPE_CHECKING:
     from pennon.ops.index.parts import build_parts as build_parts
     from pennon.ops.index.parts import merge_parts as merge_parts
     from pennon.ops.index.vector_arguments import is_vector_kind as is_vector_kind
+    from pennon.ops.index.vector_steps import load_codes as load_codes
+    from pennon.ops.index.vector_steps import plan_codes as plan_codes
+    from pennon.ops.index.vector_steps import sort_codes as sort_codes
+    from pennon.ops.index.vector_steps import train_centroids as train_centroids
+    from pennon.ops.index.vector_steps import train_codebook as train_codebook
+    from pennon.ops.index.vector_steps import write_codes as write_codes
     from pennon.ops.index.vectors import create_vector_index as create_vector_index
     from pennon.ops.index.vectors import plan_vector_index as plan_vector_index
     from pennon.ops.repair import repair_manifest as repair_manifest
@@ -103,6 +109,12 @@ _HOMES: Final = {
     "is_scalar_kind": "pennon.ops.index.kinds",
     "is_vector_kind": "pennon.ops.index.vector_arguments",
     "plan_vector_index": "pennon.ops.index.vectors",
+    "load_codes": "pennon.ops.index.vector_steps",
+    "plan_codes": "pennon.ops.index.vector_steps",
+    "sort_codes": "pennon.ops.index.vector_steps",
+    "train_centroids": "pennon.ops.index.vector_steps",
+    "train_codebook": "pennon.ops.index.vector_steps",
+    "write_codes": "pennon.ops.index.vector_steps",
     "drop_table": "pennon.ops.cleanup.drop",
     "drop_tag": "pennon.ops.versions.refs",
     "find_rows": "pennon.ops.rows.find_rows",

@@ -7,23 +7,16 @@ its work by their numbers, so that threads run it here, and Spark's executors el
 from __future__ import annotations
 
 import os
-import sys
-import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
-from typing import Final, Protocol, TypeAlias, TypeVar
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from typing import Protocol, TypeVar
 
 from pennon.core.thread_pools import Crew, map_in_order
 from pennon.file.container.losses import Losses
+from pennon.ops.bars import bar
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
-
-Progress: TypeAlias = Callable[[int, int], object]
-"""Is told how many pieces are done, of how many; maybe from another thread."""
-
-QUIET_SECONDS: Final = 2.0
-"""What is done sooner shows no bar."""
 
 
 class Task(Protocol[R_co]):
@@ -61,26 +54,3 @@ def _with_bar(results: Iterable[R], count: int, what: str) -> Iterator[R]:
             if tell is not None:
                 tell(done, count)
             yield result
-
-
-@contextmanager
-def bar(what: str) -> Iterator[Progress | None]:
-    """Give what shows how far some work is, on a terminal, if it takes a while; None elsewhere."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich import console, progress  # noqa: PLC0415 - saves rich off a terminal
-
-    shown = progress.Progress(console=console.Console(stderr=True), transient=True)
-    task = shown.add_task(what, total=None)
-    started = time.monotonic()
-
-    def tell(done: int, of: int) -> None:
-        shown.update(task, completed=done, total=of)
-        if not shown.live.is_started and time.monotonic() - started > QUIET_SECONDS:
-            shown.start()
-
-    try:
-        yield tell
-    finally:
-        shown.stop()

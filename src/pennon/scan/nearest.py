@@ -308,11 +308,12 @@ class NearestScan:
         if indices is not None:
             wanted = k * (asked.refine_factor or 1)
             probes = asked.probes(wanted, comparison.metric)
+            most = None if probes.maximum is None else f"Some({probes.maximum})"
             found += [f"KNNVectorDistance: metric={comparison.metric}{queries}"] if again else []
             below.append(
                 f"ANNSubIndex: name={indices.name}, k={wanted}, deltas={len(indices.segments)}, "
                 f"metric={comparison.metric}, minimum_nprobes={probes.minimum}, "
-                f"maximum_nprobes={probes.maximum}{queries}"
+                f"maximum_nprobes={most}{queries}"
             )
         if compared:
             below.append(

@@ -6,12 +6,13 @@
     segment 2     fragment 2          the same, by its own model
     no segment    fragments 3, 4      compared with each vector (`pennon.scan.compare_vectors`)
 
-An index that Pennon cannot read is not asked: its rows are compared like all others.  Source: reference
+An index that Pennon cannot read is not asked, with a warning: its rows are compared like all others.  Source: reference
 index-vector, 6.1, 6.6 and 6.8.
 """
 
 from __future__ import annotations
 
+import warnings
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -20,11 +21,11 @@ import numpy.typing as npt
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FragmentId
-from pennon.errors import FormatError, NotFoundError, UnsupportedError
+from pennon.errors import ColumnTypeError, FormatError, NotFoundError, UnsupportedError
 from pennon.index.row_set import Numbers
 from pennon.index.vector.base import Found, VectorIndex
 from pennon.index.vector.best import NOTHING, Near
-from pennon.index.vector.distance import COSINE
+from pennon.index.vector.distance import COSINE, HAMMING, default_metric
 from pennon.index.vector.open import open_vector_index
 from pennon.scan.compare_vectors import Comparison
 from pennon.scan.index_lookup import remember_parts
@@ -32,6 +33,7 @@ from pennon.scan.moved_rows import covered_now
 from pennon.scan.search_scope import IndexedRows, Scope
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.vector_query import VectorColumn, VectorSearch
+from pennon.schema.project import walk_paths
 from pennon.table.indices import SYSTEM, Index
 from pennon.table.indices_wire import parse_indices
 
@@ -68,7 +70,7 @@ class VectorIndices:
 def find_index(snapshot: Snapshot, asked: VectorSearch) -> VectorIndices | None:
     """Return the index that a search asks: the first of the column that has the metric, if one is named.
 
-    Raises FormatError for an index of vectors of another length than the column's.
+    Raises FormatError for an index of other vectors than the column's.
     """
     if not asked.uses_index or not snapshot.manifest.indices:
         return None
@@ -90,27 +92,65 @@ def find_index(snapshot: Snapshot, asked: VectorSearch) -> VectorIndices | None:
 def _may_be_asked(index: Index, column: VectorColumn) -> bool:
     is_vector = index.details is None or index.is_vector
     is_of_column = index.field_ids == (column.field_id,) and index.name not in SYSTEM
-    return (
-        is_vector and is_of_column and bool(index.fragment_ids) and index.index_version <= _NEWEST
-    )
+    is_known = 0 <= index.index_version <= _NEWEST
+    return is_vector and is_of_column and bool(index.fragment_ids) and is_known
 
 
 def _opened(snapshot: Snapshot, segment: Index, asked: VectorSearch) -> Segment | None:
-    remember = remember_parts(snapshot)
-    files = snapshot.index_files(segment, remember)
+    """Open a segment; None, with a warning, for one that cannot be read: its rows are compared."""
     try:
         covered = covered_now(snapshot, segment)
-        key = "index", segment.folder
-        opened = remember(key, lambda: open_vector_index(files), lambda index: index.size_bytes)
-    except _UNUSABLE:
-        return None
-    if opened.dimension != asked.column.dimension:
+        opened = _open(snapshot, segment)
+    except _UNUSABLE as error:
         message = (
-            f"the index {segment.name!r} ({segment.folder}) is of vectors of {opened.dimension} numbers, those of "
-            f"column {asked.column.path!r} have {asked.column.dimension}; make the index anew"
+            f"the index {segment.name!r} of column {asked.column.path!r} is not asked, and its rows are compared: "
+            f"{error}"
+        )
+        warnings.warn(message, UserWarning, stacklevel=2)
+        return None
+    _check_fit(segment, opened, asked.column)
+    return Segment(segment, opened, covered)
+
+
+def _open(snapshot: Snapshot, segment: Index) -> VectorIndex:
+    remember = remember_parts(snapshot)
+    files = snapshot.index_files(segment, remember)
+    key = "index", segment.folder
+    return remember(key, lambda: open_vector_index(files), lambda index: index.size_bytes)
+
+
+def _check_fit(segment: Index, opened: VectorIndex, column: VectorColumn) -> None:
+    """Raise FormatError for an index that is of other vectors than the column's."""
+    where = f"the index {segment.name!r} ({segment.folder})"
+    if opened.dimension != column.dimension:
+        message = (
+            f"{where} is of vectors of {opened.dimension} numbers, those of column {column.path!r} have "
+            f"{column.dimension}; make the index anew"
         )
         raise FormatError(message)
-    return Segment(segment, opened, covered)
+    if (opened.metric == HAMMING) != (default_metric(column.element) == HAMMING):
+        message = (
+            f"{where} is by {opened.metric}, which vectors of {column.element} in column {column.path!r} have no index "
+            "of; make the index anew"
+        )
+        raise FormatError(message)
+
+
+def why_not_searched(snapshot: Snapshot, segment: Index) -> str | None:
+    """Return why no search asks a segment of an index of vectors; None where some do.  Opens its files."""
+    paths = {field.id: path for path, field in walk_paths(snapshot.manifest.schema)}
+    if len(segment.field_ids) != 1 or segment.field_ids[0] not in paths:
+        return "it does not say which column it is of"
+    if not 0 <= segment.index_version <= _NEWEST:
+        return f"it is of version {segment.index_version}; Pennon knows those up to {_NEWEST}"
+    if not segment.fragment_ids:
+        return None  # it is not trained yet
+    try:
+        column = VectorColumn.of(snapshot.manifest.schema, paths[segment.field_ids[0]])
+        _check_fit(segment, _open(snapshot, segment), column)
+    except (*_UNUSABLE, ColumnTypeError) as error:
+        return str(error)
+    return None
 
 
 # --- searching ------------------------------------------------------------------------------------

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from pennon.errors import FormatError, LanceError, NotFoundError, UnsupportedError
+from pennon.index.vector.train import CENTROIDS, Done
+from pennon.ops.bars import bar, counted
 from pennon.ops.index.build import IndexBuild
 from pennon.ops.index.create import create_index
 from pennon.ops.index.drop import drop_index
@@ -19,7 +21,6 @@ from pennon.ops.index.vector_arguments import is_vector_kind
 from pennon.ops.index.vector_build import VectorBuild
 from pennon.ops.index.vector_shuffle import JoinTask, VectorShuffle, WriteTask
 from pennon.ops.index.vectors import create_vector_index
-from pennon.ops.run_tasks import bar
 from pennon.scan.plan import live_row_count, plan_tasks
 from pennon.spark.conditions import check_flag, check_text
 from pennon.spark.options import DEFAULT_PARTITION_BYTES
@@ -43,8 +44,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _ERRORS: Final[tuple[type[LanceError], ...]] = (FormatError, NotFoundError, UnsupportedError)
-_TRAINING: Final = 20
-"""As many tasks a training counts for."""
+_TRAINING: Final = 10
+"""As many tasks each of the two stages of a training counts for."""
 _SCHEMA: Final = (
     "name string, kind string, column string, uuid string, version bigint, "
     "indexed_rows bigint, unindexed_rows bigint"
@@ -104,9 +105,13 @@ class SparkBuilder:
     spark: SparkSession
     progress: Progress | None = None
 
-    def training(self, build: IndexBuild) -> AbstractContextManager[Progress | None]:
-        """See `pennon.ops.index.create.Builder`."""
-        return nullcontext(self._stages(self._shares(build)).told(0))
+    def stage(
+        self, build: IndexBuild, name: str, total: int, unit: str
+    ) -> AbstractContextManager[Done]:
+        """See `pennon.ops.index.build.Builder`."""
+        stages = self._stages(self._shares(build))
+        told = stages.told(0 if name == CENTROIDS else 1)
+        return nullcontext(counted(told, total))
 
     def segments(self, build: IndexBuild) -> Sequence[Index]:
         """See `pennon.ops.index.create.Builder`; of vectors it is one segment, whose rows Spark shuffles."""
@@ -135,7 +140,7 @@ class SparkBuilder:
             )
             count = len(shares) + plan.parts
             messages = run_on_rows(
-                blocks, WritePart(plan.write), count=count, progress=stages.told(1)
+                blocks, WritePart(plan.write), count=count, progress=stages.told(2)
             )
             found = dict(pickle.loads(each) for each in messages if each)  # noqa: S301 - of our executors
             parts = {first: parse_index_bytes(wire) for first, wire in found.items()}
@@ -144,13 +149,13 @@ class SparkBuilder:
             else:
                 (message,) = run_tasks(self.spark, JoinParts(plan.join(parts)), 1)
                 index = parse_index_bytes(message)
-        joined = stages.told(2)
+        joined = stages.told(3)
         if joined is not None:
             joined(1, 1)
         return index
 
     def _stages(self, shares: Sequence[Partition]) -> Stages:
-        return Stages(self.progress, (_TRAINING, max(len(shares), 1), 1))
+        return Stages(self.progress, (_TRAINING, _TRAINING, max(len(shares), 1), 1))
 
     def _shares(self, build: IndexBuild) -> list[Partition]:
         """Return the rows that each task codes."""

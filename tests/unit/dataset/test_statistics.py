@@ -14,8 +14,7 @@ import pytest
 
 import pennon
 from pennon.errors import ArgumentError, ColumnTypeError
-from pennon.scan import aggregates
-from pennon.scan.execute import Scan
+from pennon.scan.execute import Scan, read_batches
 
 DAY = dt.date(2026, 1, 1)
 EXACT = ("n", "d", "b")
@@ -40,13 +39,13 @@ def rows(start: int, count: int = 40) -> pa.Table:
 def read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """Return a list that grows by the column and the number of rows of each read of an aggregate."""
     found: list[tuple[str, int]] = []
-    real = aggregates.read_batches
+    real = read_batches
 
     def spy(scan: Scan, *given: Any, **named: Any) -> Iterator[pa.RecordBatch]:
         found.extend([(scan.projection.read.fields[0].name, scan.rows)] if scan.rows else [])
         return real(scan, *given, **named)
 
-    monkeypatch.setattr(aggregates, "read_batches", spy)
+    monkeypatch.setattr("pennon.scan.aggregates.read_batches", spy)
     return found
 
 

@@ -15,7 +15,8 @@ import pytest
 import pennon
 from pennon.errors import DataLossWarning
 from pennon.ops import run_tasks as tasks
-from pennon.ops.run_tasks import bar, run_tasks
+from pennon.ops.bars import bar
+from pennon.ops.run_tasks import run_tasks
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -42,6 +42,21 @@ class Found:
     queries: Int64Array
     rows: Numbers
     distances: Floats
+
+    def behind(self, queries: int) -> Found:
+        """Return the same of queries that come behind so many others."""
+        return Found(self.queries + queries, self.rows, self.distances) if queries else self
+
+    @classmethod
+    def joined(cls, parts: Sequence[Found]) -> Found:
+        """Return what several searches found, one behind the other."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(
+            np.concatenate([np.empty(0, np.int64), *(each.queries for each in parts)]),
+            np.concatenate([np.empty(0, np.uint64), *(each.rows for each in parts)]),
+            np.concatenate([np.empty(0, np.float32), *(each.distances for each in parts)]),
+        )
 
 
 class VectorIndex(Protocol):

@@ -98,6 +98,16 @@ class Quantizer(Protocol):
         ...
 
     @property
+    def bits(self) -> int:
+        """Return how many bits the code of a number, or of a part, has."""
+        ...
+
+    @property
+    def parts(self) -> int:
+        """Return into how many parts PQ cuts a vector; 0 of others."""
+        ...
+
+    @property
     def columns(self) -> Sequence[str]:
         """Return the columns that codes are in."""
         ...
@@ -197,7 +207,7 @@ class TableCodes:
     def distances(self, asked: Asked, bounds: Callable[[], Floats] | None = None) -> Floats2D:  # noqa: ARG002 - as others take it
         """See `Codes.distances`."""
         out = np.empty((len(asked.queries), len(self)), np.float32)
-        looked_up(self.bytes, asked.queries, asked.starts, out)
+        looked_up(self.bytes, asked.queries, float(asked.starts), out)
         return out
 
 

@@ -32,9 +32,14 @@ _NUMBERS: Final = {L2: 0, COSINE: 1, DOT: 2}
 _NAMES: Final = {name: name for name in (*_NUMBERS, HAMMING)} | {"euclidean": L2}
 
 
+def metric_named(name: object) -> str | None:
+    """Return the metric of a name, in any case; None if there is none."""
+    return _NAMES.get(str(name).lower())
+
+
 def metric_of(name: object) -> str:
     """Return the metric of a name, in any case.  Raises ArgumentError if there is none."""
-    found = _NAMES.get(str(name).lower())
+    found = metric_named(name)
     if found is None:
         message = f"Metric type '{name}' is not supported; there are l2, euclidean, cosine, dot and hamming"
         raise ArgumentError(message)

@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import FormatError
 from pennon.index.files import IndexFile
-from pennon.index.vector.wire import METRICS
+from pennon.index.vector.distance import metric_named
 
 _MOST_SHOWN: Final = 80
 
@@ -102,9 +102,8 @@ def settings(value: object, path: str, key: str) -> Settings:
 
 def metric_of(name: object, path: str) -> str:
     """Return a metric by one of its names.  Raises FormatError."""
-    found = str(name).lower()
-    found = "l2" if found == "euclidean" else found
-    if found not in METRICS:
+    found = metric_named(name)
+    if found is None:
         message = f"{path}: {name!r} is no metric that is known"
         raise FormatError(message)
     return found

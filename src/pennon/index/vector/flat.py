@@ -33,6 +33,8 @@ class Flat:
     kind: Final = "FLAT"
     columns: Final = (_VECTORS,)
     size_bytes: Final = 0
+    bits: Final = 8
+    parts: Final = 0
 
     def __init__(self, file: IndexFile, metric: str, dimension: int) -> None:
         """Look at the column.  Raises FormatError, UnsupportedError."""

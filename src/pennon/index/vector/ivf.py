@@ -21,8 +21,11 @@ from pennon.index.row_set import Numbers
 from pennon.index.vector.base import Allowed, Floats, Floats2D, Found, Probes
 from pennon.index.vector.codes import Apart, Asked, Asks, Passing, Quantizer, RowCodes
 from pennon.index.vector.partition_reader import Partition, PartitionReader
+from pennon.index.vector.settings import Graph, VectorSettings
 from pennon.index.vector.wire import Vectors
 
+_AT_ONCE: Final = 256
+"""Queries that are searched together: what each is compared by takes up to a megabyte."""
 _FEW: Final = 10
 """Where no more than one of so many rows of a partition may be found, its graph is not walked."""
 _CELLS: Final = 1 << 18
@@ -49,6 +52,17 @@ class IvfIndex:
         """See `VectorIndex.size_bytes`."""
         return self._centroids.nbytes + self._quantizer.size_bytes + self._reader.size_bytes
 
+    @property
+    def settings(self) -> VectorSettings:
+        """Return what kind of an index it is, as far as its files say."""
+        return VectorSettings(
+            self.kind,
+            self.metric,
+            sub_vectors=self._quantizer.parts,
+            bits=self._quantizer.bits,
+            graph=Graph() if self._reader.has_graphs else None,
+        )
+
     def search(self, queries: Vectors, k: int, probes: Probes, allowed: Allowed | None) -> Found:
         """See `VectorIndex.search`."""
         if queries.ndim != 2 or queries.shape[1] != self.dimension:
@@ -56,7 +70,14 @@ class IvfIndex:
             raise ArgumentError(message)
         # what is too large for 32 bits is infinitely far away
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            return self._search(queries, k, probes, allowed)
+            return Found.joined(
+                [
+                    self._search(queries[start : start + _AT_ONCE], k, probes, allowed).behind(
+                        start
+                    )
+                    for start in range(0, len(queries), _AT_ONCE)
+                ]
+            )
 
     def _search(self, queries: Vectors, k: int, probes: Probes, allowed: Allowed | None) -> Found:
         vectors, is_valid = self._prepared(queries)

@@ -22,9 +22,9 @@ from pennon.errors import FormatError
 from pennon.index.files import IndexFile, IndexFiles
 from pennon.index.new_files import NewFiles
 from pennon.index.vector.grown_graph import FIELDS
+from pennon.index.vector.layout import INDEX
 from pennon.index.vector.model import Model
 from pennon.index.vector.new_index import (
-    INDEX,
     Graphs,
     Packed,
     row_fields,
@@ -54,13 +54,11 @@ def join_parts(parts: Mapping[int, IndexFiles], model: Model, new: NewFiles) -> 
     row = row_bytes(pa.schema(FIELDS)) + _NEIGHBOUR_BYTES * 2 * model.settings.graph.m
     with new.file(INDEX, *FIELDS) as file:
         for first, part in opened:
-            index = parts[first].file(INDEX)
-            for batch in _batches(index, FIELDS, row):
+            for batch in _batches(part.layout.index, FIELDS, row):
                 file.write(batch)
             missing = first - len(graphs.said)
-            said, lengths = part.graphs(index)
-            graphs.said.extend([*[""] * missing, *said])
-            graphs.lengths.extend([*[0] * missing, *lengths])
+            graphs.said.extend([*[""] * missing, *part.layout.graph_texts()])
+            graphs.lengths.extend([*[0] * missing, *part.layout.graphs.lengths.tolist()])
         missing = model.partitions - len(graphs.said)
         graphs.said.extend([""] * missing)
         graphs.lengths.extend([0] * missing)
@@ -71,11 +69,11 @@ def _rows(opened: Sequence[tuple[int, StoredIndex]], model: Model) -> Iterator[P
     due = 0
     for first, part in opened:
         if not due <= first <= model.partitions - part.model.partitions:
-            message = f"{part.file.source.path} has partitions from {first} on, as another part has"
+            message = f"{part.layout.codes.source.path} has partitions from {first} on, as another part has"
             raise FormatError(message)
-        lengths = [*[0] * (first - due), *part.parts.lengths]
+        lengths = [*[0] * (first - due), *part.parts.lengths.tolist()]
         fields = row_fields(part.coder)
-        for batch in _batches(part.file, fields, row_bytes(pa.schema(fields))):
+        for batch in _batches(part.layout.codes, fields, row_bytes(pa.schema(fields))):
             yield lengths, batch
             lengths = []
         due = first + part.model.partitions

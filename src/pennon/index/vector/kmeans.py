@@ -91,13 +91,13 @@ def k_means(
     max_iters: int,
     metric: str = "l2",
     is_fine: bool = False,
-    after_round: Callable[[], object] | None = None,
+    done: Callable[[], object] = bool,
 ) -> Trained:
     """Train so many centroids, at most as many as there are rows.
 
     ``metric``: with ``dot`` they have the length 1, and the nearest has the largest product; with ``hamming`` all
     their numbers are 0 or 1.  ``is_fine``: the vectors are a part of others, many of which are trained side by side, and
-    begin with rows that are far from one another.  ``after_round`` is called up to ``max_iters`` times.
+    begin with rows that are far from one another.  ``done`` is called after each round.
     """
     rng = np.random.default_rng(seed)
     centroids = _settled(_seeds(rows, min(count, len(rows)), seed, is_fine=is_fine), metric)
@@ -108,12 +108,11 @@ def k_means(
     for _ in range(max_iters):
         sums, counts, loss = _round(rows, centroids, metric, is_fine=is_fine)
         loss = loss + squares
+        done()
         empty = np.flatnonzero(counts == 0)
         means = sums / np.maximum(counts, 1)[:, None]
         means[empty] = rows[rng.integers(0, len(rows), len(empty))]
         centroids = _settled(means.astype(np.float32), metric)
-        if after_round is not None:
-            after_round()
         if abs(before - loss) <= same * abs(before) and not len(empty):
             break
         before = loss

@@ -12,7 +12,6 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
@@ -22,13 +21,12 @@ from pennon.file.container.writer import DataFileWriter
 from pennon.index.new_files import NewFiles
 from pennon.index.vector.grown_graph import FIELDS, GrownGraph, grown
 from pennon.index.vector.kmeans import CREW
+from pennon.index.vector.layout import AUXILIARY, GRAPHS, INDEX, IVF, KIND, METRIC, ROWS, STORAGE
 from pennon.index.vector.model import Coded, Coder, Model
 from pennon.index.vector.partitions import coder_of
-from pennon.index.vector.vectors_wire import Partitions, serialize_partitions, serialize_tensor
+from pennon.index.vector.rows import Matrix, as_array
+from pennon.index.vector.wire import Partitions, serialize_partitions, serialize_tensor
 
-AUXILIARY: Final = "auxiliary.idx"
-INDEX: Final = "index.idx"
-ROWS: Final = "_rowid"
 _AHEAD_ROWS: Final = 1 << 18
 """Rows whose graphs are under way, unless a partition has more."""
 _WRITTEN_BYTES: Final = 8 * MIB
@@ -60,8 +58,7 @@ def write_no_graphs(model: Model, new: NewFiles) -> None:
     """Write ``index.idx`` of an index without graphs."""
     marker = pa.field("__flat_marker", pa.uint64(), nullable=False)
     with new.file(INDEX, marker) as file:
-        nothing = [0] * model.partitions
-        _describe(file, model, Partitions(nothing, nothing, model.centroids, model.loss))
+        _describe(file, model, [0] * model.partitions)
         file.add_schema_metadata({"lance:flat": json.dumps([""] * model.partitions)})
 
 
@@ -74,9 +71,8 @@ class Graphs:
 
     def describe(self, file: DataFileWriter, model: Model) -> None:
         """Put it into the file whose rows they are."""
-        parts = Partitions(_offsets(self.lengths), self.lengths, model.centroids, model.loss)
-        _describe(file, model, parts)
-        file.add_schema_metadata({"lance:hnsw": json.dumps(self.said)})
+        _describe(file, model, self.lengths)
+        file.add_schema_metadata({GRAPHS: json.dumps(self.said)})
 
 
 def _linked(
@@ -112,18 +108,13 @@ def _together(partitions: Iterable[Coded]) -> Iterator[list[Coded]]:
         yield some
 
 
-def _offsets(lengths: list[int]) -> list[int]:
-    """Return where the rows of each partition begin."""
-    found: list[int] = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])[:-1].tolist()
-    return found
-
-
-def _describe(file: DataFileWriter, model: Model, parts: Partitions) -> None:
-    """Put into ``index.idx`` what it says of all kinds."""
+def _describe(file: DataFileWriter, model: Model, lengths: list[int]) -> None:
+    """Put into ``index.idx`` what it says of all kinds; ``lengths`` are the rows of each graph."""
+    parts = Partitions.of(lengths, model.centroids, model.loss)
     number = file.add_global_buffer(serialize_partitions(parts))
     settings = model.settings
     kind = {"type": settings.kind, "distance_type": settings.metric}
-    file.add_schema_metadata({"lance:index": json.dumps(kind), "lance:ivf": str(number)})
+    file.add_schema_metadata({KIND: json.dumps(kind), IVF: str(number)})
 
 
 def _packed(model: Model, partitions: Iterable[Coded]) -> Iterator[Packed]:
@@ -148,25 +139,24 @@ def write_codes(model: Model, packed: Iterable[Packed], new: NewFiles) -> None:
     with new.file(AUXILIARY, *row_fields(coder)) as file:
         codebook = None
         if model.codebook is not None:
-            codebook = file.add_global_buffer(serialize_tensor(as_stored(model)))
+            codebook = file.add_global_buffer(serialize_tensor(as_stored(model.codebook)))
         for more, batch in packed:
             lengths += more
             file.write(batch)
-        parts = Partitions(_offsets(lengths), lengths)
-        number = file.add_global_buffer(serialize_partitions(parts))
+        number = file.add_global_buffer(serialize_partitions(Partitions.of(lengths)))
         file.add_schema_metadata(
             {
-                "distance_type": model.settings.metric,
-                "lance:ivf": str(number),
-                "storage_metadata": json.dumps([json.dumps(coder.metadata(codebook))]),
+                METRIC: model.settings.metric,
+                IVF: str(number),
+                STORAGE: json.dumps([json.dumps(coder.metadata(codebook))]),
             }
         )
 
 
-def as_stored(model: Model) -> Any:
-    """Return the codebook with as many numbers in a row as a vector has: no row is a code word."""
-    codebook = model.codebook
-    return None if codebook is None else codebook.reshape(codebook.shape[1], -1)
+def as_stored(codebook: Matrix) -> Matrix:
+    """Return a codebook with as many numbers in a row as a vector has: no row is a code word."""
+    found: Matrix = codebook.reshape(codebook.shape[1], -1)
+    return found
 
 
 def row_fields(coder: Coder) -> list[pa.Field[Any]]:
@@ -179,9 +169,7 @@ def batch_of(parts: list[Coded], coder: Coder) -> pa.RecordBatch:
     whole = Coded.joined(parts)
     arrays = [pa.array(whole.rows)]
     for column, field in zip(whole.columns, coder.fields, strict=True):
-        if column.ndim == 1:
-            arrays.append(pa.array(column, field.type))
-            continue
-        flat = pa.array(np.ascontiguousarray(column).ravel(), field.type.value_type)
-        arrays.append(pa.FixedSizeListArray.from_arrays(flat, type=field.type))
+        arrays.append(
+            pa.array(column, field.type) if column.ndim == 1 else as_array(column, field.type)
+        )
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(row_fields(coder)))

@@ -18,9 +18,9 @@ from pennon.index.row_set import Numbers
 from pennon.index.vector import hnsw as graphs
 from pennon.index.vector.codes import Codes, Quantizer
 from pennon.index.vector.hnsw import Graph, GraphPlan
+from pennon.index.vector.layout import ROWS, check_rows
 from pennon.index.vector.wire import Partitions
 
-_ROW: Final = "_rowid"
 _AT_ONCE: Final = 64 << 20
 """Partitions are read together as long as they take no more memory than this."""
 _MOST_GROWTH: Final = 1024
@@ -128,18 +128,18 @@ class ColumnReader(PartitionReader):
     ) -> None:
         """Check that all partitions lie in the file.  Raises FormatError."""
         super().__init__(files, partitions.lengths, quantizer.row_bytes)
-        _check(codes, partitions)
+        check_rows(codes, partitions)
         if (codes.rows * self._row_bytes) > _MOST_GROWTH * codes.source.size_bytes:
             message = f"{codes.source.path} has {codes.source.size_bytes} bytes and says {codes.rows} rows"
             raise FormatError(message)
         if graph is not None:
-            _check(graph.file, graph.partitions)
+            check_rows(graph.file, graph.partitions)
         self._codes, self._partitions, self._graph = codes, partitions, graph
         self._quantizer, self.has_graphs = quantizer, graph is not None
 
     def _read(self, numbers: Sequence[int]) -> list[Partition]:
         parts = np.array(numbers, np.int64)
-        columns = _pieces(self._codes, [_ROW, *self._quantizer.columns], self._partitions, parts)
+        columns = pieces(self._codes, [ROWS, *self._quantizer.columns], self._partitions, parts)
         found_graphs = self._graphs(parts)
         found = []
         for number, (row_ids, *codes), graph in zip(numbers, columns, found_graphs, strict=True):
@@ -152,7 +152,7 @@ class ColumnReader(PartitionReader):
     def _graphs(self, parts: Int64Array) -> Sequence[list[pa.Array[Any]] | None]:
         if self._graph is None:
             return [None] * len(parts)
-        return _pieces(self._graph.file, graphs.COLUMNS, self._graph.partitions, parts)
+        return pieces(self._graph.file, graphs.COLUMNS, self._graph.partitions, parts)
 
     def _checked(self, columns: list[pa.Array[Any]] | None, number: int) -> Graph | None:
         if columns is None or self._graph is None:
@@ -160,21 +160,13 @@ class ColumnReader(PartitionReader):
         return Graph.of(columns, self._graph.plan(number), self.rows_of(number))
 
 
-def _check(file: IndexFile, partitions: Partitions) -> None:
-    """Raise FormatError unless the partitions are the rows of a file."""
-    rows, ends = file.rows, partitions.offsets + partitions.lengths
-    total = int(partitions.lengths.sum())
-    if total != rows or (len(ends) and int(ends.max()) > rows):
-        message = (
-            f"{file.source.path} has {rows} rows, and its partitions have {total}, or leave it"
-        )
-        raise FormatError(message)
-
-
-def _pieces(
+def pieces(
     file: IndexFile, names: Sequence[str], partitions: Partitions, parts: Int64Array
 ) -> list[list[pa.Array[Any]]]:
-    """Return columns of some partitions, of each in turn; in as few rounds as one takes."""
+    """Return columns of some partitions, of each in turn; in as few rounds as one takes.
+
+    Raises FormatError if they overlap.
+    """
     starts, lengths = partitions.offsets[parts], partitions.lengths[parts]
     order = np.argsort(starts, kind="stable")
     first, last = starts[order], starts[order] + lengths[order]

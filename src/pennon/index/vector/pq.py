@@ -58,21 +58,10 @@ class ProductQuantizer:
     ) -> None:
         """Take a codebook, flat.  Raises FormatError if it does not fit the vectors, UnsupportedError."""
         dimension = centroids.shape[1]
-        if bits not in {4, 8} or metric == "hamming":
-            message = f"codebooks of 2^{bits} words by {metric} are not read"
-            raise UnsupportedError(message)
-        if not parts or dimension % parts or (bits == 4 and parts % 2):
-            message = f"vectors of {dimension} values have no {parts} parts of {bits} bits"
-            raise FormatError(message)
-        if codebook.size != dimension << bits:
-            message = (
-                f"a codebook of {codebook.size} values does not have 2^{bits} words for each part of "
-                f"vectors of {dimension}"
-            )
-            raise FormatError(message)
+        check_words(codebook, bits, parts, dimension, metric)
         words = codebook.astype(np.float32).reshape(parts, 1 << bits, dimension // parts)
         self._words = np.ascontiguousarray(words.transpose(0, 2, 1))
-        self._metric, self._bits = metric, bits
+        self._metric, self.bits, self.parts = metric, bits, parts
         self._centroids = centroids
         self._is_transposed = is_transposed
         self.row_bytes = parts * bits // 8
@@ -118,10 +107,26 @@ class ProductQuantizer:
         parts, _, count = self._words.shape
         tables = np.empty((len(queries), parts, count), np.float32)
         word_tables(self._words, queries, self._metric == "dot", tables)
-        if self._bits == 4:  # a table for each byte
+        if self.bits == 4:  # a table for each byte
             pairs = tables[:, 1::2, :, None] + tables[:, ::2, None, :]
             tables = pairs.reshape(len(queries), parts // 2, 256)
         return Asked(Apart.TABLES, tables, start)
+
+
+def check_words(codebook: Vectors, bits: int, parts: int, dimension: int, metric: str) -> None:
+    """Raise FormatError unless a codebook has words of some bits for each part of vectors, or UnsupportedError."""
+    if bits not in {4, 8} or metric == "hamming":
+        message = f"codebooks of 2^{bits} words by {metric} are not read"
+        raise UnsupportedError(message)
+    if not parts or dimension % parts or (bits == 4 and parts % 2):
+        message = f"vectors of {dimension} values have no {parts} parts of {bits} bits"
+        raise FormatError(message)
+    if codebook.size != dimension << bits:
+        message = (
+            f"a codebook of {codebook.size} values does not have 2^{bits} words for each part of "
+            f"vectors of {dimension}"
+        )
+        raise FormatError(message)
 
 
 class _Residuals:

@@ -93,3 +93,11 @@ def as_floats(matrix: Matrix) -> Floats:
 def of_bits(floats: Floats) -> npt.NDArray[np.uint8]:
     """Return vectors of bits of numbers, each 1 that is more than a half."""
     return np.packbits(floats > 0.5, axis=1)
+
+
+def as_array(matrix: Matrix, kind: Any = None) -> pa.FixedSizeListArray[Any]:
+    """Return vectors as an Arrow array; ``kind``: its type, by default lists of what the matrix is of."""
+    if kind is None:
+        kind = pa.list_(pa.from_numpy_dtype(matrix.dtype), matrix.shape[1])
+    flat = pa.array(np.ascontiguousarray(matrix).ravel(), kind.value_type)
+    return pa.FixedSizeListArray.from_arrays(flat, type=kind)

@@ -87,6 +87,7 @@ class RabitQuantizer:
             )
             raise FormatError(message)
         self._rotation, self._metric, self._further = rotation, metric, bits - 1
+        self.bits, self.parts = bits, 0
         self._is_packed = said.values.get("packed") is True
         self._centroids = centroids.astype(np.float32)
         self._width = width

@@ -16,6 +16,7 @@ KINDS: Final = (
 )
 """The kinds of indices of vectors, by the names that users call them."""
 METRICS: Final = ("l2", "cosine", "dot", "hamming")
+"""By their numbers in messages."""
 
 SAMPLE_RATE: Final = 256
 """Vectors that a centroid is trained on."""

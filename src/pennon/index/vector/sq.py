@@ -32,22 +32,13 @@ class ScalarQuantizer:
     kind: Final = "SQ"
     columns: Final = (_CODES,)
     size_bytes: Final = 0
+    bits: Final = 8
+    parts: Final = 0
 
     def __init__(self, settings: Settings, metric: str, dimension: int) -> None:
         """Take the bounds.  Raises FormatError, UnsupportedError."""
-        bits = settings.number("num_bits", default=8)
-        if bits != 8 or metric == "hamming":
-            message = f"{settings.path}: values of {bits} bits by {metric} are not read"
-            raise UnsupportedError(message)
-        if settings.number("dim", default=dimension) != dimension:
-            message = f"{settings.path}: codes of {settings.values['dim']} values of vectors of {dimension}"
-            raise FormatError(message)
-        bounds = settings.below("bounds")
-        self._start = bounds.value("start")
-        self._range = bounds.value("end") - self._start
-        if not 0 <= self._range < float(np.finfo(np.float32).max):
-            message = f"{settings.path}: values between {bounds.values} are none"
-            raise FormatError(message)
+        self._start, end = bounds_of(settings, metric, dimension)
+        self._range = end - self._start
         self._metric, self.row_bytes = metric, dimension
 
     def check(self, file: IndexFile) -> None:
@@ -72,3 +63,22 @@ class ScalarQuantizer:
         places = (vectors.astype(np.float64) - self._start) * _GREATEST / self._range
         coded = np.clip(places, 0, _GREATEST).astype(np.uint8)
         return Everywhere(Asked(Apart.CODE_SQUARES, coded, factor=step * step))
+
+
+def bounds_of(settings: Settings, metric: str, dimension: int) -> tuple[float, float]:
+    """Return the bounds of codes of vectors.  Raises FormatError, UnsupportedError."""
+    bits = settings.number("num_bits", default=8)
+    if bits != 8 or metric == "hamming":
+        message = f"{settings.path}: values of {bits} bits by {metric} are not read"
+        raise UnsupportedError(message)
+    if settings.number("dim", default=dimension) != dimension:
+        message = (
+            f"{settings.path}: codes of {settings.values['dim']} values of vectors of {dimension}"
+        )
+        raise FormatError(message)
+    bounds = settings.below("bounds")
+    start, end = bounds.value("start"), bounds.value("end")
+    if not 0 <= end - start < float(np.finfo(np.float32).max):
+        message = f"{settings.path}: values between {bounds.values} are none"
+        raise FormatError(message)
+    return start, end

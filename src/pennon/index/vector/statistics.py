@@ -9,10 +9,10 @@ import os
 from typing import Any, Final
 
 from pennon.index.files import IndexFiles
-from pennon.index.vector.new_index import INDEX
+from pennon.index.vector.details_wire import settings_of
+from pennon.index.vector.layout import INDEX
 from pennon.index.vector.settings import VectorSettings
-from pennon.index.vector.stored import StoredIndex, first_graph, open_stored
-from pennon.index.vector.vectors_wire import settings_of
+from pennon.index.vector.stored import StoredIndex, open_stored
 
 _CENTROIDS: Final = "LANCE_INCLUDE_VECTOR_CENTROIDS"
 _CODEBOOK: Final = ("codebook_position", "codebook_tensor")
@@ -31,8 +31,8 @@ def vector_statistics(files: IndexFiles, uuid: str, root: str) -> dict[str, Any]
         "uri": f"{root}/{files.folder}/{INDEX}",
         "metric_type": settings.metric,
         "num_partitions": stored.model.partitions,
-        "sub_index": _sub_index(files, stored),
-        "partitions": [{"size": size} for size in stored.parts.lengths],
+        "sub_index": _sub_index(stored),
+        "partitions": [{"size": size} for size in stored.parts.lengths.tolist()],
         "loss": stored.model.loss,
         "index_file_version": "V3",
     }
@@ -41,14 +41,14 @@ def vector_statistics(files: IndexFiles, uuid: str, root: str) -> dict[str, Any]
     return found
 
 
-def _sub_index(files: IndexFiles, stored: StoredIndex) -> dict[str, Any]:
+def _sub_index(stored: StoredIndex) -> dict[str, Any]:
     settings = stored.model.settings
     said = {k: v for k, v in stored.coder.metadata(None).items() if k not in _CODEBOOK}
     is_normal = settings.quantizer == "PQ" and settings.metric == "cosine"
     said["metric_type"] = "l2" if is_normal else settings.metric
     said["index_type"] = settings.quantizer
     if settings.graph is not None:
-        said = {**first_graph(files), **said, "index_type": "HNSW"}
+        said = {**stored.first_graph(), **said, "index_type": "HNSW"}
     return said
 
 

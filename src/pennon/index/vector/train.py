@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from pennon.core.thread_pools import map_all
+from pennon.core.thread_pools import map_all, map_in_order
 from pennon.core.units import MIB
 from pennon.index.vector.coders import coded_part
 from pennon.index.vector.kmeans import BLOCK_ROWS, CREW, Trained, k_means
@@ -16,13 +16,25 @@ from pennon.index.vector.model import Model
 from pennon.index.vector.rows import Floats, Matrix, as_floats, of_bits
 from pennon.index.vector.settings import VectorSettings
 
-Told: TypeAlias = Callable[[int, int], object]
-"""Is told how many rounds are done, of how many at most; from several threads, one at a time."""
+Done: TypeAlias = Callable[[], object]
+"""Is called when one more unit of a stage is done."""
+Stage: TypeAlias = Callable[[str, int, str], AbstractContextManager[Done]]
+"""Is entered for what is trained: by its name, how many units it takes at most, and what these are."""
+
+CENTROIDS: Final = "train_ivf"
+CODEBOOK: Final = "train_quantizer"
+"""The stages of a training, by the names that pylance has for them."""
 
 SAMPLE_BYTES: Final = 1024 * MIB
 """As many numbers of 4 bytes are trained on at most, whatever the sample rate."""
 _LEAST_ROWS: Final = 1 << 12
 _NUMBER_BYTES: Final = 4
+
+
+@contextmanager
+def _untold(_name: str, _total: int, _unit: str) -> Iterator[Done]:
+    """Tell nobody of a stage."""
+    yield bool
 
 
 def sample_rows(
@@ -53,19 +65,20 @@ def train(
     *,
     centroids: Matrix | None = None,
     codebook: Matrix | None = None,
-    told: Told | None = None,
+    stage: Stage = _untold,
 ) -> Model:
-    """Train an index of a table of so many rows; ``sample`` are vectors as `usable` gives them."""
+    """Train an index of a table of so many rows; ``sample`` are vectors as `usable` gives them.
+
+    ``stage`` is entered for what is trained: with its name, how many units it takes at most, and what these are.
+    """
     loss = None
-    has_words = settings.quantizer == "PQ" and codebook is None
-    rounds = settings.max_iters if centroids is None else 0
-    steps = _Steps(told, rounds + (settings.sub_vectors if has_words else 0))
     if centroids is None:
-        centroids, loss = _trained_centroids(settings, sample, rows, steps)
-    steps.reach(rounds)
+        with stage(CENTROIDS, settings.max_iters, "iterations") as done:
+            centroids, loss = _trained_centroids(settings, sample, rows, done)
     model = Model(settings, centroids, codebook, loss=loss)
-    if has_words:
-        return _with(model, codebook=_trained_codebook(model, sample, steps))
+    if settings.quantizer == "PQ" and codebook is None:
+        with stage(CODEBOOK, settings.sub_vectors, "sub-vectors") as done:
+            return _with(model, codebook=_trained_codebook(model, sample, done))
     if settings.quantizer == "SQ":
         bounds = (float(sample.min()), float(sample.max())) if sample.size else (0.0, 0.0)
         return _with(model, bounds=bounds)
@@ -86,31 +99,8 @@ def _with(model: Model, **changes: Any) -> Model:
     return Model(model.settings, model.centroids, **known)
 
 
-class _Steps:
-    """How far a training is: rounds of its centroids, then the parts of its codebook."""
-
-    def __init__(self, told: Told | None, steps: int) -> None:
-        self._told, self._steps, self._done = told, steps, 0
-        self._lock = threading.Lock()
-
-    def add(self) -> None:
-        """Say that one more is done."""
-        with self._lock:
-            self._tell(self._done + 1)
-
-    def reach(self, done: int) -> None:
-        """Say that so many are done."""
-        with self._lock:
-            self._tell(done)
-
-    def _tell(self, done: int) -> None:
-        self._done = done
-        if self._told is not None:
-            self._told(done, self._steps)
-
-
 def _trained_centroids(
-    settings: VectorSettings, sample: Matrix, rows: int, steps: _Steps
+    settings: VectorSettings, sample: Matrix, rows: int, done: Done
 ) -> tuple[Matrix, float]:
     count = min(settings.partitions(rows), len(sample))
     chosen = _at_most(sample, count * settings.sample_rate, settings.seed)
@@ -120,14 +110,14 @@ def _trained_centroids(
         seed=settings.seed,
         max_iters=settings.max_iters,
         metric=settings.metric,
-        after_round=steps.add,
+        done=done,
     )
     if sample.dtype == np.uint8:
         return of_bits(trained.centroids), trained.loss
     return trained.centroids.astype(sample.dtype), trained.loss
 
 
-def _trained_codebook(model: Model, sample: Matrix, steps: _Steps) -> Matrix:
+def _trained_codebook(model: Model, sample: Matrix, done: Done) -> Matrix:
     settings = model.settings
     chosen = _at_most(sample, settings.words * settings.sample_rate, settings.seed + 1)
     near = model.assigner()
@@ -144,18 +134,20 @@ def _trained_codebook(model: Model, sample: Matrix, steps: _Steps) -> Matrix:
 
     def one(part: int) -> Trained:
         mine = np.ascontiguousarray(rest[:, part * width : (part + 1) * width])
-        found = k_means(
+        return k_means(
             mine,
             settings.words,
             seed=settings.seed + part,
             max_iters=settings.max_iters,
             is_fine=True,
         )
-        steps.add()
-        return found
 
-    trained = map_all(one, range(settings.sub_vectors), CREW)
-    return np.stack([each.centroids for each in trained]).astype(sample.dtype)
+    parts = range(settings.sub_vectors)
+    words = []
+    for trained in map_in_order(one, parts, lambda _: 1, len(parts), CREW):
+        words.append(trained.centroids)
+        done()
+    return np.stack(words).astype(sample.dtype)
 
 
 def _at_most(sample: Matrix, rows: int, seed: int) -> Matrix:

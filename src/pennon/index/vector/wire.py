@@ -1,7 +1,8 @@
-"""The messages in files of vector indices: partitions, codebooks, and the index of the first layout."""
+"""The messages in files of vector indices: partitions, matrices, and the index of the first layout."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from google.protobuf.message import DecodeError, Message
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import FormatError, UnsupportedError
+from pennon.index.vector.settings import METRICS
 from pennon.proto import vector_index_pb2 as pb
 
 M = TypeVar("M", bound=Message)
@@ -24,8 +26,7 @@ _TYPES: Final[dict[int, Any]] = {
     pb.Tensor.FLOAT64: "<f8",
     pb.Tensor.UINT8: "u1",
 }
-METRICS: Final = ("l2", "cosine", "dot", "hamming")
-"""By their numbers in messages."""
+_NUMBERS: Final = {np.dtype(kind): number for number, kind in _TYPES.items() if kind != "<u2"}
 _MOST_ROWS: Final = 1 << 62
 
 
@@ -33,12 +34,21 @@ _MOST_ROWS: Final = 1 << 62
 class Partitions:
     """The partitions of a file: ``offsets`` their first rows, or the positions of their bytes, ``lengths`` their rows.
 
-    ``centroids`` is None in a file that does not have them.
+    ``centroids`` is None in a file that does not have them.  ``loss`` is what training left, if it is said.
     """
 
     offsets: Int64Array
     lengths: Int64Array
-    centroids: Vectors | None
+    centroids: Vectors | None = None
+    loss: float | None = None
+
+    @classmethod
+    def of(
+        cls, lengths: Sequence[int], centroids: Vectors | None = None, loss: float | None = None
+    ) -> Partitions:
+        """Return partitions that lie one behind the other."""
+        counts = np.array(lengths, np.int64)
+        return cls(np.cumsum(counts) - counts, counts, centroids, loss)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,6 +80,21 @@ def parse_partitions(data: bytes) -> Partitions:
 def parse_tensor(data: bytes) -> Vectors:
     """Return a matrix.  Raises FormatError, UnsupportedError."""
     return _matrix(_parsed(pb.Tensor(), data, "a matrix"))
+
+
+def serialize_partitions(partitions: Partitions) -> bytes:
+    """Return partitions as a message."""
+    message = pb.Ivf(offsets=partitions.offsets.tolist(), lengths=partitions.lengths.tolist())
+    if partitions.centroids is not None:
+        message.centroids_tensor.CopyFrom(_tensor(partitions.centroids))
+    if partitions.loss is not None:
+        message.loss = partitions.loss
+    return message.SerializeToString()
+
+
+def serialize_tensor(values: Vectors) -> bytes:
+    """Return a matrix as a message."""
+    return _tensor(values).SerializeToString()
 
 
 def parse_index(data: bytes) -> OldIndex:
@@ -114,7 +139,14 @@ def _partitions(ivf: pb.Ivf, dimension: int = 0) -> Partitions:
     if centroids is not None and len(centroids) != len(lengths):
         message = f"{len(lengths)} partitions have {len(centroids)} centroids"
         raise FormatError(message)
-    return Partitions(offsets.astype(np.int64), lengths, centroids)
+    loss = ivf.loss if ivf.HasField("loss") else None
+    return Partitions(offsets.astype(np.int64), lengths, centroids, loss)
+
+
+def _tensor(values: Vectors) -> pb.Tensor:
+    number: Any = _NUMBERS[values.dtype]
+    data = np.ascontiguousarray(values).tobytes()
+    return pb.Tensor(data_type=number, shape=values.shape, data=data)
 
 
 def _matrix(tensor: pb.Tensor) -> Vectors:

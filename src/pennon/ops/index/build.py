@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
@@ -26,8 +26,10 @@ from pennon.index.registry import KINDS, Kind, kind_of, stores_row_ids, written_
 from pennon.index.row_map import RowMap
 from pennon.index.row_set import RowSet, of_fragments
 from pennon.index.text.parts import STAGING, first_partition
+from pennon.index.vector.train import Done
+from pennon.ops.bars import bar, counted
 from pennon.ops.index.kinds import user_name
-from pennon.ops.run_tasks import Progress, bar, run_tasks
+from pennon.ops.run_tasks import run_tasks
 from pennon.scan.execute import READ_AHEAD_BYTES, Scan, read_batches
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.moved_rows import covered_now, moved_rows
@@ -201,6 +203,12 @@ class IndexBuild:
         ids = [self._row_ids(each) for each in alive]
         return RowMap.keeping(RowSet.of(np.concatenate([np.empty(0, np.uint64), *ids])))
 
+    def rows_of(self, fragment: Fragment) -> RowSet:
+        """Return the numbers that the index has of the rows of a fragment."""
+        return (
+            RowSet.of(self._row_ids(fragment)) if self._by_row_ids else of_fragments([fragment.id])
+        )
+
     def _row_ids(self, fragment: Fragment) -> Any:
         live = FragmentReader(self.snapshot, fragment).live_rows()
         ids = np.asarray(self.snapshot.row_ids(fragment, live.physical_rows), np.uint64)
@@ -221,8 +229,10 @@ def carried(snapshot: Snapshot, segment: Index) -> frozenset[FragmentId]:
 class Builder(Protocol):
     """Who runs the tasks of a build, and watches what comes before."""
 
-    def training(self, build: IndexBuild) -> AbstractContextManager[Progress | None]:
-        """Give what is told how a training goes on, which is done here; None if nobody wants to know."""
+    def stage(
+        self, build: IndexBuild, name: str, total: int, unit: str
+    ) -> AbstractContextManager[Done]:
+        """Give what is called when one more unit is done of a stage of training, which is done here."""
         ...
 
     def segments(self, build: IndexBuild) -> Sequence[Index]:
@@ -237,9 +247,11 @@ class Builder(Protocol):
 class ThreadBuilder:
     """This machine's threads."""
 
-    def training(self, build: IndexBuild) -> AbstractContextManager[Progress | None]:
-        """See `Builder.training`."""
-        return bar(f"train {build.name}")
+    @contextmanager
+    def stage(self, build: IndexBuild, name: str, total: int, unit: str) -> Iterator[Done]:  # noqa: ARG002 - a bar has no unit
+        """See `Builder.stage`."""
+        with bar(f"index {build.name}: {name.replace('_', ' ')}") as tell:
+            yield counted(tell, total)
 
     def segments(self, build: IndexBuild) -> Sequence[Index]:
         """See `Builder.segments`."""

@@ -12,7 +12,7 @@ from pennon.index.registry import kind_of
 from pennon.ops.commit import commit_on
 from pennon.ops.index.build import THREADS, Builder, IndexBuild, carried
 from pennon.ops.index.create import build_index, plan_like
-from pennon.ops.index.vectors import optimized_vectors
+from pennon.ops.index.vectors import has_vectors, optimized_vectors
 from pennon.scan.known_indices import known_indices
 from pennon.scan.snapshot import Snapshot
 from pennon.table.indices import SYSTEM, Index
@@ -67,12 +67,12 @@ def optimized_segments(
     old = list(segments[len(segments) - merged :]) if merged else []
     if not (retrain or fresh or len(old) > 1):
         return None, []
-    if all(each.is_vector for each in segments):
+    if all(each.is_vector for each in segments) and has_vectors(snapshot, segments):
         return optimized_vectors(snapshot, segments, old, fresh, builder, retrain=retrain)
     kinds = {kind_of(each) for each in segments}
     if None in kinds or len(kinds) != 1 or len(segments[0].field_ids) != 1:
         name = segments[0].name
-        message = f"the index {name!r} is of a kind that Pennon does not make; it was left as it is"
+        message = f"the index {name!r} is of a kind, or a column, that Pennon does not make one of; it was left as it is"
         warnings.warn(message, UserWarning, stacklevel=4)
         return None, []
     if retrain:

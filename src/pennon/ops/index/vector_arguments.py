@@ -17,8 +17,9 @@ from pyarrow import types as t
 from pyarrow.fs import FileSystem
 
 from pennon.errors import ArgumentError, ColumnTypeError, NoSuchIndexError, UnsupportedError
+from pennon.index.vector.distance import L2, metric_named
 from pennon.index.vector.rows import Matrix, is_many, is_vector, vector_type
-from pennon.index.vector.settings import KINDS, METRICS, Graph, VectorSettings
+from pennon.index.vector.settings import KINDS, Graph, VectorSettings
 from pennon.ops.index.vector_build import Given
 
 _NUMBERS: Final = frozenset(
@@ -126,9 +127,8 @@ def _vector(column: str, kind: pa.DataType, sub_vectors: Any) -> Any:
 
 
 def _metric(metric: Any) -> str:
-    found = "l2" if metric is None else metric.lower() if isinstance(metric, str) else ""
-    found = "l2" if found == "euclidean" else found
-    if found not in METRICS:
+    found = L2 if metric is None else metric_named(metric)
+    if found is None:
         message = f"Metric {metric} not supported."
         raise ArgumentError(message)
     return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -20,15 +21,16 @@ from pennon.index.base import Values
 from pennon.index.new_files import OldIndex
 from pennon.index.row_map import RowMap
 from pennon.index.row_set import Numbers
+from pennon.index.vector.details_wire import settings_of, vector_details
 from pennon.index.vector.merge import merge_indices
 from pennon.index.vector.model import Model
 from pennon.index.vector.new_index import write_index
+from pennon.index.vector.open import open_vector_index
 from pennon.index.vector.partitions import sorted_by_partition
 from pennon.index.vector.rows import Matrix, usable, vector_type
 from pennon.index.vector.settings import VectorSettings
 from pennon.index.vector.stored import open_stored
-from pennon.index.vector.train import Told, can_train, sample_rows, train
-from pennon.index.vector.vectors_wire import settings_of, vector_details
+from pennon.index.vector.train import can_train, sample_rows, train
 from pennon.ops.index.build import THREADS, Builder, IndexBuild, groups_of, leaf_of, path_of
 from pennon.scan.moved_rows import covered_now
 from pennon.scan.plan import live_row_count
@@ -88,15 +90,29 @@ class VectorBuild(IndexBuild):
 
     def merge(self, segments: Sequence[Index]) -> Index:
         """See `IndexBuild.merge`; raises ArgumentError if they were trained apart."""
+        return self._merged(segments, ())
+
+    def join(self, segments: Sequence[Index]) -> Index:
+        """Make one segment of others and of the rows of the only group, which get no files of their own before.
+
+        Raises as `merge` does.
+        """
+        (group,) = self.groups
+        return self._merged(segments, group)
+
+    def _merged(self, segments: Sequence[Index], group: Sequence[Fragment]) -> Index:
         new = self.new_files()
         made = [each for each in segments if each.files or each.fragment_ids]
         olds = [OldIndex(self.files(each), self.kept(each)) for each in made]
         if not olds:
             return self.entry(new, ())
-        merge_indices(olds, self.settings, new)
+        fresh = None
+        if group and self.model is not None:
+            fresh = self.model, sorted_by_partition(self.values(group), self.model)
+        merge_indices(olds, self.settings, new, fresh)
         there = {each.id for each in self.snapshot.manifest.fragments}
         covered = {n for each in made for n in covered_now(self.snapshot, each) if n in there}
-        return self.entry(new, covered)
+        return self.entry(new, covered | {each.id for each in group})
 
     def rewrite(self, segment: Index, moves: RowMap) -> Index:
         """See `IndexBuild.rewrite`."""
@@ -140,16 +156,10 @@ def plan_vectors(
 
     Where the vectors are too few, it covers nothing, with a warning.
     """
-    build = _plan(snapshot, column, name, settings, fragments)
-    given = given or Given()
-    every = build.fragments
-    rows = sum(live_row_count(snapshot, each) for each in every)
-    model = None
-    if rows:
-        with builder.training(build) as told:
-            model = _trained(build, every, rows, given, told)
+    build = plan_untrained(snapshot, column, name, settings, fragments)
+    model = trained_model(build, given or Given(), builder)
     if model is None:
-        if every:
+        if any(build.groups):
             message = (
                 f"index {name!r} is not trained: {column} has too few vectors for {settings.kind}; "
                 "optimize_indices trains it when there are more"
@@ -175,9 +185,10 @@ def plan_vectors_like(
     leaf = next(each for each in schema.walk() if each.id == like.field_ids[0])
     settings = settings_of(like.details[1] if like.details else b"")
     if not with_model:
+        settings = settings or _settings_in_files(snapshot, like)
         path = path_of(schema, leaf)
-        return plan_vectors(snapshot, path, like.name, settings or _ANY, fragments, builder=builder)
-    build = _plan(snapshot, path_of(schema, leaf), like.name, _ANY, fragments)
+        return plan_vectors(snapshot, path, like.name, settings, fragments, builder=builder)
+    build = plan_untrained(snapshot, path_of(schema, leaf), like.name, _ANY, fragments)
     model = open_stored(build.files(like)).model
     kind = vector_type(build.storage)
     if model.dim != kind.list_size or pa.from_numpy_dtype(model.centroids.dtype) != kind.value_type:
@@ -197,13 +208,23 @@ def plan_vectors_like(
     return replace(build, settings=chosen, model=mine)
 
 
-def _plan(
+def _settings_in_files(snapshot: Snapshot, like: Index) -> VectorSettings:
+    """Return how an index of any release was made; its entry does not say it.
+
+    Raises FormatError, NotFoundError or UnsupportedError if nothing tells it.
+    """
+    files = snapshot.index_files(like, lambda _, make, __: make())
+    return open_vector_index(files).settings
+
+
+def plan_untrained(
     snapshot: Snapshot,
     column: str,
     name: str,
     settings: VectorSettings,
-    fragments: Sequence[Fragment] | None,
+    fragments: Sequence[Fragment] | None = None,
 ) -> VectorBuild:
+    """Plan an index of some fragments, by default of all; it has no model yet."""
     schema = snapshot.manifest.schema
     leaf = leaf_of(schema, column)
     chosen = snapshot.manifest.fragments if fragments is None else fragments
@@ -220,13 +241,15 @@ def _groups(
     return tuple(groups_of(snapshot, fragments, max(_SEGMENT_BYTES // width, 1)))
 
 
-def _trained(
-    build: VectorBuild,
-    fragments: Sequence[Fragment],
-    rows: int,
-    given: Given,
-    told: Told | None,
-) -> Model | None:
+def trained_model(build: VectorBuild, given: Given, builder: Builder = THREADS) -> Model | None:
+    """Train on a sample of the fragments of a plan; return None where the vectors are too few.
+
+    The builder shows how it goes on.
+    """
+    fragments = build.fragments
+    rows = sum(live_row_count(build.snapshot, each) for each in fragments)
+    if not rows:
+        return None
     settings, kind = build.settings, vector_type(build.storage)
     has_codebook = given.codebook is not None
     wanted = sample_rows(
@@ -240,7 +263,12 @@ def _trained(
     if not can_train(settings, len(sample), has_codebook=has_codebook):
         return None
     return train(
-        settings, sample, rows, centroids=given.centroids, codebook=given.codebook, told=told
+        settings,
+        sample,
+        rows,
+        centroids=given.centroids,
+        codebook=given.codebook,
+        stage=partial(builder.stage, build),
     )
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pennon.errors import FormatError, NotFoundError, UnsupportedError
+from pennon.index.vector.rows import is_vector
 from pennon.index.vector.stored import open_stored
+from pennon.index.vector.train import Done
 from pennon.ops.commit import commit_on
-from pennon.ops.index.build import THREADS, Builder, leaf_of, path_of
+from pennon.ops.index.build import THREADS, Builder, IndexBuild, leaf_of, path_of
 from pennon.ops.index.create import build_index, check_name, in_folder, new_name
+from pennon.ops.index.progress import Watch, told
 from pennon.ops.index.vector_arguments import vector_arguments
 from pennon.ops.index.vector_build import (
     MESSAGE,
@@ -41,13 +46,17 @@ def create_vector_index(
     arguments: Mapping[str, Any] | None = None,
     index_uuid: str | None = None,
     builder: Builder = THREADS,
+    watch: Watch | None = None,
 ) -> Manifest:
     """Make an index of a column of vectors, and return the version that has it.
 
-    Without ``train`` it covers no fragment.  ``index_uuid`` names its folder.  Raises IndexExistsError for a name that is in use, and what
+    Without ``train`` it covers no fragment.  ``index_uuid`` names its folder.  ``watch`` is told how training goes on, and of
+    the segments made.  Raises IndexExistsError for a name that is in use, and what
     `pennon.ops.index.vector_arguments.vector_arguments` raises.
     """
     fragments = None if train else ()
+    if watch is not None:
+        builder = Watched(builder, watch)
     build = plan_vector_index(
         snapshot, column, kind, name, arguments or {}, fragments, replace=replace, builder=builder
     )
@@ -55,6 +64,38 @@ def create_vector_index(
     if index_uuid is not None:
         build = in_folder(build, index_uuid)
     return commit_on(snapshot, CreateIndex((build_index(build, builder),), removed))
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """Tells of what another builder does."""
+
+    builder: Builder
+    watch: Watch
+
+    @contextmanager
+    def stage(self, build: IndexBuild, name: str, total: int, unit: str) -> Iterator[Done]:
+        """See `Builder.stage`."""
+        with (
+            self.builder.stage(build, name, total, unit) as show,
+            told(self.watch, name, total, unit) as tell,
+        ):
+
+            def done() -> None:
+                show()
+                tell()
+
+            yield done
+
+    def segments(self, build: IndexBuild) -> Sequence[Index]:
+        """See `Builder.segments`."""
+        with told(self.watch, "shuffle"):
+            return self.builder.segments(build)
+
+    def merge(self, build: IndexBuild, segments: Sequence[Index]) -> Index:
+        """See `Builder.merge`."""
+        with told(self.watch, "merge_partitions"):
+            return self.builder.merge(build, segments)
 
 
 def plan_vector_index(
@@ -82,6 +123,15 @@ def plan_vector_index(
     return plan_vectors(
         snapshot, path, chosen, found.settings, fragments, found.given, builder=builder
     )
+
+
+def has_vectors(snapshot: Snapshot, segments: Sequence[Index]) -> bool:
+    """Return whether the entries of an index all name one column, and that has vectors."""
+    if len({each.field_ids for each in segments}) != 1 or len(segments[0].field_ids) != 1:
+        return False
+    fields = {each.id: each for each in snapshot.manifest.schema.walk()}
+    field = fields.get(segments[0].field_ids[0])
+    return field is not None and is_vector(storage_type(field_to_arrow(field).type))
 
 
 def optimized_vectors(
@@ -127,6 +177,8 @@ def _merged(
     others = [each for each in old if each not in alike]
     chosen = _covered(build.snapshot, others, fresh)
     more = build.of(chosen)
+    if builder is THREADS and chosen and alike and len(more.groups) == 1:
+        return more.join(alike)
     made = list(builder.segments(more)) if chosen else []
     if len(made) == 1 and not alike:
         return made[0]

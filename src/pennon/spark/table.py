@@ -28,6 +28,7 @@ from pennon.spark.change_operations import delete_rows, update_rows
 from pennon.spark.column_methods import ColumnMethods
 from pennon.spark.conditions import Condition, check_condition, check_flag, check_kind, check_values
 from pennon.spark.conflicts import with_conflict_retries
+from pennon.spark.delta_methods import DeltaMethods
 from pennon.spark.functions import write
 from pennon.spark.history import Told, history_frame
 from pennon.spark.index_methods import IndexMethods
@@ -71,7 +72,7 @@ _DETAIL: Final = st.StructType(
 
 
 @dataclass(frozen=True, slots=True)
-class LanceTable(TableReads, ColumnMethods, IndexMethods, RefMethods):
+class LanceTable(TableReads, ColumnMethods, IndexMethods, RefMethods, DeltaMethods):
     """A Lance table on Spark.  ``from pennon.spark import LanceTable as DeltaTable`` is meant to work."""
 
     spark: SparkSession
@@ -92,15 +93,6 @@ class LanceTable(TableReads, ColumnMethods, IndexMethods, RefMethods):
         table = cls(sparkSession, path, dict(hadoopConf or {}))
         table.snapshot()
         return table
-
-    @classmethod
-    def forName(cls, sparkSession: SparkSession, tableOrViewName: str) -> LanceTable:
-        """Refuse: a name leads to no path."""
-        message = (
-            f"forName({tableOrViewName!r}): Spark hands the tables of its catalog to no source in Python; "
-            "use forPath(spark, path)"
-        )
-        raise UnsupportedError(message)
 
     @classmethod
     def isLanceTable(cls, sparkSession: SparkSession, identifier: str) -> bool:
@@ -404,31 +396,6 @@ class LanceTable(TableReads, ColumnMethods, IndexMethods, RefMethods):
                 rows = rows.withColumn(each.name, rows[each.name].cast(each.dataType))
         write(rows, location)
         return cls(sparkSession, location)
-
-    # --- what has no meaning here -----------------------------------------------------------------------
-
-    def generate(self, mode: str) -> None:
-        """Refuse: there are no manifests for other engines to generate."""
-        message = f"generate({mode!r}): a Lance table's manifests are its own, none are generated"
-        raise UnsupportedError(message)
-
-    def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
-        """Refuse: Lance's flags are set by what is written."""
-        message = (
-            f"upgradeTableProtocol({readerVersion}, {writerVersion}): a Lance table has no protocol to "
-            "upgrade; what its readers must know is written by what is used"
-        )
-        raise UnsupportedError(message)
-
-    def addFeatureSupport(self, featureName: str) -> None:
-        """Refuse: as `upgradeTableProtocol`."""
-        message = f"addFeatureSupport({featureName!r}): a Lance table has no features to turn on"
-        raise UnsupportedError(message)
-
-    def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
-        """Refuse: as `upgradeTableProtocol`."""
-        message = f"dropFeatureSupport({featureName!r}): a Lance table has no features to turn off"
-        raise UnsupportedError(message)
 
 
 def _session(given: SparkSession | None) -> SparkSession:

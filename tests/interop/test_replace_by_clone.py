@@ -88,6 +88,22 @@ def test_a_clone_takes_the_place_of_its_source(uris: tuple[str, str], shallow: b
     assert rows_of(one) == rows_of(other) == [(0,), (1,), (2,), (3,), (5,), (9,)]
 
 
+@pytest.mark.parametrize("is_root", [True, False], ids=["table", "folder"])
+@pytest.mark.parametrize("shallow", [True, False], ids=["shallow", "deep"])
+def test_files_of_other_places_come_along(
+    uris: tuple[str, str], tmp_path: Path, shallow: bool, is_root: bool
+) -> None:
+    """They lie in a folder ``data`` of such a place, or in the place itself."""
+    one, other = uris
+    place = lance.DatasetBasePath(str(tmp_path / "place"), "place", is_dataset_root=is_root)
+    lance.write_dataset(pa.table({"n": [1, 2]}), one, initial_bases=[place], target_bases=["place"])
+    lance.dataset(one).delete("n = 1")
+    lance.write_dataset(pa.table({"n": [3]}), one, mode="append")
+    lance.write_dataset(pa.table({"n": [0]}), other)
+    replaced(one, other, shallow=shallow)
+    assert rows_of(other) == [(2,), (3,)]
+
+
 def test_what_replaces_no_table(uris: tuple[str, str]) -> None:
     one, other = uris
     pennon.write_dataset(pa.table({"n": [1]}), one, data_storage_version="0.1")

@@ -6,7 +6,7 @@ no row; then an overwrite brings fragments, schema and config at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from pennon.errors import ArgumentError, UnsupportedError
@@ -58,11 +58,12 @@ def replace_by_clone(
     _check(source, target, is_shallow=is_shallow)
     if is_shallow:
         places = _places(source)
-        target = _with_bases(target, places)
-        known = {base.path: base.id for base in target.manifest.base_paths}
+        target = _with_bases(target, places.values())
+        known = {_what(base): base.id for base in target.manifest.base_paths}
+        own = absolute_uri(target.store), True
         ids = {
-            place: None if path == absolute_uri(target.store) else known[path]
-            for place, path in places.items()
+            place: None if _what(base) == own else known[_what(base)]
+            for place, base in places.items()
         }
         fragments = tuple(_placed(each, ids) for each in _counted(source))
     else:
@@ -100,24 +101,29 @@ def _counted(source: Snapshot) -> tuple[Fragment, ...]:
     return tuple(counted(source, each) for each in source.manifest.fragments)
 
 
-def _places(source: Snapshot) -> dict[int | None, str]:
+def _places(source: Snapshot) -> dict[int | None, BasePath]:
     """Return where files lie that a shallow clone names, by the ids of base paths in the source."""
     used = {file.base_id for each in source.manifest.fragments for file in each.files}
     deletions = (each.deletion_file for each in source.manifest.fragments)
     used |= {each.base_id for each in deletions if each is not None}
-    known: dict[int | None, str] = {base.id: base.path for base in source.manifest.base_paths}
-    known[None] = absolute_uri(source.store)
+    known: dict[int | None, BasePath] = {base.id: base for base in source.manifest.base_paths}
+    known[None] = BasePath(0, absolute_uri(source.store), is_dataset_root=True)
     return {place: known[place] for place in used}
 
 
-def _with_bases(target: Snapshot, places: Mapping[int | None, str]) -> Snapshot:
-    """Return the table with the places of files as its base paths, all of them roots of tables."""
-    known = {base.path for base in target.manifest.base_paths} | {absolute_uri(target.store)}
-    new = [BasePath(0, path, None, is_dataset_root=True) for path in places.values()]
-    new = [base for base in new if base.path not in known]
+def _with_bases(target: Snapshot, places: Iterable[BasePath]) -> Snapshot:
+    """Return the table with the places of files among its base paths."""
+    known = {_what(base) for base in target.manifest.base_paths}
+    known.add((absolute_uri(target.store), True))
+    new = [replace(base, id=0, name=None) for base in places if _what(base) not in known]
     if not new:
         return target
     return add_bases(target, tuple(new), {})
+
+
+def _what(base: BasePath) -> tuple[str, bool]:
+    """Return what tells a place from others: its path, and whether files lie in a folder of it."""
+    return base.path, base.is_dataset_root
 
 
 def _placed(fragment: Fragment, ids: Mapping[int | None, int | None]) -> Fragment:

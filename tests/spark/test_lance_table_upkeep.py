@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as st
 
 import pennon
+import pennon.spark
 from pennon.errors import (
     AlreadyExistsError,
     ArgumentError,
@@ -160,8 +161,50 @@ def test_a_clone_has_the_rows_of_its_version(
     assert len(rows_of(uri)) == 3
     with pytest.raises(AlreadyExistsError):
         table.clone(now, shallow)
-    with pytest.raises(UnsupportedError, match="replace"):
-        table.clone(now, shallow, replace=True)
+
+
+@pytest.mark.parametrize("stable", [True, False], ids=["stable ids", "no ids"])
+@pytest.mark.parametrize("shallow", [True, False], ids=["shallow", "deep"])
+def test_a_clone_takes_the_place_of_a_table(
+    table: LanceTable, tmp_path: Path, shallow: bool, stable: bool
+) -> None:
+    """Deletion files come along, the older versions stay, and the table goes on as one of its own."""
+    table.delete("key = 'b'")
+    other = str(tmp_path / "other.lance")
+    rows = pa.table({"n": pa.array([1, 2], pa.int32())})
+    lance.write_dataset(rows, other, enable_stable_row_ids=stable)
+    clone = table.clone(other, shallow, replace=True, properties={"owner": "me"})
+    assert sorted(rows_of(other)) == [("a", 1), ("c", 3), ("d", 4)]
+    assert clone.detail().first().properties == {"owner": "me"}
+    assert clone.history(1).first().operation == "CLONE"
+    assert lance.dataset(other, version=1).to_table() == rows
+    assert any(f.num_deletions for f in lance.dataset(other).get_fragments())
+    clone.delete("key = 'c'")
+    table.cloneAtVersion(1, other, shallow, replace=True)
+    assert sorted(rows_of(other)) == ROWS
+    clone.update("key = 'a'", {"value": "7"})
+    assert sorted(rows_of(other)) == [("a", 7), *ROWS[1:]]
+    assert len(rows_of(table.uri)) == 3
+    ids = lance.dataset(other).to_table(columns=[], with_row_id=True)["_rowid"].to_pylist()
+    assert len(set(ids)) == 4
+    lance.dataset(other).validate()
+
+
+def test_a_clone_of_a_clone_replaces_the_first(table: LanceTable, tmp_path: Path) -> None:
+    """Of files that lie in the table's own place none becomes another's."""
+    side = str(tmp_path / "side.lance")
+    clone = table.clone(side, isShallow=True)
+    clone.delete("key = 'a'")
+    pennon.spark.write(clone.toDF().limit(1), side, "append")
+    before = sorted(rows_of(side))
+    clone.clone(table.uri, isShallow=True, replace=True)
+    assert sorted(rows_of(table.uri)) == before
+    with pytest.raises(ArgumentError, match="no clone of itself"):
+        table.clone(table.uri, isShallow=True, replace=True)
+    with pytest.raises(TypeError, match="properties needs to be a dict"):
+        table.clone(side, properties=10)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="All property values including 10"):
+        table.clone(side, properties={"key": 10})  # type: ignore[dict-item]
 
 
 # --- making -----------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from pennon.spark.conditions import Condition, as_column, columns_named, literal
 from pennon.spark.history import Told
 from pennon.spark.merge_plan import (
     Merge,
+    MergePlan,
     When,
     assigned_columns,
     evolved,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
     from pennon.scan.filter import Predicate
     from pennon.scan.snapshot import Snapshot
+    from pennon.spark.merge_keys import KeyedMerge
 
 _METRICS: Final = (
     "numAddedFiles",
@@ -183,8 +185,7 @@ def merge_rows(snapshot: Snapshot, merge: Merge) -> dict[str, int]:
     """Merge, and return how many rows were affected, updated, deleted and inserted."""
     started = time.monotonic()
     merge.check()
-    plan = plan_merge(evolved(snapshot, merge) if merge.evolves else snapshot, merge)
-    changed = run_changes(plan.task, plan.rows)
+    plan, changed = _run_merge(evolved(snapshot, merge) if merge.evolves else snapshot, merge)
     rows = rows_of_clauses(changed, len(merge.clauses))
 
     def total(change: Change, when: When | None = None) -> int:
@@ -219,6 +220,22 @@ def merge_rows(snapshot: Snapshot, merge: Merge) -> dict[str, int]:
         "num_deleted_rows": total(Change.DELETE),
         "num_inserted_rows": inserted,
     }
+
+
+def _run_merge(snapshot: Snapshot, merge: Merge) -> tuple[MergePlan, list[Changed]]:
+    """Write what a merge changes, of the rows that its source's keys leave; nothing is committed."""
+
+    def run(keyed: KeyedMerge | None = None) -> tuple[MergePlan, list[Changed]]:
+        plan = plan_merge(snapshot, merge, keyed)
+        return plan, run_changes(plan.task, plan.rows)
+
+    if merge.needs_others or not isinstance(merge.condition, str):
+        return run()
+    from pennon.spark.merge_keys import (
+        with_known_keys,
+    )  # saves sqlglot: half a second, for few who need it
+
+    return with_known_keys(snapshot, merge.source, merge.condition, merge.alias, run)
 
 
 def _metrics(changed: Sequence[Changed], started: float, names: Sequence[str]) -> dict[str, int]:

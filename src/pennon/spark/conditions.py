@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import pyarrow as pa
 from pyspark.sql import Column
@@ -52,6 +52,18 @@ def check_flag(value: object, message: str) -> None:
 def check_text(value: object, what: str) -> None:
     """Raise TypeError for what is no text."""
     check_kind(value, str, f"{what} must be str, got")
+
+
+def check_properties(values: object) -> dict[str, str]:
+    """Return properties, of which there may be none; raises TypeError for what is no mapping of texts."""
+    if values is None:
+        return {}
+    check_kind(values, Mapping, "properties needs to be a dict but got")
+    found = dict(cast("Mapping[object, object]", values))
+    for name, value in found.items():
+        check_kind(name, str, f"All property names including {name} needs to be a str but got")
+        check_kind(value, str, f"All property values including {value} needs to be a str but got")
+    return {str(name): str(value) for name, value in found.items()}
 
 
 def column_names(cols: Sequence[object], what: str) -> list[str]:

@@ -14,6 +14,7 @@ from pennon.spark.change_operations import merge_rows
 from pennon.spark.conditions import Condition, check_condition, check_values
 from pennon.spark.conflicts import with_conflict_retries
 from pennon.spark.merge_plan import Merge, MergeClause, When
+from pennon.spark.session import merges_schemas
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -80,9 +81,8 @@ class LanceMergeBuilder:
         Raises RetryableConflict if other writers stand in the way again and again.
         """
         spark = self.merge.source.sparkSession
-        counts = with_conflict_retries(
-            spark, lambda now: merge_rows(now, self.merge), self.snapshot
-        )
+        merge = replace(self.merge, evolves=self.merge.evolves or merges_schemas(spark))
+        counts = with_conflict_retries(spark, lambda now: merge_rows(now, merge), self.snapshot)
         return count_frame(self.merge.source, [(name, counts[name]) for name in _COUNTS])
 
     def _update(

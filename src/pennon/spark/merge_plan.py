@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from pennon.scan.snapshot import Snapshot
+    from pennon.spark.merge_keys import KeyedMerge
 
 _SOURCE: Final = "__pennon_source"
 
@@ -85,6 +86,11 @@ class Merge:
         return "right" if When.NOT_MATCHED in kinds else "inner"
 
     @property
+    def needs_others(self) -> bool:
+        """Return whether a clause is for rows of the table that match nothing."""
+        return any(each.when is When.NOT_MATCHED_BY_SOURCE for each in self.clauses)
+
+    @property
     def deletes_whatever_matches(self) -> bool:
         """Return whether it does not matter how many rows of the source match a row."""
         mine = [each for each in self.clauses if each.when is When.MATCHED]
@@ -100,8 +106,8 @@ class MergePlan:
     planned_ns: int
 
 
-def plan_merge(snapshot: Snapshot, merge: Merge) -> MergePlan:
-    """Plan a merge.
+def plan_merge(snapshot: Snapshot, merge: Merge, keyed: KeyedMerge | None = None) -> MergePlan:
+    """Plan a merge; ``keyed`` is what the source's keys leave of the table.
 
     Raises ArgumentError or SchemaMismatchError for clauses that do not fit the table, and what Spark
     raises for conditions that are none.
@@ -115,7 +121,7 @@ def plan_merge(snapshot: Snapshot, merge: Merge) -> MergePlan:
         for each, values in zip(merge.clauses, assigned, strict=True)
     ]
     task = plan_change(snapshot, changes, once=merge.deletes_whatever_matches)
-    build = partial(_rows, snapshot, merge, assigned)
+    build = partial(_rows, snapshot, merge, assigned, keyed)
     return MergePlan(task, analysed(build, bound.columns_needed(), bound.names), planned_ns)
 
 
@@ -123,13 +129,15 @@ def _rows(
     snapshot: Snapshot,
     merge: Merge,
     assigned: Sequence[Mapping[str, Column]],
+    keyed: KeyedMerge | None,
     columns: Sequence[str],
 ) -> DataFrame:
     """Return the rows that change, with the clause of each and its values."""
-    target = address_frame(merge.source.sparkSession, snapshot, columns)
+    tasks = None if keyed is None else keyed.tasks
+    target = address_frame(merge.source.sparkSession, snapshot, columns, tasks)
     if merge.alias is not None:
         target = target.alias(merge.alias)
-    source = merge.source.withColumn(_SOURCE, sf.lit(1))
+    source = (merge.source if keyed is None else keyed.source).withColumn(_SOURCE, sf.lit(1))
     joined = target.join(source, as_column(merge.condition), merge.join)
     is_old, is_given = sf.col(ADDRESS).isNotNull(), sf.col(_SOURCE).isNotNull()
     places = {

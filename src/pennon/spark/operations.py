@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,8 +12,10 @@ from pennon.io.store import Store
 from pennon.ops.convert import ConvertTask, commit_convert, plan_convert
 from pennon.ops.versions.branches import clone_shallow
 from pennon.ops.versions.deep_clone import CopyTask, commit_copied, plan_copy
+from pennon.ops.versions.replace_by_clone import plan_replacing_copy, replace_by_clone
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.version import FileVersion
+from pennon.spark.history import Told
 from pennon.spark.messages import parse_fragments, serialize_fragments
 from pennon.spark.run_tasks import Progress, run_tasks
 
@@ -54,6 +57,37 @@ def clone(spark: SparkSession, source: Snapshot, target: Store, *, is_shallow: b
     task = plan_copy(source, target)
     run_tasks(spark, CopyFile(task), task.count)
     commit_copied(source, target)
+
+
+def clone_over(
+    spark: SparkSession,
+    source: Snapshot,
+    target: Snapshot,
+    *,
+    is_shallow: bool,
+    config: Mapping[str, str],
+) -> None:
+    """Make a version the newest one of another table; a deep clone's files are copied there.
+
+    Raises what `pennon.ops.versions.replace_by_clone.replace_by_clone` raises.
+    """
+    planned_ns = time.time_ns()
+    if not is_shallow:
+        task = plan_replacing_copy(source, target)
+        run_tasks(spark, CopyFile(task), task.count)
+    parameters = {
+        "source": source.store.uri,
+        "sourceVersion": str(source.manifest.version),
+        "isShallow": str(is_shallow).lower(),
+    }
+    replace_by_clone(
+        source,
+        target,
+        is_shallow=is_shallow,
+        config=config,
+        properties=Told("CLONE", parameters).properties(),
+        planned_ns=planned_ns,
+    )
 
 
 def convert(

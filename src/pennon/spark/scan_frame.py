@@ -111,10 +111,20 @@ def _few_rows(scan: TableScan, tasks: Sequence[ScanTask]) -> pa.Table | None:
     return pa.Table.from_batches(batches, scan.schema)
 
 
-def address_frame(spark: SparkSession, snapshot: Snapshot, columns: Sequence[str]) -> DataFrame:
-    """Return columns of a table's rows, and their addresses as `ADDRESS`."""
+def address_frame(
+    spark: SparkSession,
+    snapshot: Snapshot,
+    columns: Sequence[str],
+    tasks: Sequence[ScanTask] | None = None,
+) -> DataFrame:
+    """Return columns of a table's rows, or of those of some tasks, and their addresses as `ADDRESS`."""
     options = ReadOptions(uri=snapshot.store.uri, columns=tuple(columns), with_row_address=True)
-    return frame_of(spark, snapshot, options).withColumnRenamed(ROW_ADDRESS, ADDRESS)
+    if tasks is None:
+        return frame_of(spark, snapshot, options).withColumnRenamed(ROW_ADDRESS, ADDRESS)
+    partitions = (
+        pack_tasks(tasks, options.max_partition_bytes, parallelism_of(spark)) if tasks else ()
+    )
+    return _frame(spark, snapshot, options, partitions).withColumnRenamed(ROW_ADDRESS, ADDRESS)
 
 
 def fragment_frame(spark: SparkSession, snapshot: Snapshot, columns: Sequence[str]) -> DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
@@ -15,6 +15,17 @@ DEFAULTS: Mapping[str, str] = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.python.filterPushdown.enabled": "true",
 }
+
+AUTO_MERGE: Final = (
+    "spark.pennon.schema.autoMerge.enabled",
+    "spark.databricks.delta.schema.autoMerge.enabled",
+)
+"""Our setting, and Delta's: any of them lets all writes and merges of a session add columns."""
+
+
+def merges_schemas(spark: SparkSession) -> bool:
+    """Return whether writes and merges of a session let tables grow without being asked one by one."""
+    return any(str(spark.conf.get(name, "false")).lower() == "true" for name in AUTO_MERGE)
 
 
 def local_session(

@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as st
 
-from pennon.errors import ArgumentError, NotFoundError, UnsupportedError
+from pennon.errors import ArgumentError, NotFoundError
 from pennon.io import open_store
 from pennon.ops.cleanup.policy import Policy
 from pennon.ops.cleanup.run import clean
@@ -26,14 +26,22 @@ from pennon.ops.versions.branches import restore
 from pennon.scan.snapshot import Snapshot
 from pennon.spark.change_operations import delete_rows, update_rows
 from pennon.spark.column_methods import ColumnMethods
-from pennon.spark.conditions import Condition, check_condition, check_flag, check_kind, check_values
+from pennon.spark.conditions import (
+    Condition,
+    check_condition,
+    check_flag,
+    check_kind,
+    check_properties,
+    check_values,
+)
 from pennon.spark.conflicts import with_conflict_retries
+from pennon.spark.delta_methods import DeltaMethods
 from pennon.spark.functions import write
 from pennon.spark.history import Told, history_frame
 from pennon.spark.index_methods import IndexMethods
 from pennon.spark.merge_builder import LanceMergeBuilder, count_frame
 from pennon.spark.merge_plan import Merge
-from pennon.spark.operations import clone
+from pennon.spark.operations import clone, clone_over
 from pennon.spark.optimize_builder import LanceOptimizeBuilder
 from pennon.spark.options import ReadOptions
 from pennon.spark.ref_methods import RefMethods
@@ -42,6 +50,7 @@ from pennon.spark.scan_task import open_snapshot
 from pennon.spark.search_methods import SearchMethods
 from pennon.spark.table_builder import CLUSTERING, COMMENT, LanceTableBuilder
 from pennon.spark.table_reads import TableReads
+from pennon.spark.write_task import newest_version
 from pennon.table.manifest import Manifest
 from pennon.table.versions import list_locations, read_manifest, read_manifest_at, version_as_of
 
@@ -72,7 +81,7 @@ _DETAIL: Final = st.StructType(
 
 
 @dataclass(frozen=True, slots=True)
-class LanceTable(TableReads, SearchMethods, ColumnMethods, IndexMethods, RefMethods):
+class LanceTable(TableReads, SearchMethods, ColumnMethods, IndexMethods, RefMethods, DeltaMethods):
     """A Lance table on Spark.  ``from pennon.spark import LanceTable as DeltaTable`` is meant to work."""
 
     spark: SparkSession
@@ -93,15 +102,6 @@ class LanceTable(TableReads, SearchMethods, ColumnMethods, IndexMethods, RefMeth
         table = cls(sparkSession, path, dict(hadoopConf or {}))
         table.snapshot()
         return table
-
-    @classmethod
-    def forName(cls, sparkSession: SparkSession, tableOrViewName: str) -> LanceTable:
-        """Refuse: a name leads to no path."""
-        message = (
-            f"forName({tableOrViewName!r}): Spark hands the tables of its catalog to no source in Python; "
-            "use forPath(spark, path)"
-        )
-        raise UnsupportedError(message)
 
     @classmethod
     def isLanceTable(cls, sparkSession: SparkSession, identifier: str) -> bool:
@@ -234,16 +234,16 @@ class LanceTable(TableReads, SearchMethods, ColumnMethods, IndexMethods, RefMeth
         check_kind(target, str, "target needs to be a string but got")
         check_flag(is_shallow, "isShallow needs to be a boolean but got")
         check_flag(is_replacing, "replace needs to be a boolean but got")
+        config = check_properties(properties)
         made = LanceTable(self.spark, target, self.storage_options)
-        if is_replacing and self.isLanceTable(self.spark, target):
-            message = (
-                f"clone({target!r}, replace=True): a clone does not replace a table; drop it first"
-            )
-            raise UnsupportedError(message)
         store = open_store(target, dict(self.storage_options) or None)
-        clone(self.spark, source, store, is_shallow=bool(is_shallow))
-        if properties:
-            update_config(made.snapshot(), properties)
+        shallow = bool(is_shallow)
+        if is_replacing and newest_version(store) is not None:
+            clone_over(self.spark, source, made.snapshot(), is_shallow=shallow, config=config)
+            return made
+        clone(self.spark, source, store, is_shallow=shallow)
+        if config:
+            update_config(made.snapshot(), config)
         return made
 
     def _as_of(self, timestamp: str) -> Snapshot:
@@ -405,31 +405,6 @@ class LanceTable(TableReads, SearchMethods, ColumnMethods, IndexMethods, RefMeth
                 rows = rows.withColumn(each.name, rows[each.name].cast(each.dataType))
         write(rows, location)
         return cls(sparkSession, location)
-
-    # --- what has no meaning here -----------------------------------------------------------------------
-
-    def generate(self, mode: str) -> None:
-        """Refuse: there are no manifests for other engines to generate."""
-        message = f"generate({mode!r}): a Lance table's manifests are its own, none are generated"
-        raise UnsupportedError(message)
-
-    def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
-        """Refuse: Lance's flags are set by what is written."""
-        message = (
-            f"upgradeTableProtocol({readerVersion}, {writerVersion}): a Lance table has no protocol to "
-            "upgrade; what its readers must know is written by what is used"
-        )
-        raise UnsupportedError(message)
-
-    def addFeatureSupport(self, featureName: str) -> None:
-        """Refuse: as `upgradeTableProtocol`."""
-        message = f"addFeatureSupport({featureName!r}): a Lance table has no features to turn on"
-        raise UnsupportedError(message)
-
-    def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
-        """Refuse: as `upgradeTableProtocol`."""
-        message = f"dropFeatureSupport({featureName!r}): a Lance table has no features to turn off"
-        raise UnsupportedError(message)
 
 
 def _session(given: SparkSession | None) -> SparkSession:

@@ -14,7 +14,7 @@ import pytest
 
 import pennon
 from pennon.errors import DataLossWarning
-from pennon.ops import run_tasks as tasks
+from pennon.ops import bars
 from pennon.ops.bars import bar
 from pennon.ops.run_tasks import run_tasks
 
@@ -69,7 +69,7 @@ class Terminal(io.StringIO):
 def test_a_terminal_shows_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(tasks, "QUIET_SECONDS", -1.0)
+    monkeypatch.setattr(bars, "QUIET_SECONDS", -1.0)
     monkeypatch.setenv("TERM", "xterm")
     assert run_tasks(Squares(), 3, what="squares") == [0, 1, 4]
     with bar("training") as told:

@@ -81,21 +81,28 @@ def plan_copy(source: Snapshot, target: Store) -> CopyTask:
         raise AlreadyExistsError(message)
     check_writable(source.manifest)
     files: dict[str, str] = {}
-    has_blobs = has_blobs_v2(source.manifest.schema)
     for fragment in source.manifest.fragments:
-        for file in fragment.files:
-            own = replace(file, base_id=None).store_path
-            files[file.store_path] = own
-            files.update(_blob_files(source, file, own) if has_blobs else {})
-        deletion = fragment.deletion_file
-        if deletion is not None:
-            own = replace(deletion, base_id=None).store_path(fragment.id)
-            files[deletion.store_path(fragment.id)] = own
+        files.update(files_of_rows(source, fragment))
         files.update((path, path) for path in _external_paths(fragment))
     for index in parse_indices(source.manifest.indices):
         for path, _ in source.store.list_names(index.folder):
             files[path] = path[path.index("_indices/") :]
     return CopyTask(source.store, target, tuple(files.items()))
+
+
+def files_of_rows(source: Snapshot, fragment: Fragment) -> dict[str, str]:
+    """Return the data files and the deletion file of a fragment, with where each goes in a copy."""
+    files: dict[str, str] = {}
+    has_blobs = has_blobs_v2(source.manifest.schema)
+    for file in fragment.files:
+        own = replace(file, base_id=None).store_path
+        files[file.store_path] = own
+        files.update(_blob_files(source, file, own) if has_blobs else {})
+    deletion = fragment.deletion_file
+    if deletion is not None:
+        own = replace(deletion, base_id=None).store_path(fragment.id)
+        files[deletion.store_path(fragment.id)] = own
+    return files
 
 
 def _blob_files(source: Snapshot, file: DataFileRef, own: str) -> dict[str, str]:
@@ -122,14 +129,15 @@ def _as_own(manifest: Manifest) -> Manifest:
     bases = tuple(base for base in manifest.base_paths if not base.is_dataset_root)
     return replace(
         manifest,
-        fragments=tuple(_own_files(fragment) for fragment in manifest.fragments),
+        fragments=tuple(copied_fragment(fragment) for fragment in manifest.fragments),
         base_paths=bases if has_blobs_v2(manifest.schema) else (),
         branch=None,
         indices=serialize_indices(map(unbased, parse_indices(manifest.indices))),
     )
 
 
-def _own_files(fragment: Fragment) -> Fragment:
+def copied_fragment(fragment: Fragment) -> Fragment:
+    """Return a fragment whose files have been copied into the table's own place."""
     deletion = fragment.deletion_file
     return replace(
         fragment,

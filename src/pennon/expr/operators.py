@@ -126,7 +126,7 @@ def _is_among(values: Datum, known: pa.Array) -> Datum:
     """Tell which values are among some that are not NULL; what it says of a NULL means nothing."""
     kind = values.type
     is_whole = t.is_integer(kind) or (t.is_temporal(kind) and not t.is_interval(kind))
-    if not is_whole or not isinstance(values, pa.Array):
+    if not is_whole or not isinstance(values, pa.Array) or known.type != kind:
         return pc.is_in(values, value_set=known)
     bits = find_among(_words(values), _words(known))
     return pa.BooleanArray.from_buffers(pa.bool_(), len(values), [None, pa.py_buffer(bits)])

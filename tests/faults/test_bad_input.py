@@ -69,7 +69,7 @@ def path(base: Path, tmp_path: Path) -> Iterator[Path]:
 
 
 def contents(path: Path) -> dict[str, bytes]:
-    """Return all files but those that tasks which go on beside one that failed are writing."""
+    """Return all files but those that were not finished."""
     files = [file for file in path.rglob("*") if file.is_file() and ".tmp_" not in file.name]
     return {str(file.relative_to(path)): file.read_bytes() for file in files}
 

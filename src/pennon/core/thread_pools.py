@@ -146,12 +146,15 @@ def map_in_order(
     cost: Callable[[T], int],
     budget: int,
     crew: Crew = WORK,
+    *,
+    is_finished: bool = False,
 ) -> Generator[R, None, None]:
     """Yield ``work(item)`` in the order of the items, working ahead within a budget.
 
     Items are started while the sum of their costs, from the oldest not yet handed out, is within
     ``budget`` (at least one always is).  When the iterator is closed early, items that did not
-    start never do.  An item that is the only one is worked on here.
+    start never do.  An item that is the only one is worked on here.  ``is_finished``: where one fails, nothing
+    of the others goes on any more when its error arrives.
 
     A child of a fork may go on with it: what the threads of its parent had begun, it begins anew.
     """
@@ -179,6 +182,10 @@ def map_in_order(
             spent -= price
             yield result
             del result
+    except Exception:
+        if is_finished and process == os.getpid():
+            wait([future for future, *_ in started if not future.cancel()])
+        raise
     finally:
         for future, *_ in started if process == os.getpid() else ():
             future.cancel()

@@ -30,8 +30,8 @@ class Task(Protocol[R_co]):
 def run_tasks(task: Task[R], count: int, *, what: str, threads: int | None = None) -> list[R]:
     """Return ``[task.run(number) for number in range(count)]``, worked on side by side.
 
-    As many pieces as there are ``threads`` (by default, processors) are under way at once, and no
-    more begin when one fails.  On a terminal a bar says ``what`` is done, if it takes a while.  What
+    As many pieces as there are ``threads`` (by default, processors) are under way at once.  When one fails no more
+    begin, and its error comes when the others have ended, so that nothing is written behind it.  On a terminal a bar says ``what`` is done, if it takes a while.  What
     files of version 0.1 do not hold is one warning (DataLossWarning) of all pieces.
     """
     crew = Crew("jobs", threads or os.cpu_count() or 1)
@@ -41,7 +41,9 @@ def run_tasks(task: Task[R], count: int, *, what: str, threads: int | None = Non
         with losses.gathered():
             return task.run(number)
 
-    with closing(map_in_order(run, range(count), lambda _: 1, crew.threads, crew)) as results:
+    numbers = range(count)
+    done_in_order = map_in_order(run, numbers, lambda _: 1, crew.threads, crew, is_finished=True)
+    with closing(done_in_order) as results:
         done = list(_with_bar(results, count, what))
     losses.warn()
     return done

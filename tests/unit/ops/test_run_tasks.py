@@ -59,6 +59,28 @@ def test_a_failure_stops_the_rest() -> None:
     assert len(task.begun) < 20
 
 
+@dataclass
+class Writers:
+    """Piece 0 fails when piece 1 is under way, which takes a while."""
+
+    begun: threading.Event = field(default_factory=threading.Event)
+    ended: list[int] = field(default_factory=list)
+
+    def run(self, number: int) -> None:
+        if not number:
+            self.begun.wait()
+            raise ValueError(number)
+        self.begun.set()
+        self.ended.append(sum(range(2_000_000)))
+
+
+def test_behind_a_failure_nothing_goes_on() -> None:
+    task = Writers()
+    with pytest.raises(ValueError, match="0"):
+        run_tasks(task, 2, what="writers", threads=2)
+    assert len(task.ended) == 1
+
+
 class Terminal(io.StringIO):
     """What a bar is shown on."""
 

@@ -377,7 +377,7 @@ def test_indices_are_described(tmp_path: Path) -> None:
 
 def test_indices_are_dropped(uri: str) -> None:
     dataset = pennon.dataset(uri)
-    with pytest.raises(NotFoundError, match="no index 'x'; the indices are: b_idx, l_idx, n_idx"):
+    with pytest.raises(NotFoundError, match="name=x; the indices are: b_idx, l_idx, n_idx"):
         dataset.drop_index("x")
     dataset.optimize.optimize_indices(index_names=["t_idx"], retrain=True)
     check(uri)

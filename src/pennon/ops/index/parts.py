@@ -83,7 +83,7 @@ def merge_parts(snapshot: Snapshot, index_uuid: str, kind: str) -> None:
 
 
 def _merge(snapshot: Snapshot, folder: str, settings: Sequence[str]) -> None:
-    from pennon.index.text import rewriting  # noqa: PLC0415 - saves what writes texts: few tables have them
+    from pennon.index.text import rewriting  # noqa: PLC0415 - saves text indices: few tables have any
 
     new = new_folder(snapshot, PurePosixPath(folder).name, {})
     rewriting.merge_parts(files_in(snapshot, f"{folder}/{STAGING}"), settings, new)

@@ -22,6 +22,8 @@ def members(rows: RowSet) -> set[int]:
     assert (rows.lasts >= rows.starts).all()
     assert all(int(b) - int(a) > 1 for a, b in zip(rows.lasts[:-1], rows.starts[1:], strict=True))
     found = set(np.flatnonzero(rows.contains(np.arange(MOST, dtype=np.uint64))).tolist())
+    falling = np.arange(MOST - 1, -1, -1, dtype=np.uint64)
+    assert found == set(falling[rows.contains(falling)].tolist())
     pairs = zip(rows.starts.tolist(), rows.lasts.tolist(), strict=True)
     assert found == {n for a, b in pairs for n in range(a, min(b + 1, MOST))}
     return found

@@ -133,7 +133,10 @@ def _base(parameters: TextParameters) -> _Split:
     if name == "code":
         return lambda text, start: _code(text, start, parameters)
     kind = "needs a model or tables of its own" if has_model(name) else "is not known"
-    message = f"the tokenizer {name!r} {kind}: {', '.join(BASES)} are there"
+    message = (
+        f"the tokenizer {name!r} {kind}: make the index (anew, with replace=True) with base_tokenizer as one of "
+        f"{', '.join(BASES)}; what has this one is for pylance to search"
+    )
     raise UnsupportedError(message)
 
 

@@ -132,6 +132,10 @@ class NoSuchIndexError(ArgumentError, RuntimeError):
     """An index of vectors that there is not: of such codes, or of such a column (pylance raises RuntimeError here)."""
 
 
+class NoTokenizerError(UnsupportedError, ArgumentError, OSError):
+    """A tokenizer that Pennon does not have (pylance raises ValueError without its model, OSError for a bad one)."""
+
+
 class NotFoundError(LanceError, FileNotFoundError, ValueError):
     """A table, version, fragment or file is not there (pylance raises ValueError for tables)."""
 

@@ -22,7 +22,7 @@ from itertools import count
 from threading import Lock
 from typing import Final, TypeAlias
 
-from pennon.errors import UnsupportedError
+from pennon.errors import NoTokenizerError, UnsupportedError
 from pennon.index.folding import fold
 from pennon.index.text.arrays import Bytes
 from pennon.index.text.characters import (
@@ -56,7 +56,7 @@ class Tokenizer:
     """Makes tokens of texts.  Threads may share it."""
 
     def __init__(self, parameters: TextParameters) -> None:
-        """Raise UnsupportedError for a tokenizer that needs a model, or a language that is not known."""
+        """Raise NoTokenizerError for a tokenizer that needs a model, UnsupportedError for a language that is not known."""
         self.parameters = parameters
         self._split = _base(parameters)
         self._token = _pipeline(parameters)
@@ -137,7 +137,7 @@ def _base(parameters: TextParameters) -> _Split:
         f"the tokenizer {name!r} {kind}: make the index (anew, with replace=True) with base_tokenizer as one of "
         f"{', '.join(BASES)}; what has this one is for pylance to search"
     )
-    raise UnsupportedError(message)
+    raise NoTokenizerError(message)
 
 
 def has_model(name: str) -> bool:

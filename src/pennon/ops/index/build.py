@@ -332,8 +332,9 @@ def path_of(schema: Schema, leaf: Field) -> str:
 
 
 def files_in(snapshot: Snapshot, folder: str) -> IndexFiles:
-    """Return the files of a folder, of which nothing is remembered."""
-    return IndexFiles(folder, snapshot.open_index_file, _made_now)
+    """Return the files of a folder that may be written again under their names: nothing is remembered of them."""
+    apart = Snapshot(snapshot.store, snapshot.manifest)
+    return IndexFiles(folder, apart.open_index_file, _made_now)
 
 
 def new_folder(snapshot: Snapshot, name: str, parameters: Mapping[str, Any]) -> NewFiles:

@@ -109,10 +109,10 @@ class JsonBuild(IndexBuild):
         if value is None:
             return None
         kind = _type_of(value, self.json_path)
+        if self.values_type == _TYPES[float] and kind in (_TYPES[int], _TYPES[float]):
+            return float(value)
         if kind == self.values_type:
             return value
-        if self.values_type == _TYPES[float] and kind == _TYPES[int]:
-            return float(value)
         message = (
             f"column {self.path}: what lies at {self.json_path!r} is {self.values_type} in the first row that has "
             f"it, and {kind} in another: {value!r:.80}"

@@ -101,8 +101,12 @@ def test_stems(language: str, text: str, expected: str) -> None:
 
 def test_tokenizers_that_are_not_there() -> None:
     for name in ("icu", "jieba/default", "lindera/ipadic", "xx"):
-        with pytest.raises(UnsupportedError, match=f"the tokenizer '{name}' .* one of simple, "):
+        with pytest.raises(
+            UnsupportedError, match=f"the tokenizer '{name}' .* one of simple, "
+        ) as it:
             Tokenizer(TextParameters(base_tokenizer=name))
+        assert isinstance(it.value, OSError)
+        assert isinstance(it.value, ValueError)
     with pytest.raises(UnsupportedError, match="no stemmer of the language 'english'"):
         Tokenizer(TextParameters(language="english"))
 

@@ -226,9 +226,9 @@ def test_statistics(uri: str) -> None:
     assert found["indices"] == [{"num_bitmaps": 7}]
     assert (found["num_indexed_fragments"], found["num_unindexed_fragments"]) == (4, 1)
     assert (found["num_indexed_rows"], found["num_unindexed_rows"]) == (95, 3)
-    with pytest.raises(KeyError, match="'nope' not found"):
+    with pytest.raises(KeyError, match='"nope" not found'):
         table.index_statistics("nope")
-    with pytest.raises(RuntimeError, match="'nope' not found"):
+    with pytest.raises(RuntimeError, match='"nope" not found'):
         table.prewarm_index("nope")
 
 

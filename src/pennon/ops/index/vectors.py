@@ -47,8 +47,8 @@ def create_vector_index(
 ) -> Manifest:
     """Make an index of a column of vectors, and return the version that has it.
 
-    Without ``train`` it covers no fragment.  ``watch`` is told how training goes on, and of the segments made.  Raises IndexExistsError for a name that is in use, and what
-    `pennon.ops.index.vector_arguments.vector_arguments` raises.
+    Without ``train`` it covers no fragment.  ``watch`` is told how training goes on, and of the segments made.
+    Raises IndexExistsError for a name that is in use, and what `pennon.ops.index.vector_arguments.vector_arguments` raises.
     """
     fragments = None if train else ()
     build = plan_vector_index(

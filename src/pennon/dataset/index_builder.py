@@ -254,7 +254,7 @@ class IndicesBuilder:
         """Make an index of sorted files, and commit it; `LanceDataset.checkout_latest` sees it.
 
         It covers the fragments whose rows are in the files, and stands for an index of that name on the column, by
-        default ``<column>_idx``.
+        default ``<column>_idx``.  Raises ArgumentError for no files, and for one that is not sorted by partition.
         """
         if not isinstance(filenames, list):
             message = "filenames must be a list of strings"

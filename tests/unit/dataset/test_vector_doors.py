@@ -123,6 +123,8 @@ def test_what_does_not_fit_is_refused(table: pennon.LanceDataset, tmp_path: Path
         builder.load_shuffled_vectors(
             names, str(tmp_path), ivf, builder.train_pq(ivf, 2, sample_rate=2)
         )
+    with pytest.raises(ArgumentError, match="no files of sorted codes were given"):
+        builder.load_shuffled_vectors([], str(tmp_path), ivf, pq)
     with pytest.raises(ValueError, match="There are not enough rows in the dataset to create IVF"):
         builder.train_ivf(100)
     with pytest.raises(ValueError, match="16384 rows needed and there are 600"):

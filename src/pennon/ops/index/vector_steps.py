@@ -186,7 +186,13 @@ def load_codes(
     """Make an index of files whose rows are sorted by partition, commit it, and return the version that has it.
 
     It covers the fragments that have rows in the files, and stands for an index of that name on that column.
+    Raises ArgumentError for no files, and for one that is not sorted; FormatError for one that has no codes.
     """
+    if not names:
+        message = (
+            "no files of sorted codes were given, so that there is nothing to make an index of"
+        )
+        raise ArgumentError(message)
     model = _model_of(build)
     runs = [_Run.of(_opened(folder, name, storage_options), model) for name in names]
     removed = check_name(build.snapshot, build, replace=True)

@@ -125,10 +125,18 @@ def with_known_keys(
             source.unpersist()
 
 
-def _keyed(snapshot: Snapshot, source: DataFrame, pair: KeyPair) -> KeyedMerge:
+def _keyed(snapshot: Snapshot, source: DataFrame, pair: KeyPair) -> KeyedMerge | None:
     key = sf.expr(pair.source)
-    keys = _keys_of(source.select(key.alias("key")).where("key IS NOT NULL"))
-    refused = sf.raise_error(sf.lit(_OTHER_KEYS)).cast("boolean")
+    try:
+        keys = _keys_of(source.select(key.alias("key")).where("key IS NOT NULL"))
+    except (
+        ValueError,
+        OverflowError,
+    ):  # a date outside of the years 1 to 9999, which Python has not
+        return None
+    # Spark would ask this of the table's keys too, as they equal the source's; what is random it does not move.
+    words = sf.concat(sf.lit(_OTHER_KEYS), sf.lit(" "), sf.rand().cast("string"))
+    refused = sf.raise_error(words).cast("boolean")
     checked = source.where(sf.when(keys.holds(key), sf.lit(True)).otherwise(refused))  # noqa: FBT003 - a literal
     return KeyedMerge(matching_tasks(snapshot, pair.column, keys), checked)
 

@@ -50,7 +50,8 @@ def test_the_programs_of_the_page_run(tmp_path: Path, monkeypatch: pytest.Monkey
         return pa.record_batch({"embedding": [[1.0]] * batch.num_rows})
 
     vectors = pa.array([[number / 9, 1.0] for number in range(9)], pa.list_(pa.float32(), 2))
-    photos = pa.table({"id": range(9), "year": range(2015, 2024), "vec": vectors})
+    titles = ["a red fox", "a blue whale", "a grey seal"] * 3
+    photos = pa.table({"id": range(9), "year": range(2015, 2024), "vec": vectors, "title": titles})
     names = {
         "photos": pennon.write_dataset(photos, "photos.lance"),
         "query": [0.5, 0.5],

@@ -126,14 +126,16 @@ def test_without_an_index_all_fragments_are_read(spark: SparkSession, uri: str) 
 def test_statistics_say_which_pages_a_merge_reads(
     spark: SparkSession, uri: str, count: int
 ) -> None:
-    """Few keys, and so many that their range is asked for, of a wider type: some fit no row."""
+    """Few keys, and so many that their range is asked for; some fit no row.  pylance reads no such statistics."""
     make(uri, data_storage_version="2.0", rows_per_zone=500)
     last = ROWS - count // 2
     rows = spark.range(last, last + count).selectExpr("int(id) AS n", "id AS k", "1L AS w")
     with only_first_pages(uri, 2, 3):
         told = upsert(uri, rows, "t.id = s.k")
     assert (told.num_updated_rows, told.num_inserted_rows) == (count // 2, count - count // 2)
-    assert pennon.dataset(uri).to_table().num_rows == ROWS + count - count // 2
+    found = pennon.dataset(uri).to_table().to_pydict()
+    assert sorted(found["id"]) == list(range(last + count))
+    assert sum(found["v"]) == count
 
 
 @pytest.mark.parametrize("kind", ["BTREE", "ZONEMAP"])

@@ -133,7 +133,7 @@ def _check(
 ) -> None:
     """Compare the tables of which a release scans the oracle's file rightly; it must have some.
 
-    `MIDDLE` may have none.      Of the others it has a few rows right by luck.
+    `MIDDLE` may have none.  Of the others it has a few rows right by luck.
     """
     tables = 0
     scanned: Counter[str] = Counter()

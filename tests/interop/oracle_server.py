@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import lance
@@ -66,6 +67,34 @@ def write(
     data = pa.RecordBatchReader.from_batches(data.schema, _pieces(data, rows))
     dataset = lance.write_dataset(data, uri, mode=mode, **options)
     return dataset.version
+
+
+def write_pages(uri: str, table: str, page_rows: int, **options: Any) -> int:
+    """Write a table at version 2.1 or 2.2, all columns in pages of ``page_rows`` in every file.
+
+    Only a writer of one file takes a cache of no bytes, with which each batch is a page.  So the table
+    is written as ever, and its second version has files of the same rows and other pages.
+    """
+    write(uri, table, **options)
+    data, dataset = _read(table), lance.dataset(uri)
+    fragments, start = [], 0
+    for fragment in dataset.get_fragments():
+        rows, (file,) = fragment.metadata.physical_rows, fragment.metadata.files
+        name = f"pages{fragment.fragment_id}.lance"
+        path = Path(uri, "data", name)
+        numbers = file.file_major_version, file.file_minor_version
+        version = "{}.{}".format(*numbers)
+        with lance.file.LanceFileWriter(
+            str(path), data.schema, data_cache_bytes=0, version=version
+        ) as writer:
+            for batch in _pieces(data.slice(start, rows), [page_rows]):
+                writer.write_batch(batch)
+        columns = file.fields, file.column_indices
+        cut = lance.fragment.DataFile(name, *columns, *numbers, path.stat().st_size)
+        fragments.append(lance.fragment.FragmentMetadata(fragment.fragment_id, [cut], rows))
+        start += rows
+    overwrite = lance.LanceOperation.Overwrite(dataset.schema, fragments)
+    return lance.LanceDataset.commit(uri, overwrite, read_version=dataset.version).version
 
 
 def scan(uri: str, out: str, version: int | None = None, **options: Any) -> int:
@@ -169,8 +198,9 @@ def about() -> dict[str, str]:
 OPERATIONS = {
     f.__name__: f
     for f in (
-        *(write, scan, take, take_row_ids, count, versions, fragments, schema, delete, validate),
-        *(drop_columns, add_columns, write_file, read_file, take_file, point_reads, about),
+        *(write, write_pages, scan, take, take_row_ids, count, versions, fragments, schema),
+        *(delete, validate, drop_columns, add_columns, write_file, read_file, take_file),
+        *(point_reads, about),
     )
 }
 

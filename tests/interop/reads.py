@@ -15,6 +15,7 @@ from tests.interop.oracle import Oracle, OracleError
 from tests.interop.random_tables import Case, project, prune
 
 Options = dict[str, Any]
+MOST_PAGES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,36 @@ def write_theirs(oracle: Oracle, case: Case, uri: Path) -> None:
     # It puts the dictionaries of all batches in a row, which 8 bits may be too few to number.
     batch_rows = None if has_small_dictionary(case.table.schema) else case.batch_rows
     oracle.write(uri, case.table, batch_rows=batch_rows, page_bytes=case.page_bytes, **case.options)
+
+
+def rows_of_a_page(case: Case) -> int | None:
+    """Return how many rows of a random table its widest column has in a page; None for all.
+
+    There are `MOST_PAGES` at most: more take old releases minutes.
+    """
+    rows, most = case.table.num_rows, max(column.nbytes for column in case.table.columns)
+    if case.page_bytes is None or most <= case.page_bytes:
+        return None
+    return max(1, rows * case.page_bytes // most, -(-rows // MOST_PAGES))
+
+
+def write_both_in_pages(oracle: Oracle, case: Case, rows: int, ours: Path, theirs: Path) -> None:
+    """Write a random table with Pennon and an oracle, all columns in pages of the same ``rows``.
+
+    Each batch is a page where nothing is kept back.  By ``page_bytes`` they cannot be compared:
+    the oracle goes by it at version 2.0 only.
+    """
+    table = case.table
+    files = [
+        table.slice(n, case.max_rows_per_file) for n in range(0, len(table), case.max_rows_per_file)
+    ]
+    pages = [
+        file.slice(n, rows).combine_chunks() for file in files for n in range(0, len(file), rows)
+    ]
+    batches = [batch for page in pages for batch in page.to_batches()]
+    reader = pa.RecordBatchReader.from_batches(table.schema, batches)
+    pennon.write_dataset(reader, ours, **case.options, data_cache_bytes=1)
+    oracle.call("write_pages", uri=str(theirs), table=table, page_rows=rows, **case.options)
 
 
 def trusted(oracle: Oracle, reads: list[Read], table: pa.Table, uri: Path) -> list[Read]:

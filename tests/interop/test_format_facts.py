@@ -47,6 +47,19 @@ def test_the_oracle_writes_2_2_unless_told(newest: Oracle, tmp_path: Path) -> No
     assert parts_of(data.read_bytes()).version == (2, 2)
 
 
+@pytest.mark.parametrize("batch_rows", [9_000, 700])
+@pytest.mark.parametrize("version", ["2.0", "2.1", "2.2"])
+def test_a_limit_of_bytes_cuts_pages_at_2_0_only(
+    newest: Oracle, version: str, batch_rows: int, tmp_path: Path
+) -> None:
+    pages = 72 if (version, batch_rows) == ("2.0", 9_000) else 1
+    options = {"page_bytes": 1_000, "batch_rows": batch_rows, "data_storage_version": version}
+    newest.write(tmp_path / "t.lance", pa.table({"a": range(9_000)}), **options)
+    (data,) = (tmp_path / "t.lance" / "data").iterdir()
+    (column,) = parts_of(data.read_bytes()).columns
+    assert len(column.pages) == pages
+
+
 @pytest.mark.parametrize("version", ["2.1", "2.2"])
 def test_chunks_are_padded_and_their_words_narrow_or_wide(written: Any, version: str) -> None:
     data = written("bools", version)

@@ -6,7 +6,8 @@ gives the *work* of pages: rows that were cut off, still to be encoded, on whate
 A page is cut when more than `PageLimits.cache_bytes` have gathered, and then holds all that has,
 unless that is more than ``max_page_bytes``: then it is cut into even parts.
 
-Source: measured (pylance 14.0.2); the two limits are the oracle's.
+Source: measured (pylance 14.0.2); the two limits are the oracle's, which goes by the second at 2.0
+only (ledger F-685).
 """
 
 from __future__ import annotations

@@ -197,6 +197,8 @@ class _Search:
         """Search pairs of a partition and a query."""
         order = np.argsort(partitions, kind="stable")
         order = order[self._reader.lengths[partitions[order]] > 0]
+        if not len(order):
+            return
         partitions, queries = partitions[order], queries[order]
         pairs = _Pairs(self._asks, partitions, queries)
         starts = np.flatnonzero(np.diff(partitions, prepend=-1))

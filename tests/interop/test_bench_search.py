@@ -42,10 +42,10 @@ def test_near_rows_rows_and_texts(tmp_path: Path) -> None:
         assert set(each["values"]) == {"pennon", "pylance"}
         assert all(min(times) > 0 for times in each["values"].values())
         assert any(f"| {each['what']} |" in line for line in lines)
-    whats = {(each["group"], each["what"]) for each in found}
-    assert {("vectors-100k", "build"), ("scalars-1m", "merge_insert of 1,000")} <= whats
+    names = {(each["group"], each["what"]) for each in found}
+    assert {("vectors-100k", "build"), ("scalars-1m", "merge_insert of 1,000")} <= names
     assert {
         ("text-1m", what) for what in ("phrase", "fuzzy word", "frequent word, top 1,000")
-    } <= whats
+    } <= names
     again, same = bench(tmp_path, "--last")
     assert (again, same) == (found, page)

@@ -24,7 +24,7 @@ from pennon.table.json_index_wire import json_target
 from pennon.table.manifest import Manifest
 from pennon.table.operations import CreateIndex
 
-BuildT = TypeVar("BuildT", bound=IndexBuild)
+AnyBuild = TypeVar("AnyBuild", bound=IndexBuild)
 
 
 def create_index(
@@ -82,7 +82,7 @@ def build_index(build: IndexBuild, builder: Builder = THREADS) -> Index:
     return segments[0] if len(segments) == 1 else builder.merge(build, segments)
 
 
-def in_folder(build: BuildT, index_uuid: str) -> BuildT:
+def in_folder(build: AnyBuild, index_uuid: str) -> AnyBuild:
     """Return the build of an index in a folder of that name; raises ArgumentError if there is one in it."""
     name = folder_name(index_uuid)
     indices = parse_indices(build.snapshot.manifest.indices)

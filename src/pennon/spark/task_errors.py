@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, TypeVar
 
-from pyspark.errors import PySparkException
-
 from pennon.errors import LanceError
 
 R = TypeVar("R")
@@ -24,7 +22,7 @@ def typed_errors(*kinds: type[LanceError]) -> Iterator[None]:
     """Raise errors of these kinds that tasks raised as what they are; others stay Spark's."""
     try:
         yield
-    except PySparkException as error:
+    except Exception as error:  # PySpark's own, or py4j's, as of the broadcast side of a join
         known = {kind.__name__: kind for kind in kinds}
         found = _OURS.search(str(error))
         if found is None or found.group(1) not in known:

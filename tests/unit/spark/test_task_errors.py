@@ -1,0 +1,27 @@
+"""Errors of tasks, which come as text, as what they were raised as."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.errors import PySparkException
+
+from pennon.errors import ArgumentError, MatchError
+from pennon.spark.task_errors import typed_errors
+
+
+@pytest.mark.parametrize("carrier", [PySparkException, RuntimeError])
+def test_an_error_of_a_task_is_raised_as_what_it_is(carrier: type[Exception]) -> None:
+    """PySpark's own exceptions carry it, or py4j's: those of the broadcast side of a join come so."""
+    text = "Job aborted: ...\npennon.errors.MatchError: two rows of the data match one\n  at ..."
+    with (
+        pytest.raises(MatchError, match="^two rows of the data match one$") as found,
+        typed_errors(MatchError, ArgumentError),
+    ):
+        raise carrier(text)
+    assert isinstance(found.value.__cause__, carrier)
+
+
+@pytest.mark.parametrize("text", ["no more memory", "pennon.errors.FormatError: damaged"])
+def test_other_errors_stay_as_they_are(text: str) -> None:
+    with pytest.raises(RuntimeError, match=text), typed_errors(MatchError):
+        raise RuntimeError(text)

@@ -14,7 +14,7 @@ def test_an_error_of_a_task_is_raised_as_what_it_is(carrier: type[Exception]) ->
     """PySpark's own exceptions carry it, or py4j's: those of the broadcast side of a join come so."""
     text = "Job aborted: ...\npennon.errors.MatchError: two rows of the data match one\n  at ..."
     with (
-        pytest.raises(MatchError, match="^two rows of the data match one$") as found,
+        pytest.raises(MatchError, match=r"^two rows of the data match one$") as found,
         typed_errors(MatchError, ArgumentError),
     ):
         raise carrier(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,13 @@ import pennon
 from tests.interop.text_vectors import ROWS, text_table
 from tests.interop.vector_tables import found_by, recall
 
-KINDS: dict[str, dict[str, Any]] = {"IVF_PQ": {"num_sub_vectors": 16}, "IVF_SQ": {}}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "IVF_PQ": {"num_sub_vectors": 16},
+    "IVF_HNSW_SQ": {"m": 12, "ef_construction": 80},
+}
+PARTITIONS = 32
 INDEXED = 15_000
-RUNS = 3
+RUNS = 2
 """pylance takes no seed: so many of its indices are made, and their mean is compared with."""
 LESS = 0.02
 STAGES = ("new", "appended", "optimized")
@@ -23,14 +28,25 @@ STAGES = ("new", "appended", "optimized")
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize(("kind", "metric"), [("IVF_PQ", "cosine"), ("IVF_SQ", "l2")])
+@pytest.mark.parametrize(
+    ("kind", "metric"),
+    [
+        ("IVF_FLAT", "dot"),
+        ("IVF_PQ", "cosine"),
+        ("IVF_PQ", "dot"),
+        ("IVF_SQ", "l2"),
+        ("IVF_RQ", "dot"),
+        ("IVF_HNSW_SQ", "cosine"),
+    ],
+)
 def test_finds_as_much_as_pylance_in_real_texts(tmp_path: Path, kind: str, metric: str) -> None:
     mine = _life(pennon, tmp_path / "ours.lance", kind, metric)
     others = [_life(lance, tmp_path / f"{number}.lance", kind, metric) for number in range(RUNS)]
     theirs = {name: sum(each[name] for each in others) / RUNS for name in STAGES}
     print(kind, metric, {name: (round(mine[name], 3), round(theirs[name], 3)) for name in STAGES})
-    for name in STAGES:
-        assert mine[name] >= theirs[name] - LESS, (name, mine, theirs)
+    assert not any(math.isnan(each) for each in mine.values()), mine
+    for name in STAGES:  # that of another number of partitions is no number, and not less
+        assert not mine[name] < theirs[name] - LESS, (name, mine, theirs)
     # pylance spoils IVF_PQ as it adds rows, so that no loss may hide behind its own
     assert mine["optimized"] >= mine["new"] - 2 * LESS, mine
 
@@ -39,7 +55,9 @@ def _life(side: Any, path: Path, kind: str, metric: str) -> dict[str, float]:
     """Return the recall of an index at three moments, searched by pylance."""
     table, uri = text_table(), str(path)
     pennon.write_dataset(table.table(0, INDEXED), uri)
-    side.dataset(uri).create_index("vec", kind, metric=metric, num_partitions=32, **KINDS[kind])
+    side.dataset(uri).create_index(
+        "vec", kind, metric=metric, num_partitions=PARTITIONS, **SETTINGS.get(kind, {})
+    )
     found = [_recall(uri, metric, INDEXED)]
     pennon.write_dataset(table.table(INDEXED), uri, mode="append")
     found.append(_recall(uri, metric, ROWS))
@@ -49,6 +67,13 @@ def _life(side: Any, path: Path, kind: str, metric: str) -> dict[str, float]:
 
 
 def _recall(uri: str, metric: str, rows: int) -> float:
+    """Return the recall by a quarter of the partitions; NaN for an index that has other partitions by now.
+
+    pylance's `optimize_indices` makes two of the 32 of IVF_RQ, so that a search asks all rows.
+    """
     table = text_table()
+    parts = pennon.dataset(uri).index_statistics("vec_idx")["indices"]
+    if any(each["num_partitions"] != PARTITIONS for each in parts):
+        return math.nan
     right = table.nearest(metric, np.arange(rows))
-    return recall(found_by(lance.dataset(uri), table, nprobes=8), right)
+    return recall(found_by(lance.dataset(uri), table, nprobes=PARTITIONS // 4), right)

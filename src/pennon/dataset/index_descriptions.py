@@ -21,7 +21,7 @@ from pennon.errors import (
 )
 from pennon.index import registry
 from pennon.index.base import OpenIndex
-from pennon.index.files import IndexFiles
+from pennon.index.files import IndexFiles, made_now
 from pennon.index.text.inverted import Inverted
 from pennon.index.text.making import shown_of
 from pennon.index.vector.rows import as_array
@@ -206,7 +206,7 @@ def vector_index_of(snapshot: Snapshot, column: str) -> str:
 
 def _files(snapshot: Snapshot, segment: Index) -> IndexFiles:
     """Return the files of a segment, of which nothing is remembered."""
-    return snapshot.index_files(segment, lambda _, make, __: make())
+    return snapshot.index_files(segment, made_now)
 
 
 def warm(

@@ -55,6 +55,11 @@ class Remember(Protocol):
         ...
 
 
+def made_now(_key: object, make: Callable[[], T], _weigh: object) -> T:
+    """Remember nothing: make a part whenever it is asked for."""
+    return make()
+
+
 class Watch(Protocol):
     """Who is told what asking an index costs."""
 

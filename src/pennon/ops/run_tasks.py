@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 
 from pennon.core.thread_pools import Crew, map_in_order
 from pennon.file.container.losses import Losses
-from pennon.ops.bars import bar
+from pennon.ops.bars import bar, counted
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -52,7 +52,7 @@ def run_tasks(task: Task[R], count: int, *, what: str, threads: int | None = Non
 def _with_bar(results: Iterable[R], count: int, what: str) -> Iterator[R]:
     """Pass results on; show how many there are, on a terminal."""
     with bar(what) as tell:
-        for done, result in enumerate(results, 1):
-            if tell is not None:
-                tell(done, count)
+        one_more = counted(tell, count)
+        for result in results:
+            one_more()
             yield result

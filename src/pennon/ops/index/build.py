@@ -20,7 +20,7 @@ import pyarrow as pa
 from pennon.core.units import FieldId, FragmentId
 from pennon.errors import ArgumentError, ColumnTypeError, NoColumnError
 from pennon.index.base import Values
-from pennon.index.files import IndexFiles, whole_numbers
+from pennon.index.files import IndexFiles, made_now, whole_numbers
 from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.registry import KINDS, Kind, kind_of, stores_row_ids, written_version
 from pennon.index.row_map import RowMap
@@ -127,7 +127,7 @@ class IndexBuild:
 
     def files(self, segment: Index) -> IndexFiles:
         """Return the files of a segment."""
-        return self.snapshot.index_files(segment, _made_now)
+        return self.snapshot.index_files(segment, made_now)
 
     def entry(self, new: NewFiles, fragment_ids: Iterable[FragmentId]) -> Index:
         """Return the entry of an index whose files were written."""
@@ -334,7 +334,7 @@ def path_of(schema: Schema, leaf: Field) -> str:
 def files_in(snapshot: Snapshot, folder: str) -> IndexFiles:
     """Return the files of a folder that may be written again under their names: nothing is remembered of them."""
     apart = Snapshot(snapshot.store, snapshot.manifest)
-    return IndexFiles(folder, apart.open_index_file, _made_now)
+    return IndexFiles(folder, apart.open_index_file, made_now)
 
 
 def new_folder(snapshot: Snapshot, name: str, parameters: Mapping[str, Any]) -> NewFiles:
@@ -362,7 +362,3 @@ def groups_of(
         group.append(fragment)
         rows += more
     yield tuple(group)
-
-
-def _made_now(_key: object, make: Any, _weigh: object) -> Any:
-    return make()

@@ -18,6 +18,7 @@ import pyarrow as pa
 from pennon.core.units import MIB
 from pennon.errors import FormatError
 from pennon.index.base import Values
+from pennon.index.files import made_now
 from pennon.index.new_files import OldIndex
 from pennon.index.row_map import RowMap
 from pennon.index.row_set import Numbers
@@ -213,8 +214,7 @@ def _settings_in_files(snapshot: Snapshot, like: Index) -> VectorSettings:
 
     Raises FormatError, NotFoundError or UnsupportedError if nothing tells it.
     """
-    files = snapshot.index_files(like, lambda _, make, __: make())
-    return open_vector_index(files).settings
+    return open_vector_index(snapshot.index_files(like, made_now)).settings
 
 
 def plan_untrained(

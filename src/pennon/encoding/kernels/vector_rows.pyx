@@ -16,99 +16,226 @@ cdef extern from *:
     #else
     #define CLONES
     #endif
-    #define LANES 32
     #define INLINED static inline __attribute__((always_inline))
+    #define AT_ONCE 4 /* pairs of a row and a query whose sums are in registers */
 
-    #define SUM_OF(NAME, VALUE, QUERY, SUM, TERM)                                              \
-        INLINED SUM NAME(const VALUE *row, const QUERY *query, int64_t width) {                \
-            SUM sums[LANES] = {0}, sum = 0;                                                    \
+    /* Sums over the values of `rows` rows and `queries` queries, of each 1 or 2: that of row i and query j
+       goes to sums[i * queries + j].  A pair's sum has the same terms in the same order whatever is with it. */
+    #define SUMS_OF(NAME, VALUE, QUERY, SUM, LANES, TERM)                                      \
+        typedef VALUE values_##NAME __attribute__((vector_size(LANES * sizeof(VALUE))));       \
+        typedef QUERY queries_##NAME __attribute__((vector_size(LANES * sizeof(QUERY))));      \
+        typedef SUM sums_##NAME __attribute__((vector_size(LANES * sizeof(SUM))));             \
+        INLINED void NAME(const VALUE *row, const int rows, const QUERY *query,                \
+                          const int queries, int64_t width, SUM *sums) {                       \
+            sums_##NAME total[2 * AT_ONCE] = {{0}};                                            \
             int64_t at = 0;                                                                    \
-            for (; at + LANES <= width; at += LANES)                                           \
-                for (int lane = 0; lane < LANES; lane++) {                                     \
-                    SUM a = row[at + lane], b = query[at + lane];                              \
-                    sums[lane] += TERM;                                                        \
+            for (; at + 2 * LANES <= width; at += 2 * LANES)                                   \
+                _Pragma("GCC unroll 4")                                                        \
+                for (int i = 0; i < rows; i++) {                                               \
+                    _Pragma("GCC unroll 2")                                                    \
+                    for (int part = 0; part < 2; part++) {                                     \
+                        values_##NAME value;                                                   \
+                        memcpy(&value, row + i * width + at + part * LANES, sizeof(value));    \
+                        sums_##NAME a = __builtin_convertvector(value, sums_##NAME);           \
+                        _Pragma("GCC unroll 4")                                                \
+                        for (int j = 0; j < queries; j++) {                                    \
+                            queries_##NAME asked;                                              \
+                            memcpy(&asked, query + j * width + at + part * LANES, sizeof(asked));\
+                            sums_##NAME b = __builtin_convertvector(asked, sums_##NAME);       \
+                            total[2 * (i * queries + j) + part] += TERM;                       \
+                        }                                                                      \
+                    }                                                                          \
                 }                                                                              \
-            for (int half = LANES / 2; half; half /= 2)                                        \
-                for (int lane = 0; lane < half; lane++) sums[lane] += sums[lane + half];       \
-            sum = sums[0];                                                                     \
-            for (; at < width; at++) { SUM a = row[at], b = query[at]; sum += TERM; }          \
-            return sum;                                                                        \
+            _Pragma("GCC unroll 4")                                                            \
+            for (int i = 0; i < rows; i++)                                                     \
+                _Pragma("GCC unroll 4")                                                        \
+                for (int j = 0; j < queries; j++) {                                            \
+                    sums_##NAME lanes = total[2 * (i * queries + j)];                          \
+                    lanes += total[2 * (i * queries + j) + 1];                                 \
+                    SUM sum = 0;                                                               \
+                    _Pragma("GCC unroll 4")                                                    \
+                    for (int lane = 0; lane < LANES / 2; lane++)                               \
+                        sum += lanes[lane] + lanes[lane + LANES / 2];                          \
+                    for (int64_t k = at; k < width; k++) {                                     \
+                        SUM a = row[i * width + k], b = query[j * width + k];                  \
+                        sum += TERM;                                                           \
+                    }                                                                          \
+                    sums[i * queries + j] = sum;                                               \
+                }                                                                              \
+        }                                                                                      \
+        INLINED float one_##NAME(const void *row, const void *query, int64_t width) {          \
+            SUM sum;                                                                           \
+            NAME((const VALUE *)row, 1, (const QUERY *)query, 1, width, &sum);                 \
+            return (float)sum;                                                                 \
+        }                                                                                      \
+        /* that of row i and query j to out[j * stride + i] */                                 \
+        CLONES static void all_##NAME(const void *all_rows, int64_t count, const void *asked,  \
+                                      int64_t queries, int64_t width, float *out,              \
+                                      int64_t stride) {                                        \
+            const VALUE *rows = (const VALUE *)all_rows;                                       \
+            const QUERY *query = (const QUERY *)asked;                                         \
+            SUM sums[AT_ONCE];                                                                 \
+            int64_t j = 0, i;                                                                  \
+            for (; j + 2 <= queries; j += 2, query += 2 * width, out += 2 * stride) {          \
+                for (i = 0; i + 2 <= count; i += 2) {                                          \
+                    NAME(rows + i * width, 2, query, 2, width, sums);                          \
+                    out[i] = (float)sums[0];                                                   \
+                    out[i + 1] = (float)sums[2];                                               \
+                    out[stride + i] = (float)sums[1];                                          \
+                    out[stride + i + 1] = (float)sums[3];                                      \
+                }                                                                              \
+                for (; i < count; i++) {                                                       \
+                    NAME(rows + i * width, 1, query, 2, width, sums);                          \
+                    out[i] = (float)sums[0];                                                   \
+                    out[stride + i] = (float)sums[1];                                          \
+                }                                                                              \
+            }                                                                                  \
+            if (j == queries) return;                                                          \
+            for (i = 0; i < count; i++) out[i] = one_##NAME(rows + i * width, query, width);    \
         }
 
-    SUM_OF(l2_f32, float, float, float, (a - b) * (a - b))
-    SUM_OF(dot_f32, float, float, float, a * b)
-    SUM_OF(l2_f64, double, double, double, (a - b) * (a - b))
-    SUM_OF(dot_f64, double, double, double, a * b)
-    SUM_OF(dot_u8, uint8_t, float, float, a * b)
+    SUMS_OF(squares_f32, float, float, float, 8, (a - b) * (a - b))
+    SUMS_OF(products_f32, float, float, float, 8, -(a * b))
+    SUMS_OF(squares_f64, double, double, double, 4, (a - b) * (a - b))
+    SUMS_OF(products_f64, double, double, double, 4, -(a * b))
+    SUMS_OF(products_codes, uint8_t, float, float, 8, -(a * b))
 
-    INLINED int64_t l2_u8(const uint8_t *row, const uint8_t *query, int64_t width) {
-        int64_t sum = 0, at = 0;
-        while (at < width) { /* no more than 32768 squares go into 32 bits */
-            int64_t end = width - at > 32768 ? at + 32768 : width;
-            int sums[LANES] = {0};
-            for (; at + LANES <= end; at += LANES)
-                for (int lane = 0; lane < LANES; lane++) {
-                    int apart = row[at + lane] - query[at + lane];
-                    sums[lane] += apart * apart;
-                }
-            for (; at < end; at++) sums[0] += (row[at] - query[at]) * (row[at] - query[at]);
-            for (int lane = 0; lane < LANES; lane++) sum += sums[lane];
+    enum { FLOATS = 4096 };
+
+    /* Compilers make little of codes that become floats one at a time, so those of some rows do at once. */
+    CLONES static void floats_of(const uint8_t *codes, int64_t count, float *out) {
+        for (int64_t at = 0; at < count; at++) out[at] = codes[at];
+    }
+    INLINED float one_products_u8(const void *row, const void *query, int64_t width) {
+        float some[FLOATS];
+        if (width > FLOATS) return one_products_codes(row, query, width);
+        floats_of((const uint8_t *)row, width, some);
+        return one_products_f32(some, query, width);
+    }
+    static void all_products_u8(const void *all_rows, int64_t count, const void *asked, int64_t queries,
+                                int64_t width, float *out, int64_t stride) {
+        const uint8_t *rows = (const uint8_t *)all_rows;
+        float some[FLOATS];
+        int64_t most = FLOATS / width;
+        if (!most) {
+            all_products_codes(rows, count, asked, queries, width, out, stride);
+            return;
         }
-        return sum;
+        for (int64_t at = 0; at < count; at += most) {
+            int64_t size = count - at < most ? count - at : most;
+            floats_of(rows + at * width, size * width, some);
+            all_products_f32(some, size, asked, queries, width, out + at, stride);
+        }
     }
 
-    INLINED int64_t bits_apart(const uint8_t *row, const uint8_t *query, int64_t width) {
+    enum { MOST_SQUARES = 32768 }; /* so many go into 32 bits */
+
+    INLINED void squares_u8(const uint8_t *row, const uint8_t *query, const int queries,
+                            int64_t stride, int64_t width, int64_t *sums) {
+        for (int64_t at = 0; at < width; at += MOST_SQUARES) {
+            int64_t count = width - at < MOST_SQUARES ? width - at : MOST_SQUARES;
+            const uint8_t *x = row + at, *a = query + at;
+            const uint8_t *b = a + (queries > 1) * stride, *c = b + (queries > 1) * stride;
+            const uint8_t *d = c + (queries > 1) * stride;
+            int s = 0, t = 0, u = 0, v = 0;
+            if (queries == 1)
+                for (int64_t k = 0; k < count; k++) {
+                    short e = (short)(x[k] - a[k]);
+                    s += e * e;
+                }
+            else
+                for (int64_t k = 0; k < count; k++) {
+                    short e = (short)(x[k] - a[k]), f = (short)(x[k] - b[k]);
+                    short g = (short)(x[k] - c[k]), h = (short)(x[k] - d[k]);
+                    s += e * e;
+                    t += f * f;
+                    u += g * g;
+                    v += h * h;
+                }
+            sums[0] += s;
+            if (queries > 1) { sums[1] += t; sums[2] += u; sums[3] += v; }
+        }
+    }
+    INLINED float one_squares_u8(const void *row, const void *query, int64_t width) {
+        int64_t sum = 0;
+        squares_u8((const uint8_t *)row, (const uint8_t *)query, 1, 0, width, &sum);
+        return (float)sum;
+    }
+    CLONES static void all_squares_u8(const void *all_rows, int64_t count, const void *asked,
+                                      int64_t queries, int64_t width, float *out, int64_t stride) {
+        const uint8_t *rows = (const uint8_t *)all_rows, *query = (const uint8_t *)asked;
+        int64_t j = 0;
+        for (; j + 4 <= queries; j += 4, query += 4 * width, out += 4 * stride)
+            for (int64_t i = 0; i < count; i++) {
+                int64_t sums[4] = {0};
+                squares_u8(rows + i * width, query, 4, width, width, sums);
+                for (int n = 0; n < 4; n++) out[n * stride + i] = (float)sums[n];
+            }
+        for (; j < queries; j++, query += width, out += stride)
+            for (int64_t i = 0; i < count; i++) out[i] = one_squares_u8(rows + i * width, query, width);
+    }
+
+    /* kinds of which queries have nothing in common: one row and one query at a time */
+    #define EACH_OF(NAME, ONE, QUERY_BYTES)                                                    \
+        CLONES static void all_##NAME(const void *all_rows, int64_t count, const void *asked,  \
+                                      int64_t queries, int64_t width, float *out,              \
+                                      int64_t stride) {                                        \
+            const uint8_t *rows = (const uint8_t *)all_rows, *query = (const uint8_t *)asked;  \
+            for (int64_t j = 0; j < queries; j++)                                              \
+                for (int64_t i = 0; i < count; i++)                                            \
+                    out[j * stride + i] = ONE(rows + i * width, query + j * QUERY_BYTES * width, width); \
+        }
+
+    INLINED float one_bits(const void *row, const void *query, int64_t width) {
+        const uint8_t *x = (const uint8_t *)row, *q = (const uint8_t *)query;
         int64_t sum = 0, at = 0;
         for (; at + 8 <= width; at += 8) {
             uint64_t a, b;
-            memcpy(&a, row + at, 8);
-            memcpy(&b, query + at, 8);
+            memcpy(&a, x + at, 8);
+            memcpy(&b, q + at, 8);
             sum += __builtin_popcountll(a ^ b);
         }
-        for (; at < width; at++) sum += __builtin_popcount(row[at] ^ query[at]);
-        return sum;
+        for (; at < width; at++) sum += __builtin_popcount(x[at] ^ q[at]);
+        return (float)sum;
     }
-
-    INLINED float looked_up_row(const uint8_t *row, const float *tables, int64_t width) {
+    INLINED float one_looked_up(const void *codes, const void *query, int64_t width) {
+        const uint8_t *row = (const uint8_t *)codes;
+        const float *tables = (const float *)query;
         float sum = 0;
         for (int64_t at = 0; at < width; at++) sum += tables[at * 256 + row[at]];
         return sum;
     }
+    EACH_OF(bits, one_bits, 1)
+    EACH_OF(looked_up, one_looked_up, 1024)
 
-    INLINED float apart(int kind, const uint8_t *row, const void *query, int64_t width) {
+    CLONES static float apart_of(int kind, const uint8_t *row, const void *query, int64_t width) {
         switch (kind) {
-        case 0: return l2_f32((const float *)row, (const float *)query, width);
-        case 1: return -dot_f32((const float *)row, (const float *)query, width);
-        case 2: return (float)l2_f64((const double *)row, (const double *)query, width);
-        case 3: return (float)-dot_f64((const double *)row, (const double *)query, width);
-        case 4: return (float)l2_u8(row, (const uint8_t *)query, width);
-        case 5: return -dot_u8(row, (const float *)query, width);
-        case 6: return (float)bits_apart(row, (const uint8_t *)query, width);
-        default: return looked_up_row(row, (const float *)query, width);
+        case 0: return one_squares_f32(row, query, width);
+        case 1: return one_products_f32(row, query, width);
+        case 2: return one_squares_f64(row, query, width);
+        case 3: return one_products_f64(row, query, width);
+        case 4: return one_squares_u8(row, query, width);
+        case 5: return one_products_u8(row, query, width);
+        case 6: return one_bits(row, query, width);
+        default: return one_looked_up(row, query, width);
         }
     }
 
-    CLONES static float apart_of(int kind, const uint8_t *row, const void *query, int64_t width) {
-        return apart(kind, row, query, width);
-    }
+    typedef void (*all_of)(const void *, int64_t, const void *, int64_t, int64_t, float *, int64_t);
 
-    #define ROWS(KIND)                                                                         \
-        case KIND:                                                                             \
-            for (int64_t at = 0; at < count; at++)                                             \
-                out[at] = apart(KIND, rows + at * row_bytes, query, width);                    \
-            break;
-
-    CLONES static void all_apart(
-        int kind, const uint8_t *rows, int64_t row_bytes, int64_t count, const void *query, int64_t width,
-        float *out
-    ) {
-        switch (kind) { ROWS(0) ROWS(1) ROWS(2) ROWS(3) ROWS(4) ROWS(5) ROWS(6) default: ROWS(7) }
+    static void all_apart(int kind, const void *rows, int64_t count, const void *queries, int64_t asked,
+                          int64_t width, float *out, int64_t stride) {
+        static const all_of kinds[] = {
+            all_squares_f32, all_products_f32, all_squares_f64, all_products_f64,
+            all_squares_u8, all_products_u8, all_bits, all_looked_up,
+        };
+        kinds[kind](rows, count, queries, asked, width, out, stride);
     }
     """
     float apart_of(int kind, const uint8_t *row, const void *query, int64_t width) noexcept nogil
     void all_apart(
-        int kind, const uint8_t *rows, int64_t row_bytes, int64_t count, const void *query, int64_t width,
-        float *out
+        int kind, const void *rows, int64_t count, const void *queries, int64_t asked, int64_t width,
+        float *out, int64_t stride
     ) noexcept nogil
 
 cdef enum:
@@ -163,7 +290,7 @@ def row_distances(
 ):
     """Put how far each row is from each query into ``out``; see the stub."""
     cdef Space space
-    cdef int64_t asked = queries.shape[0], start = 0, block, size, at
+    cdef int64_t asked = queries.shape[0], start = 0, block, size
     if out.shape[0] != asked or out.shape[1] != rows.shape[0]:
         raise ValueError("each row has a distance from each query")
     if not asked:
@@ -175,11 +302,10 @@ def row_distances(
     with nogil:
         while start < space.count:
             size = min(block, space.count - start)
-            for at in range(asked):  # which read the same rows
-                all_apart(
-                    kind, space.rows + start * space.row_bytes, space.row_bytes, size,
-                    &queries[at, 0], space.width, &out[at, start],
-                )
+            all_apart(  # of all queries, which read the same rows
+                kind, space.rows + start * space.row_bytes, size, &queries[0, 0], asked, space.width,
+                &out[0, start], space.count,
+            )
             start += size
 
 

@@ -8,6 +8,7 @@ Source: reference index-vector, 6.3 and 6.8.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -15,11 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
+from pennon.core.thread_pools import map_all, processors
 from pennon.encoding.kernels.vector_scan import keep_nearest
 from pennon.errors import ArgumentError
 from pennon.index.row_set import Numbers
 from pennon.index.vector.base import Allowed, Floats, Floats2D, Found, Probes
 from pennon.index.vector.codes import Apart, Asked, Asks, Passing, Quantizer, RowCodes
+from pennon.index.vector.kmeans import CREW
 from pennon.index.vector.partition_reader import Partition, PartitionReader
 from pennon.index.vector.settings import Graph, VectorSettings
 from pennon.index.vector.wire import Vectors
@@ -30,6 +34,10 @@ _FEW: Final = 10
 """Where no more than one of so many rows of a partition may be found, its graph is not walked."""
 _CELLS: Final = 1 << 18
 """Distances that are worked out at a time."""
+_HELD_BYTES: Final = 64 << 20
+"""Partitions are held together as long as they take no more memory than this."""
+_QUERIES_A_LANE: Final = 8
+"""So few queries are not worth a thread."""
 _LEAST_ROOM: Final = 1024
 """Rows near a query that there is room for from the first; if more are wanted, and found, there will be more room."""
 
@@ -133,6 +141,11 @@ class _Nearest:
         self._distances = np.empty((queries, size), np.float32)
         self._rows = np.empty((queries, size), np.uint64)
 
+    @property
+    def has_room(self) -> bool:
+        """Return whether there is room for all rows that are wanted, so that none will be made."""
+        return self._distances.shape[1] >= self._most
+
     def bounds(self, numbers: Int64Array) -> Floats:
         """Return how far a row may be to be among those of some queries."""
         is_full = self.counts[numbers] == self._most
@@ -195,45 +208,93 @@ class _Search:
 
     def _round(self, nearest: _Nearest, partitions: Int64Array, queries: Int64Array) -> None:
         """Search pairs of a partition and a query."""
-        order = np.argsort(partitions, kind="stable")
-        order = order[self._reader.lengths[partitions[order]] > 0]
-        if not len(order):
-            return
-        partitions, queries = partitions[order], queries[order]
-        pairs = _Pairs(self._asks, partitions, queries)
-        starts = np.flatnonzero(np.diff(partitions, prepend=-1))
-        found = self._reader.read(partitions[starts].tolist())
-        ends = [*starts[1:].tolist(), len(partitions)]
-        for start, end, partition in zip(starts.tolist(), ends, found, strict=True):
+        some = self._reader.lengths[partitions] > 0
+        partitions, queries = partitions[some], queries[some]
+        lanes = [
+            _Lane(nearest, self._asks, self._width, partitions[mine], queries[mine])
+            for mine in _lanes(nearest, queries)
+        ]
+        for wanted in self._wanted(np.unique(partitions).tolist()):
+            map_all(lambda lane: lane.ask(wanted), lanes, CREW)  # noqa: B023 - it waits for all
+
+    def _wanted(self, numbers: Sequence[int]) -> Iterator[list[_Wanted]]:
+        """Read partitions; yield as many as are held at once, without those of which no row is allowed."""
+        held, size = [], 0
+        for number, partition in zip(numbers, self._reader.read(numbers), strict=True):
             passing = None
             if self._allowed is not None:
                 passing = self._allowed(partition.rows).view(np.uint8)
                 if not passing.any():
                     continue
-            self._ask(nearest, pairs, start, end, partition, passing)
+            held.append(_Wanted(number, partition, passing))
+            size += partition.size_bytes
+            if size > _HELD_BYTES:
+                yield held
+                held, size = [], 0
+        if held:
+            yield held
 
-    def _ask(
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Wanted:
+    """A partition that queries ask, and which of its rows may be found; None: all."""
+
+    number: int
+    partition: Partition
+    passing: Passing | None
+
+
+def _lanes(nearest: _Nearest, queries: Int64Array) -> list[Int64Array]:
+    """Return the places of pairs, by the lanes that work side by side: each has some of the queries to itself."""
+    count = min(processors(), len(nearest.counts) // _QUERIES_A_LANE)
+    if count < 2 or not nearest.has_room:
+        return [np.arange(len(queries))]
+    lane = queries * count // len(nearest.counts)
+    return [np.flatnonzero(lane == number) for number in range(count)]
+
+
+class _Lane:
+    """Pairs of a partition and a query, by partition, and then by query."""
+
+    __slots__ = ("_nearest", "_pairs", "_partitions", "_width")
+
+    def __init__(
         self,
         nearest: _Nearest,
-        pairs: _Pairs,
-        start: int,
-        end: int,
-        partition: Partition,
-        passing: Passing | None,
+        asks: Asks,
+        width: int,
+        partitions: Int64Array,
+        queries: Int64Array,
+    ) -> None:
+        order = np.argsort(partitions, kind="stable")
+        self._nearest, self._width = nearest, width
+        self._partitions = partitions[order]
+        self._pairs = _Pairs(asks, self._partitions, queries[order])
+
+    def ask(self, wanted: Sequence[_Wanted]) -> None:
+        """Compare queries with the partitions that they ask, of some of these."""
+        numbers = np.array([each.number for each in wanted])
+        starts = np.searchsorted(self._partitions, numbers, "left").tolist()
+        ends = np.searchsorted(self._partitions, numbers, "right").tolist()
+        for each, start, end in zip(wanted, starts, ends, strict=True):
+            self._compare(each.partition, each.passing, start, end)
+
+    def _compare(
+        self, partition: Partition, passing: Passing | None, start: int, end: int
     ) -> None:
         """Compare the queries of the pairs from ``start`` to ``end`` with their partition."""
         rows, codes, graph = partition.rows, partition.codes, partition.graph
         if graph is not None and isinstance(codes, RowCodes) and not _is_rare(passing):
             for at in range(start, end):
-                asked, query = pairs.some(at, at + 1)
+                asked, query = self._pairs.some(at, at + 1)
                 nodes, far = codes.walk(asked, graph, self._width, passing)
-                nearest.add(query, far, rows[nodes], None)
+                self._nearest.add(query, far, rows[nodes], None)
             return
         step = max(_CELLS // len(rows), 1)
         while start < end:
-            asked, some = pairs.some(start, min(start + step, end))
-            far = codes.distances(asked, partial(nearest.bounds, some))
-            nearest.add(some, far, rows, passing)
+            asked, some = self._pairs.some(start, min(start + step, end))
+            far = codes.distances(asked, partial(self._nearest.bounds, some))
+            self._nearest.add(some, far, rows, passing)
             start += len(some)
 
 

@@ -1,0 +1,46 @@
+"""Many queries at once find what each finds alone, whichever threads search them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import pennon
+
+ROWS, DIM, QUERIES = 1500, 16, 70
+KINDS = {
+    "IVF_FLAT": {},
+    "IVF_PQ": {"num_sub_vectors": 4},
+    "IVF_SQ": {},
+    "IVF_RQ": {},
+    "IVF_HNSW_SQ": {},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_batch_finds_what_its_queries_find(kind: str, tmp_path: Path) -> None:
+    random = np.random.default_rng(3)
+    means = random.normal(size=(9, DIM)) * 3
+    vectors = means[random.integers(0, 9, ROWS)] + random.normal(size=(ROWS, DIM))
+    column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1), pa.float32()), DIM)
+    rows = pa.table({"id": range(ROWS), "share": np.arange(ROWS) % 100, "vec": column})
+    ds = pennon.write_dataset(rows, tmp_path / "t")
+    ds = ds.create_index("vec", kind, num_partitions=12, **KINDS[kind])
+    queries = (means[random.integers(0, 9, QUERIES)] + random.normal(size=(QUERIES, DIM))).astype(
+        np.float32
+    )
+
+    def near(asked: Any, **options: Any) -> pa.Table:
+        nearest = {"column": "vec", "q": asked, "k": 7, "nprobes": 5}
+        return ds.to_table(["id"], nearest=nearest, **options)
+
+    for options in ({}, {"filter": "share < 40", "prefilter": True}):
+        batch = near(queries, **options)
+        numbers = batch["query_index"].to_numpy()
+        for at, query in enumerate(queries):
+            mine = batch.filter(pa.array(numbers == at)).drop_columns("query_index")
+            assert mine == near(query, **options), (at, options)

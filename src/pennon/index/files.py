@@ -181,16 +181,24 @@ class IndexFile:
 
     def read(self, names: Sequence[str], rows: Rows | None = None) -> list[pa.Array[Any]]:
         """Return columns at some rows, by default all; side by side, in as few rounds as that takes."""
-        fields = [self._field(name) for name in names]
         if rows is None:
             rows = Rows.between(0, self.rows)
+        return self.read_each([(name, rows) for name in names])
+
+    def read_each(self, wanted: Sequence[tuple[str, Rows]]) -> list[pa.Array[Any]]:
+        """Return columns, each at rows of its own; side by side, in as few rounds as that takes."""
+        fields = [self._field(name) for name, _ in wanted]
         columns = self.data.column_of
-        readers = [self.data.read_field(field, columns, rows) for field in fields]
+        readers = [
+            self.data.read_field(field, columns, rows)
+            for field, (_, rows) in zip(fields, wanted, strict=True)
+        ]
         found = run(together(readers), self._answer)
         arrays = [_one(chunks, field) for chunks, field in zip(found, fields, strict=True)]
-        if any(len(array) != rows.count for array in arrays):
-            message = f"{self.source.path}: columns of {rows.count} rows have other lengths"
-            raise FormatError(message)
+        for array, (name, rows) in zip(arrays, wanted, strict=True):
+            if len(array) != rows.count:
+                message = f"{self.source.path}: {rows.count} rows of {name} are {len(array)}"
+                raise FormatError(message)
         return arrays
 
     def _answer(self, requests: Sequence[ByteRequest]) -> list[pa.Buffer]:

@@ -259,6 +259,16 @@ def matrix_of(column: pa.Array[Any]) -> Vectors:
     return values.reshape(len(column), width)
 
 
+def kept(column: pa.Array[Any]) -> Vectors:
+    """Return the lists of a column row by row; copied where the column is a part of a larger one that was read.
+
+    Raises FormatError if one is NULL.
+    """
+    values = matrix_of(column)
+    buffer = column.values.buffers()[1]
+    return values if buffer is None or buffer.size < 2 * values.nbytes else values.copy()
+
+
 def floats_of(column: pa.Array[Any]) -> Floats:
     """Return a column of numbers of 32 bits, copied.  Raises FormatError if it is of something else."""
     if column.type != pa.float32() or column.null_count:

@@ -23,6 +23,8 @@ from pennon.index.vector.wire import Partitions
 
 _AT_ONCE: Final = 64 << 20
 """Partitions are read together as long as they take no more memory than this."""
+_WIDE: Final = 256 << 10
+"""A column that takes more bytes than this of a partition is read apart for each."""
 _MOST_GROWTH: Final = 1024
 """Codes do not take more memory than so many times the size of their file; those that say so are damaged."""
 
@@ -173,10 +175,23 @@ def pieces(
     if (first[1:] < last[:-1]).any():
         message = f"partitions of {file.source.path} overlap"
         raise FormatError(message)
-    columns = file.read(names, Rows.ranges(first, last))
+    together = Rows.ranges(first, last)
+    apart = {name for name in names if _is_wide(file.type_of(name), together.count, len(parts))}
     places = np.zeros(len(parts), np.int64)
     places[order] = np.cumsum(last - first) - (last - first)
-    return [
-        [column.slice(place, length) for column in columns]
-        for place, length in zip(places.tolist(), lengths.tolist(), strict=True)
-    ]
+    each = [Rows.between(start, start + size) for start, size in zip(starts, lengths, strict=True)]
+    wanted = [(name, rows) for name in names for rows in (each if name in apart else [together])]
+    read = iter(file.read_each(wanted))
+    found: list[list[pa.Array[Any]]] = [[] for _ in parts]
+    for name in names:
+        column = None if name in apart else next(read)
+        for mine, place, length in zip(found, places.tolist(), lengths.tolist(), strict=True):
+            mine.append(next(read) if column is None else column.slice(place, length))
+    return found
+
+
+def _is_wide(kind: pa.DataType, rows: int, partitions: int) -> bool:
+    """Return whether a column takes so much of each partition that these are read apart, and need not be cut."""
+    if not pa.types.is_fixed_size_list(kind):
+        return False
+    return bool(rows * kind.list_size * kind.value_type.bit_width // 8 > partitions * _WIDE)

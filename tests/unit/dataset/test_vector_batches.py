@@ -12,7 +12,7 @@ import pytest
 import pennon
 
 ROWS, DIM, QUERIES = 1500, 16, 70
-KINDS = {
+KINDS: dict[str, dict[str, Any]] = {
     "IVF_FLAT": {},
     "IVF_PQ": {"num_sub_vectors": 4},
     "IVF_SQ": {},

@@ -1,7 +1,8 @@
 """Mini-block pages: from rows to chunks, and from chunks to values and levels.
 
 One round reads the chunk index (`pennon.encoding.v2_1.chunk_index`), unless it is remembered; one
-more the chunks that hold the rows.  A whole page takes one round for both.
+more the chunks that hold the rows.  A whole page takes one round for both, and so does a range of rows whose
+chunks lie about where they would if all were of one size.
 
 With lists, a row is a run of levels that begins at the highest repetition level, and has as many
 values as levels of the run that are no NULL or empty lists.  Chunks are cut between values, not
@@ -44,7 +45,7 @@ from pennon.encoding.v2_1.page import (
 from pennon.encoding.v2_1.page_rules import PageRules
 from pennon.encoding.v2_1.pick import pick_levels
 from pennon.encoding.v2_1.point_read import CutRows, Found, KnownPage, recipe_of
-from pennon.encoding.v2_1.strategy import POINT_READ, for_chunks, is_whole
+from pennon.encoding.v2_1.strategy import POINT_READ, ahead_of_index, for_chunks
 from pennon.encoding.v2_1.values import Chunked
 from pennon.errors import FormatError
 
@@ -57,20 +58,22 @@ def read_mini_block(
 ) -> Steps[PageValues]:
     """Return the steps that read ``rows`` of a page."""
     known = cast("KnownPage | None", slot.get())
-    data: Bytes | None = None
+    ahead: _Ahead | None = None
     if known is None:
-        whole = is_whole(rows, page.rows)
-        known, data = yield from _read_known(layout, page, codecs, with_data=whole)
+        known, ahead = yield from _read_known(layout, page, codecs, rows)
         slot.put(known)
     found = Found.of([known], CutRows.of_page(rows))
     chunks = found.pieces[1]
-    if data is not None:
+    if ahead is not None and ahead.is_whole:
         positions = known.index.offsets[chunks]
-        return _decode(_Touched(layout, known.index, chunks, data, positions), rows, codecs)
-    if for_chunks(rows, known.index.first_rows, chunks, known.recipe) is POINT_READ:
-        (answer,) = yield [found.request()]
+        touched = _Touched(layout, known.index, chunks, as_bytes(ahead.data), positions)
+        return _decode(touched, rows, codecs)
+    is_point = for_chunks(rows, known.index.first_rows, chunks, known.recipe) is POINT_READ
+    answer = None if ahead is None else ahead.part(found)
+    if answer is None:
+        (answer,) = yield [found.request() if is_point else found.packed()]
+    if is_point:
         return found.pick(answer)
-    (answer,) = yield [found.packed()]
     touched = _Touched(layout, known.index, chunks, as_bytes(answer), found.pieces[2])
     return _decode(touched, rows, codecs)
 
@@ -81,7 +84,7 @@ def read_known(
     """Return the steps that get to know a page; a round if it is not remembered."""
     known = cast("KnownPage | None", slot.get())
     if known is None:
-        known, _ = yield from _read_known(layout, page, codecs, with_data=False)
+        known, _ = yield from _read_known(layout, page, codecs, None)
         slot.put(known)
     return known
 
@@ -89,23 +92,42 @@ def read_known(
 # --- reading --------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ahead:
+    """Bytes of the chunks that were read along with their index, from a position of the file on."""
+
+    data: pa.Buffer
+    position: int
+    is_whole: bool
+
+    def part(self, found: Found) -> pa.Buffer | None:
+        """Return the chunks that were found, one after the other; None if they are not all here, and in one piece."""
+        if len(found.starts) != 1:
+            return None
+        start, end = int(found.starts[0]) - self.position, int(found.ends[0]) - self.position
+        return self.data.slice(start, end - start) if 0 <= start <= end <= self.data.size else None
+
+
 def _read_known(
-    layout: MiniBlock, page: PageBuffers, codecs: Codecs, *, with_data: bool
-) -> Steps[tuple[KnownPage, Bytes | None]]:
-    """Return the steps that read the index, and all chunks along with it if all are wanted."""
+    layout: MiniBlock, page: PageBuffers, codecs: Codecs, rows: Rows | None
+) -> Steps[tuple[KnownPage, _Ahead | None]]:
+    """Return the steps that read the index, and along with it the chunks where ``rows`` likely are."""
     data = data_of(page)
     requests: list[ByteRequest] = [page.find("page", 0)]
     if layout.dictionary is not None:
         requests.append(page.find("page", _DICTIONARY))
     if max_repetition(layout.layers):
         requests.append(page.find("page", _DICTIONARY + (layout.dictionary is not None)))
-    answers = yield [*requests, data] if with_data else requests
+    guess = None if rows is None else ahead_of_index(rows, page.rows, data)
+    answers = yield requests if guess is None else [*requests, guess]
+    ahead = None
+    if guess is not None:
+        ahead = _Ahead(answers.pop(), guess.position, guess == data)
     parts = [as_bytes(answer) for answer in answers]
-    chunks = parts.pop() if with_data else None
     row_index = parts.pop() if max_repetition(layout.layers) else None
     dictionary = _decode_dictionary(layout, parts, codecs)
     index = parse_chunk_index(layout, page.rows, parts[0], data.size_bytes, row_index, dictionary)
-    return KnownPage(index, index.table(data.position), recipe_of(layout)), chunks
+    return KnownPage(index, index.table(data.position), recipe_of(layout)), ahead
 
 
 def data_of(page: PageBuffers) -> ByteRange:

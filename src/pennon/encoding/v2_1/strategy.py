@@ -14,7 +14,8 @@ page by page       other rows: pages side by side, their values put together whi
 And rows of one mini-block page:
 
 =================  ====================================================================================
-whole page         all rows: the chunks are read along with their index, and unpacked at once
+whole page         all rows: the chunks are read along with their index, and unpacked at once; so is the part of
+                   it where one range of rows likely is (`ahead_of_index`)
 point read         few rows: just these are looked for in their chunks, by one kernel call
 chunks             others: the chunks that hold the rows are unpacked whole
 =================  ====================================================================================
@@ -31,7 +32,7 @@ from typing import Final
 
 import numpy as np
 
-from pennon.core.byte_ranges import Int64Array
+from pennon.core.byte_ranges import ByteRange, Int64Array
 from pennon.core.units import KIB, MIB
 from pennon.encoding.rows import Rows
 from pennon.encoding.v2_1.layouts import BlobPage, FullZip, Layout, MiniBlock
@@ -101,6 +102,26 @@ KEPT_LEVEL_BYTES: Final = 256 * KIB
 def is_whole(rows: Rows, page_rows: int) -> bool:
     """Return whether all rows of a page are wanted: then nothing has to be looked up first."""
     return rows.is_contiguous and rows.count == page_rows
+
+
+LEAST_AHEAD_BYTES, MOST_AHEAD_BYTES = 32 * KIB, 64 * KIB
+AHEAD_SHARE = 64
+
+
+def ahead_of_index(rows: Rows, page_rows: int, data: ByteRange) -> ByteRange | None:
+    """Return which bytes of a mini-block page's chunks are read along with their index, to save a round.
+
+    All, if all rows are wanted.  Of one range of rows those where it would lie if all chunks were of one size, and
+    some more on both sides, a `AHEAD_SHARE`-th of the page: most pages are about like that.  None of other rows.
+    """
+    if is_whole(rows, page_rows):
+        return data
+    if not rows.is_contiguous or not page_rows:
+        return None
+    margin = min(max(data.size_bytes // AHEAD_SHARE, LEAST_AHEAD_BYTES), MOST_AHEAD_BYTES)
+    start = max(int(rows.starts[0]) * data.size_bytes // page_rows - margin, 0)
+    end = min(-(-rows.end * data.size_bytes // page_rows) + margin, data.size_bytes)
+    return ByteRange(data.position + start, end - start)
 
 
 def for_chunks(

@@ -98,12 +98,34 @@ def test_flat_chunks() -> None:
     assert page.rounds == 1, "a whole page is read at once"
     page = flat_page()
     assert page.values(Rows.between(3, 9), pa.int32()) == [3, 4, 5, 6, 7, 8]
-    assert page.rounds == 2
+    assert page.rounds == 1, "so is a range of rows, if it is where it likely is"
+    page = flat_page()
+    assert page.values(Rows.at(np.array([0, 3])), pa.int32()) == [0, 3]
+    assert page.rounds == 2, "single rows are looked for"
     assert page.values(Rows.at(np.array([0, 3, 9])), pa.int32()) == [0, 3, 9]
     assert page.rounds == 1, "where the chunks lie is known by now"
     index = page.slot.get()
     assert index is not None
     assert index.size_bytes > 0
+
+
+def test_a_range_of_rows_where_it_was_not_expected() -> None:
+    """The first chunks have few values and many bytes: they reach far beyond their share of the page."""
+    numbers = np.arange(16 + 4096, dtype=np.int32)
+    chunks = [chunk(0, numbers[at : at + 2].tobytes()) + bytes(30_000) for at in range(0, 16, 2)]
+    chunks.append(chunk(0, numbers[16:].tobytes()))
+    for rows in (
+        Rows.between(1, 2),
+        Rows.between(5, 8),
+        Rows.between(1, 300),
+        Rows.between(9, 4112),
+    ):
+        page = Page(flat_layout(4112), 4112, [words(chunks, [1] * 8 + [0]), b"".join(chunks)])
+        expected = numbers[rows.starts[0] : rows.end].tolist()
+        assert page.values(rows, pa.int32()) == expected
+        assert page.rounds == (1 if rows.end in {2, 4112} else 2)
+        assert page.values(rows, pa.int32()) == expected
+        assert page.rounds == 1
 
 
 def test_levels_of_chunks() -> None:

@@ -20,11 +20,13 @@ cdef extern from *:
     #define AT_ONCE 4 /* pairs of a row and a query whose sums are in registers */
 
     /* Sums over the values of `rows` rows and `queries` queries, of each 1 or 2: that of row i and query j
-       goes to sums[i * queries + j].  A pair's sum has the same terms in the same order whatever is with it. */
+       goes to sums[i * queries + j].  A pair's sum has the same terms in the same order whatever is with it, so a row is
+       as far from a query in a batch as from that query alone.  (`distances` is quicker by a fifth, and does not see to that.) */
     #define SUMS_OF(NAME, VALUE, QUERY, SUM, LANES, TERM)                                      \
         typedef VALUE values_##NAME __attribute__((vector_size(LANES * sizeof(VALUE))));       \
         typedef QUERY queries_##NAME __attribute__((vector_size(LANES * sizeof(QUERY))));      \
         typedef SUM sums_##NAME __attribute__((vector_size(LANES * sizeof(SUM))));             \
+        typedef SUM half_##NAME __attribute__((vector_size(LANES / 2 * sizeof(SUM))));         \
         INLINED void NAME(const VALUE *row, const int rows, const QUERY *query,                \
                           const int queries, int64_t width, SUM *sums) {                       \
             sums_##NAME total[2 * AT_ONCE] = {{0}};                                            \
@@ -52,10 +54,14 @@ cdef extern from *:
                 for (int j = 0; j < queries; j++) {                                            \
                     sums_##NAME lanes = total[2 * (i * queries + j)];                          \
                     lanes += total[2 * (i * queries + j) + 1];                                 \
+                    half_##NAME low, high;                                                     \
+                    memcpy(&low, &lanes, sizeof(low));                                         \
+                    memcpy(&high, (char *)&lanes + sizeof(low), sizeof(high));                 \
+                    low += high;                                                               \
                     SUM sum = 0;                                                               \
-                    _Pragma("GCC unroll 4")                                                    \
-                    for (int lane = 0; lane < LANES / 2; lane++)                               \
-                        sum += lanes[lane] + lanes[lane + LANES / 2];                          \
+                    _Pragma("GCC unroll 2")                                                    \
+                    for (int lane = 0; lane < LANES / 4; lane++)                               \
+                        sum += low[lane] + low[lane + LANES / 4];                              \
                     for (int64_t k = at; k < width; k++) {                                     \
                         SUM a = row[i * width + k], b = query[j * width + k];                  \
                         sum += TERM;                                                           \

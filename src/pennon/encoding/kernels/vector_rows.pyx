@@ -4,107 +4,22 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
+from pennon.encoding.kernels cimport vector_sums
+
 from pennon.errors import FormatError
 
 cdef extern from *:
     """
-    #include <stdint.h>
-    #include <string.h>
-    #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) \
-        && __GNUC__ >= 12 && !defined(__SANITIZE_ADDRESS__)
-    #define CLONES __attribute__((target_clones("default", "arch=x86-64-v3")))
-    #else
-    #define CLONES
-    #endif
-    #define INLINED static inline __attribute__((always_inline))
-    #define AT_ONCE 4 /* pairs of a row and a query whose sums are in registers */
+    #define SUM_ITSELF(SUM, M, N) SUM
+    #define LESS_SUM(SUM, M, N) -SUM
 
-    /* Sums over the values of `rows` rows and `queries` queries, of each 1 or 2: that of row i and query j
-       goes to sums[i * queries + j].  A pair's sum has the same terms in the same order whatever is with it, so a row is
-       as far from a query in a batch as from that query alone.  (`distances` is quicker by a fifth, and does not see to that.) */
-    #define SUMS_OF(NAME, VALUE, QUERY, SUM, LANES, TERM)                                      \
-        typedef VALUE values_##NAME __attribute__((vector_size(LANES * sizeof(VALUE))));       \
-        typedef QUERY queries_##NAME __attribute__((vector_size(LANES * sizeof(QUERY))));      \
-        typedef SUM sums_##NAME __attribute__((vector_size(LANES * sizeof(SUM))));             \
-        typedef SUM half_##NAME __attribute__((vector_size(LANES / 2 * sizeof(SUM))));         \
-        INLINED void NAME(const VALUE *row, const int rows, const QUERY *query,                \
-                          const int queries, int64_t width, SUM *sums) {                       \
-            sums_##NAME total[2 * AT_ONCE] = {{0}};                                            \
-            int64_t at = 0;                                                                    \
-            for (; at + 2 * LANES <= width; at += 2 * LANES)                                   \
-                _Pragma("GCC unroll 4")                                                        \
-                for (int i = 0; i < rows; i++) {                                               \
-                    _Pragma("GCC unroll 2")                                                    \
-                    for (int part = 0; part < 2; part++) {                                     \
-                        values_##NAME value;                                                   \
-                        memcpy(&value, row + i * width + at + part * LANES, sizeof(value));    \
-                        sums_##NAME a = __builtin_convertvector(value, sums_##NAME);           \
-                        _Pragma("GCC unroll 4")                                                \
-                        for (int j = 0; j < queries; j++) {                                    \
-                            queries_##NAME asked;                                              \
-                            memcpy(&asked, query + j * width + at + part * LANES, sizeof(asked));\
-                            sums_##NAME b = __builtin_convertvector(asked, sums_##NAME);       \
-                            total[2 * (i * queries + j) + part] += TERM;                       \
-                        }                                                                      \
-                    }                                                                          \
-                }                                                                              \
-            _Pragma("GCC unroll 4")                                                            \
-            for (int i = 0; i < rows; i++)                                                     \
-                _Pragma("GCC unroll 4")                                                        \
-                for (int j = 0; j < queries; j++) {                                            \
-                    sums_##NAME lanes = total[2 * (i * queries + j)];                          \
-                    lanes += total[2 * (i * queries + j) + 1];                                 \
-                    half_##NAME low, high;                                                     \
-                    memcpy(&low, &lanes, sizeof(low));                                         \
-                    memcpy(&high, (char *)&lanes + sizeof(low), sizeof(high));                 \
-                    low += high;                                                               \
-                    SUM sum = 0;                                                               \
-                    _Pragma("GCC unroll 2")                                                    \
-                    for (int lane = 0; lane < LANES / 4; lane++)                               \
-                        sum += low[lane] + low[lane + LANES / 4];                              \
-                    for (int64_t k = at; k < width; k++) {                                     \
-                        SUM a = row[i * width + k], b = query[j * width + k];                  \
-                        sum += TERM;                                                           \
-                    }                                                                          \
-                    sums[i * queries + j] = sum;                                               \
-                }                                                                              \
-        }                                                                                      \
-        INLINED float one_##NAME(const void *row, const void *query, int64_t width) {          \
-            SUM sum;                                                                           \
-            NAME((const VALUE *)row, 1, (const QUERY *)query, 1, width, &sum);                 \
-            return (float)sum;                                                                 \
-        }                                                                                      \
-        /* that of row i and query j to out[j * stride + i] */                                 \
-        CLONES static void all_##NAME(const void *all_rows, int64_t count, const void *asked,  \
-                                      int64_t queries, int64_t width, float *out,              \
-                                      int64_t stride) {                                        \
-            const VALUE *rows = (const VALUE *)all_rows;                                       \
-            const QUERY *query = (const QUERY *)asked;                                         \
-            SUM sums[AT_ONCE];                                                                 \
-            int64_t j = 0, i;                                                                  \
-            for (; j + 2 <= queries; j += 2, query += 2 * width, out += 2 * stride) {          \
-                for (i = 0; i + 2 <= count; i += 2) {                                          \
-                    NAME(rows + i * width, 2, query, 2, width, sums);                          \
-                    out[i] = (float)sums[0];                                                   \
-                    out[i + 1] = (float)sums[2];                                               \
-                    out[stride + i] = (float)sums[1];                                          \
-                    out[stride + i + 1] = (float)sums[3];                                      \
-                }                                                                              \
-                for (; i < count; i++) {                                                       \
-                    NAME(rows + i * width, 1, query, 2, width, sums);                          \
-                    out[i] = (float)sums[0];                                                   \
-                    out[stride + i] = (float)sums[1];                                          \
-                }                                                                              \
-            }                                                                                  \
-            if (j == queries) return;                                                          \
-            for (i = 0; i < count; i++) out[i] = one_##NAME(rows + i * width, query, width);    \
-        }
+    ALL_OF(all_squares_f32, squares_f32, float, float, float, SUM_ITSELF)
+    ALL_OF(all_squares_f64, squares_f64, double, double, double, SUM_ITSELF)
+    ALL_OF(all_products_f32, products_f32, float, float, float, LESS_SUM)
+    ALL_OF(all_products_f64, products_f64, double, double, double, LESS_SUM)
 
-    SUMS_OF(squares_f32, float, float, float, 8, (a - b) * (a - b))
-    SUMS_OF(products_f32, float, float, float, 8, -(a * b))
-    SUMS_OF(squares_f64, double, double, double, 4, (a - b) * (a - b))
-    SUMS_OF(products_f64, double, double, double, 4, -(a * b))
-    SUMS_OF(products_codes, uint8_t, float, float, 8, -(a * b))
+    SUMS_OF(products_codes, uint8_t, float, float, 8, a * b)
+    ALL_OF(all_products_codes, products_codes, uint8_t, float, float, LESS_SUM)
 
     enum { FLOATS = 4096 };
 
@@ -124,13 +39,13 @@ cdef extern from *:
         float some[FLOATS];
         int64_t most = FLOATS / width;
         if (!most) {
-            all_products_codes(rows, count, asked, queries, width, out, stride);
+            all_products_codes(rows, count, asked, queries, width, NULL, NULL, out, stride);
             return;
         }
         for (int64_t at = 0; at < count; at += most) {
             int64_t size = count - at < most ? count - at : most;
             floats_of(rows + at * width, size * width, some);
-            all_products_f32(some, size, asked, queries, width, out + at, stride);
+            all_products_f32(some, size, asked, queries, width, NULL, NULL, out + at, stride);
         }
     }
 
@@ -217,25 +132,28 @@ cdef extern from *:
     CLONES static float apart_of(int kind, const uint8_t *row, const void *query, int64_t width) {
         switch (kind) {
         case 0: return one_squares_f32(row, query, width);
-        case 1: return one_products_f32(row, query, width);
-        case 2: return one_squares_f64(row, query, width);
-        case 3: return one_products_f64(row, query, width);
+        case 1: return -one_products_f32(row, query, width);
+        case 2: return (float)one_squares_f64(row, query, width);
+        case 3: return (float)-one_products_f64(row, query, width);
         case 4: return one_squares_u8(row, query, width);
-        case 5: return one_products_u8(row, query, width);
+        case 5: return -one_products_u8(row, query, width);
         case 6: return one_bits(row, query, width);
         default: return one_looked_up(row, query, width);
         }
     }
 
-    typedef void (*all_of)(const void *, int64_t, const void *, int64_t, int64_t, float *, int64_t);
-
     static void all_apart(int kind, const void *rows, int64_t count, const void *queries, int64_t asked,
                           int64_t width, float *out, int64_t stride) {
-        static const all_of kinds[] = {
-            all_squares_f32, all_products_f32, all_squares_f64, all_products_f64,
-            all_squares_u8, all_products_u8, all_bits, all_looked_up,
-        };
-        kinds[kind](rows, count, queries, asked, width, out, stride);
+        switch (kind) {
+        case 0: all_squares_f32(rows, count, queries, asked, width, NULL, NULL, out, stride); break;
+        case 1: all_products_f32(rows, count, queries, asked, width, NULL, NULL, out, stride); break;
+        case 2: all_squares_f64(rows, count, queries, asked, width, NULL, NULL, out, stride); break;
+        case 3: all_products_f64(rows, count, queries, asked, width, NULL, NULL, out, stride); break;
+        case 4: all_squares_u8(rows, count, queries, asked, width, out, stride); break;
+        case 5: all_products_u8(rows, count, queries, asked, width, out, stride); break;
+        case 6: all_bits(rows, count, queries, asked, width, out, stride); break;
+        default: all_looked_up(rows, count, queries, asked, width, out, stride);
+        }
     }
     """
     float apart_of(int kind, const uint8_t *row, const void *query, int64_t width) noexcept nogil

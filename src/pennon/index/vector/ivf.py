@@ -279,9 +279,7 @@ class _Lane:
         for each, start, end in zip(wanted, starts, ends, strict=True):
             self._compare(each.partition, each.passing, start, end)
 
-    def _compare(
-        self, partition: Partition, passing: Passing | None, start: int, end: int
-    ) -> None:
+    def _compare(self, partition: Partition, passing: Passing | None, start: int, end: int) -> None:
         """Compare the queries of the pairs from ``start`` to ``end`` with their partition."""
         rows, codes, graph = partition.rows, partition.codes, partition.graph
         if graph is not None and isinstance(codes, RowCodes) and not _is_rare(passing):

@@ -44,3 +44,18 @@ def test_a_batch_finds_what_its_queries_find(kind: str, tmp_path: Path) -> None:
         for at, query in enumerate(queries):
             mine = batch.filter(pa.array(numbers == at)).drop_columns("query_index")
             assert mine == near(query, **options), (at, options)
+
+
+def test_one_query_of_much_to_compare_finds_what_all_rows_tell(tmp_path: Path) -> None:
+    """Threads share the partitions then, and each keeps what it finds; rows at one distance stay by row id."""
+    random = np.random.default_rng(4)
+    vectors = random.integers(-2, 3, (7000, 256)).astype(np.float32)
+    vectors[4000:] = vectors[:3000]
+    column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), 256)
+    ds = pennon.write_dataset(pa.table({"id": range(7000), "vec": column}), tmp_path / "t")
+    ds = ds.create_index("vec", "IVF_FLAT", num_partitions=9)
+    for query in vectors[[5, 1999, 3500]]:
+        for k in (1, 12, 5000):
+            nearest = {"column": "vec", "q": query, "k": k, "nprobes": 9}
+            found = ds.to_table(["id"], nearest=nearest)
+            assert found == ds.to_table(["id"], nearest={**nearest, "use_index": False})

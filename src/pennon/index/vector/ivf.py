@@ -37,7 +37,8 @@ _CELLS: Final = 1 << 18
 _HELD_BYTES: Final = 64 << 20
 """Partitions are held together as long as they take no more memory than this."""
 _QUERIES_A_LANE: Final = 8
-"""So few queries are not worth a thread."""
+_BYTES_A_LANE: Final = 2 << 20
+"""Fewer queries, or codes, are not worth a thread."""
 _LEAST_ROOM: Final = 1024
 """Rows near a query that there is room for from the first; if more are wanted, and found, there will be more room."""
 
@@ -59,6 +60,11 @@ class IvfIndex:
     def size_bytes(self) -> int:
         """See `VectorIndex.size_bytes`."""
         return self._centroids.nbytes + self._quantizer.size_bytes + self._reader.size_bytes
+
+    @property
+    def is_bounded(self) -> bool:
+        """Return whether what a query has found says what is compared with it."""
+        return self._quantizer.is_bounded
 
     @property
     def settings(self) -> VectorSettings:
@@ -146,6 +152,17 @@ class _Nearest:
         """Return whether there is room for all rows that are wanted, so that none will be made."""
         return self._distances.shape[1] >= self._most
 
+    def like(self) -> _Nearest:
+        """Return the same of no rows."""
+        return _Nearest(len(self.counts), self._most)
+
+    def join(self, other: _Nearest) -> None:
+        """Put what another one has in, too."""
+        for number in np.flatnonzero(other.counts).tolist():
+            count, one = other.counts[number], slice(number, number + 1)
+            found = other._distances[one, :count], other._rows[number, :count]
+            self.add(np.array([number]), *found, None)
+
     def bounds(self, numbers: Int64Array) -> Floats:
         """Return how far a row may be to be among those of some queries."""
         is_full = self.counts[numbers] == self._most
@@ -211,11 +228,38 @@ class _Search:
         some = self._reader.lengths[partitions] > 0
         partitions, queries = partitions[some], queries[some]
         lanes = [
-            _Lane(nearest, self._asks, self._width, partitions[mine], queries[mine])
-            for mine in _lanes(nearest, queries)
+            _Lane(each, self._asks, self._width, partitions[mine], queries[mine])
+            for each, mine in self._lanes(nearest, partitions, queries)
         ]
         for wanted in self._wanted(np.unique(partitions).tolist()):
             map_all(lambda lane: lane.ask(wanted), lanes, CREW)  # noqa: B023 - it waits for all
+        for lane in lanes:
+            if lane.nearest is not nearest:
+                nearest.join(lane.nearest)
+
+    def _lanes(
+        self, nearest: _Nearest, partitions: Int64Array, queries: Int64Array
+    ) -> list[tuple[_Nearest, Int64Array]]:
+        """Return the places of pairs, by the lanes that work side by side, and where each keeps what it finds.
+
+        Many queries are shared out, so that each is searched as it would be alone.  Of few it is the partitions, if
+        there is much to compare, and what a query has found so far does not say what is compared.
+        """
+        count, size = processors(), len(nearest.counts)
+        shared, many = queries, size // _QUERIES_A_LANE
+        if many < count and not self._index.is_bounded:
+            rows = self._reader.lengths[partitions]
+            before = np.cumsum(rows) - rows
+            shared, size = before, int(rows.sum())
+            many = size * self._reader.row_bytes // _BYTES_A_LANE
+        count = min(count, many)
+        if count < 2 or not nearest.has_room:
+            return [(nearest, np.arange(len(queries)))]
+        lane = shared * count // size
+        return [
+            (nearest if shared is queries else nearest.like(), np.flatnonzero(lane == number))
+            for number in range(count)
+        ]
 
     def _wanted(self, numbers: Sequence[int]) -> Iterator[list[_Wanted]]:
         """Read partitions; yield as many as are held at once, without those of which no row is allowed."""
@@ -244,19 +288,10 @@ class _Wanted:
     passing: Passing | None
 
 
-def _lanes(nearest: _Nearest, queries: Int64Array) -> list[Int64Array]:
-    """Return the places of pairs, by the lanes that work side by side: each has some of the queries to itself."""
-    count = min(processors(), len(nearest.counts) // _QUERIES_A_LANE)
-    if count < 2 or not nearest.has_room:
-        return [np.arange(len(queries))]
-    lane = queries * count // len(nearest.counts)
-    return [np.flatnonzero(lane == number) for number in range(count)]
-
-
 class _Lane:
-    """Pairs of a partition and a query, by partition, and then by query."""
+    """Pairs of a partition and a query, by partition, and then by query, and what they have found."""
 
-    __slots__ = ("_nearest", "_pairs", "_partitions", "_width")
+    __slots__ = ("_pairs", "_partitions", "_width", "nearest")
 
     def __init__(
         self,
@@ -267,7 +302,7 @@ class _Lane:
         queries: Int64Array,
     ) -> None:
         order = np.argsort(partitions, kind="stable")
-        self._nearest, self._width = nearest, width
+        self.nearest, self._width = nearest, width
         self._partitions = partitions[order]
         self._pairs = _Pairs(asks, self._partitions, queries[order])
 
@@ -286,13 +321,13 @@ class _Lane:
             for at in range(start, end):
                 asked, query = self._pairs.some(at, at + 1)
                 nodes, far = codes.walk(asked, graph, self._width, passing)
-                self._nearest.add(query, far, rows[nodes], None)
+                self.nearest.add(query, far, rows[nodes], None)
             return
         step = max(_CELLS // len(rows), 1)
         while start < end:
             asked, some = self._pairs.some(start, min(start + step, end))
-            far = codes.distances(asked, partial(self._nearest.bounds, some))
-            self._nearest.add(some, far, rows, passing)
+            far = codes.distances(asked, partial(self.nearest.bounds, some))
+            self.nearest.add(some, far, rows, passing)
             start += len(some)
 
 

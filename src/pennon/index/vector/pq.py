@@ -45,6 +45,7 @@ class ProductQuantizer:
 
     kind: Final = "PQ"
     columns: Final = (_CODES,)
+    is_bounded: Final = False
 
     def __init__(
         self,

@@ -53,6 +53,7 @@ class RabitQuantizer:
     """Signs, and further bits."""
 
     kind: Final = "RQ"
+    is_bounded: Final = True
 
     def __init__(
         self,

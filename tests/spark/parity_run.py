@@ -12,10 +12,12 @@ from pathlib import Path
 from shutil import copytree
 
 import lance
+from pyspark.cloudpickle import register_pickle_by_value
 from pyspark.sql import SparkSession
 
 import pennon
 from pennon.spark import LanceTable
+from tests.spark import parity
 from tests.spark.modes import start
 from tests.spark.parity import PROGRAMS, ids_of_rows, make, seen
 
@@ -42,6 +44,7 @@ def follow(spark: SparkSession, folder: Path, name: str, version: str, *, stable
 def main() -> None:
     """Run all programs in a mode."""
     mode, folder = sys.argv[1:]
+    register_pickle_by_value(parity)  # workers do not have the tests
     spark = start(mode)
     kinds = zip(cycle(["2.1", "2.0", "2.2"]), cycle([True, False]), strict=False)
     done = {}

@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -228,7 +229,8 @@ class Interloper:
 class Troubled:
     """Does what a task does, and then gets into trouble: its files are written, and nobody hears of it.
 
-    ``deed``: "fails" (each first attempt), "kills" (its executor, once ``after`` tasks are done).
+    ``deed``: "fails" (each first attempt), "kills" (its executor, once ``after`` tasks are done), "doubles" (each task
+    is done by two attempts side by side, of which one counts, as Spark's speculation has it).
     """
 
     task: Callable[[Any], bytes]
@@ -237,6 +239,8 @@ class Troubled:
     after: int = 1
 
     def __call__(self, work: Any) -> bytes:
+        if self.deed == "doubles":
+            return self._doubled(work)
         message = self.task(work)
         context = TaskContext.get()
         is_first_attempt = context is not None and context.attemptNumber() == 0
@@ -247,6 +251,12 @@ class Troubled:
             os.kill(_executor(), signal.SIGKILL)
             _wait_to_be_killed()
         return message
+
+    def _doubled(self, work: Any) -> bytes:
+        rows = work if isinstance(work, int) else list(work)
+        given = [rows if isinstance(rows, int) else iter(rows) for _ in range(2)]
+        with ThreadPoolExecutor(2) as attempts:
+            return [*attempts.map(self.task, given)][1]
 
     def _is_due(self) -> bool:
         Path(self.folder, f"done-{uuid4()}").touch()

@@ -93,6 +93,25 @@ def test_every_first_attempt_fails_after_it_wrote(
     assert lance.dataset(uri).version == VERSIONS.get(name, 2)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=() if each == "merge" else pytest.mark.slow) for each in OPERATIONS],
+)
+def test_of_attempts_side_by_side_one_counts(
+    spark: SparkSession, uri: str, name: str, tmp_path: Path
+) -> None:
+    """As where Spark speculates, which it does on several machines alone; the others' files are orphans."""
+    it = OPERATIONS[name]
+    it.make(uri)
+    with trouble("doubles", tmp_path / "trouble"):
+        it.run(LanceTable.forPath(spark, uri))
+    assert it.seen(uri) == it.after
+    assert lance.dataset(uri).version == VERSIONS.get(name, 2)
+    assert (files(uri) > named(uri)) == (name in WRITES)
+    cleaned(uri)
+    assert it.seen(uri) == it.after
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("name", OPERATIONS)

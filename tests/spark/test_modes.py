@@ -20,11 +20,14 @@ from pyspark.sql import SparkSession
 
 import pennon
 from demo.flights import TABLES, find_csv_files
+from tests.spark.long_program import live
 from tests.spark.modes import answers_of, tell
+from tests.spark.parity import PROGRAMS
 
 ROOT = Path(__file__).parents[2]
 CLASSIC = "classic"
 MODES = (CLASSIC, "local-cluster[2,1,1024]", "connect")
+STEPS = 110
 SLOW = MODES[:2]
 """All other tests run in the classic mode, and `test_kills` on executors of their own."""
 
@@ -53,9 +56,14 @@ def story(mode: str, spark: SparkSession, parquet: Path, folder: Path) -> dict[s
     """Tell the story in the tests' own session, or in a process of the mode."""
     if mode == CLASSIC:
         return tell(spark, parquet, folder)
-    command = [sys.executable, "-m", "tests.spark.modes", mode, str(parquet), str(folder)]
+    return run("modes", mode, str(parquet), str(folder), seconds=280)
+
+
+def run(module: str, *arguments: str, seconds: int) -> dict[str, Any]:
+    """Run a program of this folder in a process of its own, and return what it saw."""
+    command = [sys.executable, "-m", f"tests.spark.{module}", *arguments]
     done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False
+        command, cwd=ROOT, capture_output=True, text=True, timeout=seconds, check=False
     )
     assert done.returncode == 0, done.stderr[-4000:]
     seen: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -115,3 +123,27 @@ def test_a_mode_gives_the_answers_of_parquet(
     assert (table.version, len(table.get_fragments())) == (1, 4)
     assert table.data_storage_version == "2.1"
     assert table.count_rows() == flights.num_rows
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize(("seed", "mode"), enumerate(MODES))
+def test_a_long_program_leaves_what_a_plain_model_holds(
+    mode: str, seed: int, spark: SparkSession, tmp_path: Path
+) -> None:
+    """More than a hundred changes of one table, each compared with dicts."""
+    if mode == CLASSIC:
+        done = live(spark, tmp_path, seed, STEPS)
+    else:
+        done = run("long_program", mode, str(tmp_path), str(seed), str(STEPS), seconds=1700)
+    assert sum(done.values()) == STEPS
+    assert len(done) == 16
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("mode", MODES[1:])
+def test_programs_leave_the_same_rows_in_every_mode(mode: str, tmp_path: Path) -> None:
+    """Those of `test_parity`, which runs them in the classic mode."""
+    done = run("parity_run", mode, str(tmp_path), seconds=1700)
+    assert done == {name: len(steps) for name, steps in PROGRAMS.items()}

@@ -1,6 +1,6 @@
 """Vectors turned, and the distances that codes of RQ (RaBitQ) say; see the stub."""
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
 
 cdef extern from *:
@@ -144,102 +144,65 @@ cdef extern from *:
         int64_t count;
     } Asked;
 
-    INLINED void signs_of(const Codes *codes, int64_t row, uint8_t *out) {
-        int64_t start = row / GROUP * GROUP, rest = codes->rows - start;
-        const uint8_t *group = codes->signs + start * codes->width;
+    INLINED void signs_of(const Codes *codes, int64_t row, int32_t *out) {
+        const int64_t start = row / GROUP * GROUP, rest = codes->rows - start, width = codes->width;
+        const uint8_t *group = codes->signs + start * width;
         if (rest < GROUP) { /* the last rows fill no group, and lie byte by byte */
-            for (int64_t at = 0; at < codes->width; at++) out[at] = group[at * rest + row - start];
+            for (int64_t at = 0; at < width; at++) out[at] = group[at * rest + row - start];
             return;
         }
-        int place = row % 16, shift = row % GROUP < 16 ? 0 : 4;
-        place = place < 8 ? 2 * place : 2 * place - 15;
-        group += place;
-        for (int64_t at = 0; at < codes->width; at++)
+        const int place = row % 16, shift = row % GROUP < 16 ? 0 : 4;
+        group += place < 8 ? 2 * place : 2 * place - 15;
+        for (int64_t at = 0; at < width; at++)
             out[at] = (group[at * GROUP] >> shift & 15) | (group[at * GROUP + 16] >> shift & 15) << 4;
     }
 
-    #define EACH(BYTE) (0x0101010101010101u * (uint64_t)(BYTE))
-
-    INLINED uint64_t eight_of(const uint8_t *bytes) {
-        uint64_t found;
-        memcpy(&found, bytes, 8);
-        return found;
+    /* Add some bits of eight bytes, moved up. */
+    INLINED void add_bits(const uint8_t *bytes, int shift, int mask, int up, Ints *out) {
+        const Ints places = {0, 8, 16, 24, 0, 8, 16, 24};
+        int32_t a, b;
+        memcpy(&a, bytes, 4);
+        memcpy(&b, bytes + 4, 4);
+        *out |= (((Ints){a, a, a, a, b, b, b, b} >> (places + shift)) & mask) << up;
     }
 
-    INLINED void put_eight(uint8_t *out, uint64_t bytes) { memcpy(out, &bytes, 8); }
+    /* Add the bits of a byte, each moved up. */
+    INLINED void add_byte(int32_t byte, int up, Ints *out) {
+        const Ints places = {0, 1, 2, 3, 4, 5, 6, 7};
+        *out |= ((byte >> places) & 1) << up;
+    }
 
-    /* The codes of a block of dimensions, a byte for each: reference index-vector, 2.9.4. */
-    INLINED void rest_of(const uint8_t *block, int bits, uint8_t *out) {
-        int at, k;
-        uint64_t word, last;
+    /* Add the codes of the eight dimensions from 16 k + 8 half on of a block: reference index-vector, 2.9.4. */
+    INLINED void add_rest(const uint8_t *block, int bits, int k, int half, Ints *out) {
         switch (bits) {
-        case 1:
-            for (k = 0; k < 8; k++)
-                for (at = 0; at < 8; at++) out[8 * k + at] = block[k] >> at & 1;
-            return;
-        case 2: case 3:
-            for (at = 0; at < 16; at += 8) {
-                word = eight_of(block + at);
-                for (k = 0; k < 4; k++) put_eight(out + 16 * k + at, word >> 2 * k & EACH(3));
-            }
-            break;
-        case 4:
-            for (k = 0; k < 4; k++) {
-                word = eight_of(block + 8 * k);
-                put_eight(out + 16 * k, word & EACH(15));
-                put_eight(out + 16 * k + 8, word >> 4 & EACH(15));
-            }
-            return;
-        case 5:
-            for (at = 0; at < 32; at += 8) {
-                word = eight_of(block + at);
-                put_eight(out + at + (at & 16), word & EACH(15));
-                put_eight(out + at + (at & 16) + 16, word >> 4 & EACH(15));
-            }
-            break;
+        case 1: add_byte(block[2 * k + half], 0, out); break;
+        case 2: case 3: add_bits(block + 8 * half, 2 * k, 3, 0, out); break;
+        case 4: add_bits(block + 8 * k, 4 * half, 15, 0, out); break;
+        case 5: add_bits(block + k / 2 * 16 + 8 * half, k % 2 * 4, 15, 0, out); break;
         case 6: case 7:
-            for (at = 0; at < 16; at += 8) {
-                for (last = 0, k = 0; k < 3; k++) {
-                    word = eight_of(block + 16 * k + at);
-                    put_eight(out + 16 * k + at, word & EACH(63));
-                    last |= (word >> 6 & EACH(3)) << 2 * k;
-                }
-                put_eight(out + 48 + at, last);
-            }
+            if (k < 3)
+                add_bits(block + 16 * k + 8 * half, 0, 63, 0, out);
+            else
+                for (int part = 0; part < 3; part++)
+                    add_bits(block + 16 * part + 8 * half, 6, 3, 2 * part, out);
             break;
-        default: memcpy(out, block, BLOCK); return;
+        case 8: add_bits(block + 16 * k + 8 * half, 0, 255, 0, out); break;
         }
-        if (bits == 3 || bits == 5 || bits == 7) { /* the highest bits are a plane of their own */
-            word = eight_of(block + 8 * (bits - 1));
-            for (k = 0; k < 8; k++)
-                put_eight(out + 8 * k, eight_of(out + 8 * k) | (word >> k & EACH(1)) << (bits - 1));
-        }
+        if (bits == 3 || bits == 5 || bits == 7) /* the highest bits are a plane of their own */
+            add_bits(block + 8 * (bits - 1), 2 * k + half, 1, bits - 1, out);
     }
 
     /* The steps of a row, which its factors turn into a distance: above and below zero. */
-    INLINED void steps_of(const Codes *codes, int64_t row, int bits, uint8_t *signs, float *out) {
-        const Ints places = {0, 1, 2, 3, 4, 5, 6, 7};
+    INLINED void steps_of(const Codes *codes, int64_t row, int bits, int32_t *signs, float *out) {
         const float centre = (float)(1 << bits) - 0.5f;
         const int64_t width = codes->width;
         const uint8_t *stored = codes->rest + row * codes->rest_width;
-        uint8_t rest[BLOCK];
-        int32_t further[BLOCK];
         signs_of(codes, row, signs);
-        for (int64_t start = 0; start < width; start += 8, stored += 8 * bits) {
-            int64_t end = width - start < 8 ? width : start + 8;
-            if (bits) {
-                rest_of(stored, bits, rest);
-                for (int at = 0; at < BLOCK; at++) further[at] = rest[at];
-            }
-            for (int64_t at = start; at < end; at++) {
-                Ints code = ((signs[at] >> places) & 1) << bits;
-                if (bits) {
-                    Ints more;
-                    memcpy(&more, further + 8 * (at - start), sizeof(Ints));
-                    code |= more;
-                }
-                *(Lanes *)(out + 8 * at) = __builtin_convertvector(code, Lanes) - centre;
-            }
+        for (int64_t at = 0; at < width; at++) {
+            Ints code = {0};
+            add_byte(signs[at], bits, &code);
+            if (bits) add_rest(stored + at / 8 * 8 * bits, bits, at % 8 / 2, at % 2, &code);
+            *(Lanes *)(out + 8 * at) = __builtin_convertvector(code, Lanes) - centre;
         }
     }
 
@@ -284,7 +247,7 @@ cdef extern from *:
     }
 
     INLINED void estimates_of(
-        const Codes *codes, int bits, const Asked *asked, uint32_t *near, uint8_t *signs, float *steps, float *out
+        const Codes *codes, int bits, const Asked *asked, uint32_t *near, int32_t *signs, float *steps, float *out
     ) {
         const int64_t rows = codes->rows, width = 8 * codes->width, count = asked->count;
         const float *add = codes->factors + (bits ? 2 * rows : 0), *scale = add + rows;
@@ -299,6 +262,10 @@ cdef extern from *:
                 any |= near[query];
                 for (int64_t row = start; row < start + size; row++) out[query * rows + row] = INFINITY;
             }
+            if (bits) /* which are waited for together */
+                for (uint32_t left = any; left; left &= left - 1)
+                    for (int64_t at = 0; at < codes->rest_width; at += 64)
+                        __builtin_prefetch(codes->rest + (start + __builtin_ctz(left)) * codes->rest_width + at);
             for (; any; any &= any - 1) {
                 const int n = __builtin_ctz(any);
                 const int64_t row = start + n;
@@ -317,7 +284,7 @@ cdef extern from *:
     #define BITS(COUNT) case COUNT: estimates_of(codes, COUNT, asked, near, signs, steps, out); break;
 
     CLONES static void all_estimates(
-        const Codes *codes, const Asked *asked, uint32_t *near, uint8_t *signs, float *steps, float *out
+        const Codes *codes, const Asked *asked, uint32_t *near, int32_t *signs, float *steps, float *out
     ) {
         switch (codes->bits) { BITS(0) BITS(1) BITS(2) BITS(3) BITS(4) BITS(5) BITS(6) BITS(7) BITS(8) }
     }
@@ -347,7 +314,7 @@ cdef extern from *:
     void turn_row(float *row, const float *flips, int64_t width, int64_t size) noexcept nogil
     void tables_of(const float *query, int64_t width, uint8_t *tables, float *range) noexcept nogil
     void all_estimates(
-        const Codes *codes, const Asked *asked, uint32_t *near, uint8_t *signs, float *steps, float *out
+        const Codes *codes, const Asked *asked, uint32_t *near, int32_t *signs, float *steps, float *out
     ) noexcept nogil
 
 
@@ -385,7 +352,7 @@ def estimates(
     cdef Codes codes
     cdef Asked asked
     cdef uint32_t *near = NULL
-    cdef uint8_t *unpacked = NULL
+    cdef int32_t *unpacked = NULL
     cdef float *steps = NULL
     cdef bint is_done
     cdef int64_t blocks = (8 * signs.shape[1] + BLOCK - 1) // BLOCK
@@ -413,7 +380,7 @@ def estimates(
     asked.turned, asked.tables, asked.ranges = &turned[0, 0], &tables[0, 0, 0], &ranges[0, 0]
     asked.apart, asked.bounds = &apart[0, 0], &bounds[0]
     near = <uint32_t *> malloc(asked.count * sizeof(uint32_t))
-    unpacked = <uint8_t *> malloc(codes.width)
+    unpacked = <int32_t *> malloc(codes.width * sizeof(int32_t))
     steps = <float *> malloc(8 * codes.width * sizeof(float))
     is_done = near != NULL and unpacked != NULL and steps != NULL
     if is_done:

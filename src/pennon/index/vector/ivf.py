@@ -1,8 +1,9 @@
 """IVF: rows by partitions, of which those are searched whose centroids are near.
 
 Queries are searched together: each round has pairs of a query and a partition, sorted by partition, so that one is
-read once, and its codes are compared with some of the queries that ask it while they are in the processor's cache.  Where a
-query has fewer rows than wanted after a round, the next round has its next partition.
+read once, and its codes are compared with some of the queries that ask it while they are in the processor's cache.  One
+query alone asks its nearest partition first.  Where a query has fewer rows than wanted after a round, the next round has
+its next partition.
 Source: reference index-vector, 6.3 and 6.8.
 """
 
@@ -195,7 +196,10 @@ class _Search:
 
     def _round(self, nearest: _Nearest, partitions: Int64Array, queries: Int64Array) -> None:
         """Search pairs of a partition and a query."""
-        order = np.argsort(partitions, kind="stable")
+        order = np.arange(len(queries))
+        # one query's nearest come first: few rows of the others may be nearer
+        if queries[0] != queries[-1]:
+            order = np.argsort(partitions, kind="stable")
         order = order[self._reader.lengths[partitions[order]] > 0]
         if not len(order):
             return

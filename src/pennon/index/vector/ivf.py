@@ -1,8 +1,9 @@
 """IVF: rows by partitions, of which those are searched whose centroids are near.
 
 Queries are searched together: each round has pairs of a query and a partition, sorted by partition, so that one is
-read once, and its codes are compared with some of the queries that ask it while they are in the processor's cache.  Where a
-query has fewer rows than wanted after a round, the next round has its next partition.
+read once, and its codes are compared with some of the queries that ask it while they are in the processor's cache.  One
+query alone asks its nearest partition first.  Where a query has fewer rows than wanted after a round, the next round has
+its next partition.
 Source: reference index-vector, 6.3 and 6.8.
 """
 
@@ -225,14 +226,16 @@ class _Search:
 
     def _round(self, nearest: _Nearest, partitions: Int64Array, queries: Int64Array) -> None:
         """Search pairs of a partition and a query."""
-        some = self._reader.lengths[partitions] > 0
-        partitions, queries = partitions[some], queries[some]
+        are_filled = self._reader.lengths[partitions] > 0
+        partitions, queries = partitions[are_filled], queries[are_filled]
         lanes = [
             _Lane(each, self._asks, self._width, partitions[mine], queries[mine])
             for each, mine in self._lanes(nearest, partitions, queries)
         ]
-        for wanted in self._wanted(np.unique(partitions).tolist()):
-            map_all(lambda lane: lane.ask(wanted), lanes, CREW)  # noqa: B023 - it waits for all
+        # one query's nearest come first: few rows of the others may be nearer
+        wanted = partitions if len(nearest.counts) == 1 else np.unique(partitions)
+        for some in self._wanted(wanted.tolist()):
+            map_all(lambda lane: lane.ask(some), lanes, CREW)  # noqa: B023 - it waits for all
         for lane in lanes:
             if lane.nearest is not nearest:
                 nearest.join(lane.nearest)
@@ -289,9 +292,9 @@ class _Wanted:
 
 
 class _Lane:
-    """Pairs of a partition and a query, by partition, and then by query, and what they have found."""
+    """Pairs of a partition and a query, those of a partition side by side, and what they have found."""
 
-    __slots__ = ("_pairs", "_partitions", "_width", "nearest")
+    __slots__ = ("_pairs", "_places", "_width", "nearest")
 
     def __init__(
         self,
@@ -301,17 +304,20 @@ class _Lane:
         partitions: Int64Array,
         queries: Int64Array,
     ) -> None:
-        order = np.argsort(partitions, kind="stable")
+        if len(queries) and queries[0] != queries[-1]:
+            order = np.argsort(partitions, kind="stable")
+            partitions, queries = partitions[order], queries[order]
         self.nearest, self._width = nearest, width
-        self._partitions = partitions[order]
-        self._pairs = _Pairs(asks, self._partitions, queries[order])
+        self._pairs = _Pairs(asks, partitions, queries)
+        starts = np.flatnonzero(np.diff(partitions, prepend=-1))
+        ends = [*starts[1:].tolist(), len(partitions)]
+        numbers = partitions[starts].tolist()
+        self._places = dict(zip(numbers, zip(starts.tolist(), ends, strict=True), strict=True))
 
     def ask(self, wanted: Sequence[_Wanted]) -> None:
         """Compare queries with the partitions that they ask, of some of these."""
-        numbers = np.array([each.number for each in wanted])
-        starts = np.searchsorted(self._partitions, numbers, "left").tolist()
-        ends = np.searchsorted(self._partitions, numbers, "right").tolist()
-        for each, start, end in zip(wanted, starts, ends, strict=True):
+        for each in wanted:
+            start, end = self._places.get(each.number, (0, 0))
             self._compare(each.partition, each.passing, start, end)
 
     def _compare(self, partition: Partition, passing: Passing | None, start: int, end: int) -> None:

@@ -78,7 +78,7 @@ class PartitionReader(ABC):
         return int(self._lengths[partition])
 
     def read(self, numbers: Sequence[int]) -> Iterator[Partition]:
-        """Yield partitions, which ascend, in their order; those not remembered are read side by side."""
+        """Yield partitions in the order asked for; those not remembered are read side by side."""
         found: dict[int, Partition] = {}
         missing: list[int] = []
         for number in numbers:
@@ -96,7 +96,7 @@ class PartitionReader(ABC):
 
     @abstractmethod
     def _read(self, numbers: Sequence[int]) -> list[Partition]:
-        """Return partitions, which ascend."""
+        """Return partitions, in the order asked for."""
 
     def _remember(self, number: int, make: Callable[[], Partition]) -> Partition:
         key = "vectors", self._files.folder, number

@@ -15,22 +15,22 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.index.vector.kmeans import Found
 from pennon.index.vector.model import Columns, Model
 from pennon.index.vector.rows import Floats, Matrix
+from pennon.index.vector.rq_bits import (
+    Bytes,
+    blocked,
+    flips_of,
+    packed_signs,
+    stored_width,
+    turned,
+    unpacked_signs,
+)
 
-Bytes = npt.NDArray[np.uint8]
-
-_ROUNDS: Final = 4
-_ROWS: Final = 32
-"""Rows whose sign bits are interleaved."""
-_ORDER: Final = np.array([0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15])
-_BLOCK: Final = 64
-"""Numbers whose sizes are stored together."""
 _TRIES: Final = 24
 """Scales of sizes that are tried."""
 _ERROR: Final = 1.9
@@ -39,32 +39,7 @@ _ERROR: Final = 1.9
 
 def rotated(rows: Floats, signs: bytes) -> Floats:
     """Return vectors turned at random; ``signs`` are four bits for each number."""
-    dim = rows.shape[1]
-    width = len(signs) // _ROUNDS
-    turned = np.unpackbits(np.frombuffer(signs, np.uint8), bitorder="little")
-    turned = turned.reshape(_ROUNDS, width * 8)[:, :dim]
-    found = rows.astype(np.float32)
-    size = 1 << (dim.bit_length() - 1)
-    for number in range(_ROUNDS):
-        found = found * np.where(turned[number], np.float32(-1), np.float32(1))
-        first = 0 if size == dim or number % 2 == 0 else dim - size
-        found[:, first : first + size] = _hadamard(found[:, first : first + size])
-        if size != dim:
-            low, high = found[:, : dim // 2].copy(), found[:, dim // 2 :].copy()
-            found[:, : dim // 2], found[:, dim // 2 :] = low + high, low - high
-    return found if size == dim else found * np.float32(0.25)
-
-
-def _hadamard(rows: Floats) -> Floats:
-    count, size = rows.shape
-    found = np.ascontiguousarray(rows)
-    half = 1
-    while half < size:
-        pairs = found.reshape(count, -1, 2, half)
-        found = np.stack([pairs[:, :, 0] + pairs[:, :, 1], pairs[:, :, 0] - pairs[:, :, 1]], axis=2)
-        half *= 2
-    scaled: Floats = found.reshape(count, size) * np.float32(1 / np.sqrt(size))
-    return scaled
+    return turned(rows, flips_of(np.frombuffer(signs, np.uint8), rows.shape[1]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,7 +66,7 @@ class RabitCoder:
         found = [pa.field("_rabit_codes", pa.list_(pa.uint8(), dim // 8))]
         found += [pa.field(f"__{name}_factors", kind) for name in ("add", "scale", "error")]
         if self._more:
-            width = -(-dim // _BLOCK) * 8 * self._more
+            width = stored_width(dim, self._more)
             found.append(pa.field("__blocked_ex_codes", pa.list_(pa.uint8(), width)))
             found += [pa.field(f"__{name}_factors_ex", kind) for name in ("add", "scale")]
         return tuple(found)
@@ -181,81 +156,3 @@ def _sizes(turned: Floats, squares: Floats, bits: int) -> Bytes:
     found: Bytes = np.where(np.signbit(turned), ~chosen & np.uint8(most), chosen)
     found[squares == 0] = 0
     return found
-
-
-def packed_signs(codes: Bytes) -> Bytes:
-    """Return the sign bits of the rows of a partition, those of 32 rows interleaved, and the last ones by bytes."""
-    count, width = codes.shape
-    whole = count // _ROWS * _ROWS
-    blocks = codes[:whole].reshape(-1, _ROWS, width).transpose(0, 2, 1)
-    low, high = blocks[:, :, _ORDER], blocks[:, :, _ORDER + 16]
-    mixed = np.concatenate([(low & 15) | ((high & 15) << 4), (low >> 4) | (high >> 4 << 4)], axis=2)
-    rest = np.ascontiguousarray(codes[whole:].T).ravel()
-    return np.concatenate([mixed.ravel(), rest]).reshape(count, width).astype(np.uint8)
-
-
-def unpacked_signs(codes: Bytes) -> Bytes:
-    """Return what `packed_signs` was given."""
-    count, width = codes.shape
-    whole = count // _ROWS * _ROWS
-    flat = np.ascontiguousarray(codes).ravel()
-    mixed = flat[: whole * width].reshape(-1, width, _ROWS)
-    first, second = mixed[:, :, :16], mixed[:, :, 16:]
-    blocks = np.empty_like(mixed)
-    blocks[:, :, _ORDER] = (first & 15) | ((second & 15) << 4)
-    blocks[:, :, _ORDER + 16] = (first >> 4) | (second >> 4 << 4)
-    rows = blocks.transpose(0, 2, 1).reshape(whole, width)
-    rest = flat[whole * width :].reshape(width, count - whole).T
-    return np.concatenate([rows, rest])
-
-
-def blocked(sizes: Bytes, bits: int) -> Bytes:
-    """Return sizes as they are stored: 64 numbers at a time, the low bits first and the highest by itself."""
-    count, dim = sizes.shape
-    padded = np.pad(sizes, ((0, 0), (0, -dim % _BLOCK))).reshape(count, -1, _BLOCK)
-    parts = _STORED[bits](padded)
-    return np.concatenate(parts, axis=2).reshape(count, -1)
-
-
-def _two(v: Any) -> list[Any]:
-    return [v[:, :, :16] | v[:, :, 16:32] << 2 | v[:, :, 32:48] << 4 | v[:, :, 48:] << 6]
-
-
-def _four(v: Any) -> list[Any]:
-    eights = v.reshape(*v.shape[:2], 4, 2, 8)
-    return [(eights[:, :, :, 0] | eights[:, :, :, 1] << 4).reshape(*v.shape[:2], 32)]
-
-
-def _low_four(v: Any) -> list[Any]:
-    """Return the halves of 32 numbers, of each two that are 16 apart."""
-    return [
-        v[:, :, :16] | v[:, :, 16:32] << 4,
-        v[:, :, 32:48] | v[:, :, 48:] << 4,
-    ]
-
-
-def _six(v: Any) -> list[Any]:
-    last = v[:, :, 48:]
-    return [v[:, :, 16 * k : 16 * k + 16] | (last >> 2 * k & 3) << 6 for k in range(3)]
-
-
-def _top(v: Any, bit: int) -> list[Any]:
-    """Return one bit of each number: of number 16k+b bit 8(b%8) + 2k + b//8."""
-    bits = (v >> bit & 1).reshape(*v.shape[:2], 4, 2, 8)  # k, b // 8, b % 8
-    return [
-        np.packbits(bits.transpose(0, 1, 4, 2, 3), axis=None, bitorder="little").reshape(
-            *v.shape[:2], 8
-        )
-    ]
-
-
-_STORED: Final[dict[int, Any]] = {
-    1: lambda v: [np.packbits(v, axis=2, bitorder="little")],
-    2: _two,
-    3: lambda v: _two(v & 3) + _top(v, 2),
-    4: _four,
-    5: lambda v: _low_four(v & 15) + _top(v, 4),
-    6: _six,
-    7: lambda v: _six(v & 63) + _top(v, 6),
-    8: lambda v: [v],
-}

@@ -17,25 +17,25 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
-from pennon.encoding.kernels.vector_rows import chosen_distances
-from pennon.encoding.kernels.vector_scan import looked_up
+from pennon.encoding.kernels.rabit import estimates, sign_tables
 from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFile
 from pennon.index.vector.base import Floats, Floats2D
-from pennon.index.vector.codes import (
-    Apart,
-    Bytes2D,
-    check_bytes,
-    floats_of,
-    matrix_of,
-    pairs_together,
-)
+from pennon.index.vector.codes import Bytes2D, check_bytes, floats_of, matrix_of, pairs_together
 from pennon.index.vector.file_settings import Settings
-from pennon.index.vector.rq_bits import from_stream, turned_fast, unblocked, unpacked_signs
+from pennon.index.vector.rq_bits import (
+    blocked,
+    flips_of,
+    from_stream,
+    packed_signs,
+    stored_width,
+    turned,
+)
 from pennon.index.vector.wire import Vectors
 
 _SIGNS: Final = "_rabit_codes"
@@ -43,10 +43,7 @@ _FACTORS: Final = ("__add_factors", "__scale_factors")
 _ERROR: Final = "__error_factors"
 _BLOCKED, _STREAM = "__blocked_ex_codes", "__ex_codes"
 _FURTHER: Final = ("__add_factors_ex", "__scale_factors_ex")
-_BYTE: Final = np.unpackbits(
-    np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little"
-).astype(np.float32)
-"""The bits of each byte."""
+Bytes3D = npt.NDArray[np.uint8]
 
 
 class RabitQuantizer:
@@ -71,8 +68,8 @@ class RabitQuantizer:
             message = f"{said.path}: codes of {bits} bits in {size} dimensions of vectors of {width} are not read"
             raise UnsupportedError(message)
         estimator = said.values.get("query_estimator") or "residual_query"
-        self._by_residual = estimator == "residual_query"
-        if estimator not in {"residual_query", "raw_query"} or (self._by_residual and bits > 1):
+        self.is_by_residual = estimator == "residual_query"
+        if estimator not in {"residual_query", "raw_query"} or (self.is_by_residual and bits > 1):
             message = f"{said.path}: distances by {estimator!r} of {bits} bits are not read"
             raise UnsupportedError(message)
         signs = said.bytes_of("fast_rotation_signs") or b""
@@ -81,20 +78,22 @@ class RabitQuantizer:
                 f"{said.path}: {len(signs)} bytes of signs do not turn vectors of {width} values"
             )
             raise FormatError(message)
-        self._signs = np.frombuffer(signs, np.uint8)
         if rotation is not None and rotation.shape != (width, width):
             message = (
                 f"{said.path}: a matrix {rotation.shape} does not turn vectors of {width} values"
             )
             raise FormatError(message)
+        if rotation is None:
+            self._flips = flips_of(np.frombuffer(signs, np.uint8), width)
         self._rotation, self._metric, self._further = rotation, metric, bits - 1
         self.bits, self.parts = bits, 0
         self._is_packed = said.values.get("packed") is True
-        self._centroids = centroids.astype(np.float32)
+        self.centroids = centroids.astype(np.float32)
         self._width = width
         self._has_errors = bits > 1 and _ERROR in names
         self._is_blocked = _BLOCKED in names
-        self.row_bytes = width // 8 + 8 + (width + 12 if self._further else 0)
+        # signs, further bits, and up to five factors
+        self.row_bytes = width // 8 + stored_width(width, self._further) + 20
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -107,158 +106,135 @@ class RabitQuantizer:
     @property
     def size_bytes(self) -> int:
         """See `Quantizer.size_bytes`."""
-        return self._centroids.nbytes + (0 if self._rotation is None else self._rotation.nbytes)
+        return self.centroids.nbytes + (0 if self._rotation is None else self._rotation.nbytes)
 
     def check(self, file: IndexFile) -> None:
         """See `Quantizer.check`."""
         check_bytes(file, _SIGNS, self._width // 8)
         if self._further and self._is_blocked:
-            check_bytes(file, _BLOCKED, -(-self._width // 64) * 8 * self._further)
+            check_bytes(file, _BLOCKED, stored_width(self._width, self._further))
         elif self._further:
             check_bytes(file, _STREAM, -(-self._width * self._further // 8))
 
     def codes(self, columns: Sequence[pa.Array[Any]], *, by_rows: bool) -> RabitCodes:  # noqa: ARG002
         """See `Quantizer.codes`."""
-        stored, factors = matrix_of(columns[0]), [floats_of(each) for each in columns[1:3]]
-        signs = unpacked_signs(stored) if self._is_packed else np.array(stored.T, order="C")
-        if not self._further:
-            return RabitCodes(signs, factors[0], factors[1])
-        read = unblocked if self._is_blocked else from_stream
-        rest = np.ascontiguousarray(read(matrix_of(columns[3]), self._further, self._width))
-        more = [floats_of(each) for each in columns[4:]]
-        error = more[2] if self._has_errors else None
-        return RabitCodes(signs, factors[0], factors[1], rest, more[0], more[1], error)
+        signs, factors = matrix_of(columns[0]), [floats_of(each) for each in columns[1:3]]
+        if not self._is_packed:
+            signs = packed_signs(signs)
+        rest = np.empty((len(signs), 0), np.uint8)
+        if self._further:
+            rest = matrix_of(columns[3])
+            if not self._is_blocked:
+                rest = blocked(from_stream(rest, self._further, self._width), self._further)
+            factors += [floats_of(each) for each in columns[4:]]
+        # what is remembered is a copy: a part would hold all that was read with it
+        return RabitCodes(signs.copy(), rest.copy(), np.stack(factors))
 
     def asks(self, vectors: Vectors) -> _Queries:
         """See `Quantizer.asks`."""
-        exact = vectors.astype(np.float32)
-        return _Queries(self, exact, self._turned(exact))
+        return _Queries(self, vectors.astype(np.float32))
 
-    def at(self, query: Floats, turned: Floats, tables: Floats | None, number: int) -> RabitAsked:
-        """Return a query as it is compared with a partition."""
-        centroid = self._centroids[number]
-        if self._by_residual:
-            turned = self._turned((query - centroid)[None])[0]
-        if tables is None or self._by_residual:
-            tables = sign_tables(turned)
-        apart = query - centroid
-        return RabitAsked(
-            tables,
-            turned,
-            self._further,
-            self._by_residual,
-            self._metric == "dot",
-            float(apart @ apart),
-            float(query @ centroid),
-            float(centroid @ centroid),
-        )
-
-    def _turned(self, vectors: Floats) -> Floats:
+    def turned(self, queries: Floats) -> Floats:
+        """Return queries as codes are compared with them: turned, less the centroid if estimates go by residuals."""
         if self._rotation is not None:
-            return np.ascontiguousarray(vectors @ self._rotation.T)
-        return turned_fast(vectors, self._signs)
+            found = np.ascontiguousarray(queries @ self._rotation.T)
+        else:
+            found = turned(queries, self._flips)
+        return found * np.float32(2 / np.sqrt(self._width)) if self.is_by_residual else found
+
+    def apart(self, queries: Floats, centroids: Floats) -> Floats:
+        """Return what each query and the centroid of its partition add to distances: `RabitAsked.apart`."""
+        rest = queries - centroids
+        squares = np.einsum("ij,ij->i", rest, rest)
+        found = np.empty((len(queries), 3), np.float32)
+        found[:, 0], found[:, 1], found[:, 2] = 1, squares, np.sqrt(squares)
+        if self._metric == "dot":
+            products = np.einsum("ij,ij->i", queries, centroids)
+            found[:, 1] = -products
+            if not self.is_by_residual:
+                # the centroid's own part goes by what the row's factor says of it
+                norms = np.einsum("ij,ij->i", centroids, centroids)
+                share = np.where(norms == 0, 0, products / norms)
+                found[:, 0], found[:, 1] = share, 1 - products - share
+        return found
 
 
 class _Queries:
-    """Queries, turned."""
+    """Queries, turned unless that goes by partition."""
 
-    __slots__ = ("_quantizer", "_queries", "_tables", "_turned")
+    __slots__ = ("_quantizer", "_queries", "_turned")
 
-    def __init__(self, quantizer: RabitQuantizer, queries: Floats, turned: Floats) -> None:
-        self._quantizer, self._queries, self._turned = quantizer, queries, turned
-        self._tables = [sign_tables(each) for each in turned]
+    def __init__(self, quantizer: RabitQuantizer, queries: Floats) -> None:
+        self._quantizer, self._queries = quantizer, queries
+        self._turned: tuple[Floats, Bytes3D, Floats] | None = None
+        if not quantizer.is_by_residual:
+            self._turned = _with_tables(quantizer.turned(queries))
 
     @property
     def together(self) -> int:
         """See `Asks.together`."""
-        return pairs_together(128 * self._queries.shape[1])
+        return pairs_together(8 * self._queries.shape[1])
 
-    def at(self, partitions: Int64Array, numbers: Int64Array) -> list[RabitAsked]:
+    def at(self, partitions: Int64Array, numbers: Int64Array) -> RabitAsked:
         """See `Asks.at`."""
-        return [
-            self._quantizer.at(self._queries[at], self._turned[at], self._tables[at], partition)
-            for partition, at in zip(partitions.tolist(), numbers.tolist(), strict=True)
-        ]
+        queries, centroids = self._queries[numbers], self._quantizer.centroids[partitions]
+        apart = self._quantizer.apart(queries, centroids)
+        if self._turned is None:
+            return RabitAsked(*_with_tables(self._quantizer.turned(queries - centroids)), apart)
+        turned, tables, ranges = self._turned
+        return RabitAsked(turned[numbers], tables[numbers], ranges[numbers], apart)
 
 
-def sign_tables(turned: Floats) -> Floats:
-    """Return for each byte that eight signs may be the sum of a query's values where they are positive."""
-    return np.ascontiguousarray((_BYTE @ turned.reshape(-1, 8).T).T)
+def _with_tables(turned: Floats) -> tuple[Floats, Bytes3D, Floats]:
+    count, width = turned.shape
+    tables = np.empty((count, width // 4, 16), np.uint8)
+    ranges = np.empty((count, 2), np.float32)
+    sign_tables(turned, tables, ranges)
+    return turned, tables, ranges
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RabitAsked:
-    """A query as it is compared with a partition."""
+    """Pairs of a query and a partition, as `pennon.encoding.kernels.rabit.estimates` takes them."""
 
-    tables: Floats
     turned: Floats
-    further: int
-    by_residual: bool
-    is_dot: bool
-    apart: float
-    """The squared distance of query and centroid."""
-    product: float
-    """Of query and centroid."""
-    norm: float
-    """The squared norm of the centroid."""
+    tables: Bytes3D
+    ranges: Floats
+    apart: Floats
+    """How often the addends of rows count, what is added to all distances, and how far query and centroid are apart."""
 
-    def distances(self, estimates: Floats, add: Floats) -> Floats:
-        """Return distances, of what codes say of the part that depends on query and row."""
-        if not self.is_dot:
-            return estimates + add + np.float32(self.apart)
-        if self.by_residual:
-            return estimates + add - np.float32(self.product)
-        # the centroid's own part goes by what the row's factor says of it
-        share = self.product / self.norm if self.norm else 0.0
-        return estimates + np.float32(1 - self.product - share) + np.float32(share) * add
+    def __getitem__(self, some: slice) -> RabitAsked:
+        return RabitAsked(self.turned[some], self.tables[some], self.ranges[some], self.apart[some])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RabitCodes:
-    """The rows of a partition: signs byte by byte, further bits row by row, and factors."""
+    """The rows of a partition: signs, further bits and factors, as `pennon.encoding.kernels.rabit.estimates` takes them."""
 
     signs: Bytes2D
-    add: Floats
-    scale: Floats
-    rest: Bytes2D | None = None
-    add_rest: Floats | None = None
-    scale_rest: Floats | None = None
-    error: Floats | None = None
+    rest: Bytes2D
+    factors: Floats
 
     def __len__(self) -> int:
-        return int(self.signs.shape[1])
+        return len(self.signs)
 
     @property
     def size_bytes(self) -> int:
         """See `Codes.size_bytes`."""
-        arrays = self.signs, self.add, self.scale, self.rest, self.add_rest, self.scale_rest
-        return sum(each.nbytes for each in arrays if each is not None)
+        return self.signs.nbytes + self.rest.nbytes + self.factors.nbytes
 
-    def distances(self, asked: Sequence[RabitAsked], bounds: Callable[[], Floats]) -> Floats2D:
+    def distances(self, asked: RabitAsked, bounds: Callable[[], Floats]) -> Floats2D:
         """See `Codes.distances`."""
-        pairs = zip(asked, bounds().tolist(), strict=True)
-        return np.stack([self._distances(each, bound) for each, bound in pairs])
-
-    def _distances(self, asked: RabitAsked, bound: float) -> Floats:
-        total = float(asked.turned.sum(dtype=np.float64))
-        products = np.empty(len(self), np.float32)
-        looked_up(self.signs, asked.tables[None], 0.0, products[None])
-        if asked.by_residual:
-            estimates = (2 * products - np.float32(total)) / np.float32(np.sqrt(len(asked.turned)))
-        else:
-            estimates = products - np.float32(total / 2)
-        if self.rest is None or self.add_rest is None or self.scale_rest is None:
-            return asked.distances(estimates * self.scale, self.add)
-        chosen = np.arange(len(self))
-        if bound < np.inf and self.error is not None:
-            rough = asked.distances(estimates * self.scale, self.add)
-            chosen = np.flatnonzero(rough - self.error * np.float32(np.sqrt(asked.apart)) < bound)
-        further = np.empty(len(chosen), np.float32)
-        query = asked.turned.view(np.uint8)
-        chosen_distances(Apart.CODE_PRODUCTS, self.rest, query, chosen, further)
-        weight = 1 << asked.further
-        exact = weight * products[chosen] - further - np.float32((weight - 0.5) * total)
-        out = np.full(len(self), np.inf, np.float32)
-        exact *= self.scale_rest[chosen]
-        out[chosen] = asked.distances(exact, self.add_rest[chosen])
+        out = np.empty((len(asked.apart), len(self)), np.float32)
+        estimates(
+            self.signs,
+            self.rest,
+            self.factors,
+            asked.turned,
+            asked.tables,
+            asked.ranges,
+            asked.apart,
+            bounds(),
+            out,
+        )
         return out

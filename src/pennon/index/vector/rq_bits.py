@@ -1,88 +1,122 @@
-"""How RQ lays its bits out: signs in blocks of rows, further bits in blocks of dimensions; and how it turns vectors.
+"""How RQ lays its bits out: signs in groups of rows, further bits in blocks of dimensions; and how it turns vectors.
 
 Source: reference index-vector, 2.9.2 and 2.9.4.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from pennon.encoding.kernels.rabit import turn
 from pennon.index.vector.base import Floats
 
 Bytes = npt.NDArray[np.uint8]
 
-_BLOCK_ROWS: Final = 32
-_PLACES: Final = np.array([0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15])
-"""Byte j of a half of a block has nibbles of row ``_PLACES[j]`` (low), and of the one 16 rows on."""
-_BLOCK: Final = 64
 _ROUNDS: Final = 4
+_ROWS: Final = 32
+"""Rows whose sign bits are interleaved."""
+_ORDER: Final = np.array([0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15])
+_BLOCK: Final = 64
+"""Numbers whose sizes are stored together."""
 
 
-def unpacked_signs(stored: Bytes) -> Bytes:
-    """Return bytes of signs, byte m of all rows in row m, of those that lie in blocks of 32 rows."""
-    count, width = stored.shape
-    whole = count // _BLOCK_ROWS
-    flat = stored.reshape(-1)
-    blocks = flat[: whole * _BLOCK_ROWS * width].reshape(whole, width, _BLOCK_ROWS)
-    low, high = blocks[:, :, :16], blocks[:, :, 16:]
-    rows = np.empty((whole, width, _BLOCK_ROWS), np.uint8)
-    rows[:, :, _PLACES] = (low & 15) | (high << 4)
-    rows[:, :, _PLACES + 16] = (low >> 4) | (high & 0xF0)
-    rest = flat[whole * _BLOCK_ROWS * width :].reshape(width, count % _BLOCK_ROWS)
-    front = rows.transpose(1, 0, 2).reshape(width, whole * _BLOCK_ROWS)
-    return np.concatenate([front, rest], axis=1)
+def flips_of(signs: Bytes, width: int) -> Floats:
+    """Return 1 or -1 for each value of vectors and each round in which they are turned; ``signs`` are their bytes."""
+    bits = np.unpackbits(signs.reshape(_ROUNDS, -1), axis=1, bitorder="little")[:, :width]
+    return 1 - 2 * bits.astype(np.float32)
 
 
-def unblocked(stored: Bytes, bits: int, dimension: int) -> Bytes:
-    """Return codes of 1 to 8 bits, one byte each, of those that lie in blocks of 64 dimensions."""
-    count = len(stored)
-    blocks = stored.reshape(count, -1, 8 * bits)
-    found = np.empty((*blocks.shape[:2], _BLOCK), np.uint8)
-    if bits == 8:
-        found[:] = blocks
-    elif bits == 1:
-        found[:] = np.unpackbits(blocks, axis=2, bitorder="little")
-    elif bits < 4:
-        for quarter in range(4):
-            found[:, :, 16 * quarter : 16 * quarter + 16] = (blocks[:, :, :16] >> 2 * quarter) & 3
-    elif bits == 4:
-        for at in range(4):
-            part = blocks[:, :, 8 * at : 8 * at + 8]
-            found[:, :, 16 * at : 16 * at + 8] = part & 15
-            found[:, :, 16 * at + 8 : 16 * at + 16] = part >> 4
-    elif bits == 5:
-        for half in range(2):
-            part = blocks[:, :, 16 * half : 16 * half + 16]
-            found[:, :, 32 * half : 32 * half + 16] = part & 15
-            found[:, :, 32 * half + 16 : 32 * half + 32] = part >> 4
-    else:
-        _unblock_six(blocks, found)
-    if bits in {3, 5, 7}:  # the highest bits are a plane of their own
-        found |= _plane(blocks[:, :, -8:]) << (bits - 1)
-    return found.reshape(count, -1)[:, :dimension]
-
-
-def _unblock_six(blocks: Bytes, found: Bytes) -> None:
-    """Put codes of 6 bits in their places: those of the last 16 dimensions are above those of the others."""
-    last = np.zeros((*blocks.shape[:2], 16), np.uint8)
-    for third in range(3):
-        part = blocks[:, :, 16 * third : 16 * third + 16]
-        found[:, :, 16 * third : 16 * third + 16] = part & 63
-        last |= (part >> 6) << 2 * third
-    found[:, :, 48:] = last
-
-
-def _plane(stored: Bytes) -> Bytes:
-    """Return a bit of each of 64 dimensions: that of ``16 k + b`` is bit ``2 k + b // 8`` of byte ``b % 8``."""
-    found = np.empty((*stored.shape[:2], _BLOCK), np.uint8)
-    for quarter in range(4):
-        for half in range(2):
-            start = 16 * quarter + 8 * half
-            found[:, :, start : start + 8] = (stored >> (2 * quarter + half)) & 1
+def turned(vectors: npt.NDArray[Any], flips: Floats) -> Floats:
+    """Return vectors turned by four rounds of signs and Walsh-Hadamard transforms."""
+    found = np.array(vectors, np.float32, order="C")
+    turn(found, flips)
     return found
+
+
+def stored_width(dimension: int, bits: int) -> int:
+    """Return how many bytes the further bits of a row are in blocks."""
+    return -(-dimension // _BLOCK) * 8 * bits
+
+
+def packed_signs(codes: Bytes) -> Bytes:
+    """Return the sign bits of the rows of a partition, those of 32 rows interleaved, and the last ones by bytes."""
+    count, width = codes.shape
+    whole = count // _ROWS * _ROWS
+    blocks = codes[:whole].reshape(-1, _ROWS, width).transpose(0, 2, 1)
+    low, high = blocks[:, :, _ORDER], blocks[:, :, _ORDER + 16]
+    mixed = np.concatenate([(low & 15) | ((high & 15) << 4), (low >> 4) | (high >> 4 << 4)], axis=2)
+    rest = np.ascontiguousarray(codes[whole:].T).ravel()
+    return np.concatenate([mixed.ravel(), rest]).reshape(count, width).astype(np.uint8)
+
+
+def unpacked_signs(codes: Bytes) -> Bytes:
+    """Return what `packed_signs` was given."""
+    count, width = codes.shape
+    whole = count // _ROWS * _ROWS
+    flat = np.ascontiguousarray(codes).ravel()
+    mixed = flat[: whole * width].reshape(-1, width, _ROWS)
+    first, second = mixed[:, :, :16], mixed[:, :, 16:]
+    blocks = np.empty_like(mixed)
+    blocks[:, :, _ORDER] = (first & 15) | ((second & 15) << 4)
+    blocks[:, :, _ORDER + 16] = (first >> 4) | (second >> 4 << 4)
+    rows = blocks.transpose(0, 2, 1).reshape(whole, width)
+    rest = flat[whole * width :].reshape(width, count - whole).T
+    return np.concatenate([rows, rest])
+
+
+def blocked(sizes: Bytes, bits: int) -> Bytes:
+    """Return sizes as they are stored: 64 numbers at a time, the low bits first and the highest by itself."""
+    count, dim = sizes.shape
+    padded = np.pad(sizes, ((0, 0), (0, -dim % _BLOCK)))
+    parts = _STORED[bits](padded.reshape(count, -(-dim // _BLOCK), _BLOCK))
+    return np.concatenate(parts, axis=2).reshape(count, stored_width(dim, bits))
+
+
+def _two(v: Any) -> list[Any]:
+    return [v[:, :, :16] | v[:, :, 16:32] << 2 | v[:, :, 32:48] << 4 | v[:, :, 48:] << 6]
+
+
+def _four(v: Any) -> list[Any]:
+    eights = v.reshape(*v.shape[:2], 4, 2, 8)
+    return [(eights[:, :, :, 0] | eights[:, :, :, 1] << 4).reshape(*v.shape[:2], 32)]
+
+
+def _low_four(v: Any) -> list[Any]:
+    """Return the halves of 32 numbers, of each two that are 16 apart."""
+    return [
+        v[:, :, :16] | v[:, :, 16:32] << 4,
+        v[:, :, 32:48] | v[:, :, 48:] << 4,
+    ]
+
+
+def _six(v: Any) -> list[Any]:
+    last = v[:, :, 48:]
+    return [v[:, :, 16 * k : 16 * k + 16] | (last >> 2 * k & 3) << 6 for k in range(3)]
+
+
+def _top(v: Any, bit: int) -> list[Any]:
+    """Return one bit of each number: of number 16k+b bit 8(b%8) + 2k + b//8."""
+    bits = (v >> bit & 1).reshape(*v.shape[:2], 4, 2, 8)  # k, b // 8, b % 8
+    return [
+        np.packbits(bits.transpose(0, 1, 4, 2, 3), axis=None, bitorder="little").reshape(
+            *v.shape[:2], 8
+        )
+    ]
+
+
+_STORED: Final[dict[int, Any]] = {
+    1: lambda v: [np.packbits(v, axis=2, bitorder="little")],
+    2: _two,
+    3: lambda v: _two(v & 3) + _top(v, 2),
+    4: _four,
+    5: lambda v: _low_four(v & 15) + _top(v, 4),
+    6: _six,
+    7: lambda v: _six(v & 63) + _top(v, 6),
+    8: lambda v: [v],
+}
 
 
 def from_stream(stored: Bytes, bits: int, dimension: int) -> Bytes:
@@ -91,33 +125,3 @@ def from_stream(stored: Bytes, bits: int, dimension: int) -> Bytes:
     weights = (1 << np.arange(bits)).astype(np.uint8)
     found: Bytes = (each.reshape(len(stored), dimension, bits) * weights).sum(2, dtype=np.uint8)
     return found
-
-
-def turned_fast(vectors: Floats, signs: Bytes) -> Floats:
-    """Return vectors turned by four rounds of signs and Walsh-Hadamard transforms; ``signs`` are their bytes."""
-    width = vectors.shape[1]
-    size = 1 << (width.bit_length() - 1)
-    flips = np.unpackbits(signs.reshape(_ROUNDS, -1), axis=1, bitorder="little")[:, :width]
-    y = vectors.astype(np.float32)
-    scale = np.float32(1 / np.sqrt(size))
-    for number, flip in enumerate(flips):
-        y[:, flip == 1] *= -1
-        if size == width:
-            y = _transformed(y) * scale
-            continue
-        part = slice(0, size) if number % 2 == 0 else slice(width - size, width)
-        y[:, part] = _transformed(y[:, part]) * scale
-        half = width // 2
-        y = np.concatenate([y[:, :half] + y[:, half:], y[:, :half] - y[:, half:]], axis=1)
-    return y if size == width else y * np.float32(0.25)
-
-
-def _transformed(y: Floats) -> Floats:
-    count, width = y.shape
-    half = 1
-    while half < width:
-        pairs = y.reshape(count, -1, 2, half)
-        y = np.stack([pairs[:, :, 0] + pairs[:, :, 1], pairs[:, :, 0] - pairs[:, :, 1]], axis=2)
-        y = y.reshape(count, width)
-        half *= 2
-    return y

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from pennon.index.vector.model import Model
-from pennon.index.vector.rabit import RabitCoder, blocked, packed_signs, rotated, unpacked_signs
+from pennon.index.vector.rabit import RabitCoder, rotated
+from pennon.index.vector.rq_bits import blocked, packed_signs
 from pennon.index.vector.settings import VectorSettings
 
 ROWS = np.array(
@@ -77,26 +78,3 @@ def test_zeros() -> None:
     found = coder("l2", 5).encode(CENTROID, np.zeros(1, np.int32))
     assert [each.tolist() for each in found[1:4]] == [[0], [0], [0]]
     assert all(np.isfinite(each).all() for each in found)
-
-
-@pytest.mark.parametrize("rows", [0, 1, 31, 32, 33, 63, 64, 100])
-@pytest.mark.parametrize("width", [1, 3, 9])
-def test_unpacked_is_what_was_packed(rows: int, width: int) -> None:
-    codes = np.random.default_rng(rows).integers(0, 256, (rows, width), np.uint8)
-    assert np.array_equal(unpacked_signs(packed_signs(codes)), codes)
-
-
-@pytest.mark.parametrize("bits", range(1, 9))
-@pytest.mark.parametrize("dim", [8, 64, 72])
-def test_sizes_are_all_there(bits: int, dim: int) -> None:
-    """Each bit of each number is one bit of what is stored."""
-    seen = set()
-    for number in range(dim):
-        for bit in range(bits):
-            sizes = np.zeros((1, dim), np.uint8)
-            sizes[0, number] = 1 << bit
-            found = np.flatnonzero(np.unpackbits(blocked(sizes, bits)[0]))
-            assert len(found) == 1
-            seen.add(int(found[0]))
-    assert len(seen) == dim * bits
-    assert blocked(np.zeros((2, dim), np.uint8), bits).shape == (2, -(-dim // 64) * 8 * bits)

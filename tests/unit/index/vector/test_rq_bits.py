@@ -6,13 +6,21 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from pennon.index.vector.rq_bits import from_stream, turned_fast, unblocked, unpacked_signs
+from pennon.index.vector.rq_bits import (
+    blocked,
+    flips_of,
+    from_stream,
+    packed_signs,
+    stored_width,
+    turned,
+    unpacked_signs,
+)
 
 Bytes = npt.NDArray[np.uint8]
 PLACES = (0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15)
 
 
-def packed(rows: Bytes) -> Bytes:
+def packed_plainly(rows: Bytes) -> Bytes:
     """Return signs as a file has them: reference index-vector, 2.9.4."""
     count, width = rows.shape
     out: list[int] = []
@@ -30,7 +38,9 @@ def packed(rows: Bytes) -> Bytes:
 @pytest.mark.parametrize("width", [1, 3, 8, 9])
 def test_signs(count: int, width: int) -> None:
     rows = np.random.default_rng(count).integers(0, 256, (count, width), np.uint8)
-    assert unpacked_signs(packed(rows)).tolist() == rows.T.tolist()
+    stored = packed_signs(rows)
+    assert stored.tolist() == packed_plainly(rows).tolist()
+    assert unpacked_signs(stored).tolist() == rows.tolist()
 
 
 def bit_of(bits: int, plane: int, dimension: int) -> int:
@@ -63,8 +73,8 @@ def test_further_bits(bits: int, dimension: int) -> None:
         for plane in range(bits):
             place = at // 64 * 64 * bits + bit_of(bits, plane, at % 64)
             stored[:, place] = codes[:, at] >> plane & 1
-    blocked = np.packbits(stored, axis=1, bitorder="little")
-    assert unblocked(blocked, bits, dimension).tolist() == codes.tolist()
+    assert blocked(codes, bits).tolist() == np.packbits(stored, axis=1, bitorder="little").tolist()
+    assert stored_width(dimension, bits) == blocks * 8 * bits
     each = (codes[:, :, None] >> np.arange(bits)) & 1
     stream = np.packbits(each.reshape(5, -1), axis=1, bitorder="little")
     assert from_stream(stream, bits, dimension).tolist() == codes.tolist()
@@ -75,7 +85,7 @@ def test_a_turned_vector() -> None:
     signs = np.array([0x03, 0x55, 0xF0, 0x99], np.uint8)
     query = np.array([[1, 0, -1, 0.5, 0, 0.25, -0.5, 1]], np.float32)
     expected = [[-1, 0.5, -1, 0, 0.5, -1, 0, -0.25]]
-    np.testing.assert_allclose(turned_fast(query, signs), expected, atol=1e-6)
+    np.testing.assert_allclose(turned(query, flips_of(signs, 8)), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("dimension", [8, 16, 24, 40, 64, 72, 104, 128])
@@ -83,6 +93,6 @@ def test_turns_keep_distances(dimension: int) -> None:
     rng = np.random.default_rng(dimension)
     signs = rng.integers(0, 256, 4 * dimension // 8, np.uint8)
     vectors = rng.normal(size=(6, dimension)).astype(np.float32)
-    turned = turned_fast(vectors, signs)
-    np.testing.assert_allclose(turned @ turned.T, vectors @ vectors.T, 1e-5, 1e-4)
-    assert not np.allclose(turned, vectors)
+    found = turned(vectors, flips_of(signs, dimension))
+    np.testing.assert_allclose(found @ found.T, vectors @ vectors.T, 1e-5, 1e-4)
+    assert not np.allclose(found, vectors)

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
@@ -58,6 +59,16 @@ class Wanted:
         if self.high is None:
             return np.full(1, len(keys), np.int64)
         return keys.places(self.high, behind=self.takes_high)
+
+    def meets(self, low: Keys, high: Keys) -> npt.NDArray[np.bool_]:
+        """Return of each stretch of values, from ``low`` to ``high``, whether a range may meet it; they need not ascend."""
+        begun = (
+            np.ones(len(high)) if self.low is None else self.low.places(high, behind=self.takes_low)
+        )
+        is_over = not self.takes_high
+        ended = np.zeros(len(low)) if self.high is None else self.high.places(low, behind=is_over)
+        found: npt.NDArray[np.bool_] = begun > ended
+        return found
 
 
 def wanted_of(condition: Expression, kind: pa.DataType) -> Wanted | None:

@@ -18,6 +18,7 @@ from pennon.expr.cast import cast
 from pennon.expr.evaluate import type_of
 from pennon.expr.fit import as_instants, as_timestamp, cast_to, comparable, fit_all, one_type
 from pennon.expr.functions.registry import find_function
+from pennon.expr.literal_lists import place_of, text_of
 from pennon.expr.literals import hexadecimal, interval, list_of, number
 from pennon.expr.names import field_of, find_name, sql_type
 from pennon.expr.operators import OPERATORS
@@ -35,10 +36,16 @@ class Binder:
     Every method raises ArgumentError for what has no meaning here.
     """
 
-    def __init__(self, schema: pa.Schema, lists: Mapping[str, pa.Array] | None = None) -> None:
-        """Take the columns, and the lists that placeholders stand for (`take_out_lists`)."""
+    def __init__(
+        self,
+        schema: pa.Schema,
+        lists: Mapping[str, pa.Array] | None = None,
+        values: Sequence[str] = (),
+    ) -> None:
+        """Take the columns, and what placeholders stand for (`take_out_lists`, `take_out_values`)."""
         self._schema = schema
         self._lists = lists or {}
+        self._values = values
         self._top: exp.Expr | None = None
 
     def bind_top(self, node: exp.Expr) -> Expression:
@@ -87,6 +94,14 @@ class Binder:
 
     def _literal(self, node: exp.Literal) -> Expression:
         return Literal(pa.scalar(node.this)) if node.is_string else number(node.this)
+
+    def _placeholder(self, node: exp.Placeholder) -> Expression:
+        place = place_of(node.name)
+        if not 0 <= place < len(self._values):
+            message = f"{node.sql()} is not supported"
+            raise ArgumentError(message)
+        value = self._values[place]
+        return Literal(pa.scalar(text_of(value))) if value.startswith("'") else number(value)
 
     def _boolean(self, node: exp.Boolean) -> Expression:
         return Literal(pa.scalar(bool(node.this)))
@@ -387,6 +402,7 @@ _BY_SYNTAX: dict[type[exp.Expr], str] = {
     exp.Bracket: "_bracket",
     exp.Dot: "_dot",
     exp.Literal: "_literal",
+    exp.Placeholder: "_placeholder",
     exp.Boolean: "_boolean",
     exp.Null: "_null",
     exp.HexString: "_bytes",

@@ -7,6 +7,9 @@ placeholder for it:
     id IN (1, 2, … 300000) AND b > 0        id IN (:pennon_list_0) AND b > 0
 
 What is not plainly such a list is left to the parser, which understands it just the same.
+
+Programs that ask for one key after the other write the same text with other literals.  Of comparisons, and ANDs of
+them, the literals are taken out, too: so the parser sees but one text, ``id = :pennon_value_0``.
 """
 
 from __future__ import annotations
@@ -18,7 +21,10 @@ import pyarrow as pa
 
 FEWEST_LITERALS: Final = 64
 """A list of fewer is parsed as it stands: that takes no longer."""
+LONGEST_COMPARISONS: Final = 1000
+"""Of a longer text literals are left where they are."""
 _NAME: Final = "pennon_list_"
+_VALUE: Final = "pennon_value_"
 _INTEGER: Final = r"-?[0-9]++"
 _TEXT: Final = r"'(?:[^']++|'')*+'"
 _COLUMN: Final = r"(?:[A-Za-z_]\w*+|`[^`]++`)(?:\.(?:[A-Za-z_]\w*+|`[^`]++`))*+"
@@ -49,6 +55,40 @@ _TERM: Final = {
     "integer_terms": re.compile(rf"{_COLUMN}\s*+=\s*+({_INTEGER})"),
     "text_terms": re.compile(rf"{_COLUMN}\s*+=\s*+({_TEXT})"),
 }
+_COMPARISON: Final = (
+    rf"({_COLUMN}\s*+(?:<=|>=|<>|!=|=|<|>)\s*+)({_TEXT}|(?:(?<=\s)-)?+[0-9]++(?![\w.]))"
+)
+_ONE: Final = re.compile(_COMPARISON)
+_SOME: Final = re.compile(rf"\s*+{_COMPARISON}(?:\s++AND\s++{_COMPARISON})*+\s*+", re.IGNORECASE)
+
+
+def take_out_values(text: str) -> tuple[str, list[str]]:
+    """Return SQL text of comparisons with placeholders for their literals, and these as they were written.
+
+    Any other text comes back as it is, without literals.
+    """
+    if len(text) > LONGEST_COMPARISONS or '"' in text or _VALUE in text:
+        return text, []
+    if _SOME.fullmatch(text) is None:
+        return text, []
+    found: list[str] = []
+
+    def replace(match: re.Match[str]) -> str:
+        found.append(match[2])
+        return f"{match[1]}:{_VALUE}{len(found) - 1}"
+
+    return _ONE.sub(replace, text), found
+
+
+def place_of(name: str) -> int:
+    """Return the number of the literal that a placeholder stands for; -1 if it stands for none."""
+    number = name.removeprefix(_VALUE)
+    return int(number) if number != name and number.isdecimal() else -1
+
+
+def text_of(quoted: str) -> str:
+    """Return the text that is written within quotes."""
+    return quoted[1:-1].replace("''", "'")
 
 
 def take_out_lists(text: str) -> tuple[str, dict[str, pa.Array]]:
@@ -91,4 +131,4 @@ def _array(match: re.Match[str]) -> pa.Array | None:
 
 
 def _texts(quoted: list[str]) -> pa.Array:
-    return pa.array([each[1:-1].replace("''", "'") for each in quoted], pa.string())
+    return pa.array(list(map(text_of, quoted)), pa.string())

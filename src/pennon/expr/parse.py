@@ -6,6 +6,7 @@ back-ticks, names without regard to case where only one column fits.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import ClassVar, Final
 
 import pyarrow as pa
@@ -15,11 +16,13 @@ from sqlglot.errors import ParseError, SqlglotError
 
 from pennon.errors import ArgumentError, ExpressionError, UnsupportedError
 from pennon.expr.bind import Binder, as_condition
-from pennon.expr.literal_lists import take_out_lists
+from pennon.expr.literal_lists import take_out_lists, take_out_values
 from pennon.expr.tree import Expression
 
 LONGEST_TEXT: Final = 16 << 20
 DEEPEST_NESTING: Final = 128
+KNOWN_TEXTS: Final = 64
+"""Texts whose literals were taken out are remembered when they are parsed."""
 
 
 _STATEMENTS: Final = """
@@ -76,8 +79,7 @@ def parse_column(text: str, schema: pa.Schema) -> Expression:
         message = f"the expression {_shown(text)} has a lone surrogate, which is no character"
         raise ExpressionError(message)
     try:
-        short, lists = take_out_lists(text)
-        return Binder(schema, lists).bind_top(_syntax(short))
+        return _bound(text, schema)
     except ArgumentError as error:
         message = f"in the expression {_shown(text)}: {error.message}"
         raise ExpressionError(message) from error
@@ -87,6 +89,25 @@ def parse_column(text: str, schema: pa.Schema) -> Expression:
     except RecursionError:
         message = f"the expression {_shown(text)} is nested too deeply"
         raise ExpressionError(message) from None
+
+
+def _bound(text: str, schema: pa.Schema) -> Expression:
+    same, values = take_out_values(text)
+    if values:
+        try:
+            syntax = _known_syntax(same)
+        except ArgumentError:
+            pass  # what is wrong is said of the text as it was written
+        else:
+            return Binder(schema, values=values).bind_top(syntax)
+    short, lists = take_out_lists(text)
+    return Binder(schema, lists).bind_top(_syntax(short))
+
+
+@lru_cache(maxsize=KNOWN_TEXTS)
+def _known_syntax(text: str) -> exp.Expr:
+    """Return the syntax of a text without literals, parsed now or before; nobody changes it."""
+    return _syntax(text)
 
 
 def _syntax(text: str) -> exp.Expr:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 from pyarrow import types as t
 
 from pennon.core.byte_ranges import Int64Array
-from pennon.encoding.kernels.sorting import order_strings, order_words
+from pennon.core.fast_dataclass import dataclass
+from pennon.encoding.kernels.sorting import order_strings, order_words, places_of_strings
 from pennon.index.base import Values, joined
 
 _SIGNED: Final[Mapping[int, tuple[pa.DataType, Any]]] = {
@@ -26,6 +27,53 @@ _SIGNED: Final[Mapping[int, tuple[pa.DataType, Any]]] = {
     32: (pa.int32(), np.int32),
     64: (pa.int64(), np.int64),
 }
+
+
+Strings: TypeAlias = "tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32 | np.int64]]"
+"""The bytes of strings, and their offsets."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Keys:
+    """Values without NULLs by what tells which of two comes first: ``numbers``, or their bytes.
+
+    Of types that conditions compare as indices order them; floats are not: 0.0 and -0.0 are equal.
+    """
+
+    numbers: npt.NDArray[Any] | None
+    strings: Strings | None = None
+
+    @classmethod
+    def of(cls, values: pa.Array[Any]) -> Keys | None:
+        """Return the keys of values; None for other types."""
+        kind = values.type
+        if t.is_boolean(kind) or t.is_floating(kind):
+            return None
+        numbers = numbers_of(values)
+        strings = None if numbers is not None else _strings(values)
+        return None if numbers is None and strings is None else cls(numbers, strings)
+
+    def __len__(self) -> int:
+        if self.strings is not None:
+            return len(self.strings[1]) - 1
+        return 0 if self.numbers is None else len(self.numbers)
+
+    def part(self, start: int, end: int) -> Keys:
+        """Return some keys that follow one another."""
+        if self.strings is not None:
+            data, offsets = self.strings
+            return Keys(None, (data, offsets[start : end + 1]))
+        return Keys(None if self.numbers is None else self.numbers[start:end])
+
+    def places(self, others: Keys, *, behind: bool) -> Int64Array:
+        """Return how many of these, which ascend, come before each of others of their type; ``behind``: or are equal."""
+        if self.strings is not None and others.strings is not None:
+            return places_of_strings(*self.strings, *others.strings, behind)
+        if self.numbers is None or others.numbers is None:
+            message = "keys of one type are compared"
+            raise TypeError(message)
+        found: Int64Array = self.numbers.searchsorted(others.numbers, "right" if behind else "left")
+        return found
 
 
 def order_of(values: pa.Array[Any]) -> Int64Array:
@@ -90,9 +138,7 @@ def numbers_of(values: pa.Array[Any]) -> npt.NDArray[Any] | None:
     return None
 
 
-def _strings(
-    values: pa.Array[Any],
-) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32 | np.int64]] | None:
+def _strings(values: pa.Array[Any]) -> Strings | None:
     """Return the bytes of strings and their offsets; None for what are no strings."""
     kind = values.type
     if t.is_fixed_size_binary(kind) and not t.is_decimal(kind):
@@ -102,10 +148,11 @@ def _strings(
     if not (is_large or t.is_string(kind) or t.is_binary(kind)):
         return None
     _, offsets, data = values.buffers()
+    width: Any = np.int64 if is_large else np.int32
     if not len(values) or data is None:
-        return np.empty(0, np.uint8), np.zeros(len(values) + 1, np.int64)
+        return np.empty(0, np.uint8), np.zeros(len(values) + 1, width)
     words = np.frombuffer(offsets, np.uint8)
-    found: npt.NDArray[Any] = words.view(np.int64 if is_large else np.int32)
+    found: npt.NDArray[Any] = words.view(width)
     return np.frombuffer(data, np.uint8), found[values.offset : values.offset + len(values) + 1]
 
 

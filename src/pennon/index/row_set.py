@@ -95,6 +95,8 @@ class RowSet:
         if other.is_all or self.is_empty:
             return self
         few, many = (self, other) if len(self.starts) <= len(other.starts) else (other, self)
+        if len(few.starts) == 1:
+            return many.within(few.starts[0], few.lasts[0])
         # the ranges of the larger set that meet each of the smaller one
         low = np.searchsorted(many.lasts, few.starts)
         counts = np.searchsorted(many.starts, few.lasts, side="right") - low
@@ -104,6 +106,16 @@ class RowSet:
             np.maximum(few.starts[mine], many.starts[theirs]),
             np.minimum(few.lasts[mine], many.lasts[theirs]),
         )
+
+    def within(self, first: np.uint64, last: np.uint64) -> RowSet:
+        """Return what is in the set from one number to another."""
+        low, high = self.lasts.searchsorted(first), self.starts.searchsorted(last, "right")
+        starts, lasts = self.starts[low:high], self.lasts[low:high]
+        if len(starts) and starts[0] < first:
+            starts = np.concatenate([[first], starts[1:]])
+        if len(lasts) and lasts[-1] > last:
+            lasts = np.concatenate([lasts[:-1], [last]])
+        return RowSet(starts, lasts)
 
     def complement(self) -> RowSet:
         """Return all numbers that are not in it."""

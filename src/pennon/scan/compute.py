@@ -33,12 +33,6 @@ class Condition:
     inputs: Projection
     schema: pa.Schema
 
-    @classmethod
-    def of(cls, predicate: Predicate, schema: Schema, table: pa.Schema) -> Condition:
-        """Bind a predicate to a table; ``table`` has all columns that it may name."""
-        inputs = inputs_of(schema, predicate.paths(table))
-        return cls(predicate, inputs, inputs.arrow)
-
     def mask(self, columns: Sequence[Chunks], rows: int) -> pa.BooleanArray:
         """Return true for the rows that pass; ``columns`` are those of `inputs`."""
         batches = cut_batches(columns, rows, ROWS_AT_ONCE, self.schema)

@@ -16,7 +16,7 @@ after the other, some ahead of the caller.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from itertools import chain, islice
 from typing import Final
@@ -42,6 +42,8 @@ from pennon.scan.fragment_reader import Chunks
 from pennon.scan.late_materialization import slice_chunks
 from pennon.scan.plan import LEAST_UNIT_BYTES, Unit
 from pennon.scan.query import BoundQuery
+from pennon.scan.take import take_chosen
+from pennon.scan.take_plan import plan_projection
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,10 @@ COPIED_BYTES: Final = 4 * MIB
 """To copy less than this of them takes no longer than to hand it to another thread."""
 FIRST_ROWS: Final = 1 << 14
 """Rows of the first unit of a scan that ends when it has found enough."""
+
+
+TAKEN_ROWS: Final = 1024
+"""So few rows are taken, where indices say that they pass: to plan more than that would take longer than to read."""
 
 
 def read_query(query: BoundQuery) -> pa.Table:
@@ -113,6 +119,10 @@ def count_query(query: BoundQuery) -> int:
 
 def read_filtered_table(query: BoundQuery) -> pa.Table:
     """Return all rows, each column chunked as it was decoded."""
+    if _is_taken(query):
+        plan = plan_projection(query.snapshot, query.scan.projection)
+        found = _table(take_chosen(query.snapshot, plan, query.scan.tasks), query.schema)
+        return found.slice(0, query.most)
     columns: list[Chunks] = [[] for _ in query.schema]
     rows = 0
     for count, read in _Run(query, READ_AHEAD_BYTES, WHOLE).read():
@@ -121,9 +131,21 @@ def read_filtered_table(query: BoundQuery) -> pa.Table:
             column.extend(chunks)
     if not columns:
         return pa.Table.from_batches(list(cut_batches([], rows, max(rows, 1), query.schema)))
-    pairs = zip(columns, query.schema, strict=True)
-    arrays = [pa.chunked_array(chunks, field.type) for chunks, field in pairs]
-    return pa.Table.from_arrays(arrays, schema=query.schema)
+    return _table(columns, query.schema)
+
+
+def _is_taken(query: BoundQuery) -> bool:
+    """Return whether indices say of few rows of mapped files that just these pass: there is nothing to test."""
+    scan = query.scan
+    is_simple = query.computed is None and query.snapshot.meter is None and scan.projection.columns
+    if not is_simple or scan.is_remote or scan.rows > TAKEN_ROWS:
+        return False
+    return all(task.chosen is not None and task.chosen.pass_all for task in scan.tasks)
+
+
+def _table(columns: Sequence[Chunks], schema: pa.Schema) -> pa.Table:
+    pairs = zip(columns, schema, strict=True)
+    return pa.Table.from_arrays([pa.chunked_array(c, f.type) for c, f in pairs], schema=schema)
 
 
 def read_filtered_batches(

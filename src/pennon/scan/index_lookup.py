@@ -99,18 +99,20 @@ class Leaf:
 
     def ask(self, snapshot: Snapshot) -> Selection:
         """Return what the index knows, by row addresses."""
-        found, covered = [], NONE
+        found = []
+        others = _alive(snapshot)
         for segment in self.index.segments:
             try:
                 answer = _ask(snapshot, segment, self.index.kind, self.condition)
-                mine = _coverage(snapshot, segment)
+                fragment_ids, mine = _coverage(snapshot, segment)
             except UNUSABLE:
                 continue
             if not answer.may.is_all or answer.must.is_all:
-                covered = covered.union(mine)
-                found.append(answer.and_(Selection.exact(mine)))
-        others = Selection.superset(covered.complement())
-        return reduce(Selection.or_, found, others)
+                others -= fragment_ids
+                found.append(answer.and_(mine))
+        if others:
+            found.append(Selection.superset(of_fragments(others)))
+        return reduce(Selection.or_, found) if found else Selection.exact(NONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,9 +330,14 @@ def remember_parts(snapshot: Snapshot) -> Remember:
     return remembering(snapshot.session.index_part)
 
 
-def _coverage(snapshot: Snapshot, segment: Index) -> RowSet:
-    """Return all rows that a segment knows: of fragments that it covers, and that are there."""
-    return of_fragments(covered_now(snapshot, segment) & _alive(snapshot))
+def _coverage(snapshot: Snapshot, segment: Index) -> tuple[frozenset[FragmentId], Selection]:
+    """Return the fragments that a segment covers, and that are there, and all their rows."""
+
+    def find() -> tuple[frozenset[FragmentId], Selection]:
+        covered = covered_now(snapshot, segment) & _alive(snapshot)
+        return covered, Selection.exact(of_fragments(covered))
+
+    return snapshot.remember(("coverage", segment.folder), find)
 
 
 def _alive(snapshot: Snapshot) -> frozenset[FragmentId]:
@@ -366,20 +373,20 @@ def rows_of_tasks(
 
 
 def _parts(snapshot: Snapshot, task: ScanTask, found: Selection) -> Iterator[ScanTask]:
-    mine = of_fragments([task.fragment.id])
-    may = found.may.intersection(mine)
+    first = np.uint64(task.fragment.id << 32)
+    last = first | _OFFSET
+    may = found.may.within(first, last)
     if may.is_empty:
         return
-    if len(may.starts) == 1 and may.starts[0] == mine.starts[0] and may.lasts[0] == mine.lasts[0]:
+    if may.starts[0] == first and may.lasts[0] == last:
         yield task
         return
-    must = found.must.intersection(mine)
     live = FragmentReader(snapshot, task.fragment).live_rows()
     starts, ends = _live_ranges(live, task, may)
     rows = int((ends - starts).sum())
-    passes = Selection(must, may).is_exact
     if not rows:
         return
+    passes = found.must is found.may or Selection(found.must.within(first, last), may).is_exact
     if not passes and rows > _FEW_A_RANGE * len(starts):
         yield from (replace(task, start=a, end=b) for a, b in _near(starts, ends))
         return

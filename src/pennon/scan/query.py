@@ -25,7 +25,7 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.interpreter_end import check_imports_work
 from pennon.errors import ArgumentError
 from pennon.expr.tree import Expression
-from pennon.scan.compute import Computed, Condition
+from pennon.scan.compute import Computed, Condition, inputs_of
 from pennon.scan.execute import Scan
 from pennon.scan.fields import Late
 from pennon.scan.filter import Predicate, SqlPredicate, arrow_predicate, parse_expression
@@ -262,15 +262,10 @@ def bind_condition(snapshot: Snapshot, predicate: Predicate, schema: Schema) -> 
 
     Raises ArgumentError if it does not fit.
     """
-
-    def bind() -> Condition:
-        return Condition.of(predicate, schema, every_column(snapshot, schema))
-
-    if not isinstance(predicate, SqlPredicate):
-        return bind()
-    key = "condition", predicate.text, schema is snapshot.manifest.schema
-    known = snapshot.remember(key, bind)
-    return known if known.predicate is predicate else bind()
+    paths = tuple(predicate.paths(every_column(snapshot, schema)))
+    key = "inputs", paths, schema is snapshot.manifest.schema
+    inputs = snapshot.remember(key, partial(inputs_of, schema, paths))
+    return Condition(predicate, inputs, inputs.arrow)
 
 
 def _bind_columns(snapshot: Snapshot, options: ScanOptions, schema: Schema) -> Projection:

@@ -107,12 +107,13 @@ class Snapshot:
 
     def remember(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what ``make`` gives for a key, made now or lately: parsed filters, projections."""
-        found: T | None = self._known.get(key)
+        found: T | None = self._known.pop(key, None)  # what is used lately goes last
         if found is None:
             found = make()
             while len(self._known) >= MOST_KNOWN:
-                self._known.pop(next(iter(self._known)), None)
-            self._known[key] = found
+                oldest, *_ = self._known
+                self._known.pop(oldest, None)
+        self._known[key] = found
         return found
 
     def open_file(self, ref: DataFileRef) -> OpenFile:

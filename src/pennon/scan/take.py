@@ -25,6 +25,7 @@ from pennon.scan.arrays import int64_array
 from pennon.scan.batches import empty_batch
 from pennon.scan.columns import Place, UInt64Array, row_addresses, show_columns
 from pennon.scan.fragment_reader import Chunks, FragmentReader, one_array, read_together
+from pennon.scan.plan import ScanTask
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.take_plan import (
     TWICE,
@@ -150,6 +151,21 @@ def take_row_ids(snapshot: Snapshot, plan: TakePlan, row_ids: UInt64Array) -> pa
     wanted = row_ids[np.isin(row_ids, known)]
     found = addresses[np.searchsorted(known, wanted)]
     return take_addresses(snapshot, plan, found)
+
+
+def take_chosen(snapshot: Snapshot, plan: TakePlan, tasks: Sequence[ScanTask]) -> list[Chunks]:
+    """Return the columns of a plan for the rows that indices chose of tasks: few, of files that are mapped."""
+    taken = []
+    for task in tasks:
+        if task.chosen is None:
+            message = "rows are taken where they are chosen one by one"
+            raise ValueError(message)
+        source = plan.of(snapshot, task.fragment)
+        offsets = task.chosen.offsets[task.start : task.end]
+        taken.append(TakeTask(source, source.live.to_physical(offsets)))
+    pieces = _read_mapped(snapshot, plan, taken)
+    numbers = range(len(plan.projection.columns))
+    return [[chunk for piece in pieces for chunk in piece[number]] for number in numbers]
 
 
 def check_offsets(offsets: Int64Array, rows: int, of: str) -> None:

@@ -1,4 +1,4 @@
-"""Long lists of literals are taken out of the text, and mean what they would mean inside it."""
+"""Long lists of literals, and those of comparisons, are taken out of the text, and mean what they would mean inside it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from pennon.errors import ExpressionError
+from pennon.expr import parse
 from pennon.expr.evaluate import evaluate
 from pennon.expr.literal_lists import FEWEST_LITERALS, take_out_lists
 from pennon.expr.parse import parse_filter
@@ -122,3 +123,45 @@ def test_calls_of_too_many_arguments_are_refused() -> None:
 def test_a_lone_surrogate_is_a_typed_error() -> None:
     with pytest.raises(ExpressionError, match="lone surrogate"):
         parse_filter("t = '\ud800'", ROWS.schema)
+
+
+COMPARED = [
+    "a = 5",
+    "`a b` = 5",
+    "f > 3 AND half <= 16777217",
+    "small = 300",
+    "a=-5",
+    "a = -5",
+    "5 = a",
+    "A >= 5 and t != 'it''s'",
+    "t = 'x=5 AND y' AND\na<3",
+    "a = 1.5",
+    "a = 99999999999999999999",
+    "t = ''",
+    "t = 'a -- b' AND a <> 4",
+    "a < 5 OR a > 7",
+]
+
+
+@pytest.mark.parametrize("text", COMPARED)
+def test_comparisons_mean_what_they_do_in_parentheses(text: str) -> None:
+    assert parse_filter(text, ROWS.schema) == parse_filter(f"({text})", ROWS.schema)
+
+
+@pytest.mark.parametrize(
+    "text", ["none = 5", "a = 'x'", "a = :pennon_value_0", "a = 5 AND", "case = 5"]
+)
+def test_what_is_wrong_is_said_of_the_text_as_it_is_written(text: str) -> None:
+    with pytest.raises(ExpressionError) as plain:
+        parse_filter(text, ROWS.schema)
+    with pytest.raises(ExpressionError) as other:
+        parse_filter(f"{text}/**/", ROWS.schema)
+    assert plain.value.message == other.value.message.replace("/**/", "")
+
+
+def test_one_text_with_other_literals_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = [f"t = 'x{n}' AND a < {n}" for n in range(3)]
+    first = parse_filter(expected[0], ROWS.schema)
+    monkeypatch.setattr(parse, "_syntax", None)
+    others = [parse_filter(each, ROWS.schema) for each in expected[1:]]
+    assert len({str(each) for each in (first, *others)}) == 3

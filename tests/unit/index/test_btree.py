@@ -1,4 +1,4 @@
-"""BTREE: what an index on whole numbers answers, where conditions name some of them."""
+"""BTREE: what an index on whole numbers answers, and which pages it reads."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import pennon
@@ -81,3 +82,22 @@ def test_few_numbers_read_few_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     many = ", ".join(map(str, range(0, ROWS, 100)))
     assert made.to_table(filter=f"n in ({many})").num_rows == ROWS // 100
     assert read == []  # to read the column is cheaper
+
+
+def test_many_values_read_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = pa.table({"n": pa.array(np.random.default_rng(5).permutation(ROWS))})
+    made = pennon.write_dataset(table, tmp_path / "t")
+    made.create_scalar_index("n", "BTREE", zone_size=100)
+    monkeypatch.setattr(BTree, "_read_page", None)
+    items = pa.array(range(0, ROWS, 10))
+    assert made.to_table(filter=pc.field("n").isin(items)).num_rows == len(items)
+    assert made.count_rows("n > 5000") == ROWS - 5001
+
+
+def test_a_value_in_each_of_many_pages(tmp_path: Path) -> None:
+    table = pa.table({"n": pa.array(np.random.default_rng(5).permutation(ROWS))})
+    made = pennon.write_dataset(table, tmp_path / "t")
+    made.create_scalar_index("n", "BTREE", zone_size=100)
+    scanner = made.scanner(filter=pc.field("n").isin(pa.array(range(0, ROWS, 200))))
+    assert scanner.to_table().num_rows == ROWS // 200
+    assert f"rows={ROWS // 200} of {ROWS}" in scanner.analyze_plan()

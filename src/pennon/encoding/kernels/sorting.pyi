@@ -15,3 +15,16 @@ def order_strings(
 
     Raises ValueError for offsets that fall or leave the data.
     """
+
+def places_of_strings(
+    data: npt.NDArray[np.uint8],
+    offsets: npt.NDArray[np.int32 | np.int64],
+    others: npt.NDArray[np.uint8],
+    borders: npt.NDArray[np.int32 | np.int64],
+    behind: bool,
+) -> Int64Array:
+    """Return how many strings, which ascend, come before each of others; ``behind``: or are equal to it.
+
+    The others lie between ``borders``, which are of the type of ``offsets``.  Raises ValueError for offsets that
+    fall or leave the data, as far as they are looked at.
+    """

@@ -3,6 +3,8 @@
 Words are sorted by their digits, the last one first, and digits that all words share are passed over.
 Strings are sorted by their first eight bytes as one word, then those that share these by the next
 eight, and so on; few strings are compared as they are.
+
+Among strings that are in order the places of others are found by halving.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
@@ -263,4 +265,54 @@ def order_strings(const uint8_t[::1] data, const Offset[::1] offsets):
     free(counts)
     if status:
         raise MemoryError
+    return found
+
+
+def places_of_strings(
+    const uint8_t[::1] data,
+    const Offset[::1] offsets,
+    const uint8_t[::1] others,
+    const Offset[::1] borders,
+    bint behind,
+):
+    """Return how many strings come before each of others; see the stub."""
+    cdef int64_t count = offsets.shape[0] - 1, wanted = borders.shape[0] - 1
+    cdef int64_t at, low, high, middle, size, length
+    cdef const uint8_t *start = NULL
+    cdef const uint8_t *other = NULL
+    cdef int order
+    cdef bint leaves = 0
+    if count < 0 or wanted < 0:
+        raise ValueError("the offsets of strings are one more than these")
+    found = np.empty(wanted, np.int64)
+    cdef int64_t[::1] places = found
+    if data.shape[0]:
+        start = &data[0]
+    if others.shape[0]:
+        other = &others[0]
+    with nogil:
+        for at in range(wanted):
+            size = borders[at + 1] - borders[at]
+            leaves = leaves or borders[at] < 0 or size < 0 or borders[at + 1] > others.shape[0]
+            low, high = 0, count
+            while low < high and not leaves:
+                middle = (low + high) // 2
+                length = offsets[middle + 1] - offsets[middle]
+                if offsets[middle] < 0 or length < 0 or offsets[middle + 1] > data.shape[0]:
+                    leaves = 1
+                    break
+                order = 0
+                if size > 0 and length > 0:
+                    order = memcmp(
+                        start + offsets[middle], other + borders[at], size if size < length else length
+                    )
+                if order == 0:
+                    order = (length > size) - (length < size)
+                if order < 0 or (behind and order == 0):
+                    low = middle + 1
+                else:
+                    high = middle
+            places[at] = low
+    if leaves:
+        raise ValueError("the offsets of strings fall, or leave the data")
     return found

@@ -86,20 +86,20 @@ class BloomFilter:
         *numbers, nulls, filters = files.file(_FILE).read(_SCHEMA.names)
         self._zones = Zones.of(*(whole_numbers(each, "zones") for each in numbers))
         self._has_null = np.asarray(nulls.to_numpy(zero_copy_only=False), np.bool_)
-        self._filters = [_words(each.as_py()) for each in filters]
+        self._filters = list(_stacked([_words(each.as_py()) for each in filters]))
         self.column = Column((VALUE,), column)
 
     @property
     def size_bytes(self) -> int:
         """See `ScalarIndex.size_bytes`."""
-        return sum(each.nbytes for each in self._filters)
+        return sum(words.nbytes for _, words in self._filters)
 
     @property
     def statistics(self) -> dict[str, Any]:
         """See `ScalarIndex.statistics`."""
         return {
             "type": "BloomFilter",
-            "num_blocks": len(self._filters),
+            "num_blocks": len(self._has_null),
             **bloom_filter_parameters(self._files),
         }
 
@@ -117,12 +117,11 @@ class BloomFilter:
         return Selection.superset(self._zones.rows(self._with_any(hashes)))
 
     def _with_any(self, hashes: list[int]) -> Int64Array:
-        found = [
-            at
-            for at, words in enumerate(self._filters)
-            if any(_may_have(words, each) for each in hashes)
-        ]
-        return np.array(found, np.int64)
+        found = np.zeros(len(self._has_null), np.bool_)
+        for zones, words in self._filters:
+            for each in hashes:
+                found[zones] |= _may_have(words, each)
+        return np.flatnonzero(found)
 
 
 def answers(condition: Expression) -> bool:
@@ -189,11 +188,24 @@ def _words(data: bytes | None) -> npt.NDArray[np.uint32]:
     return np.frombuffer(data, "<u4").reshape(-1, 8)
 
 
-def _may_have(words: npt.NDArray[np.uint32], hashed: int) -> bool:
-    block = ((hashed >> 32) * len(words)) >> 32
+def _stacked(
+    filters: Sequence[npt.NDArray[np.uint32]],
+) -> Iterator[tuple[Int64Array, npt.NDArray[np.uint32]]]:
+    """Yield the filters of each size, and the zones that have them."""
+    sizes = np.array([len(each) for each in filters], np.int64)
+    for size in np.unique(sizes).tolist():
+        zones = np.flatnonzero(sizes == size)
+        yield zones, np.stack([filters[zone] for zone in zones.tolist()])
+
+
+def _may_have(filters: npt.NDArray[np.uint32], hashed: int) -> npt.NDArray[np.bool_]:
+    """Return which filters of one size may have a value."""
+    block = ((hashed >> 32) * filters.shape[1]) >> 32
     low = np.uint64(hashed & 0xFFFFFFFF)
     bits = ((low * _SALT) & np.uint64(0xFFFFFFFF)) >> np.uint64(27)
-    return bool(((words[block] >> bits.astype(np.uint32)) & np.uint32(1)).all())
+    is_set = (filters[:, block] >> bits.astype(np.uint32)) & np.uint32(1)
+    found: npt.NDArray[np.bool_] = np.logical_and.reduce(is_set, axis=1)
+    return found
 
 
 # --- making ---------------------------------------------------------------------------------------

@@ -4,8 +4,9 @@
 have compacted the table; page k are its rows from ``k * batch_size`` on.
 ``page_lookup.lance`` has a row for each page: ``min``, ``max``, ``null_count``, ``page_idx``.  NULLs come first.
 
-A condition is asked of the bounds as of any page of data; then it is evaluated over the values of the pages
-that are left, so the answer is a scan's answer whatever the condition.
+Ranges of values, and values, are looked for by halving: among the bounds of pages, then in the pages.  Any other
+condition is asked of the bounds as of any page of data; then it is evaluated over the values of the pages that are
+left, so the answer is a scan's answer whatever the condition.
 
 Source: reference index-scalar, 3.
 """
@@ -24,11 +25,12 @@ from pyarrow import types as t
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.cached_property import lazy
+from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError, UnsupportedError
 from pennon.expr.evaluate import evaluate
 from pennon.expr.prune import Bounds, Pruner
-from pennon.expr.tree import Call, Column, Expression, Literal
+from pennon.expr.tree import Column, Expression
 from pennon.index.base import (
     VALUE,
     Values,
@@ -39,8 +41,9 @@ from pennon.index.base import (
 )
 from pennon.index.files import IndexFile, IndexFiles, whole_numbers
 from pennon.index.new_files import NewFiles, OldIndex
-from pennon.index.order import merged, numbers_of, order_of, rows_of
-from pennon.index.row_set import NONE, UNKNOWN, RowSet, Selection
+from pennon.index.order import Keys, merged, order_of, rows_of
+from pennon.index.row_set import NONE, UNKNOWN, Numbers, RowSet, Selection
+from pennon.index.scalar.wanted import Wanted, wanted_of
 
 _PAGE_ROWS: Final = 4096
 _ZONE_SIZE: Final = "zone_size"
@@ -55,6 +58,8 @@ _AT_ONCE: Final = 64
 """So many pages are read side by side."""
 _ALWAYS: Final = 8
 """So few pages are read always."""
+_SPARSE: Final = 64
+"""Where at most one value of so many rows is looked for, what each of them needs is read: a page or two."""
 
 
 class BTree:
@@ -97,31 +102,54 @@ class BTree:
 
     def search(self, condition: Expression) -> Selection:
         """See `ScalarIndex.search`."""
-        most = max(len(self._bounds) // _MOST_SHARE, _ALWAYS)
-        wanted = _wanted(condition)
-        if wanted is None or not self._bounds.are_of(wanted.type):
-            pages = list(islice(self._bounds.matching(Pruner(condition)), most + 1))
-        else:
-            pages = self._bounds.holding(wanted).tolist()
-        if len(pages) > most:
+        wanted = wanted_of(condition, self.column.type)
+        if wanted is not None and self._bounds.keys is not None:
+            return self._search_sorted(wanted)
+        pages = list(islice(self._bounds.matching(Pruner(condition)), self._most + 1))
+        if len(pages) > self._most:
             return UNKNOWN
         if not pages:
             return Selection.exact(NONE)
-        values, ids = zip(*self._files.side_by_side(self._page, pages), strict=True)
-        batch = pa.RecordBatch.from_arrays([pa.concat_arrays(values)], [VALUE])
+        found = self._files.side_by_side(self._page, pages)
+        values = pa.concat_arrays([page.values for page in found])
+        batch = pa.RecordBatch.from_arrays([values], [VALUE])
         passing = true_places(evaluate(condition, batch))
-        return Selection.exact(RowSet.of(np.concatenate(ids)[passing]))
+        rows = np.concatenate([page.rows for page in found])
+        return Selection.exact(RowSet.of(rows[passing]))
 
-    def _page(self, page: int) -> tuple[pa.Array[Any], npt.NDArray[np.uint64]]:
+    @property
+    def _most(self) -> int:
+        """Return how many pages may match, unless to read the column is cheaper."""
+        return max(len(self._bounds) // _MOST_SHARE, _ALWAYS)
+
+    def _search_sorted(self, wanted: Wanted) -> Selection:
+        """Return the rows of ranges of values; each page is searched for those that may lie in it."""
+        begins, ends = self._bounds.pages_of(wanted)
+        pages = _within(begins, ends)
+        is_sparse = len(pages) <= 2 * len(wanted) <= self._data.rows // _SPARSE
+        if len(pages) > self._most and not is_sparse:
+            return UNKNOWN
+        found = [np.empty(0, np.uint64)]
+        for start in range(0, len(pages), _AT_ONCE):
+            some = pages[start : start + _AT_ONCE]
+            firsts = ends.searchsorted(some, "right").tolist()
+            behind = begins.searchsorted(some, "right").tolist()
+            read = self._files.side_by_side(self._page, some.tolist())
+            for page, first, end in zip(read, firsts, behind, strict=True):
+                found.append(page.rows_of(wanted.part(first, end)))
+        return Selection.exact(RowSet.of(np.concatenate(found)))
+
+    def _page(self, page: int) -> _Page:
         key = "page", self._files.folder, page
         return self._files.remember(key, lambda: self._read_page(page), _page_bytes)
 
-    def _read_page(self, page: int) -> tuple[pa.Array[Any], npt.NDArray[np.uint64]]:
+    def _read_page(self, page: int) -> _Page:
         start = page * self._rows
         rows = Rows.between(start, min(start + self._rows, self._data.rows))
         values, ids = self._data.read(self._data.names[:2], rows)
         self._bounds.check(page, values)
-        return values, whole_numbers(ids, "row ids of an index")
+        numbers = whole_numbers(ids, "row ids of an index")
+        return _Page(values, numbers, Keys.of(values[values.null_count :]))
 
     def _check(self, lookup: IndexFile, numbers: npt.NDArray[np.uint64]) -> None:
         """Raise FormatError if the bounds are not those of the pages.
@@ -138,25 +166,37 @@ class BTree:
             raise FormatError(message)
 
 
-def _wanted(condition: Expression) -> pa.Array[Any] | None:
-    """Return the values one of which a condition wants, where these are whole numbers; None for any other one.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Page:
+    """A page: its values, the rows that have them, and the keys of those that are not NULL, if there are any."""
 
-    Many of them are looked for in the bounds of all pages at once.
-    """
-    if not isinstance(condition, Call) or condition.function not in {"=", "IN"}:
-        return None
-    column, literal = condition.arguments
-    if not isinstance(column, Column) or not isinstance(literal, Literal):
-        return None
-    value = literal.value
-    items = value.values if condition.function == "IN" else pa.repeat(value, 1)
-    kind = column.type
-    is_whole = t.is_integer(kind) or (t.is_temporal(kind) and not t.is_interval(kind))
-    return items.drop_null() if is_whole and items.type == kind else None
+    values: pa.Array[Any]
+    rows: Numbers
+    keys: Keys | None
+
+    def rows_of(self, wanted: Wanted) -> Numbers:
+        """Return the rows whose values are wanted."""
+        if self.keys is None:
+            message = f"values of {self.values.type} have no keys"
+            raise TypeError(message)
+        nulls = len(self.rows) - len(self.keys)
+        begins, ends = wanted.begins(self.keys), wanted.ends(self.keys)
+        if len(wanted) == 1:
+            return self.rows[nulls + begins[0] : nulls + ends[0]]
+        return self.rows[nulls + _within(begins, ends)]
 
 
-def _page_bytes(page: tuple[pa.Array[Any], npt.NDArray[np.uint64]]) -> int:
-    return int(page[0].nbytes) + page[1].nbytes
+def _page_bytes(page: _Page) -> int:
+    return int(page.values.nbytes) + page.rows.nbytes
+
+
+def _within(begins: Int64Array, ends: Int64Array) -> Int64Array:
+    """Return the numbers in ranges that ascend, each once; one that ends before it begins is empty."""
+    if len(begins) == 1:
+        return np.arange(begins[0], ends[0])
+    starts = begins.copy()
+    starts[1:] = np.maximum(starts[1:], ends[:-1])
+    return Rows.ranges(starts, np.maximum(starts, ends)).indices()
 
 
 class _PageBounds:
@@ -214,21 +254,28 @@ class _PageBounds:
             middle = (start + end) // 2
             waiting += [(middle, end), (start, middle)]
 
-    def are_of(self, kind: pa.DataType) -> bool:
-        """Return whether the bounds have a type."""
-        return bool(self._low.type == kind == self._high.type)
-
-    def holding(self, wanted: pa.Array[Any]) -> Int64Array:
-        """Return the pages in which one of some whole numbers may be, in order."""
-        numbers = np.sort(_numbers(wanted))
-        low, high = self._ends
-        there = np.searchsorted(numbers, low, "left") < np.searchsorted(numbers, high, "right")
-        return np.flatnonzero(there & ~self._is_null_only)
-
     @lazy
-    def _ends(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Return the bounds as numbers: the least there is where a page begins with NULLs."""
-        return _numbers(self._low), _numbers(self._high)
+    def keys(self) -> tuple[Keys, Keys] | None:
+        """Return the lower and the upper bounds that are not NULL, as keys; None if values of the type have none."""
+        found = []
+        for bounds in (self._low, self._high):
+            nulls = bounds.null_count
+            keys = Keys.of(bounds[nulls:]) if bounds[:nulls].null_count == nulls else None
+            if keys is None:
+                return None
+            found.append(keys)
+        return found[0], found[1]
+
+    def pages_of(self, wanted: Wanted) -> tuple[Int64Array, Int64Array]:
+        """Return for each range that is wanted the first page in which it may be, and the one behind the last.
+
+        The first page with a value may begin with NULLs: then nothing tells its least value.
+        """
+        if self.keys is None:
+            message = f"bounds of {self._high.type} have no keys"
+            raise TypeError(message)
+        low, high = self.keys
+        return wanted.begins(high) + self._high.null_count, wanted.ends(low) + self._low.null_count
 
     def _of(self, start: int, end: int) -> Bounds:
         """Return the bounds of neighbouring pages.  The last page is the shortest, and has no NULLs alone."""
@@ -249,16 +296,6 @@ class _PageBounds:
                 "compacted the table"
             )
             raise FormatError(message)
-
-
-def _numbers(values: pa.Array[Any]) -> npt.NDArray[Any]:
-    """Return whole numbers, and the least one in place of NULLs."""
-    numbers = numbers_of(values.drop_null())
-    if numbers is None:
-        raise TypeError(values.type)
-    found = np.full(len(values), np.iinfo(numbers.dtype).min, numbers.dtype)
-    found[np.asarray(values.is_valid())] = numbers
-    return found
 
 
 def _text(value: pa.Scalar) -> str:

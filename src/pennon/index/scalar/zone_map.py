@@ -16,10 +16,12 @@ from itertools import islice
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as t
 
+from pennon.core.cached_property import lazy
 from pennon.core.units import FragmentId
 from pennon.expr.prune import Bounds, Pruner
 from pennon.expr.tree import Column, Expression
@@ -28,8 +30,9 @@ from pennon.file.container.writer import DataFileWriter
 from pennon.index.base import VALUE, Values, bound_of
 from pennon.index.files import IndexFiles, whole_numbers
 from pennon.index.new_files import NewFiles, OldIndex
-from pennon.index.order import least_and_greatest
+from pennon.index.order import Keys, least_and_greatest
 from pennon.index.row_set import Selection
+from pennon.index.scalar.wanted import wanted_of
 from pennon.index.scalar.zones import (
     FRAGMENT,
     LENGTH,
@@ -94,9 +97,29 @@ class ZoneMap:
 
     def search(self, condition: Expression) -> Selection:
         """See `ScalarIndex.search`."""
+        wanted = wanted_of(condition, self.column.type)
+        if wanted is not None and self._keys is not None:
+            may = self._low.is_valid().to_numpy(zero_copy_only=False)
+            may |= self._high.is_valid().to_numpy(zero_copy_only=False)
+            low, high = self._keys
+            may[self._is_known] = wanted.meets(low, high)
+            return Selection.superset(self._zones.rows(np.flatnonzero(may)))
         pruner = Pruner(condition)
         found = [at for at, each in enumerate(self._bounds) if pruner.can_match({(VALUE,): each})]
         return Selection.superset(self._zones.rows(np.array(found, np.int64)))
+
+    @lazy
+    def _is_known(self) -> npt.NDArray[np.bool_]:
+        """Return which zones have both bounds."""
+        known = pc.and_(self._low.is_valid(), self._high.is_valid())
+        return np.asarray(known.to_numpy(zero_copy_only=False))
+
+    @lazy
+    def _keys(self) -> tuple[Keys, Keys] | None:
+        """Return the bounds of the zones that have both, as keys; None if values of the type have none."""
+        known = pa.array(self._is_known)
+        low, high = Keys.of(self._low.filter(known)), Keys.of(self._high.filter(known))
+        return None if low is None or high is None else (low, high)
 
     def of_fragment(self, fragment: FragmentId, rows: int) -> FieldBounds | None:
         """Return the bounds of the values of a fragment; None unless its zones hold just so many rows, side by side."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from typing import Any
 
 import numpy as np
@@ -10,16 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pennon.encoding.kernels.sorting import order_strings, order_words
+from pennon.encoding.kernels.sorting import order_strings, order_words, places_of_strings
 
 WORDS = st.lists(st.one_of(st.integers(0, 3), st.integers(0, (1 << 64) - 1)), max_size=60)
 # few letters, zeros among them, so that many strings begin alike and some are the beginning of others
 STRINGS = st.lists(st.lists(st.sampled_from([0, 1, 255]), max_size=20).map(bytes), max_size=80)
 
 
-def in_order(strings: list[bytes], kind: type = np.int32) -> list[int]:
+def in_arrow(strings: list[bytes], kind: type) -> tuple[npt.NDArray[np.uint8], npt.NDArray[Any]]:
     offsets: npt.NDArray[Any] = np.cumsum([0, *map(len, strings)]).astype(kind)
-    found: list[int] = order_strings(np.frombuffer(b"".join(strings), np.uint8), offsets).tolist()
+    return np.frombuffer(b"".join(strings), np.uint8), offsets
+
+
+def in_order(strings: list[bytes], kind: type = np.int32) -> list[int]:
+    found: list[int] = order_strings(*in_arrow(strings, kind)).tolist()
     return found
 
 
@@ -64,3 +69,22 @@ def test_strings_behind_the_first() -> None:
 def test_offsets_that_are_refused(offsets: list[int], kind: type) -> None:
     with pytest.raises(ValueError, match="offsets"):
         order_strings(np.zeros(4, np.uint8), np.array(offsets, kind))
+
+
+@given(STRINGS, STRINGS, st.sampled_from([np.int32, np.int64]))
+def test_places_of_strings(strings: list[bytes], others: list[bytes], kind: type) -> None:
+    strings.sort()
+    arrays = *in_arrow(strings, kind), *in_arrow(others, kind)
+    before, behind = (places_of_strings(*arrays, behind=each).tolist() for each in (False, True))
+    assert before == [bisect_left(strings, each) for each in others]
+    assert behind == [bisect_right(strings, each) for each in others]
+
+
+@pytest.mark.parametrize("offsets", [[0, 5], [-1, 2], [2, 1], []])
+def test_places_of_strings_that_are_not_there(offsets: list[int]) -> None:
+    good = in_arrow([b"abc"], np.int64)
+    wrong = np.frombuffer(b"abc", np.uint8), np.array(offsets, np.int64)
+    with pytest.raises(ValueError, match="offsets of strings"):
+        places_of_strings(*wrong, *good, behind=False)
+    with pytest.raises(ValueError, match="offsets of strings"):
+        places_of_strings(*good, *wrong, behind=False)

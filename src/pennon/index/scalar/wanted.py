@@ -1,0 +1,139 @@
+"""Which values a condition wants of the one column that it names, where these are ranges in the column's order.
+
+::
+
+    a = 5                      5 to 5
+    a > 3 AND 8 >= a           3, left out, to 8
+    a IN (7, 2)                2 to 2, 7 to 7
+
+Sorted values are looked through for them by halving.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
+from pennon.expr.tree import Call, Column, Expression, Literal
+from pennon.index.order import Keys, order_of
+
+_TURNED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wanted:
+    """Ranges of values, ascending; range i is from ``low`` i to ``high`` i.  None: there is one, without that bound.
+
+    ``takes_low`` and ``takes_high``: the bounds are among what is wanted.
+    """
+
+    low: Keys | None = None
+    high: Keys | None = None
+    takes_low: bool = True
+    takes_high: bool = True
+
+    def __len__(self) -> int:
+        keys = self.low or self.high
+        return 1 if keys is None else len(keys)
+
+    def part(self, start: int, end: int) -> Wanted:
+        """Return some ranges that follow one another."""
+        low = None if self.low is None else self.low.part(start, end)
+        high = None if self.high is None else self.high.part(start, end)
+        return Wanted(low, high, self.takes_low, self.takes_high)
+
+    def begins(self, keys: Keys) -> Int64Array:
+        """Return how many of some keys, which ascend, come before each range."""
+        if self.low is None:
+            return np.zeros(1, np.int64)
+        return keys.places(self.low, behind=not self.takes_low)
+
+    def ends(self, keys: Keys) -> Int64Array:
+        """Return how many of some keys, which ascend, come before the end of each range."""
+        if self.high is None:
+            return np.full(1, len(keys), np.int64)
+        return keys.places(self.high, behind=self.takes_high)
+
+    def meets(self, low: Keys, high: Keys) -> npt.NDArray[np.bool_]:
+        """Return of each stretch of values, from ``low`` to ``high``, whether a range may meet it; they need not ascend."""
+        begun = (
+            np.ones(len(high)) if self.low is None else self.low.places(high, behind=self.takes_low)
+        )
+        is_over = not self.takes_high
+        ended = np.zeros(len(low)) if self.high is None else self.high.places(low, behind=is_over)
+        found: npt.NDArray[np.bool_] = begun > ended
+        return found
+
+
+def wanted_of(condition: Expression, kind: pa.DataType) -> Wanted | None:
+    """Return what a condition wants of a column of a type; None of conditions that want something else."""
+    if isinstance(condition, Call) and condition.function == "IN":
+        return _listed(condition, kind)
+    found = Wanted()
+    for each in _parts(condition):
+        compared = _comparison(each, kind)
+        merged = None if compared is None else _merged(found, *compared)
+        if merged is None:
+            return None
+        found = merged
+    return found
+
+
+def _parts(condition: Expression) -> Iterator[Expression]:
+    """Yield the conditions all of which have to be true."""
+    if isinstance(condition, Call) and condition.function == "AND":
+        for each in condition.arguments:
+            yield from _parts(each)
+    else:
+        yield condition
+
+
+def _listed(condition: Call, kind: pa.DataType) -> Wanted | None:
+    column, literal = condition.arguments
+    if not isinstance(column, Column) or not isinstance(literal, Literal):
+        return None
+    items = literal.value.values
+    if items.type != kind:
+        return None
+    items = items.drop_null()
+    keys = Keys.of(items)
+    if keys is None:
+        return None
+    if len(items) > 1:
+        keys = Keys.of(items.take(pa.array(order_of(items))))
+    return Wanted(keys, keys)
+
+
+def _comparison(node: Expression, kind: pa.DataType) -> tuple[str, Keys] | None:
+    """Return how the column is compared, and with what; None where it is not, or with NULL."""
+    if not isinstance(node, Call) or node.function not in _TURNED:
+        return None
+    function, (column, literal) = node.function, node.arguments
+    if isinstance(column, Literal):
+        function, column, literal = _TURNED[function], literal, column
+    if not isinstance(column, Column) or not isinstance(literal, Literal):
+        return None
+    value = literal.value
+    keys = Keys.of(pa.repeat(value, 1)) if value.is_valid and value.type == kind else None
+    return None if keys is None else (function, keys)
+
+
+def _merged(found: Wanted, function: str, keys: Keys) -> Wanted | None:
+    """Return a range with one more bound; None where it has that one."""
+    low, high = found.low, found.high
+    takes_low, takes_high = found.takes_low, found.takes_high
+    if function in {"=", ">", ">="}:
+        if low is not None:
+            return None
+        low, takes_low = keys, function != ">"
+    if function in {"=", "<", "<="}:
+        if high is not None:
+            return None
+        high, takes_high = keys, function != "<"
+    return Wanted(low, high, takes_low, takes_high)

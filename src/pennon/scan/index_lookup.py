@@ -40,7 +40,7 @@ from pennon.expr.tree import (
 from pennon.index.base import OpenIndex, ScalarIndex
 from pennon.index.files import Remember, remembering, watched
 from pennon.index.registry import KINDS, Kind, kind_of, stores_row_ids
-from pennon.index.row_set import NONE, UNKNOWN, RowSet, Selection, of_fragments
+from pennon.index.row_set import UNKNOWN, RowSet, Selection, of_fragments
 from pennon.scan.deletion_mask import LiveRows
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.index_words import shown
@@ -99,7 +99,8 @@ class Leaf:
 
     def ask(self, snapshot: Snapshot) -> Selection:
         """Return what the index knows, by row addresses."""
-        found, covered = [], NONE
+        found: list[Selection] = []
+        covered: frozenset[FragmentId] = frozenset()
         for segment in self.index.segments:
             try:
                 answer = _ask(snapshot, segment, self.index.kind, self.condition)
@@ -107,9 +108,9 @@ class Leaf:
             except UNUSABLE:
                 continue
             if not answer.may.is_all or answer.must.is_all:
-                covered = covered.union(mine)
-                found.append(answer.and_(Selection.exact(mine)))
-        others = Selection.superset(covered.complement())
+                covered |= mine.fragment_ids
+                found.append(answer.and_(mine.rows))
+        others = Selection.superset(of_fragments(_alive(snapshot) - covered))
         return reduce(Selection.or_, found, others)
 
 
@@ -162,10 +163,25 @@ class IndexLookup:
     def __str__(self) -> str:
         return str(self.asked)
 
-    def choose_rows(self, snapshot: Snapshot, tasks: Sequence[ScanTask]) -> list[ScanTask]:
-        """Return what indices leave of tasks, in order: parts of them, or rows one by one."""
+    def ask(self, snapshot: Snapshot) -> Selection:
+        """Return what indices know of the rows of a version's fragments."""
         with watched(snapshot.meter):
-            found = self.asked.ask(snapshot)
+            return self.asked.ask(snapshot)
+
+    def choose_rows(
+        self, snapshot: Snapshot, tasks: Sequence[ScanTask], found: Selection | None = None
+    ) -> list[ScanTask]:
+        """Return what indices leave of tasks, in order: parts of them, or rows one by one.
+
+        ``found``: what they know, if they were asked before.  Nothing is known of the fragments of other versions.
+        """
+        found = self.ask(snapshot) if found is None else found
+        alive = _alive(snapshot)
+        if any(task.fragment.id not in alive for task in tasks):
+            others = of_fragments(
+                task.fragment.id for task in tasks if task.fragment.id not in alive
+            )
+            found = found.or_(Selection.superset(others))
         return rows_of_tasks(snapshot, tasks, found)
 
 
@@ -328,9 +344,22 @@ def remember_parts(snapshot: Snapshot) -> Remember:
     return remembering(snapshot.session.index_part)
 
 
-def _coverage(snapshot: Snapshot, segment: Index) -> RowSet:
-    """Return all rows that a segment knows: of fragments that it covers, and that are there."""
-    return of_fragments(covered_now(snapshot, segment) & _alive(snapshot))
+@dataclass(frozen=True, slots=True, eq=False)
+class _Covered:
+    """The fragments that a segment covers, and that are there; and all their rows."""
+
+    fragment_ids: frozenset[FragmentId]
+    rows: Selection
+
+
+def _coverage(snapshot: Snapshot, segment: Index) -> _Covered:
+    """Return what a segment covers."""
+
+    def find() -> _Covered:
+        fragment_ids = covered_now(snapshot, segment) & _alive(snapshot)
+        return _Covered(fragment_ids, Selection.exact(of_fragments(fragment_ids)))
+
+    return snapshot.remember(("covered", segment.folder), find)
 
 
 def _alive(snapshot: Snapshot) -> frozenset[FragmentId]:
@@ -373,11 +402,10 @@ def _parts(snapshot: Snapshot, task: ScanTask, found: Selection) -> Iterator[Sca
     if len(may.starts) == 1 and may.starts[0] == mine.starts[0] and may.lasts[0] == mine.lasts[0]:
         yield task
         return
-    must = found.must.intersection(mine)
     live = FragmentReader(snapshot, task.fragment).live_rows()
     starts, ends = _live_ranges(live, task, may)
     rows = int((ends - starts).sum())
-    passes = Selection(must, may).is_exact
+    passes = found.must is found.may or Selection(found.must.intersection(mine), may).is_exact
     if not rows:
         return
     if not passes and rows > _FEW_A_RANGE * len(starts):

@@ -16,9 +16,12 @@ import numpy.typing as npt
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.kernels.row_ranges import (
+    are_in_bits,
     are_in_ranges,
+    bits_of,
     common_ranges,
     count_common,
+    ranges_of,
     united_ranges,
 )
 
@@ -26,6 +29,8 @@ Numbers: TypeAlias = npt.NDArray[np.uint64]
 
 _GREATEST = np.uint64((1 << 64) - 1)
 _ONE = np.uint64(1)
+_RANGES_A_BLOCK = 128
+"""Ranges of 65,536 numbers that take a quarter of the memory that a bit for each number takes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,16 +43,17 @@ class RowSet:
     @classmethod
     def of(cls, numbers: Numbers) -> RowSet:
         """Return the set of some numbers, in any order, any of them more than once."""
-        return cls.of_sorted(distinct(numbers))
+        found = ranges_of(numbers)
+        return cls.of_sorted(np.sort(numbers)) if found is None else cls(*found)
 
     @classmethod
     def of_sorted(cls, numbers: Numbers) -> RowSet:
-        """Return the set of numbers that ascend without repeats."""
-        if not len(numbers):
-            return NONE
-        breaks = np.flatnonzero(np.diff(numbers) != _ONE)
-        starts = numbers[np.concatenate([[0], breaks + 1])]
-        return cls(starts, numbers[np.append(breaks, len(numbers) - 1)])
+        """Return the set of numbers that ascend.  Raises ValueError if they do not."""
+        found = ranges_of(numbers)
+        if found is None:
+            message = "the numbers of a set of rows do not ascend"
+            raise ValueError(message)
+        return cls(*found)
 
     @classmethod
     def of_ranges(cls, starts: Numbers, lasts: Numbers) -> RowSet:
@@ -127,6 +133,26 @@ class RowSet:
     def contains(self, numbers: Numbers) -> npt.NDArray[np.bool_]:
         """Return for each number whether it is in the set."""
         return are_in_ranges(self.starts, self.lasts, numbers)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowMask:
+    """A set that is asked often which numbers it has: a bit for each, where its ranges are many and close."""
+
+    rows: RowSet
+    bits: tuple[Numbers, Numbers] | None
+
+    @classmethod
+    def of(cls, rows: RowSet) -> RowMask:
+        """Return the mask of a set; it takes no more memory than four sets."""
+        most = len(rows.starts) // _RANGES_A_BLOCK
+        return cls(rows, bits_of(rows.starts, rows.lasts, most) if most else None)
+
+    def contains(self, numbers: Numbers) -> npt.NDArray[np.bool_]:
+        """Return for each number whether it is in the set."""
+        return (
+            self.rows.contains(numbers) if self.bits is None else are_in_bits(*self.bits, numbers)
+        )
 
 
 NONE = RowSet(np.empty(0, np.uint64), np.empty(0, np.uint64))

@@ -28,3 +28,19 @@ def united_ranges(
 
 def are_in_ranges(starts: Numbers, lasts: Numbers, numbers: Numbers) -> npt.NDArray[np.bool_]:
     """Return for each number whether it is in the set; numbers that ascend take the least time."""
+
+def ranges_of(numbers: Numbers) -> tuple[Numbers, Numbers] | None:
+    """Return the ranges of numbers that ascend, some of which may be there more than once; None if they do not ascend."""
+
+def bits_of(starts: Numbers, lasts: Numbers, most: int) -> tuple[Numbers, Numbers] | None:
+    """Return a set as a bit for each number of those blocks of 65,536 that have some of it; None: ``most`` are fewer.
+
+    The blocks' numbers ascend; the bits of each are 1,024 words.  Raises ValueError for
+    ranges that overlap or do not ascend.
+    """
+
+def are_in_bits(keys: Numbers, words: Numbers, numbers: Numbers) -> npt.NDArray[np.bool_]:
+    """Return for each number whether its bit is set; ``keys`` and ``words`` are what `bits_of` returns.
+
+    Raises ValueError where there are more or fewer words.
+    """

@@ -11,9 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pennon.encoding.kernels.row_ranges import (
+    are_in_bits,
     are_in_ranges,
+    bits_of,
     common_ranges,
     count_common,
+    ranges_of,
     united_ranges,
 )
 
@@ -50,6 +53,36 @@ def test_which_numbers_are_in_a_set(a: set[int], numbers: list[int]) -> None:
         found = are_in_ranges(*ranges(a), array(order))
         assert found.dtype == np.bool_
         assert found.tolist() == [each in a for each in order]
+        bits = bits_of(*ranges(a), 100)
+        assert bits is not None
+        assert are_in_bits(*bits, array(order)).tolist() == found.tolist()
+
+
+@given(st.lists(NUMBERS, max_size=60))
+def test_the_ranges_of_numbers(numbers: list[int]) -> None:
+    found = ranges_of(array(sorted(numbers)))
+    assert found is not None
+    assert same(found, set(numbers))
+    is_sorted = numbers == sorted(numbers)
+    assert (ranges_of(array(numbers)) is None) is not is_sorted
+
+
+def test_a_set_as_bits_of_blocks() -> None:
+    starts, lasts = (
+        array([5, 65_000, 1 << 40, GREATEST - 70]),
+        array([5, 200_000, (1 << 40) + 1, GREATEST]),
+    )
+    found = bits_of(starts, lasts, 6)
+    assert found is not None
+    assert found[0].tolist() == [0, 1, 2, 3, 1 << 24, GREATEST >> 16]
+    near = [
+        n + d
+        for n in (5, 65_000, 65_535, 131_071, 200_000, 1 << 40, 3 << 40)
+        for d in (-1, 0, 1, 2)
+    ]
+    asked = array([*near, GREATEST - 71, GREATEST - 70, GREATEST - 64, GREATEST - 63, GREATEST, 0])
+    assert are_in_bits(*found, asked).tolist() == are_in_ranges(starts, lasts, asked).tolist()
+    assert bits_of(starts, lasts, 5) is None
 
 
 @pytest.mark.parametrize("step", [1, 7, 1000, 60_000])
@@ -66,6 +99,10 @@ def test_a_few_numbers_among_many_ranges(step: int) -> None:
 @pytest.mark.parametrize(
     "call",
     [
+        lambda: bits_of(array([1, 3]), array([3, 4]), 9),
+        lambda: bits_of(array([3]), array([1]), 9),
+        lambda: are_in_bits(array([1, 2]), array([0] * 1024), array([1])),
+        lambda: bits_of(array([1]), array([]), 9),
         lambda: are_in_ranges(array([1]), array([]), array([1])),
         lambda: common_ranges(array([1]), array([1]), array([]), array([1])),
         lambda: united_ranges(array([]), array([1]), array([]), array([])),
@@ -73,7 +110,7 @@ def test_a_few_numbers_among_many_ranges(step: int) -> None:
     ],
 )
 def test_what_is_refused(call: Callable[[], object]) -> None:
-    with pytest.raises(ValueError, match="a start and a last number"):
+    with pytest.raises(ValueError, match=r"a start and a last number|do not overlap|1,024 words"):
         call()
 
 

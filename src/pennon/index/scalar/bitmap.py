@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from typing import Any, Final
 
 import numpy as np
@@ -41,6 +42,7 @@ from pennon.index.row_sets_wire import (
 _FILE: Final = "bitmap_page_lookup.lance"
 _NULL_LISTS: Final = "lance:label_list_nulls"
 _KEYS_AT_ONCE: Final = 4096
+_ITEMS_KNOWN: Final = 256
 _HALF: Final = np.uint64(32)
 _LOW: Final = np.uint64(0xFFFFFFFF)
 _NO_ROWS: Final = np.empty(0, np.uint64)
@@ -91,6 +93,7 @@ class LabelList:
         self.column = Column((VALUE,), column)
         self._item = self._sets.keys.type
         self._null_lists = self._sets.null_lists()
+        self._known: dict[pa.Scalar, Int64Array] = {}
 
     @property
     def size_bytes(self) -> int:
@@ -117,13 +120,21 @@ class LabelList:
             return UNKNOWN
         items, has_all = wanted
         answer = Selection.superset if self._sets.loses_nulls else Selection.exact
-        if not has_all:
+        if not has_all and len(items) > 1:
             return answer(self._sets.of(self._keys_of(items)))
-        each = [self._sets.of(self._keys_of(items[at : at + 1])) for at in range(len(items))]
-        found_rows = each[0]
-        for rows in each[1:]:
-            found_rows = found_rows.intersection(rows)
-        return answer(found_rows)
+        each = [self._sets.of(self._keys_of_one(items[at : at + 1])) for at in range(len(items))]
+        return answer(reduce(RowSet.intersection, each))
+
+    def _keys_of_one(self, items: pa.Array[Any]) -> Int64Array:
+        """Return the numbers of the keys that are the only item; those of items asked for lately are known."""
+        item = items[0]
+        found = self._known.get(item)
+        if found is None:
+            found = self._keys_of(items)
+            while len(self._known) >= _ITEMS_KNOWN:
+                self._known.pop(next(iter(self._known)), None)
+            self._known[item] = found
+        return found
 
     def _keys_of(self, items: pa.Array[Any]) -> Int64Array:
         """Return the numbers of the keys that are among some items."""

@@ -104,3 +104,14 @@ def test_fragments_of_another_version_are_tested(tmp_path: Path) -> None:
     newer.delete("number < 200")
     assert len(newer.get_fragments()) < len(older.get_fragments())
     assert newer.to_table(filter="few = 3", fragments=[first]).num_rows == wanted > 0
+
+
+def test_zeros_of_either_sign_are_asked_for_as_they_are(tmp_path: Path) -> None:
+    values = pa.array([0.0, -0.0, 1.5, None, float("nan")] * 3)
+    table = pennon.write_dataset(pa.table({"value": values}), tmp_path)
+    table.create_scalar_index("value", "BITMAP")
+    asked = ["value = 0.0", "value = -0.0", "value IN (0.0, 9.0)", "value IN (-0.0, 9.0)"]
+    asked += ["atan2(0.0, value) > 1", "atan2(-0.0, value) > 1", "atan2(-0.0, value) < -1"]
+    for condition in (*asked, *reversed(asked)):
+        plain = table.to_table(filter=condition, use_scalar_index=False).num_rows
+        assert table.count_rows(filter=condition) == plain, condition

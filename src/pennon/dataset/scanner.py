@@ -19,6 +19,7 @@ from pennon.core.cached_property import lazy
 from pennon.errors import ArgumentError, UnsupportedError
 from pennon.index.files import watched
 from pennon.scan.batches import rebatch
+from pennon.scan.counting import count_rows
 from pennon.scan.execute import READ_AHEAD_BYTES
 from pennon.scan.explain import analyze, explain, index_metrics, metrics
 from pennon.scan.filter_exec import count_query, read_query, read_query_batches
@@ -194,6 +195,8 @@ class LanceScanner(ArrowScanner):
             search, report = self._reporting(self._search)
             with nullcontext() if report is None else report.of_search():
                 return search.count()
+        if self._options.report is None:
+            return count_rows(self._unordered, self._options.fragments)
         query, report = self._planned(self._unordered)
         with report or nullcontext():
             return count_query(query)

@@ -15,13 +15,22 @@ import numpy.typing as npt
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.encoding.kernels.row_ranges import (
+    are_in_bits,
+    are_in_ranges,
+    bits_of,
+    common_ranges,
+    count_common,
+    ranges_of,
+    united_ranges,
+)
 
 Numbers: TypeAlias = npt.NDArray[np.uint64]
 
 _GREATEST = np.uint64((1 << 64) - 1)
 _ONE = np.uint64(1)
-_MANY = 8
-"""Where so many numbers come to a range, it takes less to look up the ranges."""
+_RANGES_A_BLOCK = 128
+"""Ranges of 65,536 numbers that take a quarter of the memory that a bit for each number takes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,16 +43,17 @@ class RowSet:
     @classmethod
     def of(cls, numbers: Numbers) -> RowSet:
         """Return the set of some numbers, in any order, any of them more than once."""
-        return cls.of_sorted(distinct(numbers))
+        found = ranges_of(numbers)
+        return cls.of_sorted(np.sort(numbers)) if found is None else cls(*found)
 
     @classmethod
     def of_sorted(cls, numbers: Numbers) -> RowSet:
-        """Return the set of numbers that ascend without repeats."""
-        if not len(numbers):
-            return NONE
-        breaks = np.flatnonzero(np.diff(numbers) != _ONE)
-        starts = numbers[np.concatenate([[0], breaks + 1])]
-        return cls(starts, numbers[np.append(breaks, len(numbers) - 1)])
+        """Return the set of numbers that ascend.  Raises ValueError if they do not."""
+        found = ranges_of(numbers)
+        if found is None:
+            message = "the numbers of a set of rows do not ascend"
+            raise ValueError(message)
+        return cls(*found)
 
     @classmethod
     def of_ranges(cls, starts: Numbers, lasts: Numbers) -> RowSet:
@@ -85,6 +95,9 @@ class RowSet:
         sets = [each for each in (self, *others) if not each.is_empty]
         if len(sets) < 2:
             return sets[0] if sets else NONE
+        if len(sets) == 2:
+            a, b = sets
+            return RowSet(*united_ranges(a.starts, a.lasts, b.starts, b.lasts))
         starts = np.concatenate([each.starts for each in sets])
         return RowSet.of_ranges(starts, np.concatenate([each.lasts for each in sets]))
 
@@ -94,18 +107,15 @@ class RowSet:
             return other
         if other.is_all or self.is_empty:
             return self
-        few, many = (self, other) if len(self.starts) <= len(other.starts) else (other, self)
-        if len(few.starts) == 1:
-            return many.within(few.starts[0], few.lasts[0])
-        # the ranges of the larger set that meet each of the smaller one
-        low = np.searchsorted(many.lasts, few.starts)
-        counts = np.searchsorted(many.starts, few.lasts, side="right") - low
-        mine = np.repeat(np.arange(len(few.starts)), counts)
-        theirs = np.arange(len(mine)) + np.repeat(low - (np.cumsum(counts) - counts), counts)
-        return RowSet(
-            np.maximum(few.starts[mine], many.starts[theirs]),
-            np.minimum(few.lasts[mine], many.lasts[theirs]),
-        )
+        if _is_within(self, other):
+            return self
+        if _is_within(other, self):
+            return other
+        return RowSet(*common_ranges(self.starts, self.lasts, other.starts, other.lasts))
+
+    def count_common(self, other: RowSet) -> int:
+        """Return how many numbers are in both sets, of which one is without end at most."""
+        return count_common(self.starts, self.lasts, other.starts, other.lasts)
 
     def within(self, first: np.uint64, last: np.uint64) -> RowSet:
         """Return what is in the set from one number to another."""
@@ -132,30 +142,40 @@ class RowSet:
 
     def contains(self, numbers: Numbers) -> npt.NDArray[np.bool_]:
         """Return for each number whether it is in the set."""
-        if self.is_empty:
-            return np.zeros(len(numbers), np.bool_)
-        if len(numbers) > _MANY * len(self.starts) and (numbers[1:] >= numbers[:-1]).all():
-            return self._among_sorted(numbers)
-        at = np.searchsorted(self.starts, numbers, side="right")
-        found: npt.NDArray[np.bool_] = (at > 0) & (numbers <= self.lasts[np.maximum(at, 1) - 1])
-        return found
+        return are_in_ranges(self.starts, self.lasts, numbers)
 
-    def _among_sorted(self, numbers: Numbers) -> npt.NDArray[np.bool_]:
-        """Do what `contains` does, of numbers that ascend: each range is looked up among them."""
-        starts = np.searchsorted(numbers, self.starts)
-        ends = np.searchsorted(numbers, self.lasts, side="right")
-        filled = ends > starts
-        steps = np.zeros(len(numbers) + 1, np.int8)
-        steps[starts[filled]] = 1
-        steps[ends[filled]] -= 1
-        found: npt.NDArray[np.bool_] = np.cumsum(steps[:-1], dtype=np.int8).view(np.bool_)
-        return found
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowMask:
+    """A set that is asked often which numbers it has: a bit for each, where its ranges are many and close."""
+
+    rows: RowSet
+    bits: tuple[Numbers, Numbers] | None
+
+    @classmethod
+    def of(cls, rows: RowSet) -> RowMask:
+        """Return the mask of a set; it takes no more memory than four sets."""
+        most = len(rows.starts) // _RANGES_A_BLOCK
+        return cls(rows, bits_of(rows.starts, rows.lasts, most) if most else None)
+
+    def contains(self, numbers: Numbers) -> npt.NDArray[np.bool_]:
+        """Return for each number whether it is in the set."""
+        return (
+            self.rows.contains(numbers) if self.bits is None else are_in_bits(*self.bits, numbers)
+        )
 
 
 NONE = RowSet(np.empty(0, np.uint64), np.empty(0, np.uint64))
 """The set of nothing."""
 ALL = RowSet(np.zeros(1, np.uint64), np.full(1, _GREATEST, np.uint64))
 """The set of every number."""
+
+
+def _is_within(rows: RowSet, whole: RowSet) -> bool:
+    """Return whether a set that is not empty lies in another one that is a single range."""
+    return len(whole.starts) == 1 and bool(
+        whole.starts[0] <= rows.starts[0] and rows.lasts[-1] <= whole.lasts[0]
+    )
 
 
 def distinct(numbers: Numbers) -> Numbers:

@@ -130,7 +130,8 @@ def read_filtered_table(query: BoundQuery) -> pa.Table:
         for column, chunks in zip(columns, read, strict=True):
             column.extend(chunks)
     if not columns:
-        return pa.Table.from_batches(list(cut_batches([], rows, max(rows, 1), query.schema)))
+        batches = cut_batches([], rows, max(rows, 1), query.schema)
+        return pa.Table.from_batches(batches, query.schema)
     return _table(columns, query.schema)
 
 

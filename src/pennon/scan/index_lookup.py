@@ -99,17 +99,17 @@ class Leaf:
 
     def ask(self, snapshot: Snapshot) -> Selection:
         """Return what the index knows, by row addresses."""
-        found = []
+        found: list[Selection] = []
         others = _alive(snapshot)
         for segment in self.index.segments:
             try:
                 answer = _ask(snapshot, segment, self.index.kind, self.condition)
-                fragment_ids, mine = _coverage(snapshot, segment)
+                mine = _coverage(snapshot, segment)
             except UNUSABLE:
                 continue
             if not answer.may.is_all or answer.must.is_all:
-                others -= fragment_ids
-                found.append(answer.and_(mine))
+                others -= mine.fragment_ids
+                found.append(answer.and_(mine.rows))
         if others:
             found.append(Selection.superset(of_fragments(others)))
         return reduce(Selection.or_, found) if found else Selection.exact(NONE)
@@ -164,10 +164,25 @@ class IndexLookup:
     def __str__(self) -> str:
         return str(self.asked)
 
-    def choose_rows(self, snapshot: Snapshot, tasks: Sequence[ScanTask]) -> list[ScanTask]:
-        """Return what indices leave of tasks, in order: parts of them, or rows one by one."""
+    def ask(self, snapshot: Snapshot) -> Selection:
+        """Return what indices know of the rows of a version's fragments."""
         with watched(snapshot.meter):
-            found = self.asked.ask(snapshot)
+            return self.asked.ask(snapshot)
+
+    def choose_rows(
+        self, snapshot: Snapshot, tasks: Sequence[ScanTask], found: Selection | None = None
+    ) -> list[ScanTask]:
+        """Return what indices leave of tasks, in order: parts of them, or rows one by one.
+
+        ``found``: what they know, if they were asked before.  Nothing is known of the fragments of other versions.
+        """
+        found = self.ask(snapshot) if found is None else found
+        alive = _alive(snapshot)
+        if any(task.fragment.id not in alive for task in tasks):
+            others = of_fragments(
+                task.fragment.id for task in tasks if task.fragment.id not in alive
+            )
+            found = found.or_(Selection.superset(others))
         return rows_of_tasks(snapshot, tasks, found)
 
 
@@ -330,14 +345,22 @@ def remember_parts(snapshot: Snapshot) -> Remember:
     return remembering(snapshot.session.index_part)
 
 
-def _coverage(snapshot: Snapshot, segment: Index) -> tuple[frozenset[FragmentId], Selection]:
-    """Return the fragments that a segment covers, and that are there, and all their rows."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Covered:
+    """The fragments that a segment covers, and that are there; and all their rows."""
 
-    def find() -> tuple[frozenset[FragmentId], Selection]:
-        covered = covered_now(snapshot, segment) & _alive(snapshot)
-        return covered, Selection.exact(of_fragments(covered))
+    fragment_ids: frozenset[FragmentId]
+    rows: Selection
 
-    return snapshot.remember(("coverage", segment.folder), find)
+
+def _coverage(snapshot: Snapshot, segment: Index) -> _Covered:
+    """Return what a segment covers."""
+
+    def find() -> _Covered:
+        fragment_ids = covered_now(snapshot, segment) & _alive(snapshot)
+        return _Covered(fragment_ids, Selection.exact(of_fragments(fragment_ids)))
+
+    return snapshot.remember(("covered", segment.folder), find)
 
 
 def _alive(snapshot: Snapshot) -> frozenset[FragmentId]:

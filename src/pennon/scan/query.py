@@ -51,6 +51,7 @@ from pennon.schema.width import has_width, row_bytes
 from pennon.table.fragment import Fragment
 
 if TYPE_CHECKING:
+    from pennon.index.row_set import Selection
     from pennon.index.text.queries import FullTextQuery
     from pennon.scan.index_lookup import IndexLookup
     from pennon.scan.vector_query import VectorSearch
@@ -172,10 +173,13 @@ class BoundQuery:
         scan = replace(self.scan, projection=nothing)
         return replace(self, scan=scan, schema=pa.schema([]), computed=None)
 
-    def over(self, tasks: Sequence[ScanTask]) -> BoundQuery:
-        """Return the query over parts of a table, without the rows that its condition rules out."""
+    def over(self, tasks: Sequence[ScanTask], found: Selection | None = None) -> BoundQuery:
+        """Return the query over parts of a table, without the rows that its condition rules out.
+
+        ``found``: what indices say of the condition, if they were asked before.
+        """
         scan = self.scan
-        left = tuple(choose_rows(self, tasks))
+        left = tuple(choose_rows(self, tasks, found))
         return replace(self, scan=Scan(scan.snapshot, scan.projection, left, scan.with_deleted))
 
     def metered(self, meter: Meter) -> BoundQuery:
@@ -307,22 +311,28 @@ def _check(options: ScanOptions, schema: Schema, projection: Projection) -> None
 # --- planning -------------------------------------------------------------------------------------
 
 
-def plan_query(query: BoundQuery, fragments: Sequence[Fragment] | None = None) -> BoundQuery:
+def plan_query(
+    query: BoundQuery,
+    fragments: Sequence[Fragment] | None = None,
+    found: Selection | None = None,
+) -> BoundQuery:
     """Return the query with its tasks in the fragments given, by default all.
 
-    Without a condition and an order, these are all rows that come out.
+    Without a condition and an order, these are all rows that come out.  ``found``: see `BoundQuery.over`.
     """
     check_imports_work()
     is_cut = query.condition is None and not query.orderings
     offset, limit = (query.offset, query.limit) if is_cut else (0, None)
     tasks = plan_tasks(query.snapshot, fragments, offset, limit, query.scan.with_deleted)
-    return query.over(tasks)
+    return query.over(tasks, found)
 
 
-def choose_rows(query: BoundQuery, tasks: Sequence[ScanTask]) -> Sequence[ScanTask]:
+def choose_rows(
+    query: BoundQuery, tasks: Sequence[ScanTask], found: Selection | None = None
+) -> Sequence[ScanTask]:
     """Return the parts of tasks in which a row may pass the condition, in order.
 
-    Whatever rules rows out before a column of theirs is read is asked here, and nowhere else: row
+    ``found``: what indices say of it, if they were asked before.  Whatever rules rows out before a column of theirs is read is asked here, and nowhere else: row
     ids and addresses, then the statistics of pages, then indices.
     """
     condition = query.condition
@@ -334,7 +344,7 @@ def choose_rows(query: BoundQuery, tasks: Sequence[ScanTask]) -> Sequence[ScanTa
     lookup = lookup_of(query)
     if lookup is None:
         return left
-    chosen = lookup.choose_rows(query.snapshot, left)
+    chosen = lookup.choose_rows(query.snapshot, left, found)
     if query.snapshot.meter is not None:
         query.snapshot.meter.leave(sum(task.rows for task in chosen))
     return chosen
@@ -349,7 +359,13 @@ def lookup_of(query: BoundQuery) -> IndexLookup | None:
         return None
     from pennon.scan.index_lookup import plan_lookup  # noqa: PLC0415 - saves what reads indices: most tables have none
 
-    return plan_lookup(query.snapshot, condition.predicate.condition)
+    predicate, snapshot = condition.predicate, query.snapshot
+
+    def plan() -> tuple[SqlPredicate, IndexLookup | None]:
+        return predicate, plan_lookup(snapshot, predicate.condition)
+
+    known, lookup = snapshot.remember(("lookup", predicate.text), plan)
+    return lookup if known is predicate else plan()[1]
 
 
 def batch_rows(query: BoundQuery, options: ScanOptions) -> int:

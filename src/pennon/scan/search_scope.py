@@ -16,7 +16,7 @@ from pennon.core.cached_property import lazy
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FragmentId
 from pennon.index.moved_rows import MovedRows
-from pennon.index.row_set import Numbers, RowSet
+from pennon.index.row_set import Numbers, RowMask, RowSet
 from pennon.scan.deletion_mask import NONE_DELETED
 from pennon.scan.filter import Predicate
 from pennon.scan.filter_exec import read_query, read_query_batches
@@ -134,6 +134,9 @@ class IndexedRows:
         return is_seen, addresses[at[is_seen]]
 
     def _see_addresses(self, old: Numbers) -> tuple[npt.NDArray[np.bool_], Numbers]:
+        if not self._moved.maps:
+            is_seen = self._rows.contains(old)
+            return is_seen, old[is_seen]
         rows, is_seen = self._moved.numbers(old, self._alive)
         is_found = self._rows.contains(rows)
         is_seen[is_seen] = is_found
@@ -148,12 +151,15 @@ class IndexedRows:
         return frozenset(each.id for each in self._scope.snapshot.manifest.fragments)
 
     @lazy
-    def _rows(self) -> RowSet:
+    def _rows(self) -> RowMask:
         scope = self._scope
+
+        def find() -> RowMask:
+            return RowMask.of(scope.passing(self._fragments))
+
         if scope.predicate is not None:
-            return scope.passing(self._fragments)
-        key = "rows of index", self.fragment_ids
-        return scope.snapshot.remember(key, lambda: scope.passing(self._fragments))
+            return find()
+        return scope.snapshot.remember(("rows of index", self.fragment_ids), find)
 
     @lazy
     def _known(self) -> tuple[Numbers, Numbers]:

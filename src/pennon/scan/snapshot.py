@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pennon.scan.metrics import Meter
 
 T = TypeVar("T")
-MOST_KNOWN: Final = 64
+MOST_KNOWN: Final = 128
 
 
 @dataclass(frozen=True, slots=True)

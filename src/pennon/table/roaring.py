@@ -46,21 +46,6 @@ def parse_roaring(data: bytes, most: int = 1 << 32) -> Offsets:
     return np.concatenate(parts) if parts else np.empty(0, np.uint32)
 
 
-def parse_roaring_ranges(data: bytes) -> tuple[Offsets, Offsets, int]:
-    """Return the ranges of values of a serialized bitmap, ascending, and how many bytes it takes.
-
-    A range is its first and its last value.  None goes over the border of a container, so memory is bounded
-    by the bytes, whatever they say.  Raises FormatError.
-    """
-    firsts, lasts = [np.empty(0, np.uint32)], [np.empty(0, np.uint32)]
-    found = _Containers(data)
-    for key, values in found:
-        breaks = np.flatnonzero(np.diff(values) != 1)
-        firsts.append(values[np.concatenate([[0], breaks + 1])] + np.uint32(key << 16))
-        lasts.append(values[np.append(breaks, len(values) - 1)] + np.uint32(key << 16))
-    return np.concatenate(firsts), np.concatenate(lasts), found.position
-
-
 def serialize_roaring(values: Offsets, *, with_runs: bool = False) -> bytes:
     """Return the bytes of a bitmap of ``values``, which ascend without repeats.
 

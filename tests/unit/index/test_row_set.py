@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pennon.index.row_set import ALL, NONE, RowSet, Selection, of_fragments
+from pennon.index.row_set import ALL, NONE, RowMask, RowSet, Selection, of_fragments
 
 MOST = 60
 SETS = st.sets(st.integers(0, MOST - 1))
@@ -40,6 +40,17 @@ def test_sets_of_rows_are_sets(a: set[int], b: set[int], c: set[int]) -> None:
     assert members(x.complement().intersection(y)) == b - a
     assert members(x.complement().union(y)) == (EVERY - a) | b
     assert members(x.complement().intersection(y.complement())) == EVERY - a - b
+
+
+@given(SETS, st.sampled_from([1, 2, 300]), st.sampled_from([0, 65_000]))
+def test_a_mask_says_what_its_set_says(a: set[int], times: int, first: int) -> None:
+    """It has bits only where ranges are many and close."""
+    numbers = {first + n + MOST * time for time in range(times) for n in a}
+    asked = np.arange(first - 10 if first else 0, first + MOST * times + 10, dtype=np.uint64)
+    mask = RowMask.of(row_set(numbers))
+    for each in (asked, asked[::-1].copy()):
+        assert mask.contains(each).tolist() == [n in numbers for n in each.tolist()]
+    assert mask.bits is None or times > 1
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 9))))

@@ -12,20 +12,22 @@ Source: reference index-scalar, 4 and 5.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import types as t
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError, UnsupportedError
 from pennon.expr.evaluate import evaluate
-from pennon.expr.tree import Call, Column, Expression, Literal
+from pennon.expr.tree import Call, Column, Expression, Literal, nodes_of
 from pennon.file.container.writer import DataFileWriter
 from pennon.index.base import VALUE, Values, joined, true_places
 from pennon.index.files import IndexFile, IndexFiles
@@ -41,6 +43,9 @@ from pennon.index.row_sets_wire import (
 _FILE: Final = "bitmap_page_lookup.lance"
 _NULL_LISTS: Final = "lance:label_list_nulls"
 _KEYS_AT_ONCE: Final = 4096
+_QUESTIONS_KNOWN: Final = 256
+_NUMBERS_KNOWN: Final = 1024
+_ITEMS_NAMED: Final = 1024
 _HALF: Final = np.uint64(32)
 _LOW: Final = np.uint64(0xFFFFFFFF)
 _NO_ROWS: Final = np.empty(0, np.uint64)
@@ -56,6 +61,7 @@ class Bitmap:
         """Read the keys."""
         self._sets = _RowSets(files)
         self.column = Column((VALUE,), self._sets.keys.type)
+        self._known = _KnownKeys()
 
     @property
     def size_bytes(self) -> int:
@@ -73,10 +79,16 @@ class Bitmap:
     def search(self, condition: Expression) -> Selection:
         """See `ScalarIndex.search`."""
         if not self._sets.loses_nulls:
-            return Selection.exact(self._sets.of(self._keys_that_pass(condition, self._sets.keys)))
+            return Selection.exact(self._sets.of(self._passing(condition)))
         if len(self._keys_that_pass(condition, pa.nulls(1, self.column.type))):
             return UNKNOWN
         return Selection.superset(self._sets.of(self._keys_that_pass(condition, self._sets.keys)))
+
+    def _passing(self, condition: Expression) -> Int64Array:
+        def find() -> Int64Array:
+            return self._keys_that_pass(condition, self._sets.keys)
+
+        return self._known.of(condition, find) if _is_a_name(condition) else find()
 
     def _keys_that_pass(self, condition: Expression, keys: pa.Array[Any]) -> Int64Array:
         return true_places(evaluate(condition, pa.RecordBatch.from_arrays([keys], [VALUE])))
@@ -91,6 +103,7 @@ class LabelList:
         self.column = Column((VALUE,), column)
         self._item = self._sets.keys.type
         self._null_lists = self._sets.null_lists()
+        self._known = _KnownKeys()
 
     @property
     def size_bytes(self) -> int:
@@ -117,13 +130,14 @@ class LabelList:
             return UNKNOWN
         items, has_all = wanted
         answer = Selection.superset if self._sets.loses_nulls else Selection.exact
-        if not has_all:
+        if not has_all and len(items) > 1:
             return answer(self._sets.of(self._keys_of(items)))
-        each = [self._sets.of(self._keys_of(items[at : at + 1])) for at in range(len(items))]
-        found_rows = each[0]
-        for rows in each[1:]:
-            found_rows = found_rows.intersection(rows)
-        return answer(found_rows)
+        each = [self._sets.of(self._keys_of_one(items[at : at + 1])) for at in range(len(items))]
+        return answer(reduce(RowSet.intersection, each))
+
+    def _keys_of_one(self, items: pa.Array[Any]) -> Int64Array:
+        """Return the numbers of the keys that are the only item; those of items asked for lately are known."""
+        return self._known.of(items[0], lambda: self._keys_of(items))
 
     def _keys_of(self, items: pa.Array[Any]) -> Int64Array:
         """Return the numbers of the keys that are among some items."""
@@ -146,6 +160,36 @@ def items_of(condition: Expression) -> tuple[pa.Array[Any], bool] | None:
     items = given.value.values
     is_known = len(items) > 0 and items.null_count == 0
     return (items, condition.function in _HAS_ALL) if is_known else None
+
+
+class _KnownKeys:
+    """The numbers of the keys that were asked for lately, where these are not many."""
+
+    def __init__(self) -> None:
+        self._known: dict[object, Int64Array] = {}
+
+    def of(self, asked: object, find: Callable[[], Int64Array]) -> Int64Array:
+        """Return the numbers that a question has, found now or lately."""
+        found = self._known.get(asked)
+        if found is None:
+            found = find()
+            if len(found) <= _NUMBERS_KNOWN:
+                while len(self._known) >= _QUESTIONS_KNOWN:
+                    self._known.pop(next(iter(self._known)), None)
+                self._known[asked] = found
+        return found
+
+
+def _is_a_name(condition: Expression) -> bool:
+    """Return whether conditions that are equal ask the same: -0.0 and 0.0 are equal; what is long takes memory."""
+    return all(_is_short(each.value) for each in nodes_of(condition) if isinstance(each, Literal))
+
+
+def _is_short(value: pa.Scalar) -> bool:
+    kind = value.type
+    if t.is_large_list(kind) and value.is_valid and len(value.values) <= _ITEMS_NAMED:
+        kind = kind.value_type
+    return not (t.is_nested(kind) or t.is_floating(kind))
 
 
 class _RowSets:

@@ -8,13 +8,16 @@ Source: reference index-vector, 6.3 and 6.8.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain, islice
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.core.thread_pools import Crew, map_in_order
 from pennon.encoding.kernels.vector_scan import keep_nearest
 from pennon.errors import ArgumentError
 from pennon.index.row_set import Numbers
@@ -30,6 +33,9 @@ _FEW: Final = 10
 """Where no more than one of so many rows of a partition may be found, its graph is not walked."""
 _CELLS: Final = 1 << 18
 """Distances that are worked out at a time."""
+_WALKS: Final = 16
+"""Walks over a graph that are worth a thread."""
+_CREW: Final = Crew("walks")
 _LEAST_ROOM: Final = 1024
 """Rows near a query that there is room for from the first; if more are wanted, and found, there will be more room."""
 
@@ -224,9 +230,8 @@ class _Search:
         """Compare the queries of the pairs from ``start`` to ``end`` with their partition."""
         rows, codes, graph = partition.rows, partition.codes, partition.graph
         if graph is not None and isinstance(codes, RowCodes) and not _is_rare(passing):
-            for at in range(start, end):
-                asked, query = pairs.some(at, at + 1)
-                nodes, far = codes.walk(asked, graph, self._width, passing)
+            walk = partial(codes.walk, graph=graph, width=self._width, passing=passing)
+            for query, nodes, far in _walked(walk, pairs, start, end):
                 nearest.add(query, far, rows[nodes], None)
             return
         step = max(_CELLS // len(rows), 1)
@@ -255,6 +260,22 @@ class _Pairs:
             self._asked = self._asks.at(self._partitions[made], self._queries[made])
         end = min(end, self._last)
         return self._asked[start - self._first : end - self._first], self._queries[start:end]
+
+
+def _walked(
+    walk: Callable[[Asked], tuple[npt.NDArray[np.uint32], Floats2D]],
+    pairs: _Pairs,
+    start: int,
+    end: int,
+) -> Iterator[tuple[Int64Array, npt.NDArray[np.uint32], Floats2D]]:
+    """Yield for each pair its query, the nodes that its walk finds, and how far they are; many walk side by side."""
+
+    def work(some: list[tuple[Asked, Int64Array]]) -> list[Any]:
+        return [(query, *walk(asked)) for asked, query in some]
+
+    each = (pairs.some(at, at + 1) for at in range(start, end))
+    shares = iter(lambda: list(islice(each, _WALKS)), [])
+    return chain.from_iterable(map_in_order(work, shares, len, _AT_ONCE, _CREW))
 
 
 def _is_rare(passing: Passing | None) -> bool:

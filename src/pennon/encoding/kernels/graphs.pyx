@@ -13,245 +13,438 @@ cdef extern from *:
     #if !defined(__GNUC__)
     #error "the kernels take a compiler with vector types: gcc or clang"
     #endif
-    #if defined(__x86_64__) || defined(__i386__)
-    #define PENNON_CHOOSES 1
-    #else
-    #define PENNON_CHOOSES 0
-    #endif
     #define PENNON_ALWAYS static inline __attribute__((always_inline))
     typedef float lanes __attribute__((vector_size(64), aligned(4), may_alias));
+    typedef float half_lanes __attribute__((vector_size(32), aligned(4), may_alias));
+    typedef float few_lanes __attribute__((vector_size(16), aligned(4), may_alias));
 
-    typedef struct { float far; int32_t node; int32_t open; } found_node;
+    enum { SQUARES, PRODUCTS, CODE_SQUARES, KINDS_APART };
+    enum { BLOCK = 128 };  /* nodes that are linked together: work for threads, and few beside those before */
+    enum { MOST_BYTES = 1 << 15 };  /* whose squares go into 31 bits */
+    enum { LINE = 64, AHEAD = 3 };  /* bytes that memory gives at once; rows that are asked for ahead */
+    static const uint32_t MARK = (uint32_t)1 << 31;  /* in a beam: looked at; among those to choose from: taken */
 
-    /* The nodes of a level, `most` slots for each: how many neighbours it has, which, and how far. */
-    typedef struct { int32_t *counts; int32_t *nodes; float *far; int64_t most; } links;
+    typedef struct { float far; uint32_t node; } found_node;
+
+    /* The nodes of a level, `most` slots for each: how many neighbours it has, which, and how far, nearest first.
+       Once all slots are taken, it is known which neighbours are `apart`: nearer to the node than to any before
+       them that is; the first one always. */
+    typedef struct { int32_t *counts; int32_t *nodes; float *far; int64_t most; uint8_t *apart; } links;
 
     typedef struct {
-        const float *rows; int64_t count, width; int is_product;
-        links base, upper; const int64_t *starts; const uint8_t *levels;
-        int32_t *seen; int32_t epoch;
-        found_node *beam; int64_t held;
-    } graph;
+        uint16_t *seen, epoch; found_node *beam, *some; int32_t *fresh; int64_t held;
+        int32_t *nodes; float *far; uint8_t *apart, *gained;  /* the neighbours of one node, and one more */
+    } grow_worker;
 
-    PENNON_ALWAYS float far_from(const graph *g, const float *a, const float *b) {
-        lanes s = {0}, t = {0}, x, y;
-        int64_t i = 0;
-        float total = 0;
-        int k;
-        if (g->is_product) {
-            for (; i + 32 <= g->width; i += 32) {
-                s += *(const lanes *)(a + i) * *(const lanes *)(b + i);
-                t += *(const lanes *)(a + i + 16) * *(const lanes *)(b + i + 16);
-            }
-            for (; i < g->width; i += 16) s += *(const lanes *)(a + i) * *(const lanes *)(b + i);
-        } else {
-            for (; i + 32 <= g->width; i += 32) {
-                x = *(const lanes *)(a + i) - *(const lanes *)(b + i);
-                y = *(const lanes *)(a + i + 16) - *(const lanes *)(b + i + 16);
-                s += x * x; t += y * y;
-            }
-            for (; i < g->width; i += 16) {
-                x = *(const lanes *)(a + i) - *(const lanes *)(b + i);
-                s += x * x;
-            }
-        }
-        s += t;
-        for (k = 0; k < 16; k++) total += s[k];
-        return g->is_product ? 1 - total : total;
+    typedef struct {
+        int kind; const uint8_t *rows; int64_t count, row_bytes, m, wide;
+        links base, upper; const int64_t *starts; const uint8_t *levels;
+        int64_t first, last, next;  /* the block, and its first node that no worker has taken */
+        found_node *wanted; int32_t *wanted_counts;  /* what each node of the block is linked with on each level */
+        int64_t workers; grow_worker *each;
+    } growth;
+
+    PENNON_ALWAYS float sum_of(const lanes *s) {
+        half_lanes a, b;
+        few_lanes c, d;
+        memcpy(&a, s, sizeof(a));
+        memcpy(&b, (const char *)s + sizeof(a), sizeof(b));
+        a += b;
+        memcpy(&c, &a, sizeof(c));
+        memcpy(&d, (const char *)&a + sizeof(c), sizeof(d));
+        c += d;
+        return (c[0] + c[2]) + (c[1] + c[3]);
     }
 
-    PENNON_ALWAYS int64_t slot_of(const graph *g, int32_t node, int level) {
+    PENNON_ALWAYS float far_between(const uint8_t *a, const uint8_t *b, int64_t bytes, const int kind) {
+        lanes s = {0}, t = {0}, x, y;
+        int64_t i = 0;
+        if (kind == CODE_SQUARES) {
+            int total = 0, k;
+            for (; i < bytes; i += LINE)
+                for (k = 0; k < LINE; k++) {
+                    short apart = (short)(a[i + k] - b[i + k]);
+                    total += apart * apart;
+                }
+            return (float)total;
+        }
+        for (; i + 2 * LINE <= bytes; i += 2 * LINE) {
+            if (kind == PRODUCTS) {
+                s += *(const lanes *)(a + i) * *(const lanes *)(b + i);
+                t += *(const lanes *)(a + i + LINE) * *(const lanes *)(b + i + LINE);
+            } else {
+                x = *(const lanes *)(a + i) - *(const lanes *)(b + i);
+                y = *(const lanes *)(a + i + LINE) - *(const lanes *)(b + i + LINE);
+                s += x * x; t += y * y;
+            }
+        }
+        if (i < bytes && kind == PRODUCTS) s += *(const lanes *)(a + i) * *(const lanes *)(b + i);
+        else if (i < bytes) { x = *(const lanes *)(a + i) - *(const lanes *)(b + i); s += x * x; }
+        s += t;
+        return kind == PRODUCTS ? 1 - sum_of(&s) : sum_of(&s);
+    }
+
+    PENNON_ALWAYS const uint8_t *row_of(const growth *g, int64_t node) { return g->rows + node * g->row_bytes; }
+
+    PENNON_ALWAYS float far_from(const growth *g, const uint8_t *row, int64_t node, const int kind) {
+        return far_between(row, row_of(g, node), g->row_bytes, kind);
+    }
+
+    PENNON_ALWAYS void ask_ahead(const growth *g, int64_t node) {
+        const uint8_t *row = row_of(g, node);
+        int64_t i, end = g->row_bytes < 16 * LINE ? g->row_bytes : 16 * LINE;
+        for (i = 0; i < end; i += LINE) __builtin_prefetch(row + i);
+    }
+
+    PENNON_ALWAYS int64_t slot_of(const growth *g, int64_t node, int level) {
         return level == 0 ? node : g->starts[node] + level - 1;
     }
 
-    /* Put a node where it belongs among the nearest; the farthest falls off. */
-    PENNON_ALWAYS void keep(graph *g, int64_t most, float far, int32_t node) {
-        int64_t low = 0, high = g->held;
-        if (g->held == most) {
-            if (!(far < g->beam[most - 1].far)) return;
+    PENNON_ALWAYS const links *links_of(const growth *g, int level) { return level == 0 ? &g->base : &g->upper; }
+
+    /* Put a node where it belongs among the nearest, of which `most` have room; return its place. */
+    PENNON_ALWAYS int64_t keep(found_node *some, int64_t *held, int64_t most, float far, int64_t node) {
+        int64_t low = 0, high = *held;
+        if (*held == most) {
+            if (!(far < some[most - 1].far)) return most;
             high = most - 1;
         }
         while (low < high) {
             int64_t middle = (low + high) / 2;
-            if (g->beam[middle].far <= far) low = middle + 1; else high = middle;
+            if (some[middle].far <= far) low = middle + 1; else high = middle;
         }
-        if (g->held < most) g->held++;
-        memmove(g->beam + low + 1, g->beam + low, (g->held - 1 - low) * sizeof(found_node));
-        g->beam[low].far = far; g->beam[low].node = node; g->beam[low].open = 1;
+        if (*held < most) ++*held;
+        memmove(some + low + 1, some + low, (*held - 1 - low) * sizeof(found_node));
+        some[low].far = far; some[low].node = (uint32_t)node;
+        return low;
     }
 
     /* Find the nearest nodes of a level, from those that the beam has. */
-    PENNON_ALWAYS void spread(graph *g, const float *row, int level, int64_t most) {
-        const links *l = level == 0 ? &g->base : &g->upper;
+    PENNON_ALWAYS void spread(
+        const growth *g, grow_worker *w, const uint8_t *row, int level, int64_t most, const int kind
+    ) {
+        const links *l = links_of(g, level);
+        found_node *beam = w->beam;
         int64_t at, i;
-        g->epoch++;
-        for (at = 0; at < g->held; at++) {
-            g->beam[at].open = 1;
-            g->seen[g->beam[at].node] = g->epoch;
+        if (!++w->epoch) {
+            memset(w->seen, 0, g->count * sizeof(*w->seen));
+            w->epoch = 1;
         }
-        for (at = 0; at < g->held;) {
-            int64_t slot, first = at, count;
+        for (at = 0; at < w->held; at++) {
+            beam[at].node &= ~MARK;
+            w->seen[beam[at].node] = w->epoch;
+        }
+        for (at = 0; at < w->held;) {
+            int64_t slot, next = at + 1, count, fresh = 0;
             const int32_t *nodes;
-            if (!g->beam[at].open) { at++; continue; }
-            g->beam[at].open = 0;
-            slot = slot_of(g, g->beam[at].node, level);
+            if (beam[at].node & MARK) { at++; continue; }
+            slot = slot_of(g, beam[at].node, level);
+            beam[at].node |= MARK;
             nodes = l->nodes + slot * l->most;
             count = l->counts[slot];
-            for (i = 0; i < count; i++) __builtin_prefetch(g->rows + nodes[i] * g->width);
-            for (i = 0; i < count; i++) {
-                int32_t node = nodes[i];
+            for (i = 0; i < count; i++) {  /* without a branch that no CPU foresees */
+                w->fresh[fresh] = nodes[i];
+                fresh += w->seen[nodes[i]] != w->epoch;
+                w->seen[nodes[i]] = w->epoch;
+            }
+            for (i = 0; i < fresh && i < AHEAD; i++) ask_ahead(g, w->fresh[i]);
+            for (i = 0; i < fresh; i++) {
                 float far;
-                if (g->seen[node] == g->epoch) continue;
-                g->seen[node] = g->epoch;
-                far = far_from(g, row, g->rows + node * g->width);
-                if (g->held < most || far < g->beam[g->held - 1].far) {
-                    int64_t low;
-                    keep(g, most, far, node);
-                    for (low = 0; low < first; low++) if (g->beam[low].open) { first = low; break; }
+                if (i + AHEAD < fresh) ask_ahead(g, w->fresh[i + AHEAD]);
+                far = far_from(g, row, w->fresh[i], kind);
+                if (w->held < most || far < beam[w->held - 1].far) {
+                    int64_t place = keep(beam, &w->held, most, far, w->fresh[i]);
+                    if (place < next) next = place;
                 }
             }
-            at = first;
+            at = next;
         }
     }
 
     /* Of nodes in order, keep those that are nearer to the row than to any kept before, and then the nearest
        of the others; return how many. */
-    PENNON_ALWAYS int64_t choose(const graph *g, found_node *from, int64_t many, int64_t most) {
+    PENNON_ALWAYS int64_t choose(const growth *g, found_node *from, int64_t many, int64_t most, const int kind) {
         int64_t kept = 0, i, j;
-        for (i = 0; i < many; i++) from[i].open = 0;
+        for (i = 0; i < many; i++) from[i].node &= ~MARK;
         for (i = 0; i < many && kept < most; i++) {
-            const float *row = g->rows + from[i].node * g->width;
+            const uint8_t *row = row_of(g, from[i].node);
             for (j = 0; j < i; j++)
-                if (from[j].open && far_from(g, row, g->rows + from[j].node * g->width) < from[i].far) break;
-            if (j == i) { from[i].open = 1; kept++; }
+                if (from[j].node & MARK && far_from(g, row, from[j].node & ~MARK, kind) < from[i].far) break;
+            if (j == i) { from[i].node |= MARK; kept++; }
         }
-        for (i = 0; i < many && kept < most; i++) if (!from[i].open) { from[i].open = 1; kept++; }
-        for (i = 0, j = 0; i < many; i++) if (from[i].open) from[j++] = from[i];
+        for (i = 0; i < many && kept < most; i++)
+            if (!(from[i].node & MARK)) { from[i].node |= MARK; kept++; }
+        for (i = 0, j = 0; i < many; i++)
+            if (from[i].node & MARK) { from[j].far = from[i].far; from[j++].node = from[i].node & ~MARK; }
         return kept;
     }
 
-    PENNON_ALWAYS void link_back(graph *g, links *l, int64_t slot, int32_t node, float far, found_node *some) {
+    /* Find what a node is to be linked with: the nearest of those in the graph, and of those of the block before it. */
+    PENNON_ALWAYS void find_one(growth *g, grow_worker *w, int64_t node, const int kind) {
+        const uint8_t *row = row_of(g, node);
+        int own = g->levels[node], levels = g->levels[0] + 1, level;
+        w->held = 1;
+        w->beam[0].node = 0;
+        w->beam[0].far = far_from(g, row, 0, kind);
+        for (level = levels - 1; level >= 0; level--) {
+            const links *l = links_of(g, level);
+            int64_t many, kept, i, slot, place = (node - g->first) * levels + level;
+            found_node *wanted = g->wanted + place * g->m;
+            spread(g, w, row, level, level > own ? 1 : g->wide, kind);
+            if (level > own) continue;
+            many = w->held;
+            memcpy(w->some, w->beam, many * sizeof(found_node));
+            for (i = g->first; i < node; i++)
+                if (g->levels[i] >= level) keep(w->some, &many, g->wide, far_from(g, row, i, kind), i);
+            kept = choose(g, w->some, many, g->m, kind);
+            slot = slot_of(g, node, level);
+            for (i = 0; i < kept; i++) {
+                wanted[i] = w->some[i];
+                l->nodes[slot * l->most + i] = (int32_t)wanted[i].node;
+                l->far[slot * l->most + i] = wanted[i].far;
+            }
+            l->counts[slot] = g->wanted_counts[place] = (int32_t)kept;
+        }
+    }
+
+    /* Whether a neighbour is nearer to its node than to each of some others that are apart. */
+    PENNON_ALWAYS int is_apart(
+        const growth *g, int32_t node, float far, const int32_t *others, const uint8_t *apart, int64_t count, const int kind
+    ) {
+        const uint8_t *row = row_of(g, node);
+        int64_t i;
+        for (i = 0; i < count; i++) if (apart[i] && far_from(g, row, others[i], kind) < far) return 0;
+        return 1;
+    }
+
+    /* Say anew which of a worker's neighbours behind a place are apart, for the one there is: compared are those
+       only of whom it is not known. */
+    PENNON_ALWAYS void part_again(const growth *g, grow_worker *w, int64_t place, int64_t count, const int kind) {
+        int64_t i;
+        int lost = 0;
+        w->gained[place] = 1;
+        for (i = place + 1; i < count; i++) {
+            int was = w->apart[i];
+            if (was)
+                w->apart[i] = (uint8_t)is_apart(
+                    g, w->nodes[i], w->far[i], w->nodes + place, w->gained + place, i - place, kind);
+            else if (lost)
+                w->apart[i] = (uint8_t)is_apart(g, w->nodes[i], w->far[i], w->nodes, w->apart, i, kind);
+            w->gained[i] = (uint8_t)(w->apart[i] && !was);
+            lost |= was && !w->apart[i];
+        }
+    }
+
+    /* Make a node a neighbour of another; where all slots are taken, the farthest that is not apart has none. */
+    PENNON_ALWAYS void link_back(
+        const growth *g, grow_worker *w, const links *l, int64_t slot, int32_t node, float its, const int kind
+    ) {
         int32_t *nodes = l->nodes + slot * l->most;
-        float *fars = l->far + slot * l->most;
-        int64_t count = l->counts[slot], i, at;
+        float *far = l->far + slot * l->most;
+        uint8_t *apart = l->apart + slot * l->most;
+        int64_t count = l->counts[slot], place = count, drop, i;
+        while (place > 0 && far[place - 1] > its) place--;
         if (count < l->most) {
-            nodes[count] = node; fars[count] = far; l->counts[slot] = (int32_t)(count + 1);
+            memmove(nodes + place + 1, nodes + place, (count - place) * sizeof(*nodes));
+            memmove(far + place + 1, far + place, (count - place) * sizeof(*far));
+            nodes[place] = node; far[place] = its; l->counts[slot]++;
             return;
         }
-        some[0].far = far; some[0].node = node;
+        if (!apart[0])
+            for (i = 0; i < count; i++) apart[i] = (uint8_t)is_apart(g, nodes[i], far[i], nodes, apart, i, kind);
+        for (i = 0; i <= count; i++) {
+            int64_t from = i - (i > place);
+            w->nodes[i] = i == place ? node : nodes[from];
+            w->far[i] = i == place ? its : far[from];
+            w->apart[i] = i == place ? (uint8_t)is_apart(g, node, its, nodes, apart, place, kind) : apart[from];
+        }
+        if (w->apart[place]) part_again(g, w, place, count + 1, kind);
+        for (drop = count; drop > 0 && w->apart[drop]; drop--);
+        if (w->apart[drop]) drop = count;
         for (i = 0; i < count; i++) {
-            for (at = i + 1; at > 0 && some[at - 1].far > fars[i]; at--) some[at] = some[at - 1];
-            some[at].far = fars[i]; some[at].node = nodes[i];
+            int64_t from = i + (i >= drop);
+            nodes[i] = w->nodes[from]; far[i] = w->far[from]; apart[i] = w->apart[from];
         }
-        count = choose(g, some, count + 1, l->most);
-        for (i = 0; i < count; i++) { nodes[i] = some[i].node; fars[i] = some[i].far; }
-        l->counts[slot] = (int32_t)count;
     }
 
-    PENNON_ALWAYS void grow_all(graph *g, int64_t m, int64_t wide, found_node *some) {
-        int32_t node;
-        int level, top = g->levels[0];
-        for (node = 1; node < g->count; node++) {
-            const float *row = g->rows + node * g->width;
-            int own = g->levels[node];
-            g->held = 1;
-            g->beam[0].node = 0;
-            g->beam[0].far = far_from(g, row, g->rows);
-            for (level = top; level >= 0; level--) {
-                links *l = level == 0 ? &g->base : &g->upper;
-                int64_t i, kept, slot;
-                spread(g, row, level, level > own ? 1 : wide);
-                if (level > own) continue;
-                slot = slot_of(g, node, level);
-                memcpy(some, g->beam, g->held * sizeof(found_node));
-                kept = choose(g, some, g->held, m);
-                for (i = 0; i < kept; i++) {
-                    l->nodes[slot * l->most + i] = some[i].node;
-                    l->far[slot * l->most + i] = some[i].far;
-                }
-                l->counts[slot] = (int32_t)kept;
-                for (i = 0; i < kept; i++)
-                    link_back(g, l, slot_of(g, l->nodes[slot * l->most + i], level), node,
-                              l->far[slot * l->most + i], some + wide + 1);
+    PENNON_ALWAYS void find_all(growth *g, grow_worker *w, const int kind) {
+        for (int64_t node; (node = __atomic_fetch_add(&g->next, 1, __ATOMIC_RELAXED)) < g->last;)
+            find_one(g, w, node, kind);
+    }
+
+    /* Link back with the nodes of the block those whose turn is this worker's, each in order. */
+    PENNON_ALWAYS void link_all(growth *g, grow_worker *w, const int kind) {
+        int levels = g->levels[0] + 1, level;
+        int64_t node, i, mine = w - g->each;
+        for (node = g->first; node < g->last; node++)
+            for (level = 0; level <= g->levels[node]; level++) {
+                int64_t place = (node - g->first) * levels + level;
+                const found_node *wanted = g->wanted + place * g->m;
+                for (i = 0; i < g->wanted_counts[place]; i++)
+                    if (wanted[i].node % g->workers == mine)
+                        link_back(g, w, links_of(g, level), slot_of(g, wanted[i].node, level), (int32_t)node,
+                                  wanted[i].far, kind);
             }
-        }
     }
 
-    typedef void (*grow_kind)(graph *, int64_t, int64_t, found_node *);
-
-    static void grow_plain(graph *g, int64_t m, int64_t wide, found_node *some) { grow_all(g, m, wide, some); }
-    #if PENNON_CHOOSES
-    __attribute__((target("avx2,fma")))
-    static void grow_v3(graph *g, int64_t m, int64_t wide, found_node *some) { grow_all(g, m, wide, some); }
-    __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,prefer-vector-width=512")))
-    static void grow_v4(graph *g, int64_t m, int64_t wide, found_node *some) { grow_all(g, m, wide, some); }
+    #define PENNON_STEP(NAME, ALL) \
+        static void NAME(growth *g, grow_worker *w) { \
+            if (g->kind == SQUARES) ALL(g, w, SQUARES); \
+            else if (g->kind == PRODUCTS) ALL(g, w, PRODUCTS); \
+            else ALL(g, w, CODE_SQUARES); \
+        }
+    PENNON_STEP(find_plain, find_all)
+    PENNON_STEP(link_plain, link_all)
+    #if defined(__x86_64__) || defined(__i386__)
+    #define PENNON_V3 __attribute__((target("avx2,fma")))
+    #define PENNON_V4 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,prefer-vector-width=512")))
+    PENNON_V3 PENNON_STEP(find_v3, find_all)
+    PENNON_V3 PENNON_STEP(link_v3, link_all)
+    PENNON_V4 PENNON_STEP(find_v4, find_all)
+    PENNON_V4 PENNON_STEP(link_v4, link_all)
     #endif
 
-    static grow_kind choose_grow(void) {
-        #if PENNON_CHOOSES
+    typedef struct { void (*find)(growth *, grow_worker *); void (*link)(growth *, grow_worker *); } grow_steps;
+
+    static grow_steps choose_steps(void) {
+        grow_steps steps = {find_plain, link_plain};
+        #if defined(__x86_64__) || defined(__i386__)
         __builtin_cpu_init();
         if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")
-            && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) return grow_v4;
-        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return grow_v3;
+            && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
+            steps = (grow_steps){find_v4, link_v4};
+        else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) steps = (grow_steps){find_v3, link_v3};
         #endif
-        return grow_plain;
+        return steps;
+    }
+
+    static void free_growth(growth *g) {
+        int64_t i;
+        for (i = 0; g->each && i < g->workers; i++) {
+            grow_worker *w = g->each + i;
+            free(w->seen); free(w->beam); free(w->fresh); free(w->far); free(w->apart);
+        }
+        free(g->each); free(g->wanted); free(g->wanted_counts);
+        free(g->base.apart); free(g->upper.apart);
+        memset(g, 0, sizeof(*g));
     }
 
     /* Return 0, or 1 without memory. */
-    static int grow(
-        grow_kind kind, const float *rows, int64_t count, int64_t width, int is_product, const uint8_t *levels,
-        const int64_t *starts, int64_t m, int64_t wide, int32_t *counts, int32_t *nodes, float *far,
-        int32_t *upper_counts, int32_t *upper_nodes, float *upper_far
-    ) {
-        graph g = {rows, count, width, is_product, {counts, nodes, far, 2 * m},
-                   {upper_counts, upper_nodes, upper_far, m}, starts, levels, 0, 0, 0, 0};
-        found_node *some;
-        g.seen = calloc(count, sizeof(int32_t));
-        g.beam = malloc((wide + 1) * sizeof(found_node));
-        some = malloc((wide + 1 + 2 * m + 2) * sizeof(found_node));
-        if (g.seen && g.beam && some) kind(&g, m, wide, some);
-        else { free(g.seen); free(g.beam); free(some); return 1; }
-        free(g.seen); free(g.beam); free(some);
-        return 0;
+    static int begin_growth(growth *g, int64_t slots) {
+        int64_t places = BLOCK * ((int64_t)g->levels[0] + 1), i;
+        int fails;
+        g->first = g->last = 1;
+        g->wanted = malloc(places * g->m * sizeof(found_node));
+        g->wanted_counts = malloc(places * sizeof(int32_t));
+        g->base.apart = calloc(g->count, g->base.most);
+        g->upper.apart = calloc(slots, g->upper.most);
+        g->each = calloc(g->workers, sizeof(grow_worker));
+        fails = !g->wanted || !g->wanted_counts || !g->base.apart || !g->upper.apart || !g->each;
+        for (i = 0; !fails && i < g->workers; i++) {
+            grow_worker *w = g->each + i;
+            w->seen = calloc(g->count, sizeof(*w->seen));
+            w->beam = malloc(2 * g->wide * sizeof(found_node));
+            w->some = w->beam + g->wide;
+            w->fresh = w->nodes = malloc((g->base.most + 1) * sizeof(int32_t));
+            w->far = malloc((g->base.most + 1) * sizeof(float));
+            w->apart = malloc(2 * (g->base.most + 1));
+            w->gained = w->apart + g->base.most + 1;
+            fails = !w->seen || !w->beam || !w->fresh || !w->far || !w->apart;
+        }
+        if (fails) free_growth(g);
+        return fails;
     }
     """
-    ctypedef void (*grow_kind)(void *, int64_t, int64_t, void *) noexcept nogil
-    grow_kind choose_grow() noexcept nogil
-    int grow(
-        grow_kind, const float *, int64_t, int64_t, int, const uint8_t *, const int64_t *, int64_t,
-        int64_t, int32_t *, int32_t *, float *, int32_t *, int32_t *, float *
-    ) noexcept nogil
+    enum:
+        BLOCK, LINE, KINDS_APART, CODE_SQUARES, MOST_BYTES
+    ctypedef struct links:
+        int32_t *counts
+        int32_t *nodes
+        float *far
+        int64_t most
+    ctypedef struct grow_worker:
+        pass
+    ctypedef struct growth:
+        int kind
+        const uint8_t *rows
+        int64_t count, row_bytes, m, wide, first, last, next, workers
+        links base, upper
+        const int64_t *starts
+        const uint8_t *levels
+        grow_worker *each
+    ctypedef struct grow_steps:
+        void (*find)(growth *, grow_worker *) noexcept nogil
+        void (*link)(growth *, grow_worker *) noexcept nogil
+    grow_steps choose_steps() noexcept nogil
+    int begin_growth(growth *, int64_t slots) noexcept nogil
+    void free_growth(growth *) noexcept nogil
 
-cdef grow_kind GROW = choose_grow()
+cdef grow_steps STEPS = choose_steps()
 
 
-def grow_graph(
-    const float[:, ::1] rows, bint is_product, const uint8_t[::1] levels, const int64_t[::1] starts,
-    int64_t m, int64_t wide, int32_t[::1] counts, int32_t[:, ::1] nodes, float[:, ::1] far,
-    int32_t[::1] upper_counts, int32_t[:, ::1] upper_nodes, float[:, ::1] upper_far
-):
-    """Link each row with its near neighbours; see the stub."""
-    cdef int64_t count = rows.shape[0], slots = upper_counts.shape[0], i
-    cdef int failed
-    cdef bint fits = 1
-    if count < 1 or count >> 31 or rows.shape[1] < 1 or rows.shape[1] % 16 or m < 1 or wide < 1 or wide >> 24:
-        raise ValueError("rows of a graph are padded to sixteen numbers, and there is one at least")
-    if (
-        levels.shape[0] != count or starts.shape[0] != count or counts.shape[0] != count
-        or nodes.shape[0] != count or far.shape[0] != count or slots < 1
-        or upper_nodes.shape[0] != slots or upper_far.shape[0] != slots
-        or nodes.shape[1] != 2 * m or far.shape[1] != 2 * m
-        or upper_nodes.shape[1] != m or upper_far.shape[1] != m
+cdef class Growth:
+    """A graph that grows; see the stub."""
+
+    cdef growth _growth
+    cdef object _arrays  # which hold the memory
+
+    def __cinit__(
+        self, int kind, const uint8_t[:, ::1] rows, const uint8_t[::1] levels, const int64_t[::1] starts,
+        int64_t m, int64_t wide, int32_t[::1] counts, int32_t[:, ::1] nodes, float[:, ::1] far,
+        int32_t[::1] upper_counts, int32_t[:, ::1] upper_nodes, float[:, ::1] upper_far, int64_t workers
     ):
-        raise ValueError("the parts of a graph do not fit")
-    for i in range(count):
-        fits = fits and levels[i] <= levels[0] and 0 <= starts[i] and starts[i] + levels[i] <= slots
-    if not fits:
-        raise ValueError("a node of a graph is above the first one, or has no place")
-    with nogil:
-        failed = grow(
-            GROW, &rows[0, 0], count, rows.shape[1], is_product, &levels[0], &starts[0], m, wide,
-            &counts[0], &nodes[0, 0], &far[0, 0], &upper_counts[0], &upper_nodes[0, 0], &upper_far[0, 0]
-        )
-    if failed:
-        raise MemoryError("no memory for a graph")
+        cdef int64_t count = rows.shape[0], slots = upper_counts.shape[0], i
+        cdef bint fits = 1
+        cdef growth *g = &self._growth
+        if (
+            not 0 <= kind < KINDS_APART or count < 1 or count >> 31 or rows.shape[1] < 1 or rows.shape[1] % LINE
+            or (kind == CODE_SQUARES and rows.shape[1] > MOST_BYTES)
+            or m < 1 or m >> 24 or wide < 1 or wide >> 24 or workers < 1 or workers >> 16
+        ):
+            raise ValueError("rows of a graph are padded to 64 bytes, and there is one at least")
+        if (
+            levels.shape[0] != count or starts.shape[0] != count or counts.shape[0] != count
+            or nodes.shape[0] != count or far.shape[0] != count or slots < 1
+            or upper_nodes.shape[0] != slots or upper_far.shape[0] != slots
+            or nodes.shape[1] != 2 * m or far.shape[1] != 2 * m
+            or upper_nodes.shape[1] != m or upper_far.shape[1] != m
+        ):
+            raise ValueError("the parts of a graph do not fit")
+        for i in range(count):
+            fits = fits and levels[i] <= levels[0] and 0 <= starts[i] and starts[i] + levels[i] <= slots
+        if not fits:
+            raise ValueError("a node of a graph is above the first one, or has no place")
+        counts[:] = 0
+        upper_counts[:] = 0
+        self._arrays = rows, levels, starts, counts, nodes, far, upper_counts, upper_nodes, upper_far
+        g.kind, g.rows, g.count, g.row_bytes = kind, &rows[0, 0], count, rows.shape[1]
+        g.m, g.wide, g.workers, g.starts, g.levels = m, wide, workers, &starts[0], &levels[0]
+        g.base.counts, g.base.nodes, g.base.far, g.base.most = &counts[0], &nodes[0, 0], &far[0, 0], 2 * m
+        g.upper.counts, g.upper.nodes, g.upper.most = &upper_counts[0], &upper_nodes[0, 0], m
+        g.upper.far = &upper_far[0, 0]
+        if begin_growth(g, slots):
+            raise MemoryError("no memory for a graph")
+
+    def __dealloc__(self):
+        free_growth(&self._growth)
+
+    def next_block(self):
+        """Begin with the nodes that are linked next; see the stub."""
+        cdef growth *g = &self._growth
+        g.first = g.next = g.last
+        g.last = min(g.count, g.first + min(<int64_t> BLOCK, max(g.first >> 3, <int64_t> 1)))
+        return g.last - g.first
+
+    def find(self, int64_t worker):
+        """Find what nodes of the block are near to; see the stub."""
+        self._step(STEPS.find, worker)
+
+    def link(self, int64_t worker):
+        """Link nodes of the graph with those of the block; see the stub."""
+        self._step(STEPS.link, worker)
+
+    cdef _step(self, void (*step)(growth *, grow_worker *) noexcept nogil, int64_t worker):
+        if not 0 <= worker < self._growth.workers:
+            raise ValueError("there is no such worker")
+        with nogil:
+            step(&self._growth, self._growth.each + worker)

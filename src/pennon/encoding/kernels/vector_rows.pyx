@@ -129,7 +129,7 @@ cdef extern from *:
     EACH_OF(bits, one_bits, 1)
     EACH_OF(looked_up, one_looked_up, 1024)
 
-    CLONES static float apart_of(int kind, const uint8_t *row, const void *query, int64_t width) {
+    INLINED float apart(int kind, const uint8_t *row, const void *query, int64_t width) {
         switch (kind) {
         case 0: return one_squares_f32(row, query, width);
         case 1: return -one_products_f32(row, query, width);
@@ -140,6 +140,10 @@ cdef extern from *:
         case 6: return one_bits(row, query, width);
         default: return one_looked_up(row, query, width);
         }
+    }
+
+    CLONES static float apart_of(int kind, const uint8_t *row, const void *query, int64_t width) {
+        return apart(kind, row, query, width);
     }
 
     static void all_apart(int kind, const void *rows, int64_t count, const void *queries, int64_t asked,
@@ -155,15 +159,43 @@ cdef extern from *:
         default: all_looked_up(rows, count, queries, asked, width, out, stride);
         }
     }
+
+    #define AHEAD 4  /* rows that are asked for before they are compared */
+    #define LINE 64
+
+    INLINED void ask_ahead(const uint8_t *row, int64_t row_bytes) {
+        for (int64_t at = 0; at < row_bytes && at < 16 * LINE; at += LINE) __builtin_prefetch(row + at);
+    }
+
+    #define SOME(KIND)                                                                         \
+        case KIND:                                                                             \
+            for (int64_t at = 0; at < count; at++) {                                           \
+                if (at + AHEAD < count) ask_ahead(rows + numbers[at + AHEAD] * row_bytes, row_bytes); \
+                out[at] = apart(KIND, rows + numbers[at] * row_bytes, query, width);           \
+            }                                                                                  \
+            break;
+
+    CLONES static void some_apart(
+        int kind, const uint8_t *rows, int64_t row_bytes, const uint32_t *numbers, int64_t count,
+        const void *query, int64_t width, float *out
+    ) {
+        for (int64_t at = 0; at < count && at < AHEAD; at++) ask_ahead(rows + numbers[at] * row_bytes, row_bytes);
+        switch (kind) { SOME(0) SOME(1) SOME(2) SOME(3) SOME(4) SOME(5) SOME(6) default: SOME(7) }
+    }
     """
     float apart_of(int kind, const uint8_t *row, const void *query, int64_t width) noexcept nogil
     void all_apart(
         int kind, const void *rows, int64_t count, const void *queries, int64_t asked, int64_t width,
         float *out, int64_t stride
     ) noexcept nogil
+    void some_apart(
+        int kind, const uint8_t *rows, int64_t row_bytes, const uint32_t *numbers, int64_t count,
+        const void *query, int64_t width, float *out
+    ) noexcept nogil
 
 cdef enum:
     KINDS = 8
+    STEP = 64  # neighbours that are compared together
     BLOCK_BYTES = 16384
 
 cdef int[KINDS] ROW_BYTES  # of a value
@@ -301,6 +333,29 @@ cdef int64_t _row_of(
     return low if low < end and nodes[low] == number else -1
 
 
+cdef inline int64_t _all_near(
+    const Space *space, const uint32_t *neighbours, int64_t count, float *far
+) noexcept nogil:
+    """Say how far the first neighbours are from the query; return how many these are."""
+    count = min(count, <int64_t> STEP)
+    some_apart(
+        space.kind, space.rows, space.row_bytes, neighbours, count, space.query, space.width, far
+    )
+    return count
+
+
+cdef inline int64_t _unseen(
+    const uint32_t *neighbours, int64_t count, uint8_t *visited, uint32_t *unseen
+) noexcept nogil:
+    """Take those of `STEP` neighbours that were not visited, which they are now; return how many these are."""
+    cdef int64_t at, taken = 0
+    for at in range(count):  # without a branch that no processor foresees
+        unseen[taken] = neighbours[at]
+        taken += 1 - visited[neighbours[at]]
+        visited[neighbours[at]] = 1
+    return taken
+
+
 def walk_graph(
     int kind, const uint8_t[:, ::1] rows, const uint8_t[::1] query,
     const uint32_t[::1] nodes, const int64_t[::1] levels,
@@ -310,7 +365,9 @@ def walk_graph(
 ):
     """Walk a graph to the nodes near a query; see the stub."""
     cdef Space space = _space(kind, rows, query)
-    cdef int64_t most = found.shape[0], count = 0, waiting = 0, level, row, at, seen, total
+    cdef int64_t most = found.shape[0], count = 0, waiting = 0, level, row, at, near, some, total
+    cdef uint32_t[STEP] unseen
+    cdef float[STEP] far
     cdef Node current, other
     cdef bint is_masked = passing is not None, moved = True
     cdef uint8_t *visited = NULL
@@ -342,12 +399,14 @@ def walk_graph(
                 row = _row_of(&nodes[0], levels[level], levels[level + 1], current.number)
                 if row < 0:
                     break
-                for at in range(ends[row], ends[row + 1]):
-                    other.number = neighbours[at]
-                    other.distance = _apart(&space, other.number)
-                    if other.distance < current.distance:
-                        current = other
-                        moved = True
+                near = ends[row]
+                while near < ends[row + 1]:
+                    some = _all_near(&space, &neighbours[near], ends[row + 1] - near, far)
+                    for at in range(some):
+                        if far[at] < current.distance:
+                            current.number, current.distance = neighbours[near + at], far[at]
+                            moved = True
+                    near += some
         visited[current.number] = 1
         candidates[0] = current
         waiting = 1
@@ -360,24 +419,26 @@ def walk_graph(
                 break
             _drop_top(candidates, waiting, True)
             waiting -= 1
-            for at in range(ends[current.number], ends[current.number + 1]):
-                other.number = neighbours[at]
-                if visited[other.number]:
-                    continue
-                visited[other.number] = 1
-                other.distance = _apart(&space, other.number)
-                if count == most and not other.distance <= results[0].distance:
-                    continue
-                _push(candidates, waiting, other, True)
-                waiting += 1
-                if is_masked and not passing[other.number]:
-                    continue
-                if count < most:
-                    _push(results, count, other, False)
-                    count += 1
-                elif other.distance < results[0].distance:
-                    _drop_top(results, count, False)
-                    _push(results, count - 1, other, False)
+            near = ends[current.number]
+            while near < ends[current.number + 1]:
+                some = min(ends[current.number + 1] - near, <int64_t> STEP)
+                at = _unseen(&neighbours[near], some, visited, unseen)
+                near += some
+                some = _all_near(&space, unseen, at, far)
+                for at in range(some):
+                    other.number, other.distance = unseen[at], far[at]
+                    if count == most and not other.distance <= results[0].distance:
+                        continue
+                    _push(candidates, waiting, other, True)
+                    waiting += 1
+                    if is_masked and not passing[other.number]:
+                        continue
+                    if count < most:
+                        _push(results, count, other, False)
+                        count += 1
+                    elif other.distance < results[0].distance:
+                        _drop_top(results, count, False)
+                        _push(results, count - 1, other, False)
         for at in range(count):
             found[at] = results[at].number
             distances[at] = results[at].distance

@@ -68,6 +68,12 @@ class ScalarCoder:
         """Return the least and the greatest number."""
         return self.model.bounds or (0.0, 0.0)
 
+    @property
+    def step(self) -> float:
+        """Return how far one code is from the next."""
+        start, end = self.bounds
+        return (end - start) / _STEPS
+
     def encode(self, vectors: Matrix, _found: Found) -> Columns:
         """See `Coder.encode`."""
         start, end = self.bounds
@@ -78,9 +84,8 @@ class ScalarCoder:
 
     def decode(self, columns: Columns) -> Matrix:
         """Return the vectors that codes stand for: the middle of each step, so that no code falls."""
-        start, end = self.bounds
         middles: Matrix = columns[0].astype(np.float64) + 0.5
-        return start + middles * ((end - start) / _STEPS)
+        return self.bounds[0] + middles * self.step
 
     def pack(self, columns: Columns) -> Columns:
         """See `Coder.pack`."""

@@ -9,6 +9,7 @@ Source: reference index-vector, 2.6.
 from __future__ import annotations
 
 import json
+from enum import IntEnum
 from typing import Any, Final
 
 import numpy as np
@@ -16,11 +17,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
-from pennon.encoding.kernels.graphs import grow_graph
+from pennon.core.thread_pools import Crew, map_all, processors
+from pennon.encoding.kernels.graphs import Growth
 from pennon.index.vector.coders import ScalarCoder
 from pennon.index.vector.kmeans import BLOCK_ROWS
 from pennon.index.vector.model import Coded, Model
-from pennon.index.vector.rows import Floats, as_floats
+from pennon.index.vector.rows import Floats, Matrix, as_floats
 from pennon.index.vector.settings import Graph
 
 FIELDS: Final = (
@@ -29,7 +31,11 @@ FIELDS: Final = (
     pa.field("_distance", pa.list_(pa.float32())),
 )
 """The columns of ``index.idx``: nodes by the numbers of their rows in the partition."""
-_LANES: Final = 16
+_LINE: Final = 64
+_CODES_WIDTH: Final = 1 << 15
+_SHARED_ROWS: Final = 1 << 12
+"""Graphs of so many rows are worked on by as many threads as there are processors."""
+_CREW: Final = Crew("graphs")
 _HALF_BITS: Final = 4
 
 
@@ -47,16 +53,16 @@ def grown(model: Model, coded: Coded) -> GrownGraph:
     count = len(coded.rows)
     if not count:
         return GrownGraph(pa.RecordBatch.from_pylist([], pa.schema(FIELDS)), "")
-    rows = _padded(as_decoded(model, coded))
+    space = _Space.of(model, coded)
     levels = _levels(count, settings, model.settings.seed)
     starts = np.cumsum(levels, dtype=np.int64) - levels
     m = settings.m
     counts, nodes, far = _slots(count, 2 * m)
     upper_counts, upper_nodes, upper_far = _slots(max(int(levels.sum(dtype=np.int64)), 1), m)
-    is_product = model.settings.metric == "dot"
-    grow_graph(
-        rows,
-        is_product,
+    workers = processors() if count >= _SHARED_ROWS else 1
+    growth = Growth(
+        space.kind,
+        space.rows,
         levels,
         starts,
         m,
@@ -67,13 +73,17 @@ def grown(model: Model, coded: Coded) -> GrownGraph:
         upper_counts,
         upper_nodes,
         upper_far,
+        workers,
     )
-    batches = [_batch(np.arange(count), counts, nodes, far)]
+    while growth.next_block():
+        map_all(growth.find, range(workers), _CREW)
+        map_all(growth.link, range(workers), _CREW)
+    batches = [_batch(np.arange(count), counts, nodes, far, space.factor)]
     offsets = [0, count]
     for level in range(1, settings.max_level):
         on = np.flatnonzero(levels >= level)
         at = starts[on] + level - 1
-        batches.append(_batch(on, upper_counts[at], upper_nodes[at], upper_far[at]))
+        batches.append(_batch(on, upper_counts[at], upper_nodes[at], upper_far[at], space.factor))
         offsets.append(offsets[-1] + len(on))
     params = {
         "max_level": settings.max_level,
@@ -84,6 +94,33 @@ def grown(model: Model, coded: Coded) -> GrownGraph:
     said = {"entry_point": 0, "params": params, "level_offsets": offsets}
     whole = pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
     return GrownGraph(whole, json.dumps(said))
+
+
+class _Apart(IntEnum):
+    """How rows are compared: the numbers of `pennon.encoding.kernels.graphs`."""
+
+    SQUARES = 0
+    PRODUCTS = 1
+    CODE_SQUARES = 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Space:
+    """Rows as they are compared with one another; their distances are what is found times ``factor``."""
+
+    kind: _Apart
+    rows: npt.NDArray[np.uint8]
+    factor: float = 1.0
+
+    @classmethod
+    def of(cls, model: Model, coded: Coded) -> _Space:
+        """Return the codes themselves where they are as far from one another as what they stand for."""
+        is_product = model.settings.metric == "dot"
+        is_narrow = coded.columns[0].shape[1] <= _CODES_WIDTH
+        if model.settings.quantizer == "SQ" and not is_product and is_narrow:
+            return cls(_Apart.CODE_SQUARES, _padded(coded.columns[0]), ScalarCoder(model).step ** 2)
+        kind = _Apart.PRODUCTS if is_product else _Apart.SQUARES
+        return cls(kind, _padded(as_decoded(model, coded)))
 
 
 def as_decoded(model: Model, coded: Coded) -> Floats:
@@ -106,11 +143,14 @@ def as_decoded(model: Model, coded: Coded) -> Floats:
     return np.ascontiguousarray(words.reshape(len(codes), -1), np.float32)
 
 
-def _padded(rows: Floats) -> Floats:
-    missing = -rows.shape[1] % _LANES
-    if missing:
-        rows = np.pad(rows, ((0, 0), (0, missing)))
-    return np.ascontiguousarray(rows, np.float32)
+def _padded(rows: Matrix) -> npt.NDArray[np.uint8]:
+    """Return the bytes of rows as kernels take them: each begins where a line of the processor's cache does."""
+    width = rows.shape[1] * rows.itemsize
+    space = np.zeros(len(rows) * (width + -width % _LINE) + _LINE, np.uint8)
+    start = -space.ctypes.data % _LINE
+    padded = space[start : len(space) - _LINE + start].reshape(len(rows), -1)
+    padded[:, :width] = np.ascontiguousarray(rows).view(np.uint8)
+    return padded
 
 
 def _levels(count: int, settings: Graph, seed: int) -> npt.NDArray[np.uint8]:
@@ -130,13 +170,13 @@ def _slots(count: int, most: int) -> tuple[Any, Any, Any]:
     )
 
 
-def _batch(ids: Any, counts: Any, nodes: Any, far: Any) -> pa.RecordBatch:
+def _batch(ids: Any, counts: Any, nodes: Any, far: Any, factor: float) -> pa.RecordBatch:
     filled = np.arange(nodes.shape[1])[None] < counts[:, None]
     offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
     neighbours = pa.array(nodes[filled].astype(np.uint32))
     arrays = [
         pa.array(ids.astype(np.uint32)),
         pa.ListArray.from_arrays(offsets, neighbours),
-        pa.ListArray.from_arrays(offsets, pa.array(far[filled])),
+        pa.ListArray.from_arrays(offsets, pa.array(far[filled] * np.float32(factor))),
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(FIELDS))

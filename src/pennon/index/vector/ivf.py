@@ -250,7 +250,7 @@ class _Search:
         """
         count, size = processors(), len(nearest.counts)
         shared, many = queries, size // _QUERIES_A_LANE
-        if many < count and not self._index.is_bounded:
+        if many < count and not self._index.is_bounded and not self._reader.has_graphs:
             rows = self._reader.lengths[partitions]
             before = np.cumsum(rows) - rows
             shared, size = before, int(rows.sum())

@@ -114,6 +114,19 @@ def test_walks_along_a_line() -> None:
     assert walked(line, 26.0, skipping, 20, 2, passing) == [20, 30]
 
 
+def test_walks_past_a_hundred_neighbours() -> None:
+    line = np.arange(200.0)
+    everyone = list(range(200))
+    star = graph_of([everyone, *([0, 0] for _ in everyone[1:])])
+    assert walked(line, 150.25, star, 0, 3) == [149, 150, 151]
+    assert walked(line, 150.25, star, 7, 200) == everyone
+    flat = graph_of(
+        [[0] for _ in everyone],
+        {0: [*everyone, *everyone[::-1]], **{at: [0] for at in everyone[1:]}},
+    )
+    assert walked(line, 150.25, flat, 0, 2) == [0, 150]
+
+
 def test_a_walk_stays_where_there_is_no_way() -> None:
     assert walked(np.arange(3.0), 2.0, graph_of([[1], [0], []]), 0, 3) == [0, 1]
 

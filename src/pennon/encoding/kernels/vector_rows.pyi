@@ -25,15 +25,6 @@ def row_distances(
 ) -> None:
     """Put how far each row is from query ``q`` into ``out[q]``.  Raises ValueError for arrays that do not fit."""
 
-def chosen_distances(
-    kind: int,
-    rows: npt.NDArray[np.uint8],
-    query: npt.NDArray[np.uint8],
-    chosen: npt.NDArray[np.int64],
-    out: npt.NDArray[np.float32],
-) -> None:
-    """Put how far some rows are from a query into ``out``.  Raises ValueError for arrays that do not fit."""
-
 def check_graph(
     count: int,
     nodes: npt.NDArray[np.uint32],

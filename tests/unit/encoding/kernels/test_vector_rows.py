@@ -10,7 +10,6 @@ import pytest
 
 from pennon.encoding.kernels.vector_rows import (
     check_graph,
-    chosen_distances,
     row_distances,
     walk_graph,
 )
@@ -59,10 +58,6 @@ def test_distances_of_rows(kind: int) -> None:
         alone, out = np.empty((1, 4000), np.float32), both[1]
         row_distances(kind, bytes_of(rows), bytes_of(queries[1:2]), alone)
         assert alone[0].tolist() == out.tolist()
-        chosen = np.array([39, 0, 7, 7], np.int64)
-        few = np.empty(4, np.float32)
-        chosen_distances(kind, bytes_of(rows), bytes_of(queries[1]), chosen, few)
-        assert few.tolist() == out[chosen].tolist()
 
 
 def test_long_codes_do_not_overflow() -> None:
@@ -176,9 +171,6 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
         row_distances(4, rows, query[None], one[:, :1].copy())
     with pytest.raises(ValueError, match="each row"):
         row_distances(4, rows, np.zeros((2, 8), np.uint8), one)
-    for chosen in ([0, 2], [-1, 0]):
-        with pytest.raises(ValueError, match="are there"):
-            chosen_distances(4, rows, query, np.array(chosen, np.int64), out)
     graph = _arrays(graph_of([[1], [0]]))
     nodes = np.empty(2, np.uint32)
     with pytest.raises(ValueError, match="a place"):

@@ -1,0 +1,191 @@
+# cython: language_level=3
+"""How far rows are from queries, by the kinds of `pennon.encoding.kernels.vector_rows`."""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+
+from pennon.encoding.kernels cimport vector_sums
+
+cdef extern from *:
+    """
+    #define SUM_ITSELF(SUM, M, N) SUM
+    #define LESS_SUM(SUM, M, N) -SUM
+
+    ALL_OF(all_squares_f32, squares_f32, float, float, float, SUM_ITSELF)
+    ALL_OF(all_squares_f64, squares_f64, double, double, double, SUM_ITSELF)
+    ALL_OF(all_products_f32, products_f32, float, float, float, LESS_SUM)
+    ALL_OF(all_products_f64, products_f64, double, double, double, LESS_SUM)
+
+    SUMS_OF(products_codes, uint8_t, float, float, 8, a * b)
+    ALL_OF(all_products_codes, products_codes, uint8_t, float, float, LESS_SUM)
+
+    enum { FLOATS = 4096 };
+
+    /* Compilers make little of codes that become floats one at a time, so those of some rows do at once. */
+    CLONES static void floats_of(const uint8_t *codes, int64_t count, float *out) {
+        for (int64_t at = 0; at < count; at++) out[at] = codes[at];
+    }
+    INLINED float one_products_u8(const void *row, const void *query, int64_t width) {
+        float some[FLOATS];
+        if (width > FLOATS) return one_products_codes(row, query, width);
+        floats_of((const uint8_t *)row, width, some);
+        return one_products_f32(some, query, width);
+    }
+    static void all_products_u8(const void *all_rows, int64_t count, const void *asked, int64_t queries,
+                                int64_t width, float *out, int64_t stride) {
+        const uint8_t *rows = (const uint8_t *)all_rows;
+        float some[FLOATS];
+        int64_t most = FLOATS / width;
+        if (!most) {
+            all_products_codes(rows, count, asked, queries, width, NULL, NULL, out, stride);
+            return;
+        }
+        for (int64_t at = 0; at < count; at += most) {
+            int64_t size = count - at < most ? count - at : most;
+            floats_of(rows + at * width, size * width, some);
+            all_products_f32(some, size, asked, queries, width, NULL, NULL, out + at, stride);
+        }
+    }
+
+    enum { MOST_SQUARES = 32768 }; /* so many go into 32 bits */
+
+    INLINED void squares_u8(const uint8_t *row, const uint8_t *query, const int queries,
+                            int64_t stride, int64_t width, int64_t *sums) {
+        for (int64_t at = 0; at < width; at += MOST_SQUARES) {
+            int64_t count = width - at < MOST_SQUARES ? width - at : MOST_SQUARES;
+            const uint8_t *x = row + at, *a = query + at;
+            const uint8_t *b = a + (queries > 1) * stride, *c = b + (queries > 1) * stride;
+            const uint8_t *d = c + (queries > 1) * stride;
+            int s = 0, t = 0, u = 0, v = 0;
+            if (queries == 1)
+                for (int64_t k = 0; k < count; k++) {
+                    short e = (short)(x[k] - a[k]);
+                    s += e * e;
+                }
+            else
+                for (int64_t k = 0; k < count; k++) {
+                    short e = (short)(x[k] - a[k]), f = (short)(x[k] - b[k]);
+                    short g = (short)(x[k] - c[k]), h = (short)(x[k] - d[k]);
+                    s += e * e;
+                    t += f * f;
+                    u += g * g;
+                    v += h * h;
+                }
+            sums[0] += s;
+            if (queries > 1) { sums[1] += t; sums[2] += u; sums[3] += v; }
+        }
+    }
+    INLINED float one_squares_u8(const void *row, const void *query, int64_t width) {
+        int64_t sum = 0;
+        squares_u8((const uint8_t *)row, (const uint8_t *)query, 1, 0, width, &sum);
+        return (float)sum;
+    }
+    CLONES static void all_squares_u8(const void *all_rows, int64_t count, const void *asked,
+                                      int64_t queries, int64_t width, float *out, int64_t stride) {
+        const uint8_t *rows = (const uint8_t *)all_rows, *query = (const uint8_t *)asked;
+        int64_t j = 0;
+        for (; j + 4 <= queries; j += 4, query += 4 * width, out += 4 * stride)
+            for (int64_t i = 0; i < count; i++) {
+                int64_t sums[4] = {0};
+                squares_u8(rows + i * width, query, 4, width, width, sums);
+                for (int n = 0; n < 4; n++) out[n * stride + i] = (float)sums[n];
+            }
+        for (; j < queries; j++, query += width, out += stride)
+            for (int64_t i = 0; i < count; i++) out[i] = one_squares_u8(rows + i * width, query, width);
+    }
+
+    /* kinds of which queries have nothing in common: one row and one query at a time */
+    #define EACH_OF(NAME, ONE, QUERY_BYTES)                                                    \
+        CLONES static void all_##NAME(const void *all_rows, int64_t count, const void *asked,  \
+                                      int64_t queries, int64_t width, float *out,              \
+                                      int64_t stride) {                                        \
+            const uint8_t *rows = (const uint8_t *)all_rows, *query = (const uint8_t *)asked;  \
+            for (int64_t j = 0; j < queries; j++)                                              \
+                for (int64_t i = 0; i < count; i++)                                            \
+                    out[j * stride + i] = ONE(rows + i * width, query + j * QUERY_BYTES * width, width); \
+        }
+
+    INLINED float one_bits(const void *row, const void *query, int64_t width) {
+        const uint8_t *x = (const uint8_t *)row, *q = (const uint8_t *)query;
+        int64_t sum = 0, at = 0;
+        for (; at + 8 <= width; at += 8) {
+            uint64_t a, b;
+            memcpy(&a, x + at, 8);
+            memcpy(&b, q + at, 8);
+            sum += __builtin_popcountll(a ^ b);
+        }
+        for (; at < width; at++) sum += __builtin_popcount(x[at] ^ q[at]);
+        return (float)sum;
+    }
+    INLINED float one_looked_up(const void *codes, const void *query, int64_t width) {
+        const uint8_t *row = (const uint8_t *)codes;
+        const float *tables = (const float *)query;
+        float sum = 0;
+        for (int64_t at = 0; at < width; at++) sum += tables[at * 256 + row[at]];
+        return sum;
+    }
+    EACH_OF(bits, one_bits, 1)
+    EACH_OF(looked_up, one_looked_up, 1024)
+
+    INLINED float apart(int kind, const uint8_t *row, const void *query, int64_t width) {
+        switch (kind) {
+        case 0: return one_squares_f32(row, query, width);
+        case 1: return -one_products_f32(row, query, width);
+        case 2: return (float)one_squares_f64(row, query, width);
+        case 3: return (float)-one_products_f64(row, query, width);
+        case 4: return one_squares_u8(row, query, width);
+        case 5: return -one_products_u8(row, query, width);
+        case 6: return one_bits(row, query, width);
+        default: return one_looked_up(row, query, width);
+        }
+    }
+
+    CLONES static float apart_of(int kind, const uint8_t *row, const void *query, int64_t width) {
+        return apart(kind, row, query, width);
+    }
+
+    static void all_apart(int kind, const void *rows, int64_t count, const void *queries, int64_t asked,
+                          int64_t width, float *out, int64_t stride) {
+        switch (kind) {
+        case 0: all_squares_f32(rows, count, queries, asked, width, NULL, NULL, out, stride); break;
+        case 1: all_products_f32(rows, count, queries, asked, width, NULL, NULL, out, stride); break;
+        case 2: all_squares_f64(rows, count, queries, asked, width, NULL, NULL, out, stride); break;
+        case 3: all_products_f64(rows, count, queries, asked, width, NULL, NULL, out, stride); break;
+        case 4: all_squares_u8(rows, count, queries, asked, width, out, stride); break;
+        case 5: all_products_u8(rows, count, queries, asked, width, out, stride); break;
+        case 6: all_bits(rows, count, queries, asked, width, out, stride); break;
+        default: all_looked_up(rows, count, queries, asked, width, out, stride);
+        }
+    }
+
+    #define AHEAD 4  /* rows that are asked for before they are compared */
+    #define LINE 64
+
+    INLINED void ask_ahead(const uint8_t *row, int64_t row_bytes) {
+        for (int64_t at = 0; at < row_bytes && at < 16 * LINE; at += LINE) __builtin_prefetch(row + at);
+    }
+
+    #define SOME(KIND)                                                                         \
+        case KIND:                                                                             \
+            for (int64_t at = 0; at < count; at++) {                                           \
+                if (at + AHEAD < count) ask_ahead(rows + numbers[at + AHEAD] * row_bytes, row_bytes); \
+                out[at] = apart(KIND, rows + numbers[at] * row_bytes, query, width);           \
+            }                                                                                  \
+            break;
+
+    CLONES static void some_apart(
+        int kind, const uint8_t *rows, int64_t row_bytes, const uint32_t *numbers, int64_t count,
+        const void *query, int64_t width, float *out
+    ) {
+        for (int64_t at = 0; at < count && at < AHEAD; at++) ask_ahead(rows + numbers[at] * row_bytes, row_bytes);
+        switch (kind) { SOME(0) SOME(1) SOME(2) SOME(3) SOME(4) SOME(5) SOME(6) default: SOME(7) }
+    }
+    """
+    float apart_of(int kind, const uint8_t *row, const void *query, int64_t width) noexcept nogil
+    void all_apart(
+        int kind, const void *rows, int64_t count, const void *queries, int64_t asked, int64_t width,
+        float *out, int64_t stride
+    ) noexcept nogil
+    void some_apart(
+        int kind, const uint8_t *rows, int64_t row_bytes, const uint32_t *numbers, int64_t count,
+        const void *query, int64_t width, float *out
+    ) noexcept nogil

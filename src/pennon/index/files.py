@@ -60,6 +60,14 @@ def made_now(_key: object, make: Callable[[], T], _weigh: object) -> T:
     return make()
 
 
+class _NotKnownError(Exception):
+    """A part is not remembered."""
+
+
+def _not_known() -> Any:
+    raise _NotKnownError
+
+
 class Watch(Protocol):
     """Who is told what asking an index costs."""
 
@@ -127,6 +135,13 @@ class IndexFiles:
             return [work(item) for item in items]
         contexts = [copy_context() for _ in items]  # a thread of a pool does not know who watches
         return map_all(lambda at: contexts[at].run(work, items[at]), range(len(items)), self.crew)
+
+    def known(self, key: Hashable) -> Any | None:
+        """Return the part of a key if it is remembered, None if it is not."""
+        try:
+            return self.remember(key, _not_known, len)
+        except _NotKnownError:
+            return None
 
     def object(self, name: str) -> ObjectReader | None:
         """Return the bytes of a file, None where only data files are opened.  Raises NotFoundError."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -69,13 +70,14 @@ def test_few_numbers_read_few_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     table = pa.table({"n": pa.array(np.random.default_rng(5).permutation(ROWS))})
     made = pennon.write_dataset(table, tmp_path / "t")
     made.create_scalar_index("n", "BTREE", zone_size=100)
-    read, real = [], BTree._read_page
+    read: list[int] = []
+    real = BTree._read_pages
 
-    def spy(index: BTree, page: int) -> object:
-        read.append(page)
-        return real(index, page)
+    def spy(index: BTree, pages: Sequence[int]) -> object:
+        read.extend(pages)
+        return real(index, pages)
 
-    monkeypatch.setattr(BTree, "_read_page", spy)
+    monkeypatch.setattr(BTree, "_read_pages", spy)
     assert made.to_table(filter="n in (250, 5, 299, 19999)").num_rows == 4
     assert sorted(read) == [0, 2, 199]
     read.clear()
@@ -88,7 +90,7 @@ def test_many_values_read_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     table = pa.table({"n": pa.array(np.random.default_rng(5).permutation(ROWS))})
     made = pennon.write_dataset(table, tmp_path / "t")
     made.create_scalar_index("n", "BTREE", zone_size=100)
-    monkeypatch.setattr(BTree, "_read_page", None)
+    monkeypatch.setattr(BTree, "_read_pages", None)
     items = pa.array(range(0, ROWS, 10))
     assert made.to_table(filter=pc.field("n").isin(items)).num_rows == len(items)
     assert made.count_rows("n > 5000") == ROWS - 5001

@@ -96,9 +96,7 @@ class BTree:
     def warm(self) -> None:
         """See `ScalarIndex.warm`."""
         for start in range(0, len(self._bounds), _AT_ONCE):
-            self._files.side_by_side(
-                self._page, range(start, min(start + _AT_ONCE, len(self._bounds)))
-            )
+            self._pages(range(start, min(start + _AT_ONCE, len(self._bounds))))
 
     def search(self, condition: Expression) -> Selection:
         """See `ScalarIndex.search`."""
@@ -110,7 +108,7 @@ class BTree:
             return UNKNOWN
         if not pages:
             return Selection.exact(NONE)
-        found = self._files.side_by_side(self._page, pages)
+        found = self._pages(pages)
         values = pa.concat_arrays([page.values for page in found])
         batch = pa.RecordBatch.from_arrays([values], [VALUE])
         passing = true_places(evaluate(condition, batch))
@@ -134,22 +132,57 @@ class BTree:
             some = pages[start : start + _AT_ONCE]
             firsts = ends.searchsorted(some, "right").tolist()
             behind = begins.searchsorted(some, "right").tolist()
-            read = self._files.side_by_side(self._page, some.tolist())
+            read = self._pages(some.tolist())
             for page, first, end in zip(read, firsts, behind, strict=True):
                 found.append(page.rows_of(wanted.part(first, end)))
         return Selection.exact(RowSet.of(np.concatenate(found)))
 
-    def _page(self, page: int) -> _Page:
-        key = "page", self._files.folder, page
-        return self._files.remember(key, lambda: self._read_page(page), _page_bytes)
+    def _pages(self, numbers: Sequence[int]) -> Sequence[_Page]:
+        """Return pages, which ascend; many that are not remembered are read in one go."""
+        if len(numbers) <= _ALWAYS:
+            return self._files.side_by_side(self._page, numbers)
+        found: dict[int, Any] = {each: self._files.known(self._key(each)) for each in numbers}
+        missing = [number for number, page in found.items() if page is None]
+        for number, made in zip(missing, self._read_pages(missing), strict=True):
+            found[number] = self._files.remember(
+                self._key(number),
+                lambda made=made: made,  # type: ignore[misc]
+                _page_bytes,
+            )
+        return list(found.values())
 
-    def _read_page(self, page: int) -> _Page:
-        start = page * self._rows
-        rows = Rows.between(start, min(start + self._rows, self._data.rows))
+    def _page(self, number: int) -> _Page:
+        return self._files.remember(
+            self._key(number), lambda: self._read_pages([number])[0], _page_bytes
+        )
+
+    def _key(self, number: int) -> tuple[str, str, int]:
+        return "page", self._files.folder, number
+
+    def _read_pages(self, numbers: Sequence[int]) -> list[_Page]:
+        """Read pages, which ascend."""
+        if not numbers:
+            return []
+        starts = np.array(numbers, np.int64) * self._rows
+        ends = np.minimum(starts + self._rows, self._data.rows)
+        breaks = np.flatnonzero(starts[1:] != ends[:-1])
+        firsts = starts[np.concatenate([[0], breaks + 1])]
+        rows = Rows.ranges(firsts, ends[np.append(breaks, len(ends) - 1)])
         values, ids = self._data.read(self._data.names[:2], rows)
-        self._bounds.check(page, values)
-        numbers = whole_numbers(ids, "row ids of an index")
-        return _Page(values, numbers, Keys.of(values[values.null_count :]))
+        rows_of = whole_numbers(ids, "row ids of an index")
+        if len(numbers) == 1:
+            return [self._made(numbers[0], values, rows_of)]
+        found, at = [], 0
+        for number, size in zip(numbers, (ends - starts).tolist(), strict=True):
+            # what is remembered is a copy: a part would hold all that was read with it
+            mine = values.take(pa.array(np.arange(at, at + size)))
+            found.append(self._made(number, mine, rows_of[at : at + size].copy()))
+            at += size
+        return found
+
+    def _made(self, number: int, values: pa.Array[Any], rows: Numbers) -> _Page:
+        self._bounds.check(number, values)
+        return _Page(values, rows, Keys.of(values[values.null_count :]))
 
     def _check(self, lookup: IndexFile, numbers: npt.NDArray[np.uint64]) -> None:
         """Raise FormatError if the bounds are not those of the pages.

@@ -44,10 +44,6 @@ class Partition:
         return self.rows.nbytes + self.codes.size_bytes + graph
 
 
-class _NotKnownError(Exception):
-    """A partition is not remembered."""
-
-
 class PartitionReader(ABC):
     """Reads partitions of an index, those that are not remembered."""
 
@@ -82,35 +78,34 @@ class PartitionReader(ABC):
         found: dict[int, Partition] = {}
         missing: list[int] = []
         for number in numbers:
-            try:
-                found[number] = self._remember(number, _raise_not_known)
-            except _NotKnownError:
+            known = self._files.known(self._key(number))
+            if known is None:
                 missing.append(number)
+            else:
+                found[number] = known
         for number in numbers:
             if number not in found:
                 some = self._next(missing)
                 missing = missing[len(some) :]
                 for each, made in zip(some, self._read(some), strict=True):
-                    found[each] = self._remember(each, lambda made=made: made)  # type: ignore[misc]
+                    found[each] = self._remember(each, made)
             yield found.pop(number)
 
     @abstractmethod
     def _read(self, numbers: Sequence[int]) -> list[Partition]:
         """Return partitions, in the order asked for."""
 
-    def _remember(self, number: int, make: Callable[[], Partition]) -> Partition:
-        key = "vectors", self._files.folder, number
-        return self._files.remember(key, make, lambda made: made.size_bytes)
+    def _key(self, number: int) -> tuple[str, str, int]:
+        return "vectors", self._files.folder, number
+
+    def _remember(self, number: int, made: Partition) -> Partition:
+        return self._files.remember(self._key(number), lambda: made, lambda each: each.size_bytes)
 
     def _next(self, numbers: Sequence[int]) -> list[int]:
         """Return as many of the first partitions as are read at once."""
         sizes = np.cumsum(self._lengths[np.array(numbers, np.int64)] * self._row_bytes)
         count = int(np.searchsorted(sizes, _AT_ONCE, side="right"))
         return list(numbers[: max(count, 1)])
-
-
-def _raise_not_known() -> Partition:
-    raise _NotKnownError
 
 
 @dataclass(frozen=True, slots=True, eq=False)

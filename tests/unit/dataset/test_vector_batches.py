@@ -47,7 +47,7 @@ def test_a_batch_finds_what_its_queries_find(kind: str, tmp_path: Path) -> None:
 
 
 def test_one_query_of_much_to_compare_finds_what_all_rows_tell(tmp_path: Path) -> None:
-    """Threads share the partitions then, and each keeps what it finds; rows at one distance stay by row id."""
+    """Rows at one distance stay by row id."""
     random = np.random.default_rng(4)
     vectors = random.integers(-2, 3, (7000, 256)).astype(np.float32)
     vectors[4000:] = vectors[:3000]

@@ -108,11 +108,6 @@ class Quantizer(Protocol):
         ...
 
     @property
-    def is_bounded(self) -> bool:
-        """Return whether its codes look at the bounds when they tell distances."""
-        ...
-
-    @property
     def columns(self) -> Sequence[str]:
         """Return the columns that codes are in."""
         ...

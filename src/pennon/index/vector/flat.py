@@ -35,7 +35,6 @@ class Flat:
     size_bytes: Final = 0
     bits: Final = 8
     parts: Final = 0
-    is_bounded: Final = False
 
     def __init__(self, file: IndexFile, metric: str, dimension: int) -> None:
         """Look at the column.  Raises FormatError, UnsupportedError."""

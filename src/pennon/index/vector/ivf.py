@@ -38,8 +38,7 @@ _CELLS: Final = 1 << 18
 _HELD_BYTES: Final = 64 << 20
 """Partitions are held together as long as they take no more memory than this."""
 _QUERIES_A_LANE: Final = 8
-_BYTES_A_LANE: Final = 2 << 20
-"""Fewer queries, or codes, are not worth a thread."""
+"""Fewer queries are not worth a thread."""
 _LEAST_ROOM: Final = 1024
 """Rows near a query that there is room for from the first; if more are wanted, and found, there will be more room."""
 
@@ -61,11 +60,6 @@ class IvfIndex:
     def size_bytes(self) -> int:
         """See `VectorIndex.size_bytes`."""
         return self._centroids.nbytes + self._quantizer.size_bytes + self._reader.size_bytes
-
-    @property
-    def is_bounded(self) -> bool:
-        """Return whether what a query has found says what is compared with it."""
-        return self._quantizer.is_bounded
 
     @property
     def settings(self) -> VectorSettings:
@@ -153,17 +147,6 @@ class _Nearest:
         """Return whether there is room for all rows that are wanted, so that none will be made."""
         return self._distances.shape[1] >= self._most
 
-    def like(self) -> _Nearest:
-        """Return the same of no rows."""
-        return _Nearest(len(self.counts), self._most)
-
-    def join(self, other: _Nearest) -> None:
-        """Put what another one has in, too."""
-        for number in np.flatnonzero(other.counts).tolist():
-            count, one = other.counts[number], slice(number, number + 1)
-            found = other._distances[one, :count], other._rows[number, :count]
-            self.add(np.array([number]), *found, None)
-
     def bounds(self, numbers: Int64Array) -> Floats:
         """Return how far a row may be to be among those of some queries."""
         is_full = self.counts[numbers] == self._most
@@ -229,40 +212,13 @@ class _Search:
         are_filled = self._reader.lengths[partitions] > 0
         partitions, queries = partitions[are_filled], queries[are_filled]
         lanes = [
-            _Lane(each, self._asks, self._width, partitions[mine], queries[mine])
-            for each, mine in self._lanes(nearest, partitions, queries)
+            _Lane(nearest, self._asks, self._width, partitions[mine], queries[mine])
+            for mine in _lanes(nearest, queries)
         ]
         # one query's nearest come first: few rows of the others may be nearer
         wanted = partitions if len(nearest.counts) == 1 else np.unique(partitions)
         for some in self._wanted(wanted.tolist()):
             map_all(lambda lane: lane.ask(some), lanes, CREW)  # noqa: B023 - it waits for all
-        for lane in lanes:
-            if lane.nearest is not nearest:
-                nearest.join(lane.nearest)
-
-    def _lanes(
-        self, nearest: _Nearest, partitions: Int64Array, queries: Int64Array
-    ) -> list[tuple[_Nearest, Int64Array]]:
-        """Return the places of pairs, by the lanes that work side by side, and where each keeps what it finds.
-
-        Many queries are shared out, so that each is searched as it would be alone.  Of few it is the partitions, if
-        there is much to compare, and what a query has found so far does not say what is compared.
-        """
-        count, size = processors(), len(nearest.counts)
-        shared, many = queries, size // _QUERIES_A_LANE
-        if many < count and not self._index.is_bounded and not self._reader.has_graphs:
-            rows = self._reader.lengths[partitions]
-            before = np.cumsum(rows) - rows
-            shared, size = before, int(rows.sum())
-            many = size * self._reader.row_bytes // _BYTES_A_LANE
-        count = min(count, many)
-        if count < 2 or not nearest.has_room:
-            return [(nearest, np.arange(len(queries)))]
-        lane = shared * count // size
-        return [
-            (nearest if shared is queries else nearest.like(), np.flatnonzero(lane == number))
-            for number in range(count)
-        ]
 
     def _wanted(self, numbers: Sequence[int]) -> Iterator[list[_Wanted]]:
         """Read partitions; yield as many as are held at once, without those of which no row is allowed."""
@@ -291,10 +247,23 @@ class _Wanted:
     passing: Passing | None
 
 
-class _Lane:
-    """Pairs of a partition and a query, those of a partition side by side, and what they have found."""
+def _lanes(nearest: _Nearest, queries: Int64Array) -> list[Int64Array]:
+    """Return the places of pairs, by the lanes that work side by side: each has some of the queries to itself.
 
-    __slots__ = ("_pairs", "_places", "_width", "nearest")
+    So a query is searched as it would be alone.  To share out the partitions of one gains nothing: memory is what it
+    waits for.
+    """
+    count = min(processors(), len(nearest.counts) // _QUERIES_A_LANE)
+    if count < 2 or not nearest.has_room:
+        return [np.arange(len(queries))]
+    lane = queries * count // len(nearest.counts)
+    return [np.flatnonzero(lane == number) for number in range(count)]
+
+
+class _Lane:
+    """Pairs of a partition and a query, those of a partition side by side."""
+
+    __slots__ = ("_nearest", "_pairs", "_places", "_width")
 
     def __init__(
         self,
@@ -307,7 +276,7 @@ class _Lane:
         if len(queries) and queries[0] != queries[-1]:
             order = np.argsort(partitions, kind="stable")
             partitions, queries = partitions[order], queries[order]
-        self.nearest, self._width = nearest, width
+        self._nearest, self._width = nearest, width
         self._pairs = _Pairs(asks, partitions, queries)
         starts = np.flatnonzero(np.diff(partitions, prepend=-1))
         ends = [*starts[1:].tolist(), len(partitions)]
@@ -327,13 +296,13 @@ class _Lane:
             for at in range(start, end):
                 asked, query = self._pairs.some(at, at + 1)
                 nodes, far = codes.walk(asked, graph, self._width, passing)
-                self.nearest.add(query, far, rows[nodes], None)
+                self._nearest.add(query, far, rows[nodes], None)
             return
         step = max(_CELLS // len(rows), 1)
         while start < end:
             asked, some = self._pairs.some(start, min(start + step, end))
-            far = codes.distances(asked, partial(self.nearest.bounds, some))
-            self.nearest.add(some, far, rows, passing)
+            far = codes.distances(asked, partial(self._nearest.bounds, some))
+            self._nearest.add(some, far, rows, passing)
             start += len(some)
 
 

@@ -60,11 +60,6 @@ class PartitionReader(ABC):
         return 3 * self._lengths.nbytes
 
     @property
-    def row_bytes(self) -> int:
-        """Return how much memory a row takes, without its place in a graph."""
-        return self._row_bytes
-
-    @property
     def lengths(self) -> Int64Array:
         """Return how many rows each partition has."""
         return self._lengths

@@ -45,7 +45,6 @@ class ProductQuantizer:
 
     kind: Final = "PQ"
     columns: Final = (_CODES,)
-    is_bounded: Final = False
 
     def __init__(
         self,

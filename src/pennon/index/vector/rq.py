@@ -50,7 +50,6 @@ class RabitQuantizer:
     """Signs, and further bits."""
 
     kind: Final = "RQ"
-    is_bounded: Final = True
 
     def __init__(
         self,

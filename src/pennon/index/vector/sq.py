@@ -34,7 +34,6 @@ class ScalarQuantizer:
     size_bytes: Final = 0
     bits: Final = 8
     parts: Final = 0
-    is_bounded: Final = False
 
     def __init__(self, settings: Settings, metric: str, dimension: int) -> None:
         """Take the bounds.  Raises FormatError, UnsupportedError."""

@@ -59,3 +59,17 @@ def test_one_query_of_much_to_compare_finds_what_all_rows_tell(tmp_path: Path) -
             nearest = {"column": "vec", "q": query, "k": k, "nprobes": 9}
             found = ds.to_table(["id"], nearest=nearest)
             assert found == ds.to_table(["id"], nearest={**nearest, "use_index": False})
+
+
+def test_queries_near_partitions_of_no_rows(tmp_path: Path) -> None:
+    vectors = np.random.default_rng(5).normal(size=(300, 8)).astype(np.float32)
+    column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), 8)
+    ds = pennon.write_dataset(pa.table({"id": range(300), "vec": column}), tmp_path / "t")
+    far = np.full((3, 8), 1e4, np.float32) * np.array([[1], [2], [-1]], np.float32)
+    centroids = np.concatenate([vectors[:2], far])
+    ds = ds.create_index("vec", "IVF_FLAT", num_partitions=5, ivf_centroids=centroids)
+    queries = np.concatenate([far] * 10)
+    for asked in (queries, queries[0]):
+        nearest = {"column": "vec", "q": asked, "k": 3, "minimum_nprobes": 1, "maximum_nprobes": 5}
+        found = ds.to_table(["id"], nearest=nearest)
+        assert found == ds.to_table(["id"], nearest={**nearest, "use_index": False})

@@ -279,9 +279,9 @@ class _Lane:
         self._nearest, self._width = nearest, width
         self._pairs = _Pairs(asks, partitions, queries)
         starts = np.flatnonzero(np.diff(partitions, prepend=-1))
-        ends = [*starts[1:].tolist(), len(partitions)]
-        numbers = partitions[starts].tolist()
-        self._places = dict(zip(numbers, zip(starts.tolist(), ends, strict=True), strict=True))
+        ends = np.append(starts, len(partitions))[1:]
+        places = zip(starts.tolist(), ends.tolist(), strict=True)
+        self._places = dict(zip(partitions[starts].tolist(), places, strict=True))
 
     def ask(self, wanted: Sequence[_Wanted]) -> None:
         """Compare queries with the partitions that they ask, of some of these."""

@@ -233,7 +233,7 @@ class Story:
             self.account.console.print(
                 f"  {asked:,} queries, {len(found):,} rows in {took:.1f} s: {asked / took:,.0f} a second"
             )
-            best = found[found["_rank"] == 1].nsmallest(5, ["_distance", "asked"])
+            best = found[found["_rank"] == 1].sort_values(["_distance", "asked"]).head(5)
             self.account.show(best[["asked", "name", "_distance"]].round(3))
             some = numpys.orderBy("name").limit(50).toPandas()
             vectors = np.stack(some["vector"].to_list())

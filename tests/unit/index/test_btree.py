@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 import pennon
-from pennon.index.scalar.btree import BTree
+from pennon.index.scalar.page_bounds import PageBounds
 
 ROWS = 20_000
 
@@ -27,6 +26,19 @@ def numbers(kind: pa.DataType) -> pa.Array:
         .cast(pa.int32() if kind == pa.date32() else pa.int64())
         .cast(kind)
     )
+
+
+def pages_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list to which pages are added that are read from now on."""
+    read: list[int] = []
+    real = PageBounds.check
+
+    def spy(bounds: PageBounds, first: int, values: pa.Array, size: int) -> None:
+        read.extend(range(first, first + -(-len(values) // size)))
+        real(bounds, first, values, size)
+
+    monkeypatch.setattr(PageBounds, "check", spy)
+    return read
 
 
 @pytest.mark.parametrize(
@@ -70,14 +82,7 @@ def test_few_numbers_read_few_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     table = pa.table({"n": pa.array(np.random.default_rng(5).permutation(ROWS))})
     made = pennon.write_dataset(table, tmp_path / "t")
     made.create_scalar_index("n", "BTREE", zone_size=100)
-    read: list[int] = []
-    real = BTree._read_pages
-
-    def spy(index: BTree, pages: Sequence[int]) -> object:
-        read.extend(pages)
-        return real(index, pages)
-
-    monkeypatch.setattr(BTree, "_read_pages", spy)
+    read = pages_read(monkeypatch)
     assert made.to_table(filter="n in (250, 5, 299, 19999)").num_rows == 4
     assert sorted(read) == [0, 2, 199]
     read.clear()
@@ -90,10 +95,11 @@ def test_many_values_read_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     table = pa.table({"n": pa.array(np.random.default_rng(5).permutation(ROWS))})
     made = pennon.write_dataset(table, tmp_path / "t")
     made.create_scalar_index("n", "BTREE", zone_size=100)
-    monkeypatch.setattr(BTree, "_read_pages", None)
+    read = pages_read(monkeypatch)
     items = pa.array(range(0, ROWS, 10))
     assert made.to_table(filter=pc.field("n").isin(items)).num_rows == len(items)
     assert made.count_rows("n > 5000") == ROWS - 5001
+    assert read == []
 
 
 def test_a_value_in_each_of_many_pages(tmp_path: Path) -> None:
@@ -103,3 +109,38 @@ def test_a_value_in_each_of_many_pages(tmp_path: Path) -> None:
     scanner = made.scanner(filter=pc.field("n").isin(pa.array(range(0, ROWS, 200))))
     assert scanner.to_table().num_rows == ROWS // 200
     assert f"rows={ROWS // 200} of {ROWS}" in scanner.analyze_plan()
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.float64(), pa.string()], ids=str)
+def test_values_in_most_pages(
+    kind: pa.DataType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages of which most are wanted are read as one; a block of them begins with NULLs, the last one is short."""
+    random = np.random.default_rng(9)
+    values = pa.array(random.integers(0, 2 * ROWS, ROWS), mask=random.random(ROWS) < 0.1).cast(kind)
+    if pa.types.is_floating(kind):
+        values = pc.if_else(pc.greater(values, 2.0 * ROWS - 300), float("nan"), values)
+    table = pa.table({"n": values, "row": range(ROWS)})
+    made = pennon.write_dataset(table, tmp_path / "t", max_rows_per_file=7_000)
+    made.create_scalar_index("n", "BTREE", zone_size=100)
+    read = pages_read(monkeypatch)
+    for count in (150, 3, 140, 20):
+        items = values.drop_null().take(pa.array(random.choice(17_000, count, replace=False)))
+        found = made.to_table(["row"], pc.field("n").isin(items))["row"].to_pylist()
+        assert found == table.filter(pc.is_in(values, items))["row"].to_pylist()
+    assert len(read) == len(set(read))  # no page twice
+
+
+def test_a_block_with_other_values_than_its_bounds_is_not_used(tmp_path: Path) -> None:
+    table = pa.table({"n": pa.array(np.random.default_rng(5).permutation(ROWS))})
+    made = pennon.write_dataset(table, tmp_path / "t")
+    made.create_scalar_index("n", "BTREE", zone_size=100)
+    (folder,) = (tmp_path / "t" / "_indices").iterdir()
+    other = pennon.write_dataset(pa.table({"n": pa.array(range(1, ROWS + 1))}), tmp_path / "o")
+    other.create_scalar_index("n", "BTREE", zone_size=100)
+    (theirs,) = (tmp_path / "o" / "_indices").iterdir()
+    (folder / "page_data.lance").write_bytes((theirs / "page_data.lance").read_bytes())
+    opened = pennon.dataset(tmp_path / "t")
+    items = pa.array(range(0, ROWS, 133))
+    scanner = opened.scanner(filter=pc.field("n").isin(items))
+    assert sorted(scanner.to_table()["n"].to_pylist()) == items.to_pylist()

@@ -20,22 +20,17 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
-from pyarrow import types as t
 
 from pennon.core.byte_ranges import Int64Array
-from pennon.core.cached_property import lazy
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError, UnsupportedError
 from pennon.expr.evaluate import evaluate
-from pennon.expr.prune import Bounds, Pruner
+from pennon.expr.prune import Pruner
 from pennon.expr.tree import Column, Expression
 from pennon.index.base import (
     VALUE,
     Values,
-    bound_of,
-    is_nan,
     joined,
     true_places,
 )
@@ -43,6 +38,7 @@ from pennon.index.files import IndexFile, IndexFiles, whole_numbers
 from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.order import Keys, merged, order_of, rows_of
 from pennon.index.row_set import NONE, UNKNOWN, Numbers, RowSet, Selection
+from pennon.index.scalar.page_bounds import PageBounds
 from pennon.index.scalar.wanted import Wanted, wanted_of
 
 _PAGE_ROWS: Final = 4096
@@ -52,10 +48,8 @@ _BLOCK_ROWS: Final = 1 << 16
 """Rows of an old index that are held at once."""
 _MOST_SHARE: Final = 4
 """Where more than one page of so many may match, to read the column is cheaper."""
-_KNOWN_BYTES: Final = 400
-"""What the bounds of some pages take in memory, about, when they were asked for."""
 _AT_ONCE: Final = 64
-"""So many pages are read side by side."""
+"""So many pages are read side by side; so many neighbours, the first a multiple of it, are a block."""
 _ALWAYS: Final = 8
 """So few pages are read always."""
 _SPARSE: Final = 64
@@ -68,6 +62,7 @@ class BTree:
     def __init__(self, files: IndexFiles) -> None:
         """Read the bounds of all pages.  Raises FormatError if they do not fit the pages."""
         self._files = files
+        self._blocks_read: set[int] = set()  # blocks, which may have been forgotten since
         names = ("page_lookup.lance", "page_data.lance")
         lookup, self._data = files.side_by_side(files.file, names)
         self.column = Column((VALUE,), self._data.type_of("values"))
@@ -79,7 +74,7 @@ class BTree:
         if self._data.loses_nulls and whole_numbers(nulls, "null counts").any():
             message = f"{self._data.source.path} is a file of version 0.1, in which NULLs of an index are lost"
             raise UnsupportedError(message)
-        self._bounds = _PageBounds(low, high, whole_numbers(nulls, "null counts"))
+        self._bounds = PageBounds(low, high, whole_numbers(nulls, "null counts"))
         self._check(lookup, whole_numbers(numbers, "page numbers"))
 
     @property
@@ -96,7 +91,7 @@ class BTree:
     def warm(self) -> None:
         """See `ScalarIndex.warm`."""
         for start in range(0, len(self._bounds), _AT_ONCE):
-            self._pages(range(start, min(start + _AT_ONCE, len(self._bounds))))
+            self._block(start // _AT_ONCE)
 
     def search(self, condition: Expression) -> Selection:
         """See `ScalarIndex.search`."""
@@ -127,15 +122,55 @@ class BTree:
         is_sparse = len(pages) <= 2 * len(wanted) <= self._data.rows // _SPARSE
         if len(pages) > self._most and not is_sparse:
             return UNKNOWN
+        if not len(pages):
+            return Selection.exact(NONE)
+        firsts = ends.searchsorted(pages, "right").tolist()
+        behind = begins.searchsorted(pages, "right").tolist()
         found = [np.empty(0, np.uint64)]
-        for start in range(0, len(pages), _AT_ONCE):
-            some = pages[start : start + _AT_ONCE]
-            firsts = ends.searchsorted(some, "right").tolist()
-            behind = begins.searchsorted(some, "right").tolist()
-            read = self._pages(some.tolist())
-            for page, first, end in zip(read, firsts, behind, strict=True):
-                found.append(page.rows_of(wanted.part(first, end)))
+        for part, start, end in self._parts(pages):
+            found.append(part.rows_of(wanted.part(firsts[start], behind[end - 1])))
         return Selection.exact(RowSet.of(np.concatenate(found)))
+
+    def _parts(self, pages: Int64Array) -> Iterator[tuple[_Page, int, int]]:
+        """Yield what some pages, which ascend, hold: blocks that are remembered or wanted for the most part, and pages.
+
+        The numbers beside each are where in ``pages`` those begin and end that it holds.
+        """
+        apart: list[int] = []
+        for block, start, end in _blocks_of(pages):
+            size = min(_AT_ONCE, len(self._bounds) - block * _AT_ONCE)
+            if end - start > max(_ALWAYS, size // 2):
+                yield self._block(block), start, end
+                continue
+            known = (
+                self._files.known(self._block_key(block)) if block in self._blocks_read else None
+            )
+            if known is not None:
+                yield known, start, end
+            else:
+                apart += range(start, end)
+        for begin in range(0, len(apart), _AT_ONCE):
+            some = apart[begin : begin + _AT_ONCE]
+            for at, page in zip(some, self._pages(pages[some].tolist()), strict=True):
+                yield page, at, at + 1
+
+    def _block(self, number: int) -> _Page:
+        """Return the pages of a block as one."""
+        first = number * _AT_ONCE
+        end = min(first + _AT_ONCE, len(self._bounds))
+        self._blocks_read.add(number)
+        return self._files.remember(
+            self._block_key(number), lambda: self._read_block(first, end), _page_bytes
+        )
+
+    def _block_key(self, number: int) -> tuple[str, str, int]:
+        return "pages", self._files.folder, number
+
+    def _read_block(self, first: int, end: int) -> _Page:
+        """Read neighbouring pages as one."""
+        rows = Rows.between(first * self._rows, min(end * self._rows, self._data.rows))
+        values, ids = self._data.read(self._data.names[:2], rows)
+        return self._made(first, values, whole_numbers(ids, "row ids of an index"))
 
     def _pages(self, numbers: Sequence[int]) -> Sequence[_Page]:
         """Return pages, which ascend; many that are not remembered are read in one go."""
@@ -153,7 +188,7 @@ class BTree:
 
     def _page(self, number: int) -> _Page:
         return self._files.remember(
-            self._key(number), lambda: self._read_pages([number])[0], _page_bytes
+            self._key(number), lambda: self._read_block(number, number + 1), _page_bytes
         )
 
     def _key(self, number: int) -> tuple[str, str, int]:
@@ -170,8 +205,6 @@ class BTree:
         rows = Rows.ranges(firsts, ends[np.append(breaks, len(ends) - 1)])
         values, ids = self._data.read(self._data.names[:2], rows)
         rows_of = whole_numbers(ids, "row ids of an index")
-        if len(numbers) == 1:
-            return [self._made(numbers[0], values, rows_of)]
         found, at = [], 0
         for number, size in zip(numbers, (ends - starts).tolist(), strict=True):
             # what is remembered is a copy: a part would hold all that was read with it
@@ -180,8 +213,8 @@ class BTree:
             at += size
         return found
 
-    def _made(self, number: int, values: pa.Array[Any], rows: Numbers) -> _Page:
-        self._bounds.check(number, values)
+    def _made(self, first: int, values: pa.Array[Any], rows: Numbers) -> _Page:
+        self._bounds.check(first, values, self._rows)
         return _Page(values, rows, Keys.of(values[values.null_count :]))
 
     def _check(self, lookup: IndexFile, numbers: npt.NDArray[np.uint64]) -> None:
@@ -201,7 +234,7 @@ class BTree:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Page:
-    """A page: its values, the rows that have them, and the keys of those that are not NULL, if there are any."""
+    """A page, or neighbours: the values, the rows that have them, and the keys of those that are not NULL, if any."""
 
     values: pa.Array[Any]
     rows: Numbers
@@ -223,6 +256,16 @@ def _page_bytes(page: _Page) -> int:
     return int(page.values.nbytes) + page.rows.nbytes
 
 
+def _blocks_of(pages: Int64Array) -> Iterator[tuple[int, int, int]]:
+    """Yield the blocks of pages, which ascend, each with where its pages begin and end."""
+    start = 0
+    while start < len(pages):
+        block = int(pages[start]) // _AT_ONCE
+        end = int(pages.searchsorted((block + 1) * _AT_ONCE))
+        yield block, start, end
+        start = end
+
+
 def _within(begins: Int64Array, ends: Int64Array) -> Int64Array:
     """Return the numbers in ranges that ascend, each once; one that ends before it begins is empty."""
     if len(begins) == 1:
@@ -230,129 +273,6 @@ def _within(begins: Int64Array, ends: Int64Array) -> Int64Array:
     starts = begins.copy()
     starts[1:] = np.maximum(starts[1:], ends[:-1])
     return Rows.ranges(starts, np.maximum(starts, ends)).indices()
-
-
-class _PageBounds:
-    """The bounds of pages that are sorted: those of neighbours together are bounds, too."""
-
-    def __init__(
-        self,
-        low: pa.Array[Any],
-        high: pa.Array[Any],
-        nulls: npt.NDArray[np.uint64],
-    ) -> None:
-        if any(_falls(bounds) for bounds in (low, high)):
-            message = "the bounds of the pages of an index do not ascend"
-            raise FormatError(message)
-        self._low, self._high = low, high
-        self._known: dict[tuple[int, int], Bounds] = {}
-        self._nulls = np.concatenate([np.zeros(1, np.uint64), np.cumsum(nulls)])
-
-    @property
-    def size_bytes(self) -> int:
-        """Return how much memory the bounds take: those of pages, and of halves of halves of all pages."""
-        return int(
-            self._low.nbytes + self._high.nbytes + self._nulls.nbytes
-        ) + 2 * _KNOWN_BYTES * len(self)
-
-    def __len__(self) -> int:
-        return len(self._low)
-
-    @property
-    def ends(self) -> tuple[str, str]:
-        """Return the least and the greatest value as text."""
-        if not len(self):
-            return "NULL", "NULL"
-        found = self._low[0], self._high[-1]
-        least, greatest = map(_text, found)
-        return least, greatest
-
-    @lazy
-    def _is_null_only(self) -> npt.NDArray[np.bool_]:
-        return np.asarray(self._high.is_null().to_numpy(zero_copy_only=False))
-
-    def matching(self, pruner: Pruner) -> Iterator[int]:
-        """Yield the pages in which a value may pass, in order."""
-        waiting = [(0, len(self))] if len(self) else []
-        while waiting:
-            start, end = waiting.pop()
-            bounds = self._known.get((start, end))
-            if bounds is None:
-                bounds = self._known[start, end] = self._of(start, end)
-            if not pruner.can_match({(VALUE,): bounds}):
-                continue
-            if end - start == 1:
-                yield start
-                continue
-            middle = (start + end) // 2
-            waiting += [(middle, end), (start, middle)]
-
-    @lazy
-    def keys(self) -> tuple[Keys, Keys] | None:
-        """Return the lower and the upper bounds that are not NULL, as keys; None if values of the type have none."""
-        found = []
-        for bounds in (self._low, self._high):
-            nulls = bounds.null_count
-            keys = Keys.of(bounds[nulls:]) if bounds[:nulls].null_count == nulls else None
-            if keys is None:
-                return None
-            found.append(keys)
-        return found[0], found[1]
-
-    def pages_of(self, wanted: Wanted) -> tuple[Int64Array, Int64Array]:
-        """Return for each range that is wanted the first page in which it may be, and the one behind the last.
-
-        The first page with a value may begin with NULLs: then nothing tells its least value.
-        """
-        if self.keys is None:
-            message = f"bounds of {self._high.type} have no keys"
-            raise TypeError(message)
-        low, high = self.keys
-        return wanted.begins(high) + self._high.null_count, wanted.ends(low) + self._low.null_count
-
-    def _of(self, start: int, end: int) -> Bounds:
-        """Return the bounds of neighbouring pages.  The last page is the shortest, and has no NULLs alone."""
-        nulls = int(self._nulls[end] - self._nulls[start])
-        if self._is_null_only[end - 1]:
-            return Bounds(null_count=nulls, rows=nulls)
-        return Bounds(bound_of(self._low[start]), bound_of(self._high[end - 1]), nulls)
-
-    def check(self, page: int, values: pa.Array[Any]) -> None:
-        """Raise FormatError if a page does not have the values that its bounds say, or not in order."""
-        first, last = values[0], values[-1]
-        nulls = int(self._nulls[page + 1] - self._nulls[page])
-        is_sorted = values[:nulls].null_count == nulls == values.null_count and not _falls(values)
-        is_same = _same(first, self._low[page]) and _same(last, self._high[page])
-        if not (is_same and is_sorted):
-            message = (
-                f"page {page} of an index has other values than its bounds: an old release broke it when it "
-                "compacted the table"
-            )
-            raise FormatError(message)
-
-
-def _text(value: pa.Scalar) -> str:
-    """Return a value as statistics show it."""
-    if not value.is_valid:
-        return "NULL"
-    if is_nan(value):
-        return "NaN"
-    return str(value.as_py()).lower() if t.is_boolean(value.type) else str(value.as_py())
-
-
-def _falls(bounds: pa.Array[Any]) -> bool:
-    """Return whether a value is less than the one before it; Arrow does not order all types."""
-    try:
-        falls = pc.less(bounds[1:], bounds[:-1])
-    except pa.ArrowNotImplementedError:
-        return False
-    return bool(falls.true_count)
-
-
-def _same(value: pa.Scalar, bound: pa.Scalar) -> bool:
-    if not (value.is_valid and bound.is_valid):
-        return bool(value.is_valid == bound.is_valid)
-    return bool(value.equals(bound)) or is_nan(value)
 
 
 # --- making ---------------------------------------------------------------------------------------

@@ -87,6 +87,10 @@ bench: setup ## beside pylance and Parquet (QUICK=1: 2 minutes; ARGS="--group te
 bench-spark: setup ## table operations beside Delta, lance-spark and Parquet on Spark (QUICK=1)
 	@$(PY) bench/spark_turns.py $(if $(QUICK),--quick) $(ARGS)
 
+.PHONY: bench-spark-memory
+bench-spark-memory: setup ## the memory of a merge on Spark, by the rows of the table (ARGS="--rows 100000")
+	@$(PY) bench/spark_memory.py $(ARGS)
+
 .PHONY: bench-search
 bench-search: setup ## indices and searches beside pylance and FAISS (QUICK=1; ARGS="--group vectors-100k")
 	@$(PY) bench/search.py $(if $(QUICK),--quick) $(ARGS)

@@ -184,7 +184,9 @@ _TEXTS = r"""
     s like '__'; s like '___'; dic like 'x'; dic ilike 'X'; dic not like '_'; st.n like 'a'
     bin like 'a'; lower(s) = 'straße'; upper(s) = 'STRASSE'; lower(s) = 'i̇'; upper(s) = 'I'
     s < 'a'; s > 'Z'; s = 'K'; s = "it's"; s = 'it''s'; s = '"q"'; length(s) = 1
-    starts_with(s, 'a%'); contains(s, '%'); contains(s, ''); s = ''; st.a.b = 1; st.a.b is null
+    starts_with(s, 'a%'); contains(s, '%'); contains(s, ''); contains_tokens(s, 'k');
+    contains_tokens(s, 'STRASSE straße'); contains_tokens(s, ''); not contains_tokens(s, 'a b'); contains_tokens(s, '%_-');
+    contains_tokens(s, 'b_a'); contains_tokens(s, 'ΣΊΣΥΦΟΣ'); s = ''; st.a.b = 1; st.a.b is null
     st.a is null; st is null; st.a.l[1] = 1; st.a.l[2] = 2; st.a.l[-1] = 2; st.a.l is null
     st.a.l = [1, 2]; st.a.l = []; st['a']['b'] = 3; st['a'].b = 3; st.n = 0; st.n != st.n
     st.n is null; isnan(st.n); st.`a`.`b` = 1; `st`.`a`.b = 1; st.a.b in (1, null)

@@ -27,7 +27,8 @@ _TEXTS = """
     rpad(s, 6, 'xy'); rpad(s, 6, ''); lpad(s, i32, 'x'); lpad(s, 0); lpad(s, -1); repeat(s, 3)
     repeat(s, i32); repeat(s, -1); replace(s, 'o', ''); replace(s, '', 'x'); reverse(s)
     rtrim(s, 'b'); ltrim(s, 'B'); btrim(s, 'Bb'); strpos(s, ''); strpos(s, ls); instr(s, 'b')
-    starts_with(s, ls); ends_with(s, s); contains(s, ls); length(ls); bit_length(s)
+    starts_with(s, ls); ends_with(s, s); contains(s, ls); contains_tokens(s, 'Bob');
+    contains_tokens(ls, 'a'); length(ls); bit_length(s)
     character_length(s); lower(ls); upper(s); arrow_typeof(i32); arrow_typeof(tz); arrow_typeof(li)
     arrow_cast(i32, 'Int64'); arrow_cast(s, 'LargeUtf8'); arrow_cast(i32, 'Float32')
     arrow_cast(ts, 'Timestamp(Second, None)')

@@ -61,6 +61,8 @@ def test_the_same_rows_at_the_edges(newest: Oracle, tmp_path: Path) -> None:
         ("greatest(d1, g) = 1.5", None, 5),
         ("regexp_count(s, 'b*') > length(s)", 18, 21),
         ("arrow_typeof(ifnull(ts, da)) = 'Utf8'", 24, 0),
+        ("contains_tokens(s, null)", 21, 0),
+        ("contains_tokens('a b k', s)", 24, 10),
     ],
 )
 def test_differences_on_purpose(

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from pyarrow import types as t
 
 from pennon.expr.cast import Datum, cast
-from pennon.expr.functions.string_search import contained, contains
+from pennon.expr.functions.string_search import contained, contains, contains_words, has_words
 from pennon.expr.rowwise import (
     MOST_BYTES,
     Entry,
@@ -52,6 +52,21 @@ def _test(fast: Callable[..., Datum], slow: Callable[..., bool]) -> Entry:
         return compute(values, text)
 
     return check, 2, 2
+
+
+def _contains_tokens(texts: Datum, wanted: Datum) -> Datum:
+    check_types([texts, wanted], [_is_text_or_null])
+    if t.is_null(texts.type) or t.is_null(wanted.type):
+        return nulls_like([texts, wanted], pa.bool_())
+    compute = or_by_row(lambda first, text: contains_words(first, text.as_py()), _HAS_WORDS)
+    return compute(texts, wanted)
+
+
+def _is_text_or_null(kind: pa.DataType) -> bool:
+    return is_text(kind) or t.is_null(kind)
+
+
+_HAS_WORDS: Final = by_row(has_words, pa.bool_(), is_text)
 
 
 def _is_text_or_bytes(kind: pa.DataType) -> bool:
@@ -240,6 +255,7 @@ TEXTS: Final[Mapping[str, Entry]] = {
     "starts_with": _test(pc.starts_with, str.startswith),
     "ends_with": _test(pc.ends_with, str.endswith),
     "contains": _test(contains, str.__contains__),
+    "contains_tokens": (_contains_tokens, 2, 2),
     "lower": _cased(pc.ascii_lower, str.lower),
     "upper": _cased(pc.ascii_upper, str.upper),
     "initcap": (by_row(_capitals, first_type, is_text), 1, 1),

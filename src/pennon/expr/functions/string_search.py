@@ -1,4 +1,4 @@
-"""Searching strings for a text, as LIKE '%text%' and contains() do."""
+"""Searching strings for a text, as LIKE '%text%' and contains() do, or for words, as contains_tokens() does."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as t
 
+from pennon.core.word_characters import words
 from pennon.encoding.kernels.search import find_in_strings
 from pennon.expr.cast import Datum
 
@@ -36,6 +37,36 @@ def contains(values: Datum, wanted: str | bytes) -> Datum:
     if values.null_count == 0:
         return found
     return pc.if_else(values.is_valid(), found, pa.scalar(None, pa.bool_()))
+
+
+def contains_words(values: Datum, wanted: str) -> Datum:
+    """Tell which texts have all words of another text among their own, in any order; of no words all have all.
+
+    Only texts that contain each word somewhere are taken apart.
+    """
+    parts = set(words().findall(wanted))
+    if not isinstance(values, pa.Array):
+        return pa.scalar(has_words(values.as_py(), wanted) if values.is_valid else None, pa.bool_())
+    found: Datum = pc.equal(values, values)  # NULL of NULL
+    for part in parts:
+        found = pc.and_(found, contains(values, part))
+    places = pc.indices_nonzero(found)
+    texts = values.take(places).to_pylist() if parts else []
+    others = [
+        place
+        for place, text in zip(places.to_pylist(), texts, strict=False)
+        if not parts.issubset(words().findall(text))
+    ]
+    if not others:
+        return found
+    is_other = np.zeros(len(values), np.bool_)
+    is_other[others] = True
+    return pc.and_(found, pa.array(~is_other))
+
+
+def has_words(text: str, wanted: str) -> bool:
+    """Tell whether a text has all words of another."""
+    return set(words().findall(wanted)).issubset(words().findall(text))
 
 
 def contained(pattern: str | bytes) -> str | bytes | None:

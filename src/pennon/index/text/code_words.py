@@ -16,7 +16,7 @@ from functools import cache
 from string import digits
 from typing import Final
 
-from pennon.index.text.characters import token_class
+from pennon.core.word_characters import word_class
 
 _OPERATORS: Final = [
     "!==",
@@ -80,7 +80,7 @@ _OPERATORS: Final = [
 @cache
 def code_words() -> re.Pattern[str]:
     """Return what finds identifiers and operators, the latter as a second group."""
-    return re.compile(f"([_{token_class()}]+)|({'|'.join(map(re.escape, _OPERATORS))})")
+    return re.compile(f"([_{word_class()}]+)|({'|'.join(map(re.escape, _OPERATORS))})")
 
 
 def parts_of(word: str, *, by_digits: bool) -> list[str]:

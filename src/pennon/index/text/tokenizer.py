@@ -22,6 +22,7 @@ from itertools import count
 from threading import Lock
 from typing import Final, TypeAlias
 
+from pennon.core.word_characters import words
 from pennon.errors import NoTokenizerError, UnsupportedError
 from pennon.index.folding import fold
 from pennon.index.text.arrays import Bytes
@@ -31,7 +32,6 @@ from pennon.index.text.characters import (
     stop_words,
     token_bits,
     white_bits,
-    words,
 )
 from pennon.index.text.code_words import code_words, parts_of
 from pennon.index.text.parameters import TextParameters

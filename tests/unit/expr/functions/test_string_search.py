@@ -1,4 +1,4 @@
-"""LIKE '%text%' and contains(): as Arrow's own, for every layout of strings."""
+"""LIKE '%text%' and contains(): as Arrow's own, for every layout of strings; and words, by contains_tokens()."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from pennon.expr.functions.registry import find_function
 from pennon.expr.functions.string_search import contained, contains
 
 TEXTS = ["", "ab", None, "xaby", "a", "bxa", "ba" * 70 + "ab", "日本ab", None, "AB"]
@@ -40,3 +41,26 @@ def test_bytes_and_scalars() -> None:
 )
 def test_patterns(pattern: str, inside: str | None) -> None:
     assert contained(pattern) == inside
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        ("fox the", [True, None, False, False, True]),
+        ("the-FOX", [False, None, False, True, False]),
+        ("fox fox", [True, None, True, False, True]),
+        ("हिन्दी", [False, None, True, False, False]),  # its vowel signs are parts of the word
+        (" ,;", [True, None, True, True, True]),
+        ("ox", [False, None, False, False, False]),
+    ],
+)
+def test_words(kind: pa.DataType, wanted: str, expected: list[bool | None]) -> None:
+    texts = ["the quick fox", None, "foxes fox हिन्दी", "FOX,the!", "_fox_ box.the"]
+    run = find_function("contains_tokens").run
+    values = pa.array(texts, kind)
+    assert run(values, pa.scalar(wanted)).to_pylist() == expected
+    assert run(values[2:], pa.scalar(wanted)).to_pylist() == expected[2:]
+    assert run(pa.scalar(texts[0]), pa.scalar(wanted)).as_py() is expected[0]
+    # words of each row's own
+    assert run(values, pa.array([wanted] * 4 + [None])).to_pylist() == [*expected[:4], None]

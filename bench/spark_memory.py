@@ -15,58 +15,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Self
 
-import psutil
 from page import heads, row
+from process_memory import DRIVER, JVM, WORKER, Peaks
 
 SIZES = (100_000, 1_000_000, 10_000_000)
-SAMPLE_SECONDS = 0.05
-DRIVER, JVM, WORKER = "driver", "JVM", "largest worker"
 FILE_ROWS = 500_000
 HEAP = "1g"
-
-
-class Peaks:
-    """Watches the anonymous memory of this process, of its JVM and of the workers."""
-
-    def __init__(self) -> None:
-        self.bytes = dict.fromkeys((DRIVER, JVM, WORKER), 0)
-        self.ended = threading.Event()
-        self.thread = threading.Thread(target=self._watch, daemon=True)
-
-    def __enter__(self) -> Self:
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.ended.set()
-        self.thread.join()
-
-    def _watch(self) -> None:
-        me = psutil.Process()
-        while not self.ended.wait(SAMPLE_SECONDS):
-            for process in (me, *me.children(recursive=True)):
-                try:
-                    is_jvm = process.name() == "java"
-                except psutil.NoSuchProcess:
-                    continue
-                part = DRIVER if process.pid == me.pid else JVM if is_jvm else WORKER
-                self.bytes[part] = max(self.bytes[part], anonymous(process.pid))
-
-
-def anonymous(number: int) -> int:
-    """Return the anonymous memory of a process, 0 if it has ended."""
-    try:
-        lines = Path(f"/proc/{number}/status").read_text(encoding="ascii").splitlines()
-    except (FileNotFoundError, ProcessLookupError):
-        return 0
-    found = [line.split()[1] for line in lines if line.startswith("RssAnon:")]
-    return int(found[0]) * 1024 if found else 0
 
 
 def merge(rows: int, merged: int, folder: Path) -> dict[str, float]:
@@ -85,7 +43,7 @@ def merge(rows: int, merged: int, folder: Path) -> dict[str, float]:
     end = rows + merged // 11
     source = spark.range(end - merged, end).selectExpr(*COLUMNS)
     table = LanceTable.forPath(spark, uri)
-    with Peaks() as peaks:
+    with Peaks(os.getpid()) as peaks:
         start = time.perf_counter()
         clauses = table.alias("t").merge(source.alias("s"), "t.i64 = s.i64")
         clauses.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()

@@ -17,7 +17,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
@@ -30,6 +29,7 @@ from machine import describe_machine
 from measure import save_results
 from page import heads, row
 from peers import Home, Missing, prepare
+from process_memory import Peak
 from rich.console import Console
 from rich.table import Table
 from spark_peers import PEERS
@@ -39,7 +39,6 @@ RESULTS = HERE / "results" / "spark.json"
 OURS, FORMAT, PARQUET = "pennon", "format", "parquet"
 SIDES = (OURS, FORMAT, PARQUET, *PEERS)
 Task: TypeAlias = dict[str, Any]
-SAMPLE_SECONDS = 0.03
 LIMIT_SECONDS = 120
 """A side that has not answered by then has hung; it is asked again in the next round."""
 
@@ -178,40 +177,6 @@ class SparkWorker:
     ) -> None:
         """End the process."""
         self.end()
-
-
-class Peak:
-    """Watches the resident memory of a process and all that it started."""
-
-    def __init__(self, pid: int) -> None:
-        self.process = psutil.Process(pid)
-        self.bytes = 0
-        self.ended = threading.Event()
-        self.thread = threading.Thread(target=self._watch, daemon=True)
-
-    def __enter__(self) -> Self:
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.ended.set()
-        self.thread.join()
-
-    def _watch(self) -> None:
-        while not self.ended.wait(SAMPLE_SECONDS):
-            try:
-                family = [self.process, *self.process.children(recursive=True)]
-                self.bytes = max(self.bytes, sum(map(resident, family)))
-            except psutil.NoSuchProcess:
-                return
-
-
-def resident(process: psutil.Process) -> int:
-    """Return the resident memory of one process, 0 if it has ended."""
-    try:
-        return int(process.memory_info().rss)
-    except psutil.NoSuchProcess:
-        return 0
 
 
 def find_homes(sides: Sequence[str]) -> dict[str, Home | Missing]:

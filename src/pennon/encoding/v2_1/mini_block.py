@@ -70,6 +70,7 @@ def read_mini_block(
         return _decode(touched, rows, codecs)
     is_point = for_chunks(rows, known.index.first_rows, chunks, known.recipe) is POINT_READ
     answer = None if ahead is None else ahead.part(found)
+    ahead = None  # not held while the rest is read
     if answer is None:
         (answer,) = yield [found.request() if is_point else found.packed()]
     if is_point:

@@ -106,13 +106,16 @@ def is_whole(rows: Rows, page_rows: int) -> bool:
 
 LEAST_AHEAD_BYTES, MOST_AHEAD_BYTES = 32 * KIB, 64 * KIB
 AHEAD_SHARE = 64
+AHEAD_RANGE_BYTES = MIB
+"""A longer range takes its time to come: a round less is not worth holding more at once."""
 
 
 def ahead_of_index(rows: Rows, page_rows: int, data: ByteRange) -> ByteRange | None:
     """Return which bytes of a mini-block page's chunks are read along with their index, to save a round.
 
     All, if all rows are wanted.  Of one range of rows those where it would lie if all chunks were of one size, and
-    some more on both sides, a `AHEAD_SHARE`-th of the page: most pages are about like that.  None of other rows.
+    some more on both sides, a `AHEAD_SHARE`-th of the page: most pages are about like that.  None of other rows, and of
+    a range that is longer than `AHEAD_RANGE_BYTES`.
     """
     if is_whole(rows, page_rows):
         return data
@@ -121,6 +124,8 @@ def ahead_of_index(rows: Rows, page_rows: int, data: ByteRange) -> ByteRange | N
     margin = min(max(data.size_bytes // AHEAD_SHARE, LEAST_AHEAD_BYTES), MOST_AHEAD_BYTES)
     start = max(int(rows.starts[0]) * data.size_bytes // page_rows - margin, 0)
     end = min(-(-rows.end * data.size_bytes // page_rows) + margin, data.size_bytes)
+    if end - start > AHEAD_RANGE_BYTES:
+        return None
     return ByteRange(data.position + start, end - start)
 
 

@@ -1,9 +1,9 @@
 """``make bench-spark-memory``: the memory that a merge on Spark takes, by the rows of the table.
 
 Each size is a process of its own, with a session of two cores.  A table of as many rows is made, and rows, of eleven
-ten match, are merged into it: so many as ``--merged`` says, or 11 % of the table's.  The highest anonymous memory of each kind of process is told apart:
-the driver, its JVM, and the workers in Python, one by one.  Pages of files that the system maps are not counted; they
-are not the process's own.
+ten match, are merged into it: so many as ``--merged`` says, or 11 % of the table's.  The highest anonymous memory of
+each kind of process is told apart: the driver, its JVM, and the workers in Python, one by one.  Pages of files that
+the system maps are not counted; they are not the process's own.
 """
 
 from __future__ import annotations

@@ -34,7 +34,15 @@ _FARTHEST: Final = 2**31
 # --- tests ----------------------------------------------------------------------------------------
 
 
-def _test(fast: Callable[..., Datum], slow: Callable[..., bool]) -> Entry:
+def _is_text_or_bytes(kind: pa.DataType) -> bool:
+    return is_text(kind) or is_bytes(kind)
+
+
+def _test(
+    fast: Callable[..., Datum],
+    slow: Callable[..., bool],
+    takes: Callable[[pa.DataType], bool] = _is_text_or_bytes,
+) -> Entry:
     """Return a test of strings against a text."""
 
     def run(values: Datum, text: Datum) -> Datum:
@@ -48,29 +56,10 @@ def _test(fast: Callable[..., Datum], slow: Callable[..., bool]) -> Entry:
     def check(values: Datum, text: Datum) -> Datum:
         if t.is_null(values.type):
             return nulls_like([values, text], pa.bool_())
-        check_types([values, text], [_is_text_or_bytes])
+        check_types([values, text], [takes])
         return compute(values, text)
 
     return check, 2, 2
-
-
-def _contains_tokens(texts: Datum, wanted: Datum) -> Datum:
-    check_types([texts, wanted], [_is_text_or_null])
-    if t.is_null(texts.type) or t.is_null(wanted.type):
-        return nulls_like([texts, wanted], pa.bool_())
-    compute = or_by_row(lambda first, text: contains_words(first, text.as_py()), _HAS_WORDS)
-    return compute(texts, wanted)
-
-
-def _is_text_or_null(kind: pa.DataType) -> bool:
-    return is_text(kind) or t.is_null(kind)
-
-
-_HAS_WORDS: Final = by_row(has_words, pa.bool_(), is_text)
-
-
-def _is_text_or_bytes(kind: pa.DataType) -> bool:
-    return is_text(kind) or is_bytes(kind)
 
 
 def _like(*, ignores_case: bool) -> Entry:
@@ -255,7 +244,7 @@ TEXTS: Final[Mapping[str, Entry]] = {
     "starts_with": _test(pc.starts_with, str.startswith),
     "ends_with": _test(pc.ends_with, str.endswith),
     "contains": _test(contains, str.__contains__),
-    "contains_tokens": (_contains_tokens, 2, 2),
+    "contains_tokens": _test(contains_words, has_words, is_text),
     "lower": _cased(pc.ascii_lower, str.lower),
     "upper": _cased(pc.ascii_upper, str.upper),
     "initcap": (by_row(_capitals, first_type, is_text), 1, 1),

@@ -48,13 +48,15 @@ def contains_words(values: Datum, wanted: str) -> Datum:
     if not isinstance(values, pa.Array):
         return pa.scalar(has_words(values.as_py(), wanted) if values.is_valid else None, pa.bool_())
     found: Datum = pc.equal(values, values)  # NULL of NULL
+    if not parts:
+        return found
     for part in parts:
         found = pc.and_(found, contains(values, part))
     places = pc.indices_nonzero(found)
-    texts = values.take(places).to_pylist() if parts else []
+    texts = values.take(places).to_pylist()
     others = [
         place
-        for place, text in zip(places.to_pylist(), texts, strict=False)
+        for place, text in zip(places.to_pylist(), texts, strict=True)
         if not parts.issubset(words().findall(text))
     ]
     if not others:

@@ -124,11 +124,14 @@ def test_values_in_most_pages(
     made = pennon.write_dataset(table, tmp_path / "t", max_rows_per_file=7_000)
     made.create_scalar_index("n", "BTREE", zone_size=100)
     read = pages_read(monkeypatch)
-    for count in (150, 3, 140, 20):
-        items = values.drop_null().take(pa.array(random.choice(17_000, count, replace=False)))
+    many = values.drop_null().sort()[::120]
+    for step, is_remembered in ((1, False), (1, False), (50, True), (1, True)):
+        items = many[::step]
+        read.clear()
         found = made.to_table(["row"], pc.field("n").isin(items))["row"].to_pylist()
         assert found == table.filter(pc.is_in(values, items))["row"].to_pylist()
-    assert len(read) == len(set(read))  # no page twice
+        if is_remembered and not pa.types.is_floating(kind):  # of floats no page is read as part of a block
+            assert read == []  # most pages were wanted twice
 
 
 def test_a_block_with_other_values_than_its_bounds_is_not_used(tmp_path: Path) -> None:

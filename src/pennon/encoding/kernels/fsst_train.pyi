@@ -11,15 +11,22 @@ Bytes: TypeAlias = npt.NDArray[np.uint8]
 Symbols: TypeAlias = npt.NDArray[np.uint64]
 
 def count_symbols(
-    data: Bytes, offsets: Int64Array, symbols: Symbols, lengths: Bytes, least: int
+    data: Bytes,
+    offsets: Int64Array,
+    symbols: Symbols,
+    lengths: Bytes,
+    least: int,
+    pairs: npt.NDArray[np.uint32],
 ) -> tuple[Symbols, Int64Array, Int64Array]:
     """Return candidates for the next table: symbols, their lengths, and what each would save.
 
     The strings are encoded with the table as it is.  Candidates are the symbols that were used at
     least ``least`` times, their first bytes, and any two that followed each other so often; the same
-    one may come several times.  Raises ValueError for tables of more than 255 symbols, if two symbols of
-    3 to 5 bytes begin with the same three, or two of 6 and 7 bytes with the same six, and unless ``least``
-    is above 0.
+    one may come several times.  ``pairs`` is memory to count in, of shape (512, 512); what it holds is
+    overwritten.
+
+    Raises ValueError for tables of more than 255 symbols, if two symbols of 3 to 5 bytes begin with the same
+    three, or two of 6 and 7 bytes with the same six, unless ``least`` is above 0, and for other ``pairs``.
     """
 
 def encode_symbols(

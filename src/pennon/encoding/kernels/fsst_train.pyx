@@ -171,7 +171,7 @@ cdef list _prepare(Matcher* matcher, symbols, lengths):
 
 
 def count_symbols(
-    const uint8_t[::1] data, const int64_t[::1] offsets, symbols, lengths, int64_t least
+    const uint8_t[::1] data, const int64_t[::1] offsets, symbols, lengths, int64_t least, pairs
 ):
     """See fsst_train.pyi."""
     cdef Matcher matcher
@@ -179,9 +179,10 @@ def count_symbols(
         raise ValueError("what never comes is no candidate")
     kept = _prepare(&matcher, symbols, lengths)
     ones = np.zeros(512, np.uint32)
-    pairs = np.zeros((512, 512), np.uint32)
     cdef uint32_t[::1] one = ones
     cdef uint32_t[:, ::1] pair = pairs
+    if pair.shape[0] != 512 or pair.shape[1] != 512:
+        raise ValueError("pairs of 512 codes are to be counted")
     # The pairs that came ``least`` times, which are few of the many that could.
     frequent = np.empty(512 * 512, np.int32)
     cdef int32_t[::1] frequent_pairs = frequent
@@ -193,6 +194,7 @@ def count_symbols(
         if offsets[i] < 0 or offsets[i + 1] < offsets[i] or offsets[i + 1] > size:
             raise ValueError("offsets fall or leave the data")
     with nogil:
+        memset(&pair[0, 0], 0, 512 * 512 * sizeof(uint32_t))
         for i in range(offsets.shape[0] - 1):
             at = offsets[i]
             stop = offsets[i + 1]

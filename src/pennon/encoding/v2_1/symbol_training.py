@@ -10,6 +10,7 @@ Source: Boncz, Neumann, Leis, "FSST: Fast Random Access String Compression", PVL
 
 from __future__ import annotations
 
+import threading
 from functools import partial
 from typing import Final
 
@@ -50,6 +51,16 @@ _SPLIT_BYTES: Final = 512 * KIB
 _MEASURED_STRINGS: Final = 16 * 1024
 
 
+class _Counters(threading.local):
+    """Memory to count pairs in, 1 MiB a thread: fresh memory for each round costs more than to count."""
+
+    def __init__(self) -> None:
+        self.pairs = np.empty((512, 512), np.uint32)
+
+
+_COUNTERS: Final = _Counters()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedSymbols:
     """Symbol i, of ``lengths[i]`` bytes (the first one lowest), has the code i."""
@@ -86,7 +97,9 @@ def train(sample: StringValues) -> TrainedSymbols:
     table = TrainedSymbols(np.zeros(0, np.uint64), np.zeros(0, np.uint8))
     for share, least in _ROUNDS:
         offsets = sample.offsets[: max(sample.count // share, 1) + 1]
-        found = count_symbols(sample.data, offsets, table.symbols, table.lengths, least)
+        found = count_symbols(
+            sample.data, offsets, table.symbols, table.lengths, least, _COUNTERS.pairs
+        )
         table = _best(*found)
     return table
 

@@ -62,7 +62,7 @@ class BTree:
     def __init__(self, files: IndexFiles) -> None:
         """Read the bounds of all pages.  Raises FormatError if they do not fit the pages."""
         self._files = files
-        self._blocks_read: set[int] = set()  # blocks, which may have been forgotten since
+        self._blocks_read: set[int] = set()  # at least once; some of them are remembered
         names = ("page_lookup.lance", "page_data.lance")
         lookup, self._data = files.side_by_side(files.file, names)
         self.column = Column((VALUE,), self._data.type_of("values"))
@@ -140,7 +140,7 @@ class BTree:
         for block, start, end in _blocks_of(pages):
             size = min(_AT_ONCE, len(self._bounds) - block * _AT_ONCE)
             if end - start > max(_ALWAYS, size // 2):
-                yield self._block(block), start, end
+                yield self._swept(block), start, end
                 continue
             known = (
                 self._files.known(self._block_key(block)) if block in self._blocks_read else None
@@ -155,18 +155,30 @@ class BTree:
                 yield page, at, at + 1
 
     def _block(self, number: int) -> _Page:
-        """Return the pages of a block as one."""
-        first = number * _AT_ONCE
-        end = min(first + _AT_ONCE, len(self._bounds))
+        """Return the pages of a block as one, and remember them."""
         self._blocks_read.add(number)
         return self._files.remember(
-            self._block_key(number), lambda: self._read_block(first, end), _page_bytes
+            self._block_key(number), lambda: self._read_block(number), _page_bytes
         )
+
+    def _swept(self, number: int) -> _Page:
+        """Return the pages of a block as one, and remember them if they are wanted a second time.
+
+        A merge wants most blocks, each once: if they are not held, all are read into the same memory.
+        """
+        if number in self._blocks_read:
+            return self._block(number)
+        self._blocks_read.add(number)
+        return self._read_block(number)
 
     def _block_key(self, number: int) -> tuple[str, str, int]:
         return "pages", self._files.folder, number
 
-    def _read_block(self, first: int, end: int) -> _Page:
+    def _read_block(self, number: int) -> _Page:
+        first = number * _AT_ONCE
+        return self._read_neighbours(first, min(first + _AT_ONCE, len(self._bounds)))
+
+    def _read_neighbours(self, first: int, end: int) -> _Page:
         """Read neighbouring pages as one."""
         rows = Rows.between(first * self._rows, min(end * self._rows, self._data.rows))
         values, ids = self._data.read(self._data.names[:2], rows)
@@ -188,7 +200,7 @@ class BTree:
 
     def _page(self, number: int) -> _Page:
         return self._files.remember(
-            self._key(number), lambda: self._read_block(number, number + 1), _page_bytes
+            self._key(number), lambda: self._read_neighbours(number, number + 1), _page_bytes
         )
 
     def _key(self, number: int) -> tuple[str, str, int]:

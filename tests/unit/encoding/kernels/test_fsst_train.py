@@ -14,6 +14,8 @@ from pennon.encoding.symbol_table import parse_symbol_table
 from pennon.encoding.v2_1.symbol_training import is_noise, ratio_of, sample_of, train
 from pennon.encoding.v2_1.values import StringValues
 
+PAIRS = np.full((512, 512), 7, np.uint32)
+"""Memory to count in, of any content."""
 SYMBOLS = [b"a", b"b", b"ab", b"abc", b"bcdef", b"abcdef", b"abcdefgh", b"\0", b"\0\0\0", b"zz"]
 
 
@@ -86,12 +88,15 @@ def test_offsets_and_tables_are_checked() -> None:
     with pytest.raises(ValueError, match="alike"):
         encode_symbols(data, np.array([0, 4], np.int64), *table([b"abc", b"abcde"]))
     with pytest.raises(ValueError, match="bytes"):
-        count_symbols(data, np.array([0, 4]), np.zeros(1, np.uint64), np.array([9], np.uint8), 1)
+        too_long = np.zeros(1, np.uint64), np.array([9], np.uint8)
+        count_symbols(data, np.array([0, 4]), *too_long, 1, PAIRS)
+    with pytest.raises(ValueError, match="512"):
+        count_symbols(data, np.array([0, 4]), *table([]), 1, PAIRS[:511])
 
 
 def test_candidates_are_symbols_and_neighbours_with_what_they_save() -> None:
     made = strings([b"abab", b"ab"])
-    found = count_symbols(made.data, made.offsets, *table([]), 1)
+    found = count_symbols(made.data, made.offsets, *table([]), 1, PAIRS)
     saved = {
         int(symbol).to_bytes(8, "little")[:length]: gain
         for symbol, length, gain in zip(*(part.tolist() for part in found), strict=True)
@@ -129,11 +134,11 @@ def test_random_bytes_are_noise_and_text_is_not() -> None:
 
 def test_what_never_comes_is_no_candidate() -> None:
     made = strings([b"abab"])
-    symbols, _, _ = count_symbols(made.data, made.offsets, *table([]), 2)
+    symbols, _, _ = count_symbols(made.data, made.offsets, *table([]), 2, PAIRS)
     assert sorted(int(symbol).to_bytes(2, "little") for symbol in symbols) == [
         b"a\0",
         b"ab",
         b"b\0",
     ]
     with pytest.raises(ValueError, match="never"):
-        count_symbols(made.data, made.offsets, *table([]), 0)
+        count_symbols(made.data, made.offsets, *table([]), 0, PAIRS)

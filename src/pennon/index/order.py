@@ -113,8 +113,9 @@ def _order_of(values: pa.Array[Any]) -> Int64Array:
     if numbers is not None:
         if not len(numbers):
             return np.empty(0, np.int64)
-        words = numbers.astype(np.int64 if numbers.dtype.kind == "i" else np.uint64).view(np.uint64)
-        return order_words(words - words[numbers.argmin()])
+        wide = np.int64 if numbers.dtype.kind == "i" else np.uint64
+        words = np.ascontiguousarray(numbers, wide).view(np.uint64)
+        return order_words(words, int(words[numbers.argmin()]))
     strings = _strings(values)
     if strings is not None:
         return order_strings(*strings)

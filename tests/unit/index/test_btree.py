@@ -130,7 +130,9 @@ def test_values_in_most_pages(
         read.clear()
         found = made.to_table(["row"], pc.field("n").isin(items))["row"].to_pylist()
         assert found == table.filter(pc.is_in(values, items))["row"].to_pylist()
-        if is_remembered and not pa.types.is_floating(kind):  # of floats no page is read as part of a block
+        if is_remembered and not pa.types.is_floating(
+            kind
+        ):  # of floats no page is read as part of a block
             assert read == []  # most pages were wanted twice
 
 

@@ -5,8 +5,8 @@ import numpy.typing as npt
 
 from pennon.core.byte_ranges import Int64Array
 
-def order_words(keys: npt.NDArray[np.uint64]) -> Int64Array:
-    """Return the places of words in ascending order."""
+def order_words(keys: npt.NDArray[np.uint64], least: int) -> Int64Array:
+    """Return the places of words in ascending order, counted from ``least`` on, which comes first."""
 
 def order_strings(
     data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int32 | np.int64]

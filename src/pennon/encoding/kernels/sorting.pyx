@@ -1,6 +1,7 @@
 """The order of values: unsigned words and strings of bytes, equal ones in the order in which they stand.
 
-Words are sorted by their digits, the last one first, and digits that all words share are passed over.
+Words are sorted by their digits, the last one first, and digits that all words share are passed over; short
+words are sorted together with their places, as one word.
 Strings are sorted by their first eight bytes as one word, then those that share these by the next
 eight, and so on; few strings are compared as they are.
 
@@ -85,34 +86,103 @@ cdef void _words(Item *items, Item *spare, int64_t count, int64_t *counts) noexc
         memcpy(items, source, count * sizeof(Item))
 
 
-def order_words(const uint64_t[::1] keys):
+cdef int _bits_of(uint64_t number) noexcept nogil:
+    """Return how many bits a number needs."""
+    cdef int bits = 0
+    while number:
+        bits += 1
+        number >>= 1
+    return bits
+
+
+cdef void _packed(
+    uint64_t *items, uint64_t *spare, int64_t count, int64_t *counts, int first_bit, int bits
+) noexcept nogil:
+    """Sort words by some of their bits; ``spare`` has room for as many, ``counts`` for all digits."""
+    cdef int64_t at, digit, digits = (bits + DIGIT_BITS - 1) // DIGIT_BITS, total, here, shift
+    cdef int64_t *mine
+    cdef uint64_t key
+    cdef uint64_t *source = items
+    cdef uint64_t *target = spare
+    cdef uint64_t *swapped
+    memset(counts, 0, digits * VALUES * sizeof(int64_t))
+    for at in range(count):
+        key = items[at] >> first_bit
+        for digit in range(digits):
+            counts[digit * VALUES + <int64_t> (key & (VALUES - 1))] += 1
+            key >>= DIGIT_BITS
+    for digit in range(digits):
+        mine = counts + digit * VALUES
+        shift = first_bit + digit * DIGIT_BITS
+        if mine[(source[0] >> shift) & (VALUES - 1)] == count:
+            continue  # all share it
+        total = 0
+        for at in range(VALUES):
+            here = mine[at]
+            mine[at] = total
+            total += here
+        for at in range(count):
+            here = (source[at] >> shift) & (VALUES - 1)
+            target[mine[here]] = source[at]
+            mine[here] += 1
+        swapped, source, target = source, target, source
+    if source != items:
+        memcpy(items, source, count * sizeof(uint64_t))
+
+
+def order_words(const uint64_t[::1] keys, uint64_t least):
     """Return the places of words in ascending order; see the stub."""
     cdef int64_t count = keys.shape[0], at
-    cdef Item *items
-    cdef Item *spare
+    cdef uint64_t greatest = 0, mask
+    cdef bint is_packed
+    cdef int place_bits = _bits_of(count - 1 if count else 0), key_bits
+    cdef uint64_t *words
+    cdef uint64_t *others = NULL
+    cdef Item *items = NULL
+    cdef Item *spare = NULL
     cdef int64_t *counts
     found = np.empty(count, np.int64)
     cdef int64_t[::1] places = found
     if count == 0:
         return found
-    items = <Item *> malloc(count * sizeof(Item))
-    spare = <Item *> malloc(count * sizeof(Item))
-    counts = <int64_t *> malloc(DIGITS * VALUES * sizeof(int64_t))
-    if items == NULL or spare == NULL or counts == NULL:
-        free(items)
-        free(spare)
-        free(counts)
-        raise MemoryError
     with nogil:
         for at in range(count):
-            items[at].key = keys[at]
-            items[at].place = at
-        _words(items, spare, count, counts)
-        for at in range(count):
-            places[at] = items[at].place
+            if keys[at] - least > greatest:
+                greatest = keys[at] - least
+    key_bits = _bits_of(greatest)
+    is_packed = count > FEW and place_bits + key_bits <= 64
+    counts = <int64_t *> malloc(DIGITS * VALUES * sizeof(int64_t))
+    if is_packed:
+        others = <uint64_t *> malloc(count * sizeof(uint64_t))
+    else:
+        items = <Item *> malloc(count * sizeof(Item))
+        spare = <Item *> malloc(count * sizeof(Item))
+    if counts == NULL or (others == NULL if is_packed else items == NULL or spare == NULL):
+        free(counts)
+        free(others)
+        free(items)
+        free(spare)
+        raise MemoryError
+    with nogil:
+        if others != NULL:  # a key and its place are one word, and what is found is made where it stays
+            words = <uint64_t *> &places[0]
+            mask = (<uint64_t> 1 << place_bits) - 1
+            for at in range(count):
+                words[at] = (keys[at] - least) << place_bits | <uint64_t> at
+            _packed(words, others, count, counts, place_bits, key_bits)
+            for at in range(count):
+                places[at] = <int64_t> (words[at] & mask)
+        else:
+            for at in range(count):
+                items[at].key = keys[at] - least
+                items[at].place = at
+            _words(items, spare, count, counts)
+            for at in range(count):
+                places[at] = items[at].place
+    free(counts)
+    free(others)
     free(items)
     free(spare)
-    free(counts)
     return found
 
 

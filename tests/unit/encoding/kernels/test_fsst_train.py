@@ -87,8 +87,8 @@ def test_offsets_and_tables_are_checked() -> None:
         encode_symbols(data, np.array([0, 4], np.int64), *table([bytes([i]) for i in range(256)]))
     with pytest.raises(ValueError, match="alike"):
         encode_symbols(data, np.array([0, 4], np.int64), *table([b"abc", b"abcde"]))
+    too_long = np.zeros(1, np.uint64), np.array([9], np.uint8)
     with pytest.raises(ValueError, match="bytes"):
-        too_long = np.zeros(1, np.uint64), np.array([9], np.uint8)
         count_symbols(data, np.array([0, 4]), *too_long, 1, PAIRS)
     with pytest.raises(ValueError, match="512"):
         count_symbols(data, np.array([0, 4]), *table([]), 1, PAIRS[:511])

@@ -28,16 +28,21 @@ def in_order(strings: list[bytes], kind: type = np.int32) -> list[int]:
     return found
 
 
-@given(WORDS)
-def test_words(words: list[int]) -> None:
-    found = order_words(np.array(words, np.uint64)).tolist()
-    assert found == sorted(range(len(words)), key=words.__getitem__)
+@given(WORDS, st.integers(0, (1 << 64) - 1))
+def test_words(words: list[int], least: int) -> None:
+    found = order_words(np.array(words, np.uint64), least).tolist()
+    assert found == sorted(range(len(words)), key=lambda at: (words[at] - least) % (1 << 64))
 
 
-@pytest.mark.parametrize("most", [1, 1 << 11, 1 << 22, 1 << 45, 1 << 63])
-def test_many_words(most: int) -> None:
-    words = np.random.default_rng(most % 99).integers(0, most, 50_000).astype(np.uint64)
-    assert (order_words(words) == np.argsort(words, kind="stable")).all()
+@pytest.mark.parametrize("most", [1, 1 << 11, 1 << 22, 1 << 45, 1 << 48, 1 << 49, 1 << 63])
+@pytest.mark.parametrize("least", [0, 1 << 63, (1 << 64) - 5])
+@pytest.mark.parametrize("count", [25, 1 << 15, 50_000])
+def test_many_words(most: int, least: int, count: int) -> None:
+    """Keys of up to 64 bits less those of a place are sorted as one word; 2^15 places have 15 bits."""
+    keys = np.random.default_rng(most % 99).integers(0, most, count).astype(np.uint64)
+    keys[-1] = most - 1
+    words = keys + np.uint64(least)
+    assert (order_words(words, least) == np.argsort(keys, kind="stable")).all()
 
 
 @given(STRINGS, st.sampled_from([np.int32, np.int64]))

@@ -38,7 +38,11 @@ CONF = {
     "spark.sql.shuffle.partitions": "4",
     "spark.log.level": "ERROR",
 }
+QUICK_SOCKETS = {"spark.python.unix.domain.socket.enabled": "true"}
+"""What docs/spark.md asks for; of Python alone, so it is nothing to the other sides."""
 CONF_OF_SIDE = {
+    "pennon": QUICK_SOCKETS,
+    "format": QUICK_SOCKETS,
     "delta": {
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",

@@ -45,6 +45,37 @@ def test_delete_by_text_by_column_and_of_all(table: LanceTable, uri: str) -> Non
     assert pennon.dataset(uri).version == 5
 
 
+def test_a_delete_of_whole_fragments_shuffles_nothing(
+    spark: SparkSession, table: LanceTable, uri: str
+) -> None:
+    context, tracker = spark.sparkContext, spark.sparkContext.statusTracker()
+    context.setLocalProperty("spark.jobGroup.id", uri)
+    found = table.delete("value % 2 = 0")
+    context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+    assert affected(found) == 2
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(uri)]
+    assert [len(job.stageIds) for job in jobs if job] == [1]
+    assert rows_of(uri) == [("a", 1), ("c", 3)]
+
+
+@pytest.mark.parametrize("broadcasts", ["-1", "10MB"])
+def test_a_delete_by_a_subquery_that_spark_may_join_by_a_shuffle(
+    spark: SparkSession, table: LanceTable, uri: str, broadcasts: str
+) -> None:
+    pairs = [(each, each) for each in range(64)]
+    spark.createDataFrame(pairs, "v bigint, w bigint").createOrReplaceTempView("going")
+    setting = "spark.sql.autoBroadcastJoinThreshold"
+    before = spark.conf.get(setting)
+    try:
+        spark.conf.set(setting, broadcasts)
+        found = table.delete("value IN (SELECT v FROM going WHERE w % 4 <> 3)")
+    finally:
+        spark.conf.set(setting, str(before))
+    assert affected(found) == 3
+    assert rows_of(uri) == [("c", 3)]
+    assert pennon.dataset(uri).version == 2
+
+
 def test_a_fragment_without_rows_leaves_the_table(table: LanceTable, uri: str) -> None:
     table.delete(sf.col("key") < "c")
     (fragment,) = pennon.dataset(uri).get_fragments()

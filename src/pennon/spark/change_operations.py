@@ -37,7 +37,7 @@ from pennon.spark.row_changes import (
 )
 from pennon.spark.rows_found import delete_found, group_rows, translated
 from pennon.spark.run_tasks import run_tasks
-from pennon.spark.scan_frame import address_frame
+from pennon.spark.scan_frame import address_frame, reads_whole_fragments
 from pennon.spark.types import spark_schema
 
 if TYPE_CHECKING:
@@ -164,7 +164,9 @@ def _change_where(
 
     said = [*values.values(), *(each for each in values if "." in each)]
     said += [] if condition is None else [condition]
-    changed = run_changes(task, analysed(build, columns_named(said, names, alias), names))
+    found = analysed(build, columns_named(said, names, alias), names)
+    is_placed = change is Change.DELETE and reads_whole_fragments(spark, snapshot)
+    changed = run_changes(task, found, is_placed=is_placed)
     (rows,) = rows_of_clauses(changed, 1)
     metrics = _metrics(changed, started, _METRICS)
     is_update = change is Change.UPDATE

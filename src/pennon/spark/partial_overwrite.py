@@ -37,7 +37,7 @@ from pennon.spark.row_write import (
 )
 from pennon.spark.rows_found import delete_found, translated
 from pennon.spark.run_tasks import run_on_rows
-from pennon.spark.scan_frame import ADDRESS, address_frame, frame_of
+from pennon.spark.scan_frame import ADDRESS, address_frame, frame_of, reads_whole_fragments
 from pennon.spark.types import spark_schema
 from pennon.table.fragment import Fragment
 
@@ -95,7 +95,8 @@ def _delete_where(
     def build(columns: Sequence[str]) -> DataFrame:
         return address_frame(spark, snapshot, columns).where(as_column(condition))
 
-    return _deleted(snapshot, analysed(build, columns_named([condition], names, None), names))
+    found = analysed(build, columns_named([condition], names, None), names)
+    return _deleted(snapshot, found, is_placed=reads_whole_fragments(spark, snapshot))
 
 
 def overwrite_keys(df: DataFrame, options: WriteOptions) -> int:
@@ -133,8 +134,9 @@ def _delete_keys(
     return _deleted(snapshot, target.join(keys, reduce(and_, same), "left_semi"))
 
 
-def _deleted(snapshot: Snapshot, rows: DataFrame) -> Sequence[Removal]:
-    """Delete the rows whose addresses a DataFrame has; nothing is committed."""
+def _deleted(snapshot: Snapshot, rows: DataFrame, *, is_placed: bool = False) -> Sequence[Removal]:
+    """Delete the rows whose addresses a DataFrame has; nothing is committed.  See `run_changes`."""
     task = plan_change(snapshot, [Clause(Change.DELETE)])
-    changed = run_changes(task, rows.select(sf.col(ADDRESS), sf.lit(0).alias(CLAUSE)))
+    going = rows.select(sf.col(ADDRESS), sf.lit(0).alias(CLAUSE))
+    changed = run_changes(task, going, is_placed=is_placed)
     return [removal for each in changed for removal in each.removals]

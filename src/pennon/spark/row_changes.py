@@ -3,7 +3,8 @@
 ::
 
     rows        address, clause, new values         of a condition or a join; Spark's plan
-    shuffle     by fragment (address >> 32), sorted  a fragment belongs to one task, new rows to any
+    shuffle     by fragment (address >> 32), sorted  a fragment belongs to one task, new rows to any;
+                                                     none where whole fragments are read, and rows go
     tasks       deletion file of the fragment, new rows          `pennon.ops.rows.change_rows`
     driver      one commit
 
@@ -68,26 +69,42 @@ class ApplyChanges:
         )
 
 
-def run_changes(task: ChangeTask, rows: DataFrame) -> list[Changed]:
+def run_changes(task: ChangeTask, rows: DataFrame, *, is_placed: bool = False) -> list[Changed]:
     """Change the rows of a DataFrame on the executors; nothing is committed.
 
-    It has the columns `ADDRESS` (NULL: a new row), `CLAUSE` and those of ``task.values``.
+    It has the columns `ADDRESS` (NULL: a new row), `CLAUSE` and those of ``task.values``.  ``is_placed``:
+    it was read with all rows of a fragment in one partition, so nothing need be shuffled; where Spark moved
+    them on the way (a subquery of a condition may be a join), they are shuffled after all.
     Raises MatchError if a row would change twice, and what Spark raises where a task fails.
     """
+    if is_placed:
+        changed = _run(task, rows)
+        if not _is_split(changed):
+            return changed
     owner = sf.shiftright(sf.col(ADDRESS), 32)
     spread = [sf.col(quoted(field.name)) for field in rows.schema.fields if _is_hashable(field)]
     if spread:
         number = sf.pmod(sf.xxhash64(*spread), sf.lit(_NEW_ROW_KEYS))
         owner = sf.coalesce(owner, sf.lit(-1) - number)
-    placed = _placed(task, rows, owner).sortWithinPartitions(sf.col(ADDRESS).asc_nulls_last())
-    with typed_errors(MatchError):
-        messages = begun_anew(lambda: run_on_rows(placed, ApplyChanges(task)))
-    changed = [parse_changed(message) for message in messages]
-    owners = [each.fragment_id for one in changed for each in one.removals]
-    if len(set(owners)) != len(owners):
+    changed = _run(task, _placed(task, rows, owner))
+    if _is_split(changed):
         message = "rows of one fragment came to two tasks; nothing was committed"
         raise FormatError(message)
     return changed
+
+
+def _run(task: ChangeTask, rows: DataFrame) -> list[Changed]:
+    """Change rows, those of a fragment in one partition."""
+    placed = rows.sortWithinPartitions(sf.col(ADDRESS).asc_nulls_last())
+    with typed_errors(MatchError):
+        messages = begun_anew(lambda: run_on_rows(placed, ApplyChanges(task)))
+    return [parse_changed(message) for message in messages]
+
+
+def _is_split(changed: Sequence[Changed]) -> bool:
+    """Return whether two tasks changed rows of one fragment: each wrote a deletion file of its own."""
+    owners = [each.fragment_id for one in changed for each in one.removals]
+    return len(set(owners)) != len(owners)
 
 
 def _placed(task: ChangeTask, rows: DataFrame, owner: Column) -> DataFrame:

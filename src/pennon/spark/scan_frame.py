@@ -11,7 +11,7 @@ from pyspark.sql import functions as sf
 from pennon.core.units import MIB
 from pennon.errors import ArgumentError
 from pennon.scan.plan import ScanTask, plan_tasks
-from pennon.spark.options import ReadOptions
+from pennon.spark.options import DEFAULT_PARTITION_BYTES, ReadOptions
 from pennon.spark.partitions import (
     Parallelism,
     Partition,
@@ -125,6 +125,13 @@ def address_frame(
         pack_tasks(tasks, options.max_partition_bytes, parallelism_of(spark)) if tasks else ()
     )
     return _frame(spark, snapshot, options, partitions).withColumnRenamed(ROW_ADDRESS, ADDRESS)
+
+
+def reads_whole_fragments(spark: SparkSession, snapshot: Snapshot) -> bool:
+    """Return whether `address_frame` has all rows of each fragment in one partition."""
+    planned = plan_partitions(snapshot, DEFAULT_PARTITION_BYTES, parallelism_of(spark))
+    owners = [task.fragment.id for tasks in planned for task in tasks]
+    return len(set(owners)) == len(owners)
 
 
 def fragment_frame(spark: SparkSession, snapshot: Snapshot, columns: Sequence[str]) -> DataFrame:

@@ -17,6 +17,7 @@ from pennon.expr.tree import Call, Case, Cast, Column, Expression, Literal, path
 
 FEW: Final = 8
 """A condition is evaluated for the rows that are left if they are this part of all, or less."""
+_COMPARISONS: Final = frozenset({"=", "!=", "<", "<=", ">", ">="})
 
 
 def evaluate(node: Expression, batch: pa.RecordBatch) -> pa.Array:
@@ -45,11 +46,25 @@ def passing(node: Expression, batch: pa.RecordBatch) -> pa.BooleanArray:
         left = mask.true_count
         if not left:
             return mask
-        if left * FEW <= batch.num_rows:
+        if left * FEW <= batch.num_rows and not _is_cheap(each):
             rest = replace(node, arguments=node.arguments[number:])
             return _among(mask, rest, batch)
         mask = pc.and_kleene(mask, evaluate(each, batch))
     return mask
+
+
+def _is_cheap(node: Expression) -> bool:
+    """Return whether to compare all rows costs less than to choose some of them first."""
+    if not isinstance(node, Call) or node.function not in _COMPARISONS:
+        return False
+    return all(
+        isinstance(each, Literal) or (isinstance(each, Column) and _is_number(each.type))
+        for each in node.arguments
+    )
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(t.is_integer(kind) or t.is_floating(kind) or t.is_temporal(kind))
 
 
 def _among(mask: pa.BooleanArray, rest: Call, batch: pa.RecordBatch) -> pa.BooleanArray:

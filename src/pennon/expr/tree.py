@@ -91,7 +91,10 @@ def nodes_of(node: Expression) -> Iterator[Expression]:
     while waiting:
         each = waiting.pop()
         yield each
-        waiting.extend(children(each))
+        if isinstance(each, Call):
+            waiting.extend(each.arguments)
+        elif not isinstance(each, (Column, Literal)):
+            waiting.extend(children(each))
 
 
 def paths_of(node: Expression) -> list[tuple[str, ...]]:
@@ -104,7 +107,8 @@ def with_column(node: Expression, column: Column) -> Expression:
     if isinstance(node, Column):
         return column
     if isinstance(node, Call):
-        return replace(node, arguments=tuple(with_column(each, column) for each in node.arguments))
+        arguments = tuple([with_column(each, column) for each in node.arguments])
+        return Call(node.function, arguments, node.type)
     if isinstance(node, Cast):
         return replace(node, operand=with_column(node.operand, column))
     if isinstance(node, Case):

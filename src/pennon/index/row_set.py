@@ -58,15 +58,10 @@ class RowSet:
     @classmethod
     def of_ranges(cls, starts: Numbers, lasts: Numbers) -> RowSet:
         """Return the union of ranges, in any order, that may overlap."""
-        if not len(starts):
-            return NONE
-        order = np.argsort(starts, kind="stable")
-        starts, reach = starts[order], np.maximum.accumulate(lasts[order])
-        is_first = np.ones(len(starts), np.bool_)
-        # of ranges that follow one another, as `starts - 1 > reach` without going below 0
-        is_first[1:] = (starts[1:] > reach[:-1]) & (starts[1:] - reach[:-1] > _ONE)
-        firsts = np.flatnonzero(is_first)
-        return cls(starts[firsts], reach[np.append(firsts[1:], len(starts)) - 1])
+        if (starts[1:] < starts[:-1]).any():
+            order = np.argsort(starts, kind="stable")
+            starts, lasts = starts[order], lasts[order]
+        return cls(*united_ranges(starts, lasts, NONE.starts, NONE.lasts))
 
     @property
     def is_empty(self) -> bool:

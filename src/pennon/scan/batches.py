@@ -51,6 +51,9 @@ def cut_batches(
 
     A batch has fewer rows where an array of that many would have more than 2 GiB of text or items.
     """
+    if columns and rows <= batch_rows and all(len(chunks) == 1 for chunks in columns):
+        yield pa.RecordBatch.from_arrays([chunks[0] for chunks in columns], schema=schema)
+        return
     cutters = [_Cutter(chunks) for chunks in columns]
     while rows:
         count = min(batch_rows, rows)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
-from pennon.core.cached_property import lazy
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import KIB, FieldId
 from pennon.encoding.read_protocol import run
@@ -23,6 +22,8 @@ from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Field
 from pennon.schema.width import has_width, row_bytes
 from pennon.table.fragment import Fragment
+
+T = TypeVar("T")
 
 ROW_COST_BYTES: Final = 400
 """To read a row by itself costs as much as to read so many bytes in sequence.
@@ -133,29 +134,41 @@ class Growth:
 
 
 class FragmentFields:
-    """The fields of a plan in one fragment, ready to be read."""
+    """The fields of a plan in one fragment, ready to be read.
+
+    ``known`` is what was found out of them before, by other runs, and what this one finds out: it holds files that
+    are open, and no version of the table.
+    """
 
     def __init__(
         self,
         plan: FieldPlan,
         growth: Growth,
-        note: Note,
         tested: FragmentReader,
         behind: FragmentReader,
+        known: dict[str, Any],
     ) -> None:
         """Open what the condition needs.  Both readers are of one fragment."""
         self.plan = plan
         self._growth = growth
-        self._note = note
         self._tested = tested
         self._behind = behind
+        self._known = known
         self.fragment = tested.fragment
-        self.live, self.early = tested.find(plan.early)
+        self.live, self.early = self._once("early", lambda: tested.find(plan.early))
 
-    @lazy
+    def _once(self, name: str, make: Callable[[], T]) -> T:
+        found: T | None = self._known.get(name)
+        if found is None:
+            found = self._known[name] = make()
+        return found
+
+    @property
     def early_width(self) -> int:
         """Return about how many bytes a row of the early fields takes."""
-        return sum(width_of(self._tested, field) for field in self.plan.early)
+        return self._once(
+            "early width", lambda: sum(width_of(self._tested, field) for field in self.plan.early)
+        )
 
     def read_early(self, physical: Int64Array) -> list[Chunks]:
         """Return the values of each early field at sorted, distinct physical offsets."""
@@ -168,27 +181,38 @@ class FragmentFields:
         """Return about how many bytes a row of the rest takes."""
         return sum(map(self._width, range(len(self._stored))))
 
-    @lazy
+    @property
     def _stored(self) -> list[int]:
         """Return the width of each field of the rest in the file, or in memory if that is known."""
-        return [width_of(self._behind, field) for field in self.plan.rest]
+        return self._once(
+            "stored", lambda: [width_of(self._behind, field) for field in self.plan.rest]
+        )
 
     def _width(self, number: int) -> int:
         growth = self._growth.of(self.plan.rest[number], self._guesses[number])
         return int(self._stored[number] * growth)
 
-    @lazy
+    @property
     def _guesses(self) -> list[int]:
         """Return how many times as large each field of the rest may become, before it is known.
 
         Many units of a remote store are read before the first one tells.
         """
         is_near = not self._behind.snapshot.is_remote
-        kinds = [field_to_arrow(field).type for field in self.plan.rest]
-        return [1 if is_near or has_width(kind) else FIRST_GROWTH for kind in kinds]
+        return self._once(
+            "guesses",
+            lambda: [1 if is_near or each else FIRST_GROWTH for each in self._have_width],
+        )
 
-    @lazy
-    def _groups(self) -> list[_Group]:
+    @property
+    def _have_width(self) -> list[bool]:
+        """Return of each field of the rest whether all values have the same width: then nothing is to be learned."""
+        return self._once(
+            "have width",
+            lambda: [has_width(field_to_arrow(field).type) for field in self.plan.rest],
+        )
+
+    def _group(self) -> list[_Group]:
         """Return how the rest is read: each field by itself, or all in lockstep."""
         fields = self.plan.rest
         together = self._behind.prepare(fields)
@@ -200,21 +224,23 @@ class FragmentFields:
             for number, (field, exact) in enumerate(zip(fields, self.plan.exact, strict=True))
         ]
 
-    def read_rest(self, physical: Int64Array) -> list[Chunks]:
+    def read_rest(self, physical: Int64Array, note: Note | None) -> list[Chunks]:
         """Return the values of each field of the rest at sorted, distinct physical offsets."""
         covers: dict[tuple[int, int], Cover] = {}
         found: dict[int, Chunks] = {}
-        for group in self._groups if self.plan.rest else ():
+        for group in self._once("groups", self._group) if self.plan.rest else ():
             width = sum(map(self._width, group.numbers))
             costs = _round_up(max(width, LEAST_WIDTH)), group.cost_bytes
             cover = covers.get(costs) or Cover.of(physical, *costs)
             covers[costs] = cover
             read = group.columns.read(cover.rows)
             for number, chunks in zip(group.numbers, read, strict=True):
-                field, width = self.plan.rest[number], self._stored[number]
-                size_bytes = sum(chunk.nbytes for chunk in chunks)
-                self._growth.learn(field, width, size_bytes, cover.rows.count)
-                self._note(size_bytes)
+                if note is not None or not self._have_width[number]:
+                    size_bytes = sum(chunk.nbytes for chunk in chunks)
+                    field, width = self.plan.rest[number], self._stored[number]
+                    self._growth.learn(field, width, size_bytes, cover.rows.count)
+                    if note is not None:
+                        note(size_bytes)
                 found[number] = cover.wanted.pick(chunks)
         return [found[number] for number in range(len(self.plan.rest))]
 

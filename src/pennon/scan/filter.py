@@ -11,10 +11,12 @@ from typing import Protocol, runtime_checkable
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pennon.core.cached_property import lazy
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import ArgumentError
 from pennon.expr.evaluate import passing
 from pennon.expr.from_arrow import from_arrow
+from pennon.expr.prune import Pruner
 from pennon.expr.tree import Expression, paths_of
 
 
@@ -60,12 +62,16 @@ class ArrowPredicate:
         return str(self.expression)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SqlPredicate:
     """A condition in our own form: SQL text, or an expression of pyarrow that was understood."""
 
     text: str
     condition: Expression
+
+    def __reduce__(self) -> tuple[type[SqlPredicate], tuple[str, Expression]]:
+        """Pickle without what is worked out of the condition."""
+        return SqlPredicate, (self.text, self.condition)
 
     @classmethod
     def parse(cls, text: str, schema: pa.Schema) -> SqlPredicate:
@@ -77,7 +83,22 @@ class SqlPredicate:
 
     def paths(self, schema: pa.Schema) -> list[tuple[str, ...]]:  # noqa: ARG002 - bound already
         """See `Predicate.paths`."""
+        return self.columns
+
+    @lazy
+    def columns(self) -> list[tuple[str, ...]]:
+        """Return the paths of the columns that it needs, each once."""
         return paths_of(self.condition)
+
+    @lazy
+    def pruner(self) -> Pruner:
+        """Return what judges units of rows by their bounds."""
+        return Pruner(self.condition)
+
+    @lazy
+    def is_never_true(self) -> bool:
+        """Return whether no row can pass, whatever is in it."""
+        return not self.pruner.can_match({})
 
     def test(self, batch: pa.RecordBatch) -> pa.BooleanArray:
         """See `Predicate.test`."""

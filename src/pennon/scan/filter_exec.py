@@ -125,7 +125,8 @@ def read_filtered_table(query: BoundQuery) -> pa.Table:
         return found.slice(0, query.most)
     columns: list[Chunks] = [[] for _ in query.schema]
     rows = 0
-    for count, read in _Run(query, READ_AHEAD_BYTES, WHOLE).read():
+    run = _Run(query, READ_AHEAD_BYTES, WHOLE)
+    for count, read in run.read_one() if run.is_one_unit else run.read():
         rows += count
         for column, chunks in zip(columns, read, strict=True):
             column.extend(chunks)
@@ -159,17 +160,13 @@ def read_filtered_batches(
             yield from cut_batches(columns, rows, batch_rows, query.schema)
 
 
-def _stays(_size_bytes: int) -> None:
-    """Let go of nothing: what was given back is what the next unit needs."""
-
-
 class _Run:
     """One run of a scan."""
 
     def __init__(self, query: BoundQuery, read_ahead_bytes: int, sizes: Sizes) -> None:
         self._query = query
         self._sizes = sizes
-        self._filter = UnitFilter(query, _stays if sizes is WHOLE else decoded)
+        self._filter = UnitFilter(query, None if sizes is WHOLE else decoded)
         self._budget = read_ahead_bytes
         if not query.scan.is_remote:
             self._budget = min(read_ahead_bytes, processors() * MAPPED_UNIT_BYTES)
@@ -185,6 +182,20 @@ class _Run:
                 return
             yield rows, columns
             left = None if left is None else left - rows
+
+    @property
+    def is_one_unit(self) -> bool:
+        """Return whether there is but one unit, and so small that nothing is to be planned."""
+        scan = self._query.scan
+        if len(scan.tasks) != 1 or self._query.most is not None:
+            return False
+        return scan.tasks[0].rows * self._filter.row_bytes(0) <= LEAST_UNIT_BYTES
+
+    def read_one(self) -> list[Columns]:
+        """Return what is found in the one unit that there is."""
+        (task,) = self._query.scan.tasks
+        kept = self._filter.test(Unit(0, task.start, task.end))
+        return [self._filter.read(kept)] if kept is not None and len(kept.physical) else []
 
     def count(self) -> int:
         """Return how many rows pass."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,7 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.scan.columns import Place, show_columns
 from pennon.scan.deletion_mask import LiveSlice
-from pennon.scan.fields import FieldPlan, FragmentFields, Growth, Note, WidthGuess
+from pennon.scan.fields import FieldPlan, FragmentFields, Growth, Late, Note, WidthGuess
 from pennon.scan.filter import SqlPredicate
 from pennon.scan.fragment_reader import Chunks
 from pennon.scan.late_materialization import Choice, read_live, slice_chunks, true_rows
@@ -21,6 +22,7 @@ from pennon.scan.page_statistics import UnitPruner
 from pennon.scan.plan import ChosenRows, Unit
 from pennon.scan.projection import Projection
 from pennon.scan.query import BoundQuery
+from pennon.table.fragment import Fragment
 
 Columns: TypeAlias = "tuple[int, list[Chunks]]"
 """A number of rows, and the columns of the result for them."""
@@ -29,6 +31,8 @@ MASK_BYTES: int = 24
 """What a row leaves behind, about, as a condition is worked out: columns of numbers, masks, places."""
 PREPARED: int = 64
 """Fragments that are kept ready; units come fragment by fragment."""
+FEW_TASKS: int = 8
+"""Fragments of scans of so few tasks are kept ready for the next scan that needs the same columns."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,8 +65,68 @@ def plan_fields(query: BoundQuery, *, pass_all: bool = False) -> FieldPlan:
     is_tested = query.condition is not None and not pass_all
     tested = query.condition.inputs.read.fields if query.condition and is_tested else ()
     behind = [field for projection in shown for field in projection.read.fields]
-    late = False if query.late is None and query.scan.is_slight else query.late
-    return FieldPlan.of(tested, behind, None if pass_all else late)
+    return FieldPlan.of(tested, behind, None if pass_all else _late(query))
+
+
+def _late(query: BoundQuery) -> Late:
+    return False if query.late is None and query.scan.is_slight else query.late
+
+
+class FilterPlan:
+    """What runs of queries that need the same columns have in common, worked out once."""
+
+    def __init__(self, query: BoundQuery) -> None:
+        """Plan which fields are read."""
+        self.fields = plan_fields(query)
+        self.fields_of_passing = plan_fields(query, pass_all=True)
+        all_fields = len(query.snapshot.manifest.schema.fields)
+        self.tested = WidthGuess.of(self.fields.early, all_fields)
+        self.whole = WidthGuess.of((*self.fields.early, *self.fields.rest), all_fields)
+        self._needed = _needed(query)  # they stay what they are as long as their ids are remembered
+        self._places: dict[tuple[int, int], list[int]] = {}
+        self._fragments: dict[tuple[int, bool], tuple[Fragment, dict[str, Any]]] = {}
+
+    @classmethod
+    def of(cls, query: BoundQuery) -> FilterPlan:
+        """Return the plan of a query, made now or before: a version remembers the projections of its scans."""
+        snapshot = query.snapshot
+        if query.computed is not None or not (query.tested is None or query.tested is snapshot):
+            return cls(query)
+        key = ("filter", *map(id, _needed(query)), _late(query))
+        return snapshot.remember_plan(key, partial(cls, query))
+
+    def places(self, fields: FieldPlan, projection: Projection) -> list[int]:
+        """Return the number of each field of a projection of the query among those of one of the plans."""
+        key = id(fields), id(projection)
+        found = self._places.get(key)
+        if found is None:
+            found = self._places[key] = fields.places(projection)
+        return found
+
+    def known_of(self, fragment: Fragment, *, passes: bool) -> dict[str, Any]:
+        """Return what is known of a fragment's fields, for `FragmentFields` to go on with."""
+        key = fragment.id, passes
+        of, known = self._fragments.get(key, (None, {}))
+        if of is not fragment and of != fragment:
+            known = {}
+            while len(self._fragments) >= PREPARED:
+                self._fragments.pop(next(iter(self._fragments)), None)
+            self._fragments[key] = fragment, known
+        return known
+
+
+def _bytes_of(columns: Sequence[Chunks]) -> int:
+    return sum(chunk.nbytes for chunks in columns for chunk in chunks)
+
+
+def _needed(query: BoundQuery) -> tuple[Projection | None, ...]:
+    """Return the projections of stored columns that a query needs."""
+    condition, computed = query.condition, query.computed
+    return (
+        query.scan.projection,
+        None if condition is None else condition.inputs,
+        None if computed is None else computed.inputs,
+    )
 
 
 def _pruner_of(query: BoundQuery) -> UnitPruner | None:
@@ -75,17 +139,13 @@ def _pruner_of(query: BoundQuery) -> UnitPruner | None:
 class UnitFilter:
     """What is prepared of the fragments, and what is done with their units; for many threads."""
 
-    def __init__(self, query: BoundQuery, note: Note) -> None:
-        """Prepare a run of the query; ``note`` is told of what is decoded."""
+    def __init__(self, query: BoundQuery, note: Note | None) -> None:
+        """Prepare a run of the query; ``note`` is told of what is decoded, where memory is let go of meanwhile."""
         self._query = query
         self._note = note
         self._scan = query.scan
-        self._plan = plan_fields(query)
-        self._plan_of_passing = plan_fields(query, pass_all=True)
+        self._plan = FilterPlan.of(query)
         self._growth = query.scan.snapshot.remember("growth", Growth)
-        all_fields = len(query.scan.snapshot.manifest.schema.fields)
-        self._tested = WidthGuess.of(self._plan.early, all_fields)
-        self._whole = WidthGuess.of((*self._plan.early, *self._plan.rest), all_fields)
         self._fragments: dict[int, FragmentFields] = {}
         self._pruner = _pruner_of(query)
 
@@ -93,7 +153,7 @@ class UnitFilter:
 
     def row_bytes(self, task: int) -> int:
         """Return about how many bytes a row has in all columns that are read, at least 1."""
-        return max(self._whole.of_fragment(self._scan.tasks[task].fragment), 1)
+        return max(self._plan.whole.of_fragment(self._scan.tasks[task].fragment), 1)
 
     def tested_bytes(self, task: int) -> int:
         """Return about how many bytes of these are read before the condition.
@@ -103,7 +163,7 @@ class UnitFilter:
         if self._passes(task):
             return 0
         if self._scan.is_remote:
-            return self._tested.of_fragment(self._scan.tasks[task].fragment)
+            return self._plan.tested.of_fragment(self._scan.tasks[task].fragment)
         return self._of(task).early_width
 
     # --- units ------------------------------------------------------------------------------------
@@ -135,18 +195,18 @@ class UnitFilter:
         if not unit.rows:
             return None
         fields, wanted = self._find(unit)
-        early = read_live(fields.early, wanted) if self._plan.early else []
+        early = read_live(fields.early, wanted) if self._plan.fields.early else []
         if self._query.condition is None:
             return Kept(unit, fields, wanted.physical(), early)
         mask = self._mask(unit, wanted.physical, early)
-        self._note(
-            sum(chunk.nbytes for chunks in early for chunk in chunks) + unit.rows * MASK_BYTES
-        )
+        if self._note is not None:
+            self._note(_bytes_of(early) + unit.rows * MASK_BYTES)
         chosen = Choice(true_rows(mask), unit.rows, mask)
         if self._query.most is not None and len(chosen.numbers) > self._query.most:
             chosen = Choice(chosen.numbers[: self._query.most], unit.rows)
         early = [
-            chosen.pick(chunks) if n in self._plan.kept else [] for n, chunks in enumerate(early)
+            chosen.pick(chunks) if n in self._plan.fields.kept else []
+            for n, chunks in enumerate(early)
         ]
         self._counted(len(chosen.numbers))
         return Kept(unit, fields, wanted.chosen(chosen.numbers), early)
@@ -170,8 +230,9 @@ class UnitFilter:
 
     def read(self, kept: Kept) -> Columns:
         """Return the columns of the result for the rows that are kept."""
-        read = [*kept.early, *kept.fields.read_rest(kept.physical)]
-        self._note(sum(chunk.nbytes for chunks in read for chunk in chunks))
+        read = [*kept.early, *kept.fields.read_rest(kept.physical, self._note)]
+        if self._note is not None:
+            self._note(_bytes_of(read))
         place = self._place(kept.unit, kept.physical)
         rows = len(kept.physical)
         plan = kept.fields.plan
@@ -202,12 +263,12 @@ class UnitFilter:
             raise ValueError
         inputs = condition.inputs
         place = self._place(unit, physical()) if inputs.metas else None
-        return condition.mask(self._show(self._plan, inputs, early, place), unit.rows)
+        return condition.mask(self._show(self._plan.fields, inputs, early, place), unit.rows)
 
     def _show(
         self, plan: FieldPlan, projection: Projection, read: Sequence[Chunks], place: Place | None
     ) -> list[Chunks]:
-        chosen = [read[number] for number in plan.places(projection)]
+        chosen = [read[number] for number in self._plan.places(plan, projection)]
         return show_columns(projection, chosen, place)
 
     def _place(self, unit: Unit, physical: Int64Array) -> Place:
@@ -221,10 +282,17 @@ class UnitFilter:
     def _of(self, task: int) -> FragmentFields:
         found = self._fragments.get(task)
         if found is None:
-            reader = self._scan.reader_of(task)
-            tested = replace(reader, snapshot=self._query.tested or reader.snapshot)
-            plan = self._plan_of_passing if self._passes(task) else self._plan
-            found = FragmentFields(plan, self._growth, self._note, tested, reader)
+            reader, passes = self._scan.reader_of(task), self._passes(task)
+            seen = self._query.tested
+            tested = (
+                reader
+                if seen is None or seen is reader.snapshot
+                else replace(reader, snapshot=seen)
+            )
+            fields = self._plan.fields_of_passing if passes else self._plan.fields
+            is_kept = len(self._scan.tasks) <= FEW_TASKS and not self._scan.with_deleted
+            known = self._plan.known_of(reader.fragment, passes=passes) if is_kept else {}
+            found = FragmentFields(fields, self._growth, tested, reader, known)
             while len(self._fragments) >= PREPARED:
                 self._fragments.pop(next(iter(self._fragments)), None)
             self._fragments[task] = found

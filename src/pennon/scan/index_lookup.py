@@ -17,7 +17,6 @@ because a file is damaged or missing, is one that does not know.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial, reduce
 from typing import Final, TypeAlias, TypeVar, cast
 
@@ -166,6 +165,8 @@ class IndexLookup:
 
     def ask(self, snapshot: Snapshot) -> Selection:
         """Return what indices know of the rows of a version's fragments."""
+        if snapshot.meter is None:
+            return self.asked.ask(snapshot)
         with watched(snapshot.meter):
             return self.asked.ask(snapshot)
 
@@ -409,9 +410,11 @@ def _parts(snapshot: Snapshot, task: ScanTask, found: Selection) -> Iterator[Sca
     rows = int((ends - starts).sum())
     if not rows:
         return
-    passes = found.must is found.may or Selection(found.must.within(first, last), may).is_exact
+    passes = found.must is found.may or (
+        not found.must.is_empty and Selection(found.must.within(first, last), may).is_exact
+    )
     if not passes and rows > _FEW_A_RANGE * len(starts):
-        yield from (replace(task, start=a, end=b) for a, b in _near(starts, ends))
+        yield from (ScanTask(task.fragment, a, b) for a, b in _near(starts, ends))
         return
     offsets = Rows.ranges(starts, ends).indices()
     yield ScanTask(task.fragment, 0, rows, ChosenRows(offsets, passes))
@@ -420,15 +423,21 @@ def _parts(snapshot: Snapshot, task: ScanTask, found: Selection) -> Iterator[Sca
 def _live_ranges(live: LiveRows, task: ScanTask, rows: RowSet) -> tuple[Int64Array, Int64Array]:
     """Return the live rows of a task among some of its fragment, as half-open ranges."""
     starts = (rows.starts & _OFFSET).astype(np.int64)
-    ends = np.minimum((rows.lasts & _OFFSET).astype(np.int64) + 1, live.physical_rows)
-    starts = np.clip(live.to_live(np.minimum(starts, live.physical_rows)), task.start, task.end)
-    ends = np.clip(live.to_live(ends), task.start, task.end)
+    ends = (rows.lasts & _OFFSET).astype(np.int64) + 1
+    if len(live.deleted):
+        starts = live.to_live(np.minimum(starts, live.physical_rows))
+        ends = live.to_live(np.minimum(ends, live.physical_rows))
+    starts = np.minimum(np.maximum(starts, task.start), task.end)
+    ends = np.minimum(np.maximum(ends, task.start), task.end)
     filled = ends > starts
-    return starts[filled], ends[filled]
+    return (starts, ends) if filled.all() else (starts[filled], ends[filled])
 
 
 def _near(starts: Int64Array, ends: Int64Array) -> Iterator[tuple[int, int]]:
     """Yield ranges, those together between which few rows lie."""
+    if len(starts) == 1:
+        yield int(starts[0]), int(ends[0])
+        return
     borders = np.flatnonzero(starts[1:] - ends[:-1] > NEAR_ROWS) + 1
     firsts = np.concatenate([[0], borders])
     lasts = np.concatenate([borders, [len(starts)]]) - 1

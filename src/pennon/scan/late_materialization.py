@@ -32,6 +32,8 @@ from pennon.scan.fragment_reader import Chunks, PreparedRead
 
 DENSE: Final = 0.7
 """Where so many of the values stay, Arrow filters by a mask faster than it takes by numbers."""
+FEW_VALUES: Final = 2048
+"""Of so few it takes them faster in any case."""
 DENSE_ENOUGH: Final = 0.25
 """Where so many rows are kept, clusters are not looked for."""
 FAR: Final = 16
@@ -58,7 +60,7 @@ class Choice:
         """Return the values that are chosen; at least one chunk, that may be empty."""
         if len(self.numbers) == self.of:
             return chunks
-        if len(self.numbers) > DENSE * self.of:
+        if len(self.numbers) > max(DENSE * self.of, FEW_VALUES):
             return keep_chunks(chunks, self._mask)
         if len(chunks) == 1:
             return [take(chunks[0], int64_array(self.numbers))]
@@ -89,6 +91,8 @@ class Cover:
         if not len(physical):
             return cls(Rows.between(0, 0), Choice(physical, 0))
         first, end = int(physical[0]), int(physical[-1]) + 1
+        if end - first == len(physical):
+            return cls(Rows.between(first, end), Choice(physical, len(physical)))
         least = row_bytes / cost_bytes if row_bytes < cost_bytes else 1
         if len(physical) >= max(least, DENSE_ENOUGH) * (end - first):
             return cls(Rows.between(first, end), Choice(moved(physical, -first), end - first))

@@ -39,6 +39,8 @@ def prune_pages(
 
     ``paths`` are the columns that the condition needs.
     """
+    if _versions_in(tasks).isdisjoint(_WITH_BOUNDS):
+        return list(tasks)
     fields = {path: field for path in paths if (field := _find(snapshot.manifest.schema, path))}
     asked = _versions_asked(snapshot, tasks, fields)
     if not asked:

@@ -33,6 +33,8 @@ MAX_DECODED_BYTES = 16 * MIB
 LEAST_UNIT_BYTES = MIB
 """Below this, handing a unit to another thread costs more than it saves."""
 MAX_BATCH_ROWS = 2**32 - 1
+KNOWN_TASKS = 64
+"""Of so few fragments the tasks of a scan of all rows are remembered."""
 NEAR_ROWS = 64
 """So few rows that are ruled out between others are read with them."""
 
@@ -90,7 +92,9 @@ def plan_tasks(
     ``with_deleted`` all rows count.
     """
     if fragments is None and limit is None and not with_deleted:
-        return list(_all_tasks(snapshot, offset))
+        if offset or len(snapshot.manifest.fragments) > KNOWN_TASKS:
+            return list(_all_tasks(snapshot, offset))
+        return list(snapshot.remember("all tasks", lambda: tuple(_all_tasks(snapshot, 0))))
     tasks = []
     left = limit
     for fragment in snapshot.manifest.fragments if fragments is None else fragments:

@@ -22,7 +22,8 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FragmentId, RowOffset, row_address
 from pennon.expr.prune import Bounds, Path, Pruner, Unit, literals_beside
-from pennon.expr.tree import Expression, paths_of
+from pennon.expr.tree import Expression
+from pennon.scan.filter import SqlPredicate
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.page_statistics import prune_pages
 from pennon.scan.plan import NEAR_ROWS, ScanTask
@@ -34,18 +35,18 @@ MOST_CUTS: Final = 1000
 
 _ADDRESS: Final[Path] = (MetaColumn.ROW_ADDRESS.value,)
 _ID: Final[Path] = (MetaColumn.ROW_ID.value,)
+_ROWS: Final = frozenset({_ADDRESS, _ID})
 
 
 def prune_tasks(
-    snapshot: Snapshot, tasks: Sequence[ScanTask], condition: Expression
+    snapshot: Snapshot, tasks: Sequence[ScanTask], predicate: SqlPredicate
 ) -> list[ScanTask]:
     """Return the parts of tasks in which a row may pass, in order."""
-    pruner = Pruner(condition)
-    if not pruner.can_match({}):
+    if predicate.is_never_true:
         return []
-    paths = paths_of(condition)
-    left = _prune_rows(snapshot, tasks, condition, pruner, {_ADDRESS, _ID} & set(paths))
-    return prune_pages(snapshot, left, pruner, paths)
+    pruner, named = predicate.pruner, _ROWS.intersection(predicate.columns)
+    left = _prune_rows(snapshot, tasks, predicate.condition, pruner, named)
+    return prune_pages(snapshot, left, pruner, predicate.columns)
 
 
 def _prune_rows(
@@ -53,7 +54,7 @@ def _prune_rows(
     tasks: Sequence[ScanTask],
     condition: Expression,
     pruner: Pruner,
-    named: set[Path],
+    named: frozenset[Path],
 ) -> list[ScanTask]:
     """Return what the row ids and addresses that are ``named`` leave of tasks."""
     if not named:

@@ -340,7 +340,7 @@ def choose_rows(
         return tasks
     if not isinstance(condition.predicate, SqlPredicate):
         return tasks
-    left = prune_tasks(query.snapshot, tasks, condition.predicate.condition)
+    left = prune_tasks(query.snapshot, tasks, condition.predicate)
     lookup = lookup_of(query)
     if lookup is None:
         return left

@@ -7,6 +7,7 @@ none, because a connection or a lock of the parent is of no use to it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Hashable
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -38,7 +39,9 @@ if TYPE_CHECKING:
     from pennon.scan.metrics import Meter
 
 T = TypeVar("T")
-MOST_KNOWN: Final = 128
+MOST_KNOWN: Final = 256
+"""A condition on columns that have indices takes two: itself, and what the indices are asked."""
+MAX_PLANS: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ class Snapshot:
     )
     """Of the files touched so far, by path.  A version's files are what they were at first sight."""
     takes: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """What was worked out for takes of this version (`pennon.scan.take_plan`)."""
+    """What was worked out for takes of this version, and for scans with a condition; see `remember_plan`."""
     _known: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What `remember` was asked for lately."""
     meter: Meter | None = field(default=None, compare=False)
@@ -85,6 +88,9 @@ class Snapshot:
 
         Files of version 0.1 have none: there the bytes lie among the rows, as pylance leaves them.
         """
+        return self.remember("shown schema", self._describe_schema)
+
+    def _describe_schema(self) -> Schema:
         schema = self.manifest.schema
         if not has_blobs(schema) or storage_version(self.manifest) == V0_1:
             return schema
@@ -114,6 +120,17 @@ class Snapshot:
                 oldest, *_ = self._known
                 self._known.pop(oldest, None)
         self._known[key] = found
+        return found
+
+    def remember_plan(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return a plan that holds open files, made now or lately by this process: a child of a fork makes its own."""
+        key = os.getpid(), key
+        found: T | None = self.takes.get(key)
+        if found is None:
+            found = make()
+            while len(self.takes) >= MAX_PLANS:
+                self.takes.pop(next(iter(self.takes)), None)
+            self.takes[key] = found
         return found
 
     def open_file(self, ref: DataFileRef) -> OpenFile:

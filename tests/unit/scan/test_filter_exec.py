@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,6 +21,7 @@ from pennon.encoding.rows import Rows
 from pennon.file.container.file import DataFile
 from pennon.io import open_store
 from pennon.scan import filter_exec as filtered
+from pennon.scan.filter import SqlPredicate
 from pennon.scan.filter_unit import Kept, UnitFilter
 from pennon.scan.late_materialization import Choice, Cover, slice_chunks, true_rows
 from pennon.scan.metrics import Meter
@@ -344,3 +347,33 @@ def test_units_are_as_many_as_threads_need_and_even(
     found = pennon.dataset(tmp_path / "t").to_table(filter=f"n < {10 << 40}")
     assert found.num_rows == 10 * len(fragments)
     assert [unit.rows for unit in sorted(tested, key=lambda unit: (unit.task, unit.start))] == units
+
+
+def test_what_a_scan_found_out_of_files_serves_the_next_one(tmp_path: Path) -> None:
+    """... of the same columns and the same rows that live, and of no other."""
+    values = pa.table({"n": np.arange(3_000), "k": np.arange(3_000) % 7, "s": ["x"] * 3_000})
+    table = pennon.write_dataset(values, tmp_path / "t")
+    store = CountingStore(open_store(tmp_path / "t"))
+    opened = LanceDataset.of_snapshot("t", Snapshot(store, read_manifest(store)))
+
+    def found(source: LanceDataset, columns: list[str]) -> pa.Table:
+        return source.to_table(columns=columns, filter="n >= 100 AND n < 110")
+
+    first = found(opened, ["k"])
+    store.reset()
+    assert found(opened, ["k"]) == first == values.slice(100, 10).select(["k"])
+    assert store.counts.rounds == 1  # all is small, and read at once
+    assert found(opened, ["s", "n"]) == values.slice(100, 10).select(["s", "n"])
+    found(table, ["k"])
+    table.delete("k = 3")
+    kept = values.slice(100, 10).filter(pc.not_equal(values["k"].slice(100, 10), 3))
+    assert found(table, ["k"]) == kept.select(["k"])
+    assert found(opened, ["k"]) == first
+
+
+def test_a_condition_pickles_when_it_was_asked() -> None:
+    schema = pa.schema({"n": pa.int64()})
+    predicate = SqlPredicate.parse("n > 5 AND n IN (6, 7)", schema)
+    assert predicate.columns == [("n",)]
+    assert not predicate.is_never_true
+    assert pickle.loads(pickle.dumps(predicate)) == predicate

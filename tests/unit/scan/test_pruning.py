@@ -15,6 +15,7 @@ from pennon.dataset.lance_dataset import LanceDataset
 from pennon.expr.evaluate import evaluate
 from pennon.expr.parse import parse_filter
 from pennon.io import open_store
+from pennon.scan.filter import SqlPredicate
 from pennon.scan.plan import NEAR_ROWS, plan_tasks
 from pennon.scan.projection import MetaColumn, plan_scan_projection
 from pennon.scan.pruning import prune_tasks
@@ -90,7 +91,8 @@ def test_the_same_rows(
 
 def _tasks(table: LanceDataset, text: str) -> list[tuple[int, int, int]]:
     schema = plan_scan_projection(table.snapshot.manifest.schema, None, list(MetaColumn)).arrow
-    pruned = prune_tasks(table.snapshot, plan_tasks(table.snapshot), parse_filter(text, schema))
+    predicate = SqlPredicate.parse(text, schema)
+    pruned = prune_tasks(table.snapshot, plan_tasks(table.snapshot), predicate)
     return [(task.fragment.id, task.start, task.end) for task in pruned]
 
 

@@ -1,13 +1,12 @@
 # cython: language_level=3
 """The buffers of mini-block chunks, and rows that are one value each, without unpacking the rest."""
 
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint64_t
-from libc.string cimport memcpy
+from libc.stdint cimport int64_t, uint8_t
 
 from pennon.encoding.kernels.picked cimport (
-    BAD_HEADER, BAD_LEVELS, FINE, NO_ROOM, OTHER_ENDS, Picked, pick_values, reserve
+    BAD_HEADER, BAD_LEVELS, BAD_VALUES, FINE, OTHER_ENDS, Picked, append_numbers, pick_values
 )
-from pennon.encoding.kernels.streams cimport Stream, load, value_at
+from pennon.encoding.kernels.streams cimport Stream, load
 
 cdef struct Recipe:
     int[3] kind      # of repetition levels, definition levels, values
@@ -69,9 +68,7 @@ cdef struct Page:
 cdef inline int flat_rows(const Recipe* recipe, const Page* page, Picked* out) noexcept nogil:
     """Rows that are one value each."""
     cdef Py_ssize_t i, wanted = 0
-    cdef int64_t chunk, first, last, levels = 0, row, before, stop
-    cdef uint64_t level = 0
-    cdef uint16_t narrow
+    cdef int64_t chunk, first, last, levels = 0, before, stop
     cdef Stream[3] streams
     cdef int fault
     for i in range(page.touched):
@@ -90,14 +87,9 @@ cdef inline int flat_rows(const Recipe* recipe, const Page* page, Picked* out) n
             if first >= stop and page.ends[wanted] > page.starts[wanted]:
                 break
             if recipe.kind[1] and last > first:
-                if not reserve(&out.definition, 2 * (last - first)):
-                    return NO_ROOM
-                for row in range(first - before, last - before):
-                    if not value_at(&streams[1], row, &level):
-                        return BAD_LEVELS
-                    narrow = <uint16_t>level
-                    memcpy(out.definition.data + out.definition.size, &narrow, 2)
-                    out.definition.size += 2
+                fault = append_numbers(&streams[1], first - before, last - before, &out.definition)
+                if fault:
+                    return BAD_LEVELS if fault == BAD_VALUES else fault
             fault = pick_values(&streams[2], first - before, last - before, out)
             if fault:
                 return fault

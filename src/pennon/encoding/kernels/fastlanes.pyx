@@ -4,39 +4,8 @@
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from pennon.encoding.kernels.streams cimport Word, unpack_block
 from pennon.errors import FormatError
-
-ctypedef fused Word:
-    uint8_t
-    uint16_t
-    uint32_t
-    uint64_t
-
-cdef int[8] ORDER = [0, 4, 2, 6, 1, 5, 3, 7]
-
-
-cdef void _unpack_chunk(const Word* packed, int width, Word* values) noexcept nogil:
-    """Unpack one chunk: row after row of the grid, all lanes of a row in one vector loop."""
-    cdef int bits = sizeof(Word) * 8
-    cdef int lanes = 1024 // bits
-    cdef int row, lane, shift, high
-    cdef const Word* low_words
-    cdef const Word* high_words
-    cdef Word* out
-    cdef Word mask = <Word>(~(<uint64_t>0) >> (64 - width))
-    for row in range(bits):
-        out = values + 16 * ORDER[row // 8] + 128 * (row % 8)
-        shift = (row * width) % bits
-        low_words = packed + (row * width) // bits * lanes
-        if shift + width <= bits:
-            for lane in range(lanes):
-                out[lane] = (low_words[lane] >> shift) & mask
-        else:
-            high = bits - shift
-            high_words = low_words + lanes
-            for lane in range(lanes):
-                out[lane] = ((low_words[lane] >> shift) | <Word>(high_words[lane] << high)) & mask
-
 
 def unpack(const Word[::1] packed, int bit_width, Word[::1] values):
     cdef int bits = sizeof(Word) * 8
@@ -48,7 +17,7 @@ def unpack(const Word[::1] packed, int bit_width, Word[::1] values):
         raise ValueError("packed words are not whole chunks of the values asked for")
     with nogil:
         for chunk in range(chunks):
-            _unpack_chunk(&packed[chunk * words], bit_width, &values[chunk * 1024])
+            unpack_block(&packed[chunk * words], bit_width, &values[chunk * 1024])
 
 
 cdef int64_t _unpack_inline(
@@ -77,9 +46,9 @@ cdef int64_t _unpack_inline(
         else:
             memcpy(words, data + at, packed)
             if taken == 1024:
-                _unpack_chunk(words, <int>width, values)
+                unpack_block(words, <int>width, values)
             else:
-                _unpack_chunk(words, <int>width, spare)
+                unpack_block(words, <int>width, spare)
                 memcpy(values, spare, taken * sizeof(Word))
         at += packed
         values += taken
@@ -130,7 +99,7 @@ cdef bint _unpack_blocks(
         return False
     for block in range(whole):
         memcpy(words, data + block * packed, packed)
-        _unpack_chunk(words, width, values + block * 1024)
+        unpack_block(words, width, values + block * 1024)
     if tail == 0:
         return True
     data += whole * packed
@@ -142,7 +111,7 @@ cdef bint _unpack_blocks(
     if size < packed:
         return False
     memcpy(words, data, packed)
-    _unpack_chunk(words, width, spare)
+    unpack_block(words, width, spare)
     memcpy(values, spare, tail * sizeof(Word))
     return True
 

@@ -5,10 +5,13 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport realloc
 from libc.string cimport memcpy, memset
 
-from pennon.encoding.kernels.streams cimport BITS, BYTES, STRINGS, Stream, load, value_at
+from pennon.encoding.kernels.streams cimport BITS, BYTES, STRINGS, Stream, load, value_at, values_in_block
 
 cdef enum:
     ESCAPE = 255  # the FSST code before a byte that stands for itself
+
+cdef enum:
+    MANY = 64  # of so many numbers of a block, one after the other, the block is unpacked
 
 cdef enum:
     # What may be wrong with a page.
@@ -142,10 +145,35 @@ cdef inline int _pick_strings(Stream* s, int64_t first, int64_t last, Picked* ou
     return FINE if append(&out.values, s.data + base, before - base) else NO_ROOM
 
 
+cdef inline int append_numbers(Stream* s, int64_t first, int64_t last, Vector* out) noexcept nogil:
+    """Append the numbers [first, last) of a chunk, which has so many: BYTES, INLINE or PACKED."""
+    cdef int64_t end, width = s.bits // 8
+    cdef uint64_t number = 0
+    if s.kind == BYTES:
+        if last > s.size // width:
+            return BAD_VALUES
+        return FINE if append(out, s.data + first * width, (last - first) * width) else NO_ROOM
+    if not reserve(out, width * (last - first)):
+        return NO_ROOM
+    while first < last:
+        end = min(last, (first // 1024 + 1) * 1024)
+        if end - first >= MANY:
+            if not values_in_block(s, first, end, out.data + out.size):
+                return BAD_VALUES
+            out.size += width * (end - first)
+            first = end
+            continue
+        while first < end:
+            if not value_at(s, first, &number):
+                return BAD_VALUES
+            memcpy(out.data + out.size, &number, width)  # little endian
+            out.size += width
+            first += 1
+    return FINE
+
+
 cdef inline int pick_values(Stream* s, int64_t first, int64_t last, Picked* out) noexcept nogil:
     """Append the values [first, last) of a chunk."""
-    cdef int64_t i, width
-    cdef uint64_t number = 0
     if last <= first:
         return FINE
     if first < 0 or last > s.count:
@@ -154,18 +182,5 @@ cdef inline int pick_values(Stream* s, int64_t first, int64_t last, Picked* out)
         return _pick_bits(s, first, last, out)
     if s.kind == STRINGS:
         return _pick_strings(s, first, last, out)
-    width = s.bits // 8
-    if s.kind == BYTES:
-        if last > s.size // width:
-            return BAD_VALUES
-        out.items += last - first
-        return FINE if append(&out.values, s.data + first * width, (last - first) * width) else NO_ROOM
-    if not reserve(&out.values, width * (last - first)):
-        return NO_ROOM
-    for i in range(first, last):
-        if not value_at(s, i, &number):
-            return BAD_VALUES
-        memcpy(out.values.data + out.values.size, &number, width)  # little endian
-        out.values.size += width
     out.items += last - first
-    return FINE
+    return append_numbers(s, first, last, &out.values)

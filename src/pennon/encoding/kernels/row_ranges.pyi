@@ -24,7 +24,7 @@ def count_common(
 def united_ranges(
     starts: Numbers, lasts: Numbers, other_starts: Numbers, other_lasts: Numbers
 ) -> tuple[Numbers, Numbers]:
-    """Return the ranges of what either set has."""
+    """Return the ranges of what either set has; their ranges may overlap, as long as the starts ascend."""
 
 def are_in_ranges(starts: Numbers, lasts: Numbers, numbers: Numbers) -> npt.NDArray[np.bool_]:
     """Return for each number whether it is in the set; numbers that ascend take the least time."""

@@ -1,10 +1,11 @@
 # cython: language_level=3
-"""One buffer of a chunk of a mini-block page, whose numbers are got one by one.
+"""One buffer of a chunk of a mini-block page, and the numbers in it.
 
-All of it is inline: a kernel that picks a few values out of many chunks lives by it.
+All of it is inline: a kernel that picks a few values out of many chunks lives by it.  Where many of a block are
+wanted, the block is unpacked.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from pennon.encoding.kernels.numbers cimport number_at
@@ -117,49 +118,93 @@ cdef inline bint value_at(Stream* s, int64_t index, uint64_t* value) noexcept no
     return True
 
 
-cdef inline void _unpack_levels(const uint8_t* packed, int width, uint16_t* values) noexcept nogil:
-    """Unpack a block of 1024 numbers of 16 bits."""
-    cdef int row, lane, shift
-    cdef uint16_t mask = <uint16_t>(0xFFFF >> (16 - width))
-    cdef uint16_t[64] low
-    cdef uint16_t[64] high
-    cdef uint16_t* out
-    for row in range(16):
+ctypedef fused Word:
+    uint8_t
+    uint16_t
+    uint32_t
+    uint64_t
+
+
+cdef inline void unpack_block(const Word* packed, int width, Word* values) noexcept nogil:
+    """Unpack a block of 1024 numbers: row after row of the grid, all lanes of a row in one vector loop."""
+    cdef int bits = sizeof(Word) * 8
+    cdef int lanes = 1024 // bits
+    cdef int row, lane, shift, high
+    cdef const Word* low_words
+    cdef const Word* high_words
+    cdef Word* out
+    cdef Word mask = <Word>(~(<uint64_t>0) >> (64 - width))
+    for row in range(bits):
         out = values + 16 * _order(row // 8) + 128 * (row % 8)
-        shift = (row * width) % 16
-        memcpy(low, packed + (row * width) // 16 * 128, 128)
-        if shift + width <= 16:
-            for lane in range(64):
-                out[lane] = (low[lane] >> shift) & mask
+        shift = (row * width) % bits
+        low_words = packed + (row * width) // bits * lanes
+        if shift + width <= bits:
+            for lane in range(lanes):
+                out[lane] = (low_words[lane] >> shift) & mask
         else:
-            memcpy(high, packed + (row * width) // 16 * 128 + 128, 128)
-            for lane in range(64):
-                out[lane] = ((low[lane] >> shift) | <uint16_t>(high[lane] << (16 - shift))) & mask
+            high = bits - shift
+            high_words = low_words + lanes
+            for lane in range(lanes):
+                out[lane] = ((low_words[lane] >> shift) | <Word>(high_words[lane] << high)) & mask
+
+
+cdef inline void _unpack_part(
+    const uint8_t* packed, int width, int64_t first, int64_t count, uint8_t* out, Word none
+) noexcept nogil:
+    """Unpack some numbers of a block; ``none`` says how wide they are."""
+    cdef Word[1024] words  # the bytes of a file may lie anywhere
+    cdef Word[1024] values
+    memcpy(words, packed, 128 * width)
+    if count == 1024:
+        unpack_block(<const Word*>words, width, <Word*>out)
+        return
+    unpack_block(<const Word*>words, width, &values[0])
+    memcpy(out, &values[first], count * sizeof(Word))
+
+
+cdef inline void _unpack(
+    const uint8_t* packed, int bits, int width, int64_t first, int64_t count, uint8_t* out
+) noexcept nogil:
+    """Unpack some numbers of a block to memory that is aligned for them."""
+    if width == 0:
+        memset(out, 0, count * (bits // 8))
+    elif bits == 8:
+        _unpack_part(packed, width, first, count, out, <uint8_t>0)
+    elif bits == 16:
+        _unpack_part(packed, width, first, count, out, <uint16_t>0)
+    elif bits == 32:
+        _unpack_part(packed, width, first, count, out, <uint32_t>0)
+    else:
+        _unpack_part(packed, width, first, count, out, <uint64_t>0)
+
+
+cdef inline bint values_in_block(Stream* s, int64_t first, int64_t last, uint8_t* out) noexcept nogil:
+    """Get the numbers [first, last) of INLINE or PACKED, all of one block of 1024; tell whether they are there."""
+    cdef int64_t at, block = first // 1024
+    if s.kind == INLINE:
+        if not _find_block(s, block):
+            return False
+        _unpack(s.data + s.words, s.bits, s.block_width, first % 1024, last - first, out)
+        return True
+    at = _packed_block(s, block)
+    if at == -1:
+        return False
+    if at < 0:
+        memcpy(out, s.data + (-2 - at) + first % 1024 * (s.bits // 8), (last - first) * (s.bits // 8))
+    else:
+        _unpack(s.data + at, s.bits, s.width, first % 1024, last - first, out)
+    return True
 
 
 cdef inline bint all_levels(Stream* s, uint16_t* levels) noexcept nogil:
-    """Unpack all levels of a chunk; there is room for whole blocks."""
-    cdef int64_t block, at, left
+    """Unpack all levels of a chunk."""
+    cdef int64_t first
     if s.kind == BYTES:
         if s.count > s.size // 2:
             return False
         memcpy(levels, s.data, 2 * s.count)
         return True
-    for block in range((s.count + 1023) // 1024):
-        if s.kind == INLINE:
-            if not _find_block(s, block):
-                return False
-            if s.block_width == 0:
-                memset(levels + 1024 * block, 0, 2048)
-            else:
-                _unpack_levels(s.data + s.words, s.block_width, levels + 1024 * block)
-            continue
-        at = _packed_block(s, block)
-        if at == -1:
+    for first in range(0, s.count, 1024):
+        if not values_in_block(s, first, min(first + 1024, s.count), <uint8_t*>(levels + first)):
             return False
-        if at < 0:
-            left = s.count - 1024 * block
-            memcpy(levels + 1024 * block, s.data + (-2 - at), 2 * left)
-        else:
-            _unpack_levels(s.data + at, s.width, levels + 1024 * block)
     return True

@@ -73,6 +73,8 @@ class Recipe:
 
     code: PickCode
     shape: Shape
+    is_flat: bool
+    """Whether each row is one value."""
 
 
 def recipe_of(layout: MiniBlock) -> Recipe | None:
@@ -96,7 +98,7 @@ def recipe_of(layout: MiniBlock) -> Recipe | None:
     shape = Shape(
         layout.layers, layout.definition is not None, is_string, 0 if is_string else bits, dimension
     )
-    return Recipe(_pick_code(numbers, layout.values), shape)
+    return Recipe(_pick_code(numbers, layout.values), shape, top == 0)
 
 
 def _pick_code(numbers: tuple[int, ...], values: e.Encoding) -> PickCode:

@@ -16,7 +16,8 @@ And rows of one mini-block page:
 =================  ====================================================================================
 whole page         all rows: the chunks are read along with their index, and unpacked at once; so is the part of
                    it where one range of rows likely is (`ahead_of_index`)
-point read         few rows: just these are looked for in their chunks, by one kernel call
+point read         few rows: just these are looked for in their chunks, by one kernel call; so are some thousand
+                   neighbours that are numbers or strings
 chunks             others: the chunks that hold the rows are unpacked whole
 =================  ====================================================================================
 
@@ -51,6 +52,9 @@ class Strategy(Enum):
     LEVELS = "levels only"
     BLOBS = "descriptions, then the bytes of the values"
 
+
+_WIDEST_NUMBER: Final = 64
+"""Bits of a value that is copied without a thought."""
 
 # Members of an enumeration are slow to look up.
 PAGE_RUNS: Final = Strategy.PAGE_RUNS
@@ -91,6 +95,9 @@ def may_join_run(wanted: int, page_rows: int, run_rows: int) -> bool:
 
 FEW_POINT_ROWS: Final = 256
 """Fewer rows are picked one by one in any case: a kernel call costs less than several."""
+
+MOST_POINT_STRINGS: Final = 1 << 12
+"""Of more neighbours that are strings, chunks are unpacked whole; numbers are picked up to `MOST_POINT_ROWS`."""
 
 FEW_ENTRIES: Final = 1024
 """So many neighbouring entries of the row index of a full-zip page are read in one go."""
@@ -138,10 +145,18 @@ def for_chunks(
     """
     if recipe is None or rows.count > MOST_POINT_ROWS:
         return CHUNKS
-    if not rows.is_contiguous or rows.count < FEW_POINT_ROWS:
+    if not rows.is_contiguous or rows.count < FEW_POINT_ROWS or rows.count <= most_in_a_row(recipe):
         return POINT_READ
     held = first_rows[chunks[-1] + 1] - first_rows[chunks[0]]
     return POINT_READ if 2 * rows.count < held else CHUNKS
+
+
+def most_in_a_row(recipe: Recipe) -> int:
+    """Return of how many neighbours a point read costs less than to unpack their chunks, even if that are all."""
+    shape = recipe.shape
+    if not recipe.is_flat or shape.dimension is not None or shape.bits > _WIDEST_NUMBER:
+        return 0
+    return MOST_POINT_STRINGS if shape.is_string else MOST_POINT_ROWS
 
 
 def reads_entries_at_once(rows: Rows) -> bool:
@@ -160,10 +175,10 @@ _WHY: Final[Mapping[Strategy, str]] = {
     PAGE_RUNS: f"one range of rows; runs of about {RUN_BYTES >> 20} MiB, of {SMALL_PAGES} pages or more",
     PAGE_BY_PAGE: f"pages that differ, or more than {MOST_POINT_ROWS} single rows",
     WHOLE_PAGE: "all rows of the page",
-    POINT_READ: f"up to {MOST_POINT_ROWS} single rows, or fewer neighbours than {FEW_POINT_ROWS} or than "
-    "half of their chunks",
-    CHUNKS: f"half of what the chunks hold, more than {MOST_POINT_ROWS} rows, or values that no point "
-    "read knows",
+    POINT_READ: f"up to {MOST_POINT_ROWS} single rows or neighbours that are numbers ({MOST_POINT_STRINGS} strings), "
+    f"or fewer others than {FEW_POINT_ROWS} or than half of their chunks",
+    CHUNKS: f"more than {MOST_POINT_ROWS} rows, {MOST_POINT_STRINGS} strings or half of what chunks of others hold, "
+    "or values that no point read knows",
     Strategy.ROW_INDEX: f"entries of up to {FEW_ENTRIES} neighbours at once",
     Strategy.LEVELS: f"kept if they are up to {KEPT_LEVEL_BYTES >> 10} KiB",
     Strategy.BLOBS: "values lie outside of the page",

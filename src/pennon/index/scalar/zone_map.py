@@ -99,14 +99,19 @@ class ZoneMap:
         """See `ScalarIndex.search`."""
         wanted = wanted_of(condition, self.column.type)
         if wanted is not None and self._keys is not None:
-            may = self._low.is_valid().to_numpy(zero_copy_only=False)
-            may |= self._high.is_valid().to_numpy(zero_copy_only=False)
+            may = self._has_values.copy()
             low, high = self._keys
             may[self._is_known] = wanted.meets(low, high)
             return Selection.superset(self._zones.rows(np.flatnonzero(may)))
         pruner = Pruner(condition)
         found = [at for at, each in enumerate(self._bounds) if pruner.can_match({(VALUE,): each})]
         return Selection.superset(self._zones.rows(np.array(found, np.int64)))
+
+    @lazy
+    def _has_values(self) -> npt.NDArray[np.bool_]:
+        """Return which zones have a bound."""
+        has = pc.or_(self._low.is_valid(), self._high.is_valid())
+        return np.array(has.to_numpy(zero_copy_only=False))
 
     @lazy
     def _is_known(self) -> npt.NDArray[np.bool_]:

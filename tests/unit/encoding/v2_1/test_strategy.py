@@ -21,6 +21,19 @@ from pennon.schema.version import V2_1
 
 LAYERS = (Layer.ALL_VALID_ITEM,)
 PLAIN = MiniBlock(None, None, e.Flat(64), None, 0, LAYERS, 1, 0, 1000, is_large=False)
+STRINGS = MiniBlock(None, None, e.Variable(e.Flat(32)), None, 0, LAYERS, 1, 0, 1000, is_large=False)
+VECTORS = MiniBlock(
+    None,
+    None,
+    e.FixedSizeList(16, has_validity=False, values=e.Flat(32)),
+    None,
+    0,
+    LAYERS,
+    1,
+    0,
+    1000,
+    is_large=False,
+)
 RUNS = MiniBlock(
     None, None, e.Rle(e.Flat(64), e.Flat(8)), None, 0, LAYERS, 2, 0, 1000, is_large=False
 )
@@ -60,8 +73,18 @@ def test_columns(rows: Rows, pages: int, chosen: s.Strategy) -> None:
 )
 def test_chunks(rows: Rows, chosen: s.Strategy) -> None:
     first_rows, chunks = np.array([0, 1000, 2000]), np.array([0])
-    assert s.for_chunks(rows, first_rows, chunks, recipe_of(PLAIN)) is chosen
+    assert s.for_chunks(rows, first_rows, chunks, recipe_of(VECTORS)) is chosen
     assert s.for_chunks(rows, first_rows, chunks, None) is s.CHUNKS
+
+
+@pytest.mark.parametrize(
+    ("layout", "most"), [(PLAIN, s.MOST_POINT_ROWS), (STRINGS, s.MOST_POINT_STRINGS)]
+)
+def test_neighbours_that_are_numbers_or_strings(layout: MiniBlock, most: int) -> None:
+    recipe = recipe_of(layout)
+    for count, chosen in ((most, s.POINT_READ), (most + 1, s.CHUNKS)):
+        one_chunk = np.array([0, count])
+        assert s.for_chunks(Rows.between(0, count), one_chunk, one_chunk[:1], recipe) is chosen
 
 
 def test_a_page_joins_a_run_if_it_is_small_and_wanted_whole() -> None:
@@ -104,7 +127,7 @@ def test_describe() -> None:
         "all chunks along with their index (1 page)",
         "all rows of the page",
     )
-    assert words(Rows.between(0, 900), PLAIN, total=1)[0] == (
+    assert words(Rows.between(0, 900), VECTORS, total=1)[0] == (
         "chunks that hold the rows, unpacked whole (1 page)"
     )
     how, why = words(Rows.between(0, 3000), PLAIN, PLAIN, RUNS, runs=2)

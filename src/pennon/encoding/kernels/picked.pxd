@@ -5,7 +5,12 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport realloc
 from libc.string cimport memcpy, memset
 
-from pennon.encoding.kernels.streams cimport BITS, BYTES, STRINGS, Stream, load, value_at
+from pennon.encoding.kernels.streams cimport (
+    BITS, BYTES, STRINGS, Stream, load, neighbours_at, value_at
+)
+
+cdef enum:
+    FEW = 64  # numbers of a block are got one by one
 
 cdef enum:
     ESCAPE = 255  # the FSST code before a byte that stands for itself
@@ -27,6 +32,7 @@ cdef struct Vector:
     uint8_t* data
     int64_t size
     int64_t room
+    bint is_lent  # it does not grow, and somebody else frees it
 
 
 cdef inline bint reserve(Vector* v, int64_t more) noexcept nogil:
@@ -34,6 +40,8 @@ cdef inline bint reserve(Vector* v, int64_t more) noexcept nogil:
     cdef void* moved
     if more <= v.room - v.size:
         return True
+    if v.is_lent:
+        return False
     room = max(2 * v.room, v.size + more, 256)
     moved = realloc(v.data, <size_t>room)
     if moved == NULL:
@@ -144,8 +152,9 @@ cdef inline int _pick_strings(Stream* s, int64_t first, int64_t last, Picked* ou
 
 cdef inline int pick_values(Stream* s, int64_t first, int64_t last, Picked* out) noexcept nogil:
     """Append the values [first, last) of a chunk."""
-    cdef int64_t i, width
+    cdef int64_t i, width, stop
     cdef uint64_t number = 0
+    cdef uint64_t[1024] block
     if last <= first:
         return FINE
     if first < 0 or last > s.count:
@@ -162,10 +171,18 @@ cdef inline int pick_values(Stream* s, int64_t first, int64_t last, Picked* out)
         return FINE if append(&out.values, s.data + first * width, (last - first) * width) else NO_ROOM
     if not reserve(&out.values, width * (last - first)):
         return NO_ROOM
-    for i in range(first, last):
-        if not value_at(s, i, &number):
-            return BAD_VALUES
-        memcpy(out.values.data + out.values.size, &number, width)  # little endian
-        out.values.size += width
-    out.items += last - first
+    while first < last:
+        stop = min(last, (first // 1024 + 1) * 1024)
+        if stop - first > FEW:
+            if not neighbours_at(s, first, stop, block, out.values.data + out.values.size):
+                return BAD_VALUES
+            out.values.size += width * (stop - first)
+        else:
+            for i in range(first, stop):
+                if not value_at(s, i, &number):
+                    return BAD_VALUES
+                memcpy(out.values.data + out.values.size, &number, width)  # little endian
+                out.values.size += width
+        out.items += stop - first
+        first = stop
     return FINE

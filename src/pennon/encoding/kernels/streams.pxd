@@ -1,10 +1,10 @@
 # cython: language_level=3
-"""One buffer of a chunk of a mini-block page, whose numbers are got one by one.
+"""One buffer of a chunk of a mini-block page, whose numbers are got one by one, or those of a block together.
 
 All of it is inline: a kernel that picks a few values out of many chunks lives by it.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from pennon.encoding.kernels.numbers cimport number_at
@@ -17,6 +17,13 @@ cdef enum:
     INLINE = 3
     PACKED = 4
     STRINGS = 5
+
+
+ctypedef fused Word:
+    uint8_t
+    uint16_t
+    uint32_t
+    uint64_t
 
 
 cdef struct Stream:
@@ -117,24 +124,62 @@ cdef inline bint value_at(Stream* s, int64_t index, uint64_t* value) noexcept no
     return True
 
 
-cdef inline void _unpack_levels(const uint8_t* packed, int width, uint16_t* values) noexcept nogil:
-    """Unpack a block of 1024 numbers of 16 bits."""
+cdef inline void _unpack_block(const uint8_t* packed, int width, Word* values) noexcept nogil:
+    """Unpack a block of 1024 numbers, of at least one bit each."""
+    cdef int bits = sizeof(Word) * 8, lanes = 128 // sizeof(Word)
     cdef int row, lane, shift
-    cdef uint16_t mask = <uint16_t>(0xFFFF >> (16 - width))
-    cdef uint16_t[64] low
-    cdef uint16_t[64] high
-    cdef uint16_t* out
-    for row in range(16):
+    cdef Word mask = <Word>(~(<uint64_t>0) >> (64 - width))
+    cdef Word[128] low
+    cdef Word[128] high
+    cdef Word* out
+    for row in range(bits):
         out = values + 16 * _order(row // 8) + 128 * (row % 8)
-        shift = (row * width) % 16
-        memcpy(low, packed + (row * width) // 16 * 128, 128)
-        if shift + width <= 16:
-            for lane in range(64):
+        shift = (row * width) % bits
+        memcpy(low, packed + (row * width) // bits * 128, 128)
+        if shift + width <= bits:
+            for lane in range(lanes):
                 out[lane] = (low[lane] >> shift) & mask
         else:
-            memcpy(high, packed + (row * width) // 16 * 128 + 128, 128)
-            for lane in range(64):
-                out[lane] = ((low[lane] >> shift) | <uint16_t>(high[lane] << (16 - shift))) & mask
+            memcpy(high, packed + (row * width) // bits * 128 + 128, 128)
+            for lane in range(lanes):
+                out[lane] = ((low[lane] >> shift) | <Word>(high[lane] << (bits - shift))) & mask
+
+
+cdef inline bint neighbours_at(
+    Stream* s, int64_t first, int64_t last, uint64_t* block, uint8_t* values
+) noexcept nogil:
+    """Get the numbers [first, last) of one block of INLINE or PACKED, unpacked whole to ``block``.
+
+    Tell whether they are there.
+    """
+    cdef int64_t at, word = s.bits // 8, size = (last - first) * word
+    cdef int width = s.width
+    if first < 0 or last > s.count:
+        return False
+    if s.kind == INLINE:
+        if not _find_block(s, first // 1024):
+            return False
+        at, width = s.words, s.block_width
+        if width == 0:
+            memset(values, 0, size)
+            return True
+    else:
+        at = _packed_block(s, first // 1024)
+        if at == -1:
+            return False
+        if at < 0:
+            memcpy(values, s.data + (-2 - at) + first % 1024 * word, size)
+            return True
+    if word == 1:
+        _unpack_block(s.data + at, width, <uint8_t*>block)
+    elif word == 2:
+        _unpack_block(s.data + at, width, <uint16_t*>block)
+    elif word == 4:
+        _unpack_block(s.data + at, width, <uint32_t*>block)
+    else:
+        _unpack_block(s.data + at, width, block)
+    memcpy(values, <uint8_t*>block + first % 1024 * word, size)
+    return True
 
 
 cdef inline bint all_levels(Stream* s, uint16_t* levels) noexcept nogil:
@@ -152,7 +197,7 @@ cdef inline bint all_levels(Stream* s, uint16_t* levels) noexcept nogil:
             if s.block_width == 0:
                 memset(levels + 1024 * block, 0, 2048)
             else:
-                _unpack_levels(s.data + s.words, s.block_width, levels + 1024 * block)
+                _unpack_block(s.data + s.words, s.block_width, levels + 1024 * block)
             continue
         at = _packed_block(s, block)
         if at == -1:
@@ -161,5 +206,5 @@ cdef inline bint all_levels(Stream* s, uint16_t* levels) noexcept nogil:
             left = s.count - 1024 * block
             memcpy(levels + 1024 * block, s.data + (-2 - at), 2 * left)
         else:
-            _unpack_levels(s.data + at, s.width, levels + 1024 * block)
+            _unpack_block(s.data + at, s.width, levels + 1024 * block)
     return True

@@ -62,7 +62,7 @@ CHUNKS: Final = Strategy.CHUNKS
 
 # --- columns --------------------------------------------------------------------------------------
 
-MOST_POINT_ROWS: Final = 1 << 14
+MOST_POINT_ROWS: Final = 1 << 18
 """Of more rows, whole chunks are unpacked."""
 
 RUN_BYTES: Final = MIB

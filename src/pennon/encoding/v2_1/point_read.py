@@ -10,7 +10,7 @@ recipe.  When rows are read like this, `pennon.encoding.v2_1.strategy` says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -103,6 +103,22 @@ def recipe_of(layout: MiniBlock) -> Recipe | None:
     is_even = not is_string and top == 0 and values[1] % 8 == 0
     value_bytes = values[1] // 8 if is_even else None
     return Recipe(_pick_code(numbers, layout.values), shape, value_bytes)
+
+
+class RecentRecipe:
+    """Makes the recipes of pages, one for those that follow one another and are encoded alike."""
+
+    __slots__ = ("_kin", "_made")
+
+    def __init__(self) -> None:
+        self._kin: Hashable = None
+        self._made: Recipe | None = None
+
+    def of(self, layout: MiniBlock) -> Recipe | None:
+        """See `recipe_of`."""
+        if layout.kin != self._kin:
+            self._made, self._kin = recipe_of(layout), layout.kin
+        return self._made
 
 
 def _pick_code(numbers: tuple[int, ...], values: e.Encoding) -> PickCode:

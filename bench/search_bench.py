@@ -76,6 +76,8 @@ class GroupBench:
             ]
             for side in sides:
                 self._run(side, kind.index, self.own[side])
+            for side in (OURS, THEIRS):  # it has the other's table open as it was
+                self._run(side, {"do": "forget"}, self.own[side])
         for plan in chosen:
             recall = self._check(plan)
             yield Search(self.name, plan.what, self._turns(plan), kind.name, plan.goal, recall)

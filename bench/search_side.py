@@ -59,6 +59,11 @@ class SearchSide(Side):
 
         return [work]
 
+    def prepare_forget(self, _task: Task) -> Works:
+        """Open tables anew from now on: another side made an index of one."""
+        self.opened = {}
+        return []
+
     def prepare_near(self, task: Task) -> Works:
         """Search the rows near ``count`` queries at once, ``times`` over, those with a ``percent`` below one."""
         how = dict(task["how"])

@@ -32,8 +32,8 @@ class Searched:
                 IndexFiles(
                     entry.folder,
                     snapshot.open_index_file,
-                    snapshot.session.index_part,
-                    snapshot.open_index_object,
+                    snapshot.session.index_parts,
+                    snapshot.store.open,
                 )
             )
             for entry in self.entries

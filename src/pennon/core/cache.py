@@ -79,34 +79,36 @@ class Cache:
         return value
 
     def get_or_make(self, key: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
-        """Return the value of a key, made now if it is not known.
+        """Return the value of a key, made now if it is not known; what is made as None is not remembered.
 
         A thread that asks while another makes it waits for that one, and for its failure, too.  No
         lock is held meanwhile, because that is when the store is read.
         """
         found = self.get(key)
-        if found is not None:
-            return cast("T", found)
-        mine = _Making()
-        first = self._making.setdefault(key, mine)
-        if first is not mine:
-            return cast("T", first.result())
-        try:
-            mine.value = self._make_now(key, make, size_of)
-        except BaseException as error:
-            mine.error = error
-            raise
-        finally:
-            self._making.pop(key, None)
-            mine.end()
-        return cast("T", mine.value)
+        while found is None:
+            mine = _Making()
+            first = self._making.setdefault(key, mine)
+            if first is not mine:
+                found = first.result()  # None of one who only looked
+                continue
+            try:
+                mine.value = self._make_now(key, make, size_of)
+                return cast("T", mine.value)
+            except BaseException as error:
+                mine.error = error
+                raise
+            finally:
+                self._making.pop(key, None)
+                mine.end()
+                del mine, first  # an error holds this frame, which must not hold the error
+        return cast("T", found)
 
     def _make_now(self, key: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
         found = self.get(key)  # another thread may have been done with it a moment ago
         if found is not None:
             return cast("T", found)
         made = make()
-        return self.put(key, made, size_of(made))
+        return made if made is None else self.put(key, made, size_of(made))
 
 
 class _Making:

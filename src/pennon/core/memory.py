@@ -10,11 +10,13 @@ gives back.  So a thread that goes on decoding lets go of it now and then.
 from __future__ import annotations
 
 import threading
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+S = TypeVar("S", bound=np.generic)
 
 _SMALL_BYTES: Final = 16 * 1024
 """Below this, the allocator of the C library does the same at less cost."""
@@ -56,3 +58,10 @@ def room(count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     if size_bytes < _SMALL_BYTES:
         return np.empty(count, kind)
     return np.frombuffer(pa.allocate_buffer(size_bytes), kind)
+
+
+def copied(values: npt.NDArray[S]) -> npt.NDArray[S]:
+    """Return a copy, row by row, in such memory."""
+    copy: npt.NDArray[S] = room(values.size, values.dtype).reshape(values.shape)
+    copy[...] = values
+    return copy

@@ -51,7 +51,10 @@ class Remember(Protocol):
     """A memory."""
 
     def __call__(self, key: Hashable, make: Callable[[], T], weigh: Callable[[T], int], /) -> T:
-        """Return what ``make`` gives for a key, made now or before; ``weigh`` says how large it is."""
+        """Return what ``make`` gives for a key, made now or before; ``weigh`` says how large it is.
+
+        None is not remembered.
+        """
         ...
 
 
@@ -60,12 +63,13 @@ def made_now(_key: object, make: Callable[[], T], _weigh: object) -> T:
     return make()
 
 
-class _NotKnownError(Exception):
-    """A part is not remembered."""
+def _nothing() -> Any:
+    """Make nothing: what is known is returned, or None."""
+    return None
 
 
-def _not_known() -> Any:
-    raise _NotKnownError
+def _no_bytes(_: object) -> int:
+    return 0
 
 
 class Watch(Protocol):
@@ -138,10 +142,7 @@ class IndexFiles:
 
     def known(self, key: Hashable) -> Any | None:
         """Return the part of a key if it is remembered, None if it is not."""
-        try:
-            return self.remember(key, _not_known, len)
-        except _NotKnownError:
-            return None
+        return self.remember(key, _nothing, _no_bytes)
 
     def object(self, name: str) -> ObjectReader | None:
         """Return the bytes of a file, None where only data files are opened.  Raises NotFoundError."""

@@ -343,7 +343,7 @@ def open_index(snapshot: Snapshot, segment: Index, kind: Kind, column: pa.DataTy
 
 def remember_parts(snapshot: Snapshot) -> Remember:
     """Return what remembers parts of indices; who watches counts them, and may want them read anew."""
-    return remembering(snapshot.session.index_part)
+    return remembering(snapshot.session.index_parts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -73,7 +73,7 @@ def why_not_asked(snapshot: Snapshot, index: Index) -> str | None:
         return "it does not say which column, or which fragments, it is of"
     try:
         moved_rows(snapshot)
-        kind.open(snapshot.index_files(index, snapshot.session.index_part), column)
+        kind.open(snapshot.index_files(index, snapshot.session.index_parts), column)
     except (FormatError, NotFoundError, UnsupportedError) as error:
         return str(error)
     return None

@@ -92,7 +92,10 @@ class Meter:
         make: Callable[[], T],
         weigh: Callable[[T], int],
     ) -> T:
-        """Return a part of an index, and count whether it was known; the key of a whole one begins with ``index``."""
+        """Return a part of an index, and count whether it was known; the key of a whole one begins with ``index``.
+
+        None is no part, and not counted.
+        """
         made: list[T] = []
 
         def make_now() -> T:
@@ -100,6 +103,8 @@ class Meter:
             return made[0]
 
         found = remember(key, make_now, weigh) if self.remembers else make_now()
+        if found is None:
+            return found
         with self._lock:
             self.indices_loaded += bool(made) and key[0] == "index"
             self.parts_loaded += bool(made) and key[0] not in _NOT_READ

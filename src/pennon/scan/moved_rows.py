@@ -48,7 +48,7 @@ def indices_now(snapshot: Snapshot) -> tuple[Index, ...]:
 def _find(snapshot: Snapshot) -> MovedRows:
     for index in parse_indices(snapshot.manifest.indices):
         if index.name == FRAGMENT_REUSE:
-            return snapshot.session.index_part(
+            return snapshot.session.index_parts(
                 ("moved rows", index.folder),
                 lambda: MovedRows.of(read_reuse(snapshot, index)),  # noqa: B023 - called at once
                 lambda moved: moved.size_bytes,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from typing import Any, Final, TypeVar
+from weakref import ref
 
 from pennon.compat.arguments import refuse
 from pennon.core.byte_ranges import Int64Array
@@ -19,6 +20,7 @@ from pennon.core.units import KIB, MIB
 from pennon.errors import ArgumentError
 from pennon.file.container.opened_file import OpenedFile
 from pennon.file.open import open_data_file
+from pennon.index.files import Remember, made_now
 from pennon.io.store import ObjectReader
 from pennon.table.row_ids import RowIds
 
@@ -47,7 +49,7 @@ class Session:
     A pickled session arrives empty, with the same bounds.
     """
 
-    __slots__ = ("_index_bytes", "_indices", "_memory")
+    __slots__ = ("__weakref__", "_index_bytes", "_indices", "_memory")
 
     def __init__(
         self,
@@ -115,9 +117,21 @@ class Session:
         """Return the row ids of a fragment; ``key`` has all that they depend on."""
         return self._memory.get_or_make(("row ids", key), read, _array_bytes)
 
-    def index_part(self, key: Hashable, make: Callable[[], T], weigh: Callable[[T], int]) -> T:
-        """Return a part of an index; ``key`` has all that it depends on, ``weigh`` says how large it is."""
-        return self._indices.get_or_make(key, make, weigh)
+    @property
+    def index_parts(self) -> Remember:
+        """Return what remembers parts of indices, by a key that has all that one depends on.
+
+        It does not keep the session alive: parts hold it.  When there is none, they are made whenever they are asked for.
+        """
+        memory = ref(self._indices)
+
+        def remember(key: Hashable, make: Callable[[], T], weigh: Callable[[T], int]) -> T:
+            alive = memory()
+            return (
+                made_now(key, make, weigh) if alive is None else alive.get_or_make(key, make, weigh)
+            )
+
+        return remember
 
 
 def session_of(session: object, index_bytes: int | None, metadata_bytes: int | None) -> Session:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Hashable
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from weakref import ref
 
 import numpy as np
 
@@ -141,7 +142,7 @@ class Snapshot:
         path = ref.store_path
         try:
             size = ref.size_bytes or None
-            found = self._opened(path, size)
+            found = _opened(self.store, self._identities, self.session, path, size)
             if self.manifest.dictionaries:
                 found.data.table_dictionaries = self.manifest.dictionaries
             return self._counted(found)
@@ -156,36 +157,30 @@ class Snapshot:
 
     def open_index_file(self, path: str, size_bytes: int | None = None) -> OpenFile:
         """Return a file of an index, opened now or before; raises as `open_file` does."""
-        try:
-            return self._opened(path, size_bytes)
-        except FormatError:
-            if size_bytes is None:
-                raise
-            self._identities.pop(path, None)  # the size may be wrong that its entry says
-            return self._opened(path)
+        return _open_index_file(self.store, self._identities, self.session, path, size_bytes)
 
     def index_files(self, index: Index, remember: Remember) -> IndexFiles:
-        """Return the files of a segment of an index; nobody is asked how long they are, if its entry says so."""
-        sizes = {f"{index.folder}/{each.path}": each.size_bytes for each in index.files}
-        limits = self.store.limits
-        return IndexFiles(
-            index.folder,
-            lambda path: self.open_index_file(path, sizes.get(path) or None),
-            remember,
-            self.open_index_object,
-            None if limits is None else Crew.objects(limits.concurrency),
-        )
+        """Return the files of a segment of an index; nobody is asked how long they are, if its entry says so.
 
-    def open_index_object(self, path: str) -> ObjectReader:
-        """Return a file of an index that is no data file.  Raises NotFoundError, StoreError."""
-        return self.store.open(path)
+        They do not keep the session alive, which remembers them: it would hold itself, and all that it has mapped.
+        """
+        sizes = {f"{index.folder}/{each.path}": each.size_bytes for each in index.files}
+        store, known, session = self.store, self._identities, ref(self.session)
+
+        def open_file(path: str) -> OpenFile:
+            size_bytes = sizes.get(path) or None
+            return _open_index_file(store, known, session() or Session(), path, size_bytes)
+
+        limits = store.limits
+        crew = None if limits is None else Crew.objects(limits.concurrency)
+        return IndexFiles(index.folder, open_file, remember, store.open, crew)
 
     def deleted(self, fragment: Fragment) -> Int64Array:
         """Return the physical offsets of the fragment's deleted rows, sorted and distinct."""
         deletion = fragment.deletion_file
         if deletion is None:
             return NONE_DELETED
-        file = self._identify(deletion.store_path(fragment.id))
+        file = _identify(self.store, self._identities, deletion.store_path(fragment.id))
         key = (file, fragment.physical_rows, deletion.num_deleted_rows)
         return self.session.deletions(key, lambda: self._read_deletions(fragment))
 
@@ -195,7 +190,11 @@ class Snapshot:
         if sequence is None:
             message = f"fragment {fragment.id} has no row ids, though the table's rows have"
             raise FormatError(message)
-        file = self._identify(sequence.path) if isinstance(sequence, ExternalFile) else None
+        file = (
+            _identify(self.store, self._identities, sequence.path)
+            if isinstance(sequence, ExternalFile)
+            else None
+        )
         return self.session.row_ids(
             (sequence, file, physical_rows),
             lambda: decode_row_ids(read_sequence(self.store, sequence), physical_rows),
@@ -203,36 +202,65 @@ class Snapshot:
 
     def row_versions(self, sequence: Sequence, physical_rows: int) -> RowIds:
         """Return the table's version that a sequence gives each physical row of a fragment."""
-        file = self._identify(sequence.path) if isinstance(sequence, ExternalFile) else None
+        file = (
+            _identify(self.store, self._identities, sequence.path)
+            if isinstance(sequence, ExternalFile)
+            else None
+        )
         return self.session.row_ids(
             ("versions", sequence, file, physical_rows),
             lambda: decode_row_versions(read_sequence(self.store, sequence), physical_rows),
         )
 
-    def _opened(self, path: str, size_bytes: int | None = None) -> OpenFile:
-        identity = self._identify(path, size_bytes)
-        return self.session.open_file(identity, lambda: self._open(path, size_bytes, identity))
-
     def _counted(self, opened: OpenFile) -> OpenFile:
         """Return a file whose reads a meter counts, if there is one."""
         return opened if self.meter is None else self.meter.around(opened)
 
-    def _open(self, path: str, size_bytes: int | None, identity: Hashable) -> ObjectReader:
-        """Open the file of that identity.  Raises StoreError if another has its name by now."""
-        source = self.store.open(path, size_bytes)
-        opened = source.identity if isinstance(source, MappedReader) else None
-        if identity != opened and identity != self.store.identity(path, size_bytes):
-            self._identities.pop(path, None)
-            message = "another program replaced this file, which never changes"
-            raise StoreError(message)
-        return source
-
-    def _identify(self, path: str, size_bytes: int | None = None) -> Hashable:
-        identity = self._identities.get(path)
-        if identity is None:
-            identity = self.store.identity(path, size_bytes)
-            self._identities[path] = identity
-        return identity
-
     def _read_deletions(self, fragment: Fragment) -> Int64Array:
         return np.asarray(read_deletions(self.store, fragment), np.int64)
+
+
+# --- files, by their paths and what tells them from others ----------------------------------------
+
+_Identities: TypeAlias = dict[str, Hashable]
+
+
+def _open_index_file(
+    store: Store, known: _Identities, session: Session, path: str, size_bytes: int | None
+) -> OpenFile:
+    try:
+        return _opened(store, known, session, path, size_bytes)
+    except FormatError:
+        if size_bytes is None:
+            raise
+        known.pop(path, None)  # the size may be wrong that its entry says
+        return _opened(store, known, session, path, None)
+
+
+def _opened(
+    store: Store, known: _Identities, session: Session, path: str, size_bytes: int | None
+) -> OpenFile:
+    identity = _identify(store, known, path, size_bytes)
+    return session.open_file(identity, lambda: _open(store, known, path, size_bytes, identity))
+
+
+def _open(
+    store: Store, known: _Identities, path: str, size_bytes: int | None, identity: Hashable
+) -> ObjectReader:
+    """Open the file of that identity.  Raises StoreError if another has its name by now."""
+    source = store.open(path, size_bytes)
+    opened = source.identity if isinstance(source, MappedReader) else None
+    if identity != opened and identity != store.identity(path, size_bytes):
+        known.pop(path, None)
+        message = "another program replaced this file, which never changes"
+        raise StoreError(message)
+    return source
+
+
+def _identify(
+    store: Store, known: _Identities, path: str, size_bytes: int | None = None
+) -> Hashable:
+    identity = known.get(path)
+    if identity is None:
+        identity = known[path] = store.identity(path, size_bytes)
+    return identity

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import threading
@@ -51,6 +52,57 @@ def test_what_fails_to_be_made_is_made_again() -> None:
     with pytest.raises(ZeroDivisionError):
         cache.get_or_make("a", lambda: 1 // 0, lambda _: 1)
     assert cache.get_or_make("a", lambda: 1, lambda _: 1) == 1
+
+
+def test_none_is_not_remembered() -> None:
+    cache = Cache(1 << 20)
+    assert cache.get_or_make("a", lambda: None, lambda _: 1) is None
+    assert len(cache) == 0
+    assert cache.get_or_make("a", lambda: 1, lambda _: 1) == 1
+
+
+def test_who_waits_for_one_that_only_looks_makes_the_value() -> None:
+    cache = Cache(1 << 20)
+    looking, found = threading.Event(), list[int]()
+
+    def look() -> None:
+        looking.set()
+        while not waiting.is_alive():
+            pass
+        waiting.join(0.05)  # it waits for this
+
+    waiting = threading.Thread(
+        target=lambda: found.append(cache.get_or_make("a", lambda: 7, lambda _: 1))
+    )
+    asks = threading.Thread(target=lambda: cache.get_or_make("a", look, lambda _: 1))
+    asks.start()
+    assert looking.wait(10)
+    waiting.start()
+    for thread in (asks, waiting):
+        thread.join(10)
+    assert found == [7]
+
+
+def test_a_failure_does_not_hold_itself() -> None:
+    """Its traceback has the frames, and what these hold, until the garbage collector comes."""
+
+    class Held:
+        pass
+
+    held = Held()
+    gone = weakref.ref(held)
+
+    def fail(_held: Held = held) -> int:
+        return 1 // 0
+
+    gc.disable()
+    try:
+        with pytest.raises(ZeroDivisionError):
+            Cache(1 << 20).get_or_make("a", fail, lambda _: 1)
+        del held, fail
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_entries_that_went_are_let_go_of() -> None:

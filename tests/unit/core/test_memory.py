@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pennon.core.memory import room
+from pennon.core.memory import copied, room
 
 
 @pytest.mark.parametrize("count", [0, 1, 2047, 2048, 100_000])
@@ -28,3 +28,12 @@ def test_large_room_is_of_arrows_pool() -> None:
     assert pa.total_allocated_bytes() - before >= buffer.size
     del buffer
     assert pa.total_allocated_bytes() == before
+
+
+def test_copies_lie_row_by_row() -> None:
+    values = np.arange(60_000, dtype="u4").reshape(200, 300)
+    for some in (values, values.T, values[::2, 5:], values[:0]):
+        copy = copied(some)
+        assert np.array_equal(copy, some)
+        assert copy.flags.c_contiguous
+        assert not np.shares_memory(copy, values)

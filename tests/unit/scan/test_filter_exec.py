@@ -197,7 +197,7 @@ def test_plans(table: LanceDataset) -> None:
         (
             "2.1",
             "n: all chunks along with their index (1 page): all rows of the page",
-            "point read by one kernel call (1 page): up to 16384 single rows",
+            "point read by one kernel call (1 page): up to 262144 single rows",
         ),
     ],
 )

@@ -208,6 +208,36 @@ def test_a_session_that_is_dropped_lets_go_of_its_files_at_once(tmp_path: Path) 
         gc.enable()
 
 
+def test_a_session_that_asked_indices_lets_go_of_their_files_at_once(tmp_path: Path) -> None:
+    rows = 300
+    vectors = pa.array([float(n * n % 97) for n in range(rows * 4)], pa.float32())
+    data = pa.table(
+        {
+            "n": range(rows),
+            "text": [f"word {n % 7}" for n in range(rows)],
+            "vector": pa.FixedSizeListArray.from_arrays(vectors, 4),
+        }
+    )
+    table = pennon.write_dataset(data, tmp_path / "t")
+    table.create_scalar_index("n", "BTREE")
+    table.create_scalar_index("text", "INVERTED")
+    table.create_index("vector", "IVF_FLAT", num_partitions=2)
+    del table
+    gc.collect()
+    gc.disable()
+    try:
+        table = pennon.dataset(tmp_path / "t")
+        near = {"column": "vector", "q": [1.0, 2.0, 3.0, 4.0], "k": 3}
+        assert table.to_table(nearest=near).num_rows == 3
+        assert table.to_table(filter="n = 7").num_rows == 1
+        assert table.to_table(full_text_query="word", limit=5).num_rows == 5
+        assert "_indices" in Path("/proc/self/maps").read_text()
+        del table
+        assert str(tmp_path) not in Path("/proc/self/maps").read_text()
+    finally:
+        gc.enable()
+
+
 def test_the_bound_holds_while_threads_read(tmp_path: Path) -> None:
     most = 3 * FILE_BYTES + 40_000
     session = Session(metadata_cache_size_bytes=most)

@@ -30,6 +30,7 @@ cdef struct Vector:
     uint8_t* data
     int64_t size
     int64_t room
+    bint is_lent  # it does not grow, and somebody else frees it
 
 
 cdef inline bint reserve(Vector* v, int64_t more) noexcept nogil:
@@ -37,6 +38,8 @@ cdef inline bint reserve(Vector* v, int64_t more) noexcept nogil:
     cdef void* moved
     if more <= v.room - v.size:
         return True
+    if v.is_lent:
+        return False
     room = max(2 * v.room, v.size + more, 256)
     moved = realloc(v.data, <size_t>room)
     if moved == NULL:

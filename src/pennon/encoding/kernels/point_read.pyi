@@ -43,6 +43,7 @@ def pick_pieces(
     positions: Int64Array,
     data: list[npt.NDArray[np.uint8]],
     origins: list[int],
+    lent: npt.NDArray[np.uint8] | None = None,
 ) -> tuple[
     LevelArray | None,
     LevelArray | None,
@@ -54,7 +55,8 @@ def pick_pieces(
 
     ``tables``, ``files``, ``cuts``, ``starts`` and ``ends`` are those of
     `pennon.encoding.kernels.touched.find_pieces`.  Chunk ``chunks[i]`` of page ``pages[i]`` in file f is
-    ``data[f][positions[i] - origins[f]:]``.
+    ``data[f][positions[i] - origins[f]:]``.  The values go to ``lent`` where that is given, as it may be of rows
+    that are one value of whole bytes each; it has just the room that they take.
 
     The results: repetition and definition levels (None if there are none), the bytes of the values,
     offsets into these from 0 on (of byte strings), and the number of values.

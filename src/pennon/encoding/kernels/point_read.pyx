@@ -267,7 +267,7 @@ def pick_pieces(
     list tables, list codes, const int64_t[::1] files,
     const int64_t[::1] cuts, const int64_t[::1] starts, const int64_t[::1] ends,
     const int64_t[::1] page_of, const int64_t[::1] chunks, const int64_t[::1] positions,
-    list data, list origins,
+    list data, list origins, lent=None,
 ):
     """See point_read.pyi."""
     cdef Py_ssize_t number, pages = len(tables), touched = chunks.shape[0], at = 0, first
@@ -278,8 +278,9 @@ def pick_pieces(
     cdef int fault = FINE
     cdef uint16_t* scratch = NULL
     cdef uint8_t none = 0
-    cdef int64_t nothing = 0, file = -1
+    cdef int64_t nothing = 0, file = -1, rows = 0
     cdef const uint8_t[::1] view
+    cdef uint8_t[::1] target
     if len(data) != len(origins) or files.shape[0] != pages:
         raise ValueError("files differ in number")
     if pages < 1 or len(codes) != pages or cuts.shape[0] != pages + 1:
@@ -290,6 +291,17 @@ def pick_pieces(
         raise ValueError("starts and ends of the rows differ in length")
     model = codes[0]
     memset(&out, 0, sizeof(Picked))
+    if lent is not None:
+        if model.how.top or model.how.kind[2] in (BITS, STRINGS):
+            raise ValueError("values whose bytes nobody knows the number of")
+        target = lent
+        for at in range(starts.shape[0]):
+            rows += ends[at] - starts[at]
+        if target.shape[0] != rows * (model.how.bits[2] // 8):
+            raise ValueError("not the room that the values take")
+        at = 0
+        out.values.is_lent, out.values.room = True, target.shape[0]
+        out.values.data = &target[0] if target.shape[0] else &none
     try:
         for number in range(pages):
             code, table = codes[number], tables[number]
@@ -327,12 +339,13 @@ def pick_pieces(
                 raise MemoryError
             if fault:
                 raise FormatError(FAULTS[fault])
-        return _results(&model.how, &out)
+        return _results(&model.how, &out, lent)
     finally:
         free(scratch)
         free(out.rep.data)
         free(out.definition.data)
-        free(out.values.data)
+        if not out.values.is_lent:
+            free(out.values.data)
         free(out.ends.data)
 
 
@@ -369,7 +382,7 @@ cdef object _read_recipe(recipe, Recipe* how):
         raise ValueError("lists have repetition levels, other rows have none")
 
 
-cdef object _results(const Recipe* how, Picked* out):
+cdef object _results(const Recipe* how, Picked* out, lent):
     ends = None
     cdef int32_t[::1] narrow
     cdef int64_t[::1] wide
@@ -390,4 +403,5 @@ cdef object _results(const Recipe* how, Picked* out):
             memcpy(&wide[1], out.ends.data, out.ends.size)
     rep = _array(&out.rep, np.uint16) if how.kind[0] else None
     definition = _array(&out.definition, np.uint16) if how.kind[1] else None
-    return rep, definition, _array(&out.values, np.uint8), ends, out.items
+    values = _array(&out.values, np.uint8) if lent is None else lent
+    return rep, definition, values, ends, out.items

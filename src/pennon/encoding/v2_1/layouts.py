@@ -12,6 +12,7 @@ Source: `protos/pennon/proto/encodings_v2_1.proto`.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from enum import IntEnum
 from functools import lru_cache
 from typing import TypeAlias
@@ -94,6 +95,12 @@ class MiniBlock:
     index_depth: int
     num_items: int
     is_large: bool
+
+    @property
+    def kin(self) -> Hashable:
+        """Return how chunks are encoded: what pages have in common that are, but for dictionaries, alike."""
+        encodings = (self.rep, self.definition, self.values)
+        return encodings, self.layers, self.num_buffers, self.index_depth, self.is_large
 
 
 @dataclass(frozen=True, slots=True)

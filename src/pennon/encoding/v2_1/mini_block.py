@@ -11,7 +11,8 @@ between rows, so a row may go on in the next chunk.
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Sequence
+from typing import TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
@@ -44,10 +45,13 @@ from pennon.encoding.v2_1.page import (
 )
 from pennon.encoding.v2_1.page_rules import PageRules
 from pennon.encoding.v2_1.pick import pick_levels
-from pennon.encoding.v2_1.point_read import CutRows, Found, KnownPage, recipe_of
+from pennon.encoding.v2_1.point_read import CutRows, Found, KnownPage, RecentRecipe
 from pennon.encoding.v2_1.strategy import POINT_READ, ahead_of_index, for_chunks
 from pennon.encoding.v2_1.values import Chunked
 from pennon.errors import FormatError
+
+ToKnow: TypeAlias = tuple[MiniBlock, PageBuffers, Slot]
+"""A page that is to be known, and where it is remembered."""
 
 _DATA = 1
 _DICTIONARY = 2
@@ -79,15 +83,20 @@ def read_mini_block(
     return _decode(touched, rows, codecs)
 
 
-def read_known(
-    layout: MiniBlock, page: PageBuffers, codecs: Codecs, slot: Slot
-) -> Steps[KnownPage]:
-    """Return the steps that get to know a page; a round if it is not remembered."""
-    known = cast("KnownPage | None", slot.get())
-    if known is None:
-        known, _ = yield from _read_known(layout, page, codecs, None)
-        slot.put(known)
-    return known
+def read_known(pages: Sequence[ToKnow], codecs: Codecs) -> Steps[list[KnownPage]]:
+    """Return the steps that get to know pages; a round for all that are not remembered."""
+    found = [cast("KnownPage | None", slot.get()) for _, _, slot in pages]
+    missing = [at for at, known in enumerate(found) if known is None]
+    if missing:
+        wanted = [_index_requests(*pages[at][:2]) for at in missing]
+        answers = iter((yield [request for requests in wanted for request in requests]))
+        recipes = RecentRecipe()
+        for at, requests in zip(missing, wanted, strict=True):
+            layout, page, slot = pages[at]
+            parts = [as_bytes(next(answers)) for _ in requests]
+            known = found[at] = _known(layout, page, parts, codecs, recipes)
+            slot.put(known)
+    return cast("list[KnownPage]", found)
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -110,25 +119,43 @@ class _Ahead:
 
 
 def _read_known(
-    layout: MiniBlock, page: PageBuffers, codecs: Codecs, rows: Rows | None
+    layout: MiniBlock, page: PageBuffers, codecs: Codecs, rows: Rows
 ) -> Steps[tuple[KnownPage, _Ahead | None]]:
     """Return the steps that read the index, and along with it the chunks where ``rows`` likely are."""
+    requests = _index_requests(layout, page)
     data = data_of(page)
-    requests: list[ByteRequest] = [page.find("page", 0)]
-    if layout.dictionary is not None:
-        requests.append(page.find("page", _DICTIONARY))
-    if max_repetition(layout.layers):
-        requests.append(page.find("page", _DICTIONARY + (layout.dictionary is not None)))
-    guess = None if rows is None else ahead_of_index(rows, page.rows, data)
+    guess = ahead_of_index(rows, page.rows, data)
     answers = yield requests if guess is None else [*requests, guess]
     ahead = None
     if guess is not None:
         ahead = _Ahead(answers.pop(), guess.position, guess == data)
     parts = [as_bytes(answer) for answer in answers]
+    return _known(layout, page, parts, codecs, RecentRecipe()), ahead
+
+
+def _index_requests(layout: MiniBlock, page: PageBuffers) -> list[ByteRequest]:
+    """Return what to read of a page to know it: chunk words, dictionary, row index."""
+    requests: list[ByteRequest] = [page.find("page", 0)]
+    if layout.dictionary is not None:
+        requests.append(page.find("page", _DICTIONARY))
+    if max_repetition(layout.layers):
+        requests.append(page.find("page", _DICTIONARY + (layout.dictionary is not None)))
+    return requests
+
+
+def _known(
+    layout: MiniBlock,
+    page: PageBuffers,
+    parts: list[Bytes],
+    codecs: Codecs,
+    recipes: RecentRecipe,
+) -> KnownPage:
+    """Return what is known of a page, of the answers to `_index_requests`."""
+    data = data_of(page)
     row_index = parts.pop() if max_repetition(layout.layers) else None
     dictionary = _decode_dictionary(layout, parts, codecs)
     index = parse_chunk_index(layout, page.rows, parts[0], data.size_bytes, row_index, dictionary)
-    return KnownPage(index, index.table(data.position), recipe_of(layout)), ahead
+    return KnownPage(index, index.table(data.position), recipes.of(layout))
 
 
 def data_of(page: PageBuffers) -> ByteRange:

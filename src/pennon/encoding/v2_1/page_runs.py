@@ -20,7 +20,7 @@ from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.page import PageBuffers
 from pennon.encoding.read_protocol import Steps, together
 from pennon.encoding.search_cache import Slot
-from pennon.encoding.v2_1.chunk_index import ChunkIndex, join_indices
+from pennon.encoding.v2_1.chunk_index import join_indices
 from pennon.encoding.v2_1.codecs import CODECS
 from pennon.encoding.v2_1.layouts import Layout, MiniBlock
 from pennon.encoding.v2_1.mini_block import data_of, decode_all, read_known
@@ -40,8 +40,7 @@ def kinship(layout: Layout) -> Hashable:
     """Return what neighbours that are decoded together have in common; None if this one cannot be."""
     if not isinstance(layout, MiniBlock) or layout.dictionary is not None:
         return None
-    encodings = (layout.rep, layout.definition, layout.values)
-    return encodings, layout.layers, layout.num_buffers, layout.index_depth, layout.is_large
+    return layout.kin
 
 
 def read_neighbours(pages: Sequence[WholePage]) -> Steps[PageValues]:
@@ -49,17 +48,14 @@ def read_neighbours(pages: Sequence[WholePage]) -> Steps[PageValues]:
     extents = [data_of(page.buffers) for page in pages]
     ends = np.cumsum([extent.size_bytes for extent in extents], dtype=np.int64)
     starts = np.array([extent.position for extent in extents], np.int64)
-    readers: list[Steps[Any]] = [_index_of(page) for page in pages]
+    to_know = [(page.layout, page.buffers, page.slot) for page in pages]
+    readers: list[Steps[Any]] = [read_known(to_know, CODECS)]
     readers.append(_gathered(Gather(starts, starts + np.diff(ends, prepend=0))))
-    *indices, data = yield from together(readers)
+    known, data = yield from together(readers)
+    indices = [page.index for page in known]
     firsts = [0, *ends[:-1].tolist()]
     places = [index.offsets[:-1] + first for index, first in zip(indices, firsts, strict=True)]
     return decode_all(pages[0].layout, join_indices(indices), data, np.concatenate(places), CODECS)
-
-
-def _index_of(page: WholePage) -> Steps[ChunkIndex]:
-    known = yield from read_known(page.layout, page.buffers, CODECS, page.slot)
-    return known.index
 
 
 def _gathered(request: Gather) -> Steps[Bytes]:

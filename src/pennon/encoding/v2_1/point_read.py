@@ -10,7 +10,7 @@ recipe.  When rows are read like this, `pennon.encoding.v2_1.strategy` says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import ByteRange, ByteRequest, Gather, Int64Array, SparseRead
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.memory import room
 from pennon.encoding.arrow_buffers import Bytes, as_bytes
 from pennon.encoding.block import Block, FixedSizeListBlock, FixedWidthBlock, VariableBlock
 from pennon.encoding.kernels.point_read import PickCode, pick_pieces
@@ -37,6 +38,7 @@ _CODE_BYTES: Final = 2560
 
 _NOTHING, _BYTES, _BITS, _INLINE, _PACKED, _STRINGS = range(6)
 _WORDS: Final = (8, 16, 32, 64)
+_WORD_BYTES: Final = 8
 
 Read: TypeAlias = Callable[[Sequence[ByteRequest]], list[pa.Buffer]]
 """Answers one round: the method of an object's reader."""
@@ -75,6 +77,8 @@ class Recipe:
     shape: Shape
     is_flat: bool
     """Whether each row is one value."""
+    value_bytes: int | None
+    """Of each row; None if these differ, or are no whole bytes."""
 
 
 def recipe_of(layout: MiniBlock) -> Recipe | None:
@@ -98,7 +102,25 @@ def recipe_of(layout: MiniBlock) -> Recipe | None:
     shape = Shape(
         layout.layers, layout.definition is not None, is_string, 0 if is_string else bits, dimension
     )
-    return Recipe(_pick_code(numbers, layout.values), shape, top == 0)
+    is_even = not is_string and top == 0 and values[1] % 8 == 0
+    value_bytes = values[1] // 8 if is_even else None
+    return Recipe(_pick_code(numbers, layout.values), shape, top == 0, value_bytes)
+
+
+class RecentRecipe:
+    """Makes the recipes of pages, one for those that follow one another and are encoded alike."""
+
+    __slots__ = ("_kin", "_made")
+
+    def __init__(self) -> None:
+        self._kin: Hashable = None
+        self._made: Recipe | None = None
+
+    def of(self, layout: MiniBlock) -> Recipe | None:
+        """See `recipe_of`."""
+        if layout.kin != self._kin:
+            self._made, self._kin = recipe_of(layout), layout.kin
+        return self._made
 
 
 def _pick_code(numbers: tuple[int, ...], values: e.Encoding) -> PickCode:
@@ -295,6 +317,7 @@ class Found:
             positions,
             data,
             origins,
+            self._room(recipes[0].value_bytes),
         )
         if rep is None and items != self.rows.count:
             message = f"{items} values where {self.rows.count} were expected"
@@ -310,6 +333,19 @@ class Found:
         nulls = None if levels.definition is None else levels.definition[visible] != 0
         known = [each for each in dictionaries if each is not None]
         return PageValues(look_up(block, known, ends, nulls), None, levels)
+
+    def _room(self, value_bytes: int | None) -> Bytes | None:
+        """Return room for the values, if it is known how much they take.
+
+        Raises FormatError for more than the chunks can have: values are plain there, or no wider than a word.
+        """
+        if value_bytes is None:
+            return None
+        size = self.rows.count * value_bytes
+        if size > max(self.size_bytes, self.rows.count * _WORD_BYTES):
+            message = f"{self.rows.count} values of {value_bytes} bytes in {self.size_bytes} bytes"
+            raise FormatError(message)
+        return room(size, np.uint8)
 
     def _ends_of_pages(self, levels: Levels, visible: slice | npt.NDArray[np.bool_]) -> Int64Array:
         """Return behind which value that of each page is the last."""

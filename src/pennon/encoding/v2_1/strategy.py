@@ -66,7 +66,7 @@ CHUNKS: Final = Strategy.CHUNKS
 
 # --- columns --------------------------------------------------------------------------------------
 
-MOST_POINT_ROWS: Final = 1 << 14
+MOST_POINT_ROWS: Final = 1 << 18
 """Of more rows, whole chunks are unpacked."""
 
 RUN_BYTES: Final = MIB
@@ -96,8 +96,11 @@ def may_join_run(wanted: int, page_rows: int, run_rows: int) -> bool:
 FEW_POINT_ROWS: Final = 256
 """Fewer rows are picked one by one in any case: a kernel call costs less than several."""
 
+MOST_POINT_NUMBERS: Final = 1 << 14
+"""Of more neighbours that are numbers, chunks are unpacked whole."""
+
 MOST_POINT_STRINGS: Final = 1 << 12
-"""Of more neighbours that are strings, chunks are unpacked whole; numbers are picked up to `MOST_POINT_ROWS`."""
+"""The same of strings."""
 
 FEW_ENTRIES: Final = 1024
 """So many neighbouring entries of the row index of a full-zip page are read in one go."""
@@ -156,7 +159,7 @@ def most_in_a_row(recipe: Recipe) -> int:
     shape = recipe.shape
     if not recipe.is_flat or shape.dimension is not None or shape.bits > _WIDEST_NUMBER:
         return 0
-    return MOST_POINT_STRINGS if shape.is_string else MOST_POINT_ROWS
+    return MOST_POINT_STRINGS if shape.is_string else MOST_POINT_NUMBERS
 
 
 def reads_entries_at_once(rows: Rows) -> bool:
@@ -175,8 +178,8 @@ _WHY: Final[Mapping[Strategy, str]] = {
     PAGE_RUNS: f"one range of rows; runs of about {RUN_BYTES >> 20} MiB, of {SMALL_PAGES} pages or more",
     PAGE_BY_PAGE: f"pages that differ, or more than {MOST_POINT_ROWS} single rows",
     WHOLE_PAGE: "all rows of the page",
-    POINT_READ: f"up to {MOST_POINT_ROWS} single rows or neighbours that are numbers ({MOST_POINT_STRINGS} strings), "
-    f"or fewer others than {FEW_POINT_ROWS} or than half of their chunks",
+    POINT_READ: f"up to {MOST_POINT_ROWS} single rows, to {MOST_POINT_NUMBERS} neighbours that are numbers "
+    f"({MOST_POINT_STRINGS} strings), or fewer others than {FEW_POINT_ROWS} or than half of their chunks",
     CHUNKS: f"more than {MOST_POINT_ROWS} rows, {MOST_POINT_STRINGS} strings or half of what chunks of others hold, "
     "or values that no point read knows",
     Strategy.ROW_INDEX: f"entries of up to {FEW_ENTRIES} neighbours at once",

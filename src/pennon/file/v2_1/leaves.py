@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
 from typing import cast
@@ -20,7 +20,7 @@ from pennon.encoding.v2_1.layouts import BlobPage, Layout, MiniBlock
 from pennon.encoding.v2_1.mini_block import read_known
 from pennon.encoding.v2_1.point_read import KnownPage
 from pennon.errors import FormatError, LanceError
-from pennon.file.container.column_metadata import Column, Page
+from pennon.file.container.column_metadata import Column, Indirect
 from pennon.file.container.generation import FileSource
 from pennon.file.container.node import Node, encoding_bytes, page_buffers
 from pennon.file.container.wire import unwrap_encoding
@@ -63,7 +63,7 @@ def known_pages(leaf: Leaf, numbers: list[int]) -> Steps[list[KnownPage | None]]
     found = [remembered_page(leaf, number) for number in numbers]
     missing = [at for at, page in enumerate(found) if page is None]
     if missing:
-        now = yield from together([_get_to_know(leaf, numbers[at]) for at in missing])
+        now = yield from _get_to_know(leaf, [numbers[at] for at in missing])
         for at, page in zip(missing, now, strict=True):
             found[at] = page
     return found
@@ -77,22 +77,61 @@ def remembered_page(leaf: Leaf, number: int) -> KnownPage | None:
     return cast("KnownPage | None", page.slot.get())
 
 
-def _get_to_know(leaf: Leaf, number: int) -> Steps[KnownPage | None]:
+def _get_to_know(leaf: Leaf, numbers: list[int]) -> Steps[list[KnownPage | None]]:
+    """Return the steps that get to know pages, all at once; if one is damaged, one by one: that one says so."""
     try:
-        page = yield from opened_page(leaf, number)
-        if not isinstance(page.layout, MiniBlock):
-            return None
-        return (yield from read_known(page.layout, page.buffers, CODECS, page.slot))
+        return (yield from _know_together(leaf, numbers))
+    except LanceError:
+        return (yield from together([_know(leaf, number) for number in numbers]))
+
+
+def _know_together(leaf: Leaf, numbers: list[int]) -> Steps[list[KnownPage | None]]:
+    pages = yield from opened_pages(leaf, numbers)
+    of_chunks = [
+        (page.layout, page.buffers, page.slot) if isinstance(page.layout, MiniBlock) else None
+        for page in pages
+    ]
+    known = iter((yield from read_known([each for each in of_chunks if each], CODECS)))
+    return [next(known) if each else None for each in of_chunks]
+
+
+def _know(leaf: Leaf, number: int) -> Steps[KnownPage | None]:
+    try:
+        (page,) = yield from _know_together(leaf, [number])
     except LanceError as error:
         place = leaf.node.place(leaf.column.pages[number], number)
         raise error.located(place) from error.__cause__
+    return page
+
+
+def opened_pages(leaf: Leaf, numbers: Sequence[int]) -> Steps[list[OpenPage]]:
+    """Return the steps that get the layouts of pages; a round for those whose encodings lie elsewhere."""
+    opened, far = leaf.opened, []
+    for number in numbers:
+        if number not in opened:
+            encoding = leaf.column.pages[number].encoding
+            if isinstance(encoding, Indirect):
+                far.append(number)
+            else:
+                opened[number] = _open_page(
+                    leaf, number, None if encoding is None else encoding.data
+                )
+    if far:
+        for number, data in zip(far, (yield from _far(leaf, far)), strict=True):
+            opened[number] = _open_page(leaf, number, data)
+    return [opened[number] for number in numbers]
+
+
+def _far(leaf: Leaf, numbers: Sequence[int]) -> Steps[list[bytes | None]]:
+    pages = leaf.column.pages
+    return together([encoding_bytes(pages[number].encoding) for number in numbers])
 
 
 def opened_page(leaf: Leaf, number: int) -> Steps[OpenPage]:
     """Return the steps that get the layout of a page, unless it is known."""
     page = leaf.opened.get(number)
     if page is None:
-        page = leaf.opened[number] = yield from _open_page(leaf, number)
+        (page,) = yield from opened_pages(leaf, [number])
     return page
 
 
@@ -106,24 +145,17 @@ class OpenPage:
     has_blobs: bool
 
 
-def _open_page(leaf: Leaf, number: int) -> Steps[OpenPage]:
-    page = leaf.column.pages[number]
-    layout = yield from _layout(page)
+def _open_page(leaf: Leaf, number: int, encoding: bytes | None) -> OpenPage:
+    if encoding is None:
+        message = "page without an encoding"
+        raise FormatError(message)
+    layout = parse_page_layout(encoding)
     return OpenPage(
         layout,
-        page_buffers(leaf.node, leaf.column, page),
+        page_buffers(leaf.node, leaf.column, leaf.column.pages[number]),
         Slot(leaf.file.search_cache, (leaf.column.index, number)),
         isinstance(layout, BlobPage) and leaf.path[-1].logical_type != "struct",
     )
-
-
-def _layout(page: Page) -> Steps[Layout]:
-    """Return the steps that get the layout of a page."""
-    data = yield from encoding_bytes(page.encoding)
-    if data is None:
-        message = "page without an encoding"
-        raise FormatError(message)
-    return parse_page_layout(data)
 
 
 @lru_cache(maxsize=1024)

@@ -29,7 +29,7 @@ from pennon.encoding.v2_1.point_read import CutRows, Found, are_alike, can_join
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
 from pennon.file.container.generation import FileSource, Generation
 from pennon.file.container.node import pages_of
-from pennon.file.v2_1.leaves import Leaf, known_pages, opened_page
+from pennon.file.v2_1.leaves import Leaf, known_pages, opened_page, opened_pages
 from pennon.file.v2_1.nest import merge, nest, show
 from pennon.file.v2_1.tree import Tree, column_index, columns_of_schema, described
 from pennon.io.store import ObjectReader
@@ -176,8 +176,8 @@ def _describe(leaf: Leaf, rows: Rows, run_rows: int) -> Steps[str]:
     wanted = rows if leaf.factor == 1 else rows.scaled(leaf.factor)
     parts = list(pages_of(leaf.node, leaf.column, wanted))
     runs = yield from _runs(leaf, parts, run_rows)
-    opened = yield from together([opened_page(leaf, number) for number, _ in parts])
     numbers = [number for number, _ in parts]
+    opened = yield from opened_pages(leaf, numbers)
     pages = [(p.layout, leaf.column.pages[n].rows) for n, p in zip(numbers, opened, strict=True)]
     held = parts[0][1] if len(parts) == 1 else wanted
     words = strategy.describe(held, pages, len(leaf.column.pages), len(runs))

@@ -12,7 +12,7 @@ not remembered in one round.  Source: reference index-scalar, 13.3 to 13.5.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -111,10 +111,6 @@ class StoredPartition(Partition, Protocol):
         ...
 
 
-class _NotKnownError(Exception):
-    """A posting list is not remembered."""
-
-
 class BlockPartition:
     """A partition as releases from 0.30 on write it."""
 
@@ -209,10 +205,11 @@ class BlockPartition:
         found: dict[int, Postings] = {}
         missing = []
         for number in numbers:
-            try:
-                found[number] = self._remember(number, places, _raise_not_known)
-            except _NotKnownError:
+            known = self._files.known(self._key(number, places))
+            if known is None:
                 missing.append(number)
+            else:
+                found[number] = known
         if missing:
             read = self._read(sorted(set(missing)), places=places)
             for number, made in read.items():
@@ -234,8 +231,11 @@ class BlockPartition:
         return self._files.remember(key, postings.places, lambda it: it.size_bytes if it else 0)
 
     def _remember(self, number: int, places: bool, make: Callable[[], Postings]) -> Postings:
-        key = "postings", self._files.folder, self._prefix, number, places
+        key = self._key(number, places)
         return self._files.remember(key, make, lambda made: made.size_bytes)
+
+    def _key(self, number: int, places: bool) -> Hashable:
+        return "postings", self._files.folder, self._prefix, number, places
 
     def _read(self, numbers: list[int], *, places: bool) -> dict[int, Postings]:
         if numbers[-1] >= self.invert.rows:
@@ -266,10 +266,6 @@ class BlockPartition:
         names = ["_posting", "_length"]
         names += [name for name in _POSITIONS if places and name in self.invert.names]
         return dict(zip(names, self.invert.read(names, rows), strict=True))
-
-
-def _raise_not_known() -> Postings:
-    raise _NotKnownError
 
 
 def read_documents(docs: IndexFile) -> tuple[Numbers, Words, Words | None]:

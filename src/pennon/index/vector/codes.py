@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.memory import copied
 from pennon.encoding.kernels.vector_rows import row_distances, walk_graph
 from pennon.encoding.kernels.vector_scan import looked_up
 from pennon.errors import FormatError
@@ -266,7 +267,7 @@ def kept(column: pa.Array[Any]) -> Vectors:
     """
     values = matrix_of(column)
     buffer = column.values.buffers()[1]
-    return values if buffer is None or buffer.size < 2 * values.nbytes else values.copy()
+    return values if buffer is None or buffer.size < 2 * values.nbytes else copied(values)
 
 
 def floats_of(column: pa.Array[Any]) -> Floats:
@@ -274,4 +275,4 @@ def floats_of(column: pa.Array[Any]) -> Floats:
     if column.type != pa.float32() or column.null_count:
         message = f"factors of codes are {column.type} with {column.null_count} NULLs"
         raise FormatError(message)
-    return np.array(column.to_numpy(zero_copy_only=False))
+    return copied(np.asarray(column.to_numpy(zero_copy_only=False)))

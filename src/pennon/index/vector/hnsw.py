@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.memory import copied
 from pennon.encoding.kernels.vector_rows import check_graph
 from pennon.errors import FormatError
 from pennon.index.vector.file_settings import Settings
@@ -100,4 +101,4 @@ def _numbers(column: pa.Array[Any]) -> npt.NDArray[np.uint32]:
     if values.dtype == np.uint64 and len(values) and int(values.max()) >= 1 << 32:
         message = "the nodes of a graph have numbers beyond 32 bits"
         raise FormatError(message)
-    return np.array(values, np.uint32)
+    return copied(values.astype(np.uint32, copy=False))

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.memory import copied
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError
 from pennon.index.files import IndexFile, IndexFiles, whole_numbers
@@ -141,7 +142,7 @@ class ColumnReader(PartitionReader):
         found = []
         for number, (row_ids, *codes), graph in zip(numbers, columns, found_graphs, strict=True):
             # what is remembered is a copy: a part would hold all that was read with it
-            rows = whole_numbers(row_ids, "rows of an index").copy()
+            rows = copied(whole_numbers(row_ids, "rows of an index"))
             made = self._quantizer.codes(codes, by_rows=self._graph is not None)
             found.append(Partition(rows, made, self._checked(graph, number)))
         return found

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.core.memory import copied
 from pennon.encoding.kernels.vector_scan import word_tables
 from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFile
@@ -87,8 +88,8 @@ class ProductQuantizer:
         else:
             by_bytes = stored.T
         if by_rows:
-            return RowCodes(np.array(by_bytes.T, order="C"))
-        return TableCodes(np.array(by_bytes, order="C"))
+            return RowCodes(copied(by_bytes.T))
+        return TableCodes(copied(by_bytes))
 
     def asks(self, vectors: Vectors) -> _Residuals | Everywhere:
         """See `Quantizer.asks`."""

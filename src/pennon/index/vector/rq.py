@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.memory import copied
 from pennon.encoding.kernels.rabit import estimates, sign_tables
 from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFile
@@ -127,7 +128,7 @@ class RabitQuantizer:
                 rest = blocked(from_stream(rest, self._further, self._width), self._further)
             factors += [floats_of(each) for each in columns[4:]]
         # what is remembered is a copy: a part would hold all that was read with it
-        return RabitCodes(signs.copy(), rest.copy(), np.stack(factors))
+        return RabitCodes(copied(signs), copied(rest), np.stack(factors))
 
     def asks(self, vectors: Vectors) -> _Queries:
         """See `Quantizer.asks`."""

@@ -376,6 +376,7 @@ def test_what_does_not_fit_together_is_refused() -> None:
         chunks: np.ndarray = zero,
         pages: int = 1,
         starts: np.ndarray = zero,
+        lent: Bytes | None = None,
     ) -> object:
         table = ChunkTable(0, offsets, firsts, firsts, np.zeros(1, np.uint8))
         return pick_pieces(
@@ -390,8 +391,15 @@ def test_what_does_not_fit_together_is_refused() -> None:
             zero,
             [data],
             [0],
+            lent,
         )
 
+    for size in (0, 3, 5):
+        with pytest.raises(ValueError, match="room that the values take"):
+            pick(lent=np.zeros(size, np.uint8))
+    for several in ((*FLAT[:6], 5, *FLAT[7:]), (*FLAT[:6], 2, 1, *FLAT[8:])):
+        with pytest.raises(ValueError, match="nobody knows"):
+            pick(several, lent=np.zeros(4, np.uint8))
     with pytest.raises(FormatError, match="not as many"):
         pick()  # the chunk says that its buffer has no bytes
     with pytest.raises(FormatError, match="leaves its buffer"):

@@ -78,7 +78,7 @@ def test_chunks(rows: Rows, chosen: s.Strategy) -> None:
 
 
 @pytest.mark.parametrize(
-    ("layout", "most"), [(PLAIN, s.MOST_POINT_ROWS), (STRINGS, s.MOST_POINT_STRINGS)]
+    ("layout", "most"), [(PLAIN, s.MOST_POINT_NUMBERS), (STRINGS, s.MOST_POINT_STRINGS)]
 )
 def test_neighbours_that_are_numbers_or_strings(layout: MiniBlock, most: int) -> None:
     recipe = recipe_of(layout)

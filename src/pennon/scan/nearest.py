@@ -203,7 +203,7 @@ class NearestScan:
         if self.query.orderings and len(near):
             near = near.at(self._order(near))
         offset, limit = self._options.offset, self._options.limit
-        return near.at(np.arange(len(near))[offset : None if limit is None else offset + limit])
+        return near.at(slice(offset, None if limit is None else offset + limit))
 
     def filtered(self, near: Near) -> Near:
         """Return those of the rows found that pass the condition, unless it came before the search."""
@@ -216,7 +216,7 @@ class NearestScan:
         """Return the nearest rows of each query."""
         indices, comparison, k = self._indices, self._comparison, self._k
         compared = self._compared
-        found = [search_all(self._scope, compared, comparison, k)]
+        found = [search_all(self._scope, compared, comparison, k)] if compared else []
         if indices is not None and k:
             scope, asked = self._scope, self._asked
             found.append(search_index(indices, scope, asked, comparison, k, exactly=bool(compared)))
@@ -234,7 +234,7 @@ class NearestScan:
 
     def rows(self, near: Near) -> pa.Table:
         """Return the columns of rows that were found, in their order."""
-        table = take_rows(replace(self.query, orderings=()), near.addresses)
+        table = take_rows(self.query, near.addresses)
         columns = {name: table.column(at) for at, name in enumerate(table.column_names)}
         columns |= self._values(near)
         if self._expressions:

@@ -161,12 +161,11 @@ def search_indices(
 ) -> Near:
     """Return rows near each query: ``k`` times the refine factor of each segment, with the index's distances."""
     wanted = k * (asked.refine_factor or 1)
-    near = Near.joined(
-        [_search(segment, scope, asked, comparison, wanted) for segment in indices.segments]
-    )
+    parts = [_search(segment, scope, asked, comparison, wanted) for segment in indices.segments]
+    near = Near.joined(parts)
     if asked.column.is_multi:
         return _as_one(near, len(comparison.queries)).best(wanted)
-    return distinct(near).best(wanted)
+    return near if len(parts) == 1 else distinct(near).best(wanted)
 
 
 def _search(
@@ -193,7 +192,8 @@ def _search(
             return near
         inside = _in_range(near, comparison)
         if asked.column.is_multi or _is_enough(near, inside, wanted, count, comparison.upper):
-            return near.at(inside)
+            near = near if inside is None else near.at(inside)
+            return near if asked.column.is_multi or count == wanted else near.best(wanted)
         count *= 4
 
 
@@ -213,13 +213,19 @@ def _near(
     asks: Int64Array,
     scope: Scope,
 ) -> Near:
+    queries, rows, distances = found.queries, found.rows, found.distances
+    if not is_seen.all():
+        queries, rows, distances = queries[is_seen], rows[is_seen], distances[is_seen]
     has_ids = scope.snapshot.manifest.has_stable_row_ids
-    ids = found.rows[is_seen] if has_ids else addresses
-    near = Near(asks[found.queries[is_seen]], ids, addresses, found.distances[is_seen])
-    return near.at(~np.isnan(near.distances))
+    near = Near(asks[queries], rows if has_ids else addresses, addresses, distances)
+    is_none = np.isnan(distances)
+    return near.at(~is_none) if is_none.any() else near
 
 
-def _in_range(near: Near, comparison: Comparison) -> Mask:
+def _in_range(near: Near, comparison: Comparison) -> Mask | None:
+    """Return which rows are in the range that was asked for; None: any is."""
+    if comparison.lower is None and comparison.upper is None:
+        return None
     inside = np.ones(len(near), np.bool_)
     if comparison.lower is not None:
         inside &= near.distances >= np.float32(comparison.lower)
@@ -228,11 +234,15 @@ def _in_range(near: Near, comparison: Comparison) -> Mask:
     return inside
 
 
-def _is_enough(near: Near, inside: Mask, wanted: int, count: int, upper: float | None) -> bool:
+def _is_enough(
+    near: Near, inside: Mask | None, wanted: int, count: int, upper: float | None
+) -> bool:
     """Return whether to ask for more rows would find no more in the range.
 
     It would for a query that has too few, though the index gave all that it was asked for, none too far away.
     """
+    if inside is None:
+        return True
     for number in np.unique(near.queries).tolist():
         mine = near.queries == number
         is_short = int(mine.sum()) >= count and int(inside[mine].sum()) < wanted

@@ -218,6 +218,8 @@ def queries_of(q: Any) -> tuple[npt.NDArray[np.float64], bool]:
 
     Raises TypeError for what is no vector, ArgumentError for vectors of different lengths.
     """
+    if isinstance(q, np.ndarray) and q.ndim == 2 and len(q) and q.dtype.kind in "fiu":
+        return q.astype(np.float64), True
     rows = _rows_of(q)
     if rows is None:
         return _vector(q)[np.newaxis], False

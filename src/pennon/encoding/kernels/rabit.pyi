@@ -1,4 +1,6 @@
-"""Vectors turned, and the distances that codes of RQ (RaBitQ) say, for several queries in one call."""
+"""Vectors turned, and the rows that are nearest by codes of RQ (RaBitQ), of many partitions for many queries in one call."""
+
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -23,24 +25,29 @@ def sign_tables(
     that do not fit.
     """
 
-def estimates(
-    signs: npt.NDArray[np.uint8],
-    rest: npt.NDArray[np.uint8],
-    factors: npt.NDArray[np.float32],
+def keep_estimates(
+    parts: list[tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8], npt.NDArray[np.float32]]],
+    rows: Sequence[npt.NDArray[np.uint64]],
+    passing: Sequence[npt.NDArray[np.uint8] | None],
+    ends: npt.NDArray[np.int64],
+    numbers: npt.NDArray[np.int64],
+    places: npt.NDArray[np.int64],
     turned: npt.NDArray[np.float32],
     tables: npt.NDArray[np.uint8],
     ranges: npt.NDArray[np.float32],
     apart: npt.NDArray[np.float32],
-    bounds: npt.NDArray[np.float32],
-    out: npt.NDArray[np.float32],
+    best: npt.NDArray[np.float32],
+    best_rows: npt.NDArray[np.uint64],
+    counts: npt.NDArray[np.int64],
 ) -> None:
-    """Put how far each row is from query ``q`` into ``out[q]``, infinity where it is not below ``bounds[q]``.
+    """Put the rows of partitions that are nearest to the queries of some pairs into heaps, as `keep_rows` does.
 
-    ``signs`` are packed by groups of 32 rows and ``rest`` has blocks of 64 dimensions, as in files.  ``factors`` are
-    those to add and to scale by, the same pair of further bits, and the error, a row of the array each; those
-    of further bits are there if these are, and without the error no row is left out.  Of ``apart[q]``, the first
-    times the addend of a row and the second are added to all distances of a query, and an error counts as
-    often as the third says.  `sign_tables` makes ``tables`` and ``ranges``.
+    A part are signs, further bits and factors.  Signs are packed by groups of 32 rows and further bits are in blocks
+    of 64 dimensions, as in files.  Factors are those to add and to scale by, the same pair of further bits, and the
+    error, a row of the array each; those of further bits are there if these are.  Of ``apart[p]``, the first times the
+    addend of a row and the second are added to all distances of a pair, and an error counts as often as the third
+    says.  `sign_tables` makes ``tables`` and ``ranges`` of ``turned`` queries.
 
-    Raises ValueError for arrays that do not fit.
+    A row that is farther than all of a full heap, as far as signs and errors say, is left out; without errors beside
+    further bits none is.  Raises ValueError for arrays that do not fit.
     """

@@ -14,6 +14,8 @@ The kind of a distance is a number.  Rows are bytes, and so are queries:
 ==  =======================================  ===================  =================================
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -24,6 +26,29 @@ def row_distances(
     out: npt.NDArray[np.float32],
 ) -> None:
     """Put how far each row is from query ``q`` into ``out[q]``.  Raises ValueError for arrays that do not fit."""
+
+def keep_rows(
+    kind: int,
+    parts: list[npt.NDArray[np.uint8]],
+    rows: Sequence[npt.NDArray[np.uint64]],
+    passing: Sequence[npt.NDArray[np.uint8] | None],
+    ends: npt.NDArray[np.int64],
+    numbers: npt.NDArray[np.int64],
+    places: npt.NDArray[np.int64],
+    queries: npt.NDArray[np.uint8],
+    starts: npt.NDArray[np.float32],
+    factor: float,
+    best: npt.NDArray[np.float32],
+    best_rows: npt.NDArray[np.uint64],
+    counts: npt.NDArray[np.int64],
+) -> None:
+    """Put the rows of partitions that are nearest to the queries of some pairs into heaps.
+
+    Partition ``n`` has the rows ``parts[n]`` with the numbers ``rows[n]``, of which those may be found that are
+    ``passing[n]``, or all.  Its pairs are those before ``ends[n]`` that are not of partitions before it.  Pair ``p`` is of
+    ``queries[places[p]]`` and the heap ``numbers[p]``: see `pennon.encoding.kernels.vector_scan.keep_nearest`.  A distance
+    is the start of its query and ``factor`` times that of the kind.  Raises ValueError for arrays that do not fit.
+    """
 
 def check_graph(
     count: int,

@@ -1,9 +1,10 @@
 """Distances of vectors that lie row by row, and walks over graphs of them; see the stub."""
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
+from pennon.encoding.kernels.nearest_heaps cimport Heaps, check_pairs, heaps_of, keep_some
 from pennon.encoding.kernels.vector_kinds cimport all_apart, apart_of, some_apart
 
 from pennon.errors import FormatError
@@ -12,6 +13,8 @@ cdef enum:
     KINDS = 8
     STEP = 64  # neighbours that are compared together
     BLOCK_BYTES = 16384
+    TOGETHER = 16  # queries that are compared with the same rows
+    MOST_ROWS = 1024
 
 cdef int[KINDS] ROW_BYTES  # of a value
 cdef int[KINDS] QUERY_BYTES  # of what stands for a value in the query
@@ -78,6 +81,84 @@ def row_distances(
                 &out[0, start], space.count,
             )
             start += size
+
+
+def keep_rows(
+    int kind, list parts, rows, passing, const int64_t[::1] ends, const int64_t[::1] numbers,
+    const int64_t[::1] places, const uint8_t[:, ::1] queries, const float[::1] starts, float factor,
+    float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts,
+):
+    """Put the nearest rows of partitions into heaps; see the stub."""
+    cdef Heaps heaps = heaps_of(best, best_rows, counts)
+    cdef int64_t count = len(parts), asked = queries.shape[0], query_bytes = queries.shape[1]
+    cdef int64_t at, first = 0, block
+    cdef const uint8_t[:, ::1] codes
+    cdef const uint64_t[::1] ids
+    cdef const uint8_t[::1] mask
+    cdef Space space
+    cdef uint8_t *some
+    cdef float *far
+    check_pairs(count, numbers.shape[0], asked, best.shape[0], ends, numbers, places)
+    if starts.shape[0] != asked or len(rows) != count or len(passing) != count:
+        raise ValueError("a partition has numbers of rows, and a mask or None; and a query a start")
+    if not numbers.shape[0]:
+        return
+    some = <uint8_t *> malloc(TOGETHER * query_bytes)
+    far = <float *> malloc(TOGETHER * MOST_ROWS * sizeof(float))
+    try:
+        if some == NULL or far == NULL:
+            raise MemoryError
+        for at in range(count):
+            codes, ids, mask = parts[at], rows[at], passing[at]
+            space = _space(kind, codes, queries[0])
+            if ids.shape[0] != space.count or (mask is not None and mask.shape[0] != space.count):
+                raise ValueError("a partition has a number for each row")
+            if space.count:
+                block = min(max(BLOCK_BYTES // space.row_bytes, <int64_t> 8), <int64_t> MOST_ROWS)
+                with nogil:
+                    _keep_rows(
+                        &space, &ids[0], &mask[0] if mask is not None else NULL, block, &queries[0, 0], query_bytes,
+                        &starts[0], factor, &numbers[first], &places[first], ends[at] - first, &heaps, some, far,
+                    )
+            first = ends[at]
+    finally:
+        free(some)
+        free(far)
+
+
+cdef void _keep_rows(
+    const Space *space, const uint64_t *ids, const uint8_t *mask, int64_t block, const uint8_t *queries,
+    int64_t query_bytes, const float *starts, float factor, const int64_t *numbers, const int64_t *places,
+    int64_t pairs, Heaps *heaps, uint8_t *some, float *far,
+) noexcept nogil:
+    """Put the nearest rows of a partition into the heaps of the queries that ask it."""
+    cdef int64_t first = 0, together, start, size, n, row
+    cdef float begin
+    cdef const uint8_t *asked
+    while first < pairs:
+        together = min(pairs - first, <int64_t> TOGETHER)
+        asked = queries + places[first] * query_bytes
+        if together > 1:
+            for n in range(together):
+                memcpy(some + n * query_bytes, queries + places[first + n] * query_bytes, query_bytes)
+            asked = some
+        start = 0
+        while start < space.count:
+            size = min(block, space.count - start)
+            all_apart(  # of all queries, which read the same rows
+                space.kind, space.rows + start * space.row_bytes, size, asked, together, space.width, far, size
+            )
+            for n in range(together):
+                begin = starts[places[first + n]]
+                if factor != 1 or begin != 0:
+                    for row in range(n * size, (n + 1) * size):
+                        far[row] = begin + factor * far[row]
+                keep_some(
+                    heaps, numbers[first + n], far + n * size, ids + start,
+                    mask + start if mask != NULL else NULL, size,
+                )
+            start += size
+        first += together
 
 
 # --- graphs ---------------------------------------------------------------------------------------

@@ -1,4 +1,6 @@
-"""Codes of vectors looked up in tables, and the nearest of many; each for several queries in one call."""
+"""Codes of vectors looked up in tables, and the nearest of many; of many partitions for many queries in one call."""
+
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -15,16 +17,26 @@ def word_tables(
     less the product.  Raises ValueError for arrays that do not fit.
     """
 
-def looked_up(
-    codes: npt.NDArray[np.uint8],
-    tables: npt.NDArray[np.float32],
+def keep_words(
+    parts: list[npt.NDArray[np.uint8]],
+    rows: Sequence[npt.NDArray[np.uint64]],
+    passing: Sequence[npt.NDArray[np.uint8] | None],
+    ends: npt.NDArray[np.int64],
+    numbers: npt.NDArray[np.int64],
+    places: npt.NDArray[np.int64],
+    words: npt.NDArray[np.float32],
+    vectors: npt.NDArray[np.float32],
+    products: bool,
     start: float,
-    out: npt.NDArray[np.float32],
+    best: npt.NDArray[np.float32],
+    best_rows: npt.NDArray[np.uint64],
+    counts: npt.NDArray[np.int64],
 ) -> None:
-    """Put ``start`` and the sum of what the tables of query ``q`` say of each column of codes into ``out[q]``.
+    """Put the rows of partitions that are nearest to the vectors of some pairs into heaps, as `keep_rows` does.
 
-    Row ``m`` of ``codes`` has byte ``m`` of all rows, and ``tables[q, m]`` a value for each byte there is.
-    Raises ValueError for arrays that do not fit.
+    Row ``m`` of a part has byte ``m`` of all rows.  A distance is ``start`` and the sum of how far each word of a row is
+    from its part of the vector: see `word_tables`.  Of 16 words each, a byte has that of part ``2 m`` in its lower half
+    and that of the next part in the upper one.  Raises ValueError for arrays that do not fit.
     """
 
 def keep_nearest(
@@ -42,3 +54,13 @@ def keep_nearest(
     date.  Of rows at one distance the lower number is nearer; a distance that is NaN is none, and neither is one
     that is not ``passing``.  Raises ValueError for arrays that do not fit.
     """
+
+def join_heaps(
+    best: npt.NDArray[np.float32],
+    best_rows: npt.NDArray[np.uint64],
+    counts: npt.NDArray[np.int64],
+    others: npt.NDArray[np.float32],
+    other_rows: npt.NDArray[np.uint64],
+    other_counts: npt.NDArray[np.int64],
+) -> None:
+    """Put the rows of other heaps into heaps of the same queries.  Raises ValueError for arrays that do not fit."""

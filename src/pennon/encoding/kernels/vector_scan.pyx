@@ -2,17 +2,12 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
+from libc.stdlib cimport free, malloc
+
+from pennon.encoding.kernels.nearest_heaps cimport Heaps, check_pairs, heaps_of, keep_some
+
 cdef extern from *:
     """
-    #include <stdint.h>
-    #include <string.h>
-    #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) \
-        && __GNUC__ >= 12 && !defined(__SANITIZE_ADDRESS__)
-    #define CLONES __attribute__((target_clones("default", "arch=x86-64-v3")))
-    #else
-    #define CLONES
-    #endif
-
     /* what `count` words of `width` values are apart from a part of a query; word w has value i at words[i * count + w].
        Four values at a time: `out` is read and written as seldom, and each loop is one that compilers vectorise. */
     #define TABLE(NAME, FIRST, STEP)                                                                   \
@@ -44,12 +39,6 @@ cdef extern from *:
 
     TABLE(table_of_squares, 0, ADD_SQUARE)
     TABLE(table_of_products, 1, SUBTRACT_PRODUCT)
-
-    CLONES static int any_nearer(const float *distances, int64_t count, float worst) {
-        int found = 0;
-        for (int64_t at = 0; at < count; at++) found |= distances[at] <= worst;
-        return found;
-    }
 
     static void add_looked_up(
         const uint8_t *codes, int64_t stride, int64_t many, const float *tables, int64_t count, float *out
@@ -85,14 +74,95 @@ cdef extern from *:
     void table_of_products(
         const float *query, const float *words, int64_t width, int64_t count, float *out
     ) noexcept nogil
-    bint any_nearer(const float *distances, int64_t count, float worst) noexcept nogil
     void add_looked_up(
         const uint8_t *codes, int64_t stride, int64_t many, const float *tables, int64_t count, float *out
     ) noexcept nogil
 
 cdef enum:
     BLOCK = 1024
-    RUN = 64
+    BYTES = 256  # there are
+
+
+cdef void _tables(
+    const float[:, :, ::1] words, const float *vector, bint products, float *halves, float *tables
+) noexcept nogil:
+    """Put what each byte of a code is apart from its part of a vector into tables."""
+    cdef int64_t parts = words.shape[0], width = words.shape[1], count = words.shape[2], part, high, low
+    cdef float *made = tables if count == BYTES else halves
+    for part in range(parts):
+        if products:
+            table_of_products(vector + part * width, &words[part, 0, 0], width, count, made + part * count)
+        else:
+            table_of_squares(vector + part * width, &words[part, 0, 0], width, count, made + part * count)
+    if count == BYTES:
+        return
+    for part in range(0, parts, 2):  # the first of two words is the lower half of a byte
+        for high in range(16):
+            for low in range(16):
+                tables[part // 2 * BYTES + 16 * high + low] = halves[part * 16 + 16 + high] + halves[part * 16 + low]
+
+
+def keep_words(
+    list parts, rows, passing, const int64_t[::1] ends, const int64_t[::1] numbers,
+    const int64_t[::1] places, const float[:, :, ::1] words, const float[:, ::1] vectors, bint products,
+    float start, float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts,
+):
+    """Put the nearest rows of partitions of coded vectors into heaps; see the stub."""
+    cdef Heaps heaps = heaps_of(best, best_rows, counts)
+    cdef int64_t many = words.shape[0] if words.shape[2] == BYTES else words.shape[0] // 2
+    cdef int64_t count = len(parts), total, at, pair, first = 0, done, size, row, made
+    cdef const uint8_t[:, ::1] codes
+    cdef const uint64_t[::1] ids
+    cdef const uint8_t[::1] mask
+    cdef const uint8_t *masked
+    cdef float *tables
+    cdef float *halves
+    cdef float *far
+    check_pairs(count, numbers.shape[0], vectors.shape[0], best.shape[0], ends, numbers, places)
+    if (
+        not words.shape[0] or not words.shape[1] or vectors.shape[1] != words.shape[0] * words.shape[1]
+        or not (words.shape[2] == BYTES or (words.shape[2] == 16 and words.shape[0] % 2 == 0))
+    ):
+        raise ValueError("vectors have a value for each one of a word, of which there are 256, or 16 of two parts")
+    if len(rows) != count or len(passing) != count:
+        raise ValueError("a partition has numbers of rows, and a mask or None")
+    tables = <float *> malloc((many * BYTES + words.shape[0] * 16 + BLOCK) * sizeof(float))
+    if tables == NULL:
+        raise MemoryError
+    halves = tables + many * BYTES
+    far = halves + words.shape[0] * 16
+    try:
+        for at in range(count):
+            codes, ids, mask = parts[at], rows[at], passing[at]
+            total = codes.shape[1]
+            if (
+                codes.shape[0] != many or ids.shape[0] != total
+                or (mask is not None and mask.shape[0] != total)
+            ):
+                raise ValueError("a partition has a code for each byte of each row, and its number")
+            if not total:
+                first = ends[at]
+                continue
+            masked = &mask[0] if mask is not None else NULL
+            with nogil:
+                made = -1
+                for pair in range(first, ends[at]):
+                    if places[pair] != made:
+                        made = places[pair]
+                        _tables(words, &vectors[made, 0], products, halves, tables)
+                    done = 0
+                    while done < total:
+                        size = min(total - done, <int64_t> BLOCK)
+                        for row in range(size):
+                            far[row] = start
+                        add_looked_up(&codes[0, done], total, many, tables, size, far)
+                        keep_some(
+                            &heaps, numbers[pair], far, &ids[done], masked + done if masked != NULL else NULL, size
+                        )
+                        done += size
+                first = ends[at]
+    finally:
+        free(tables)
 
 
 def word_tables(
@@ -128,120 +198,21 @@ def word_tables(
                     )
 
 
-def looked_up(
-    const uint8_t[:, ::1] codes, const float[:, :, ::1] tables, float start, float[:, ::1] out
-):
-    """Put the sums of what the tables of each query say of each column of codes into ``out``; see the stub."""
-    cdef int64_t many = codes.shape[0], rows = codes.shape[1], asked = tables.shape[0]
-    cdef int64_t at = 0, size, row, query
-    if (
-        tables.shape[1] != many or tables.shape[2] != 256
-        or out.shape[0] != asked or out.shape[1] != rows
-    ):
-        raise ValueError("codes have a table of 256 values for each byte, and a sum for each row")
-    if not rows or not asked:
-        return
-    with nogil:
-        while at < rows:
-            size = min(rows - at, <int64_t> BLOCK)
-            for query in range(asked):  # which read the same codes
-                for row in range(at, at + size):
-                    out[query, row] = start
-                if many:
-                    add_looked_up(
-                        &codes[0, at], rows, many, &tables[query, 0, 0], size, &out[query, at]
-                    )
-            at += size
-
-
-cdef inline bint _is_farther(float a, uint64_t row_a, float b, uint64_t row_b) noexcept nogil:
-    return a > b or (a == b and row_a > row_b)
-
-
-cdef void _sink(float *distances, uint64_t *rows, int64_t count, int64_t at) noexcept nogil:
-    """Let what is at the root of a part of a heap go down to where it belongs: the farthest is on top."""
-    cdef float distance = distances[at]
-    cdef uint64_t row = rows[at]
-    cdef int64_t child = 2 * at + 1
-    while child < count:
-        if child + 1 < count and _is_farther(
-            distances[child + 1], rows[child + 1], distances[child], rows[child]
-        ):
-            child += 1
-        if not _is_farther(distances[child], rows[child], distance, row):
-            break
-        distances[at] = distances[child]
-        rows[at] = rows[child]
-        at = child
-        child = 2 * at + 1
-    distances[at] = distance
-    rows[at] = row
-
-
-cdef void _rise(float *distances, uint64_t *rows, int64_t at) noexcept nogil:
-    cdef float distance = distances[at]
-    cdef uint64_t row = rows[at]
-    cdef int64_t above
-    while at:
-        above = (at - 1) // 2
-        if not _is_farther(distance, row, distances[above], rows[above]):
-            break
-        distances[at] = distances[above]
-        rows[at] = rows[above]
-        at = above
-    distances[at] = distance
-    rows[at] = row
-
-
-cdef int64_t _keep(
-    float *best, uint64_t *best_rows, int64_t count, int64_t most,
-    const float *distances, const uint64_t *rows, const uint8_t *passing, int64_t total,
-) noexcept nogil:
-    """Put the nearest of some rows into one heap; return how many it has then."""
-    cdef int64_t at = 0, end
-    cdef float distance
-    while at < total:
-        end = min(at + RUN, total)
-        if count == most and not any_nearer(&distances[at], end - at, best[0]):
-            at = end
-            continue
-        while at < end:
-            distance = distances[at]
-            if distance == distance and not (passing != NULL and not passing[at]):
-                if count < most:
-                    best[count] = distance
-                    best_rows[count] = rows[at]
-                    _rise(best, best_rows, count)
-                    count += 1
-                elif _is_farther(best[0], best_rows[0], distance, rows[at]):
-                    best[0] = distance
-                    best_rows[0] = rows[at]
-                    _sink(best, best_rows, most, 0)
-            at += 1
-    return count
-
-
 def keep_nearest(
     float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts, const int64_t[::1] numbers,
     const float[:, ::1] distances, const uint64_t[::1] rows, const uint8_t[::1] passing,
 ):
     """Put the nearest of some rows into heaps; see the stub."""
-    cdef int64_t heaps = best.shape[0], most = best.shape[1], total = rows.shape[0]
-    cdef int64_t asked = numbers.shape[0], at, heap
+    cdef Heaps heaps = heaps_of(best, best_rows, counts)
+    cdef int64_t total = rows.shape[0], asked = numbers.shape[0], at
     cdef const uint8_t *masked = NULL
-    if (
-        best_rows.shape[0] != heaps or best_rows.shape[1] != most or counts.shape[0] != heaps
-        or most < 1
-    ):
-        raise ValueError("a heap has a row for each distance")
     if (
         distances.shape[0] != asked or distances.shape[1] != total
         or (passing is not None and passing.shape[0] != total)
     ):
         raise ValueError("each row has a distance from each query")
     for at in range(asked):
-        heap = numbers[at]
-        if heap < 0 or heap >= heaps or counts[heap] < 0 or counts[heap] > most:
+        if not 0 <= numbers[at] < best.shape[0]:
             raise ValueError("each query has a heap, which has no more rows than there is room for")
     if not total:
         return
@@ -249,8 +220,20 @@ def keep_nearest(
         masked = &passing[0]
     with nogil:
         for at in range(asked):
-            heap = numbers[at]
-            counts[heap] = _keep(
-                &best[heap, 0], &best_rows[heap, 0], counts[heap], most,
-                &distances[at, 0], &rows[0], masked, total,
+            keep_some(&heaps, numbers[at], &distances[at, 0], &rows[0], masked, total)
+
+
+def join_heaps(
+    float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts,
+    float[:, ::1] others, uint64_t[:, ::1] other_rows, int64_t[::1] other_counts,
+):
+    """Put the rows of other heaps into heaps; see the stub."""
+    cdef Heaps heaps = heaps_of(best, best_rows, counts), more = heaps_of(others, other_rows, other_counts)
+    cdef int64_t at
+    if best.shape[0] != others.shape[0]:
+        raise ValueError("each query has a heap of both")
+    with nogil:
+        for at in range(best.shape[0]):
+            keep_some(
+                &heaps, at, more.distances + at * more.most, more.rows + at * more.most, NULL, more.counts[at]
             )

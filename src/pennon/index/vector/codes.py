@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,18 +13,18 @@ import pyarrow as pa
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.memory import copied
-from pennon.encoding.kernels.vector_rows import row_distances, walk_graph
-from pennon.encoding.kernels.vector_scan import looked_up
+from pennon.encoding.kernels.vector_rows import keep_rows, row_distances, walk_graph
 from pennon.errors import FormatError
 from pennon.index.files import IndexFile
+from pennon.index.row_set import Numbers
 from pennon.index.vector.base import Floats, Floats2D
 from pennon.index.vector.hnsw import Graph
 from pennon.index.vector.wire import Vectors
 
 Bytes2D = npt.NDArray[np.uint8]
 Passing = npt.NDArray[np.uint8]
-
-_CACHE: Final = 1 << 19
+Heaps: TypeAlias = tuple[Floats2D, npt.NDArray[np.uint64], Int64Array]
+"""How far the nearest rows of each query are, which they are, and how many: see `keep_nearest` of the kernels."""
 
 
 class Apart(IntEnum):
@@ -85,9 +85,21 @@ class Codes(Protocol):
 
     def __len__(self) -> int: ...
 
-    def distances(self, asked: Any, bounds: Callable[[], Floats]) -> Floats2D:
-        """Return for each query how far each row is, at least for those that may be nearer than its bound."""
-        ...
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """Pairs of a partition and a query: those of the first partition, then those of the second, and so on.
+
+    ``codes``, ``rows`` (their numbers) and ``passing`` (which of them may be found; None: all) are of each partition, and
+    ``ends`` say where its pairs end; ``partitions`` and ``queries`` are the numbers of each pair.
+    """
+
+    codes: Sequence[Any]
+    rows: Sequence[Numbers]
+    passing: Sequence[Passing | None]
+    ends: Int64Array
+    partitions: Int64Array
+    queries: Int64Array
 
 
 class Quantizer(Protocol):
@@ -140,12 +152,20 @@ class Asks(Protocol):
     """Queries."""
 
     @property
-    def together(self) -> int:
-        """Return how many pairs of a query and a partition fit into a processor's cache."""
+    def leaves_out(self) -> bool:
+        """Return whether rows are looked at the less, the nearer those are that a heap has."""
         ...
 
-    def at(self, partitions: Int64Array, numbers: Int64Array) -> Any:
-        """Return some of the queries, each as it is compared with codes of a partition: a sequence of pairs."""
+    def keep(self, pairs: Pairs, heaps: Heaps) -> None:
+        """Put the rows of partitions that are nearest to the queries that ask them into the heaps of these."""
+        ...
+
+
+class AsksByRow(Asks, Protocol):
+    """Queries that can be compared with some rows, as walks over graphs do."""
+
+    def at(self, partitions: Int64Array, numbers: Int64Array) -> Asked:
+        """Return some of the queries, each as it is compared with rows of a partition."""
         ...
 
 
@@ -163,8 +183,12 @@ class RowCodes:
         """See `Codes.size_bytes`."""
         return self.rows.nbytes
 
-    def distances(self, asked: Asked, bounds: Callable[[], Floats] | None = None) -> Floats2D:  # noqa: ARG002 - as others take it
-        """See `Codes.distances`."""
+    def at(self, places: Int64Array) -> RowCodes:
+        """Return some of the rows."""
+        return RowCodes(self.rows[places])
+
+    def distances(self, asked: Asked) -> Floats2D:
+        """Return how far each row is from each query."""
         out = np.empty((len(asked.queries), len(self.rows)), np.float32)
         row_distances(asked.kind, self.rows, asked.bytes, out)
         return asked.scaled(out)
@@ -205,32 +229,35 @@ class TableCodes:
         """See `Codes.size_bytes`."""
         return self.bytes.nbytes
 
-    def distances(self, asked: Asked, bounds: Callable[[], Floats] | None = None) -> Floats2D:  # noqa: ARG002 - as others take it
-        """See `Codes.distances`."""
-        out = np.empty((len(asked.queries), len(self)), np.float32)
-        looked_up(self.bytes, asked.queries, float(asked.starts), out)
-        return out
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Everywhere:
     """Queries that are the same for all partitions."""
 
     asked: Asked
+    leaves_out: ClassVar[bool] = False
 
-    @property
-    def together(self) -> int:
-        """See `Asks.together`."""
-        return pairs_together(self.asked.bytes.shape[1])
+    def keep(self, pairs: Pairs, heaps: Heaps) -> None:
+        """See `Asks.keep`."""
+        asked, numbers = self.asked, pairs.queries
+        starts = np.broadcast_to(np.float32(asked.starts), len(asked.queries))
+        keep_rows(
+            asked.kind,
+            [each.rows for each in pairs.codes],
+            pairs.rows,
+            pairs.passing,
+            pairs.ends,
+            numbers,
+            numbers,
+            asked.bytes,
+            np.ascontiguousarray(starts),
+            asked.factor,
+            *heaps,
+        )
 
     def at(self, partitions: Int64Array, numbers: Int64Array) -> Asked:  # noqa: ARG002 - as others take it
-        """See `Asks.at`."""
+        """See `AsksByRow.at`."""
         return self.asked.at(numbers)
-
-
-def pairs_together(size: int) -> int:
-    """Return how many pairs of a query and a partition, each of so many bytes, fit into a processor's cache."""
-    return max(_CACHE // size, 1)
 
 
 def list_type(file: IndexFile, name: str, width: int) -> pa.DataType:

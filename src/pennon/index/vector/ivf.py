@@ -1,9 +1,9 @@
 """IVF: rows by partitions, of which those are searched whose centroids are near.
 
 Queries are searched together: each round has pairs of a query and a partition, sorted by partition, so that one is
-read once, and its codes are compared with some of the queries that ask it while they are in the processor's cache.  One
-query alone asks its nearest partition first.  Where a query has fewer rows than wanted after a round, the next round has
-its next partition.
+read once, and its codes are compared with the queries that ask it while they are in the processor's cache.  Lanes that
+work side by side have some of the partitions each, and heaps of their own, or some of the queries.  One query alone asks its nearest partition
+first.  Where a query has fewer rows than wanted after a round, the next round has its next partition.
 Source: reference index-vector, 6.3 and 6.8.
 """
 
@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, Final
+from itertools import pairwise
+from typing import Final, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,22 +20,34 @@ import numpy.typing as npt
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import map_all, processors
-from pennon.encoding.kernels.vector_scan import keep_nearest
+from pennon.encoding.kernels.vector_scan import join_heaps, keep_nearest
 from pennon.errors import ArgumentError
 from pennon.index.row_set import Numbers
 from pennon.index.vector.base import Allowed, Floats, Floats2D, Found, Probes
-from pennon.index.vector.codes import Apart, Asked, Asks, Passing, Quantizer, RowCodes
+from pennon.index.vector.codes import (
+    Apart,
+    Asked,
+    Asks,
+    AsksByRow,
+    Heaps,
+    Pairs,
+    Passing,
+    Quantizer,
+    RowCodes,
+)
 from pennon.index.vector.kmeans import CREW
 from pennon.index.vector.partition_reader import Partition, PartitionReader
 from pennon.index.vector.settings import Graph, VectorSettings
 from pennon.index.vector.wire import Vectors
 
 _AT_ONCE: Final = 256
-"""Queries that are searched together: what each is compared by takes up to a megabyte."""
+"""Queries that are searched together."""
 _FEW: Final = 10
 """Where no more than one of so many rows of a partition may be found, its graph is not walked."""
-_CELLS: Final = 1 << 18
-"""Distances that are worked out at a time."""
+_PAIRS: Final = 1024
+"""Pairs of a partition and a query that are made ready together, about."""
+_WALKS: Final = 32
+"""Walks over a graph that are made ready together: what each compares takes up to a megabyte."""
 _HELD_BYTES: Final = 64 << 20
 """Partitions are held together as long as they take no more memory than this."""
 _QUERIES_A_LANE: Final = 8
@@ -147,10 +160,18 @@ class _Nearest:
         """Return whether there is room for all rows that are wanted, so that none will be made."""
         return self._distances.shape[1] >= self._most
 
-    def bounds(self, numbers: Int64Array) -> Floats:
-        """Return how far a row may be to be among those of some queries."""
-        is_full = self.counts[numbers] == self._most
-        return np.where(is_full, self._distances[numbers, 0], np.float32(np.inf))
+    @property
+    def heaps(self) -> Heaps:
+        """Return the heaps."""
+        return self._distances, self._rows, self.counts
+
+    def of_others(self) -> _Nearest:
+        """Return no rows yet, for another lane."""
+        return _Nearest(len(self.counts), self._most)
+
+    def join(self, other: _Nearest) -> None:
+        """Put in what is near the same queries."""
+        join_heaps(*self.heaps, *other.heaps)
 
     def hungry(self) -> Int64Array:
         """Return the numbers of the queries that have fewer rows than are wanted."""
@@ -160,14 +181,18 @@ class _Nearest:
         self, numbers: Int64Array, distances: Floats2D, rows: Numbers, passing: Passing | None
     ) -> None:
         """Put rows in, with their distances from some queries: a row of ``distances`` for each."""
+        self.make_room(len(rows))
+        keep_nearest(*self.heaps, numbers, distances, rows, passing)
+
+    def make_room(self, rows: int) -> None:
+        """Make room for so many more rows near each query."""
         size = self._distances.shape[1]
         if size < self._most:  # a heap of few is one of many
-            wanted = min(int(self.counts[numbers].max(initial=0)) + len(rows), self._most)
+            wanted = min(int(self.counts.max(initial=0)) + rows, self._most)
             if wanted > size:
                 more = (0, 0), (0, min(max(wanted, 2 * size), self._most) - size)
                 self._distances = np.pad(self._distances, more)
                 self._rows = np.pad(self._rows, more)
-        keep_nearest(self._distances, self._rows, self.counts, numbers, distances, rows, passing)
 
     def sorted(self) -> tuple[Int64Array, Numbers, Floats]:
         """Return for each row the query, its number and how far it is; by query, nearest first."""
@@ -196,7 +221,13 @@ class _Search:
     def run(self, nearest: _Nearest, fewest: int, most: int) -> None:
         """Search the nearest partitions of each query, ``fewest`` of them, and more where rows are few."""
         near = self._index.near_partitions(self._vectors, fewest)
-        self._round(nearest, near.reshape(-1), np.repeat(np.arange(len(near)), fewest))
+        start, end = 0, fewest
+        if self._asks.leaves_out and len(near) > 1:
+            end = 1  # what is near in the nearest partitions says what need not be looked at of others
+        while start < fewest:
+            some = near[:, start:end]
+            self._round(nearest, some.reshape(-1), np.repeat(np.arange(len(near)), some.shape[1]))
+            start, end = end, min(2 * end + 1, fewest)
         hungry = nearest.hungry()
         if len(hungry) and fewest < most:
             near = self._index.near_partitions(self._vectors[hungry], most)
@@ -211,14 +242,28 @@ class _Search:
         """Search pairs of a partition and a query."""
         are_filled = self._reader.lengths[partitions] > 0
         partitions, queries = partitions[are_filled], queries[are_filled]
-        lanes = [
-            _Lane(nearest, self._asks, self._width, partitions[mine], queries[mine])
-            for mine in _lanes(nearest, queries)
-        ]
+        if not len(queries):
+            return
         # one query's nearest come first: few rows of the others may be nearer
-        wanted = partitions if len(nearest.counts) == 1 else np.unique(partitions)
-        for some in self._wanted(wanted.tolist()):
-            map_all(lambda lane: lane.ask(some), lanes, CREW)  # noqa: B023 - it waits for all
+        if len(nearest.counts) > 1:
+            order = np.argsort(partitions, kind="stable")
+            partitions, queries = partitions[order], queries[order]
+        starts = np.flatnonzero(np.diff(partitions, prepend=-1))
+        numbers, ends = partitions[starts].tolist(), [*starts[1:].tolist(), len(partitions)]
+        asked = dict(zip(numbers, zip(starts.tolist(), ends, strict=True), strict=True))
+        for some in self._wanted(numbers):
+            parts = [(each, queries[slice(*asked[each.number])]) for each in some]
+            lanes = _lanes(nearest, parts, by_query=self._asks.leaves_out)
+            others = [nearest if self._asks.leaves_out else nearest.of_others() for _ in lanes[1:]]
+            found = [nearest, *others]
+            work = [
+                partial(_Lane(self._asks, self._width, mine).ask, its)
+                for mine, its in zip(lanes, found, strict=True)
+            ]
+            map_all(lambda each: each(), work, CREW)
+            for other in others:
+                if other is not nearest:
+                    nearest.join(other)
 
     def _wanted(self, numbers: Sequence[int]) -> Iterator[list[_Wanted]]:
         """Read partitions; yield as many as are held at once, without those of which no row is allowed."""
@@ -247,83 +292,96 @@ class _Wanted:
     passing: Passing | None
 
 
-def _lanes(nearest: _Nearest, queries: Int64Array) -> list[Int64Array]:
-    """Return the places of pairs, by the lanes that work side by side: each has some of the queries to itself.
+_Part: TypeAlias = tuple[_Wanted, Int64Array]
+"""A partition and the queries that ask it."""
 
-    So a query is searched as it would be alone.  To share out the partitions of one gains nothing: memory is what it
-    waits for.
+
+def _lanes(nearest: _Nearest, parts: list[_Part], *, by_query: bool) -> list[list[_Part]]:
+    """Return partitions, by the lanes that work side by side: each compares about as many rows.
+
+    ``by_query``: each has some of the queries to itself, which are searched as they would be alone.  To share out the
+    partitions of a few queries gains nothing: memory is what they wait for.
     """
-    count = min(processors(), len(nearest.counts) // _QUERIES_A_LANE)
+    queries = len(nearest.counts)
+    count = min(processors(), queries // _QUERIES_A_LANE)
     if count < 2 or not nearest.has_room:
-        return [np.arange(len(queries))]
-    lane = queries * count // len(nearest.counts)
-    return [np.flatnonzero(lane == number) for number in range(count)]
+        return [parts]
+    if by_query:
+        lanes: list[list[_Part]] = [[] for _ in range(count)]
+        for wanted, asking in parts:
+            lane = asking * count // queries
+            for number, mine in enumerate(lanes):
+                some = asking[lane == number]
+                if len(some):
+                    mine.append((wanted, some))
+        return lanes
+    work = np.cumsum([len(wanted.partition.rows) * len(asking) for wanted, asking in parts])
+    borders = np.searchsorted(work, work[-1] * np.arange(1, count) // count).tolist()
+    each = [parts[start:end] for start, end in pairwise([0, *borders, len(parts)])]
+    return [lane for lane in each if lane]
 
 
 class _Lane:
-    """Pairs of a partition and a query, those of a partition side by side."""
+    """Partitions, each with the queries that ask it."""
 
-    __slots__ = ("_nearest", "_pairs", "_places", "_width")
+    __slots__ = ("_asks", "_wanted", "_width")
 
-    def __init__(
-        self,
-        nearest: _Nearest,
-        asks: Asks,
-        width: int,
-        partitions: Int64Array,
-        queries: Int64Array,
-    ) -> None:
-        if len(queries) and queries[0] != queries[-1]:
-            order = np.argsort(partitions, kind="stable")
-            partitions, queries = partitions[order], queries[order]
-        self._nearest, self._width = nearest, width
-        self._pairs = _Pairs(asks, partitions, queries)
-        starts = np.flatnonzero(np.diff(partitions, prepend=-1))
-        ends = np.append(starts, len(partitions))[1:]
-        places = zip(starts.tolist(), ends.tolist(), strict=True)
-        self._places = dict(zip(partitions[starts].tolist(), places, strict=True))
+    def __init__(self, asks: Asks, width: int, wanted: Sequence[_Part]) -> None:
+        self._asks, self._width, self._wanted = asks, width, wanted
 
-    def ask(self, wanted: Sequence[_Wanted]) -> None:
-        """Compare queries with the partitions that they ask, of some of these."""
-        for each in wanted:
-            start, end = self._places.get(each.number, (0, 0))
-            self._compare(each.partition, each.passing, start, end)
+    def ask(self, nearest: _Nearest) -> None:
+        """Compare the queries with their partitions."""
+        flat: list[_Part] = []
+        count = 0
+        for each, queries in self._wanted:
+            if self._walks(each):
+                self._walk(nearest, each, queries)
+                continue
+            flat.append((each, queries))
+            count += len(queries)
+            if count >= _PAIRS or not nearest.has_room:
+                self._compare(nearest, flat)
+                flat, count = [], 0
+        if flat:
+            self._compare(nearest, flat)
 
-    def _compare(self, partition: Partition, passing: Passing | None, start: int, end: int) -> None:
-        """Compare the queries of the pairs from ``start`` to ``end`` with their partition."""
-        rows, codes, graph = partition.rows, partition.codes, partition.graph
-        if graph is not None and isinstance(codes, RowCodes) and not _is_rare(passing):
-            for at in range(start, end):
-                asked, query = self._pairs.some(at, at + 1)
-                nodes, far = codes.walk(asked, graph, self._width, passing)
-                self._nearest.add(query, far, rows[nodes], None)
+    @staticmethod
+    def _walks(wanted: _Wanted) -> bool:
+        has_graph = wanted.partition.graph is not None
+        return (
+            has_graph
+            and isinstance(wanted.partition.codes, RowCodes)
+            and not _is_rare(wanted.passing)
+        )
+
+    def _walk(self, nearest: _Nearest, wanted: _Wanted, queries: Int64Array) -> None:
+        """Walk the graph of a partition for each of some queries."""
+        rows, codes, graph = wanted.partition.rows, wanted.partition.codes, wanted.partition.graph
+        if graph is None or not isinstance(codes, RowCodes):
             return
-        step = max(_CELLS // len(rows), 1)
-        while start < end:
-            asked, some = self._pairs.some(start, min(start + step, end))
-            far = codes.distances(asked, partial(self._nearest.bounds, some))
-            self._nearest.add(some, far, rows, passing)
-            start += len(some)
+        asks = cast("AsksByRow", self._asks)
+        for start in range(0, len(queries), _WALKS):
+            some = queries[start : start + _WALKS]
+            asked = asks.at(np.full(len(some), wanted.number), some)
+            for at in range(len(some)):
+                nodes, far = codes.walk(asked[at : at + 1], graph, self._width, wanted.passing)
+                nearest.add(some[at : at + 1], far, rows[nodes], None)
 
-
-class _Pairs:
-    """Pairs of a partition and a query, which are made ready some at a time."""
-
-    __slots__ = ("_asked", "_asks", "_first", "_last", "_partitions", "_queries")
-
-    def __init__(self, asks: Asks, partitions: Int64Array, queries: Int64Array) -> None:
-        self._asks, self._partitions, self._queries = asks, partitions, queries
-        self._asked: Any = None
-        self._first = self._last = 0
-
-    def some(self, start: int, end: int) -> tuple[Any, Int64Array]:
-        """Return pairs from ``start`` on, but not beyond ``end``: what is asked, and the numbers of the queries."""
-        if not self._first <= start < self._last:
-            self._first, self._last = start, min(start + self._asks.together, len(self._queries))
-            made = slice(self._first, self._last)
-            self._asked = self._asks.at(self._partitions[made], self._queries[made])
-        end = min(end, self._last)
-        return self._asked[start - self._first : end - self._first], self._queries[start:end]
+    def _compare(self, nearest: _Nearest, wanted: Sequence[_Part]) -> None:
+        """Compare all rows of partitions."""
+        if not nearest.has_room:
+            nearest.make_room(sum(len(each.partition.rows) for each, _ in wanted))
+        each = [one for one, _ in wanted]
+        counts = [len(queries) for _, queries in wanted]
+        pairs = Pairs(
+            [one.partition.codes for one in each],
+            [one.partition.rows for one in each],
+            [one.passing for one in each],
+            np.cumsum(counts),
+            np.repeat([one.number for one in each], counts),
+            np.concatenate([queries for _, queries in wanted]),
+        )
+        self._asks.keep(pairs, nearest.heaps)
 
 
 def _is_rare(passing: Passing | None) -> bool:

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.memory import copied
-from pennon.encoding.kernels.vector_scan import word_tables
+from pennon.encoding.kernels.vector_scan import keep_words, word_tables
 from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFile
 from pennon.index.vector.base import Floats
@@ -29,12 +29,12 @@ from pennon.index.vector.codes import (
     Apart,
     Asked,
     Bytes2D,
-    Everywhere,
+    Heaps,
+    Pairs,
     RowCodes,
     TableCodes,
     check_bytes,
     matrix_of,
-    pairs_together,
 )
 from pennon.index.vector.wire import Vectors
 
@@ -91,19 +91,44 @@ class ProductQuantizer:
             return RowCodes(copied(by_bytes.T))
         return TableCodes(copied(by_bytes))
 
-    def asks(self, vectors: Vectors) -> _Residuals | Everywhere:
+    def asks(self, vectors: Vectors) -> _Queries:
         """See `Quantizer.asks`."""
-        queries = vectors.astype(np.float32)
-        if self._metric == "dot":
-            return Everywhere(self.asked(queries, 1.0 - len(self._words)))
-        return _Residuals(self, queries.astype(self._centroids.dtype, copy=False))
+        return _Queries(self, vectors.astype(np.float32))
 
-    def residuals(self, queries: Vectors, partitions: Int64Array) -> Asked:
-        """Return queries as they are compared with residuals, each of a partition."""
-        near = queries - self._centroids[partitions]
-        return self.asked(near.astype(np.float32, copy=False), 0.0)
+    def keep(self, pairs: Pairs, vectors: Floats, places: Int64Array, heaps: Heaps) -> None:
+        """Put the rows of partitions that are nearest to vectors into heaps; a pair has the one at its place."""
+        is_product = self._metric == "dot"
+        keep_words(
+            [by_bytes(each) for each in pairs.codes],
+            pairs.rows,
+            pairs.passing,
+            pairs.ends,
+            pairs.queries,
+            places,
+            self._words,
+            vectors,
+            is_product,
+            self._start,
+            *heaps,
+        )
 
-    def asked(self, queries: Floats, start: float) -> Asked:
+    def residuals(self, queries: Floats, partitions: Int64Array) -> Floats:
+        """Return queries as they are compared with codes of rows, each of a partition."""
+        kind = self._centroids.dtype
+        near = queries.astype(kind, copy=False) - self._centroids[partitions]
+        return near.astype(np.float32, copy=False)
+
+    @property
+    def has_residuals(self) -> bool:
+        """Return whether it is residuals that are coded."""
+        return self._metric != "dot"
+
+    @property
+    def _start(self) -> float:
+        """Return what is added to the sums of tables."""
+        return 0.0 if self.has_residuals else 1.0 - len(self._words)
+
+    def asked(self, queries: Floats) -> Asked:
         """Return what is compared with codes: tables of what each word is apart from its part of each query."""
         parts, _, count = self._words.shape
         tables = np.empty((len(queries), parts, count), np.float32)
@@ -111,7 +136,7 @@ class ProductQuantizer:
         if self.bits == 4:  # a table for each byte
             pairs = tables[:, 1::2, :, None] + tables[:, ::2, None, :]
             tables = pairs.reshape(len(queries), parts // 2, 256)
-        return Asked(Apart.TABLES, tables, start)
+        return Asked(Apart.TABLES, tables, self._start)
 
 
 def check_words(codebook: Vectors, bits: int, parts: int, dimension: int, metric: str) -> None:
@@ -130,19 +155,31 @@ def check_words(codebook: Vectors, bits: int, parts: int, dimension: int, metric
         raise FormatError(message)
 
 
-class _Residuals:
-    """Queries that are compared with residuals."""
+def by_bytes(codes: RowCodes | TableCodes) -> Bytes2D:
+    """Return codes byte by byte."""
+    return codes.bytes if isinstance(codes, TableCodes) else np.ascontiguousarray(codes.rows.T)
 
-    __slots__ = ("_quantizer", "_queries")
 
-    def __init__(self, quantizer: ProductQuantizer, queries: Vectors) -> None:
-        self._quantizer, self._queries = quantizer, queries
+class _Queries:
+    """Queries, of which that is compared with codes which is coded of rows, too."""
 
-    @property
-    def together(self) -> int:
-        """See `Asks.together`."""
-        return pairs_together(self._quantizer.row_bytes * 256 * 4)
+    leaves_out: Final = False
+    __slots__ = ("_quantizer", "_vectors")
+
+    def __init__(self, quantizer: ProductQuantizer, vectors: Floats) -> None:
+        self._quantizer, self._vectors = quantizer, vectors
+
+    def keep(self, pairs: Pairs, heaps: Heaps) -> None:
+        """See `Asks.keep`."""
+        if self._quantizer.has_residuals:
+            vectors = self._quantizer.residuals(self._vectors[pairs.queries], pairs.partitions)
+            self._quantizer.keep(pairs, vectors, np.arange(len(vectors)), heaps)
+        else:
+            self._quantizer.keep(pairs, self._vectors, pairs.queries, heaps)
 
     def at(self, partitions: Int64Array, numbers: Int64Array) -> Asked:
-        """See `Asks.at`."""
-        return self._quantizer.residuals(self._queries[numbers], partitions)
+        """See `AsksByRow.at`."""
+        vectors = self._vectors[numbers]
+        if self._quantizer.has_residuals:
+            vectors = self._quantizer.residuals(vectors, partitions)
+        return self._quantizer.asked(vectors)

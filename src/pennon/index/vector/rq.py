@@ -13,21 +13,27 @@ Source: reference index-vector, 2.9.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.memory import copied
-from pennon.encoding.kernels.rabit import estimates, sign_tables
+from pennon.encoding.kernels.rabit import keep_estimates, sign_tables
 from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFile
-from pennon.index.vector.base import Floats, Floats2D
-from pennon.index.vector.codes import Bytes2D, check_bytes, floats_of, matrix_of, pairs_together
+from pennon.index.vector.base import Floats
+from pennon.index.vector.codes import (
+    Bytes2D,
+    Heaps,
+    Pairs,
+    check_bytes,
+    floats_of,
+    matrix_of,
+)
 from pennon.index.vector.file_settings import Settings
 from pennon.index.vector.rq_bits import (
     blocked,
@@ -143,7 +149,10 @@ class RabitQuantizer:
         return found * np.float32(2 / np.sqrt(self._width)) if self.is_by_residual else found
 
     def apart(self, queries: Floats, centroids: Floats) -> Floats:
-        """Return what each query and the centroid of its partition add to distances: `RabitAsked.apart`."""
+        """Return what each query and the centroid of its partition add to distances.
+
+        How often the addends of rows count, what is added to all distances, and how far query and centroid are apart.
+        """
         rest = queries - centroids
         squares = np.einsum("ij,ij->i", rest, rest)
         found = np.empty((len(queries), 3), np.float32)
@@ -162,6 +171,7 @@ class RabitQuantizer:
 class _Queries:
     """Queries, turned unless that goes by partition."""
 
+    leaves_out: Final = True
     __slots__ = ("_quantizer", "_queries", "_turned")
 
     def __init__(self, quantizer: RabitQuantizer, queries: Floats) -> None:
@@ -170,19 +180,25 @@ class _Queries:
         if not quantizer.is_by_residual:
             self._turned = _with_tables(quantizer.turned(queries))
 
-    @property
-    def together(self) -> int:
-        """See `Asks.together`."""
-        return pairs_together(8 * self._queries.shape[1])
-
-    def at(self, partitions: Int64Array, numbers: Int64Array) -> RabitAsked:
-        """See `Asks.at`."""
-        queries, centroids = self._queries[numbers], self._quantizer.centroids[partitions]
-        apart = self._quantizer.apart(queries, centroids)
-        if self._turned is None:
-            return RabitAsked(*_with_tables(self._quantizer.turned(queries - centroids)), apart)
-        turned, tables, ranges = self._turned
-        return RabitAsked(turned[numbers], tables[numbers], ranges[numbers], apart)
+    def keep(self, pairs: Pairs, heaps: Heaps) -> None:
+        """See `Asks.keep`."""
+        places = pairs.queries
+        queries, centroids = self._queries[places], self._quantizer.centroids[pairs.partitions]
+        asked = self._turned
+        if asked is None:
+            asked = _with_tables(self._quantizer.turned(queries - centroids))
+            places = np.arange(len(queries))
+        keep_estimates(
+            [(each.signs, each.rest, each.factors) for each in pairs.codes],
+            pairs.rows,
+            pairs.passing,
+            pairs.ends,
+            pairs.queries,
+            places,
+            *asked,
+            self._quantizer.apart(queries, centroids),
+            *heaps,
+        )
 
 
 def _with_tables(turned: Floats) -> tuple[Floats, Bytes3D, Floats]:
@@ -194,22 +210,8 @@ def _with_tables(turned: Floats) -> tuple[Floats, Bytes3D, Floats]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RabitAsked:
-    """Pairs of a query and a partition, as `pennon.encoding.kernels.rabit.estimates` takes them."""
-
-    turned: Floats
-    tables: Bytes3D
-    ranges: Floats
-    apart: Floats
-    """How often the addends of rows count, what is added to all distances, and how far query and centroid are apart."""
-
-    def __getitem__(self, some: slice) -> RabitAsked:
-        return RabitAsked(self.turned[some], self.tables[some], self.ranges[some], self.apart[some])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class RabitCodes:
-    """The rows of a partition: signs, further bits and factors, as `pennon.encoding.kernels.rabit.estimates` takes them."""
+    """The rows of a partition: signs, further bits and factors, as `pennon.encoding.kernels.rabit.keep_estimates` takes them."""
 
     signs: Bytes2D
     rest: Bytes2D
@@ -222,19 +224,3 @@ class RabitCodes:
     def size_bytes(self) -> int:
         """See `Codes.size_bytes`."""
         return self.signs.nbytes + self.rest.nbytes + self.factors.nbytes
-
-    def distances(self, asked: RabitAsked, bounds: Callable[[], Floats]) -> Floats2D:
-        """See `Codes.distances`."""
-        out = np.empty((len(asked.apart), len(self)), np.float32)
-        estimates(
-            self.signs,
-            self.rest,
-            self.factors,
-            asked.turned,
-            asked.tables,
-            asked.ranges,
-            asked.apart,
-            bounds(),
-            out,
-        )
-        return out

@@ -8,12 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from pennon.encoding.kernels.rabit import estimates, sign_tables, turn
+from pennon.encoding.kernels.rabit import keep_estimates, sign_tables, turn
 from pennon.index.vector.rq_bits import blocked, packed_signs, stored_width
 
 Floats = npt.NDArray[np.float32]
-
-INFINITE: Final = np.float32(np.inf)
 
 
 def turned_plainly(vectors: Floats, flips: Floats) -> npt.NDArray[np.float64]:
@@ -96,18 +94,28 @@ class Rows:
         if factors == 5:
             self.factors[4] = np.abs(self.factors[4])
 
-    def estimated(self, bounds: Any) -> Floats:
-        out = np.full((len(self.turned), len(self.signs)), np.nan, np.float32)
-        estimates(
-            self.stored,
-            self.rest,
-            self.factors,
+    def estimated(self, most: int | None = None, passing: Any = None) -> Floats:
+        """Return how far rows are from queries, as far as these are among the nearest; infinity of others."""
+        queries, count = self.turned.shape[0], len(self.signs)
+        size = max(count, 1) if most is None else most
+        heaps = np.empty((queries, size), np.float32), np.empty((queries, size), np.uint64)
+        counts = np.zeros(queries, np.int64)
+        keep_estimates(
+            [(self.stored, self.rest, self.factors)],
+            [np.arange(count, dtype=np.uint64)],
+            [passing],
+            np.array([queries]),
+            np.arange(queries),
+            np.arange(queries),
             self.turned,
             *tables_of(self.turned),
             self.apart,
-            np.array(bounds, np.float32),
-            out,
+            *heaps,
+            counts,
         )
+        out = np.full((queries, count), np.inf, np.float32)
+        for query, its in enumerate(counts.tolist()):
+            out[query, heaps[1][query, :its].astype(np.int64)] = heaps[0][query, :its]
         return out
 
     def _estimates(
@@ -123,12 +131,6 @@ class Rows:
             return self._estimates(steps, self.factors[0], self.factors[1])
         return self._estimates(steps + self.codes, self.factors[2], self.factors[3])
 
-    def lowest(self) -> npt.NDArray[np.float64]:
-        """Return how near rows may be by their signs."""
-        steps = np.unpackbits(self.signs, axis=1, bitorder="little") - 0.5
-        rough = self._estimates(steps, self.factors[0], self.factors[1])
-        return rough - self.apart[:, 2:] * self.factors[4] if self.bits else rough
-
 
 COUNTS: Final = [0, 1, 31, 32, 33, 64, 100]
 
@@ -140,52 +142,68 @@ def test_estimates_of_all_rows(count: int, width: int, bits: int) -> None:
     for has_errors in (True, False):
         rows = Rows(count, width, bits, has_errors=has_errors)
         exact, size = rows.exact(), 1e-6 * (1 << bits) * width
-        np.testing.assert_allclose(rows.estimated([INFINITE] * 3), exact, 1e-5, size)
-        if bits and not has_errors:
-            np.testing.assert_allclose(rows.estimated([-1e9, 0, 1e9]), exact, 1e-5, size)
+        np.testing.assert_allclose(rows.estimated(), exact, 1e-5, size)
 
 
-@pytest.mark.parametrize("count", [32, 100, 500])
+@pytest.mark.parametrize("count", [1, 31, 33, 100, 500])
 @pytest.mark.parametrize("width", [8, 128, 1056, 2080])
 @pytest.mark.parametrize("bits", [0, 1, 4, 8])
-def test_rows_beyond_bounds_are_left_out(count: int, width: int, bits: int) -> None:
+@pytest.mark.parametrize("most", [1, 10, 300])
+def test_the_nearest_rows(count: int, width: int, bits: int, most: int) -> None:
+    """Where signs know how far a row is, or its error is so large that it cannot be left out."""
     rows = Rows(count, width, bits)
-    lowest, exact = rows.lowest(), rows.exact()
-    bounds = np.sort(lowest, axis=1)[:, count // 3].astype(np.float32)
-    found = rows.estimated(bounds)
-    is_left = np.isinf(found)
-    whole = count // 32 * 32
-    np.testing.assert_allclose(found[~is_left], exact[~is_left], 1e-5, 1e-6 * (1 << bits) * width)
-    assert not is_left[:, whole:].any()
-    assert (lowest[is_left] > np.broadcast_to(bounds[:, None], lowest.shape)[is_left] - 1e-3).all()
-    # a table is rounded by half a step, and half a step is allowed for: what is farther is left out
-    blur = tables_of(rows.turned)[1][:, 1:] * width / 4 * np.abs(rows.factors[1]) * 1.1 + 1e-3
-    assert is_left[:, :whole][(lowest - blur > bounds[:, None])[:, :whole]].all()
+    if bits:
+        rows.factors[4] = 1e9
+    passing = (np.arange(count) % 3 != 1).astype(np.uint8)
+    for mask in (None, passing):
+        exact = rows.estimated()
+        if mask is not None:
+            exact[:, mask == 0] = np.inf
+        found = rows.estimated(most, mask)
+        kth = np.sort(exact, axis=1)[:, min(most, count) - 1 :][:, :1]
+        assert np.array_equal(found, np.where(exact <= kth, exact, np.inf))
 
 
-def test_rows_that_only_signs_know_are_left_out_rightly() -> None:
-    """Without errors to count with, no row is left out that is below the bound."""
-    rows = Rows(3200, 8, 0)
-    exact = rows.estimated([INFINITE] * 3)
-    bounds = np.sort(exact, axis=1)[:, 1000]
-    found = rows.estimated(bounds)
-    assert np.array_equal(found[exact < bounds[:, None]], exact[exact < bounds[:, None]])
-    assert np.isinf(found).mean() > 0.5
+def test_rows_beyond_their_error_are_left_out() -> None:
+    """A heap that the first partition filled says what is left out of the second."""
+    near, far = Rows(64, 128, 4), Rows(500, 128, 4)
+    far.factors[0] += 1e4  # as far as signs say
+    far.factors[2] = -1e6  # but they would be the nearest
+    far.factors[4] = 1
+    heaps: tuple[Any, Any, Any] = (
+        np.empty((1, 10), np.float32),
+        np.empty((1, 10), np.uint64),
+        np.zeros(1, np.int64),
+    )
+    near.apart[:] = 1
+    keep_estimates(
+        [(each.stored, each.rest, each.factors) for each in (near, far)],
+        [np.arange(64, dtype=np.uint64), np.arange(100, 600, dtype=np.uint64)],
+        [None, None],
+        np.array([1, 2]),
+        np.array([0, 0]),
+        np.array([0, 0]),
+        near.turned,
+        *tables_of(near.turned),
+        near.apart[:2],
+        *heaps,
+    )
+    assert heaps[2].tolist() == [10]
+    assert (heaps[1] < 64).all()
 
 
 def test_numbers_that_are_none() -> None:
-    """NaN stays NaN or is left out, and what is no number in one row or query is so in no other."""
+    """NaN is left out, and what is no number in one row or query is so in no other."""
     rows = Rows(64, 16, 4)
     exact = rows.exact()
     rows.factors[:, 3] = np.nan
     rows.factors[4, 5] = np.nan
     rows.turned[1, 2] = np.nan
-    for bounds in ([INFINITE] * 3, [1e9] * 3):
-        found = rows.estimated(bounds)
-        assert not np.isfinite(found[1]).any()
-        assert not np.isfinite(found[:, 3]).any()
-        others = [at for at in range(64) if at not in {3, 5}]
-        np.testing.assert_allclose(found[::2, others], exact[::2, others], 1e-5, 1e-3)
+    found = rows.estimated()
+    assert not np.isfinite(found[1]).any()
+    assert not np.isfinite(found[:, 3]).any()
+    others = [at for at in range(64) if at not in {3, 5}]
+    np.testing.assert_allclose(found[::2, others], exact[::2, others], 1e-5, 1e-3)
 
 
 def test_arrays_that_do_not_fit_are_refused() -> None:
@@ -220,6 +238,7 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
     [
         ("signs", (40, 0), "rows have signs"),
         ("signs", (41, 2), "rows have signs"),
+        ("signs", (40, 3), "rows are as wide"),
         ("rest", (41, 32), "rows have signs"),
         ("rest", (40, 33), "rows have signs"),
         ("rest", (40, 0), "rows have signs"),
@@ -227,18 +246,23 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
         ("factors", (2, 40), "rows have signs"),
         ("factors", (6, 40), "rows have signs"),
         ("factors", (5, 41), "rows have signs"),
-        ("turned", (3, 24), "queries are as wide"),
-        ("turned", (2, 16), "queries are as wide"),
-        ("tables", (2, 4, 16), "queries are as wide"),
-        ("tables", (3, 5, 16), "queries are as wide"),
-        ("tables", (3, 4, 15), "queries are as wide"),
-        ("ranges", (2, 2), "queries are as wide"),
-        ("ranges", (3, 1), "queries are as wide"),
-        ("apart", (2, 3), "queries are as wide"),
-        ("apart", (3, 2), "queries are as wide"),
-        ("bounds", (2,), "queries are as wide"),
-        ("out", (2, 40), "queries are as wide"),
-        ("out", (3, 41), "queries are as wide"),
+        ("rows", (41,), "rows are as wide"),
+        ("passing", (39,), "rows are as wide"),
+        ("turned", (3, 24), "queries have a table"),
+        ("turned", (2, 16), "each pair has a query"),
+        ("tables", (2, 4, 16), "queries have a table"),
+        ("tables", (3, 5, 16), "queries have a table"),
+        ("tables", (3, 4, 15), "queries have a table"),
+        ("ranges", (2, 2), "queries have a table"),
+        ("ranges", (3, 1), "queries have a table"),
+        ("apart", (2, 3), "queries have a table"),
+        ("apart", (3, 2), "queries have a table"),
+        ("ends", (2,), "each pair has a query"),
+        ("numbers", (2,), "each pair has a query"),
+        ("places", (2,), "each pair has a query"),
+        ("best", (2, 1), "a heap has"),
+        ("best_rows", (3, 2), "a heap has"),
+        ("counts", (2,), "a heap has"),
     ],
 )
 def test_codes_that_do_not_fit_are_refused(name: str, shape: tuple[int, ...], why: str) -> None:
@@ -246,13 +270,24 @@ def test_codes_that_do_not_fit_are_refused(name: str, shape: tuple[int, ...], wh
         "signs": np.zeros((40, 2), np.uint8),
         "rest": np.zeros((40, stored_width(16, 4)), np.uint8),
         "factors": np.zeros((5, 40), np.float32),
+        "rows": np.zeros(40, np.uint64),
+        "passing": np.zeros(40, np.uint8),
+        "ends": np.array([3]),
+        "numbers": np.arange(3),
+        "places": np.arange(3),
         "turned": np.zeros((3, 16), np.float32),
         "tables": np.zeros((3, 4, 16), np.uint8),
         "ranges": np.zeros((3, 2), np.float32),
         "apart": np.zeros((3, 3), np.float32),
-        "bounds": np.zeros(3, np.float32),
-        "out": np.zeros((3, 40), np.float32),
+        "best": np.zeros((3, 1), np.float32),
+        "best_rows": np.zeros((3, 1), np.uint64),
+        "counts": np.zeros(3, np.int64),
     }
-    estimates(**good)
+
+    def keep(given: dict[str, Any]) -> None:
+        signs, rest, factors, rows, passing, *others = given.values()
+        keep_estimates([(signs, rest, factors)], [rows], [passing], *others)
+
+    keep(good)
     with pytest.raises(ValueError, match=why):
-        estimates(**good | {name: np.zeros(shape, good[name].dtype)})
+        keep(good | {name: np.zeros(shape, good[name].dtype)})

@@ -10,10 +10,12 @@ import pytest
 
 from pennon.encoding.kernels.vector_rows import (
     check_graph,
+    keep_rows,
     row_distances,
     walk_graph,
 )
 from pennon.errors import FormatError
+from tests.unit.encoding.kernels.heaps import Asked
 
 Array = npt.NDArray[Any]
 WIDTHS = (1, 3, 8, 15, 16, 17, 64, 100)
@@ -58,6 +60,64 @@ def test_distances_of_rows(kind: int) -> None:
         alone, out = np.empty((1, 4000), np.float32), both[1]
         row_distances(kind, bytes_of(rows), bytes_of(queries[1:2]), alone)
         assert alone[0].tolist() == out.tolist()
+
+
+@pytest.mark.parametrize("kind", range(8))
+@pytest.mark.parametrize("width", [1, 17, 128, 3000])
+@pytest.mark.parametrize("most", [1, 10, 2000])
+def test_the_nearest_rows(kind: int, width: int, most: int) -> None:
+    rng = np.random.default_rng([kind, width])
+    sizes = [0, 1, 7, 300]
+    asked = Asked(rng, sizes, queries=40, heaps=30, most=most)
+    rows, query, _ = example(kind, width, sum(sizes))
+    parts = [each.copy() for each in np.split(bytes_of(rows), np.cumsum(sizes)[:-1])]
+    queries = np.stack([np.roll(query, at) for at in range(40)])
+    starts = rng.normal(size=40).astype(np.float32)
+    far = np.empty((40, sum(sizes)), np.float32)
+    row_distances(kind, bytes_of(rows), bytes_of(queries), far)
+    near = np.split(starts[:, None] + np.float32(0.5) * far, np.cumsum(sizes)[:-1], axis=1)
+    keep_rows(kind, parts, *asked.pairs, bytes_of(queries), starts, 0.5, *asked.heaps)  # type: ignore[call-arg]
+    asked.check(lambda part, at: near[part][at], error=1e-5 * np.abs(far).max())
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("kind", 8, "whole values"),
+        ("parts", [np.zeros((5, 7), np.uint8)], "whole values"),
+        ("parts", [np.zeros((5, 12), np.uint8)], "as many values"),
+        ("parts", [np.zeros((4, 8), np.uint8)], "a number for each row"),
+        ("rows", [], "a partition has numbers"),
+        ("passing", [], "a partition has numbers"),
+        ("passing", [np.zeros(4, np.uint8)], "a number for each row"),
+        ("ends", np.array([2]), "each pair"),
+        ("numbers", np.array([1]), "each pair"),
+        ("places", np.array([3]), "each pair"),
+        ("places", np.array([-1]), "each pair"),
+        ("queries", np.zeros((3, 4), np.uint8), "as many values"),
+        ("starts", np.zeros(2, np.float32), "a query a start"),
+        ("best", np.zeros((1, 0), np.float32), "a heap"),
+    ],
+)
+def test_partitions_that_do_not_fit_are_refused(name: str, value: object, why: str) -> None:
+    good: dict[str, Any] = {
+        "kind": 0,
+        "parts": [np.zeros((5, 8), np.uint8)],
+        "rows": [np.zeros(5, np.uint64)],
+        "passing": [None],
+        "ends": np.array([1]),
+        "numbers": np.array([0]),
+        "places": np.array([2]),
+        "queries": np.zeros((3, 8), np.uint8),
+        "starts": np.zeros(3, np.float32),
+        "factor": 1.0,
+        "best": np.zeros((1, 1), np.float32),
+        "best_rows": np.zeros((1, 1), np.uint64),
+        "counts": np.array([0]),
+    }
+    keep_rows(*good.values())
+    with pytest.raises(ValueError, match=why):
+        keep_rows(*(good | {name: value}).values())
 
 
 def test_long_codes_do_not_overflow() -> None:

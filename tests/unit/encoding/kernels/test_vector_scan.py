@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pennon.encoding.kernels.vector_scan import keep_nearest, looked_up, word_tables
+from pennon.encoding.kernels.vector_scan import (
+    join_heaps,
+    keep_nearest,
+    keep_words,
+    word_tables,
+)
+from tests.unit.encoding.kernels.heaps import Asked
 
 Floats = npt.NDArray[np.float32]
 
@@ -28,18 +34,31 @@ def test_tables_of_words(parts: int, width: int, count: int) -> None:
     np.testing.assert_allclose(tables, 1 - (asked * words).sum(axis=2), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("many", [0, 1, 3, 4, 5, 16])
-@pytest.mark.parametrize("rows", [0, 1, 31, 1023, 1024, 1025, 3000])
-def test_sums_of_tables(many: int, rows: int) -> None:
-    rng = np.random.default_rng(rows)
-    codes = rng.integers(0, 256, (many, rows), np.uint8)
-    tables = rng.normal(size=(2, many, 256)).astype(np.float32)
-    out = np.full((2, rows), np.nan, np.float32)
-    looked_up(codes, tables, 2.5, out)
-    expected = np.full((2, rows), 2.5, np.float32)
-    for part, each in enumerate(codes):
-        expected += tables[:, part, each]
-    assert out.tolist() == expected.tolist()
+@pytest.mark.parametrize("many", [1, 3, 4, 5, 16])
+@pytest.mark.parametrize("count", [16, 256])
+@pytest.mark.parametrize("products", [True, False])
+@pytest.mark.parametrize("most", [1, 10, 5000])
+def test_the_nearest_of_words(many: int, count: int, products: bool, most: int) -> None:
+    rng = np.random.default_rng([many, count])
+    parts = many if count == 256 else 2 * many
+    words = rng.normal(size=(parts, 3, count)).astype(np.float32)
+    vectors = rng.normal(size=(4, parts * 3)).astype(np.float32)
+    asked = Asked(rng, [0, 1, 31, 1023, 1024, 3000], queries=4, heaps=3, most=most)
+    codes = [rng.integers(0, 256, (many, len(rows)), np.uint8) for rows in asked.rows]
+    keep_words(codes, *asked.pairs, words, vectors, products, 2.5, *asked.heaps)  # type: ignore[call-arg]
+    tables = np.empty((4, parts, count), np.float32)
+    word_tables(words, vectors, products, tables)
+
+    def far(part: int, query: int) -> npt.NDArray[np.float64]:
+        found = np.full(len(asked.rows[part]), 2.5)
+        for at, each in enumerate(codes[part]):
+            if count == 256:
+                found += tables[query, at, each]
+            else:
+                found += tables[query, 2 * at, each & 15] + tables[query, 2 * at + 1, each >> 4]
+        return found
+
+    asked.check(far)
 
 
 @given(
@@ -99,15 +118,10 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
         keep_nearest(one, row[None], none, none[:0], one, row, None)
     with pytest.raises(ValueError, match="each row"):
         keep_nearest(one, row[None], none, none, one, row, np.zeros(2, np.uint8))
-    tables, sums = np.zeros((3, 2, 256), np.float32), np.zeros((3, 5), np.float32)
-    for codes, given_tables, out in (
-        ((2, 5), tables, sums[:, :4].copy()),
-        ((2, 5), tables, sums[:2]),
-        ((3, 5), tables, sums),
-        ((2, 5), tables[:, :, :16].copy(), sums),
-    ):
-        with pytest.raises(ValueError, match="codes have"):
-            looked_up(np.zeros(codes, np.uint8), given_tables, 0, out)
+    with pytest.raises(ValueError, match="of both"):
+        join_heaps(one, row[None], none, one[:0], row[None][:0], none[:0])
+    with pytest.raises(ValueError, match="a heap"):
+        join_heaps(one, row[None], none, one, row[None][:0], none)
     words = np.zeros((2, 3, 16), np.float32)
     for query, shape in (
         ((1, 5), (1, 2, 16)),
@@ -122,3 +136,57 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
                 products=False,
                 tables=np.zeros(shape, np.float32),
             )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("parts", [np.zeros((3, 5), np.uint8)], "a partition has a code"),
+        ("parts", [np.zeros((2, 4), np.uint8)], "a partition has a code"),
+        ("rows", [], "a partition has numbers"),
+        ("passing", [], "a partition has numbers"),
+        ("passing", [np.zeros(4, np.uint8)], "a partition has a code"),
+        ("ends", np.array([2]), "each pair"),
+        ("ends", np.array([-1]), "each pair"),
+        ("ends", np.array([0, 1]), "each pair"),
+        ("numbers", np.array([1]), "each pair"),
+        ("numbers", np.array([-1]), "each pair"),
+        ("places", np.array([3]), "each pair"),
+        ("places", np.array([0, 0]), "each pair"),
+        ("words", np.zeros((2, 3, 16), np.float32), "a partition has a code"),
+        ("words", np.zeros((2, 3, 100), np.float32), "vectors have"),
+        ("words", np.zeros((2, 4, 256), np.float32), "vectors have"),
+        ("vectors", np.zeros((3, 5), np.float32), "vectors have"),
+        ("counts", np.array([2]), "each query"),
+        ("best", np.zeros((1, 0), np.float32), "a heap"),
+    ],
+)
+def test_words_that_do_not_fit_are_refused(name: str, value: object, why: str) -> None:
+    good: dict[str, object] = {
+        "parts": [np.zeros((2, 5), np.uint8)],
+        "rows": [np.zeros(5, np.uint64)],
+        "passing": [None],
+        "ends": np.array([1]),
+        "numbers": np.array([0]),
+        "places": np.array([2]),
+        "words": np.zeros((2, 3, 256), np.float32),
+        "vectors": np.zeros((3, 6), np.float32),
+        "products": False,
+        "start": 0,
+        "best": np.zeros((1, 1), np.float32),
+        "best_rows": np.zeros((1, 1), np.uint64),
+        "counts": np.array([0]),
+    }
+    keep_words(*good.values())  # type: ignore[arg-type]
+    good["counts"] = np.array([0])
+    with pytest.raises(ValueError, match=why):
+        keep_words(*(good | {name: value}).values())  # type: ignore[arg-type]
+
+
+def test_heaps_are_joined() -> None:
+    best, rows = np.array([[5, 1], [9, 9]], np.float32), np.array([[50, 10], [7, 8]], np.uint64)
+    counts = np.array([2, 0])
+    others, other_rows = np.array([[4], [6]], np.float32), np.array([[40], [60]], np.uint64)
+    join_heaps(best, rows, counts, others, other_rows, np.array([1, 1]))
+    assert sorted(zip(best[0].tolist(), rows[0].tolist(), strict=True)) == [(1, 10), (4, 40)]
+    assert (best[1, 0], rows[1, 0], counts.tolist()) == (6, 60, [2, 1])

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pennon.errors import FormatError, UnsupportedError
+from pennon.index.vector.codes import Pairs
 from pennon.index.vector.file_settings import Settings, metric_of, parsed
 from pennon.index.vector.hnsw import Graph, GraphPlan
 from pennon.index.vector.pq import ProductQuantizer
@@ -73,14 +74,23 @@ def test_codes_are_the_same_by_rows_and_by_bytes(rows: int, is_transposed: bool)
     )
     stored = codes.T.reshape(rows, 4) if is_transposed else codes
     query = np.ones((1, 8), np.float32)
-    asked = quantizer.asks(query).at(np.array([1]), np.array([0]))
-    found = [
-        quantizer.codes_of(stored, by_rows=by_rows).distances(asked)[0].tolist()
-        for by_rows in (True, False)
-    ]
-    (tables,) = asked.queries
+    asks = quantizer.asks(query)
+    (tables,) = asks.at(np.array([1]), np.array([0])).queries
     expected = tables[np.arange(4), codes].sum(axis=1)
-    np.testing.assert_allclose(found, [expected, expected], rtol=1e-6)
+    for by_rows in (True, False):
+        heaps = (
+            np.empty((1, 9), np.float32),
+            np.empty((1, 9), np.uint64),
+            np.zeros(1, np.int64),
+        )
+        made = quantizer.codes_of(stored, by_rows=by_rows)
+        numbers = np.arange(rows, dtype=np.uint64)
+        one, first = np.array([1]), np.array([0])
+        asks.keep(Pairs([made], [numbers], [None], one, one, first), heaps)
+        assert heaps[2] == rows
+        np.testing.assert_allclose(
+            heaps[0][0, :rows], expected[heaps[1][0, :rows].astype(np.int64)], rtol=1e-6
+        )
 
 
 @pytest.mark.parametrize(

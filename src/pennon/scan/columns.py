@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.memory import room
 from pennon.core.units import FragmentId, RowOffset, row_address
 from pennon.scan.arrays import bool_array, uint64_array
 from pennon.scan.deletion_mask import LiveRows
@@ -113,8 +114,12 @@ def _versions(meta: MetaColumn, place: Place) -> UInt64Array:
 
 
 def row_addresses(fragment: FragmentId, physical: Int64Array) -> UInt64Array:
-    """Return the address of each physical offset."""
-    return physical.astype(np.uint64) + np.uint64(row_address(fragment, RowOffset(0)))
+    """Return the address of each physical offset, which may be the same array."""
+    offsets, first = physical.view(np.uint64), row_address(fragment, RowOffset(0))
+    if not first:
+        return offsets
+    found: UInt64Array = room(len(offsets), np.uint64)
+    return np.add(offsets, np.uint64(first), out=found)
 
 
 def _live_rows_before(place: Place) -> int:

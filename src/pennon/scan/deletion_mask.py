@@ -119,6 +119,8 @@ class LiveSlice:
 
     def physical(self) -> Int64Array:
         """Return the physical offset of each live row."""
+        if not len(self.holes):
+            return self.stretch.indices()
         return np.flatnonzero(self.mask()).astype(np.int64) + self.start
 
     def chosen(self, numbers: Int64Array) -> Int64Array:

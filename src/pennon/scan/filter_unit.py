@@ -32,7 +32,9 @@ MASK_BYTES: int = 24
 PREPARED: int = 64
 """Fragments that are kept ready; units come fragment by fragment."""
 FEW_TASKS: int = 8
-"""Fragments of scans of so few tasks are kept ready for the next scan that needs the same columns."""
+"""Fragments of scans of so few tasks are kept ready for the next scan that needs the same columns ..."""
+KEPT_FRAGMENTS: int = 16
+"""... so many of them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +111,7 @@ class FilterPlan:
         of, known = self._fragments.get(key, (None, {}))
         if of is not fragment and of != fragment:
             known = {}
-            while len(self._fragments) >= PREPARED:
+            while len(self._fragments) >= KEPT_FRAGMENTS:
                 self._fragments.pop(next(iter(self._fragments)), None)
             self._fragments[key] = fragment, known
         return known

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -55,6 +55,9 @@ if TYPE_CHECKING:
     from pennon.index.text.queries import FullTextQuery
     from pennon.scan.index_lookup import IndexLookup
     from pennon.scan.vector_query import VectorSearch
+
+
+_NOTHING: Final = Projection(Schema((), {}), ())
 
 
 @dataclass
@@ -169,8 +172,7 @@ class BoundQuery:
 
     def counting(self) -> BoundQuery:
         """Return the query that finds the same rows, and shows nothing of them."""
-        nothing = Projection(Schema((), {}), ())
-        scan = replace(self.scan, projection=nothing)
+        scan = replace(self.scan, projection=_NOTHING)
         return replace(self, scan=scan, schema=pa.schema([]), computed=None)
 
     def over(self, tasks: Sequence[ScanTask], found: Selection | None = None) -> BoundQuery:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 MOST_KNOWN: Final = 256
 """A condition on columns that have indices takes two: itself, and what the indices are asked."""
-MAX_PLANS: Final = 16
+MOST_PLANS: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,11 @@ class Snapshot:
     )
     """Of the files touched so far, by path.  A version's files are what they were at first sight."""
     takes: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """What was worked out for takes of this version, and for scans with a condition; see `remember_plan`."""
+    """What was worked out for takes of this version (`pennon.scan.take_plan`)."""
     _known: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What `remember` was asked for lately."""
+    _plans: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What `remember_plan` was asked for lately."""
     meter: Meter | None = field(default=None, compare=False)
     """Counts what is read of data files."""
 
@@ -114,25 +116,11 @@ class Snapshot:
 
     def remember(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what ``make`` gives for a key, made now or lately: parsed filters, projections."""
-        found: T | None = self._known.pop(key, None)  # what is used lately goes last
-        if found is None:
-            found = make()
-            while len(self._known) >= MOST_KNOWN:
-                oldest, *_ = self._known
-                self._known.pop(oldest, None)
-        self._known[key] = found
-        return found
+        return _made_lately(self._known, MOST_KNOWN, key, make)
 
     def remember_plan(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return a plan that holds open files, made now or lately by this process: a child of a fork makes its own."""
-        key = os.getpid(), key
-        found: T | None = self.takes.get(key)
-        if found is None:
-            found = make()
-            while len(self.takes) >= MAX_PLANS:
-                self.takes.pop(next(iter(self.takes)), None)
-            self.takes[key] = found
-        return found
+        return _made_lately(self._plans, MOST_PLANS, (os.getpid(), key), make)
 
     def open_file(self, ref: DataFileRef) -> OpenFile:
         """Return the data file, opened now or before.
@@ -218,6 +206,17 @@ class Snapshot:
 
     def _read_deletions(self, fragment: Fragment) -> Int64Array:
         return np.asarray(read_deletions(self.store, fragment), np.int64)
+
+
+def _made_lately(known: dict[Hashable, Any], most: int, key: Hashable, make: Callable[[], T]) -> T:
+    """Return what is known of a key, or is made now; of more than so many keys, the one not asked for longest goes."""
+    found: T | None = known.pop(key, None)  # what is used lately goes last
+    if found is None:
+        found = make()
+        while len(known) >= most:
+            known.pop(next(iter(known), None), None)
+    known[key] = found
+    return found
 
 
 # --- files, by their paths and what tells them from others ----------------------------------------

@@ -9,8 +9,9 @@ Plans belong to one process: a child of a fork makes its own, because they hold 
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import field
 from functools import partial
 from itertools import chain
@@ -36,6 +37,7 @@ from pennon.schema.project import quoted
 from pennon.table.fragment import Fragment
 from pennon.table.fragments import Fragments
 
+MAX_PLANS: Final = 16
 MAX_FRAGMENTS: Final = 256
 """Prepared fragments keep their files open, whatever else is forgotten."""
 TWICE: Final = -1
@@ -137,7 +139,7 @@ def plan_take(
         shown = snapshot.manifest.schema if blobs_as_bytes else snapshot.shown_schema
         return _plan(snapshot, shown, columns)
 
-    return snapshot.remember_plan((names, blobs_as_bytes), make)
+    return _remembered(snapshot, (os.getpid(), names, blobs_as_bytes), make)
 
 
 def plan_projection(snapshot: Snapshot, projection: Projection) -> TakePlan:
@@ -145,7 +147,17 @@ def plan_projection(snapshot: Snapshot, projection: Projection) -> TakePlan:
 
     A version remembers the projections of scans: the same columns are the same object, which the plan keeps.
     """
-    return snapshot.remember_plan(id(projection), partial(TakePlan, projection))
+    return _remembered(snapshot, (os.getpid(), id(projection)), partial(TakePlan, projection))
+
+
+def _remembered(snapshot: Snapshot, key: Hashable, make: Callable[[], TakePlan]) -> TakePlan:
+    plan: TakePlan | None = snapshot.takes.get(key)
+    if plan is None:
+        plan = make()
+        while len(snapshot.takes) >= MAX_PLANS:
+            snapshot.takes.pop(next(iter(snapshot.takes)), None)
+        snapshot.takes[key] = plan
+    return plan
 
 
 def _plan(

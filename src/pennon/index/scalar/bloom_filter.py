@@ -50,7 +50,7 @@ _SCHEMA: Final = pa.schema(
         START,
         LENGTH,
         pa.field("has_null", pa.bool_(), nullable=False),
-        pa.field("bloom_filter_data", pa.binary(), nullable=False),
+        pa.field("bloom_filter_data", pa.binary(), False, {"lance-encoding:compression": "none"}),  # noqa: FBT003
     ]
 )
 _ITEMS: Final = "number_of_items"

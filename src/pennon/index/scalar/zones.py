@@ -62,19 +62,23 @@ def cut_zones(parts: Iterable[Values], size: int) -> Iterator[Values]:
     """
     held: list[Values] = []
     for part in parts:
-        held.append(part)
-        whole = joined(held, part.values.type)
-        borders = np.flatnonzero(np.diff(whole.rows >> _HALF)) + 1
-        ends = np.append(borders, len(whole.rows))
+        whole = joined([*held, part], part.values.type)
+        ends = _ends_of_fragments(whole.rows)
         start = 0
-        for end in ends.tolist():
+        for end in ends:
             is_last = end == len(whole.rows)
             while end - start >= size or (start < end and not is_last):
                 yield _sliced(whole, start, min(start + size, end))
                 start = min(start + size, end)
-        held = [_sliced(whole, start, len(whole.rows))]
-    if held and len(held[0].rows):
-        yield held[0]
+        held = [_sliced(whole, start, len(whole.rows))] if start < len(whole.rows) else []
+    yield from held
+
+
+def _ends_of_fragments(rows: Numbers) -> list[int]:
+    """Return where the rows of each fragment end among addresses that ascend."""
+    if not len(rows) or rows[0] >> _HALF == rows[-1] >> _HALF:
+        return [len(rows)]
+    return [*(np.flatnonzero(np.diff(rows >> _HALF)) + 1).tolist(), len(rows)]
 
 
 def places_of(zones: Iterable[Values]) -> list[pa.Array[Any]]:

@@ -227,7 +227,9 @@ class ScannerBuilder:
             raise ArgumentError(message)
         search: Any = None
         if self._nearest is not None:
-            search = replace(self._nearest, **self._search_options)
+            search = self._nearest
+            if self._search_options:
+                search = replace(search, **self._search_options)
         elif self._text is not None:
             search = TextSearch(*self._text, **self._search_options)
         self._parse_late(search)

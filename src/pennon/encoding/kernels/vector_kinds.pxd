@@ -7,6 +7,9 @@ from pennon.encoding.kernels cimport vector_sums
 
 cdef extern from *:
     """
+    #if defined(__x86_64__) && defined(__GNUC__)
+    #include <immintrin.h>
+    #endif
     #define SUM_ITSELF(SUM, M, N) SUM
     #define LESS_SUM(SUM, M, N) -SUM
 
@@ -48,49 +51,100 @@ cdef extern from *:
 
     enum { MOST_SQUARES = 32768 }; /* so many go into 32 bits */
 
-    INLINED void squares_u8(const uint8_t *row, const uint8_t *query, const int queries,
-                            int64_t stride, int64_t width, int64_t *sums) {
-        for (int64_t at = 0; at < width; at += MOST_SQUARES) {
-            int64_t count = width - at < MOST_SQUARES ? width - at : MOST_SQUARES;
-            const uint8_t *x = row + at, *a = query + at;
-            const uint8_t *b = a + (queries > 1) * stride, *c = b + (queries > 1) * stride;
-            const uint8_t *d = c + (queries > 1) * stride;
-            int s = 0, t = 0, u = 0, v = 0;
-            if (queries == 1)
-                for (int64_t k = 0; k < count; k++) {
-                    short e = (short)(x[k] - a[k]);
-                    s += e * e;
-                }
-            else
-                for (int64_t k = 0; k < count; k++) {
-                    short e = (short)(x[k] - a[k]), f = (short)(x[k] - b[k]);
-                    short g = (short)(x[k] - c[k]), h = (short)(x[k] - d[k]);
-                    s += e * e;
-                    t += f * f;
-                    u += g * g;
-                    v += h * h;
-                }
-            sums[0] += s;
-            if (queries > 1) { sums[1] += t; sums[2] += u; sums[3] += v; }
-        }
-    }
     INLINED float one_squares_u8(const void *row, const void *query, int64_t width) {
         int64_t sum = 0;
-        squares_u8((const uint8_t *)row, (const uint8_t *)query, 1, 0, width, &sum);
+        for (int64_t at = 0; at < width; at += MOST_SQUARES) {
+            int64_t count = width - at < MOST_SQUARES ? width - at : MOST_SQUARES;
+            const uint8_t *x = (const uint8_t *)row + at, *a = (const uint8_t *)query + at;
+            int some = 0;
+            for (int64_t k = 0; k < count; k++) {
+                short e = (short)(x[k] - a[k]);
+                some += e * e;
+            }
+            sum += some;
+        }
         return (float)sum;
     }
-    CLONES static void all_squares_u8(const void *all_rows, int64_t count, const void *asked,
-                                      int64_t queries, int64_t width, float *out, int64_t stride) {
-        const uint8_t *rows = (const uint8_t *)all_rows, *query = (const uint8_t *)asked;
-        int64_t j = 0;
-        for (; j + 4 <= queries; j += 4, query += 4 * width, out += 4 * stride)
-            for (int64_t i = 0; i < count; i++) {
-                int64_t sums[4] = {0};
-                squares_u8(rows + i * width, query, 4, width, width, sums);
-                for (int n = 0; n < 4; n++) out[n * stride + i] = (float)sums[n];
+
+    CLONES static void squares_plain(const uint8_t *rows, int64_t count, const uint8_t *query, int64_t queries,
+                                     int64_t width, float *out, int64_t stride) {
+        for (int64_t j = 0; j < queries; j++)
+            for (int64_t i = 0; i < count; i++)
+                out[j * stride + i] = one_squares_u8(rows + i * width, query + j * width, width);
+    }
+
+    enum { SHORTS = 4096, TOGETHER_U8 = 4 }; /* values of a query that are widened, and queries or rows together */
+
+    #if defined(__x86_64__) && defined(__GNUC__)
+    #define AVX2 __attribute__((target("avx2")))
+
+    AVX2 static inline __m256i squared(__m256i sum, __m256i row, const short *query) {
+        __m256i apart = _mm256_sub_epi16(row, _mm256_loadu_si256((const __m256i *)query));
+        return _mm256_add_epi32(sum, _mm256_madd_epi16(apart, apart));
+    }
+    AVX2 static inline __m256i widened(const uint8_t *codes) {
+        return _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)codes));
+    }
+    AVX2 static inline void four_sums(const __m256i *sums, int *out) {
+        __m256i pairs = _mm256_hadd_epi32(
+            _mm256_hadd_epi32(sums[0], sums[1]), _mm256_hadd_epi32(sums[2], sums[3]));
+        _mm_storeu_si128((__m128i *)out, _mm_add_epi32(
+            _mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1)));
+    }
+    /* The rest of a row and a query, what does not fill sixteen. */
+    INLINED int rest_squared(const uint8_t *row, const short *query, int64_t width) {
+        int sum = 0;
+        for (int64_t k = width / 16 * 16; k < width; k++) sum += (row[k] - query[k]) * (row[k] - query[k]);
+        return sum;
+    }
+    /* Four queries beside each row, or four rows beside one query. */
+    AVX2 static void squares_v3(const uint8_t *rows, int64_t count, const uint8_t *query, int64_t queries,
+                                int64_t width, float *out, int64_t stride) {
+        short wide[TOGETHER_U8 * SHORTS];
+        int four[TOGETHER_U8];
+        int64_t i, j, k;
+        int n;
+        for (j = 0; j + TOGETHER_U8 <= queries; j += TOGETHER_U8) {
+            for (k = 0; k < TOGETHER_U8 * width; k++) wide[k] = query[j * width + k];
+            for (i = 0; i < count; i++) {
+                const uint8_t *row = rows + i * width;
+                __m256i sums[TOGETHER_U8] = {_mm256_setzero_si256()}; /* the others, too */
+                for (k = 0; k + 16 <= width; k += 16) {
+                    __m256i values = widened(row + k);
+                    for (n = 0; n < TOGETHER_U8; n++) sums[n] = squared(sums[n], values, wide + n * width + k);
+                }
+                four_sums(sums, four);
+                for (n = 0; width % 16 && n < TOGETHER_U8; n++) four[n] += rest_squared(row, wide + n * width, width);
+                for (n = 0; n < TOGETHER_U8; n++) out[(j + n) * stride + i] = (float)four[n];
             }
-        for (; j < queries; j++, query += width, out += stride)
-            for (int64_t i = 0; i < count; i++) out[i] = one_squares_u8(rows + i * width, query, width);
+        }
+        for (; j < queries; j++) {
+            for (k = 0; k < width; k++) wide[k] = query[j * width + k];
+            for (i = 0; i + TOGETHER_U8 <= count; i += TOGETHER_U8) {
+                const uint8_t *row = rows + i * width;
+                __m256i sums[TOGETHER_U8] = {_mm256_setzero_si256()}; /* the others, too */
+                for (k = 0; k + 16 <= width; k += 16)
+                    for (n = 0; n < TOGETHER_U8; n++)
+                        sums[n] = squared(sums[n], widened(row + n * width + k), wide + k);
+                four_sums(sums, four);
+                for (n = 0; width % 16 && n < TOGETHER_U8; n++) four[n] += rest_squared(row + n * width, wide, width);
+                for (n = 0; n < TOGETHER_U8; n++) out[j * stride + i + n] = (float)four[n];
+            }
+            for (; i < count; i++) out[j * stride + i] = one_squares_u8(rows + i * width, query + j * width, width);
+        }
+    }
+    #endif
+
+    static void all_squares_u8(const void *all_rows, int64_t count, const void *asked, int64_t queries,
+                               int64_t width, float *out, int64_t stride) {
+        const uint8_t *rows = (const uint8_t *)all_rows, *query = (const uint8_t *)asked;
+        #if defined(__x86_64__) && defined(__GNUC__)
+        if (width <= SHORTS && __builtin_cpu_supports("avx2")) {
+            squares_v3(rows, count, query, queries, width, out, stride);
+            return;
+        }
+        #endif
+        squares_plain(rows, count, query, queries, width, out, stride);
     }
 
     /* kinds of which queries have nothing in common: one row and one query at a time */

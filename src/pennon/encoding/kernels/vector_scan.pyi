@@ -64,3 +64,10 @@ def join_heaps(
     other_counts: npt.NDArray[np.int64],
 ) -> None:
     """Put the rows of other heaps into heaps of the same queries.  Raises ValueError for arrays that do not fit."""
+
+def sort_heaps(
+    best: npt.NDArray[np.float32],
+    best_rows: npt.NDArray[np.uint64],
+    counts: npt.NDArray[np.int64],
+) -> None:
+    """Sort the rows of heaps, the nearest first: they are heaps no more.  Raises ValueError for arrays that do not fit."""

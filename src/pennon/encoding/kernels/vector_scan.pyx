@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from libc.stdlib cimport free, malloc
 
-from pennon.encoding.kernels.nearest_heaps cimport Heaps, check_pairs, heaps_of, keep_some
+from pennon.encoding.kernels.nearest_heaps cimport Heaps, check_pairs, heaps_of, keep_some, sink
 
 cdef extern from *:
     """
@@ -237,3 +237,21 @@ def join_heaps(
             keep_some(
                 &heaps, at, more.distances + at * more.most, more.rows + at * more.most, NULL, more.counts[at]
             )
+
+
+def sort_heaps(float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts):
+    """Sort the rows of heaps, the nearest first; see the stub."""
+    cdef Heaps heaps = heaps_of(best, best_rows, counts)
+    cdef int64_t heap, last
+    cdef float distance
+    cdef float *distances
+    cdef uint64_t row
+    cdef uint64_t *rows
+    with nogil:
+        for heap in range(best.shape[0]):
+            distances, rows = heaps.distances + heap * heaps.most, heaps.rows + heap * heaps.most
+            for last in range(counts[heap] - 1, 0, -1):
+                distance, row = distances[last], rows[last]
+                distances[last], rows[last] = distances[0], rows[0]
+                distances[0], rows[0] = distance, row
+                sink(distances, rows, last, 0)

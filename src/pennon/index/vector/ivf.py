@@ -20,7 +20,7 @@ import numpy.typing as npt
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import map_all, processors
-from pennon.encoding.kernels.vector_scan import join_heaps, keep_nearest
+from pennon.encoding.kernels.vector_scan import join_heaps, keep_nearest, sort_heaps
 from pennon.errors import ArgumentError
 from pennon.index.row_set import Numbers
 from pennon.index.vector.base import Allowed, Floats, Floats2D, Found, Probes
@@ -68,6 +68,7 @@ class IvfIndex:
         self._type = centroids.dtype
         kind = np.uint8 if metric == "hamming" else np.float32
         self._centroids = np.ascontiguousarray(centroids, kind)
+        self._numbers = np.arange(len(centroids), dtype=np.uint64)
 
     @property
     def size_bytes(self) -> int:
@@ -138,8 +139,7 @@ class IvfIndex:
         if not np.isfinite(distances).all():  # a centroid that is no number is the farthest
             np.nan_to_num(distances, copy=False, nan=np.inf, posinf=np.inf, neginf=-np.inf)
         best = _Nearest(len(queries), count)
-        numbers = np.arange(distances.shape[1], dtype=np.uint64)
-        best.add(np.arange(len(queries)), distances, numbers, None)
+        best.add(np.arange(len(queries)), distances, self._numbers, None)
         return best.sorted()[1].astype(np.int64).reshape(len(queries), count)
 
 
@@ -195,12 +195,14 @@ class _Nearest:
                 self._rows = np.pad(self._rows, more)
 
     def sorted(self) -> tuple[Int64Array, Numbers, Floats]:
-        """Return for each row the query, its number and how far it is; by query, nearest first."""
-        is_one = np.arange(self._rows.shape[1]) < self.counts[:, None]
+        """Return for each row the query, its number and how far it is; by query, nearest first.  This is the end."""
+        sort_heaps(*self.heaps)
         queries = np.repeat(np.arange(len(self.counts)), self.counts)
-        rows, distances = self._rows[is_one], self._distances[is_one]
-        order = np.lexsort((rows, distances, queries))
-        return queries, rows[order], distances[order]
+        size = self._rows.shape[1]
+        if len(queries) == self._rows.size:
+            return queries, self._rows.reshape(-1), self._distances.reshape(-1)
+        is_one = np.arange(size) < self.counts[:, None]
+        return queries, self._rows[is_one], self._distances[is_one]
 
 
 class _Search:
@@ -241,16 +243,20 @@ class _Search:
     def _round(self, nearest: _Nearest, partitions: Int64Array, queries: Int64Array) -> None:
         """Search pairs of a partition and a query."""
         are_filled = self._reader.lengths[partitions] > 0
-        partitions, queries = partitions[are_filled], queries[are_filled]
+        if not are_filled.all():
+            partitions, queries = partitions[are_filled], queries[are_filled]
         if not len(queries):
             return
-        # one query's nearest come first: few rows of the others may be nearer
-        if len(nearest.counts) > 1:
+        if len(nearest.counts) == 1:  # the nearest come first: few rows of the others may be nearer
+            numbers, starts = partitions.tolist(), list(range(len(partitions)))
+        else:
             order = np.argsort(partitions, kind="stable")
             partitions, queries = partitions[order], queries[order]
-        starts = np.flatnonzero(np.diff(partitions, prepend=-1))
-        numbers, ends = partitions[starts].tolist(), [*starts[1:].tolist(), len(partitions)]
-        asked = dict(zip(numbers, zip(starts.tolist(), ends, strict=True), strict=True))
+            borders = np.flatnonzero(partitions[1:] != partitions[:-1]) + 1
+            starts = [0, *borders.tolist()]
+            numbers = partitions[starts].tolist()
+        ends = [*starts[1:], len(partitions)]
+        asked = dict(zip(numbers, zip(starts, ends, strict=True), strict=True))
         for some in self._wanted(numbers):
             parts = [(each, queries[slice(*asked[each.number])]) for each in some]
             lanes = _lanes(nearest, parts, by_query=self._asks.leaves_out)

@@ -12,6 +12,7 @@ from pennon.encoding.kernels.vector_scan import (
     join_heaps,
     keep_nearest,
     keep_words,
+    sort_heaps,
     word_tables,
 )
 from tests.unit.encoding.kernels.heaps import Asked
@@ -91,6 +92,13 @@ def test_the_nearest_are_kept(distances: list[float], most: int, step: int, rng:
         right = sorted((sign * d, row) for d, row, passes in pairs if passes and d == d)  # noqa: PLR0124 - is no NaN
         assert sorted(zip(*kept, strict=True)) == right[:most]
     assert counts[1] == 0
+    heaps = [
+        sorted(zip(best[h, : counts[h]], best_rows[h, : counts[h]], strict=True)) for h in range(3)
+    ]
+    sort_heaps(best, best_rows, counts)
+    for heap, right in enumerate(heaps):
+        its = best[heap, : counts[heap]], best_rows[heap, : counts[heap]]
+        assert list(zip(*its, strict=True)) == right
 
 
 def test_arrays_that_do_not_fit_are_refused() -> None:
@@ -118,6 +126,8 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
         keep_nearest(one, row[None], none, none[:0], one, row, None)
     with pytest.raises(ValueError, match="each row"):
         keep_nearest(one, row[None], none, none, one, row, np.zeros(2, np.uint8))
+    with pytest.raises(ValueError, match="a heap"):
+        sort_heaps(one, row[None][:0], none)
     with pytest.raises(ValueError, match="of both"):
         join_heaps(one, row[None], none, one[:0], row[None][:0], none[:0])
     with pytest.raises(ValueError, match="a heap"):

@@ -65,3 +65,8 @@ def copied(values: npt.NDArray[S]) -> npt.NDArray[S]:
     copy: npt.NDArray[S] = room(values.size, values.dtype).reshape(values.shape)
     copy[...] = values
     return copy
+
+
+def kept(values: npt.NDArray[S], buffer: pa.Buffer | None) -> npt.NDArray[S]:
+    """Return values to be remembered: copied where the buffer that they lie in has far more, which they would hold."""
+    return values if buffer is None or buffer.size < 2 * values.nbytes else copied(values)

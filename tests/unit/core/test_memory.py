@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pennon.core.memory import copied, room
+from pennon.core.memory import copied, kept, room
 
 
 @pytest.mark.parametrize("count", [0, 1, 2047, 2048, 100_000])
@@ -37,3 +37,12 @@ def test_copies_lie_row_by_row() -> None:
         assert np.array_equal(copy, some)
         assert copy.flags.c_contiguous
         assert not np.shares_memory(copy, values)
+
+
+def test_a_small_part_of_a_buffer_is_copied_to_be_kept() -> None:
+    whole = np.arange(100_000)
+    buffer = pa.py_buffer(whole)
+    values = np.frombuffer(buffer, np.int64)
+    assert np.shares_memory(kept(values[:60_000], buffer), whole)
+    assert not np.shares_memory(kept(values[:50_000], buffer), whole)
+    assert np.array_equal(kept(values[:50_000], buffer), whole[:50_000])

@@ -343,6 +343,7 @@ def check_graph(
 ):
     """Raise FormatError unless a graph may be walked; see the stub."""
     cdef int64_t level, row, at, total = nodes.shape[0]
+    cdef uint32_t farthest = 0  # of all, which takes no branch for each
     cdef bint is_right = (
         levels.shape[0] >= 2 and levels[0] == 0 and levels[levels.shape[0] - 1] == total
         and levels[1] == count and entry < count and ends.shape[0] == total + 1
@@ -360,6 +361,7 @@ def check_graph(
                 for row in range(levels[level] + 1, levels[level + 1]):
                     is_right = is_right and nodes[row - 1] < nodes[row]
             for at in range(neighbours.shape[0] if is_right else 0):
-                is_right = is_right and neighbours[at] < count
+                farthest = max(farthest, neighbours[at])
+            is_right = is_right and farthest < count
     if not is_right:
         raise FormatError("the graph of a partition names nodes that are not there")

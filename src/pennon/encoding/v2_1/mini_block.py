@@ -45,7 +45,7 @@ from pennon.encoding.v2_1.page import (
 )
 from pennon.encoding.v2_1.page_rules import PageRules
 from pennon.encoding.v2_1.pick import pick_levels
-from pennon.encoding.v2_1.point_read import CutRows, Found, KnownPage, RecentRecipe
+from pennon.encoding.v2_1.point_read import CutRows, Found, KnownPage, Recipes
 from pennon.encoding.v2_1.strategy import POINT_READ, ahead_of_index, for_chunks
 from pennon.encoding.v2_1.values import Chunked
 from pennon.errors import FormatError
@@ -90,7 +90,7 @@ def read_known(pages: Sequence[ToKnow], codecs: Codecs) -> Steps[list[KnownPage]
     if missing:
         wanted = [_index_requests(*pages[at][:2]) for at in missing]
         answers = iter((yield [request for requests in wanted for request in requests]))
-        recipes = RecentRecipe()
+        recipes = Recipes()
         for at, requests in zip(missing, wanted, strict=True):
             layout, page, slot = pages[at]
             parts = [as_bytes(next(answers)) for _ in requests]
@@ -130,7 +130,7 @@ def _read_known(
     if guess is not None:
         ahead = _Ahead(answers.pop(), guess.position, guess == data)
     parts = [as_bytes(answer) for answer in answers]
-    return _known(layout, page, parts, codecs, RecentRecipe()), ahead
+    return _known(layout, page, parts, codecs, Recipes()), ahead
 
 
 def _index_requests(layout: MiniBlock, page: PageBuffers) -> list[ByteRequest]:
@@ -148,7 +148,7 @@ def _known(
     page: PageBuffers,
     parts: list[Bytes],
     codecs: Codecs,
-    recipes: RecentRecipe,
+    recipes: Recipes,
 ) -> KnownPage:
     """Return what is known of a page, of the answers to `_index_requests`."""
     data = data_of(page)

@@ -39,6 +39,8 @@ _CODE_BYTES: Final = 2560
 _NOTHING, _BYTES, _BITS, _INLINE, _PACKED, _STRINGS = range(6)
 _WORDS: Final = (8, 16, 32, 64)
 _WORD_BYTES: Final = 8
+_RECIPES: Final = 3
+"""Pages of one column are mostly encoded in few ways; to look for more would cost what it saves."""
 
 Read: TypeAlias = Callable[[Sequence[ByteRequest]], list[pa.Buffer]]
 """Answers one round: the method of an object's reader."""
@@ -107,20 +109,23 @@ def recipe_of(layout: MiniBlock) -> Recipe | None:
     return Recipe(_pick_code(numbers, layout.values), shape, top == 0, value_bytes)
 
 
-class RecentRecipe:
-    """Makes the recipes of pages, one for those that follow one another and are encoded alike."""
+class Recipes:
+    """Makes the recipes of pages, one for those that are encoded alike, as far as it remembers."""
 
-    __slots__ = ("_kin", "_made")
+    __slots__ = ("_made",)
 
     def __init__(self) -> None:
-        self._kin: Hashable = None
-        self._made: Recipe | None = None
+        self._made: list[tuple[Hashable, Recipe | None]] = []
 
     def of(self, layout: MiniBlock) -> Recipe | None:
         """See `recipe_of`."""
-        if layout.kin != self._kin:
-            self._made, self._kin = recipe_of(layout), layout.kin
-        return self._made
+        kin = layout.kin
+        for known, made in self._made:
+            if known == kin:
+                return made
+        recipe = recipe_of(layout)
+        self._made = [(kin, recipe), *self._made[:_RECIPES]]
+        return recipe
 
 
 def _pick_code(numbers: tuple[int, ...], values: e.Encoding) -> PickCode:

@@ -20,7 +20,7 @@ from pennon.encoding.v2_1.layouts import BlobPage, Layout, MiniBlock
 from pennon.encoding.v2_1.mini_block import read_known
 from pennon.encoding.v2_1.point_read import KnownPage
 from pennon.errors import FormatError, LanceError
-from pennon.file.container.column_metadata import Column, Indirect
+from pennon.file.container.column_metadata import Column, Indirect, Page
 from pennon.file.container.generation import FileSource
 from pennon.file.container.node import Node, encoding_bytes, page_buffers
 from pennon.file.container.wire import unwrap_encoding
@@ -106,19 +106,18 @@ def _know(leaf: Leaf, number: int) -> Steps[KnownPage | None]:
 
 def opened_pages(leaf: Leaf, numbers: Sequence[int]) -> Steps[list[OpenPage]]:
     """Return the steps that get the layouts of pages; a round for those whose encodings lie elsewhere."""
-    opened, far = leaf.opened, []
+    opened, pages, far = leaf.opened, leaf.column.pages, []
     for number in numbers:
         if number not in opened:
-            encoding = leaf.column.pages[number].encoding
-            if isinstance(encoding, Indirect):
+            page = pages[number]
+            if isinstance(page.encoding, Indirect):
                 far.append(number)
             else:
-                opened[number] = _open_page(
-                    leaf, number, None if encoding is None else encoding.data
-                )
+                data = None if page.encoding is None else page.encoding.data
+                opened[number] = _open_page(leaf, number, page, data)
     if far:
         for number, data in zip(far, (yield from _far(leaf, far)), strict=True):
-            opened[number] = _open_page(leaf, number, data)
+            opened[number] = _open_page(leaf, number, pages[number], data)
     return [opened[number] for number in numbers]
 
 
@@ -145,14 +144,14 @@ class OpenPage:
     has_blobs: bool
 
 
-def _open_page(leaf: Leaf, number: int, encoding: bytes | None) -> OpenPage:
+def _open_page(leaf: Leaf, number: int, page: Page, encoding: bytes | None) -> OpenPage:
     if encoding is None:
         message = "page without an encoding"
         raise FormatError(message)
     layout = parse_page_layout(encoding)
     return OpenPage(
         layout,
-        page_buffers(leaf.node, leaf.column, leaf.column.pages[number]),
+        page_buffers(leaf.node, leaf.column, page),
         Slot(leaf.file.search_cache, (leaf.column.index, number)),
         isinstance(layout, BlobPage) and leaf.path[-1].logical_type != "struct",
     )

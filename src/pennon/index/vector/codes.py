@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
-from pennon.core.memory import copied
+from pennon.core.memory import kept
 from pennon.encoding.kernels.vector_rows import keep_rows, row_distances, walk_graph
 from pennon.errors import FormatError
 from pennon.index.files import IndexFile
@@ -287,19 +287,17 @@ def matrix_of(column: pa.Array[Any]) -> Vectors:
     return values.reshape(len(column), width)
 
 
-def kept(column: pa.Array[Any]) -> Vectors:
+def kept_matrix(column: pa.Array[Any]) -> Vectors:
     """Return the lists of a column row by row; copied where the column is a part of a larger one that was read.
 
     Raises FormatError if one is NULL.
     """
-    values = matrix_of(column)
-    buffer = column.values.buffers()[1]
-    return values if buffer is None or buffer.size < 2 * values.nbytes else copied(values)
+    return kept(matrix_of(column), column.values.buffers()[1])
 
 
 def floats_of(column: pa.Array[Any]) -> Floats:
-    """Return a column of numbers of 32 bits, copied.  Raises FormatError if it is of something else."""
+    """Return a column of numbers of 32 bits, not copied.  Raises FormatError if it is of something else."""
     if column.type != pa.float32() or column.null_count:
         message = f"factors of codes are {column.type} with {column.null_count} NULLs"
         raise FormatError(message)
-    return copied(np.asarray(column.to_numpy(zero_copy_only=False)))
+    return np.asarray(column.to_numpy(zero_copy_only=False))

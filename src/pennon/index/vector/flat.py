@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from pennon.errors import UnsupportedError
 from pennon.index.files import IndexFile
-from pennon.index.vector.codes import Apart, Asked, Everywhere, RowCodes, kept, list_type
+from pennon.index.vector.codes import Apart, Asked, Everywhere, RowCodes, kept_matrix, list_type
 from pennon.index.vector.wire import Vectors
 
 _VECTORS: Final = "flat"
@@ -50,7 +50,7 @@ class Flat:
 
     def codes(self, columns: Sequence[pa.Array[Any]], *, by_rows: bool) -> RowCodes:  # noqa: ARG002
         """See `Quantizer.codes`."""
-        values = np.ascontiguousarray(kept(columns[0]), self._type)
+        values = np.ascontiguousarray(kept_matrix(columns[0]), self._type)
         return RowCodes(values.view(np.uint8).reshape(len(values), self.row_bytes))
 
     def asks(self, vectors: Vectors) -> Everywhere:

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
-from pennon.core.memory import copied
+from pennon.core.memory import kept
 from pennon.encoding.kernels.vector_rows import check_graph
 from pennon.errors import FormatError
 from pennon.index.vector.file_settings import Settings
@@ -88,9 +88,10 @@ def _ascending(nodes: npt.NDArray[np.uint32], levels: Int64Array) -> Int64Array 
     """Return the order in which the nodes of each level ascend; None if they do, as newer releases write them."""
     if (levels[1:] < levels[:-1]).any() or levels[0] or len(nodes) != levels[-1]:
         return None  # which `check_graph` refuses
-    level = np.repeat(np.arange(len(levels) - 1), np.diff(levels))
-    falls = (nodes[1:] < nodes[:-1]) & (level[1:] == level[:-1])
-    return np.lexsort((nodes, level)) if falls.any() else None
+    falls = np.flatnonzero(nodes[1:] < nodes[:-1]) + 1
+    if np.isin(falls, levels).all():
+        return None
+    return np.lexsort((nodes, np.repeat(np.arange(len(levels) - 1), np.diff(levels))))
 
 
 def _numbers(column: pa.Array[Any]) -> npt.NDArray[np.uint32]:
@@ -101,4 +102,6 @@ def _numbers(column: pa.Array[Any]) -> npt.NDArray[np.uint32]:
     if values.dtype == np.uint64 and len(values) and int(values.max()) >= 1 << 32:
         message = "the nodes of a graph have numbers beyond 32 bits"
         raise FormatError(message)
-    return copied(values.astype(np.uint32, copy=False))
+    if values.dtype == np.uint64:
+        return values.astype(np.uint32)
+    return kept(values, column.buffers()[1])

@@ -134,7 +134,10 @@ class RabitQuantizer:
                 rest = blocked(from_stream(rest, self._further, self._width), self._further)
             factors += [floats_of(each) for each in columns[4:]]
         # what is remembered is a copy: a part would hold all that was read with it
-        return RabitCodes(copied(signs), copied(rest), np.stack(factors))
+        side_by_side = np.empty((len(factors), len(signs)), np.float32)
+        for target, each in zip(side_by_side, factors, strict=True):
+            target[:] = each
+        return RabitCodes(copied(signs), copied(rest), side_by_side)
 
     def asks(self, vectors: Vectors) -> _Queries:
         """See `Quantizer.asks`."""

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFile
-from pennon.index.vector.codes import Apart, Asked, Everywhere, RowCodes, check_bytes, kept
+from pennon.index.vector.codes import Apart, Asked, Everywhere, RowCodes, check_bytes, kept_matrix
 from pennon.index.vector.file_settings import Settings
 from pennon.index.vector.wire import Vectors
 
@@ -47,7 +47,7 @@ class ScalarQuantizer:
 
     def codes(self, columns: Sequence[pa.Array[Any]], *, by_rows: bool) -> RowCodes:  # noqa: ARG002
         """See `Quantizer.codes`."""
-        return RowCodes(kept(columns[0]))
+        return RowCodes(kept_matrix(columns[0]))
 
     def asks(self, vectors: Vectors) -> Everywhere:
         """See `Quantizer.asks`."""

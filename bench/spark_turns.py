@@ -45,6 +45,7 @@ LIMIT_SECONDS = 120
 OPERATIONS: Mapping[str, Task] = {
     "write": {"do": "write"},
     "read, all columns": {"do": "scan"},
+    "read, sums by `aggregate`": {"do": "scan", "is_pushed": True},
     "read, one column": {"do": "scan", "columns": ["i64"], "sums": ["sum(i64)"]},
     "filter, one row": {"do": "scan", "condition": "i64 = 54321"},
     "filter, 0.1 % of rows": {"do": "scan", "condition": "i32 = 7"},
@@ -285,7 +286,9 @@ one that is not counted. A ratio is the other's time over that of `pennon.spark`
 
 {beside}
 
-- *write* makes a new table of four files; the rows come from `spark.range`. *read* ends in sums.
+- *write* makes a new table of four files; the rows come from `spark.range`. *read* ends in sums, by Spark, or by
+  `aggregate=` in the tasks that read (of Pennon; the others' are the same as above).
+- Spark speaks to Pennon's Python over sockets of the file system, a setting ([spark.md](spark.md#how-quick-it-is)).
 - *merge* takes a tenth as many rows, of eleven ten match: these are updated, the others inserted.
 - Changes begin with a fresh copy of a table of four files; *compaction* with one of 64.
 - *peak memory* is the resident memory of driver, JVM and workers together; the JVM is asked to collect

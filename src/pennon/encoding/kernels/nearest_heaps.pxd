@@ -7,13 +7,21 @@ from pennon.encoding.kernels cimport vector_sums
 
 cdef extern from *:
     """
+    #define FEW 8
     CLONES static int any_nearer(const float *distances, int64_t count, float worst) {
         int found = 0;
         for (int64_t at = 0; at < count; at++) found |= distances[at] <= worst;
         return found;
     }
+    /* Whether so few rows are passing that each is looked at by itself. */
+    __attribute__((unused)) CLONES static int are_few(const uint8_t *passing, int64_t count) {
+        int64_t found = 0;
+        for (int64_t at = 0; at < count; at++) found += passing[at] != 0;
+        return found * FEW <= count;
+    }
     """
     bint any_nearer(const float *distances, int64_t count, float worst) noexcept nogil
+    bint are_few(const uint8_t *passing, int64_t count) noexcept nogil
 
 cdef enum:
     RUN = 64

@@ -1,10 +1,11 @@
 """Distances of vectors that lie row by row, and walks over graphs of them; see the stub."""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.math cimport INFINITY
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from pennon.encoding.kernels.nearest_heaps cimport Heaps, check_pairs, heaps_of, keep_some
+from pennon.encoding.kernels.nearest_heaps cimport Heaps, are_few, check_pairs, heaps_of, keep_some
 from pennon.encoding.kernels.vector_kinds cimport all_apart, apart_of, some_apart
 
 from pennon.errors import FormatError
@@ -145,9 +146,19 @@ cdef void _keep_rows(
         start = 0
         while start < space.count:
             size = min(block, space.count - start)
-            all_apart(  # of all queries, which read the same rows
-                space.kind, space.rows + start * space.row_bytes, size, asked, together, space.width, far, size
-            )
+            if mask != NULL and are_few(mask + start, size):
+                for row in range(together * size):
+                    far[row] = INFINITY
+                for row in range(size):
+                    if mask[start + row]:
+                        all_apart(
+                            space.kind, space.rows + (start + row) * space.row_bytes, 1, asked, together, space.width,
+                            far + row, size,
+                        )
+            else:
+                all_apart(  # of all queries, which read the same rows
+                    space.kind, space.rows + start * space.row_bytes, size, asked, together, space.width, far, size
+                )
             for n in range(together):
                 begin = starts[places[first + n]]
                 if factor != 1 or begin != 0:

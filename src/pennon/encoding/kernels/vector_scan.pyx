@@ -2,9 +2,10 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
+from libc.math cimport INFINITY
 from libc.stdlib cimport free, malloc
 
-from pennon.encoding.kernels.nearest_heaps cimport Heaps, check_pairs, heaps_of, keep_some, sink
+from pennon.encoding.kernels.nearest_heaps cimport Heaps, are_few, check_pairs, heaps_of, keep_some, sink
 
 cdef extern from *:
     """
@@ -155,7 +156,14 @@ def keep_words(
                         size = min(total - done, <int64_t> BLOCK)
                         for row in range(size):
                             far[row] = start
-                        add_looked_up(&codes[0, done], total, many, tables, size, far)
+                        if masked != NULL and are_few(masked + done, size):
+                            for row in range(size):
+                                if masked[done + row]:
+                                    add_looked_up(&codes[0, done + row], total, many, tables, 1, far + row)
+                                else:
+                                    far[row] = INFINITY
+                        else:
+                            add_looked_up(&codes[0, done], total, many, tables, size, far)
                         keep_some(
                             &heaps, numbers[pair], far, &ids[done], masked + done if masked != NULL else NULL, size
                         )

@@ -10,17 +10,16 @@ import numpy.typing as npt
 
 
 class Asked:
-    """Partitions of so many rows each, asked by some queries at random; of every other a third is not passing."""
+    """Partitions of so many rows each, asked by some queries at random; of every third few are passing, of others most or all."""
 
     def __init__(
         self, rng: np.random.Generator, sizes: Sequence[int], queries: int, heaps: int, most: int
     ) -> None:
         numbers = rng.permutation(sum(sizes)).astype(np.uint64)
         self.rows = [each.copy() for each in np.split(numbers, np.cumsum(sizes)[:-1])]
-        self.passing = [
-            (each % 3 != 1).astype(np.uint8) if at % 2 else None
-            for at, each in enumerate(self.rows)
-        ]
+        masks = [lambda _: None, lambda row: row % 3 != 1, lambda row: row % 20 == 1]
+        chosen = [masks[at % 3](each) for at, each in enumerate(self.rows)]
+        self.passing = [None if each is None else each.astype(np.uint8) for each in chosen]
         counts = rng.integers(0, heaps + 1, len(sizes))
         self.ends = np.cumsum(counts).astype(np.int64)
         self.numbers = np.concatenate([rng.permutation(heaps)[:count] for count in counts])

@@ -9,7 +9,7 @@ has the name of one that is gone.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import ref
 
 from pennon.compat.arguments import refuse
@@ -20,9 +20,11 @@ from pennon.core.units import KIB, MIB
 from pennon.errors import ArgumentError
 from pennon.file.container.opened_file import OpenedFile
 from pennon.file.open import open_data_file
-from pennon.index.files import Remember, made_now
 from pennon.io.store import ObjectReader
 from pennon.table.row_ids import RowIds
+
+if TYPE_CHECKING:
+    from pennon.index.files import Remember
 
 T = TypeVar("T")
 
@@ -127,9 +129,7 @@ class Session:
 
         def remember(key: Hashable, make: Callable[[], T], weigh: Callable[[T], int]) -> T:
             alive = memory()
-            return (
-                made_now(key, make, weigh) if alive is None else alive.get_or_make(key, make, weigh)
-            )
+            return make() if alive is None else alive.get_or_make(key, make, weigh)
 
         return remember
 

@@ -50,6 +50,8 @@ _WALKS: Final = 32
 """Walks over a graph that are made ready together: what each compares takes up to a megabyte."""
 _HELD_BYTES: Final = 64 << 20
 """Partitions are held together as long as they take no more memory than this."""
+_PARTS: Final = 32
+"""Fewer partitions are not shared out among lanes: queries are."""
 _QUERIES_A_LANE: Final = 8
 """Fewer queries are not worth a thread."""
 _LEAST_ROOM: Final = 1024
@@ -259,17 +261,18 @@ class _Search:
         asked = dict(zip(numbers, zip(starts, ends, strict=True), strict=True))
         for some in self._wanted(numbers):
             parts = [(each, queries[slice(*asked[each.number])]) for each in some]
-            lanes = _lanes(nearest, parts, by_query=self._asks.leaves_out)
-            others = [nearest if self._asks.leaves_out else nearest.of_others() for _ in lanes[1:]]
+            # lanes of partitions read each once; walks take their time, and few partitions are not shared out evenly
+            by_query = self._asks.leaves_out or self._reader.has_graphs or len(parts) < _PARTS
+            lanes = _lanes(nearest, parts, by_query=by_query)
+            others = [nearest if by_query else nearest.of_others() for _ in lanes[1:]]
             found = [nearest, *others]
             work = [
                 partial(_Lane(self._asks, self._width, mine).ask, its)
                 for mine, its in zip(lanes, found, strict=True)
             ]
             map_all(lambda each: each(), work, CREW)
-            for other in others:
-                if other is not nearest:
-                    nearest.join(other)
+            for other in [] if by_query else others:
+                nearest.join(other)
 
     def _wanted(self, numbers: Sequence[int]) -> Iterator[list[_Wanted]]:
         """Read partitions; yield as many as are held at once, without those of which no row is allowed."""

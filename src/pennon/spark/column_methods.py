@@ -86,7 +86,7 @@ class ColumnMethods:
             ("num_written_fragments", done.written),
             ("num_reused_fragments", done.reused),
         ]
-        return count_frame(self.spark.range(0), numbers)
+        return count_frame(self.spark, numbers)
 
     def dropColumns(self: TableHandle, *columns: str | Sequence[str]) -> None:
         """Drop columns, or fields inside them (``a.b``), as one version; their bytes stay until a compaction.

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
-
-from pyspark.sql import types as st
 
 from pennon.ops.rows.change_rows import Change
 from pennon.scan.snapshot import Snapshot
@@ -17,7 +15,7 @@ from pennon.spark.merge_plan import Merge, MergeClause, When
 from pennon.spark.session import merges_schemas
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 _COUNTS = ("num_affected_rows", "num_updated_rows", "num_deleted_rows", "num_inserted_rows")
 
@@ -83,7 +81,9 @@ class LanceMergeBuilder:
         spark = self.merge.source.sparkSession
         merge = replace(self.merge, evolves=self.merge.evolves or merges_schemas(spark))
         counts = with_conflict_retries(spark, lambda now: merge_rows(now, merge), self.snapshot)
-        return count_frame(self.merge.source, [(name, counts[name]) for name in _COUNTS])
+        return count_frame(
+            self.merge.source.sparkSession, [(name, counts[name]) for name in _COUNTS]
+        )
 
     def _update(
         self, when: When, condition: Condition | None, values: Mapping[str, Condition] | None
@@ -107,8 +107,7 @@ class LanceMergeBuilder:
         return replace(self, merge=merge)
 
 
-def count_frame(beside: DataFrame, counts: list[tuple[str, int]]) -> DataFrame:
-    """Return a frame of one row of numbers, of the session that another frame is of."""
-    fields = [st.StructField(name, st.LongType(), nullable=False) for name, _ in counts]
-    row = tuple(count for _, count in counts)
-    return beside.sparkSession.createDataFrame([row], st.StructType(fields))
+def count_frame(spark: SparkSession, counts: Sequence[tuple[str, int]]) -> DataFrame:
+    """Return a frame of one row of numbers."""
+    # a list of rows would go through a job of Spark's Python
+    return spark.sql(f"SELECT {', '.join(f'{count}L AS `{name}`' for name, count in counts)}")

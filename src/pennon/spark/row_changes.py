@@ -194,7 +194,7 @@ def choose_values(
     """
     given = [(number, name, each[name]) for number, each in enumerate(values) for name in each]
     marked = [column.alias(f"c{at}") for at, (_, _, column) in enumerate(given)]
-    types = rows.select(*marked).schema.fields
+    types = rows.select(*marked).schema.fields if marked else []
     chosen: dict[str, Column] = {}
     for field in schema_to_arrow(snapshot.manifest.schema):
         wanted = spark_type(field, field.name)

@@ -55,6 +55,6 @@ def translated(snapshot: Snapshot, condition: Condition, alias: str | None) -> P
 
 
 def group_rows(spark: SparkSession, snapshot: Snapshot) -> int:
-    """Return how many rows make a task: so many that each core has some."""
-    share = sum(live_row_counts(snapshot)) // (2 * parallelism_of(spark).least)
+    """Return how many rows make a task: so many that each core has one, and more in tables that are large."""
+    share = -(-sum(live_row_counts(snapshot)) // parallelism_of(spark).least)
     return min(max(share, _LEAST_GROUP_ROWS), GROUP_ROWS)

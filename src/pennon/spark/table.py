@@ -172,7 +172,7 @@ class LanceTable(TableReads, SearchMethods, ColumnMethods, IndexMethods, RefMeth
         return LanceMergeBuilder(self.snapshot(), Merge(source, condition, self.alias_name))
 
     def _count(self, rows: int) -> DataFrame:
-        return count_frame(self.spark.range(0), [("num_affected_rows", rows)])
+        return count_frame(self.spark, [("num_affected_rows", rows)])
 
     # --- versions -------------------------------------------------------------------------------------
 
@@ -286,7 +286,7 @@ class LanceTable(TableReads, SearchMethods, ColumnMethods, IndexMethods, RefMeth
         }
         told = Told("RESTORE", {"version": str(old.manifest.version)}, metrics)
         restore(old, told.properties())
-        return count_frame(self.spark.range(0), numbers)
+        return count_frame(self.spark, numbers)
 
     # --- upkeep ---------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -108,9 +108,13 @@ class Results:
     def load(cls) -> Self:
         """Read what `save` wrote."""
         saved = json.loads(RESULTS.read_text())
-        measures = [Measure(**each) for each in saved["measures"]]
-        measures.sort(key=lambda each: list(OPERATIONS).index(each.what))
+        measures = in_order(Measure(**each) for each in saved["measures"])
         return cls(saved["machine"], saved["rows"], saved["missing"], measures)
+
+
+def in_order(measures: Iterable[Measure]) -> list[Measure]:
+    """Return measures in the order of `OPERATIONS`."""
+    return sorted(measures, key=lambda each: list(OPERATIONS).index(each.what))
 
 
 class SparkWorker:
@@ -243,7 +247,7 @@ def measure_all(options: argparse.Namespace, console: Console) -> Results:
             console.print(what, *(f"{s} {found[-1].median(s):.2f} s" for s in found[-1].seconds))
             for side, reason in found[-1].failed.items():
                 console.print(f"  {side}: {reason or 'has no such operation'}")
-            results = Results(describe(), effort.rows, missing, found)
+            results = Results(describe(), effort.rows, missing, in_order(found))
             results.save()
     return results
 

@@ -287,7 +287,10 @@ cdef extern from *:
             highest[n] = rough + addend + begin + slack;
         }
         if (codes->has_errors)
-            for (int64_t n = 0; n < size; n++) lowest[n] -= error[n] * spread;
+            for (int64_t n = 0; n < size; n++) {
+                lowest[n] -= error[n] * spread;
+                highest[n] += error[n] * spread;
+            }
     }
 
     #define STEPS(COUNT) case COUNT: steps_of(codes, row, COUNT, signs, steps); break;

@@ -72,7 +72,8 @@ cdef float _bound_rows(
     """Say how near each row may be; return how far the nearest of them are at most, no more than a bound."""
     cdef int64_t start = 0, size, n
     cdef float[GROUP] highest
-    cdef bint has_all = wanted <= codes.rows
+    # errors may be larger than they are said to be: what further bits said of other rows is better known
+    cdef bint has_all = wanted <= codes.rows and not (codes.bits and bound < INFINITY)
     for n in range(wanted if has_all else 0):
         room.nearest[n] = bound
     while start < codes.rows:
@@ -82,7 +83,7 @@ cdef float _bound_rows(
                 room.lowest[start + n] = INFINITY
             start += size
             continue
-        bounds_of(codes, start, size, asked, SUMMING, room.lowest + start, highest)
+        bounds_of(codes, start, size, asked, SUMMING, room.lowest + start, highest if has_all else NULL)
         if has_all and any_nearer(highest, size, room.nearest[0]):
             for n in range(size):
                 if highest[n] < room.nearest[0] and (mask == NULL or mask[start + n]):

@@ -231,7 +231,7 @@ class _Search:
         while start < fewest:
             some = near[:, start:end]
             self._round(nearest, some.reshape(-1), np.repeat(np.arange(len(near)), some.shape[1]))
-            start, end = end, min(2 * end + 1, fewest)
+            start, end = end, min(4 * end + 1, fewest)
         hungry = nearest.hungry()
         if len(hungry) and fewest < most:
             near = self._index.near_partitions(self._vectors[hungry], most)
@@ -319,7 +319,7 @@ def _lanes(nearest: _Nearest, parts: list[_Part], *, by_query: bool) -> list[lis
         lanes: list[list[_Part]] = [[] for _ in range(count)]
         firsts = np.array([-(-queries * number // count) for number in range(1, count)])
         for wanted, asking in parts:  # which ascend
-            borders = [0, *np.searchsorted(asking, firsts).tolist(), len(asking)]
+            borders = [0, *asking.searchsorted(firsts).tolist(), len(asking)]
             for mine, (start, end) in zip(lanes, pairwise(borders), strict=True):
                 if start < end:
                     mine.append((wanted, asking[start:end]))

@@ -48,6 +48,6 @@ def keep_estimates(
     addend of a row and the second are added to all distances of a pair, and an error counts as often as the third
     says.  `sign_tables` makes ``tables`` and ``ranges`` of ``turned`` queries.
 
-    A row that is farther than all of a full heap, as far as signs and errors say, is left out; without errors beside
-    further bits none is.  Raises ValueError for arrays that do not fit.
+    A row that is farther than all of a full heap, as far as signs and errors say, is left out, and so is one that is
+    farther than as many rows of its part as there is room for; without errors beside further bits none is.  Raises ValueError for arrays that do not fit.
     """

@@ -72,9 +72,9 @@ cdef float _bound_rows(
     """Say how near each row may be; return how far the nearest of them are at most, no more than a bound."""
     cdef int64_t start = 0, size, n
     cdef float[GROUP] highest
-    # further bits may say that a row is farther than its signs and their error do
-    cdef bint is_sure = not codes.bits and wanted <= codes.rows
-    for n in range(wanted if is_sure else 0):
+    # errors may be larger than they are said to be: what further bits said of other rows is better known
+    cdef bint has_all = wanted <= codes.rows and not (codes.bits and bound < INFINITY)
+    for n in range(wanted if has_all else 0):
         room.nearest[n] = bound
     while start < codes.rows:
         size = min(codes.rows - start, <int64_t> GROUP)
@@ -83,13 +83,13 @@ cdef float _bound_rows(
                 room.lowest[start + n] = INFINITY
             start += size
             continue
-        bounds_of(codes, start, size, asked, SUMMING, room.lowest + start, highest)
-        if is_sure and any_nearer(highest, size, room.nearest[0]):
+        bounds_of(codes, start, size, asked, SUMMING, room.lowest + start, highest if has_all else NULL)
+        if has_all and any_nearer(highest, size, room.nearest[0]):
             for n in range(size):
                 if highest[n] < room.nearest[0] and (mask == NULL or mask[start + n]):
                     _drop_farthest(room.nearest, wanted, highest[n])
         start += size
-    return room.nearest[0] if is_sure else bound
+    return room.nearest[0] if has_all else bound
 
 
 cdef void _keep_rows(
@@ -99,14 +99,29 @@ cdef void _keep_rows(
     cdef float *top = heaps.distances + heap * heaps.most
     cdef bint is_bounded = (not codes.bits or codes.has_errors) and asked.range[1] < INFINITY
     cdef float bound = top[0] if heaps.counts[heap] == heaps.most else INFINITY
-    cdef int64_t row, start = 0, size
-    cdef uint32_t near, left
     if is_bounded:
         bound = _bound_rows(codes, asked, mask, bound, heaps.most, room)
-    is_bounded = is_bounded and bound < INFINITY
+        is_bounded = bound < INFINITY
+    _keep_near(codes, asked, ids, mask, heaps, heap, bound, is_bounded, False, room)
+    if is_bounded and heaps.counts[heap] < heaps.most:
+        # signs promised rows that further bits do not find: these are no numbers
+        _keep_near(codes, asked, ids, mask, heaps, heap, bound, is_bounded, True, room)
+
+
+cdef void _keep_near(
+    const Codes *codes, const Asked *asked, const uint64_t *ids, const uint8_t *mask, Heaps *heaps, int64_t heap,
+    float bound, bint is_bounded, bint others, Room *room
+) noexcept nogil:
+    """Put the rows that may be within a bound into the heap of a query, or the ``others``."""
+    cdef float *top = heaps.distances + heap * heaps.most
+    cdef int64_t row, start = 0, size
+    cdef uint32_t near, left, every
     while start < codes.rows:
         size = min(codes.rows - start, <int64_t> GROUP)
-        near = near_rows(room.lowest + start, size, bound) if is_bounded else 0xFFFFFFFFu >> (GROUP - size)
+        every = 0xFFFFFFFFu >> (GROUP - size)
+        near = near_rows(room.lowest + start, size, bound) if is_bounded else every
+        if others:
+            near = every & ~near
         left = near if codes.bits else 0
         while left:  # which are waited for together
             ask_ahead(codes, start + lowest_bit(left))
@@ -116,7 +131,7 @@ cdef void _keep_rows(
             near &= near - 1
             if mask == NULL or mask[row]:
                 keep_one(heaps, heap, estimate_of(codes, asked, row, room.signs, room.steps), ids[row])
-        if not codes.bits and heaps.counts[heap] == heaps.most and top[0] < bound:
+        if not (codes.bits or others) and heaps.counts[heap] == heaps.most and top[0] < bound:
             bound = top[0]  # as near as signs say a row is, it is
         start += size
 

@@ -129,6 +129,10 @@ cdef extern from *:
     }
 
     #if defined(__x86_64__) && defined(__GNUC__)
+    __attribute__((target("avx2"))) static inline void add_wide(__m128i some, int32_t *sums) {
+        __m256i so_far = _mm256_loadu_si256((const __m256i *)sums);
+        _mm256_storeu_si256((__m256i *)sums, _mm256_add_epi32(so_far, _mm256_cvtepu16_epi32(some)));
+    }
     /* The same, both halves of a byte at once. */
     __attribute__((target("avx2"))) static void group_sums_v3(
         const uint8_t *signs, const uint8_t *tables, int64_t width, int32_t *sums
@@ -153,7 +157,8 @@ cdef extern from *:
                     _mm256_castsi256_si128(both[half]), _mm256_extracti128_si256(both[half], 1));
                 __m128i b = _mm_add_epi16(
                     _mm256_castsi256_si128(upper[half]), _mm256_extracti128_si256(upper[half], 1));
-                add_parted((Pairs)a, (Pairs)b, sums + 16 * half);
+                add_wide(_mm_sub_epi16(a, _mm_slli_epi16(b, 8)), sums + 16 * half);
+                add_wide(b, sums + 16 * half + 8);
             }
         }
     }
@@ -260,15 +265,32 @@ cdef extern from *:
         return (low[0] + low[2]) + (low[1] + low[3]);
     }
 
-    /* How near the rows of a group may be, as far as signs say, and how far at most by the same. */
-    CLONES static void bounds_of(
-        const Codes *codes, int64_t start, int64_t size, const Asked *asked, Summing summing, float *lowest, float *highest
+    INLINED void bounds(
+        const Codes *codes, int64_t start, int64_t size, const Asked *asked, const int32_t *sums,
+        float *restrict lowest, float *restrict highest
     ) {
         const float *add = codes->factors + start, *scale = add + codes->rows, *error = add + 4 * codes->rows;
         const float share = asked->apart[0], begin = asked->apart[1], spread = asked->apart[2];
         const float least = asked->range[0], step = asked->range[1];
         /* a table rounds to half a step, and what is worked out to 24 bits */
         const float blur = step * (float)codes->width * 1.001f - 4e-6f * least, away = 2e-6f * fabsf(begin);
+        for (int64_t n = 0; n < size; n++) {
+            float rough = (least + step * (float)sums[n]) * scale[n], addend = share * add[n];
+            float slack = blur * fabsf(scale[n]) + 2e-6f * fabsf(addend) + away;
+            lowest[n] = rough + addend + begin - slack;
+            if (highest) highest[n] = rough + addend + begin + slack;
+        }
+        if (codes->has_errors)
+            for (int64_t n = 0; n < size; n++) {
+                lowest[n] -= error[n] * spread;
+                if (highest) highest[n] += error[n] * spread;
+            }
+    }
+
+    /* How near the rows of a group may be, as far as signs say, and how far at most by the same, unless it is NULL. */
+    CLONES static void bounds_of(
+        const Codes *codes, int64_t start, int64_t size, const Asked *asked, Summing summing, float *lowest, float *highest
+    ) {
         const uint8_t *group = codes->signs + start * codes->width;
         int32_t sums[GROUP];
         for (int n = 0; n < GROUP; n++) sums[n] = 0;
@@ -280,14 +302,10 @@ cdef extern from *:
                     uint8_t byte = group[at * size + n];
                     sums[n] += asked->tables[at * 32 + (byte & 15)] + asked->tables[at * 32 + 16 + (byte >> 4)];
                 }
-        for (int64_t n = 0; n < size; n++) {
-            float rough = (least + step * (float)sums[n]) * scale[n], addend = share * add[n];
-            float slack = blur * fabsf(scale[n]) + 2e-6f * fabsf(addend) + away;
-            lowest[n] = rough + addend + begin - slack;
-            highest[n] = rough + addend + begin + slack;
-        }
-        if (codes->has_errors)
-            for (int64_t n = 0; n < size; n++) lowest[n] -= error[n] * spread;
+        if (size == GROUP) /* loops of a known length have no rest */
+            bounds(codes, start, GROUP, asked, sums, lowest, highest);
+        else
+            bounds(codes, start, size, asked, sums, lowest, highest);
     }
 
     #define STEPS(COUNT) case COUNT: steps_of(codes, row, COUNT, signs, steps); break;

@@ -231,7 +231,7 @@ class _Search:
         while start < fewest:
             some = near[:, start:end]
             self._round(nearest, some.reshape(-1), np.repeat(np.arange(len(near)), some.shape[1]))
-            start, end = end, min(2 * end + 1, fewest)
+            start, end = end, min(4 * end + 1, fewest)
         hungry = nearest.hungry()
         if len(hungry) and fewest < most:
             near = self._index.near_partitions(self._vectors[hungry], most)
@@ -317,12 +317,12 @@ def _lanes(nearest: _Nearest, parts: list[_Part], *, by_query: bool) -> list[lis
         return [parts]
     if by_query:
         lanes: list[list[_Part]] = [[] for _ in range(count)]
-        for wanted, asking in parts:
-            lane = asking * count // queries
-            for number, mine in enumerate(lanes):
-                some = asking[lane == number]
-                if len(some):
-                    mine.append((wanted, some))
+        firsts = np.array([-(-queries * number // count) for number in range(1, count)])
+        for wanted, asking in parts:  # which ascend
+            borders = [0, *asking.searchsorted(firsts).tolist(), len(asking)]
+            for mine, (start, end) in zip(lanes, pairwise(borders), strict=True):
+                if start < end:
+                    mine.append((wanted, asking[start:end]))
         return lanes
     work = np.cumsum([len(wanted.partition.rows) * len(asking) for wanted, asking in parts])
     borders = np.searchsorted(work, work[-1] * np.arange(1, count) // count).tolist()

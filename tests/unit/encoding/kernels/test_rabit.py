@@ -192,6 +192,29 @@ def test_rows_beyond_their_error_are_left_out() -> None:
     assert (heaps[1] < 64).all()
 
 
+def test_rows_beyond_the_nearest_of_their_own_partition_are_left_out() -> None:
+    rows = Rows(100, 128, 4)
+    rows.factors[4], rows.apart[:] = 1, 1
+    rows.factors[0, 20:] += 1e4  # as far as signs say
+    rows.factors[2, 20:] = -1e6  # but they would be the nearest
+    found = rows.estimated(10)
+    assert (np.isfinite(found).sum(axis=1) == 10).all()
+    assert not np.isfinite(found[:, 20:]).any()
+
+
+def test_further_bits_that_say_less_than_signs() -> None:
+    """Rows that are at no distance leave their places to those that signs and errors would leave out."""
+    rows = Rows(100, 128, 4)
+    rows.factors[4] = 0
+    rows.factors[0, 20:] += 1e4
+    exact = rows.estimated()
+    rows.factors[3, :20] = np.nan
+    found = rows.estimated(90)
+    assert (np.isfinite(found).sum(axis=1) == 80).all()
+    assert np.array_equal(found[:, 20:], exact[:, 20:])
+    assert (np.isfinite(rows.estimated(10)).sum(axis=1) == 10).all()
+
+
 def test_numbers_that_are_none() -> None:
     """NaN is left out, and what is no number in one row or query is so in no other."""
     rows = Rows(64, 16, 4)

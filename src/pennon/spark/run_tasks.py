@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from uuid import uuid4
 
 import pyarrow as pa
-from pyspark.sql import types as st
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -39,10 +38,8 @@ Progress: TypeAlias = Callable[[int, int], object]
 """Is told how many tasks are done, of how many; not of each, and not from the caller's thread."""
 
 POLL_SECONDS: Final = 0.5
-MESSAGES: Final = st.StructType(
-    [st.StructField("number", st.LongType()), st.StructField("message", st.BinaryType())]
-)
-"""What tasks hand over."""
+MESSAGES: Final = "number long, message binary"
+"""What tasks hand over, in Spark's words: workers load no PySpark for it."""
 _TARGET: Final = "target"
 _GROUP: Final = "spark.jobGroup.id"
 

@@ -255,6 +255,8 @@ _TEXTS = """
     array_reverse(make_array(li, [7])); array_slice(make_array(li, [7], [8]), 1, 2)
     array_position(make_array(li, [1]), [1]); array_remove(make_array(li, [1]), [1])
     array_repeat(li, 2); array_union(make_array(li), make_array([1]))
+    _cast_list_f16(make_array(f32, f32)); _cast_list_f16(make_array(f32))
+    _cast_list_f16(arrow_cast(make_array(f32, f32), 'FixedSizeList(2, Float32)'))
     array_length(make_array(li, [7]), 2); cardinality(make_array(li, [7])); least(tz, ts)
     greatest(b, true); least(b, false); greatest(bin, x'61'); greatest(dec, i32); least(s, null)
     regexp_count(s, '', 1); regexp_count(s, 'ï'); regexp_count(s, '.', 3)

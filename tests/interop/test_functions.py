@@ -80,6 +80,8 @@ def test_views_are_plain_strings(
         ("tsn - tz", "one has no zone"),
         ("length(i32)", "length does not take .int32.: argument 1 cannot be int32"),
         ("array_sort(li, 'UP')", "sorted 'ASC' or 'DESC'"),
+        ("_cast_list_f16(li)", "argument 1 cannot be list<item: int32>"),
+        ("_cast_list_f16(f32)", "argument 1 cannot be float"),
     ],
 )
 def test_refused_by_name(text: str, error: str) -> None:

@@ -1,4 +1,4 @@
-"""Functions that make lists: of values, of numbers, of the items of several lists side by side."""
+"""Functions that make lists: of values, of numbers, of the items of several lists, of shorter numbers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import types as t
 
 from pennon.expr.cast import Datum, cast
@@ -90,6 +91,22 @@ def _padded(items: range | None, size: int | None) -> list[int] | None:
     return [*(items or ()), *[NO_ITEM] * (size - len(items or ()))]
 
 
+def _short_floats(lists: Datum) -> Datum:
+    """Return lists of float32, vectors among them, with their numbers rounded to float16."""
+    check_types([lists], [_is_list_of_floats])
+    kind = lists.type
+    if t.is_null(kind):
+        return nulls_like([lists], pa.list_(pa.float16()))
+    item = kind.value_field.with_type(pa.float16())
+    if t.is_fixed_size_list(kind):
+        return pc.cast(lists, pa.list_(item, kind.list_size))
+    return pc.cast(lists, pa.large_list(item) if t.is_large_list(kind) else pa.list_(item))
+
+
+def _is_list_of_floats(kind: pa.DataType) -> bool:
+    return is_list(kind) and kind.value_type in (pa.float32(), pa.float16())
+
+
 _MAKE: Entry = (make_list, 0, None)
 _REPEAT: Entry = (_repeated, 2, 2)
 _ZIP: Entry = (_zipped, 1, None)
@@ -99,6 +116,7 @@ NEW_LISTS: Final[Mapping[str, Entry]] = {
     "make_list": _MAKE,
     "array_repeat": _REPEAT,
     "list_repeat": _REPEAT,
+    "_cast_list_f16": (_short_floats, 1, 1),
     "arrays_zip": _ZIP,
     "list_zip": _ZIP,
     "range": (partial(_series, reaches_end=False), 1, 3),

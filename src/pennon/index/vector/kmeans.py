@@ -91,16 +91,20 @@ def k_means(
     max_iters: int,
     metric: str = "l2",
     is_fine: bool = False,
+    start: Floats | None = None,
     done: Callable[[], object] = bool,
 ) -> Trained:
     """Train so many centroids, at most as many as there are rows.
 
     ``metric``: with ``dot`` they have the length 1, and the nearest has the largest product; with ``hamming`` all
     their numbers are 0 or 1.  ``is_fine``: the vectors are a part of others, many of which are trained side by side, and
-    begin with rows that are far from one another.  ``done`` is called after each round.
+    begin with rows that are far from one another.  ``start``: centroids to begin with.  ``done`` is called after
+    each round.
     """
     rng = np.random.default_rng(seed)
-    centroids = _settled(_seeds(rows, min(count, len(rows)), seed, is_fine=is_fine), metric)
+    if start is None:
+        start = _seeds(rows, min(count, len(rows)), seed, is_fine=is_fine)
+    centroids = _settled(start, metric)
     squares = float(np.einsum("ij,ij->", rows, rows, dtype=np.float64))
     before = float(np.finfo(np.float64).max)
     loss = 0.0

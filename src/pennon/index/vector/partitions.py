@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pennon.core.fast_dataclass import dataclass
-from pennon.core.thread_pools import map_in_order
+from pennon.core.thread_pools import map_all, map_in_order
 from pennon.core.units import MIB
 from pennon.index.base import Values
 from pennon.index.row_set import Numbers
@@ -38,11 +38,12 @@ class Sorted:
     def of(cls, blocks: list[Block], partitions: int) -> Sorted:
         """Sort blocks, of which there is one at least; rows of a partition stay in order."""
         found = np.concatenate([each for each, _ in blocks])
-        coded = Coded.joined([each for _, each in blocks])
-        blocks.clear()
         order = np.argsort(found, kind="stable")
+        places = np.empty(len(order), np.intp)
+        places[order] = np.arange(len(order))
+        coded = _placed([each for _, each in blocks], places)
         counts = np.bincount(found, minlength=partitions)
-        return cls(coded.at(order), np.concatenate([[0], np.cumsum(counts)]))
+        return cls(coded, np.concatenate([[0], np.cumsum(counts)]))
 
     def partition(self, number: int) -> Coded:
         """Return what a partition has."""
@@ -52,6 +53,24 @@ class Sorted:
         """Yield the partitions that have rows, each with its number."""
         for number in np.flatnonzero(np.diff(self.ends)).tolist():
             yield number, self.partition(number)
+
+
+def _placed(parts: list[Coded], places: npt.NDArray[np.intp]) -> Coded:
+    """Return all of several, each row at its place."""
+    first = parts[0]
+    rows = np.empty(len(places), first.rows.dtype)
+    columns = tuple(np.empty((len(places), *each.shape[1:]), each.dtype) for each in first.columns)
+    ends = np.cumsum([len(each.rows) for each in parts])
+
+    def put(number: int) -> None:
+        part = parts[number]
+        there = places[ends[number] - len(part.rows) : ends[number]]
+        rows[there] = part.rows
+        for column, its in zip(columns, part.columns, strict=True):
+            column[there] = its
+
+    map_all(put, range(len(parts)), CREW)
+    return Coded(rows, columns)
 
 
 def coder_of(model: Model) -> Coder:

@@ -24,10 +24,10 @@ from pennon.core.units import KIB, ColumnIndex, FieldId
 from pennon.encoding.read_protocol import Steps, run, together
 from pennon.encoding.rows import FileRows, Rows
 from pennon.errors import Breadcrumb, FormatError, LanceError, UnsupportedError
-from pennon.file.container.opened_file import ReadRows
+from pennon.file.container.opened_file import AtOnce, ReadRows, ReadsAtOnce
 from pennon.file.open import describe_read, read_across
 from pennon.io.limits import FetchLimits
-from pennon.scan.deletion_mask import LiveRows
+from pennon.scan.deletion_mask import NONE_DELETED, LiveRows
 from pennon.scan.join import is_split_within, join, with_whole_packed
 from pennon.scan.older_blobs import OlderReader, as_described_before
 from pennon.scan.snapshot import OpenFile, Snapshot
@@ -141,7 +141,23 @@ class PreparedFile:
 
     def read(self, rows: Rows) -> list[Chunks]:
         """Return the values of each part."""
+        found = self._read_at_once(rows)
+        if found is not None:
+            return found
         return run(together([read(rows) for read in self.readers]), self.opened.source.read)
+
+    def _read_at_once(self, rows: Rows) -> list[Chunks] | None:
+        """Return the values by one round; None where it takes more, or something is wrong."""
+        steps: list[AtOnce] = []
+        for part in self.readers:
+            step = None if part.quick is None else part.quick.at_once(rows)
+            if step is None:
+                return None
+            steps.append(step)
+        answers = self.opened.source.read([request for request, _ in steps])
+        found = [pick(answer) for (_, pick), answer in zip(steps, answers, strict=True)]
+        known = [[array] for array in found if array is not None]
+        return known if len(known) == len(found) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +273,7 @@ class FragmentReader:
         opened = self._open(columns)
         path = columns.ref.store_path
         readers = [
-            PartReader(_reader_of(opened, part.field, columns), path, part.field.name)
+            PartReader.of(_reader_of(opened, part.field, columns), path, part.field.name)
             for part in parts
         ]
         return PreparedFile(opened, parts, tuple(readers))
@@ -302,6 +318,14 @@ class FragmentReader:
         return Joined(wanted, tuple(parts))
 
 
+def live_rows(snapshot: Snapshot, fragment: Fragment) -> LiveRows:
+    """Return which rows of a fragment are alive; nothing is looked up where its entry says it."""
+    stated = fragment.physical_rows
+    if fragment.deletion_file is None and stated and stated <= BELIEVED_ROWS:
+        return LiveRows(stated, NONE_DELETED)
+    return FragmentReader(snapshot, fragment).live_rows()
+
+
 def _side_by_side(limits: FetchLimits | None, work: Sequence[Callable[[], T]]) -> list[T]:
     """Return what each piece of work gives; where they wait for a remote store, they do at once."""
     if limits is None:
@@ -326,6 +350,12 @@ class PartReader:
     read: ReadRows
     path: str
     column: str
+    quick: ReadsAtOnce | None
+
+    @classmethod
+    def of(cls, read: ReadRows, path: str, column: str) -> PartReader:
+        """Find out whether it reads some rows without steps."""
+        return cls(read, path, column, read if isinstance(read, ReadsAtOnce) else None)
 
     def __call__(self, rows: Rows) -> Steps[Chunks]:
         """Return the steps that read rows."""

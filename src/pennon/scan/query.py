@@ -182,7 +182,19 @@ class BoundQuery:
         """
         scan = self.scan
         left = tuple(choose_rows(self, tasks, found))
-        return replace(self, scan=Scan(scan.snapshot, scan.projection, left, scan.with_deleted))
+        return BoundQuery(
+            Scan(scan.snapshot, scan.projection, left, scan.with_deleted),
+            self.schema,
+            self.source,
+            self.condition,
+            self.computed,
+            self.late,
+            self.orderings,
+            self.offset,
+            self.limit,
+            self.uses_indices,
+            self.tested,
+        )
 
     def metered(self, meter: Meter) -> BoundQuery:
         """Return the query, whose reads a meter counts."""

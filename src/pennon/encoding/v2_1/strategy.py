@@ -148,10 +148,19 @@ def for_chunks(
     """
     if recipe is None or rows.count > MOST_POINT_ROWS:
         return CHUNKS
-    if not rows.is_contiguous or rows.count < FEW_POINT_ROWS or rows.count <= most_in_a_row(recipe):
+    if is_point_read(rows, recipe):
         return POINT_READ
     held = first_rows[chunks[-1] + 1] - first_rows[chunks[0]]
     return POINT_READ if 2 * rows.count < held else CHUNKS
+
+
+def is_point_read(rows: Rows, recipe: Recipe | None) -> bool:
+    """Return whether rows of a mini-block page are picked, wherever its chunks begin and end."""
+    if recipe is None or rows.count > MOST_POINT_ROWS:
+        return False
+    return (
+        len(rows.starts) != 1 or rows.count < FEW_POINT_ROWS or rows.count <= most_in_a_row(recipe)
+    )
 
 
 def most_in_a_row(recipe: Recipe) -> int:

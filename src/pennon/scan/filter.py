@@ -16,6 +16,7 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.errors import ArgumentError
 from pennon.expr.evaluate import passing
 from pennon.expr.from_arrow import from_arrow
+from pennon.expr.number_test import NumberTest
 from pennon.expr.prune import Pruner
 from pennon.expr.tree import Expression, paths_of
 
@@ -94,6 +95,11 @@ class SqlPredicate:
     def pruner(self) -> Pruner:
         """Return what judges units of rows by their bounds."""
         return Pruner(self.condition)
+
+    @lazy
+    def numbers(self) -> NumberTest | None:
+        """Return what compares numbers, if the condition does nothing else."""
+        return NumberTest.of(self.condition)
 
     @lazy
     def is_never_true(self) -> bool:

@@ -147,6 +147,8 @@ class _Lists:
     tops: list[Floats]
     weights: Floats
     best: list[Floats]
+    bits: list[Numbers]
+    ranks: list[Words]
 
     def least(self, terms: int, most: int | None) -> float:
         """Return a score that so many documents have: by one of the first terms alone."""
@@ -169,6 +171,8 @@ class _Lists:
             [each.tops for each in found],
             np.array([statistics.idf(term.token) for term in terms], np.float32),
             [each.best for each in found],
+            [each.bits for each in found],
+            [each.ranks for each in found],
         )
 
 
@@ -265,6 +269,8 @@ def _find_every(
         slop or 0,
         docs,
         scores,
+        lists.bits,
+        lists.ranks,
     )
     kept.add(docs[:filled], scores[:filled])
     kept.finish()

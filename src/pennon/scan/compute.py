@@ -23,7 +23,7 @@ from pennon.scan.projection import Projection, plan_take_projection
 from pennon.schema.field import Schema
 
 FEW_ROWS: Final = 1 << 15
-"""Of so few rows Arrow's functions take longer to be called than to compare numbers."""
+"""Of so few rows Arrow's functions take longer to be called than to compare."""
 ROWS_AT_ONCE: Final = 1 << 17
 """Rows of which an expression is evaluated at once: what comes out between stays in the caches."""
 
@@ -40,7 +40,7 @@ class Condition:
         """Return the numbers of the rows that pass, where that costs less than a mask; else None."""
         if rows > FEW_ROWS or len(columns) != 1 or len(columns[0]) != 1:
             return None
-        test = self.predicate.numbers if isinstance(self.predicate, SqlPredicate) else None
+        test = self.predicate.of_few if isinstance(self.predicate, SqlPredicate) else None
         return None if test is None else test.passing(columns[0][0])
 
     def mask(self, columns: Sequence[Chunks], rows: int) -> pa.BooleanArray:

@@ -174,7 +174,7 @@ def _page_of(leaf: Leaf, rows: Rows) -> tuple[KnownPage, Rows] | None:
     if number > len(borders) - 2 or rows.ends[-1] > borders[number + 1]:
         return None
     page = remembered_page(leaf, number)
-    if page is None or not strategy.is_point_read(rows, page.recipe):
+    if page is None or not strategy.is_point_read(rows, page.recipe, page.row_bytes):
         return None
     if number:
         rows = Rows(rows.starts - borders[number], rows.ends - borders[number], rows.count)

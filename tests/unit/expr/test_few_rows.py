@@ -1,4 +1,4 @@
-"""Conditions that compare numbers find what Arrow finds, in all ways that a column may lie in memory."""
+"""Conditions that compare numbers or texts find what Arrow finds, in all ways that a column may lie in memory."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from pennon.expr.few_rows import NumberTest, TextTest
 from pennon.expr.from_arrow import from_arrow
-from pennon.expr.number_test import NumberTest
 from pennon.expr.tree import Expression
 
 KINDS = [pa.int8(), pa.uint16(), pa.int32(), pa.uint64(), pa.date32(), pa.timestamp("us", "UTC")]
@@ -60,3 +60,31 @@ def test_leaves_other_conditions_to_others() -> None:
     v = pc.field("v")
     assert NumberTest.of(bound((v > 3) | (v < 1), pa.int64())) is None
     assert NumberTest.of(bound(v.is_null(), pa.int64())) is None
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.binary()], ids=str)
+def test_finds_texts(kind: pa.DataType) -> None:
+    texts = ["", "a", "b", "ab", "bb", "aab", "a" * 40, "a" * 39 + "b"]
+    chosen = np.random.default_rng(3).integers(0, len(texts), 2_000)
+    values = pa.array([texts[at] for at in chosen.tolist()]).cast(kind).slice(17, 1_500)
+    for text in texts[1:]:
+        value = pa.scalar(text).cast(kind)
+        test = TextTest.of(bound(pc.field("v") == value, kind))
+        assert test is not None
+        found = test.passing(values)
+        assert found is not None
+        assert found.tolist() == np.flatnonzero(pc.equal(values, value)).tolist()
+        empty = pa.array([""] * 3).cast(kind)
+        nothing = test.passing(empty)
+        assert nothing is not None
+        assert not len(nothing)
+
+
+def test_leaves_other_texts_to_others() -> None:
+    v = pc.field("v")
+    for condition in (v == "", v != "a", v < "a", (v == "a") | (v == "b")):
+        assert TextTest.of(bound(condition, pa.string())) is None
+    test = TextTest.of(bound(v == "a", pa.string()))
+    assert test is not None
+    assert test.passing(pa.array(["a", None])) is None
+    assert test.passing(pa.array(["a"], pa.large_string())) is None

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import Crew, map_all, pool
-from pennon.core.units import KIB, ColumnIndex, FieldId
+from pennon.core.units import KIB
 from pennon.encoding.read_protocol import Steps, run, together
 from pennon.encoding.rows import FileRows, Rows
 from pennon.errors import Breadcrumb, FormatError, LanceError, UnsupportedError
@@ -28,6 +28,8 @@ from pennon.file.container.opened_file import AtOnce, ReadRows, ReadsAtOnce
 from pennon.file.open import describe_read, read_across
 from pennon.io.limits import FetchLimits
 from pennon.scan.deletion_mask import NONE_DELETED, LiveRows
+from pennon.scan.file_columns import FileColumns as FileColumns
+from pennon.scan.file_columns import RecentFiles
 from pennon.scan.join import is_split_within, join, with_whole_packed
 from pennon.scan.older_blobs import OlderReader, as_described_before
 from pennon.scan.snapshot import OpenFile, Snapshot
@@ -38,7 +40,7 @@ from pennon.schema.field import Field
 from pennon.schema.project import held_part
 from pennon.schema.version import V2_2
 from pennon.schema.width import row_bytes
-from pennon.table.fragment import DataFileRef, Fragment
+from pennon.table.fragment import Fragment
 
 Chunks: TypeAlias = "list[pa.Array[Any]]"
 """Values of one column: arrays that follow one another, none longer than a page."""
@@ -49,8 +51,6 @@ BELIEVED_ROWS = 1 << 24
 """So many rows of a fragment are believed unseen; writers put a million into a file."""
 
 NULL_CHUNK_BYTES = 512 * KIB
-RECENT_FILES = 32
-"""So many files are read side by side, or one after the other column by column, without a second map."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,58 +77,6 @@ class Joined:
 
 
 Source: TypeAlias = Part | Absent | Joined
-
-
-@dataclass(frozen=True, slots=True)
-class FileColumns:
-    """Where the fields of a data file lie in it, from the manifest."""
-
-    ref: DataFileRef
-    column_of: dict[FieldId, ColumnIndex]
-
-    @classmethod
-    def of(cls, ref: DataFileRef) -> FileColumns:
-        """Build the map; tombstones (-2) fall out.  Raises FormatError if the lists disagree."""
-        indices = ref.column_indices or _implied(ref)
-        if len(indices) != len(ref.field_ids):
-            message = f"{len(ref.field_ids)} field ids but {len(indices)} column indices"
-            raise FormatError(message, where=Breadcrumb(ref.store_path))
-        pairs = zip(ref.field_ids, indices, strict=True)
-        return cls(ref, {FieldId(i): ColumnIndex(c) for i, c in pairs if i >= 0})
-
-
-@dataclass(frozen=True, slots=True)
-class RecentFiles:
-    """Where fields lie in the data files that were read last: columns of one file are read in many groups."""
-
-    _known: list[tuple[FileColumns, ...]]
-
-    @classmethod
-    def none(cls) -> RecentFiles:
-        """Return the files of a version of which nothing was read yet."""
-        return cls([()])
-
-    def of(self, ref: DataFileRef) -> FileColumns:
-        """Return the map of a file, made now or lately; threads may ask at once."""
-        known = self._known[0]
-        found = next((each for each in known if each.ref is ref), None)
-        if found is None:
-            found = FileColumns.of(ref)
-            self._known[0] = (found, *known[: RECENT_FILES - 1])
-        return found
-
-
-def _implied(ref: DataFileRef) -> tuple[int, ...]:
-    """Return the columns of a file of which the manifest names none.
-
-    In files of version 0.1 they follow from the ids: the page table begins with that of the first
-    field, and leaves room for ids that the file does not have.
-    """
-    ids = ref.field_ids
-    if not ref.has_page_table:
-        return tuple(range(len(ids)))
-    first = ref.first_field_id
-    return tuple(max(field_id - first, -1) for field_id in ids)
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,19 +182,7 @@ class BoundQuery:
         """
         scan = self.scan
         left = tuple(choose_rows(self, tasks, found))
-        return BoundQuery(
-            Scan(scan.snapshot, scan.projection, left, scan.with_deleted),
-            self.schema,
-            self.source,
-            self.condition,
-            self.computed,
-            self.late,
-            self.orderings,
-            self.offset,
-            self.limit,
-            self.uses_indices,
-            self.tested,
-        )
+        return replace(self, scan=Scan(scan.snapshot, scan.projection, left, scan.with_deleted))
 
     def metered(self, meter: Meter) -> BoundQuery:
         """Return the query, whose reads a meter counts."""

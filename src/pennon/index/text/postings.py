@@ -43,8 +43,6 @@ _BEST: Final = 64
 _RARE: Final = 64
 """A token that fewer than one of so many documents has is rare: bits would take more memory than its list."""
 _BITS_A_RANK: Final = 256
-_NO_BITS: Final = np.empty(0, np.uint64)
-_NO_RANKS: Final = np.empty(0, np.uint32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,17 +76,13 @@ class TokenLists:
 class Scored:
     """The documents of a token, and what it contributes to each at weight 1.
 
-    ``tops``: the most of each 128; ``best``: the greatest, in order.  Of a token that is not rare, ``bits`` has a bit
-    for each document of the partition, and ``ranks`` how many come before every 256th: who asks which documents have
-    several tokens need not look for each among all of the other lists.
+    ``tops``: the most of each 128; ``best``: the greatest, in order.
     """
 
     docs: Words
     shares: Floats
     tops: Floats
     best: Floats
-    bits: Numbers
-    ranks: Words
 
     @classmethod
     def of(cls, postings: Postings, lengths: Words, average: float) -> Scored:
@@ -96,29 +90,50 @@ class Scored:
         docs, frequencies = postings.decode()
         shares = share(frequencies.astype(np.float32), lengths[docs].astype(np.float32), average)
         if not len(docs):
-            return cls(docs, shares, shares, shares, _NO_BITS, _NO_RANKS)
+            return cls(docs, shares, shares, shares)
         tops = np.maximum.reduceat(shares, np.arange(0, len(docs), 128))
         few = max(len(shares) - _BEST, 0)
         best = np.sort(np.partition(shares, few)[few:])[::-1]
-        return cls(docs, shares, tops, best, *_bits_of(docs, len(lengths)))
+        return cls(docs, shares, tops, best)
 
     @property
     def size_bytes(self) -> int:
         """Return about how much memory it takes."""
-        arrays = (self.docs, self.shares, self.tops, self.bits, self.ranks)
-        return sum(each.nbytes for each in arrays)
+        return self.docs.nbytes + self.shares.nbytes + self.tops.nbytes
 
 
-def _bits_of(docs: Words, documents: int) -> tuple[Numbers, Words]:
-    """Return the bits and ranks of documents that ascend; none where they are few of all."""
-    if len(docs) * _RARE < documents or not (docs[1:] > docs[:-1]).all() or docs[-1] >= documents:
-        return _NO_BITS, _NO_RANKS
-    blocks = -(-documents // _BITS_A_RANK)
-    has = np.zeros(blocks * _BITS_A_RANK, np.bool_)
-    has[docs] = True
-    bits = np.packbits(has, bitorder="little").view(np.uint64)
-    counts = np.bincount(docs // _BITS_A_RANK, minlength=blocks)
-    return bits, (np.cumsum(counts) - counts).astype(np.uint32)
+@dataclass(frozen=True, slots=True, eq=False)
+class Members:
+    """A bit for each document of a partition, set for those of a token; ``ranks``: how many come before every 256th.
+
+    Who asks which documents have several tokens need not look for each among all of the other lists.  Of a rare token
+    there are none.
+    """
+
+    bits: Numbers
+    ranks: Words
+
+    @classmethod
+    def of(cls, docs: Words, documents: int) -> Members:
+        """Return the bits of documents of a posting list, of so many in all."""
+        ascend = len(docs) > 0 and docs[-1] < documents and bool((docs[1:] > docs[:-1]).all())
+        if len(docs) * _RARE < documents or not ascend:
+            return NO_MEMBERS
+        blocks = -(-documents // _BITS_A_RANK)
+        has = np.zeros(blocks * _BITS_A_RANK, np.bool_)
+        has[docs] = True
+        bits = np.packbits(has, bitorder="little").view(np.uint64)
+        counts = np.bincount(docs // _BITS_A_RANK, minlength=blocks)
+        return cls(bits, (np.cumsum(counts) - counts).astype(np.uint32))
+
+    @property
+    def size_bytes(self) -> int:
+        """Return about how much memory they take."""
+        return self.bits.nbytes + self.ranks.nbytes
+
+
+NO_MEMBERS: Final = Members(np.empty(0, np.uint64), np.empty(0, np.uint32))
+"""None are known."""
 
 
 class Postings(Protocol):

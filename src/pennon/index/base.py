@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,27 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.expr.tree import Column, Expression
 from pennon.index.row_set import Numbers, Selection
 
+T = TypeVar("T")
+
 VALUE = "value"
 """The name of an index's column in the conditions that it is asked."""
+
+
+class Question:
+    """A condition that indices are asked, and what they worked out of it: it is asked again and again."""
+
+    __slots__ = ("_made", "condition")
+
+    def __init__(self, condition: Expression) -> None:
+        self.condition = condition
+        self._made: dict[Callable[..., Any], Any] = {}
+
+    def once(self, make: Callable[[Expression], T]) -> T:
+        """Return what a function makes of the condition, made now or before; threads may do so at once."""
+        if make not in self._made:
+            self._made[make] = make(self.condition)
+        found: T = self._made[make]
+        return found
 
 
 class OpenIndex(Protocol):
@@ -50,8 +69,8 @@ class ScalarIndex(OpenIndex, Protocol):
         """Return the column of the conditions: its type is that of the table's column."""
         ...
 
-    def search(self, condition: Expression) -> Selection:
-        """Return the rows for which a condition is true, by their addresses or ids as they are stored.
+    def search(self, question: Question) -> Selection:
+        """Return the rows for which the condition of a question is true, by their addresses or ids as they are stored.
 
         Rows that are not in the index are in neither set.  Raises FormatError if the files are damaged.
         """

@@ -58,6 +58,8 @@ class RowSet:
     @classmethod
     def of_ranges(cls, starts: Numbers, lasts: Numbers) -> RowSet:
         """Return the union of ranges, in any order, that may overlap."""
+        if len(starts) < 2:
+            return cls(starts, lasts)
         if (starts[1:] < starts[:-1]).any():
             order = np.argsort(starts, kind="stable")
             starts, lasts = starts[order], lasts[order]
@@ -98,10 +100,8 @@ class RowSet:
 
     def intersection(self, other: RowSet) -> RowSet:
         """Return what is in both sets."""
-        if self.is_all or other.is_empty:
-            return other
-        if other.is_all or self.is_empty:
-            return self
+        if not len(self.starts) or not len(other.starts):
+            return NONE
         if _is_within(self, other):
             return self
         if _is_within(other, self):
@@ -237,6 +237,13 @@ class Selection:
         if self.is_exact and other.is_exact:
             return Selection.exact(self.may.intersection(other.may))
         return Selection(self.must.intersection(other.must), self.may.intersection(other.may))
+
+    def within(self, rows: RowSet) -> Selection:
+        """Return what is known of some rows; no others can be meant."""
+        may = self.may.intersection(rows)
+        if self.must is self.may:
+            return Selection(may, may)
+        return Selection(self.must if self.must.is_empty else self.must.intersection(rows), may)
 
     def or_(self, other: Selection) -> Selection:
         """Return what is known where one condition has to be true."""

@@ -12,15 +12,18 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.expr.evaluate import evaluate
 from pennon.expr.tree import Expression, paths_of
 from pennon.scan.batches import cut_batches
-from pennon.scan.filter import Predicate
+from pennon.scan.filter import Predicate, SqlPredicate
 from pennon.scan.fragment_reader import Chunks
 from pennon.scan.projection import Projection, plan_take_projection
 from pennon.schema.field import Schema
 
+FEW_ROWS: Final = 1 << 15
+"""Of so few rows Arrow's functions take longer to be called than to compare."""
 ROWS_AT_ONCE: Final = 1 << 17
 """Rows of which an expression is evaluated at once: what comes out between stays in the caches."""
 
@@ -32,6 +35,13 @@ class Condition:
     predicate: Predicate
     inputs: Projection
     schema: pa.Schema
+
+    def passing(self, columns: Sequence[Chunks], rows: int) -> Int64Array | None:
+        """Return the numbers of the rows that pass, where that costs less than a mask; else None."""
+        if rows > FEW_ROWS or len(columns) != 1 or len(columns[0]) != 1:
+            return None
+        test = self.predicate.of_few if isinstance(self.predicate, SqlPredicate) else None
+        return None if test is None else test.passing(columns[0][0])
 
     def mask(self, columns: Sequence[Chunks], rows: int) -> pa.BooleanArray:
         """Return true for the rows that pass; ``columns`` are those of `inputs`."""

@@ -15,6 +15,7 @@ from pennon.core.cached_property import lazy
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import ArgumentError
 from pennon.expr.evaluate import passing
+from pennon.expr.few_rows import NumberTest, TextTest
 from pennon.expr.from_arrow import from_arrow
 from pennon.expr.prune import Pruner
 from pennon.expr.tree import Expression, paths_of
@@ -94,6 +95,11 @@ class SqlPredicate:
     def pruner(self) -> Pruner:
         """Return what judges units of rows by their bounds."""
         return Pruner(self.condition)
+
+    @lazy
+    def of_few(self) -> NumberTest | TextTest | None:
+        """Return what tests a few rows, if the condition does no more than that can do."""
+        return NumberTest.of(self.condition) or TextTest.of(self.condition)
 
     @lazy
     def is_never_true(self) -> bool:

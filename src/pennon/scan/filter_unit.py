@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
-import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.scan.columns import Place, show_columns
+from pennon.scan.compute import Condition
 from pennon.scan.deletion_mask import LiveSlice
 from pennon.scan.fields import FieldPlan, FragmentFields, Growth, Late, Note, WidthGuess
 from pennon.scan.filter import SqlPredicate
@@ -183,8 +183,8 @@ class UnitFilter:
         if not unit.rows:
             return 0
         fields, wanted = self._find(unit)
-        mask = self._mask(unit, wanted.physical, read_live(fields.early, wanted))
-        return self._counted(mask.true_count)
+        condition, columns = self._inputs(unit, wanted.physical, read_live(fields.early, wanted))
+        return self._counted(condition.mask(columns, unit.rows).true_count)
 
     def test(self, unit: Unit) -> Kept | None:
         """Return the rows of a unit that pass, no more than are enough; None: bounds leave no row."""
@@ -200,10 +200,9 @@ class UnitFilter:
         early = read_live(fields.early, wanted) if self._plan.fields.early else []
         if self._query.condition is None:
             return Kept(unit, fields, wanted.physical(), early)
-        mask = self._mask(unit, wanted.physical, early)
+        chosen = self._passing(unit, wanted.physical, early)
         if self._note is not None:
             self._note(_bytes_of(early) + unit.rows * MASK_BYTES)
-        chosen = Choice(true_rows(mask), unit.rows, mask)
         if self._query.most is not None and len(chosen.numbers) > self._query.most:
             chosen = Choice(chosen.numbers[: self._query.most], unit.rows)
         early = [
@@ -220,7 +219,7 @@ class UnitFilter:
         if chosen.pass_all:
             return Kept(unit, fields, physical, [])
         early = fields.read_early(physical)
-        passing = Choice(true_rows(self._mask(unit, lambda: physical, early)), len(physical))
+        passing = self._passing(unit, lambda: physical, early)
         early = [passing.pick(chunks) for chunks in early]
         return Kept(unit, fields, physical[passing.numbers], early)
 
@@ -257,15 +256,27 @@ class UnitFilter:
         fields = self._of(unit.task)
         return fields, fields.live.between(unit.start, unit.end)
 
-    def _mask(
+    def _passing(
         self, unit: Unit, physical: Callable[[], Int64Array], early: list[Chunks]
-    ) -> pa.BooleanArray:
+    ) -> Choice:
+        """Return which rows of a unit pass."""
+        condition, columns = self._inputs(unit, physical, early)
+        numbers = condition.passing(columns, unit.rows)
+        if numbers is not None:
+            return Choice(numbers, unit.rows)
+        mask = condition.mask(columns, unit.rows)
+        return Choice(true_rows(mask), unit.rows, mask)
+
+    def _inputs(
+        self, unit: Unit, physical: Callable[[], Int64Array], early: list[Chunks]
+    ) -> tuple[Condition, list[Chunks]]:
+        """Return the condition, and the columns that it needs of the rows of a unit."""
         condition = self._query.condition
         if condition is None:
             raise ValueError
         inputs = condition.inputs
         place = self._place(unit, physical()) if inputs.metas else None
-        return condition.mask(self._show(self._plan.fields, inputs, early, place), unit.rows)
+        return condition, self._show(self._plan.fields, inputs, early, place)
 
     def _show(
         self, plan: FieldPlan, projection: Projection, read: Sequence[Chunks], place: Place | None

@@ -20,14 +20,16 @@ import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import Crew, map_all, pool
-from pennon.core.units import KIB, ColumnIndex, FieldId
+from pennon.core.units import KIB
 from pennon.encoding.read_protocol import Steps, run, together
 from pennon.encoding.rows import FileRows, Rows
 from pennon.errors import Breadcrumb, FormatError, LanceError, UnsupportedError
-from pennon.file.container.opened_file import ReadRows
+from pennon.file.container.opened_file import AtOnce, ReadRows, ReadsAtOnce
 from pennon.file.open import describe_read, read_across
 from pennon.io.limits import FetchLimits
-from pennon.scan.deletion_mask import LiveRows
+from pennon.scan.deletion_mask import NONE_DELETED, LiveRows
+from pennon.scan.file_columns import FileColumns as FileColumns
+from pennon.scan.file_columns import RecentFiles
 from pennon.scan.join import is_split_within, join, with_whole_packed
 from pennon.scan.older_blobs import OlderReader, as_described_before
 from pennon.scan.snapshot import OpenFile, Snapshot
@@ -38,7 +40,7 @@ from pennon.schema.field import Field
 from pennon.schema.project import held_part
 from pennon.schema.version import V2_2
 from pennon.schema.width import row_bytes
-from pennon.table.fragment import DataFileRef, Fragment
+from pennon.table.fragment import Fragment
 
 Chunks: TypeAlias = "list[pa.Array[Any]]"
 """Values of one column: arrays that follow one another, none longer than a page."""
@@ -49,8 +51,6 @@ BELIEVED_ROWS = 1 << 24
 """So many rows of a fragment are believed unseen; writers put a million into a file."""
 
 NULL_CHUNK_BYTES = 512 * KIB
-RECENT_FILES = 32
-"""So many files are read side by side, or one after the other column by column, without a second map."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,58 +80,6 @@ Source: TypeAlias = Part | Absent | Joined
 
 
 @dataclass(frozen=True, slots=True)
-class FileColumns:
-    """Where the fields of a data file lie in it, from the manifest."""
-
-    ref: DataFileRef
-    column_of: dict[FieldId, ColumnIndex]
-
-    @classmethod
-    def of(cls, ref: DataFileRef) -> FileColumns:
-        """Build the map; tombstones (-2) fall out.  Raises FormatError if the lists disagree."""
-        indices = ref.column_indices or _implied(ref)
-        if len(indices) != len(ref.field_ids):
-            message = f"{len(ref.field_ids)} field ids but {len(indices)} column indices"
-            raise FormatError(message, where=Breadcrumb(ref.store_path))
-        pairs = zip(ref.field_ids, indices, strict=True)
-        return cls(ref, {FieldId(i): ColumnIndex(c) for i, c in pairs if i >= 0})
-
-
-@dataclass(frozen=True, slots=True)
-class RecentFiles:
-    """Where fields lie in the data files that were read last: columns of one file are read in many groups."""
-
-    _known: list[tuple[FileColumns, ...]]
-
-    @classmethod
-    def none(cls) -> RecentFiles:
-        """Return the files of a version of which nothing was read yet."""
-        return cls([()])
-
-    def of(self, ref: DataFileRef) -> FileColumns:
-        """Return the map of a file, made now or lately; threads may ask at once."""
-        known = self._known[0]
-        found = next((each for each in known if each.ref is ref), None)
-        if found is None:
-            found = FileColumns.of(ref)
-            self._known[0] = (found, *known[: RECENT_FILES - 1])
-        return found
-
-
-def _implied(ref: DataFileRef) -> tuple[int, ...]:
-    """Return the columns of a file of which the manifest names none.
-
-    In files of version 0.1 they follow from the ids: the page table begins with that of the first
-    field, and leaves room for ids that the file does not have.
-    """
-    ids = ref.field_ids
-    if not ref.has_page_table:
-        return tuple(range(len(ids)))
-    first = ref.first_field_id
-    return tuple(max(field_id - first, -1) for field_id in ids)
-
-
-@dataclass(frozen=True, slots=True)
 class PreparedFile:
     """The parts that are read from one data file, each with its reader."""
 
@@ -141,7 +89,23 @@ class PreparedFile:
 
     def read(self, rows: Rows) -> list[Chunks]:
         """Return the values of each part."""
+        found = self._read_at_once(rows)
+        if found is not None:
+            return found
         return run(together([read(rows) for read in self.readers]), self.opened.source.read)
+
+    def _read_at_once(self, rows: Rows) -> list[Chunks] | None:
+        """Return the values by one round; None where it takes more, or something is wrong."""
+        steps: list[AtOnce] = []
+        for part in self.readers:
+            step = None if part.quick is None else part.quick.at_once(rows)
+            if step is None:
+                return None
+            steps.append(step)
+        answers = self.opened.source.read([request for request, _ in steps])
+        found = [pick(answer) for (_, pick), answer in zip(steps, answers, strict=True)]
+        known = [[array] for array in found if array is not None]
+        return known if len(known) == len(found) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +221,7 @@ class FragmentReader:
         opened = self._open(columns)
         path = columns.ref.store_path
         readers = [
-            PartReader(_reader_of(opened, part.field, columns), path, part.field.name)
+            PartReader.of(_reader_of(opened, part.field, columns), path, part.field.name)
             for part in parts
         ]
         return PreparedFile(opened, parts, tuple(readers))
@@ -302,6 +266,14 @@ class FragmentReader:
         return Joined(wanted, tuple(parts))
 
 
+def live_rows(snapshot: Snapshot, fragment: Fragment) -> LiveRows:
+    """Return which rows of a fragment are alive; nothing is looked up where its entry says it."""
+    stated = fragment.physical_rows
+    if fragment.deletion_file is None and stated and stated <= BELIEVED_ROWS:
+        return LiveRows(stated, NONE_DELETED)
+    return FragmentReader(snapshot, fragment).live_rows()
+
+
 def _side_by_side(limits: FetchLimits | None, work: Sequence[Callable[[], T]]) -> list[T]:
     """Return what each piece of work gives; where they wait for a remote store, they do at once."""
     if limits is None:
@@ -326,6 +298,12 @@ class PartReader:
     read: ReadRows
     path: str
     column: str
+    quick: ReadsAtOnce | None
+
+    @classmethod
+    def of(cls, read: ReadRows, path: str, column: str) -> PartReader:
+        """Find out whether it reads some rows without steps."""
+        return cls(read, path, column, read if isinstance(read, ReadsAtOnce) else None)
 
     def __call__(self, rows: Rows) -> Steps[Chunks]:
         """Return the steps that read rows."""

@@ -34,8 +34,8 @@ from pennon.index.text.queries import (
     MultiMatchQuery,
     PhraseQuery,
 )
+from pennon.scan.chosen_rows import rows_of_tasks
 from pennon.scan.filter_exec import read_query
-from pennon.scan.index_lookup import rows_of_tasks
 from pennon.scan.plan import plan_tasks
 from pennon.scan.projection import MetaColumn, plan_scan_projection
 from pennon.scan.query import BoundQuery, ScanOptions, TextSearch, bind_query

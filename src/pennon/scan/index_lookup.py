@@ -17,16 +17,15 @@ because a file is damaged or missing, is one that does not know.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 from functools import partial, reduce
 from typing import Final, TypeAlias, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
 
-from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FieldId, FragmentId
-from pennon.encoding.rows import Rows
 from pennon.errors import ExpressionError, FormatError, NotFoundError, UnsupportedError
 from pennon.expr.tree import (
     Call,
@@ -36,17 +35,18 @@ from pennon.expr.tree import (
     paths_of,
     with_column,
 )
-from pennon.index.base import OpenIndex, ScalarIndex
+from pennon.index.base import VALUE, OpenIndex, Question, ScalarIndex
 from pennon.index.files import Remember, remembering, watched
+from pennon.index.moved_rows import MovedRows
 from pennon.index.registry import KINDS, Kind, kind_of, stores_row_ids
 from pennon.index.row_set import NONE, UNKNOWN, RowSet, Selection, of_fragments
-from pennon.scan.deletion_mask import LiveRows
+from pennon.scan.chosen_rows import rows_of_tasks
 from pennon.scan.fragment_reader import FragmentReader
 from pennon.scan.index_words import shown
 from pennon.scan.json_index import is_answered, of_json_path
 from pennon.scan.known_indices import known_indices
 from pennon.scan.moved_rows import covered_now, moved_rows
-from pennon.scan.plan import NEAR_ROWS, ChosenRows, ScanTask
+from pennon.scan.plan import ScanTask
 from pennon.scan.snapshot import Snapshot
 from pennon.schema.field import Field
 from pennon.schema.types import storage_type
@@ -59,9 +59,6 @@ UNUSABLE: Final = (FormatError, NotFoundError, UnsupportedError, ExpressionError
 _UNSTEADY: Final = frozenset(
     {"random", "uuid", "now", "current_timestamp", "current_date", "today"}
 )
-_OFFSET: Final = np.uint64(0xFFFFFFFF)
-_FEW_A_RANGE: Final = 64
-"""Where more rows than this follow one another, and have to be tested, they are read as a part of a task."""
 _ORDER: Final = {kind.name: rank for rank, kind in enumerate(KINDS.values())}
 
 
@@ -91,6 +88,18 @@ class Leaf:
 
     condition: Expression
     index: ColumnIndex
+    column: pa.DataType = field(init=False)
+    """The type of the table's column."""
+    question: Question = field(init=False, compare=False)
+    """The condition, of the index's own column."""
+
+    def __post_init__(self) -> None:
+        """Put the question, once for all segments and all times that it is asked."""
+        nodes = nodes_of(self.condition)
+        kind = next(each.type for each in nodes if isinstance(each, Column))
+        object.__setattr__(self, "column", kind)
+        question = Question(with_column(self.condition, Column((VALUE,), storage_type(kind))))
+        object.__setattr__(self, "question", question)
 
     def __str__(self) -> str:
         by = f"@{self.index.name}({self.index.kind.name})"
@@ -102,16 +111,30 @@ class Leaf:
         others = _alive(snapshot)
         for segment in self.index.segments:
             try:
-                answer = _ask(snapshot, segment, self.index.kind, self.condition)
                 mine = _coverage(snapshot, segment)
+                answer = self._asked_of(snapshot, segment, mine)
             except UNUSABLE:
                 continue
             if not answer.may.is_all or answer.must.is_all:
                 others -= mine.fragment_ids
-                found.append(answer.and_(mine.rows))
+                found.append(answer.within(mine.rows))
         if others:
             found.append(Selection.superset(of_fragments(others)))
         return reduce(Selection.or_, found) if found else Selection.exact(NONE)
+
+    def _asked_of(self, snapshot: Snapshot, segment: Index, covered: _Covered) -> Selection:
+        """Return what a segment says, by row addresses; of rows that it does not cover, too."""
+        opened = cast("ScalarIndex", open_index(snapshot, segment, self.index.kind, self.column))
+        if opened.column.type != storage_type(self.column):
+            return UNKNOWN
+        answer = opened.search(self.question)
+        if not covered.by_ids:
+            return covered.moves.selection(answer, _alive(snapshot))
+        if answer.is_exact:
+            return Selection.exact(_addresses(snapshot, segment, answer.may))
+        return Selection(
+            _addresses(snapshot, segment, answer.must), _addresses(snapshot, segment, answer.may)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +202,7 @@ class IndexLookup:
         """
         found = self.ask(snapshot) if found is None else found
         alive = _alive(snapshot)
-        if any(task.fragment.id not in alive for task in tasks):
+        if not alive.issuperset([task.fragment.id for task in tasks]):
             others = of_fragments(
                 task.fragment.id for task in tasks if task.fragment.id not in alive
             )
@@ -312,22 +335,6 @@ def _is_unsteady(node: Expression) -> bool:
 # --- asking ---------------------------------------------------------------------------------------
 
 
-def _ask(snapshot: Snapshot, segment: Index, kind: Kind, condition: Expression) -> Selection:
-    """Return what a segment of an index says, by row addresses; of rows that it does not cover, too."""
-    column = _column_of(condition)
-    opened = cast("ScalarIndex", open_index(snapshot, segment, kind, column.type))
-    if opened.column.type != storage_type(column.type):
-        return UNKNOWN
-    answer = opened.search(with_column(condition, opened.column))
-    if not (snapshot.manifest.has_stable_row_ids and stores_row_ids(segment)):
-        return moved_rows(snapshot).selection(answer, _alive(snapshot))
-    if answer.is_exact:
-        return Selection.exact(_addresses(snapshot, segment, answer.may))
-    return Selection(
-        _addresses(snapshot, segment, answer.must), _addresses(snapshot, segment, answer.may)
-    )
-
-
 def open_index(snapshot: Snapshot, segment: Index, kind: Kind, column: pa.DataType) -> OpenIndex:
     """Return a segment of an index on a column of a type, opened now or before.
 
@@ -343,15 +350,18 @@ def open_index(snapshot: Snapshot, segment: Index, kind: Kind, column: pa.DataTy
 
 def remember_parts(snapshot: Snapshot) -> Remember:
     """Return what remembers parts of indices; who watches counts them, and may want them read anew."""
-    return remembering(snapshot.session.index_parts)
+    return snapshot.remember("index parts", lambda: remembering(snapshot.session.index_parts))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Covered:
-    """The fragments that a segment covers, and that are there; and all their rows."""
+    """The fragments that a segment covers, and that are there; all their rows, and how it names rows."""
 
     fragment_ids: frozenset[FragmentId]
-    rows: Selection
+    rows: RowSet
+    moves: MovedRows
+    by_ids: bool
+    """Whether it has the stable ids of rows, and not their addresses."""
 
 
 def _coverage(snapshot: Snapshot, segment: Index) -> _Covered:
@@ -359,7 +369,8 @@ def _coverage(snapshot: Snapshot, segment: Index) -> _Covered:
 
     def find() -> _Covered:
         fragment_ids = covered_now(snapshot, segment) & _alive(snapshot)
-        return _Covered(fragment_ids, Selection.exact(of_fragments(fragment_ids)))
+        by_ids = snapshot.manifest.has_stable_row_ids and stores_row_ids(segment)
+        return _Covered(fragment_ids, of_fragments(fragment_ids), moved_rows(snapshot), by_ids)
 
     return snapshot.remember(("covered", segment.folder), find)
 
@@ -380,65 +391,3 @@ def _addresses(snapshot: Snapshot, segment: Index, ids: RowSet) -> RowSet:
         offsets = np.flatnonzero(ids.contains(known)).astype(np.uint64)
         found.append(offsets | np.uint64(fragment.id << 32))
     return RowSet.of(np.concatenate([np.empty(0, np.uint64), *found]))
-
-
-def _column_of(condition: Expression) -> Column:
-    return next(each for each in nodes_of(condition) if isinstance(each, Column))
-
-
-# --- rows -----------------------------------------------------------------------------------------
-
-
-def rows_of_tasks(
-    snapshot: Snapshot, tasks: Sequence[ScanTask], found: Selection
-) -> list[ScanTask]:
-    """Return what a selection leaves of tasks, in order: parts of them, or rows one by one."""
-    return [part for task in tasks for part in _parts(snapshot, task, found)]
-
-
-def _parts(snapshot: Snapshot, task: ScanTask, found: Selection) -> Iterator[ScanTask]:
-    first = np.uint64(task.fragment.id << 32)
-    last = first | _OFFSET
-    may = found.may.within(first, last)
-    if may.is_empty:
-        return
-    if may.starts[0] == first and may.lasts[0] == last:
-        yield task
-        return
-    live = FragmentReader(snapshot, task.fragment).live_rows()
-    starts, ends = _live_ranges(live, task, may)
-    rows = int((ends - starts).sum())
-    if not rows:
-        return
-    passes = found.must is found.may or (
-        not found.must.is_empty and Selection(found.must.within(first, last), may).is_exact
-    )
-    if not passes and rows > _FEW_A_RANGE * len(starts):
-        yield from (ScanTask(task.fragment, a, b) for a, b in _near(starts, ends))
-        return
-    offsets = Rows.ranges(starts, ends).indices()
-    yield ScanTask(task.fragment, 0, rows, ChosenRows(offsets, passes))
-
-
-def _live_ranges(live: LiveRows, task: ScanTask, rows: RowSet) -> tuple[Int64Array, Int64Array]:
-    """Return the live rows of a task among some of its fragment, as half-open ranges."""
-    starts = (rows.starts & _OFFSET).astype(np.int64)
-    ends = (rows.lasts & _OFFSET).astype(np.int64) + 1
-    if len(live.deleted):
-        starts = live.to_live(np.minimum(starts, live.physical_rows))
-        ends = live.to_live(np.minimum(ends, live.physical_rows))
-    starts = np.minimum(np.maximum(starts, task.start), task.end)
-    ends = np.minimum(np.maximum(ends, task.start), task.end)
-    filled = ends > starts
-    return (starts, ends) if filled.all() else (starts[filled], ends[filled])
-
-
-def _near(starts: Int64Array, ends: Int64Array) -> Iterator[tuple[int, int]]:
-    """Yield ranges, those together between which few rows lie."""
-    if len(starts) == 1:
-        yield int(starts[0]), int(ends[0])
-        return
-    borders = np.flatnonzero(starts[1:] - ends[:-1] > NEAR_ROWS) + 1
-    firsts = np.concatenate([[0], borders])
-    lasts = np.concatenate([borders, [len(starts)]]) - 1
-    yield from zip(starts[firsts].tolist(), ends[lasts].tolist(), strict=True)

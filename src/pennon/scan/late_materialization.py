@@ -25,7 +25,7 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.memory import room
 from pennon.encoding.kernels.bits import set_bits
 from pennon.encoding.rows import Rows
-from pennon.encoding.selection import keep, take
+from pennon.encoding.selection import keep, take, take_few
 from pennon.scan.arrays import bool_array, int64_array
 from pennon.scan.deletion_mask import LiveSlice, moved
 from pennon.scan.fragment_reader import Chunks, PreparedRead
@@ -63,15 +63,20 @@ class Choice:
         if len(self.numbers) > max(DENSE * self.of, FEW_VALUES):
             return keep_chunks(chunks, self._mask)
         if len(chunks) == 1:
-            return [take(chunks[0], int64_array(self.numbers))]
+            return [_picked(chunks[0], self.numbers)]
         picked: Chunks = []
         first = 0
         ends = np.cumsum([len(chunk) for chunk in chunks])
         for chunk, end in zip(chunks, np.searchsorted(self.numbers, ends), strict=True):
             numbers = self.numbers[first:end] - (ends[len(picked)] - len(chunk))
-            picked.append(take(chunk, int64_array(numbers)))
+            picked.append(_picked(chunk, numbers))
             first = end
         return [chunk for chunk in picked if len(chunk)] or picked[:1]
+
+
+def _picked(chunk: pa.Array[Any], numbers: Int64Array) -> pa.Array[Any]:
+    found = take_few(chunk, numbers)
+    return take(chunk, int64_array(numbers)) if found is None else found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -106,7 +106,13 @@ class UnitPruner:
 
 def _versions_in(tasks: Iterable[ScanTask]) -> frozenset[FileVersion]:
     """Return the versions of the data files of tasks."""
-    numbers = {(file.major, file.minor) for task in tasks for file in task.fragment.files}
+    return _versions_of(
+        frozenset({(file.major, file.minor) for task in tasks for file in task.fragment.files})
+    )
+
+
+@lru_cache(maxsize=64)
+def _versions_of(numbers: frozenset[tuple[int, int]]) -> frozenset[FileVersion]:
     return frozenset(FileVersion.from_numbers(*each) for each in numbers)
 
 

@@ -17,6 +17,7 @@ from pennon.core.byte_ranges import Int64Array
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 Words: TypeAlias = npt.NDArray[np.uint32]
 Floats: TypeAlias = npt.NDArray[np.float32]
+Numbers: TypeAlias = npt.NDArray[np.uint64]
 
 def score_any(
     docs: list[Words],
@@ -56,8 +57,13 @@ def score_every(
     slop: int,
     out_docs: Words,
     out_scores: Floats,
+    bits: list[Numbers],
+    ranks: list[Words],
 ) -> int:
     """Find documents that have all of the tokens; return how many.
+
+    ``bits[i]`` has a bit for each document, set for those of list i, or is empty; then ``ranks[i]`` says how many come
+    before every 256th document.
 
     Unless ``ends`` is empty, also in order: document k of list i has its token at ``places[i][ends[i][k]:ends[i][k +
     1]]``, ascending, ``steps[i]`` behind the token before, or up to ``slop`` more.

@@ -7,11 +7,13 @@ from libc.string cimport memset
 
 cdef extern from *:
     int __builtin_ctzll(unsigned long long) nogil
+    int __builtin_popcountll(unsigned long long) nogil
 
 cdef enum:
     BLOCK = 128
     WINDOW = 2048
     NEAR = 8
+    RANK_WORDS = 4
 
 # Sums of floats come out a little different by their order.
 cdef float SLACK = <float>1.00001
@@ -333,10 +335,68 @@ cdef int is_in_a_row(
     return IN_A_ROW
 
 
+cdef struct Members:
+    const uint64_t* words
+    const uint32_t* ranks
+
+
+cdef Members* open_members(list bits, list ranks, Py_ssize_t count, int64_t documents) except NULL:
+    """Return the bits of lists, which the caller frees; no words of those that have none."""
+    cdef Py_ssize_t number, least = (documents + 63) // 64
+    cdef const uint64_t[::1] words
+    cdef const uint32_t[::1] some_ranks
+    cdef Members* members
+    if len(bits) != count or len(ranks) != count:
+        raise ValueError("posting lists and their bits differ in number")
+    members = <Members*>calloc(count, sizeof(Members))
+    if members == NULL:
+        raise MemoryError
+    try:
+        for number in range(count):
+            words, some_ranks = bits[number], ranks[number]
+            if not words.shape[0] or not least:
+                continue
+            if words.shape[0] < least or some_ranks.shape[0] * RANK_WORDS < least:
+                raise ValueError("bits are not those of the documents")
+            members[number].words, members[number].ranks = &words[0], &some_ranks[0]
+    except BaseException:
+        free(members)
+        raise
+    return members
+
+
+cdef Py_ssize_t keep_members(
+    Members* of, const uint32_t* docs, uint8_t* places, Py_ssize_t count, int64_t documents
+) noexcept nogil:
+    """Keep those places whose documents are among the members of a list; return how many these are."""
+    cdef Py_ssize_t k, kept = 0
+    cdef uint32_t doc, inside
+    cdef uint8_t place
+    for k in range(count):
+        place = places[k]
+        doc = docs[place]
+        inside = doc < documents
+        doc = doc if inside else 0
+        places[kept] = place
+        kept += <Py_ssize_t>(inside & <uint32_t>(of.words[doc >> 6] >> (doc & 63)) & 1)
+    return kept
+
+
+cdef inline int64_t rank_of(Members* of, int64_t doc) noexcept nogil:
+    """Return how many members a list has before a document."""
+    cdef int64_t last = doc >> 6, word = last // RANK_WORDS * RANK_WORDS, found
+    found = of.ranks[last // RANK_WORDS]
+    while word < last:
+        found += __builtin_popcountll(of.words[word])
+        word += 1
+    return found + __builtin_popcountll(of.words[last] & ((<uint64_t>1 << (doc & 63)) - 1))
+
+
 def score_every(
     list docs, list shares, list tops, const float[::1] weights, int64_t documents, float least,
     const uint8_t[::1] seen, float[::1] heap, bint first_wins, list ends, list places,
     const int64_t[::1] steps, int64_t slop, uint32_t[::1] out_docs, float[::1] out_scores,
+    list bits, list ranks,
 ):
     """See best_documents.pyi."""
     cdef PostingList* lists
@@ -344,7 +404,10 @@ def score_every(
     cdef PostingList* first
     cdef Py_ssize_t number, turn, count = len(docs)
     cdef Py_ssize_t* order = NULL
-    cdef int64_t k, doc
+    cdef int64_t k, doc, block
+    cdef Py_ssize_t held, place
+    cdef uint8_t places_held[BLOCK]
+    cdef Members* members = NULL
     cdef bint in_order = len(ends) > 0, has_all
     cdef int state = IN_A_ROW
     cdef float score, rest = 0
@@ -359,6 +422,7 @@ def score_every(
     memset(&reached, 0, sizeof(Reached))
     lists = open_lists(docs, shares, tops, weights)
     try:
+        members = open_members(bits, ranks, count, documents)
         order = <Py_ssize_t*>calloc(count, sizeof(Py_ssize_t))
         if order == NULL:
             raise MemoryError
@@ -386,42 +450,52 @@ def score_every(
             for turn in range(count - 1, 0, -1):
                 lists[order[turn]].others = rest
                 rest += lists[order[turn]].top
-            k = 0
-            while k < first.count:
-                if k % BLOCK == 0 and not may_be(
-                    &limit, (first.tops[k // BLOCK] * first.weight + rest) * SLACK
-                ):
-                    k += BLOCK
+            for block in range((first.count + BLOCK - 1) // BLOCK):
+                if not may_be(&limit, (first.tops[block] * first.weight + rest) * SLACK):
                     continue
-                doc = first.docs[k]
-                first.at = k
-                k += 1
-                # with each list that is asked, less is possible: most documents are out before the last
-                score = first.weight * first.shares[first.at]
-                has_all = doc < documents and may_be(&limit, (score + rest) * SLACK)
-                turn = 1
-                while has_all and turn < count:
-                    each = &lists[order[turn]]
-                    each.at = reach(each.docs, each.at, each.count, doc)
-                    has_all = each.at < each.count and each.docs[each.at] == doc
-                    if has_all:
-                        score += each.weight * each.shares[each.at]
-                        has_all = may_be(&limit, (score + each.others) * SLACK)
-                    turn += 1
-                if not has_all:
-                    continue
-                score = 0
-                for number in range(count):
-                    score += lists[number].weight * lists[number].shares[lists[number].at]
-                if not may_be(&limit, score) or (limit.seen != NULL and not limit.seen[doc]):
-                    continue
-                if in_order:
-                    state = is_in_a_row(lists, count, &steps[0], slop, &reached)
-                    if state > IN_A_ROW:
-                        break
-                    if state == NOT_IN_A_ROW:
+                k = block * BLOCK
+                held = min(<int64_t>BLOCK, first.count - k)
+                for place in range(held):
+                    places_held[place] = <uint8_t>place
+                for turn in range(1, count):
+                    if members[order[turn]].words != NULL:
+                        held = keep_members(
+                            &members[order[turn]], &first.docs[k], places_held, held, documents
+                        )
+                for place in range(held):
+                    first.at = k + places_held[place]
+                    doc = first.docs[first.at]
+                    # with each list that is asked, less is possible: most documents are out before the last
+                    score = first.weight * first.shares[first.at]
+                    has_all = doc < documents and may_be(&limit, (score + rest) * SLACK)
+                    turn = 1
+                    while has_all and turn < count:
+                        each = &lists[order[turn]]
+                        if members[order[turn]].words != NULL:
+                            each.at = rank_of(&members[order[turn]], doc)
+                        else:
+                            each.at = reach(each.docs, each.at, each.count, doc)
+                        has_all = each.at < each.count and each.docs[each.at] == doc
+                        if has_all:
+                            score += each.weight * each.shares[each.at]
+                            has_all = may_be(&limit, (score + each.others) * SLACK)
+                        turn += 1
+                    if not has_all:
                         continue
-                take(&limit, doc, score)
+                    score = 0
+                    for number in range(count):
+                        score += lists[number].weight * lists[number].shares[lists[number].at]
+                    if not may_be(&limit, score) or (limit.seen != NULL and not limit.seen[doc]):
+                        continue
+                    if in_order:
+                        state = is_in_a_row(lists, count, &steps[0], slop, &reached)
+                        if state > IN_A_ROW:
+                            break
+                        if state == NOT_IN_A_ROW:
+                            continue
+                    take(&limit, doc, score)
+                if state > IN_A_ROW:
+                    break
         if state == NO_PLACES:
             raise ValueError("positions are not those of the documents")
         if state == NO_MEMORY:
@@ -429,5 +503,6 @@ def score_every(
     finally:
         free(lists)
         free(order)
+        free(members)
         free(reached.places)
     return limit.filled

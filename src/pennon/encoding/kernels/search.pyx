@@ -52,13 +52,28 @@ cdef void _search(
             place += 1
 
 
-def find_in_strings(
+cdef int64_t _equal(
+    const uint8_t *data, const Offset *offsets, int64_t rows,
+    const uint8_t *wanted, int64_t size, int64_t *found,
+) noexcept nogil:
+    """Find the strings that are a text; most others differ in their length or their last byte."""
+    cdef int64_t row, start, kept = 0
+    cdef uint8_t last = wanted[size - 1]
+    for row in range(rows):
+        start = offsets[row]
+        if offsets[row + 1] - start == size and data[start + size - 1] == last \
+                and memcmp(data + start, wanted, size) == 0:
+            found[kept] = row
+            kept += 1
+    return kept
+
+
+cdef int _check(
     const uint8_t[::1] data, const Offset[::1] offsets, const uint8_t[::1] wanted,
-):
-    """See search.pyi."""
+) except -1:
+    """Raise ValueError if the text is empty, or offsets fall or leave the data."""
     cdef Py_ssize_t rows = offsets.shape[0] - 1, row
-    cdef uint8_t nothing = 0
-    cdef const uint8_t *source = &data[0] if data.shape[0] else &nothing
+    cdef bint falls = False
     if rows < 0:
         raise ValueError("there are no offsets")
     if wanted.shape[0] == 0:
@@ -66,8 +81,35 @@ def find_in_strings(
     if offsets[0] < 0 or offsets[rows] > data.shape[0]:
         raise ValueError("the offsets leave the data")
     for row in range(rows):
-        if offsets[row] > offsets[row + 1]:
-            raise ValueError("offsets fall")
+        falls |= offsets[row] > offsets[row + 1]
+    if falls:
+        raise ValueError("offsets fall")
+    return 0
+
+
+def find_equal_strings(
+    const uint8_t[::1] data, const Offset[::1] offsets, const uint8_t[::1] wanted,
+):
+    """See search.pyi."""
+    _check(data, offsets, wanted)
+    cdef Py_ssize_t rows = offsets.shape[0] - 1
+    found = np.empty(rows, np.int64)
+    cdef int64_t[::1] places = found
+    cdef int64_t kept = 0
+    if rows and data.shape[0]:
+        with nogil:
+            kept = _equal(&data[0], &offsets[0], rows, &wanted[0], wanted.shape[0], &places[0])
+    return found[:kept]
+
+
+def find_in_strings(
+    const uint8_t[::1] data, const Offset[::1] offsets, const uint8_t[::1] wanted,
+):
+    """See search.pyi."""
+    cdef Py_ssize_t rows = offsets.shape[0] - 1
+    cdef uint8_t nothing = 0
+    cdef const uint8_t *source = &data[0] if data.shape[0] else &nothing
+    _check(data, offsets, wanted)
     found = np.zeros((rows + 7) // 8, np.uint8)
     cdef uint8_t[::1] bits = found
     if rows:

@@ -72,7 +72,10 @@ def read_mini_block(
         positions = known.index.offsets[chunks]
         touched = _Touched(layout, known.index, chunks, as_bytes(ahead.data), positions)
         return _decode(touched, rows, codecs)
-    is_point = for_chunks(rows, known.index.first_rows, chunks, known.recipe) is POINT_READ
+    is_point = (
+        for_chunks(rows, known.index.first_rows, chunks, known.recipe, known.row_bytes)
+        is POINT_READ
+    )
     answer = None if ahead is None else ahead.part(found)
     ahead = None  # not held while the rest is read
     if answer is None:

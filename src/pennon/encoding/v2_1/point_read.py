@@ -206,6 +206,11 @@ class KnownPage:
         """Return how much memory it takes."""
         return self.index.size_bytes + _CODE_BYTES
 
+    @property
+    def row_bytes(self) -> int:
+        """Return about how many bytes of the file a row has."""
+        return int(self.index.offsets[-1]) // max(int(self.index.first_rows[-1]), 1)
+
 
 @dataclass(slots=True, eq=False)  # frozen ones take longer to make
 class CutRows:

@@ -100,7 +100,10 @@ MOST_POINT_NUMBERS: Final = 1 << 14
 """Of more neighbours that are numbers, chunks are unpacked whole."""
 
 MOST_POINT_STRINGS: Final = 1 << 12
-"""The same of strings."""
+"""The same of strings; of short ones twice as many."""
+
+SHORT_BYTES: Final = 16
+"""What a row of short strings takes in the file, at most."""
 
 FEW_ENTRIES: Final = 1024
 """So many neighbouring entries of the row index of a full-zip page are read in one go."""
@@ -140,26 +143,40 @@ def ahead_of_index(rows: Rows, page_rows: int, data: ByteRange) -> ByteRange | N
 
 
 def for_chunks(
-    rows: Rows, first_rows: Int64Array, chunks: Int64Array, recipe: Recipe | None
+    rows: Rows, first_rows: Int64Array, chunks: Int64Array, recipe: Recipe | None, row_bytes: int
 ) -> Strategy:
     """Return how rows of a mini-block page, of which ``chunks`` hold them, are read.
 
-    ``first_rows`` are those of all chunks of the page, and the number of its rows at last.
+    ``first_rows`` are those of all chunks of the page, and the number of its rows at last.  A row has about
+    ``row_bytes`` in the file.
     """
     if recipe is None or rows.count > MOST_POINT_ROWS:
         return CHUNKS
-    if not rows.is_contiguous or rows.count < FEW_POINT_ROWS or rows.count <= most_in_a_row(recipe):
+    if is_point_read(rows, recipe, row_bytes):
         return POINT_READ
     held = first_rows[chunks[-1] + 1] - first_rows[chunks[0]]
     return POINT_READ if 2 * rows.count < held else CHUNKS
 
 
-def most_in_a_row(recipe: Recipe) -> int:
+def is_point_read(rows: Rows, recipe: Recipe | None, row_bytes: int) -> bool:
+    """Return whether rows of a mini-block page are picked, wherever its chunks begin and end."""
+    if recipe is None or rows.count > MOST_POINT_ROWS:
+        return False
+    return (
+        len(rows.starts) != 1
+        or rows.count < FEW_POINT_ROWS
+        or rows.count <= most_in_a_row(recipe, row_bytes)
+    )
+
+
+def most_in_a_row(recipe: Recipe, row_bytes: int) -> int:
     """Return of how many neighbours a point read costs less than to unpack their chunks, even if that are all."""
     shape = recipe.shape
     if not recipe.is_flat or shape.dimension is not None or shape.bits > _WIDEST_NUMBER:
         return 0
-    return MOST_POINT_STRINGS if shape.is_string else MOST_POINT_NUMBERS
+    if shape.is_string:
+        return MOST_POINT_STRINGS * 2 if row_bytes <= SHORT_BYTES else MOST_POINT_STRINGS
+    return MOST_POINT_NUMBERS
 
 
 def reads_entries_at_once(rows: Rows) -> bool:
@@ -179,7 +196,7 @@ _WHY: Final[Mapping[Strategy, str]] = {
     PAGE_BY_PAGE: f"pages that differ, or more than {MOST_POINT_ROWS} single rows",
     WHOLE_PAGE: "all rows of the page",
     POINT_READ: f"up to {MOST_POINT_ROWS} single rows, to {MOST_POINT_NUMBERS} neighbours that are numbers "
-    f"({MOST_POINT_STRINGS} strings), or fewer others than {FEW_POINT_ROWS} or than half of their chunks",
+    f"({MOST_POINT_STRINGS} strings, twice as many short ones), or fewer others than {FEW_POINT_ROWS} or than half of their chunks",
     CHUNKS: f"more than {MOST_POINT_ROWS} rows, {MOST_POINT_STRINGS} strings or half of what chunks of others hold, "
     "or values that no point read knows",
     Strategy.ROW_INDEX: f"entries of up to {FEW_ENTRIES} neighbours at once",
@@ -190,7 +207,7 @@ _WHY: Final[Mapping[Strategy, str]] = {
 
 
 def for_page(rows: Rows, layout: Layout, page_rows: int) -> Strategy:
-    """Return how rows of one page are read, as far as its layout tells: as if it were one chunk."""
+    """Return how rows of one page are read, as far as its layout tells: as if it were one chunk, and strings were long."""
     if isinstance(layout, BlobPage):
         return Strategy.BLOBS
     if isinstance(layout, FullZip):
@@ -200,7 +217,7 @@ def for_page(rows: Rows, layout: Layout, page_rows: int) -> Strategy:
     if is_whole(rows, page_rows):
         return WHOLE_PAGE
     one_chunk = np.array([0, page_rows], np.int64)
-    return for_chunks(rows, one_chunk, one_chunk[:1], recipe_of(layout))
+    return for_chunks(rows, one_chunk, one_chunk[:1], recipe_of(layout), SHORT_BYTES + 1)
 
 
 def describe(rows: Rows, pages: Sequence[tuple[Layout, int]], total: int, runs: int) -> str:

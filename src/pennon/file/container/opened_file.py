@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 
-from pennon.core.byte_ranges import Int64Array
+from pennon.core.byte_ranges import ByteRequest, Int64Array
 from pennon.core.units import ColumnIndex, FieldId
 from pennon.encoding.read_protocol import Steps, run, together
 from pennon.encoding.rows import Rows
@@ -19,6 +19,19 @@ from pennon.schema.version import FileVersion
 
 ReadRows: TypeAlias = Callable[[Rows], Steps[list[pa.Array]]]
 """Returns the steps that read rows of one field: arrays in order."""
+
+AtOnce: TypeAlias = tuple[ByteRequest, Callable[[pa.Buffer], pa.Array | None]]
+"""A request, and what makes an array of the answer; None if it is damaged: read by steps it says how."""
+
+
+@runtime_checkable
+class ReadsAtOnce(Protocol):
+    """What reads rows of one field, and some of them without steps."""
+
+    def at_once(self, rows: Rows) -> AtOnce | None:
+        """Return how rows are read by one request; None if they are not few rows of a page that is known."""
+        ...
+
 
 BoundsSteps: TypeAlias = Steps[list[FieldBounds | None]]
 """Steps that read the bounds of fields, None for those that have none."""

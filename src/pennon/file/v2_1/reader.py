@@ -7,6 +7,7 @@ themselves (unless it is remembered), one for the values; blobs take one more.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import Final, TypeAlias, cast
 
 import numpy as np
@@ -25,11 +26,12 @@ from pennon.encoding.v2_1.layouts import MiniBlock
 from pennon.encoding.v2_1.page import PageValues
 from pennon.encoding.v2_1.page_runs import WholePage, kinship, read_neighbours
 from pennon.encoding.v2_1.pages import read_page
-from pennon.encoding.v2_1.point_read import CutRows, Found, are_alike, can_join
+from pennon.encoding.v2_1.point_read import CutRows, Found, KnownPage, are_alike, can_join
 from pennon.errors import ArgumentError, Breadcrumb, FormatError, LanceError
 from pennon.file.container.generation import FileSource, Generation
 from pennon.file.container.node import pages_of
-from pennon.file.v2_1.leaves import Leaf, known_pages, opened_page, opened_pages
+from pennon.file.container.opened_file import AtOnce
+from pennon.file.v2_1.leaves import Leaf, known_pages, opened_page, opened_pages, remembered_page
 from pennon.file.v2_1.nest import merge, nest, show
 from pennon.file.v2_1.tree import Tree, column_index, columns_of_schema, described
 from pennon.io.store import ObjectReader
@@ -68,6 +70,21 @@ class FieldReader:
         except LanceError as error:
             place = Breadcrumb(file=file.source.path, column=self._field.name)
             raise error.located(place) from error.__cause__
+
+    def at_once(self, rows: Rows) -> AtOnce | None:
+        """See `pennon.file.container.opened_file.ReadsAtOnce`."""
+        plan = self._plan
+        if plan is None or len(plan.leaves) > 1 or plan.kin is None:
+            return None
+        found = _page_of(plan.leaves[0], rows)
+        if found is None:
+            return None
+        page, inside = found
+        try:
+            pieces = Found.of([page], CutRows.of_page(inside))
+        except LanceError:
+            return None
+        return pieces.request(), partial(_picked, plan, pieces)
 
     def describe(self, rows: Rows) -> Steps[list[str]]:
         """Return the steps that say in words how rows would be read, a line for each column.
@@ -135,6 +152,33 @@ class FieldPlan:
             [_read_leaf(leaf, rows, self.run_rows) for leaf in self.leaves]
         )
         return [show(array, self.shown) for array in merge(self.tree, chunks)]
+
+
+def _picked(plan: FieldPlan, pieces: Found, answer: pa.Buffer) -> pa.Array | None:
+    """Return the values of pieces of a page; None if it is damaged."""
+    leaf = plan.leaves[0]
+    try:
+        array = nest(pieces.pick(answer), leaf.path, leaf.types, pieces.rows.count)
+    except LanceError:
+        return None
+    return show(array, plan.shown)
+
+
+def _page_of(leaf: Leaf, rows: Rows) -> tuple[KnownPage, Rows] | None:
+    """Return the page that has all of some rows, if these are picked from it and it is known; and the rows in it."""
+    if not rows.count or rows.starts[0] < 0:
+        return None
+    borders, number = leaf.column.first_rows, 0
+    if len(borders) > 2:
+        number = int(borders.searchsorted(rows.starts[0], "right")) - 1
+    if number > len(borders) - 2 or rows.ends[-1] > borders[number + 1]:
+        return None
+    page = remembered_page(leaf, number)
+    if page is None or not strategy.is_point_read(rows, page.recipe, page.row_bytes):
+        return None
+    if number:
+        rows = Rows(rows.starts - borders[number], rows.ends - borders[number], rows.count)
+    return page, rows
 
 
 def _kin(leaves: Sequence[Leaf]) -> tuple[int, ...] | None:

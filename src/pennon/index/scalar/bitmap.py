@@ -29,7 +29,7 @@ from pennon.errors import FormatError, UnsupportedError
 from pennon.expr.evaluate import evaluate
 from pennon.expr.tree import Call, Column, Expression, Literal, nodes_of
 from pennon.file.container.writer import DataFileWriter
-from pennon.index.base import VALUE, Values, joined, true_places
+from pennon.index.base import VALUE, Question, Values, joined, true_places
 from pennon.index.files import IndexFile, IndexFiles
 from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.order import order_of, rows_of, starts_of_equal
@@ -76,8 +76,9 @@ class Bitmap:
     def warm(self) -> None:
         """See `ScalarIndex.warm`."""
 
-    def search(self, condition: Expression) -> Selection:
+    def search(self, question: Question) -> Selection:
         """See `ScalarIndex.search`."""
+        condition = question.condition
         if not self._sets.loses_nulls:
             return Selection.exact(self._sets.of(self._passing(condition)))
         if len(self._keys_that_pass(condition, pa.nulls(1, self.column.type))):
@@ -118,10 +119,13 @@ class LabelList:
     def warm(self) -> None:
         """See `ScalarIndex.warm`."""
 
-    def search(self, condition: Expression) -> Selection:
+    def search(self, question: Question) -> Selection:
         """See `ScalarIndex.search`."""
+        return self._search(question.condition)
+
+    def _search(self, condition: Expression) -> Selection:
         if isinstance(condition, Call) and condition.function == "NOT":
-            found = self.search(condition.arguments[0])
+            found = self._search(condition.arguments[0])
             if self._null_lists is None or not found.is_exact:
                 return UNKNOWN
             return Selection.exact(found.may.union(self._null_lists).complement())

@@ -25,7 +25,7 @@ from pennon.encoding.kernels.bloom import insert_fixed, insert_varied
 from pennon.errors import ArgumentError, FormatError
 from pennon.expr.tree import Call, Column, Expression, Literal
 from pennon.file.container.writer import DataFileWriter
-from pennon.index.base import VALUE, Values, is_nan
+from pennon.index.base import VALUE, Question, Values, is_nan
 from pennon.index.files import IndexFiles, whole_numbers
 from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.row_set import UNKNOWN, Selection
@@ -106,22 +106,21 @@ class BloomFilter:
     def warm(self) -> None:
         """See `ScalarIndex.warm`."""
 
-    def search(self, condition: Expression) -> Selection:
+    def search(self, question: Question) -> Selection:
         """See `ScalarIndex.search`."""
-        if _asks_for_null(condition):
+        hashes = question.once(_hashes_of)
+        if hashes is not None:
+            return Selection.superset(self._zones.rows(self._with_any(hashes)))
+        if _asks_for_null(question.condition):
             return Selection.superset(self._zones.rows(np.flatnonzero(self._has_null)))
-        values = values_of(condition)
-        if values is None:
-            return UNKNOWN
-        hashes = [xxhash64(data) for value in values for data in _stored(value)]
-        return Selection.superset(self._zones.rows(self._with_any(hashes)))
+        return UNKNOWN
 
     def _with_any(self, hashes: list[int]) -> Int64Array:
         found = np.zeros(len(self._has_null), np.bool_)
         for zones, words in self._filters:
             for each in hashes:
                 found[zones] |= _may_have(words, each)
-        return np.flatnonzero(found)
+        return found.nonzero()[0]
 
 
 def answers(condition: Expression) -> bool:
@@ -140,6 +139,14 @@ def values_of(condition: Expression) -> list[pa.Scalar] | None:
     values = list(given.value.values) if condition.function == "IN" else [given.value]
     is_known = len(values) <= _MOST_VALUES and all(map(_is_plain, values))
     return values if is_known else None
+
+
+def _hashes_of(condition: Expression) -> list[int] | None:
+    """Return the hashes of the values one of which a column should have; None for another condition."""
+    values = values_of(condition)
+    if values is None:
+        return None
+    return [xxhash64(data) for value in values for data in _stored(value)]
 
 
 def _asks_for_null(condition: Expression) -> bool:

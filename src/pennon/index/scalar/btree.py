@@ -27,9 +27,10 @@ from pennon.encoding.rows import Rows
 from pennon.errors import FormatError, UnsupportedError
 from pennon.expr.evaluate import evaluate
 from pennon.expr.prune import Pruner
-from pennon.expr.tree import Column, Expression
+from pennon.expr.tree import Column
 from pennon.index.base import (
     VALUE,
+    Question,
     Values,
     joined,
     true_places,
@@ -93,12 +94,12 @@ class BTree:
         for start in range(0, len(self._bounds), _AT_ONCE):
             self._block(start // _AT_ONCE)
 
-    def search(self, condition: Expression) -> Selection:
+    def search(self, question: Question) -> Selection:
         """See `ScalarIndex.search`."""
-        wanted = wanted_of(condition, self.column.type)
+        wanted = question.once(wanted_of)
         if wanted is not None and self._bounds.keys is not None:
             return self._search_sorted(wanted)
-        pages = list(islice(self._bounds.matching(Pruner(condition)), self._most + 1))
+        pages = list(islice(self._bounds.matching(question.once(Pruner)), self._most + 1))
         if len(pages) > self._most:
             return UNKNOWN
         if not pages:
@@ -106,7 +107,7 @@ class BTree:
         found = self._pages(pages)
         values = pa.concat_arrays([page.values for page in found])
         batch = pa.RecordBatch.from_arrays([values], [VALUE])
-        passing = true_places(evaluate(condition, batch))
+        passing = true_places(evaluate(question.condition, batch))
         rows = np.concatenate([page.rows for page in found])
         return Selection.exact(RowSet.of(rows[passing]))
 

@@ -28,7 +28,7 @@ from pennon.encoding.rows import Rows
 from pennon.errors import FormatError
 from pennon.expr.functions.string_search import contained
 from pennon.expr.tree import Call, Column, Expression, Literal
-from pennon.index.base import VALUE, Values
+from pennon.index.base import VALUE, Question, Values
 from pennon.index.files import IndexFiles, whole_numbers
 from pennon.index.folding import fold
 from pennon.index.new_files import NewFiles, OldIndex
@@ -82,9 +82,9 @@ class NGram:
     def warm(self) -> None:
         """See `ScalarIndex.warm`."""
 
-    def search(self, condition: Expression) -> Selection:
+    def search(self, question: Question) -> Selection:
         """See `ScalarIndex.search`."""
-        wanted = np.array(sorted(tokens_of(text_of(condition))), np.uint64)
+        wanted = question.once(_wanted_tokens)
         if not len(wanted):
             return UNKNOWN
         at = np.searchsorted(self._tokens, wanted)
@@ -103,6 +103,11 @@ def tokens_of(text: str) -> set[int]:
     values = [_VALUES.get(each.lower(), 0) if each.isascii() else 0 for each in text]
     windows = zip(values, values[1:], values[2:], strict=False)
     return {(a * 37 + b) * 37 + c for a, b, c in windows if a and b and c}
+
+
+def _wanted_tokens(condition: Expression) -> Numbers:
+    """Return those tokens, in order, of texts that fulfil a condition."""
+    return np.array(sorted(tokens_of(text_of(condition))), np.uint64)
 
 
 def text_of(condition: Expression) -> str:

@@ -71,13 +71,13 @@ class Wanted:
         return found
 
 
-def wanted_of(condition: Expression, kind: pa.DataType) -> Wanted | None:
-    """Return what a condition wants of a column of a type; None of conditions that want something else."""
+def wanted_of(condition: Expression) -> Wanted | None:
+    """Return what a condition wants of its column; None of conditions that want something else."""
     if isinstance(condition, Call) and condition.function == "IN":
-        return _listed(condition, kind)
+        return _listed(condition)
     found = Wanted()
     for each in _parts(condition):
-        compared = _comparison(each, kind)
+        compared = _comparison(each)
         merged = None if compared is None else _merged(found, *compared)
         if merged is None:
             return None
@@ -94,12 +94,12 @@ def _parts(condition: Expression) -> Iterator[Expression]:
         yield condition
 
 
-def _listed(condition: Call, kind: pa.DataType) -> Wanted | None:
+def _listed(condition: Call) -> Wanted | None:
     column, literal = condition.arguments
     if not isinstance(column, Column) or not isinstance(literal, Literal):
         return None
     items = literal.value.values
-    if items.type != kind:
+    if items.type != column.type:
         return None
     items = items.drop_null()
     keys = Keys.of(items)
@@ -110,7 +110,7 @@ def _listed(condition: Call, kind: pa.DataType) -> Wanted | None:
     return Wanted(keys, keys)
 
 
-def _comparison(node: Expression, kind: pa.DataType) -> tuple[str, Keys] | None:
+def _comparison(node: Expression) -> tuple[str, Keys] | None:
     """Return how the column is compared, and with what; None where it is not, or with NULL."""
     if not isinstance(node, Call) or node.function not in _TURNED:
         return None
@@ -120,7 +120,7 @@ def _comparison(node: Expression, kind: pa.DataType) -> tuple[str, Keys] | None:
     if not isinstance(column, Column) or not isinstance(literal, Literal):
         return None
     value = literal.value
-    keys = Keys.of(pa.repeat(value, 1)) if value.is_valid and value.type == kind else None
+    keys = Keys.of(pa.repeat(value, 1)) if value.is_valid and value.type == column.type else None
     return None if keys is None else (function, keys)
 
 

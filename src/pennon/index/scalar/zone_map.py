@@ -24,10 +24,10 @@ from pyarrow import types as t
 from pennon.core.cached_property import lazy
 from pennon.core.units import FragmentId
 from pennon.expr.prune import Bounds, Pruner
-from pennon.expr.tree import Column, Expression
+from pennon.expr.tree import Column
 from pennon.file.container.field_bounds import FieldBounds
 from pennon.file.container.writer import DataFileWriter
-from pennon.index.base import VALUE, Values, bound_of
+from pennon.index.base import VALUE, Question, Values, bound_of
 from pennon.index.files import IndexFiles, whole_numbers
 from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.order import Keys, least_and_greatest
@@ -95,15 +95,17 @@ class ZoneMap:
     def warm(self) -> None:
         """See `ScalarIndex.warm`."""
 
-    def search(self, condition: Expression) -> Selection:
+    def search(self, question: Question) -> Selection:
         """See `ScalarIndex.search`."""
-        wanted = wanted_of(condition, self.column.type)
+        wanted = question.once(wanted_of)
         if wanted is not None and self._keys is not None:
-            may = self._has_values.copy()
             low, high = self._keys
-            may[self._is_known] = wanted.meets(low, high)
-            return Selection.superset(self._zones.rows(np.flatnonzero(may)))
-        pruner = Pruner(condition)
+            may = wanted.meets(low, high)
+            if len(may) < len(self._bounds):
+                meets, may = may, self._has_values.copy()
+                may[self._is_known] = meets
+            return Selection.superset(self._zones.rows(may.nonzero()[0]))
+        pruner = question.once(Pruner)
         found = [at for at, each in enumerate(self._bounds) if pruner.can_match({(VALUE,): each})]
         return Selection.superset(self._zones.rows(np.array(found, np.int64)))
 

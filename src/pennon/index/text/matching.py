@@ -27,7 +27,7 @@ from pennon.index.text.arrays import Bytes, Floats, Words
 from pennon.index.text.bm25 import Statistics
 from pennon.index.text.hits import Best, Hits
 from pennon.index.text.partition import Partition
-from pennon.index.text.postings import Places
+from pennon.index.text.postings import NO_MEMBERS, Members, Places
 from pennon.index.text.terms import Term
 
 _Number = TypeVar("_Number", bound=np.integer[Any])
@@ -246,6 +246,7 @@ def _find_every(
     if any(each is None for each in placed):
         return
     lists = _Lists.of(searched, terms)
+    members = _members_of(partition, terms, lists.docs)
     kept = _Found(searched, best, is_masked=searched.is_known and best.most is not None)
     room = min(map(len, lists.docs))
     docs, scores = np.empty(room, np.uint32), np.empty(room, np.float32)
@@ -265,9 +266,23 @@ def _find_every(
         slop or 0,
         docs,
         scores,
+        [each.bits for each in members],
+        [each.ranks for each in members],
     )
     kept.add(docs[:filled], scores[:filled])
     kept.finish()
+
+
+def _members_of(
+    partition: Partition, terms: Sequence[Term], docs: Sequence[Words]
+) -> list[Members]:
+    """Return which documents have each of the terms, but for the rarest: its documents are looked at one by one."""
+    sizes = [len(each) for each in docs]
+    rarest = sizes.index(min(sizes))
+    return [
+        NO_MEMBERS if at == rarest else partition.members(term.number, mine)
+        for at, (term, mine) in enumerate(zip(terms, docs, strict=True))
+    ]
 
 
 # --- terms that are alternatives ------------------------------------------------------------------

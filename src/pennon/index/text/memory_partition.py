@@ -15,7 +15,15 @@ import numpy as np
 from pennon.index.row_set import Numbers
 from pennon.index.text.arrays import Words
 from pennon.index.text.documents import Document
-from pennon.index.text.postings import Places, Postings, RowPostings, Scored, TokenLists
+from pennon.index.text.postings import (
+    NO_MEMBERS,
+    Members,
+    Places,
+    Postings,
+    RowPostings,
+    Scored,
+    TokenLists,
+)
 from pennon.index.text.token_set import Edits
 
 _ENTRY_BYTES: Final = 120
@@ -139,6 +147,10 @@ class MemoryPartition:
     def scored(self, number: int, postings: Postings, average: float) -> Scored:  # noqa: ARG002 - of the protocol
         """See `Partition.scored`."""
         return Scored.of(postings, self.lengths, average)
+
+    def members(self, number: int, docs: Words) -> Members:  # noqa: ARG002 - of the protocol
+        """See `Partition.members`: to find them out each time would cost more than it saves."""
+        return NO_MEMBERS
 
     def placed(self, number: int, postings: Postings) -> Places | None:  # noqa: ARG002 - of the protocol
         """See `Partition.placed`."""

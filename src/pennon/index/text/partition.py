@@ -30,6 +30,7 @@ from pennon.index.text.parameters import BLOCK_SIZES
 from pennon.index.text.postings import (
     Blobs,
     BlockPostings,
+    Members,
     Places,
     PositionLists,
     PositionStreams,
@@ -82,6 +83,10 @@ class Partition(Protocol):
 
     def scored(self, number: int, postings: Postings, average: float) -> Scored:
         """Return what a token contributes to documents of so many tokens on the average."""
+        ...
+
+    def members(self, number: int, docs: Words) -> Members:
+        """Return which documents have a token, which are those of its posting list."""
         ...
 
     def placed(self, number: int, postings: Postings) -> Places | None:
@@ -222,6 +227,15 @@ class BlockPartition:
 
         def make() -> Scored:
             return Scored.of(postings, self.lengths, average)
+
+        return self._files.remember(key, make, lambda made: made.size_bytes)
+
+    def members(self, number: int, docs: Words) -> Members:
+        """See `Partition.members`."""
+        key = "members", self._files.folder, self._prefix, number
+
+        def make() -> Members:
+            return Members.of(docs, len(self.lengths))
 
         return self._files.remember(key, make, lambda made: made.size_bytes)
 

@@ -34,11 +34,15 @@ from pennon.encoding.kernels.postings import (
     first_docs,
 )
 from pennon.errors import FormatError
+from pennon.index.row_set import Numbers
 from pennon.index.text.arrays import Bytes, Floats, Words
 from pennon.index.text.bm25 import share
 
 _BEST: Final = 64
 """So many of what a token contributes to documents are known in order."""
+_RARE: Final = 64
+"""A token that fewer than one of so many documents has is rare: bits would take more memory than its list."""
+_BITS_A_RANK: Final = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,6 +100,40 @@ class Scored:
     def size_bytes(self) -> int:
         """Return about how much memory it takes."""
         return self.docs.nbytes + self.shares.nbytes + self.tops.nbytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Members:
+    """A bit for each document of a partition, set for those of a token; ``ranks``: how many come before every 256th.
+
+    Who asks which documents have several tokens need not look for each among all of the other lists.  Of a rare token
+    there are none.
+    """
+
+    bits: Numbers
+    ranks: Words
+
+    @classmethod
+    def of(cls, docs: Words, documents: int) -> Members:
+        """Return the bits of documents of a posting list, of so many in all."""
+        ascend = len(docs) > 0 and docs[-1] < documents and bool((docs[1:] > docs[:-1]).all())
+        if len(docs) * _RARE < documents or not ascend:
+            return NO_MEMBERS
+        blocks = -(-documents // _BITS_A_RANK)
+        has = np.zeros(blocks * _BITS_A_RANK, np.bool_)
+        has[docs] = True
+        bits = np.packbits(has, bitorder="little").view(np.uint64)
+        counts = np.bincount(docs // _BITS_A_RANK, minlength=blocks)
+        return cls(bits, (np.cumsum(counts) - counts).astype(np.uint32))
+
+    @property
+    def size_bytes(self) -> int:
+        """Return about how much memory they take."""
+        return self.bits.nbytes + self.ranks.nbytes
+
+
+NO_MEMBERS: Final = Members(np.empty(0, np.uint64), np.empty(0, np.uint32))
+"""None are known."""
 
 
 class Postings(Protocol):

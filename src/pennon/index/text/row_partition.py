@@ -24,7 +24,15 @@ from pennon.index.files import IndexFile, IndexFiles, whole_numbers
 from pennon.index.row_set import Numbers
 from pennon.index.text.arrays import Words
 from pennon.index.text.partition import document_numbers, read_documents, read_token_table
-from pennon.index.text.postings import Places, Postings, RowPostings, Scored, TokenLists
+from pennon.index.text.postings import (
+    NO_MEMBERS,
+    Members,
+    Places,
+    Postings,
+    RowPostings,
+    Scored,
+    TokenLists,
+)
 
 
 class RowPartition:
@@ -89,6 +97,10 @@ class RowPartition:
     def scored(self, number: int, postings: Postings, average: float) -> Scored:  # noqa: ARG002 - of the protocol
         """See `Partition.scored`."""
         return Scored.of(postings, self.lengths, average)
+
+    def members(self, number: int, docs: Words) -> Members:  # noqa: ARG002 - of the protocol
+        """See `Partition.members`: to find them out each time would cost more than it saves."""
+        return NO_MEMBERS
 
     def placed(self, number: int, postings: Postings) -> Places | None:  # noqa: ARG002 - of the protocol
         """See `Partition.placed`."""

@@ -37,6 +37,17 @@ class Lists:
         """Return the arrays as kernels take them."""
         return self.docs, self.shares, self.tops, self.weights
 
+    def bits(self, of: list[int]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Return the bits of some lists, and how many come before every 256th; empty arrays of the others."""
+        bits = [np.empty(0, np.uint64) for _ in self.docs]
+        ranks = [np.empty(0, np.uint32) for _ in self.docs]
+        for number in of:
+            has = np.isin(np.arange(-(-DOCUMENTS // 256) * 256), self.docs[number])
+            bits[number] = np.packbits(has, bitorder="little").view(np.uint64)
+            before = np.arange(0, len(has), 256)
+            ranks[number] = np.searchsorted(self.docs[number], before).astype(np.uint32)
+        return bits, ranks
+
     def scores(self) -> np.ndarray:
         """Return the score of every document."""
         found = np.zeros(DOCUMENTS, np.float32)
@@ -107,19 +118,23 @@ def test_lists_beside_change_scores_and_add_no_documents(
         lists.best(1, NONE, first_wins=True, beside=len(shares))
 
 
-def test_all_of_them() -> None:
+@pytest.mark.parametrize("with_bits", [[], [0], [2], [0, 1, 2]], ids=str)
+def test_all_of_them(with_bits: list[int]) -> None:
     lists = Lists([0.3, 0.2, 0.5])
+    members = lists.bits(with_bits)
     docs, scores = np.empty(DOCUMENTS, np.uint32), np.empty(DOCUMENTS, np.float32)
     given = lists.given
     no_limit = np.empty(0, np.float32), False
     no_steps: tuple[list[Any], list[Any], Any, int] = [], [], np.empty(0, np.int64), 0
-    filled = score_every(*given, DOCUMENTS, -np.inf, NONE, *no_limit, *no_steps, docs, scores)
+    filled = score_every(
+        *given, DOCUMENTS, -np.inf, NONE, *no_limit, *no_steps, docs, scores, *members
+    )
     every = set.intersection(*({*each.tolist()} for each in lists.docs))
     assert docs[:filled].tolist() == sorted(every)
     np.testing.assert_allclose(scores[:filled], lists.scores()[docs[:filled]], rtol=1e-6)
     seen = np.ones(DOCUMENTS, np.uint8)
     seen[::2] = 0
-    filled = score_every(*given, DOCUMENTS, 2.5, seen, *no_limit, *no_steps, docs, scores)
+    filled = score_every(*given, DOCUMENTS, 2.5, seen, *no_limit, *no_steps, docs, scores, *members)
     assert docs[:filled].tolist() == [
         each for each in sorted(every) if each % 2 and lists.scores()[each] >= 2.5
     ]
@@ -127,7 +142,9 @@ def test_all_of_them() -> None:
     for first_wins in (True, False):
         heap = np.full(20, -np.inf, np.float32)
         limit = heap, first_wins
-        filled = score_every(*given, DOCUMENTS, -np.inf, NONE, *limit, *no_steps, docs, scores)
+        filled = score_every(
+            *given, DOCUMENTS, -np.inf, NONE, *limit, *no_steps, docs, scores, *members
+        )
         best = np.argsort(-whole, kind="stable")[:20]
         assert {*best.tolist()} <= {*docs[:filled].tolist()}
         assert filled < len(every) / 2
@@ -155,11 +172,14 @@ def test_what_does_not_fit() -> None:
     with pytest.raises(ValueError, match="no room"):
         score_any([docs], [two], [one], one, 0, 9, 0.0, NONE, heap, True, out, few)  # noqa: FBT003
     steps = np.zeros(1, np.int64)
+    few_bits = [np.zeros(1, np.uint64)], [np.zeros(1, np.uint32)]
 
     def in_a_row(ends: np.ndarray, places: np.ndarray, out: np.ndarray) -> int:
         lists = [docs], [two], [one], one
         limits = 9, 0.0, NONE, heap, False
-        return score_every(*lists, *limits, [ends], [places], steps, 0, out, room[: len(out)])
+        return score_every(
+            *lists, *limits, [ends], [places], steps, 0, out, room[: len(out)], *few_bits
+        )
 
     ends = np.array([0, 1, 3], np.int64)
     assert in_a_row(ends, words(4, 5, 6), np.empty(2, np.uint32)) == 2
@@ -168,3 +188,24 @@ def test_what_does_not_fit() -> None:
             in_a_row(bad, words(4, 5, 6), np.empty(2, np.uint32))
     with pytest.raises(ValueError, match="no room"):
         in_a_row(ends, words(4, 5, 6), np.empty(1, np.uint32))
+    for bits, ranks in (
+        ([], []),
+        ([np.zeros(1, np.uint64)], [np.empty(0, np.uint32)]),
+        ([np.zeros(1, np.uint64)], []),
+    ):
+        few_bits = bits, ranks
+        with pytest.raises(ValueError, match="bits"):
+            in_a_row(ends, words(4, 5, 6), np.empty(2, np.uint32))
+
+
+def test_bits_that_are_not_those_of_the_list_find_nothing_else() -> None:
+    lists = Lists([0.1, 0.4])
+    limit = np.empty(0, np.float32), False
+    no_steps: tuple[list[Any], list[Any], Any, int] = [], [], np.empty(0, np.int64), 0
+    docs, scores = np.empty(DOCUMENTS, np.uint32), np.empty(DOCUMENTS, np.float32)
+    words_ = np.full(-(-DOCUMENTS // 64), (1 << 64) - 1, np.uint64)
+    members = [words_, words_], [np.full(len(words_), 1 << 31, np.uint32)] * 2
+    filled = score_every(
+        *lists.given, DOCUMENTS, -np.inf, NONE, *limit, *no_steps, docs, scores, *members
+    )
+    assert filled == 0

@@ -73,18 +73,26 @@ def test_columns(rows: Rows, pages: int, chosen: s.Strategy) -> None:
 )
 def test_chunks(rows: Rows, chosen: s.Strategy) -> None:
     first_rows, chunks = np.array([0, 1000, 2000]), np.array([0])
-    assert s.for_chunks(rows, first_rows, chunks, recipe_of(VECTORS)) is chosen
-    assert s.for_chunks(rows, first_rows, chunks, None) is s.CHUNKS
+    assert s.for_chunks(rows, first_rows, chunks, recipe_of(VECTORS), 8) is chosen
+    assert s.for_chunks(rows, first_rows, chunks, None, 8) is s.CHUNKS
 
 
 @pytest.mark.parametrize(
-    ("layout", "most"), [(PLAIN, s.MOST_POINT_NUMBERS), (STRINGS, s.MOST_POINT_STRINGS)]
+    ("layout", "row_bytes", "most"),
+    [
+        (PLAIN, 8, s.MOST_POINT_NUMBERS),
+        (STRINGS, s.SHORT_BYTES + 1, s.MOST_POINT_STRINGS),
+        (STRINGS, s.SHORT_BYTES, 2 * s.MOST_POINT_STRINGS),
+    ],
 )
-def test_neighbours_that_are_numbers_or_strings(layout: MiniBlock, most: int) -> None:
+def test_neighbours_that_are_numbers_or_strings(
+    layout: MiniBlock, row_bytes: int, most: int
+) -> None:
     recipe = recipe_of(layout)
     for count, chosen in ((most, s.POINT_READ), (most + 1, s.CHUNKS)):
         one_chunk = np.array([0, count])
-        assert s.for_chunks(Rows.between(0, count), one_chunk, one_chunk[:1], recipe) is chosen
+        given = Rows.between(0, count), one_chunk, one_chunk[:1], recipe, row_bytes
+        assert s.for_chunks(*given) is chosen
 
 
 def test_a_page_joins_a_run_if_it_is_small_and_wanted_whole() -> None:

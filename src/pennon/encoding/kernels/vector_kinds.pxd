@@ -133,12 +133,95 @@ cdef extern from *:
             for (; i < count; i++) out[j * stride + i] = one_squares_u8(rows + i * width, query + j * width, width);
         }
     }
+
+    /* A square is row * row - 2 row * query + query * query.  The processor multiplies bytes with signed ones, so 128 is
+       taken off each value of a query: a row's own part is the sum of row * row - 256 row. */
+    #define VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni,avx2")))
+    enum { ROWS_VNNI = 4, QUERIES_VNNI = 2, CHUNK_VNNI = 256 };
+
+    VNNI INLINED __m256i some_codes(const uint8_t *codes, int64_t count) {
+        return count >= 32 ? _mm256_loadu_si256((const __m256i *)codes)
+                           : _mm256_maskz_loadu_epi8(((__mmask32)1 << count) - 1, codes);
+    }
+    VNNI static int own_part(const uint8_t *row, int64_t width) {
+        const __m256i sign = _mm256_set1_epi8((char)-128);
+        __m256i sum = _mm256_setzero_si256();
+        for (int64_t k = 0; k < width; k += 32) {
+            __m256i codes = some_codes(row + k, width - k);
+            sum = _mm256_dpbusd_epi32(sum, codes, _mm256_xor_si256(codes, sign));
+            sum = _mm256_dpbusd_epi32(sum, codes, sign);
+        }
+        __m128i four = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
+        four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
+        return _mm_cvtsi128_si32(_mm_add_epi32(four, _mm_shuffle_epi32(four, 0xb1)));
+    }
+    /* Squares of some rows and queries; queries are `padded` apart, 0 behind their values. */
+    VNNI INLINED void some_squares(const uint8_t *rows, const int count, const int *own, const int8_t *query,
+                                   const int *squares, const int queries, int64_t padded, int64_t width, float *out,
+                                   int64_t stride) {
+        __m256i sums[QUERIES_VNNI][ROWS_VNNI];
+        for (int n = 0; n < QUERIES_VNNI; n++)
+            for (int i = 0; i < ROWS_VNNI; i++) sums[n][i] = _mm256_setzero_si256();
+        for (int64_t k = 0; k < width; k += 32)
+            _Pragma("GCC unroll 4")
+            for (int i = 0; i < count; i++) {
+                __m256i codes = some_codes(rows + i * width + k, width - k);
+                _Pragma("GCC unroll 2")
+                for (int n = 0; n < queries; n++)
+                    sums[n][i] = _mm256_dpbusd_epi32(
+                        sums[n][i], codes, _mm256_loadu_si256((const __m256i *)(query + n * padded + k)));
+            }
+        _Pragma("GCC unroll 2")
+        for (int n = 0; n < queries; n++) {
+            int four[ROWS_VNNI];
+            four_sums(sums[n], four);
+            for (int i = 0; i < count; i++) out[n * stride + i] = (float)(own[i] + squares[n] - 2 * four[i]);
+        }
+    }
+    VNNI static void squares_vnni(const uint8_t *rows, int64_t count, const uint8_t *query, int64_t queries,
+                                  int64_t width, float *out, int64_t stride) {
+        int8_t signed_codes[QUERIES_VNNI * SHORTS];
+        int own[CHUNK_VNNI], squares[QUERIES_VNNI];
+        int64_t padded = (width + 31) / 32 * 32, i, j, k;
+        for (; count > 0; rows += CHUNK_VNNI * width, out += CHUNK_VNNI, count -= CHUNK_VNNI) {
+            int64_t size = count < CHUNK_VNNI ? count : CHUNK_VNNI;
+            for (i = 0; i < size; i++) own[i] = own_part(rows + i * width, width);
+            for (j = 0; j < queries; j += QUERIES_VNNI) {
+                int both = j + QUERIES_VNNI <= queries;
+                float *its = out + j * stride;
+                memset(signed_codes, 0, QUERIES_VNNI * padded);
+                for (int n = 0; n <= both; n++) {
+                    const uint8_t *asked = query + (j + n) * width;
+                    squares[n] = 0;
+                    for (k = 0; k < width; k++) {
+                        signed_codes[n * padded + k] = (int8_t)(asked[k] - 128);
+                        squares[n] += asked[k] * asked[k];
+                    }
+                }
+                for (i = 0; i + ROWS_VNNI <= size; i += ROWS_VNNI)
+                    if (both) some_squares(rows + i * width, ROWS_VNNI, own + i, signed_codes, squares, QUERIES_VNNI,
+                                           padded, width, its + i, stride);
+                    else some_squares(rows + i * width, ROWS_VNNI, own + i, signed_codes, squares, 1,
+                                      padded, width, its + i, stride);
+                for (; i < size; i++)
+                    if (both) some_squares(rows + i * width, 1, own + i, signed_codes, squares, QUERIES_VNNI,
+                                           padded, width, its + i, stride);
+                    else some_squares(rows + i * width, 1, own + i, signed_codes, squares, 1,
+                                      padded, width, its + i, stride);
+            }
+        }
+    }
     #endif
 
     static void all_squares_u8(const void *all_rows, int64_t count, const void *asked, int64_t queries,
                                int64_t width, float *out, int64_t stride) {
         const uint8_t *rows = (const uint8_t *)all_rows, *query = (const uint8_t *)asked;
         #if defined(__x86_64__) && defined(__GNUC__)
+        if (width <= SHORTS && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vl")
+            && __builtin_cpu_supports("avx512bw")) {
+            squares_vnni(rows, count, query, queries, width, out, stride);
+            return;
+        }
         if (width <= SHORTS && __builtin_cpu_supports("avx2")) {
             squares_v3(rows, count, query, queries, width, out, stride);
             return;

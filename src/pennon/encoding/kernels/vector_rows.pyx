@@ -5,6 +5,8 @@ from libc.math cimport INFINITY
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
+from pennon.encoding.kernels.near_nodes cimport Node, drop_top, push
+from pennon.encoding.kernels.near_squares cimport Cut, cut_size, free_cut, is_cut, keep_squares, make_cut
 from pennon.encoding.kernels.nearest_heaps cimport Heaps, are_few, check_pairs, heaps_of, keep_some
 from pennon.encoding.kernels.vector_kinds cimport all_apart, apart_of, some_apart
 
@@ -14,6 +16,7 @@ cdef enum:
     KINDS = 8
     STEP = 64  # neighbours that are compared together
     BLOCK_BYTES = 16384
+    SQUARES = 0
     TOGETHER = 16  # queries that are compared with the same rows
     MOST_ROWS = 1024
 
@@ -30,11 +33,6 @@ cdef struct Space:
     int64_t width
     int64_t row_bytes
     int64_t count
-
-
-cdef struct Node:
-    float distance
-    uint32_t number
 
 
 cdef Space _space(
@@ -97,6 +95,8 @@ def keep_rows(
     cdef const uint64_t[::1] ids
     cdef const uint8_t[::1] mask
     cdef Space space
+    cdef Cut cut
+    cdef bint has_cut, are_plain = kind == SQUARES and factor == 1
     cdef uint8_t *some
     cdef float *far
     check_pairs(count, numbers.shape[0], asked, best.shape[0], ends, numbers, places)
@@ -104,6 +104,9 @@ def keep_rows(
         raise ValueError("a partition has numbers of rows, and a mask or None; and a query a start")
     if not numbers.shape[0]:
         return
+    for at in range(asked if are_plain else 0):
+        are_plain = are_plain and starts[at] == 0
+    cut.rows, cut.queries, cut.far = NULL, NULL, NULL
     some = <uint8_t *> malloc(TOGETHER * query_bytes)
     far = <float *> malloc(TOGETHER * MOST_ROWS * sizeof(float))
     try:
@@ -116,15 +119,44 @@ def keep_rows(
                 raise ValueError("a partition has a number for each row")
             if space.count:
                 block = min(max(BLOCK_BYTES // space.row_bytes, <int64_t> 8), <int64_t> MOST_ROWS)
+                has_cut = are_plain and is_cut(space.count, space.width, ends[at] - first, &heaps)
+                if has_cut:
+                    make_cut(&cut, space.width)
                 with nogil:
-                    _keep_rows(
+                    _keep_part(
                         &space, &ids[0], &mask[0] if mask is not None else NULL, block, &queries[0, 0], query_bytes,
                         &starts[0], factor, &numbers[first], &places[first], ends[at] - first, &heaps, some, far,
+                        &cut if has_cut else NULL,
                     )
             first = ends[at]
     finally:
+        free_cut(&cut)
         free(some)
         free(far)
+
+
+cdef void _keep_part(
+    const Space *space, const uint64_t *ids, const uint8_t *mask, int64_t block, const uint8_t *queries,
+    int64_t query_bytes, const float *starts, float factor, const int64_t *numbers, const int64_t *places,
+    int64_t pairs, Heaps *heaps, uint8_t *some, float *far, Cut *cut,
+) noexcept nogil:
+    """Put the nearest rows of a partition into heaps; ``cut``: room for rows that are cut to bytes, NULL: none is."""
+    cdef Space part = space[0]
+    cdef const uint8_t *passing
+    cdef int64_t done = 0
+    while done < space.count:
+        part.rows = space.rows + done * space.row_bytes
+        part.count = min(cut.most, space.count - done) if cut != NULL else space.count
+        passing = mask + done if mask != NULL else NULL
+        if cut == NULL or (passing != NULL and are_few(passing, part.count)) or not keep_squares(
+            cut, <const float *> part.rows, part.count, part.width, ids + done, passing, <const float *> queries,
+            numbers, places, pairs, heaps,
+        ):
+            _keep_rows(
+                &part, ids + done, passing, block, queries, query_bytes, starts, factor, numbers, places, pairs, heaps,
+                some, far,
+            )
+        done += part.count
 
 
 cdef void _keep_rows(
@@ -173,37 +205,6 @@ cdef void _keep_rows(
 
 
 # --- graphs ---------------------------------------------------------------------------------------
-
-
-cdef inline bint _is_nearer(Node a, Node b) noexcept nogil:
-    return a.distance < b.distance or (a.distance == b.distance and a.number < b.number)
-
-
-cdef void _push(Node *heap, int64_t count, Node node, bint nearest_first) noexcept nogil:
-    """Put a node into a heap of ``count`` nodes."""
-    cdef int64_t at = count, above
-    while at:
-        above = (at - 1) // 2
-        if _is_nearer(node, heap[above]) != nearest_first:
-            break
-        heap[at] = heap[above]
-        at = above
-    heap[at] = node
-
-
-cdef void _drop_top(Node *heap, int64_t count, bint nearest_first) noexcept nogil:
-    """Take the top off a heap of ``count`` nodes."""
-    cdef Node node = heap[count - 1]
-    cdef int64_t last = count - 1, at = 0, child = 1
-    while child < last:
-        if child + 1 < last and _is_nearer(heap[child + 1], heap[child]) == nearest_first:
-            child += 1
-        if _is_nearer(heap[child], node) != nearest_first:
-            break
-        heap[at] = heap[child]
-        at = child
-        child = 2 * at + 1
-    heap[at] = node
 
 
 cdef int64_t _row_of(
@@ -304,7 +305,7 @@ def walk_graph(
             current = candidates[0]
             if count == most and current.distance > results[0].distance:
                 break
-            _drop_top(candidates, waiting, True)
+            drop_top(candidates, waiting, True)
             waiting -= 1
             near = ends[current.number]
             while near < ends[current.number + 1]:
@@ -316,16 +317,16 @@ def walk_graph(
                     other.number, other.distance = unseen[at], far[at]
                     if count == most and not other.distance <= results[0].distance:
                         continue
-                    _push(candidates, waiting, other, True)
+                    push(candidates, waiting, other, True)
                     waiting += 1
                     if is_masked and not passing[other.number]:
                         continue
                     if count < most:
-                        _push(results, count, other, False)
+                        push(results, count, other, False)
                         count += 1
                     elif other.distance < results[0].distance:
-                        _drop_top(results, count, False)
-                        _push(results, count - 1, other, False)
+                        drop_top(results, count, False)
+                        push(results, count - 1, other, False)
         for at in range(count):
             found[at] = results[at].number
             distances[at] = results[at].distance

@@ -80,6 +80,63 @@ def test_the_nearest_rows(kind: int, width: int, most: int) -> None:
     asked.check(lambda part, at: near[part][at], error=1e-5 * np.abs(far).max())
 
 
+def spoil(rows: Array, queries: Array, how: str) -> None:
+    """Change some vectors."""
+    if how == "ties":
+        rows[:], queries[:] = np.trunc(rows), np.trunc(queries)
+    elif how == "equal":
+        rows[:], queries[::2] = 1.5, 1.5
+    elif how == "no numbers":
+        rows[::7, 0], rows[3::50], queries[1, -1] = np.nan, np.nan, np.nan
+    elif how == "infinite":
+        rows[::90, 0], queries[1, -1], queries[2] = np.inf, -np.inf, 3e38
+    elif how == "huge":
+        rows[:1000] *= 1e18
+        queries[::2] *= 1e18
+    elif how == "tiny":
+        rows[:1000] *= 1e-25
+        queries[::2] *= 1e-25
+    elif how == "far":
+        queries[::3] += 1e4
+        rows[5] = 1e6
+
+
+@pytest.mark.parametrize(
+    "how", ["plain", "ties", "equal", "no numbers", "infinite", "huge", "tiny", "far"]
+)
+@pytest.mark.parametrize("width", [1, 3, 16, 17, 128, 1030])
+@pytest.mark.parametrize("most", [1, 10, 300])
+def test_what_many_queries_find_is_what_each_would(how: str, width: int, most: int) -> None:
+    rng = np.random.default_rng([width, most])
+    sizes = [63, 64, 300, 0, 900] if width > 500 else [63, 64, 300, 0, 2500]
+    asked = Asked(rng, sizes, queries=40, heaps=40, most=most)
+    asked.ends, asked.numbers = np.arange(40, 240, 40), np.tile(np.arange(40), len(sizes))
+    asked.places = np.tile(rng.permutation(40), len(sizes))
+    rows = (rng.normal(size=(5, width))[rng.integers(0, 5, sum(sizes))]).astype(np.float32)
+    rows += rng.normal(size=rows.shape).astype(np.float32) * np.float32(0.3)
+    queries = (rows[:40] + np.float32(0.1)).astype(np.float32)
+    spoil(rows, queries, how)
+    parts = [each.copy() for each in np.split(bytes_of(rows), np.cumsum(sizes)[:-1])]
+    far = np.empty((40, len(rows)), np.float32)
+    row_distances(0, bytes_of(rows), bytes_of(queries), far)
+    near = np.split(far, np.cumsum(sizes)[:-1], axis=1)
+    none = np.zeros(40, np.float32)
+    keep_rows(0, parts, *asked.pairs, bytes_of(queries), none, 1.0, *asked.heaps)  # type: ignore[call-arg]
+    for heap, query in zip(range(40), asked.places, strict=False):
+        right = sorted(
+            (distance, row)
+            for its, ids, mask in zip(near, asked.rows, asked.passing, strict=True)
+            for at, (distance, row) in enumerate(
+                zip(its[query].tolist(), ids.tolist(), strict=True)
+            )
+            if not np.isnan(distance) and (mask is None or mask[at])
+        )
+        distances, numbers, counts = asked.heaps
+        count = counts[heap]
+        found = zip(distances[heap, :count].tolist(), numbers[heap, :count].tolist(), strict=True)
+        assert sorted(found) == right[:most]
+
+
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [

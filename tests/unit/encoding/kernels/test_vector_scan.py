@@ -62,6 +62,61 @@ def test_the_nearest_of_words(many: int, count: int, products: bool, most: int) 
     asked.check(far)
 
 
+def summed(tables: Floats, codes: npt.NDArray[np.uint8], start: float) -> Floats:
+    """Add up what tables say of the words of rows, from the first to the last."""
+    found = np.full(codes.shape[1], start, np.float32)
+    for table, words in zip(tables, codes, strict=True):
+        with np.errstate(invalid="ignore"):
+            found = found + table[words]
+    return found
+
+
+@pytest.mark.parametrize(
+    "how", ["plain", "ties", "equal", "no numbers", "infinite", "huge", "tiny"]
+)
+@pytest.mark.parametrize("many", [1, 4, 16, 300])
+@pytest.mark.parametrize("products", [True, False])
+@pytest.mark.parametrize("most", [1, 10, 300])
+def test_no_words_are_left_out_that_are_near(
+    how: str, many: int, products: bool, most: int
+) -> None:
+    rng = np.random.default_rng([many, most])
+    words = rng.normal(size=(many, 3, 256)).astype(np.float32)
+    vectors = rng.normal(size=(4, many * 3)).astype(np.float32)
+    if how == "ties":
+        words, vectors = np.trunc(words), np.trunc(vectors)
+    elif how == "equal":
+        words[:], vectors[1:] = 1, 1
+    elif how == "no numbers":
+        words[0, :, ::3], vectors[1, 0] = np.nan, np.nan
+    elif how == "infinite":
+        words[0, :, 5], vectors[1, -1] = np.inf, np.inf
+    elif how == "huge":
+        words, vectors = words * np.float32(1e15), vectors * np.float32(1e15)
+    elif how == "tiny":
+        words, vectors = words * np.float32(1e-15), vectors * np.float32(1e-15)
+    asked = Asked(rng, [0, 31, 64, 129, 1024, 2000], queries=4, heaps=4, most=most)
+    asked.ends, asked.numbers = np.arange(4, 28, 4), np.tile(np.arange(4), 6)
+    asked.places = asked.numbers.copy()
+    codes = [rng.integers(0, 256, (many, len(rows)), np.uint8) for rows in asked.rows]
+    keep_words(codes, *asked.pairs, words, vectors, products, 0.5, *asked.heaps)  # type: ignore[call-arg]
+    tables = np.empty((4, many, 256), np.float32)
+    word_tables(words, vectors, products, tables)
+    for heap in range(4):
+        right = sorted(
+            (distance, row)
+            for its, ids, mask in zip(codes, asked.rows, asked.passing, strict=True)
+            for at, (distance, row) in enumerate(
+                zip(summed(tables[heap], its, 0.5).tolist(), ids.tolist(), strict=True)
+            )
+            if not np.isnan(distance) and (mask is None or mask[at])
+        )
+        distances, numbers, counts = asked.heaps
+        count = counts[heap]
+        found = zip(distances[heap, :count].tolist(), numbers[heap, :count].tolist(), strict=True)
+        assert sorted(found) == right[:most]
+
+
 @given(
     st.lists(st.sampled_from([0.0, 1.0, 2.0, -1.0, np.inf, np.nan]), max_size=200),
     st.integers(1, 20),

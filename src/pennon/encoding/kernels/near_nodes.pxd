@@ -3,6 +3,16 @@
 
 from libc.stdint cimport int64_t, uint32_t
 
+cdef extern from *:
+    """
+    enum { ASKED_LINES = 3, LINE_WORDS = 16 };
+    /* Have what stands there brought from memory while others are compared. */
+    static inline void ask_for(const uint32_t *words) {
+        for (int line = 0; line < ASKED_LINES; line++) __builtin_prefetch(words + line * LINE_WORDS);
+    }
+    """
+    void ask_for(const uint32_t *words) noexcept nogil
+
 cdef struct Node:
     float distance
     uint32_t number

@@ -282,11 +282,11 @@ cdef extern from *:
         }
     }
 
-    CLONES static float apart_of(int kind, const uint8_t *row, const void *query, int64_t width) {
+    __attribute__((unused)) CLONES static float apart_of(int kind, const uint8_t *row, const void *query, int64_t width) {
         return apart(kind, row, query, width);
     }
 
-    static void all_apart(int kind, const void *rows, int64_t count, const void *queries, int64_t asked,
+    __attribute__((unused)) static void all_apart(int kind, const void *rows, int64_t count, const void *queries, int64_t asked,
                           int64_t width, float *out, int64_t stride) {
         switch (kind) {
         case 0: all_squares_f32(rows, count, queries, asked, width, NULL, NULL, out, stride); break;
@@ -315,7 +315,7 @@ cdef extern from *:
             }                                                                                  \
             break;
 
-    CLONES static void some_apart(
+    __attribute__((unused)) CLONES static void some_apart(
         int kind, const uint8_t *rows, int64_t row_bytes, const uint32_t *numbers, int64_t count,
         const void *query, int64_t width, float *out
     ) {

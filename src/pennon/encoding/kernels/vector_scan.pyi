@@ -59,11 +59,12 @@ def join_heaps(
     best: npt.NDArray[np.float32],
     best_rows: npt.NDArray[np.uint64],
     counts: npt.NDArray[np.int64],
+    numbers: npt.NDArray[np.int64],
     others: npt.NDArray[np.float32],
     other_rows: npt.NDArray[np.uint64],
     other_counts: npt.NDArray[np.int64],
 ) -> None:
-    """Put the rows of other heaps into heaps of the same queries.  Raises ValueError for arrays that do not fit."""
+    """Put the rows of other heaps into heaps: those of ``others[q]`` into the one of the number ``numbers[q]``.  Raises ValueError for arrays that do not fit."""
 
 def sort_heaps(
     best: npt.NDArray[np.float32],

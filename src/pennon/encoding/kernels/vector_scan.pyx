@@ -288,18 +288,21 @@ def keep_nearest(
 
 
 def join_heaps(
-    float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts,
+    float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts, const int64_t[::1] numbers,
     float[:, ::1] others, uint64_t[:, ::1] other_rows, int64_t[::1] other_counts,
 ):
     """Put the rows of other heaps into heaps; see the stub."""
     cdef Heaps heaps = heaps_of(best, best_rows, counts), more = heaps_of(others, other_rows, other_counts)
     cdef int64_t at
-    if best.shape[0] != others.shape[0]:
+    cdef bint fits = numbers.shape[0] == others.shape[0]
+    for at in range(numbers.shape[0] if fits else 0):
+        fits = fits and 0 <= numbers[at] < best.shape[0]
+    if not fits:
         raise ValueError("each query has a heap of both")
     with nogil:
-        for at in range(best.shape[0]):
+        for at in range(others.shape[0]):
             keep_some(
-                &heaps, at, more.distances + at * more.most, more.rows + at * more.most, NULL, more.counts[at]
+                &heaps, numbers[at], more.distances + at * more.most, more.rows + at * more.most, NULL, more.counts[at]
             )
 
 

@@ -184,9 +184,9 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="a heap"):
         sort_heaps(one, row[None][:0], none)
     with pytest.raises(ValueError, match="of both"):
-        join_heaps(one, row[None], none, one[:0], row[None][:0], none[:0])
+        join_heaps(one, row[None], none, none, one[:0], row[None][:0], none[:0])
     with pytest.raises(ValueError, match="a heap"):
-        join_heaps(one, row[None], none, one, row[None][:0], none)
+        join_heaps(one, row[None], none, none, one, row[None][:0], none)
     words = np.zeros((2, 3, 16), np.float32)
     for query, shape in (
         ((1, 5), (1, 2, 16)),
@@ -252,6 +252,11 @@ def test_heaps_are_joined() -> None:
     best, rows = np.array([[5, 1], [9, 9]], np.float32), np.array([[50, 10], [7, 8]], np.uint64)
     counts = np.array([2, 0])
     others, other_rows = np.array([[4], [6]], np.float32), np.array([[40], [60]], np.uint64)
-    join_heaps(best, rows, counts, others, other_rows, np.array([1, 1]))
+    join_heaps(best, rows, counts, np.arange(2), others, other_rows, np.array([1, 1]))
     assert sorted(zip(best[0].tolist(), rows[0].tolist(), strict=True)) == [(1, 10), (4, 40)]
     assert (best[1, 0], rows[1, 0], counts.tolist()) == (6, 60, [2, 1])
+    join_heaps(best, rows, counts, np.array([1]), others[:1] - 1, other_rows[:1], np.array([1]))
+    assert sorted(zip(best[1].tolist(), rows[1].tolist(), strict=True)) == [(3, 40), (6, 60)]
+    for numbers in (np.array([2, 0]), np.array([0, -1]), np.array([0])):
+        with pytest.raises(ValueError, match="of both"):
+            join_heaps(best, rows, counts, numbers, others, other_rows, np.array([1, 1]))

@@ -109,13 +109,13 @@ cdef void _tables(
 
 def keep_words(
     list parts, rows, passing, const int64_t[::1] ends, const int64_t[::1] numbers,
-    const int64_t[::1] places, const float[:, :, ::1] words, const float[:, ::1] vectors, bint products,
-    float start, float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts,
+    const int64_t[::1] places, const float[:, :, ::1] words, const float[:, ::1] vectors,
+    const float[:, ::1] near, bint products, float start, float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts,
 ):
     """Put the nearest rows of partitions of coded vectors into heaps; see the stub."""
     cdef Heaps heaps = heaps_of(best, best_rows, counts)
     cdef int64_t many = words.shape[0] if words.shape[2] == BYTES else words.shape[0] // 2
-    cdef int64_t count = len(parts), total, at, pair, first = 0, made
+    cdef int64_t count = len(parts), width = vectors.shape[1], total, at, pair, first = 0, made, value
     cdef const uint8_t[:, ::1] codes
     cdef const uint64_t[::1] ids
     cdef const uint8_t[::1] mask
@@ -123,6 +123,8 @@ def keep_words(
     cdef float *tables
     cdef float *halves
     cdef float *far
+    cdef float *rest
+    cdef const float *asked
     cdef cut_words *cut = NULL
     check_pairs(count, numbers.shape[0], vectors.shape[0], best.shape[0], ends, numbers, places)
     if (
@@ -132,16 +134,19 @@ def keep_words(
         raise ValueError("vectors have a value for each one of a word, of which there are 256, or 16 of two parts")
     if len(rows) != count or len(passing) != count:
         raise ValueError("a partition has numbers of rows, and a mask or None")
+    if near is not None and (near.shape[0] != count or near.shape[1] != width):
+        raise ValueError("vectors have a value for each one of what is near to a partition")
     if are_words_cut():
         cut = <cut_words *> malloc(sizeof(cut_words))
         if cut == NULL:
             raise MemoryError
-    tables = <float *> malloc((many * BYTES + words.shape[0] * 16 + BLOCK) * sizeof(float))
+    tables = <float *> malloc((many * BYTES + words.shape[0] * 16 + BLOCK + width) * sizeof(float))
     if tables == NULL:
         free(cut)
         raise MemoryError
     halves = tables + many * BYTES
     far = halves + words.shape[0] * 16
+    rest = far + BLOCK
     try:
         for at in range(count):
             codes, ids, mask = parts[at], rows[at], passing[at]
@@ -160,7 +165,12 @@ def keep_words(
                 for pair in range(first, ends[at]):
                     if places[pair] != made:
                         made = places[pair]
-                        _tables(words, &vectors[made, 0], products, halves, tables)
+                        asked = &vectors[made, 0]
+                        if near is not None:
+                            for value in range(width):
+                                rest[value] = asked[value] - near[at, value]
+                            asked = rest
+                        _tables(words, asked, products, halves, tables)
                     _keep_words(
                         &codes[0, 0], total, many, tables, start, &ids[0], masked, &heaps, numbers[pair], far, cut
                     )

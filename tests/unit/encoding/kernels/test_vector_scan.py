@@ -46,11 +46,12 @@ def test_the_nearest_of_words(many: int, count: int, products: bool, most: int) 
     vectors = rng.normal(size=(4, parts * 3)).astype(np.float32)
     asked = Asked(rng, [0, 1, 31, 1023, 1024, 3000], queries=4, heaps=3, most=most)
     codes = [rng.integers(0, 256, (many, len(rows)), np.uint8) for rows in asked.rows]
-    keep_words(codes, *asked.pairs, words, vectors, products, 2.5, *asked.heaps)  # type: ignore[call-arg]
-    tables = np.empty((4, parts, count), np.float32)
-    word_tables(words, vectors, products, tables)
+    near = rng.normal(size=(6, parts * 3)).astype(np.float32) if most == 10 else None
+    keep_words(codes, *asked.pairs, words, vectors, near, products, 2.5, *asked.heaps)  # type: ignore[call-arg]
 
     def far(part: int, query: int) -> npt.NDArray[np.float64]:
+        tables = np.empty((4, parts, count), np.float32)
+        word_tables(words, vectors if near is None else vectors - near[part], products, tables)
         found = np.full(len(asked.rows[part]), 2.5)
         for at, each in enumerate(codes[part]):
             if count == 256:
@@ -99,7 +100,7 @@ def test_no_words_are_left_out_that_are_near(
     asked.ends, asked.numbers = np.arange(4, 28, 4), np.tile(np.arange(4), 6)
     asked.places = asked.numbers.copy()
     codes = [rng.integers(0, 256, (many, len(rows)), np.uint8) for rows in asked.rows]
-    keep_words(codes, *asked.pairs, words, vectors, products, 0.5, *asked.heaps)  # type: ignore[call-arg]
+    keep_words(codes, *asked.pairs, words, vectors, None, products, 0.5, *asked.heaps)  # type: ignore[call-arg]
     tables = np.empty((4, many, 256), np.float32)
     word_tables(words, vectors, products, tables)
     for heap in range(4):
@@ -222,6 +223,8 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
         ("words", np.zeros((2, 3, 100), np.float32), "vectors have"),
         ("words", np.zeros((2, 4, 256), np.float32), "vectors have"),
         ("vectors", np.zeros((3, 5), np.float32), "vectors have"),
+        ("near", np.zeros((1, 5), np.float32), "vectors have"),
+        ("near", np.zeros((2, 6), np.float32), "vectors have"),
         ("counts", np.array([2]), "each query"),
         ("best", np.zeros((1, 0), np.float32), "a heap"),
     ],
@@ -236,6 +239,7 @@ def test_words_that_do_not_fit_are_refused(name: str, value: object, why: str) -
         "places": np.array([2]),
         "words": np.zeros((2, 3, 256), np.float32),
         "vectors": np.zeros((3, 6), np.float32),
+        "near": np.zeros((1, 6), np.float32),
         "products": False,
         "start": 0,
         "best": np.zeros((1, 1), np.float32),

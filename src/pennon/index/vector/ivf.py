@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
-from pennon.core.thread_pools import map_all, processors
+from pennon.core.thread_pools import call_all, processors
 from pennon.encoding.kernels.vector_scan import join_heaps, keep_nearest, sort_heaps
 from pennon.errors import ArgumentError
 from pennon.index.row_set import Numbers
@@ -272,7 +272,7 @@ class _Search:
                 partial(_Lane(self._asks, self._width, mine).ask, its)
                 for mine, its in zip(lanes, found, strict=True)
             ]
-            map_all(lambda each: each(), work, CREW)
+            call_all(work, CREW)
             for other in [] if by_query else others:
                 nearest.join(np.arange(len(nearest.counts)), *other.heaps)
 

@@ -236,18 +236,27 @@ class WorkAhead(Generic[R]):
 
 
 def both(mine: Callable[[], R], other: Callable[[], R]) -> tuple[R, R]:
-    """Return the results of two functions, of which another thread calls one if it is free.
+    """Return the results of two functions: see `call_all`."""
+    first, second = call_all([mine, other])
+    return first, second
+
+
+def call_all(work: Sequence[Callable[[], R]], crew: Crew = WORK) -> list[R]:
+    """Return the results of functions, of which other threads call all but the first if they are free.
 
     They must not wait for others.  What no thread has begun is done here, so that a thread of the
     pool may ask, too.
     """
-    future = pool().submit(other)
+    mine, *others = work
+    futures = [pool(crew).submit(each) for each in others]
     try:
-        found = mine()
+        found = [mine()]
+        for each, future in zip(others, futures, strict=True):
+            found.append(each() if future.cancel() else future.result())
     except BaseException:
-        wait([] if future.cancel() else [future])
+        wait([future for future in futures if not future.cancel()])
         raise
-    return found, other() if future.cancel() else future.result()
+    return found
 
 
 def map_all(work: Callable[[T], R], items: Sequence[T], crew: Crew = WORK) -> list[R]:

@@ -14,6 +14,7 @@ from pennon.core.thread_pools import (
     Crew,
     WorkAhead,
     both,
+    call_all,
     map_all,
     map_in_order,
     pool,
@@ -186,6 +187,18 @@ def test_if_one_of_two_fails_the_other_is_not_left_running() -> None:
     with pytest.raises(ZeroDivisionError):
         both(lambda: 1, lambda: 1 // 0)
     assert len(ended) == count
+
+
+def test_many_at_once_are_done_here_if_nobody_else_does_them() -> None:
+    crew, gate = Crew("a few", 2), threading.Event()
+    assert call_all([partial(pow, n, 2) for n in range(50)], crew) == [n * n for n in range(50)]
+    assert call_all([threading.get_ident], crew) == [threading.get_ident()]
+    busy = [pool(crew).submit(gate.wait, 60) for _ in range(2)]
+    assert set(call_all([threading.get_ident] * 5, crew)) == {threading.get_ident()}
+    gate.set()
+    assert all(each.result() for each in busy)
+    with pytest.raises(ZeroDivisionError):
+        call_all([lambda: 1, lambda: 1 // 0, lambda: 2], crew)
 
 
 def test_work_given_up_is_not_begun_and_not_left_running() -> None:

@@ -85,11 +85,10 @@ cdef extern from *:
     AVX2 static inline __m256i widened(const uint8_t *codes) {
         return _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)codes));
     }
-    AVX2 static inline void four_sums(const __m256i *sums, int *out) {
+    AVX2 static inline __m128i four_sums(const __m256i *sums) {
         __m256i pairs = _mm256_hadd_epi32(
             _mm256_hadd_epi32(sums[0], sums[1]), _mm256_hadd_epi32(sums[2], sums[3]));
-        _mm_storeu_si128((__m128i *)out, _mm_add_epi32(
-            _mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1)));
+        return _mm_add_epi32(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
     }
     /* The rest of a row and a query, what does not fill sixteen. */
     INLINED int rest_squared(const uint8_t *row, const short *query, int64_t width) {
@@ -113,7 +112,7 @@ cdef extern from *:
                     __m256i values = widened(row + k);
                     for (n = 0; n < TOGETHER_U8; n++) sums[n] = squared(sums[n], values, wide + n * width + k);
                 }
-                four_sums(sums, four);
+                _mm_storeu_si128((__m128i *)four, four_sums(sums));
                 for (n = 0; width % 16 && n < TOGETHER_U8; n++) four[n] += rest_squared(row, wide + n * width, width);
                 for (n = 0; n < TOGETHER_U8; n++) out[(j + n) * stride + i] = (float)four[n];
             }
@@ -126,11 +125,96 @@ cdef extern from *:
                 for (k = 0; k + 16 <= width; k += 16)
                     for (n = 0; n < TOGETHER_U8; n++)
                         sums[n] = squared(sums[n], widened(row + n * width + k), wide + k);
-                four_sums(sums, four);
+                _mm_storeu_si128((__m128i *)four, four_sums(sums));
                 for (n = 0; width % 16 && n < TOGETHER_U8; n++) four[n] += rest_squared(row + n * width, wide, width);
                 for (n = 0; n < TOGETHER_U8; n++) out[j * stride + i + n] = (float)four[n];
             }
             for (; i < count; i++) out[j * stride + i] = one_squares_u8(rows + i * width, query + j * width, width);
+        }
+    }
+
+    /* A square is row * row - 2 row * query + query * query.  The processor multiplies bytes with signed ones, so 128 is
+       taken off each value of a query: a row's own part is the sum of row * row - 256 row. */
+    #define VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni,avx2")))
+    enum { ROWS_VNNI = 4, QUERIES_VNNI = 2, CHUNK_VNNI = 256 };
+
+    VNNI INLINED __m256i some_codes(const uint8_t *codes, int64_t count) {
+        return count >= 32 ? _mm256_loadu_si256((const __m256i *)codes)
+                           : _mm256_maskz_loadu_epi8(((__mmask32)1 << count) - 1, codes);
+    }
+    VNNI INLINED void add_products(__m256i sums[][ROWS_VNNI], const uint8_t *rows, const int count, int64_t width,
+                                   const int8_t *query, const int queries, int64_t padded, int64_t some) {
+        __m256i asked[QUERIES_VNNI];
+        for (int n = 0; n < queries; n++) asked[n] = _mm256_loadu_si256((const __m256i *)(query + n * padded));
+        _Pragma("GCC unroll 4")
+        for (int i = 0; i < count; i++) {
+            __m256i codes = some_codes(rows + i * width, some);
+            _Pragma("GCC unroll 2")
+            for (int n = 0; n < queries; n++) sums[n][i] = _mm256_dpbusd_epi32(sums[n][i], codes, asked[n]);
+        }
+    }
+    VNNI static int own_part(const uint8_t *row, int64_t width) {
+        const __m256i sign = _mm256_set1_epi8((char)-128);
+        __m256i sum = _mm256_setzero_si256();
+        for (int64_t k = 0; k < width; k += 32) {
+            __m256i codes = some_codes(row + k, width - k);
+            sum = _mm256_dpbusd_epi32(sum, codes, _mm256_xor_si256(codes, sign));
+            sum = _mm256_dpbusd_epi32(sum, codes, sign);
+        }
+        __m128i four = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
+        four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
+        return _mm_cvtsi128_si32(_mm_add_epi32(four, _mm_shuffle_epi32(four, 0xb1)));
+    }
+    /* Squares of one row or four and some queries; there is room for four own parts, and queries are `padded` apart, 0 behind their values. */
+    VNNI INLINED void some_squares(const uint8_t *rows, const int count, const int *own, const int8_t *query,
+                                   const int *squares, const int queries, int64_t padded, int64_t width, float *out,
+                                   int64_t stride) {
+        __m256i sums[QUERIES_VNNI][ROWS_VNNI];
+        for (int n = 0; n < QUERIES_VNNI; n++)
+            for (int i = 0; i < ROWS_VNNI; i++) sums[n][i] = _mm256_setzero_si256();
+        int64_t k = 0;
+        for (; k + 32 <= width; k += 32) add_products(sums, rows + k, count, width, query + k, queries, padded, 32);
+        if (k < width) add_products(sums, rows + k, count, width, query + k, queries, padded, width - k);
+        _Pragma("GCC unroll 2")
+        for (int n = 0; n < queries; n++) {
+            __m128i its = _mm_set1_epi32(squares[n]), products = _mm_slli_epi32(four_sums(sums[n]), 1);
+            its = _mm_add_epi32(its, _mm_loadu_si128((const __m128i *)own));
+            __m128 found = _mm_cvtepi32_ps(_mm_sub_epi32(its, products));
+            if (count == ROWS_VNNI) _mm_storeu_ps(out + n * stride, found);
+            else _mm_store_ss(out + n * stride, found);
+        }
+    }
+    VNNI static void squares_vnni(const uint8_t *rows, int64_t count, const uint8_t *query, int64_t queries,
+                                  int64_t width, float *out, int64_t stride) {
+        int8_t signed_codes[QUERIES_VNNI * SHORTS];
+        int own[CHUNK_VNNI + ROWS_VNNI] = {0}, squares[QUERIES_VNNI];
+        int64_t padded = (width + 31) / 32 * 32, i, j, k;
+        for (; count > 0; rows += CHUNK_VNNI * width, out += CHUNK_VNNI, count -= CHUNK_VNNI) {
+            int64_t size = count < CHUNK_VNNI ? count : CHUNK_VNNI;
+            for (i = 0; i < size; i++) own[i] = own_part(rows + i * width, width);
+            for (j = 0; j < queries; j += QUERIES_VNNI) {
+                int both = j + QUERIES_VNNI <= queries;
+                float *its = out + j * stride;
+                memset(signed_codes, 0, QUERIES_VNNI * padded);
+                for (int n = 0; n <= both; n++) {
+                    const uint8_t *asked = query + (j + n) * width;
+                    squares[n] = 0;
+                    for (k = 0; k < width; k++) {
+                        signed_codes[n * padded + k] = (int8_t)(asked[k] - 128);
+                        squares[n] += asked[k] * asked[k];
+                    }
+                }
+                for (i = 0; i + ROWS_VNNI <= size; i += ROWS_VNNI)
+                    if (both) some_squares(rows + i * width, ROWS_VNNI, own + i, signed_codes, squares, QUERIES_VNNI,
+                                           padded, width, its + i, stride);
+                    else some_squares(rows + i * width, ROWS_VNNI, own + i, signed_codes, squares, 1,
+                                      padded, width, its + i, stride);
+                for (; i < size; i++)
+                    if (both) some_squares(rows + i * width, 1, own + i, signed_codes, squares, QUERIES_VNNI,
+                                           padded, width, its + i, stride);
+                    else some_squares(rows + i * width, 1, own + i, signed_codes, squares, 1,
+                                      padded, width, its + i, stride);
+            }
         }
     }
     #endif
@@ -139,6 +223,11 @@ cdef extern from *:
                                int64_t width, float *out, int64_t stride) {
         const uint8_t *rows = (const uint8_t *)all_rows, *query = (const uint8_t *)asked;
         #if defined(__x86_64__) && defined(__GNUC__)
+        if (width <= SHORTS && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vl")
+            && __builtin_cpu_supports("avx512bw")) {
+            squares_vnni(rows, count, query, queries, width, out, stride);
+            return;
+        }
         if (width <= SHORTS && __builtin_cpu_supports("avx2")) {
             squares_v3(rows, count, query, queries, width, out, stride);
             return;
@@ -193,11 +282,11 @@ cdef extern from *:
         }
     }
 
-    CLONES static float apart_of(int kind, const uint8_t *row, const void *query, int64_t width) {
+    __attribute__((unused)) CLONES static float apart_of(int kind, const uint8_t *row, const void *query, int64_t width) {
         return apart(kind, row, query, width);
     }
 
-    static void all_apart(int kind, const void *rows, int64_t count, const void *queries, int64_t asked,
+    __attribute__((unused)) static void all_apart(int kind, const void *rows, int64_t count, const void *queries, int64_t asked,
                           int64_t width, float *out, int64_t stride) {
         switch (kind) {
         case 0: all_squares_f32(rows, count, queries, asked, width, NULL, NULL, out, stride); break;
@@ -226,7 +315,7 @@ cdef extern from *:
             }                                                                                  \
             break;
 
-    CLONES static void some_apart(
+    __attribute__((unused)) CLONES static void some_apart(
         int kind, const uint8_t *rows, int64_t row_bytes, const uint32_t *numbers, int64_t count,
         const void *query, int64_t width, float *out
     ) {

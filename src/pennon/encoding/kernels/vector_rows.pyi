@@ -1,4 +1,4 @@
-"""Distances of vectors that lie row by row, and walks over graphs of them.
+"""Distances of vectors that lie row by row, and the nearest of them.
 
 The kind of a distance is a number.  Rows are bytes, and so are queries:
 
@@ -48,37 +48,4 @@ def keep_rows(
     ``passing[n]``, or all.  Its pairs are those before ``ends[n]`` that are not of partitions before it.  Pair ``p`` is of
     ``queries[places[p]]`` and the heap ``numbers[p]``: see `pennon.encoding.kernels.vector_scan.keep_nearest`.  A distance
     is the start of its query and ``factor`` times that of the kind.  Raises ValueError for arrays that do not fit.
-    """
-
-def check_graph(
-    count: int,
-    nodes: npt.NDArray[np.uint32],
-    levels: npt.NDArray[np.int64],
-    ends: npt.NDArray[np.int64],
-    neighbours: npt.NDArray[np.uint32],
-    entry: int,
-) -> None:
-    """Raise FormatError unless a graph of ``count`` nodes may be walked.
-
-    Level ``l`` has the rows ``levels[l]`` to ``levels[l + 1]``.  Row ``r`` is node ``nodes[r]``, which has the neighbours
-    ``neighbours[ends[r] : ends[r + 1]]``.  Level 0 has all nodes in order, those of others ascend.
-    """
-
-def walk_graph(
-    kind: int,
-    rows: npt.NDArray[np.uint8],
-    query: npt.NDArray[np.uint8],
-    nodes: npt.NDArray[np.uint32],
-    levels: npt.NDArray[np.int64],
-    ends: npt.NDArray[np.int64],
-    neighbours: npt.NDArray[np.uint32],
-    entry: int,
-    passing: npt.NDArray[np.uint8] | None,
-    found: npt.NDArray[np.uint32],
-    distances: npt.NDArray[np.float32],
-) -> int:
-    """Walk a graph to the nodes near a query; return how many are found, in no order.
-
-    From the entry down the levels to the nearest node of each, then as wide as ``found`` is long.  The graph has
-    passed `check_graph`.  Raises ValueError for arrays that do not fit.
     """

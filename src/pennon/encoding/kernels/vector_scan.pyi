@@ -26,6 +26,7 @@ def keep_words(
     places: npt.NDArray[np.int64],
     words: npt.NDArray[np.float32],
     vectors: npt.NDArray[np.float32],
+    near: npt.NDArray[np.float32] | None,
     products: bool,
     start: float,
     best: npt.NDArray[np.float32],
@@ -34,6 +35,7 @@ def keep_words(
 ) -> None:
     """Put the rows of partitions that are nearest to the vectors of some pairs into heaps, as `keep_rows` does.
 
+    Of partition ``n``, what is left of vectors without ``near[n]`` is compared, or they themselves.
     Row ``m`` of a part has byte ``m`` of all rows.  A distance is ``start`` and the sum of how far each word of a row is
     from its part of the vector: see `word_tables`.  Of 16 words each, a byte has that of part ``2 m`` in its lower half
     and that of the next part in the upper one.  Raises ValueError for arrays that do not fit.
@@ -59,11 +61,12 @@ def join_heaps(
     best: npt.NDArray[np.float32],
     best_rows: npt.NDArray[np.uint64],
     counts: npt.NDArray[np.int64],
+    numbers: npt.NDArray[np.int64],
     others: npt.NDArray[np.float32],
     other_rows: npt.NDArray[np.uint64],
     other_counts: npt.NDArray[np.int64],
 ) -> None:
-    """Put the rows of other heaps into heaps of the same queries.  Raises ValueError for arrays that do not fit."""
+    """Put the rows of other heaps into heaps: those of ``others[q]`` into the one of the number ``numbers[q]``.  Raises ValueError for arrays that do not fit."""
 
 def sort_heaps(
     best: npt.NDArray[np.float32],

@@ -5,7 +5,10 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.math cimport INFINITY
 from libc.stdlib cimport free, malloc
 
-from pennon.encoding.kernels.nearest_heaps cimport Heaps, are_few, check_pairs, heaps_of, keep_some, sink
+from pennon.encoding.kernels.near_words cimport (
+    CUT, NONE_NEAR, SUMS_AT_ONCE, are_words_cut, cut_sums, cut_tables, cut_words, first_row, may_be_near,
+)
+from pennon.encoding.kernels.nearest_heaps cimport Heaps, are_few, check_pairs, heaps_of, keep_one, keep_some, sink
 
 cdef extern from *:
     """
@@ -82,6 +85,7 @@ cdef extern from *:
 cdef enum:
     BLOCK = 1024
     BYTES = 256  # there are
+    FIRST = 128  # rows that are added up until a heap is full, where the tables are cut for the others
 
 
 cdef void _tables(
@@ -105,13 +109,13 @@ cdef void _tables(
 
 def keep_words(
     list parts, rows, passing, const int64_t[::1] ends, const int64_t[::1] numbers,
-    const int64_t[::1] places, const float[:, :, ::1] words, const float[:, ::1] vectors, bint products,
-    float start, float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts,
+    const int64_t[::1] places, const float[:, :, ::1] words, const float[:, ::1] vectors,
+    const float[:, ::1] near, bint products, float start, float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts,
 ):
     """Put the nearest rows of partitions of coded vectors into heaps; see the stub."""
     cdef Heaps heaps = heaps_of(best, best_rows, counts)
     cdef int64_t many = words.shape[0] if words.shape[2] == BYTES else words.shape[0] // 2
-    cdef int64_t count = len(parts), total, at, pair, first = 0, done, size, row, made
+    cdef int64_t count = len(parts), width = vectors.shape[1], total, at, pair, first = 0, made, value
     cdef const uint8_t[:, ::1] codes
     cdef const uint64_t[::1] ids
     cdef const uint8_t[::1] mask
@@ -119,6 +123,9 @@ def keep_words(
     cdef float *tables
     cdef float *halves
     cdef float *far
+    cdef float *rest
+    cdef const float *asked
+    cdef cut_words *cut = NULL
     check_pairs(count, numbers.shape[0], vectors.shape[0], best.shape[0], ends, numbers, places)
     if (
         not words.shape[0] or not words.shape[1] or vectors.shape[1] != words.shape[0] * words.shape[1]
@@ -127,11 +134,19 @@ def keep_words(
         raise ValueError("vectors have a value for each one of a word, of which there are 256, or 16 of two parts")
     if len(rows) != count or len(passing) != count:
         raise ValueError("a partition has numbers of rows, and a mask or None")
-    tables = <float *> malloc((many * BYTES + words.shape[0] * 16 + BLOCK) * sizeof(float))
+    if near is not None and (near.shape[0] != count or near.shape[1] != width):
+        raise ValueError("vectors have a value for each one of what is near to a partition")
+    if are_words_cut():
+        cut = <cut_words *> malloc(sizeof(cut_words))
+        if cut == NULL:
+            raise MemoryError
+    tables = <float *> malloc((many * BYTES + words.shape[0] * 16 + BLOCK + width) * sizeof(float))
     if tables == NULL:
+        free(cut)
         raise MemoryError
     halves = tables + many * BYTES
     far = halves + words.shape[0] * 16
+    rest = far + BLOCK
     try:
         for at in range(count):
             codes, ids, mask = parts[at], rows[at], passing[at]
@@ -150,27 +165,78 @@ def keep_words(
                 for pair in range(first, ends[at]):
                     if places[pair] != made:
                         made = places[pair]
-                        _tables(words, &vectors[made, 0], products, halves, tables)
-                    done = 0
-                    while done < total:
-                        size = min(total - done, <int64_t> BLOCK)
-                        for row in range(size):
-                            far[row] = start
-                        if masked != NULL and are_few(masked + done, size):
-                            for row in range(size):
-                                if masked[done + row]:
-                                    add_looked_up(&codes[0, done + row], total, many, tables, 1, far + row)
-                                else:
-                                    far[row] = INFINITY
-                        else:
-                            add_looked_up(&codes[0, done], total, many, tables, size, far)
-                        keep_some(
-                            &heaps, numbers[pair], far, &ids[done], masked + done if masked != NULL else NULL, size
-                        )
-                        done += size
+                        asked = &vectors[made, 0]
+                        if near is not None:
+                            for value in range(width):
+                                rest[value] = asked[value] - near[at, value]
+                            asked = rest
+                        _tables(words, asked, products, halves, tables)
+                    _keep_words(
+                        &codes[0, 0], total, many, tables, start, &ids[0], masked, &heaps, numbers[pair], far, cut
+                    )
                 first = ends[at]
     finally:
         free(tables)
+        free(cut)
+
+
+cdef void _keep_words(
+    const uint8_t *codes, int64_t total, int64_t many, const float *tables, float start, const uint64_t *ids,
+    const uint8_t *mask, Heaps *heaps, int64_t heap, float *far, cut_words *cut,
+) noexcept nogil:
+    """Put the nearest rows of a partition into a heap; ``cut``: room for tables cut to bytes, NULL: none are."""
+    cdef int64_t done = 0, size, row
+    cdef int made = -1
+    cdef const uint8_t *passing
+    cdef const float *worst = heaps.distances + heap * heaps.most
+    while done < total:
+        size = min(total - done, <int64_t> BLOCK)
+        passing = mask + done if mask != NULL else NULL
+        if cut != NULL and heaps.counts[heap] < heaps.most:
+            size = min(size, <int64_t> FIRST)
+        elif cut != NULL:
+            if made < 0:
+                made = cut_tables(cut, tables, many, start, worst[0])
+            if made == NONE_NEAR:
+                return
+            if made == CUT:
+                cut_sums(cut, codes + done, total, many, size)
+                _keep_near(codes + done, total, many, size, tables, start, ids + done, passing, heaps, heap, cut)
+                done += size
+                continue
+        for row in range(size):
+            far[row] = start
+        if passing != NULL and are_few(passing, size):
+            for row in range(size):
+                if passing[row]:
+                    add_looked_up(codes + done + row, total, many, tables, 1, far + row)
+                else:
+                    far[row] = INFINITY
+        else:
+            add_looked_up(codes + done, total, many, tables, size, far)
+        keep_some(heaps, heap, far, ids + done, passing, size)
+        done += size
+
+
+cdef void _keep_near(
+    const uint8_t *codes, int64_t total, int64_t many, int64_t size, const float *tables, float start,
+    const uint64_t *ids, const uint8_t *mask, Heaps *heaps, int64_t heap, const cut_words *cut,
+) noexcept nogil:
+    """Put the nearest of some rows into a heap, of which the sums of bytes are known."""
+    cdef int64_t at = 0, row
+    cdef uint64_t rows
+    cdef float far
+    cdef const float *worst = heaps.distances + heap * heaps.most
+    while at < size:
+        rows = may_be_near(cut, at, size, worst[0])
+        while rows:
+            row = at + first_row(rows)
+            rows &= rows - 1
+            if mask == NULL or mask[row]:
+                far = start
+                add_looked_up(codes + row, total, many, tables, 1, &far)
+                keep_one(heaps, heap, far, ids[row])
+        at += SUMS_AT_ONCE
 
 
 def word_tables(
@@ -232,18 +298,21 @@ def keep_nearest(
 
 
 def join_heaps(
-    float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts,
+    float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts, const int64_t[::1] numbers,
     float[:, ::1] others, uint64_t[:, ::1] other_rows, int64_t[::1] other_counts,
 ):
     """Put the rows of other heaps into heaps; see the stub."""
     cdef Heaps heaps = heaps_of(best, best_rows, counts), more = heaps_of(others, other_rows, other_counts)
     cdef int64_t at
-    if best.shape[0] != others.shape[0]:
+    cdef bint fits = numbers.shape[0] == others.shape[0]
+    for at in range(numbers.shape[0] if fits else 0):
+        fits = fits and 0 <= numbers[at] < best.shape[0]
+    if not fits:
         raise ValueError("each query has a heap of both")
     with nogil:
-        for at in range(best.shape[0]):
+        for at in range(others.shape[0]):
             keep_some(
-                &heaps, at, more.distances + at * more.most, more.rows + at * more.most, NULL, more.counts[at]
+                &heaps, numbers[at], more.distances + at * more.most, more.rows + at * more.most, NULL, more.counts[at]
             )
 
 

@@ -13,7 +13,8 @@ import pyarrow as pa
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.memory import kept
-from pennon.encoding.kernels.vector_rows import keep_rows, row_distances, walk_graph
+from pennon.encoding.kernels.graph_walks import walk_graph
+from pennon.encoding.kernels.vector_rows import keep_rows, row_distances
 from pennon.errors import FormatError
 from pennon.index.files import IndexFile
 from pennon.index.row_set import Numbers
@@ -195,14 +196,15 @@ class RowCodes:
 
     def walk(
         self, asked: Asked, graph: Graph, width: int, passing: Passing | None
-    ) -> tuple[npt.NDArray[np.uint32], Floats2D]:
-        """Return some nodes of a graph near the one query that is asked, and how far they are, in one row."""
-        width = min(width, len(self.rows))
-        nodes, distances = np.empty(width, np.uint32), np.empty(width, np.float32)
-        found = walk_graph(
+    ) -> tuple[npt.NDArray[np.uint32], Floats2D, Int64Array]:
+        """Return some nodes of a graph near each query, in a row, and how far they are; and how many are of each."""
+        count, width = len(asked.queries), min(width, len(self.rows))
+        nodes, distances = np.zeros((count, width), np.uint32), np.zeros((count, width), np.float32)
+        found = np.zeros(count, np.int64)
+        walk_graph(
             asked.kind,
             self.rows,
-            asked.bytes[0],
+            asked.bytes,
             graph.nodes,
             graph.levels,
             graph.ends,
@@ -211,8 +213,9 @@ class RowCodes:
             passing,
             nodes,
             distances,
+            found,
         )
-        return nodes[:found], asked.scaled(distances[None, :found])
+        return nodes, asked.scaled(distances), found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

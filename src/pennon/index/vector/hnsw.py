@@ -21,7 +21,7 @@ import pyarrow as pa
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.memory import kept
-from pennon.encoding.kernels.vector_rows import check_graph
+from pennon.encoding.kernels.graph_walks import check_graph
 from pennon.errors import FormatError
 from pennon.index.vector.file_settings import Settings
 

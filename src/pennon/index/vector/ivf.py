@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
-from pennon.core.thread_pools import map_all, processors
+from pennon.core.thread_pools import call_all, processors
 from pennon.encoding.kernels.vector_scan import join_heaps, keep_nearest, sort_heaps
 from pennon.errors import ArgumentError
 from pennon.index.row_set import Numbers
@@ -171,9 +171,11 @@ class _Nearest:
         """Return no rows yet, for another lane."""
         return _Nearest(len(self.counts), self._most)
 
-    def join(self, other: _Nearest) -> None:
-        """Put in what is near the same queries."""
-        join_heaps(*self.heaps, *other.heaps)
+    def join(
+        self, numbers: Int64Array, distances: Floats2D, rows: Numbers, counts: Int64Array
+    ) -> None:
+        """Put in what is near the same queries, or some, as heaps have it."""
+        join_heaps(*self.heaps, numbers, distances, rows, counts)
 
     def hungry(self) -> Int64Array:
         """Return the numbers of the queries that have fewer rows than are wanted."""
@@ -270,9 +272,9 @@ class _Search:
                 partial(_Lane(self._asks, self._width, mine).ask, its)
                 for mine, its in zip(lanes, found, strict=True)
             ]
-            map_all(lambda each: each(), work, CREW)
+            call_all(work, CREW)
             for other in [] if by_query else others:
-                nearest.join(other)
+                nearest.join(np.arange(len(nearest.counts)), *other.heaps)
 
     def _wanted(self, numbers: Sequence[int]) -> Iterator[list[_Wanted]]:
         """Read partitions; yield as many as are held at once, without those of which no row is allowed."""
@@ -372,9 +374,9 @@ class _Lane:
         for start in range(0, len(queries), _WALKS):
             some = queries[start : start + _WALKS]
             asked = asks.at(np.full(len(some), wanted.number), some)
-            for at in range(len(some)):
-                nodes, far = codes.walk(asked[at : at + 1], graph, self._width, wanted.passing)
-                nearest.add(some[at : at + 1], far, rows[nodes], None)
+            nodes, far, counts = codes.walk(asked, graph, self._width, wanted.passing)
+            nearest.make_room(int(counts.max(initial=0)))
+            nearest.join(some, far, rows[nodes], counts)
 
     def _compare(self, nearest: _Nearest, wanted: Sequence[_Part]) -> None:
         """Compare all rows of partitions."""

@@ -95,9 +95,15 @@ class ProductQuantizer:
         """See `Quantizer.asks`."""
         return _Queries(self, vectors.astype(np.float32))
 
-    def keep(self, pairs: Pairs, vectors: Floats, places: Int64Array, heaps: Heaps) -> None:
-        """Put the rows of partitions that are nearest to vectors into heaps; a pair has the one at its place."""
+    def keep(self, pairs: Pairs, queries: Floats, heaps: Heaps) -> None:
+        """Put the rows of partitions that are nearest to the queries that ask them into heaps."""
         is_product = self._metric == "dot"
+        vectors, places, near = queries, pairs.queries, None
+        if self.has_residuals and self._centroids.dtype == np.float32:
+            near = self._centroids[pairs.partitions[pairs.ends - 1]]
+        elif self.has_residuals:
+            vectors = self.residuals(queries[places], pairs.partitions)
+            places = np.arange(len(vectors))
         keep_words(
             [by_bytes(each) for each in pairs.codes],
             pairs.rows,
@@ -107,6 +113,7 @@ class ProductQuantizer:
             places,
             self._words,
             vectors,
+            near,
             is_product,
             self._start,
             *heaps,
@@ -171,11 +178,7 @@ class _Queries:
 
     def keep(self, pairs: Pairs, heaps: Heaps) -> None:
         """See `Asks.keep`."""
-        if self._quantizer.has_residuals:
-            vectors = self._quantizer.residuals(self._vectors[pairs.queries], pairs.partitions)
-            self._quantizer.keep(pairs, vectors, np.arange(len(vectors)), heaps)
-        else:
-            self._quantizer.keep(pairs, self._vectors, pairs.queries, heaps)
+        self._quantizer.keep(pairs, self._vectors, heaps)
 
     def at(self, partitions: Int64Array, numbers: Int64Array) -> Asked:
         """See `AsksByRow.at`."""

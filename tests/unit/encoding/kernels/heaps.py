@@ -9,6 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 
+def bytes_of(values: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    """Return vectors as kernels take them."""
+    return np.ascontiguousarray(values).view(np.uint8).reshape(*values.shape[:-1], -1)
+
+
 class Asked:
     """Partitions of so many rows each, asked by some queries at random; of every third few are passing, of others most or all."""
 

@@ -1,4 +1,4 @@
-"""Distances of rows beside plain twins, walks over graphs, and graphs that are refused."""
+"""Distances of rows, and the nearest of them, beside plain twins; arguments that are refused."""
 
 from __future__ import annotations
 
@@ -8,21 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from pennon.encoding.kernels.vector_rows import (
-    check_graph,
-    keep_rows,
-    row_distances,
-    walk_graph,
-)
-from pennon.errors import FormatError
-from tests.unit.encoding.kernels.heaps import Asked
+from pennon.encoding.kernels.vector_rows import keep_rows, row_distances
+from tests.unit.encoding.kernels.heaps import Asked, bytes_of
 
 Array = npt.NDArray[Any]
 WIDTHS = (1, 3, 8, 15, 16, 17, 64, 100)
-
-
-def bytes_of(values: Array) -> npt.NDArray[np.uint8]:
-    return np.ascontiguousarray(values).view(np.uint8).reshape(*values.shape[:-1], -1)
 
 
 def example(kind: int, width: int, count: int) -> tuple[Array, Array, Array]:
@@ -80,6 +70,64 @@ def test_the_nearest_rows(kind: int, width: int, most: int) -> None:
     asked.check(lambda part, at: near[part][at], error=1e-5 * np.abs(far).max())
 
 
+def spoil(rows: Array, queries: Array, how: str) -> None:
+    """Change some vectors."""
+    if how == "ties":
+        rows[:], queries[:] = np.trunc(rows), np.trunc(queries)
+    elif how == "equal":
+        rows[:], queries[::2] = 1.5, 1.5
+    elif how == "no numbers":
+        rows[::7, 0], rows[3::50], queries[1, -1] = np.nan, np.nan, np.nan
+    elif how == "infinite":
+        rows[::90, 0], queries[1, -1], queries[2] = np.inf, -np.inf, 3e38
+    elif how == "huge":
+        rows[:1000] *= 1e18
+        queries[::2] *= 1e18
+    elif how == "tiny":
+        rows[:1000] *= 1e-25
+        queries[::2] *= 1e-25
+    elif how == "far":
+        queries[::3] += 1e4
+        rows[5] = 1e6
+
+
+@pytest.mark.parametrize(
+    "how", ["plain", "ties", "equal", "no numbers", "infinite", "huge", "tiny", "far"]
+)
+@pytest.mark.parametrize("width", [1, 3, 16, 17, 128, 1030])
+@pytest.mark.parametrize("most", [1, 10, 300])
+def test_what_many_queries_find_is_what_each_would(how: str, width: int, most: int) -> None:
+    rng = np.random.default_rng([width, most])
+    sizes = [63, 64, 300, 0, 900] if width > 500 else [63, 64, 300, 0, 2500]
+    asked = Asked(rng, sizes, queries=40, heaps=40, most=most)
+    asked.ends, asked.numbers = np.arange(40, 240, 40), np.tile(np.arange(40), len(sizes))
+    asked.places = np.tile(rng.permutation(40), len(sizes))
+    rows = (rng.normal(size=(5, width))[rng.integers(0, 5, sum(sizes))]).astype(np.float32)
+    rows += rng.normal(size=rows.shape).astype(np.float32) * np.float32(0.3)
+    queries = (rows[:40] + np.float32(0.1)).astype(np.float32)
+    spoil(rows, queries, how)
+    parts = [each.copy() for each in np.split(bytes_of(rows), np.cumsum(sizes)[:-1])]
+    far = np.empty((40, len(rows)), np.float32)
+    row_distances(0, bytes_of(rows), bytes_of(queries), far)
+    near = np.split(far, np.cumsum(sizes)[:-1], axis=1)
+    none = np.zeros(40, np.float32)
+    keep_rows(0, parts, *asked.pairs, bytes_of(queries), none, 1.0, *asked.heaps)  # type: ignore[call-arg]
+    for heap in range(0, 40, 4):
+        query = asked.places[heap]
+        right = sorted(
+            (distance, row)
+            for its, ids, mask in zip(near, asked.rows, asked.passing, strict=True)
+            for at, (distance, row) in enumerate(
+                zip(its[query].tolist(), ids.tolist(), strict=True)
+            )
+            if not np.isnan(distance) and (mask is None or mask[at])
+        )
+        distances, numbers, counts = asked.heaps
+        count = counts[heap]
+        found = zip(distances[heap, :count].tolist(), numbers[heap, :count].tolist(), strict=True)
+        assert sorted(found) == right[:most]
+
+
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
@@ -127,89 +175,16 @@ def test_long_codes_do_not_overflow() -> None:
     assert out[0, 0] == np.float32(100_000 * 255 * 255)
 
 
-def graph_of(near: list[list[int]], upper: dict[int, list[int]] | None = None) -> dict[str, Any]:
-    """Return the arrays of a graph of one or two levels."""
-    upper = upper or {}
-    lists = [*near, *upper.values()]
-    return {
-        "nodes": np.array([*range(len(near)), *upper], np.uint32),
-        "levels": np.array([0, len(near), len(lists)][: 3 if upper else 2], np.int64),
-        "ends": np.cumsum([0, *map(len, lists)]).astype(np.int64),
-        "neighbours": np.array([node for each in lists for node in each], np.uint32),
-    }
-
-
-def _arrays(graph: dict[str, Any]) -> tuple[Array, Array, Array, Array]:
-    return graph["nodes"], graph["levels"], graph["ends"], graph["neighbours"]
-
-
-def walked(
-    line: Array, query: float, graph: dict[str, Any], entry: int, width: int, passing: Any = None
-) -> list[int]:
-    check_graph(len(line), *_arrays(graph), entry)
-    nodes, distances = np.empty(width, np.uint32), np.empty(width, np.float32)
-    asked = bytes_of(np.array([query], np.float32))
-    rows = bytes_of(line.reshape(-1, 1).astype(np.float32))
-    count = walk_graph(0, rows, asked, *_arrays(graph), entry, passing, nodes, distances)
-    squares = (line[nodes[:count]] - query) ** 2
-    np.testing.assert_allclose(distances[:count], squares, rtol=1e-5)
-    return sorted(nodes[:count].tolist())
-
-
-def test_walks_along_a_line() -> None:
-    line = np.arange(50.0)
-    near = [[at for at in (number - 1, number + 1) if 0 <= at < 50] for number in range(50)]
-    plain = graph_of(near)
-    assert walked(line, 40.2, plain, 0, 3) == [39, 40, 41]
-    assert walked(line, 40.2, plain, 0, 50) == list(range(50))
-    skipping = graph_of(near, {0: [20], 20: [0, 45], 45: [20]})
-    assert walked(line, 40.2, skipping, 0, 1) == [40]
-    passing = (np.arange(50) % 10 == 0).astype(np.uint8)
-    assert walked(line, 42.0, skipping, 0, 2, passing) == [30, 40]
-    assert walked(line, 26.0, skipping, 20, 2, passing) == [20, 30]
-
-
-def test_walks_past_a_hundred_neighbours() -> None:
-    line = np.arange(200.0)
-    everyone = list(range(200))
-    star = graph_of([everyone, *([0, 0] for _ in everyone[1:])])
-    assert walked(line, 150.25, star, 0, 3) == [149, 150, 151]
-    assert walked(line, 150.25, star, 7, 200) == everyone
-    flat = graph_of(
-        [[0] for _ in everyone],
-        {0: [*everyone, *everyone[::-1]], **{at: [0] for at in everyone[1:]}},
-    )
-    assert walked(line, 150.25, flat, 0, 2) == [0, 150]
-
-
-def test_a_walk_stays_where_there_is_no_way() -> None:
-    assert walked(np.arange(3.0), 2.0, graph_of([[1], [0], []]), 0, 3) == [0, 1]
-
-
-def test_graphs_that_cannot_be_walked() -> None:
-    good = graph_of([[1], [0], [0]], {0: [2], 2: [0]})
-    check_graph(3, *_arrays(good), 0)
-    bad = [
-        {"nodes": [0, 1, 3, 0, 2]},
-        {"nodes": [0, 2, 1, 0, 2]},
-        {"nodes": [0, 1, 2, 2, 0]},
-        {"levels": [0, 2, 5]},
-        {"levels": [0, 3, 4]},
-        {"levels": [1, 3, 5]},
-        {"levels": [0, 3, 6, 5]},
-        {"levels": [5]},
-        {"ends": [0, 1, 2, 3, 4]},
-        {"ends": [0, 2, 1, 3, 4, 5]},
-        {"ends": [0, 1, 2, 3, 4, 6]},
-        {"ends": [1, 1, 2, 3, 4, 5]},
-        {"neighbours": [1, 0, 0, 3, 0]},
-    ]
-    for change in bad:
-        made = good | {key: np.array(value, good[key].dtype) for key, value in change.items()}
-        with pytest.raises(FormatError, match="not there"):
-            check_graph(3, *_arrays(made), 0)
-    with pytest.raises(FormatError, match="not there"):
-        check_graph(3, *_arrays(good), 3)
+@pytest.mark.parametrize("width", [1, 31, 32, 33, 4095, 4096, 4097])
+@pytest.mark.parametrize("count", [1, 3, 4, 257])
+def test_squares_of_codes_are_exact(width: int, count: int) -> None:
+    rng = np.random.default_rng([width, count])
+    rows, queries = (rng.integers(0, 256, (each, width)).astype(np.uint8) for each in (count, 3))
+    rows[0], queries[0], queries[1] = 255, 0, 255
+    out = np.full((3, count), np.nan, np.float32)
+    row_distances(4, rows, queries, out)
+    apart = rows[None].astype(np.int64) - queries[:, None]
+    assert out.tolist() == (apart**2).sum(axis=2).astype(np.float32).tolist()
 
 
 def test_arrays_that_do_not_fit_are_refused() -> None:
@@ -231,13 +206,3 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
         row_distances(4, rows, query[None], one[:, :1].copy())
     with pytest.raises(ValueError, match="each row"):
         row_distances(4, rows, np.zeros((2, 8), np.uint8), one)
-    graph = _arrays(graph_of([[1], [0]]))
-    nodes = np.empty(2, np.uint32)
-    with pytest.raises(ValueError, match="a place"):
-        walk_graph(4, rows, query, *graph, 0, None, nodes, out[:1])
-    with pytest.raises(ValueError, match="a place"):
-        walk_graph(4, rows, query, *graph, 0, np.zeros(1, np.uint8), nodes, out)
-    with pytest.raises(ValueError, match="levels of nodes"):
-        walk_graph(4, rows, query, *graph, 2, None, nodes, out)
-    with pytest.raises(ValueError, match="levels of nodes"):
-        walk_graph(4, rows[:1].copy(), query, *graph, 0, None, nodes, out)

@@ -46,11 +46,12 @@ def test_the_nearest_of_words(many: int, count: int, products: bool, most: int) 
     vectors = rng.normal(size=(4, parts * 3)).astype(np.float32)
     asked = Asked(rng, [0, 1, 31, 1023, 1024, 3000], queries=4, heaps=3, most=most)
     codes = [rng.integers(0, 256, (many, len(rows)), np.uint8) for rows in asked.rows]
-    keep_words(codes, *asked.pairs, words, vectors, products, 2.5, *asked.heaps)  # type: ignore[call-arg]
-    tables = np.empty((4, parts, count), np.float32)
-    word_tables(words, vectors, products, tables)
+    near = rng.normal(size=(6, parts * 3)).astype(np.float32) if most == 10 else None
+    keep_words(codes, *asked.pairs, words, vectors, near, products, 2.5, *asked.heaps)  # type: ignore[call-arg]
 
     def far(part: int, query: int) -> npt.NDArray[np.float64]:
+        tables = np.empty((4, parts, count), np.float32)
+        word_tables(words, vectors if near is None else vectors - near[part], products, tables)
         found = np.full(len(asked.rows[part]), 2.5)
         for at, each in enumerate(codes[part]):
             if count == 256:
@@ -60,6 +61,61 @@ def test_the_nearest_of_words(many: int, count: int, products: bool, most: int) 
         return found
 
     asked.check(far)
+
+
+def summed(tables: Floats, codes: npt.NDArray[np.uint8], start: float) -> Floats:
+    """Add up what tables say of the words of rows, from the first to the last."""
+    found = np.full(codes.shape[1], start, np.float32)
+    for table, words in zip(tables, codes, strict=True):
+        with np.errstate(invalid="ignore"):
+            found = found + table[words]
+    return found
+
+
+@pytest.mark.parametrize(
+    "how", ["plain", "ties", "equal", "no numbers", "infinite", "huge", "tiny"]
+)
+@pytest.mark.parametrize("many", [1, 4, 16, 300])
+@pytest.mark.parametrize("products", [True, False])
+@pytest.mark.parametrize("most", [1, 10, 300])
+def test_no_words_are_left_out_that_are_near(
+    how: str, many: int, products: bool, most: int
+) -> None:
+    rng = np.random.default_rng([many, most])
+    words = rng.normal(size=(many, 3, 256)).astype(np.float32)
+    vectors = rng.normal(size=(4, many * 3)).astype(np.float32)
+    if how == "ties":
+        words, vectors = np.trunc(words), np.trunc(vectors)
+    elif how == "equal":
+        words[:], vectors[1:] = 1, 1
+    elif how == "no numbers":
+        words[0, :, ::3], vectors[1, 0] = np.nan, np.nan
+    elif how == "infinite":
+        words[0, :, 5], vectors[1, -1] = np.inf, np.inf
+    elif how == "huge":
+        words, vectors = words * np.float32(1e15), vectors * np.float32(1e15)
+    elif how == "tiny":
+        words, vectors = words * np.float32(1e-15), vectors * np.float32(1e-15)
+    asked = Asked(rng, [0, 31, 64, 129, 1024, 2000], queries=4, heaps=4, most=most)
+    asked.ends, asked.numbers = np.arange(4, 28, 4), np.tile(np.arange(4), 6)
+    asked.places = asked.numbers.copy()
+    codes = [rng.integers(0, 256, (many, len(rows)), np.uint8) for rows in asked.rows]
+    keep_words(codes, *asked.pairs, words, vectors, None, products, 0.5, *asked.heaps)  # type: ignore[call-arg]
+    tables = np.empty((4, many, 256), np.float32)
+    word_tables(words, vectors, products, tables)
+    for heap in range(4):
+        right = sorted(
+            (distance, row)
+            for its, ids, mask in zip(codes, asked.rows, asked.passing, strict=True)
+            for at, (distance, row) in enumerate(
+                zip(summed(tables[heap], its, 0.5).tolist(), ids.tolist(), strict=True)
+            )
+            if not np.isnan(distance) and (mask is None or mask[at])
+        )
+        distances, numbers, counts = asked.heaps
+        count = counts[heap]
+        found = zip(distances[heap, :count].tolist(), numbers[heap, :count].tolist(), strict=True)
+        assert sorted(found) == right[:most]
 
 
 @given(
@@ -129,9 +185,9 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="a heap"):
         sort_heaps(one, row[None][:0], none)
     with pytest.raises(ValueError, match="of both"):
-        join_heaps(one, row[None], none, one[:0], row[None][:0], none[:0])
+        join_heaps(one, row[None], none, none, one[:0], row[None][:0], none[:0])
     with pytest.raises(ValueError, match="a heap"):
-        join_heaps(one, row[None], none, one, row[None][:0], none)
+        join_heaps(one, row[None], none, none, one, row[None][:0], none)
     words = np.zeros((2, 3, 16), np.float32)
     for query, shape in (
         ((1, 5), (1, 2, 16)),
@@ -167,6 +223,8 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
         ("words", np.zeros((2, 3, 100), np.float32), "vectors have"),
         ("words", np.zeros((2, 4, 256), np.float32), "vectors have"),
         ("vectors", np.zeros((3, 5), np.float32), "vectors have"),
+        ("near", np.zeros((1, 5), np.float32), "vectors have"),
+        ("near", np.zeros((2, 6), np.float32), "vectors have"),
         ("counts", np.array([2]), "each query"),
         ("best", np.zeros((1, 0), np.float32), "a heap"),
     ],
@@ -181,6 +239,7 @@ def test_words_that_do_not_fit_are_refused(name: str, value: object, why: str) -
         "places": np.array([2]),
         "words": np.zeros((2, 3, 256), np.float32),
         "vectors": np.zeros((3, 6), np.float32),
+        "near": np.zeros((1, 6), np.float32),
         "products": False,
         "start": 0,
         "best": np.zeros((1, 1), np.float32),
@@ -197,6 +256,11 @@ def test_heaps_are_joined() -> None:
     best, rows = np.array([[5, 1], [9, 9]], np.float32), np.array([[50, 10], [7, 8]], np.uint64)
     counts = np.array([2, 0])
     others, other_rows = np.array([[4], [6]], np.float32), np.array([[40], [60]], np.uint64)
-    join_heaps(best, rows, counts, others, other_rows, np.array([1, 1]))
+    join_heaps(best, rows, counts, np.arange(2), others, other_rows, np.array([1, 1]))
     assert sorted(zip(best[0].tolist(), rows[0].tolist(), strict=True)) == [(1, 10), (4, 40)]
     assert (best[1, 0], rows[1, 0], counts.tolist()) == (6, 60, [2, 1])
+    join_heaps(best, rows, counts, np.array([1]), others[:1] - 1, other_rows[:1], np.array([1]))
+    assert sorted(zip(best[1].tolist(), rows[1].tolist(), strict=True)) == [(3, 40), (6, 60)]
+    for numbers in (np.array([2, 0]), np.array([0, -1]), np.array([0])):
+        with pytest.raises(ValueError, match="of both"):
+            join_heaps(best, rows, counts, numbers, others, other_rows, np.array([1, 1]))

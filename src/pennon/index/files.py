@@ -127,6 +127,8 @@ class IndexFiles:
     """Opens a file that is no data file, as the first vector indices are."""
     crew: Crew | None = None
     """Who reads side by side; None where to read is not to wait."""
+    look_up: Callable[[Sequence[Hashable]], list[Any | None]] | None = None
+    """Says what is remembered of several keys at once, None for each that is not."""
 
     def file(self, name: str) -> IndexFile:
         """Open a file.  Raises NotFoundError, FormatError."""
@@ -143,6 +145,12 @@ class IndexFiles:
     def known(self, key: Hashable) -> Any | None:
         """Return the part of a key if it is remembered, None if it is not."""
         return self.remember(key, _nothing, _no_bytes)
+
+    def known_each(self, keys: Sequence[Hashable]) -> list[Any | None]:
+        """Return the parts of keys, None for each that is not remembered."""
+        if self.look_up is None or _WATCH.get() is not None:  # who counts them
+            return [self.known(key) for key in keys]
+        return self.look_up(keys)
 
     def object(self, name: str) -> ObjectReader | None:
         """Return the bytes of a file, None where only data files are opened.  Raises NotFoundError."""

@@ -8,7 +8,7 @@ has the name of one that is gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import ref
 
@@ -132,6 +132,17 @@ class Session:
             return make() if alive is None else alive.get_or_make(key, make, weigh)
 
         return remember
+
+    @property
+    def known_index_parts(self) -> Callable[[Sequence[Hashable]], list[Any | None]]:
+        """Return what looks up several parts of indices at once; as `index_parts`, it does not keep the session alive."""
+        memory = ref(self._indices)
+
+        def look_up(keys: Sequence[Hashable]) -> list[Any | None]:
+            alive = memory()
+            return [None] * len(keys) if alive is None else alive.get_each(keys)
+
+        return look_up
 
 
 def session_of(session: object, index_bytes: int | None, metadata_bytes: int | None) -> Session:

@@ -38,6 +38,8 @@ def _copied(array: pa.Array) -> pa.Array:
 
 def _is_misread(kind: pa.DataType) -> bool:
     """Tell whether there are fixed-size lists right in fixed-size lists."""
+    if not kind.num_fields:
+        return False
     if pa.types.is_fixed_size_list(kind) and pa.types.is_fixed_size_list(kind.value_type):
         return True
     return any(_is_misread(kind.field(number).type) for number in range(kind.num_fields))

@@ -8,7 +8,7 @@ the order asked, in one go over all fragments.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,8 @@ from pennon.scan.take_plan import (
     live_ends,
 )
 from pennon.table.fragment import Fragment
+
+AnyInteger = TypeVar("AnyInteger", np.int64, np.uint64)
 
 FEW_ROWS: Final = 4096
 MORE_ROWS: Final = 16 * 1024
@@ -104,11 +106,11 @@ def take_addresses(snapshot: Snapshot, plan: TakePlan, addresses: UInt64Array) -
     """
     fragments = snapshot.manifest.fragments
     numbers = fragment_numbers(snapshot)
-    distinct, order = np.unique(addresses, return_inverse=True)
+    distinct, order = _sorted(addresses)
     owner = (distinct >> np.uint64(32)).astype(np.int64)
     inside = (distinct & np.uint64(0xFFFFFFFF)).astype(np.int64)
     tasks = []
-    alive = np.ones(len(distinct), np.bool_)
+    dead = []
     runs = _runs(owner)
     if len(runs) > 1 and snapshot.is_remote:
         known = [numbers.get(number, TWICE) for number, _, _ in runs]
@@ -124,11 +126,26 @@ def take_addresses(snapshot: Snapshot, plan: TakePlan, addresses: UInt64Array) -
             message = f"two fragments have the id {number}; write the rows into a new table"
             raise FormatError(message)
         source = plan.of(snapshot, fragments[place])
-        check_offsets(inside[low:high], source.live.physical_rows, f"fragment {number}")
-        alive[low:high] = ~source.live.is_deleted(inside[low:high])
-        tasks.append(TakeTask(source, inside[low:high][alive[low:high]]))
-    renumbered = np.cumsum(alive) - 1
-    return _gather(snapshot, plan, tasks, renumbered[order[alive[order]]])
+        physical = inside[low:high]
+        check_offsets(physical, source.live.physical_rows, f"fragment {number}")
+        if len(source.live.deleted):
+            is_dead = source.live.is_deleted(physical)
+            dead.append(is_dead.nonzero()[0] + low)
+            physical = physical[~is_dead]
+        tasks.append(TakeTask(source, physical))
+    return _gather(snapshot, plan, tasks, _without(dead, order, len(distinct)))
+
+
+def _without(dead: Sequence[Int64Array], order: Int64Array | None, count: int) -> Int64Array | None:
+    """Return an order of so many rows, each of which may come more than once, without those of some numbers."""
+    gone = np.concatenate([np.empty(0, np.int64), *dead]) if dead else ()
+    if not len(gone):
+        return order
+    alive = np.ones(count, np.bool_)
+    alive[gone] = False
+    if order is None:
+        return None
+    return (np.cumsum(alive) - 1)[order[alive[order]]]
 
 
 def take_row_ids(snapshot: Snapshot, plan: TakePlan, row_ids: UInt64Array) -> pa.RecordBatch:
@@ -176,11 +193,19 @@ def check_offsets(offsets: Int64Array, rows: int, of: str) -> None:
         raise OutOfRangeError(message)
 
 
-def _sorted(offsets: Int64Array) -> tuple[Int64Array, Int64Array | None]:
-    """Return offsets sorted and distinct, and the place of each among them; None: in order."""
-    if len(offsets) <= 1 or (offsets[1:] > offsets[:-1]).all():
-        return offsets, None
-    return np.unique(offsets, return_inverse=True)
+def _sorted(
+    numbers: npt.NDArray[AnyInteger],
+) -> tuple[npt.NDArray[AnyInteger], Int64Array | None]:
+    """Return numbers sorted and distinct, and the place of each among them; None: in order."""
+    if len(numbers) <= 1 or (numbers[1:] > numbers[:-1]).all():
+        return numbers, None
+    order = numbers.argsort()
+    ascending = numbers[order]
+    if not (ascending[1:] > ascending[:-1]).all():
+        return np.unique(numbers, return_inverse=True)
+    places = np.empty(len(numbers), np.int64)
+    places[order] = np.arange(len(numbers))
+    return ascending, places
 
 
 def _runs(owner: Int64Array) -> list[tuple[int, int, int]]:
@@ -201,7 +226,7 @@ def _gather(
 ) -> pa.RecordBatch:
     """Read all tasks and put the rows into order; ``order`` indexes the tasks' rows in sequence."""
     schema = plan.schema
-    rows = sum(len(task.physical) for task in tasks) if order is None else len(order)
+    rows = sum([len(task.physical) for task in tasks]) if order is None else len(order)
     if not plan.projection.columns:
         return plan.show(empty_batch(schema, rows))
     if _are_few(tasks, rows):

@@ -364,7 +364,7 @@ def test_a_version_forgets_what_was_not_asked_for_lately(name: str, tmp_path: Pa
 def test_what_a_version_knows_is_not_made_anew_while_threads_ask_for_it(tmp_path: Path) -> None:
     snapshot = write(tmp_path / "t", TABLE.slice(0, 3)).snapshot
     plan = snapshot.remember_plan("plan", object)
-    found = []
+    found: list[object] = []
 
     def ask() -> None:
         found.extend(snapshot.remember_plan("plan", object) for _ in range(20_000))

@@ -251,7 +251,7 @@ class NearestScan:
     def rows(self, near: Near) -> pa.Table:
         """Return the columns of rows that were found, in their order."""
         table = take_rows(self.query, near.addresses)
-        columns = dict(zip(table.column_names, table.columns, strict=True))
+        columns: dict[str, Any] = dict(zip(table.column_names, table.columns, strict=True))
         columns |= self._values(near)
         if self._expressions:
             paths = [path for each in self._expressions.values() for path in paths_of(each)]
@@ -262,12 +262,11 @@ class NearestScan:
         schema = self.schema
         return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
 
-    def _values(self, near: Near) -> dict[str, pa.ChunkedArray[Any]]:
+    def _values(self, near: Near) -> dict[str, pa.Array[Any]]:
         """Return the columns that the search adds."""
-        values = {DISTANCE: pa.chunked_array([float32_array(near.distances)])}
+        values = {DISTANCE: float32_array(near.distances)}
         if self._asked.is_batch:
-            numbers = pa.array(near.queries.astype(np.int32))
-            values[QUERY_INDEX] = pa.chunked_array([numbers])
+            values[QUERY_INDEX] = pa.array(near.queries.astype(np.int32))
         return values
 
     def _passing(self, near: Near, predicate: Predicate) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -291,7 +290,7 @@ class NearestScan:
         found, start = [], 0
         for batch in taken:
             part = {name: each.slice(start, batch.num_rows) for name, each in values.items()}
-            arrays = [*batch.columns, *(each.combine_chunks() for each in part.values())]
+            arrays = [*batch.columns, *part.values()]
             found.append(pa.RecordBatch.from_arrays(arrays, [*batch.schema.names, *part]))
             start += batch.num_rows
         return found

@@ -19,9 +19,8 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import map_all
 from pennon.core.units import KIB
 from pennon.encoding.rows import FileRows, Rows
-from pennon.encoding.selection import take
+from pennon.encoding.selection import reorder
 from pennon.errors import FormatError, OutOfRangeError
-from pennon.scan.arrays import int64_array
 from pennon.scan.batches import empty_batch
 from pennon.scan.columns import Place, UInt64Array, row_addresses, show_columns
 from pennon.scan.fragment_reader import Chunks, FragmentReader, one_array, read_together
@@ -38,6 +37,8 @@ from pennon.table.fragment import Fragment
 
 AnyInteger = TypeVar("AnyInteger", np.int64, np.uint64)
 
+_OFFSET_BITS, _OFFSET = np.uint64(32), np.uint64(0xFFFFFFFF)
+"""Of a row address: its offset in the fragment, below the fragment's number."""
 FEW_ROWS: Final = 4096
 MORE_ROWS: Final = 16 * 1024
 FEW_BYTES: Final = 256 * KIB
@@ -107,11 +108,10 @@ def take_addresses(snapshot: Snapshot, plan: TakePlan, addresses: UInt64Array) -
     fragments = snapshot.manifest.fragments
     numbers = fragment_numbers(snapshot)
     distinct, order = _sorted(addresses)
-    owner = (distinct >> np.uint64(32)).astype(np.int64)
-    inside = (distinct & np.uint64(0xFFFFFFFF)).astype(np.int64)
+    inside = (distinct & _OFFSET).astype(np.int64)
     tasks = []
     dead = []
-    runs = _runs(owner)
+    runs = _runs(distinct >> _OFFSET_BITS)
     if len(runs) > 1 and snapshot.is_remote:
         known = [numbers.get(number, TWICE) for number, _, _ in runs]
         plan.open(snapshot, [fragments[place] for place in known if place != TWICE])
@@ -127,25 +127,24 @@ def take_addresses(snapshot: Snapshot, plan: TakePlan, addresses: UInt64Array) -
             raise FormatError(message)
         source = plan.of(snapshot, fragments[place])
         physical = inside[low:high]
-        check_offsets(physical, source.live.physical_rows, f"fragment {number}")
+        if physical[-1] >= source.live.physical_rows:
+            check_offsets(physical, source.live.physical_rows, f"fragment {number}")
         if len(source.live.deleted):
             is_dead = source.live.is_deleted(physical)
             dead.append(is_dead.nonzero()[0] + low)
             physical = physical[~is_dead]
         tasks.append(TakeTask(source, physical))
-    return _gather(snapshot, plan, tasks, _without(dead, order, len(distinct)))
+    if dead and order is not None:
+        order = _without(np.concatenate(dead), order, len(distinct))
+    return _gather(snapshot, plan, tasks, order)
 
 
-def _without(dead: Sequence[Int64Array], order: Int64Array | None, count: int) -> Int64Array | None:
+def _without(gone: Int64Array, order: Int64Array, count: int) -> Int64Array:
     """Return an order of so many rows, each of which may come more than once, without those of some numbers."""
-    gone = np.concatenate([np.empty(0, np.int64), *dead]) if dead else ()
-    if not len(gone):
-        return order
     alive = np.ones(count, np.bool_)
     alive[gone] = False
-    if order is None:
-        return None
-    return (np.cumsum(alive) - 1)[order[alive[order]]]
+    found: Int64Array = (np.cumsum(alive) - 1)[order[alive[order]]]
+    return found
 
 
 def take_row_ids(snapshot: Snapshot, plan: TakePlan, row_ids: UInt64Array) -> pa.RecordBatch:
@@ -208,16 +207,15 @@ def _sorted(
     return ascending, places
 
 
-def _runs(owner: Int64Array) -> list[tuple[int, int, int]]:
+def _runs(owner: npt.NDArray[AnyInteger]) -> list[tuple[int, int, int]]:
     """Return (owner, first, end) of each run of equal values in a sorted array."""
     count = len(owner)
     if not count:
         return []
     if owner[0] == owner[-1]:
         return [(int(owner[0]), 0, count)]
-    borders = np.flatnonzero(owner[1:] != owner[:-1]) + 1
-    starts = [0, *borders.tolist()]
-    ends = [*borders.tolist(), count]
+    borders: list[int] = (np.flatnonzero(owner[1:] != owner[:-1]) + 1).tolist()
+    starts, ends = [0, *borders], [*borders, count]
     return [(int(owner[low]), low, high) for low, high in zip(starts, ends, strict=True)]
 
 
@@ -233,12 +231,11 @@ def _gather(
         pieces = _read_mapped(snapshot, plan, tasks)
     else:
         pieces = map_all(lambda task: _read_task(snapshot, plan, task), tasks, snapshot.crew)
-    indices = None if order is None else int64_array(order)
     arrays = []
-    for number, field in enumerate(schema):
+    for number in range(len(schema)):
         chunks = [chunk for piece in pieces for chunk in piece[number]]
-        whole = one_array(chunks) if chunks else pa.nulls(0, field.type)
-        arrays.append(whole if indices is None else take(whole, indices))
+        whole = one_array(chunks) if chunks else pa.nulls(0, schema.field(number).type)
+        arrays.append(whole if order is None else reorder(whole, order))
     return plan.show(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
 

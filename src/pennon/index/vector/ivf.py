@@ -310,8 +310,10 @@ def _lanes(nearest: _Nearest, parts: list[_Part], *, by_query: bool) -> list[lis
     partitions of a few queries gains nothing: memory is what they wait for.
     """
     queries = len(nearest.counts)
+    if queries < 2 * _QUERIES_A_LANE or not nearest.has_room:
+        return [parts]
     count = min(processors(), queries // _QUERIES_A_LANE)
-    if count < 2 or not nearest.has_room:
+    if count < 2:
         return [parts]
     if by_query:
         lanes: list[list[_Part]] = [[] for _ in range(count)]

@@ -8,7 +8,7 @@ has the name of one that is gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import ref
 
@@ -24,7 +24,7 @@ from pennon.io.store import ObjectReader
 from pennon.table.row_ids import RowIds
 
 if TYPE_CHECKING:
-    from pennon.index.files import Remember
+    from pennon.index.files import Parts, Remember
 
 T = TypeVar("T")
 
@@ -134,15 +134,9 @@ class Session:
         return remember
 
     @property
-    def known_index_parts(self) -> Callable[[Sequence[Hashable]], list[Any | None]]:
-        """Return what looks up several parts of indices at once; as `index_parts`, it does not keep the session alive."""
-        memory = ref(self._indices)
-
-        def look_up(keys: Sequence[Hashable]) -> list[Any | None]:
-            alive = memory()
-            return [None] * len(keys) if alive is None else alive.get_each(keys)
-
-        return look_up
+    def known_index_parts(self) -> Callable[[], Parts | None]:
+        """Return where `index_parts` keeps parts; as that, it does not keep the session alive."""
+        return ref(self._indices)
 
 
 def session_of(session: object, index_bytes: int | None, metadata_bytes: int | None) -> Session:

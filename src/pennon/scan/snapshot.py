@@ -168,8 +168,8 @@ class Snapshot:
 
         limits = store.limits
         crew = None if limits is None else Crew.objects(limits.concurrency)
-        look_up = self.session.known_index_parts
-        return IndexFiles(index.folder, open_file, remember, store.open, crew, look_up)
+        parts = self.session.known_index_parts
+        return IndexFiles(index.folder, open_file, remember, store.open, crew, parts)
 
     def deleted(self, fragment: Fragment) -> Int64Array:
         """Return the physical offsets of the fragment's deleted rows, sorted and distinct."""

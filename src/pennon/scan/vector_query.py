@@ -156,21 +156,21 @@ def vector_search(
             f"batch nearest neighbor search cannot be used on datasets with column '{QUERY_INDEX}'"
         )
         raise ArgumentError(message)
-    _at_least(k, 1, "Nearest-K must be > 0")
-    if search_effort is None:
-        _at_least(nprobes, 1, "Nprobes must be > 0")
-    else:
+    if search_effort is not None:
         nprobes = None
-    _at_least(minimum_nprobes, 0, "Minimum nprobes must be >= 0")
-    _at_least(maximum_nprobes, 0, "Maximum nprobes must be >= 0")
+    _check_least(
+        (k, 1, "Nearest-K must be > 0"),
+        (nprobes, 1, "Nprobes must be > 0"),
+        (minimum_nprobes, 0, "Minimum nprobes must be >= 0"),
+        (maximum_nprobes, 0, "Maximum nprobes must be >= 0"),
+    )
     minimum = nprobes if minimum_nprobes is None else minimum_nprobes
     maximum = nprobes if maximum_nprobes is None else maximum_nprobes
     if minimum == 0:
         raise ArgumentError("minimum_nprobes must be >= 1")
     if maximum is not None and (minimum or 1) > maximum:
         raise ArgumentError("minimum_nprobes must be <= maximum_nprobes")
-    _at_least(refine_factor, 1, "Refine factor must be 1 or more")
-    _at_least(ef, 1, "ef must be > 0")
+    _check_least((refine_factor, 1, "Refine factor must be 1 or more"), (ef, 1, "ef must be > 0"))
     if query_parallelism is not None and operator.index(query_parallelism) < -1:
         raise ArgumentError("query_parallelism must be >= -1")
     if approx_mode not in _MODES:
@@ -200,9 +200,11 @@ def vector_search(
     )
 
 
-def _at_least(value: int | None, least: int, message: str) -> None:
-    if value is not None and int(value) < least:
-        raise ArgumentError(f"{message} but got {value}")
+def _check_least(*given: tuple[int | None, int, str]) -> None:
+    """Raise ArgumentError, with a message of its own, for the first number that is less than it may be."""
+    for value, least, message in given:
+        if value is not None and int(value) < least:
+            raise ArgumentError(f"{message} but got {value}")
 
 
 def _range_of(given: Any) -> tuple[float | None, float | None]:

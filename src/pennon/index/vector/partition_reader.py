@@ -91,16 +91,13 @@ class PartitionReader(ABC):
                 some = self._next(missing)
                 missing = missing[len(some) :]
                 for each, made in zip(some, self._read(some), strict=True):
-                    found[each] = self._remember(each, made)
+                    key = "vectors", self._files.folder, each
+                    found[each] = self._files.keep(key, made, made.size_bytes)
             yield found.pop(number)
 
     @abstractmethod
     def _read(self, numbers: Sequence[int]) -> list[Partition]:
         """Return partitions, in the order asked for."""
-
-    def _remember(self, number: int, made: Partition) -> Partition:
-        key = "vectors", self._files.folder, number
-        return self._files.remember(key, lambda: made, lambda each: each.size_bytes)
 
     def _next(self, numbers: Sequence[int]) -> list[int]:
         """Return as many of the first partitions as are read at once."""

@@ -38,7 +38,7 @@ from pennon.scan.projection import MetaColumn, is_column
 from pennon.scan.query import BoundQuery, ScanOptions, bind_stored, every_column
 from pennon.scan.search_scope import Scope
 from pennon.scan.snapshot import Snapshot
-from pennon.scan.sort import sort_rows, take_rows, with_sort_keys
+from pennon.scan.sort import sort_rows, take_rows, take_stored, with_sort_keys
 from pennon.scan.take import take_addresses, take_batches
 from pennon.scan.take_plan import TakePlan
 from pennon.scan.vector_indices import VectorIndices, find_index, search_indices
@@ -250,8 +250,11 @@ class NearestScan:
 
     def rows(self, near: Near) -> pa.Table:
         """Return the columns of rows that were found, in their order."""
-        table = take_rows(self.query, near.addresses)
-        columns: dict[str, Any] = dict(zip(table.column_names, table.columns, strict=True))
+        taken = take_stored(self.query, near.addresses)
+        columns: dict[str, Any] = {
+            name: pa.chunked_array([batch.column(at) for batch in taken])
+            for at, name in enumerate(self.query.schema.names)
+        }
         columns |= self._values(near)
         if self._expressions:
             paths = [path for each in self._expressions.values() for path in paths_of(each)]

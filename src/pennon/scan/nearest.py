@@ -33,9 +33,10 @@ from pennon.index.vector.distance import default_metric
 from pennon.scan.arrays import float32_array, int64_array
 from pennon.scan.compare_vectors import Comparison, compare_again, search_all
 from pennon.scan.compute import inputs_of
+from pennon.scan.execute import Scan
 from pennon.scan.filter import Predicate, SqlPredicate, arrow_predicate, parse_expression
 from pennon.scan.projection import MetaColumn, is_column
-from pennon.scan.query import BoundQuery, ScanOptions, bind_stored, every_column
+from pennon.scan.query import BoundQuery, ScanOptions, bind_columns, every_column
 from pennon.scan.search_scope import Scope
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.sort import sort_rows, take_rows, take_stored, with_sort_keys
@@ -132,7 +133,7 @@ class NearestScan:
         self._scope = Scope(
             snapshot, before, options.fragments, asked.is_fast, options.uses_indices
         )
-        self.query: BoundQuery = bind_stored(snapshot, options, self._stored)
+        self.query: BoundQuery = _bound(snapshot, options, self._stored)
         self._comparison  # noqa: B018 - a metric that the column does not have is found now
 
     @property
@@ -301,7 +302,7 @@ class NearestScan:
     def _order(self, near: Near) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return the places of rows in the order that was asked for; equal ones stay by distance."""
         options = replace(self._options, with_row_id=False, with_row_address=True)
-        query = with_sort_keys(bind_stored(self._snapshot, options, ()))
+        query = with_sort_keys(_bound(self._snapshot, options, ()))
         keys = take_rows(query, near.addresses)
         keys = keys.append_column("place", int64_array(np.arange(len(near))))
         return np.asarray(sort_rows(keys, query.orderings).column("place").to_numpy(), np.int64)
@@ -343,6 +344,15 @@ class NearestScan:
         lines = ["  " * at + line for at, line in enumerate(found)]
         lines += ["  " * depth + line for line in below]
         return lines + ["  " * (depth + 1) + line for line in self._scope.lines()]
+
+
+def _bound(
+    snapshot: Snapshot, options: ScanOptions, columns: tuple[str, ...] | Mapping[str, str] | None
+) -> BoundQuery:
+    """Return the query for columns as they are stored, in the order that the options ask for."""
+    schema, projection = bind_columns(snapshot, options, columns)
+    scan = Scan(snapshot, projection, (), options.with_deleted)
+    return BoundQuery(scan, projection.arrow, schema, orderings=options.orderings)
 
 
 def _names(options: ScanOptions) -> tuple[str, ...] | None:

@@ -242,7 +242,7 @@ def bind_query(snapshot: Snapshot, options: ScanOptions) -> BoundQuery:
 
     Raises ArgumentError for what the table does not have, or options that do not go together.
     """
-    schema, projection = _bind_columns(snapshot, options, options.columns)
+    schema, projection = bind_columns(snapshot, options, options.columns)
     condition = computed = None
     if options.predicate is not None:
         condition = bind_condition(snapshot, options.predicate, schema)
@@ -262,23 +262,6 @@ def bind_query(snapshot: Snapshot, options: ScanOptions) -> BoundQuery:
     )
 
 
-def bind_stored(
-    snapshot: Snapshot, options: ScanOptions, columns: tuple[str, ...] | Mapping[str, str] | None
-) -> BoundQuery:
-    """Return the query for stored columns of all rows, in the order that the options ask for; raises as `bind_query`."""
-    schema, projection = _bind_columns(snapshot, options, columns)
-    scan = Scan(snapshot, projection, (), options.with_deleted)
-    late, orderings = options.late, options.orderings
-    return BoundQuery(
-        scan,
-        projection.arrow,
-        schema,
-        late=late,
-        orderings=orderings,
-        uses_indices=options.uses_indices,
-    )
-
-
 def bind_condition(snapshot: Snapshot, predicate: Predicate, schema: Schema) -> Condition:
     """Return a predicate with the columns that it needs, of the fields of ``schema``.
 
@@ -290,10 +273,10 @@ def bind_condition(snapshot: Snapshot, predicate: Predicate, schema: Schema) -> 
     return Condition(predicate, inputs, inputs.arrow)
 
 
-def _bind_columns(
+def bind_columns(
     snapshot: Snapshot, options: ScanOptions, columns: tuple[str, ...] | Mapping[str, str] | None
 ) -> tuple[Schema, Projection]:
-    """Return the fields that columns are chosen from, and the columns that come out as they are stored."""
+    """Return the fields that columns are chosen from, and what comes out of them; raises as `bind_query` does."""
     schema = snapshot.manifest.schema if options.blobs_as_bytes else snapshot.shown_schema
     names = columns if columns is None or isinstance(columns, tuple) else tuple(columns.items())
     metas = options.metas

@@ -9,7 +9,7 @@ given back, and what that thread was about to change may be half done.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from threading import Lock
 from typing import Any, Final, TypeVar, cast
 from weakref import WeakSet
@@ -54,6 +54,16 @@ class Cache:
                 return None
             self._entries.move_to_end(key)
             return found[0]
+
+    def get_each(self, keys: Sequence[Hashable]) -> list[Any | None]:
+        """Return the values of keys, None for each that is not known."""
+        entries = self._entries
+        with self._lock:
+            found = [entries.get(key) for key in keys]
+            for key, each in zip(keys, found, strict=True):
+                if each is not None:
+                    entries.move_to_end(key)
+        return [None if each is None else each[0] for each in found]
 
     def put(self, key: Hashable, value: T, size_bytes: int) -> T:
         """Remember a value, unless it is larger than all that may be remembered; return it.

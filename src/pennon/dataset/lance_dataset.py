@@ -35,6 +35,9 @@ from pennon.scan.take import take_batches, take_offsets, take_row_ids
 from pennon.scan.take_plan import plan_take
 from pennon.scan.validate import validate
 
+_RENAMED = {"full_text_query": "full_text_search", "index_segments": "with_index_segments"}
+_APART = {"self", "arrow_options", "fragments", "row_addr_allowlist", "row_addr_blocklist"}
+
 
 class LanceDataset(
     DatasetBlobs,
@@ -106,14 +109,19 @@ class LanceDataset(
         Raises ArgumentError for a column that is not there, UnsupportedError for what is not done
         yet.  Options of pyarrow's own scanners (``use_threads``, ...) are accepted and ignored.
         """
-        given = {name: value for name, value in locals().items() if value is not None}
-        check_arrow_options(arrow_options, self.scanner)
-        given = {n: v for n, v in given.items() if n not in {"self", "arrow_options", "fragments"}}
-        allow = (given.pop("row_addr_allowlist", None), given.pop("row_addr_blocklist", None))
-        renamed = {"full_text_query": "full_text_search", "index_segments": "with_index_segments"}
-        builder = ScannerBuilder(self).apply_defaults(self._default_scan_options or {})
-        builder.row_addr_prefilter(*allow)
-        builder.apply_defaults({renamed.get(name, name): v for name, v in given.items()})
+        given = {
+            _RENAMED.get(name, name): value
+            for name, value in locals().items()
+            if value is not None and name not in _APART
+        }
+        if arrow_options:
+            check_arrow_options(arrow_options, self.scanner)
+        builder = ScannerBuilder(self)
+        if self._default_scan_options:
+            builder.apply_defaults(self._default_scan_options)
+        if row_addr_allowlist is not None or row_addr_blocklist is not None:
+            builder.row_addr_prefilter(row_addr_allowlist, row_addr_blocklist)
+        builder.apply_defaults(given)
         if fragments is not None:
             builder.with_fragments(fragments)
         return builder.to_scanner()

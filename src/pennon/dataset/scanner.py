@@ -99,9 +99,11 @@ class LanceScanner(ArrowScanner):
     @lazy
     def _bytes_of_blobs(self) -> BytesOfBlobs | None:
         """Return what fetches blobs, where a scan of data files cannot: for those of version 2."""
+        if not self._options.blobs_as_bytes:
+            return None
         read = [self._query.scan.projection, *self._query.inputs]
         fields = chain.from_iterable(each.read.walk() for each in read)
-        if not self._options.blobs_as_bytes or not any(map(is_blob_v2, fields)):
+        if not any(map(is_blob_v2, fields)):
             return None
         columns = self._options.columns
         sources = columns if isinstance(columns, Mapping) else {}
@@ -119,7 +121,9 @@ class LanceScanner(ArrowScanner):
             return pa.Table.from_batches(self.to_batches(), self.projected_schema)
         if self._search is not None:
             search, report = self._reporting(self._search)
-            with nullcontext() if report is None else report.of_search():
+            if report is None:
+                return search.read()
+            with report.of_search():
                 return search.read()
         query, report = self._planned(self._query)
         with report or nullcontext():

@@ -252,9 +252,10 @@ class ScannerBuilder:
 
     def _parse_late(self, search: Any) -> None:
         """Parse what names what only a search adds.  Raises ArgumentError where no such search is."""
-        snapshot, late = self.ds.snapshot, self._late
+        late = self._late
         if not late:
             return
+        snapshot = self.ds.snapshot
         if self._nearest is None:
             if "columns" in late:
                 parse_columns(snapshot, late["columns"])
@@ -295,10 +296,11 @@ class ScannerBuilder:
         indices: ``use_index``, ``nprobes`` and its bounds (partitions), ``search_effort``, ``ef`` (HNSW),
         ``refine_factor`` (so many times ``k`` candidates are compared exactly).
         """
-        given = {name: value for name, value in locals().items() if name != "self"}
+        given = locals()
+        del given["self"]
         from pennon.scan.vector_query import vector_search  # noqa: PLC0415 - as above
 
-        self._nearest = vector_search(self.ds.snapshot.manifest.schema, **given)
+        self._nearest = vector_search(self.ds.snapshot, **given)
         return self
 
     def full_text_search(self, query: Any, columns: list[str] | None = None) -> ScannerBuilder:

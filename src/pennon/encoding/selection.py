@@ -20,10 +20,11 @@ _PLAIN: Final[Mapping[int, npt.DTypeLike]] = {
     kind.id: np.dtype(f"i{kind.bit_width // 8}")
     for kind in (
         *(pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64()),
-        *(pa.uint64(), pa.float32(), pa.float64(), pa.date32(), pa.date64(), pa.timestamp("us")),
+        *(pa.uint64(), pa.float16(), pa.float32(), pa.float64(), pa.date32(), pa.date64()),
+        *(pa.time32("s"), pa.time64("us"), pa.timestamp("us"), pa.duration("us")),
     )
 }
-"""Types whose values are words, by what is copied of each."""
+"""Types whose values are words, whatever their unit, by what is copied of each."""
 
 
 def keep(array: pa.Array, mask: pa.Array) -> pa.Array:
@@ -45,8 +46,17 @@ def take_few(array: pa.Array, numbers: Int64Array) -> pa.Array | None:
     if kind is None or not 0 < len(numbers) <= _FEW or array.null_count:
         return None
     values = np.frombuffer(array.buffers()[1], kind, array.offset + len(array))
-    picked: Any = values[array.offset :][numbers]
-    return pa.Array.from_buffers(array.type, len(numbers), [None, pa.py_buffer(picked)])
+    return _over(array.type, values[array.offset :][numbers])
+
+
+def reorder(array: pa.Array, order: Int64Array) -> pa.Array:
+    """Return the values of these numbers, which must all be there."""
+    found = take_few(array, order)
+    return take(array, _over(pa.int64(), np.ascontiguousarray(order))) if found is None else found
+
+
+def _over(kind: pa.DataType, values: Any) -> pa.Array:
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
 
 
 def keep_rows(batch: pa.RecordBatch, mask: pa.Array) -> pa.RecordBatch:
@@ -66,6 +76,8 @@ def _copied(array: pa.Array) -> pa.Array:
 
 def _is_misread(kind: pa.DataType) -> bool:
     """Tell whether there are fixed-size lists right in fixed-size lists."""
+    if not kind.num_fields:
+        return False
     if pa.types.is_fixed_size_list(kind) and pa.types.is_fixed_size_list(kind.value_type):
         return True
     return any(_is_misread(kind.field(number).type) for number in range(kind.num_fields))

@@ -58,6 +58,18 @@ class Remember(Protocol):
         ...
 
 
+class Parts(Protocol):
+    """What a memory keeps, as `pennon.core.cache.Cache` does."""
+
+    def get_each(self, keys: Sequence[Hashable], /) -> list[Any | None]:
+        """Return the values of keys, None for each that is not known."""
+        ...
+
+    def put(self, key: Hashable, value: T, size_bytes: int, /) -> T:
+        """Remember a value, and return it; or the one that the key has already."""
+        ...
+
+
 def made_now(_key: object, make: Callable[[], T], _weigh: object) -> T:
     """Remember nothing: make a part whenever it is asked for."""
     return make()
@@ -127,6 +139,8 @@ class IndexFiles:
     """Opens a file that is no data file, as the first vector indices are."""
     crew: Crew | None = None
     """Who reads side by side; None where to read is not to wait."""
+    parts: Callable[[], Parts | None] | None = None
+    """Returns where ``remember`` keeps what it remembers, None where that is gone."""
 
     def file(self, name: str) -> IndexFile:
         """Open a file.  Raises NotFoundError, FormatError."""
@@ -143,6 +157,23 @@ class IndexFiles:
     def known(self, key: Hashable) -> Any | None:
         """Return the part of a key if it is remembered, None if it is not."""
         return self.remember(key, _nothing, _no_bytes)
+
+    def known_each(self, keys: Sequence[Hashable]) -> list[Any | None]:
+        """Return the parts of keys, None for each that is not remembered."""
+        parts = self._parts
+        return [self.known(key) for key in keys] if parts is None else parts.get_each(keys)
+
+    def keep(self, key: Hashable, made: T, size_bytes: int) -> T:
+        """Remember a part that was made, and return it; or the one of that key that is remembered."""
+        parts = self._parts
+        if parts is None:
+            return self.remember(key, lambda: made, lambda _: size_bytes)
+        return parts.put(key, made, size_bytes)
+
+    @property
+    def _parts(self) -> Parts | None:
+        """Return what is remembered, unless somebody counts what is asked of it."""
+        return None if self.parts is None or _WATCH.get() is not None else self.parts()
 
     def object(self, name: str) -> ObjectReader | None:
         """Return the bytes of a file, None where only data files are opened.  Raises NotFoundError."""

@@ -19,6 +19,11 @@ def uint64_array(values: npt.NDArray[np.uint64]) -> pa.Array[Any]:
     return _over(pa.uint64(), np.ascontiguousarray(values, np.uint64))
 
 
+def float32_array(values: npt.NDArray[np.float32]) -> pa.Array[Any]:
+    """Return a float32 array over the same memory."""
+    return _over(pa.float32(), np.ascontiguousarray(values, np.float32))
+
+
 def bool_array(values: npt.NDArray[np.bool_]) -> pa.Array[Any]:
     """Return a bool array."""
     bits = _buffer(np.packbits(values, bitorder="little"))

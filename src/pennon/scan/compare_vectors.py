@@ -6,6 +6,7 @@ What is held grows with the number of rows asked for and with a block, never wit
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -25,7 +26,7 @@ from pennon.scan.query import BoundQuery, plan_query
 from pennon.scan.search_scope import Scope
 from pennon.scan.snapshot import Snapshot
 from pennon.scan.take import take_addresses
-from pennon.scan.take_plan import TakePlan
+from pennon.scan.take_plan import plan_projection
 from pennon.scan.vector_query import VectorColumn, VectorSearch
 from pennon.schema.width import row_bytes
 from pennon.table.fragment import Fragment
@@ -165,13 +166,23 @@ def compare_again(snapshot: Snapshot, near: Near, comparison: Comparison) -> Nea
     """Return rows with their exact distances; those that have none are left out."""
     if not len(near):
         return near
+    path = comparison.column.path
+    find = partial(plan_scan_projection, snapshot.manifest.schema, (path,))
+    plan = plan_projection(snapshot, snapshot.remember(("vectors to compare", path), find))
+    if comparison.answers == 1:
+        vectors = take_addresses(snapshot, plan, near.addresses).column(0)
+        return _exact(near, comparison.distances(vectors)[0])
     distinct, places = np.unique(near.addresses, return_inverse=True)
-    plan = TakePlan(plan_scan_projection(snapshot.manifest.schema, (comparison.column.path,)))
     vectors = take_addresses(snapshot, plan, distinct).column(0)
     found = np.empty(len(near), np.float32)
     for number in np.unique(near.queries).tolist():
         mine = np.flatnonzero(near.queries == number)
         rows = vectors.take(int64_array(places[mine]))
         found[mine] = comparison.only(number).distances(rows)[0]
-    exact = Near(near.queries, near.ids, near.addresses, found)
-    return exact.at(~np.isnan(found))
+    return _exact(near, found)
+
+
+def _exact(near: Near, distances: npt.NDArray[np.float32]) -> Near:
+    exact = Near(near.queries, near.ids, near.addresses, distances)
+    is_none = np.isnan(distances)
+    return exact.at(~is_none) if is_none.any() else exact

@@ -30,31 +30,38 @@ from pennon.expr.evaluate import evaluate
 from pennon.expr.tree import Expression, paths_of
 from pennon.index.vector.best import Near
 from pennon.index.vector.distance import default_metric
-from pennon.scan.arrays import int64_array
+from pennon.scan.arrays import float32_array, int64_array
 from pennon.scan.compare_vectors import Comparison, compare_again, search_all
 from pennon.scan.compute import inputs_of
+from pennon.scan.execute import Scan
 from pennon.scan.filter import Predicate, SqlPredicate, arrow_predicate, parse_expression
 from pennon.scan.projection import MetaColumn, is_column
-from pennon.scan.query import BoundQuery, ScanOptions, bind_query, every_column
+from pennon.scan.query import BoundQuery, ScanOptions, bind_columns, every_column
 from pennon.scan.search_scope import Scope
 from pennon.scan.snapshot import Snapshot
-from pennon.scan.sort import sort_rows, take_rows, with_sort_keys
+from pennon.scan.sort import sort_rows, take_rows, take_stored, with_sort_keys
 from pennon.scan.take import take_addresses, take_batches
 from pennon.scan.take_plan import TakePlan
 from pennon.scan.vector_indices import VectorIndices, find_index, search_indices
 from pennon.scan.vector_query import QUERY_INDEX, VectorSearch
+from pennon.table.fragment import Fragment
 
 DISTANCE: Final = "_distance"
 _DEFAULT_K: Final = 10
 _METAS: Final = (MetaColumn.ROW_ID.value, MetaColumn.ROW_ADDRESS.value)
 
 
-def added_columns(asked: VectorSearch) -> dict[str, pa.Field[Any]]:
+_DISTANCE: Final = pa.field(DISTANCE, pa.float32())
+_ADDED: Final = {DISTANCE: _DISTANCE}
+_ADDED_TO_MANY: Final = {
+    DISTANCE: _DISTANCE,
+    QUERY_INDEX: pa.field(QUERY_INDEX, pa.int32(), nullable=False),
+}
+
+
+def added_columns(asked: VectorSearch) -> Mapping[str, pa.Field[Any]]:
     """Return the columns that a search adds; conditions and expressions may name them."""
-    found = [pa.field(DISTANCE, pa.float32())]
-    if asked.is_batch:
-        found.append(pa.field(QUERY_INDEX, pa.int32(), nullable=False))
-    return {field.name: field for field in found}
+    return _ADDED_TO_MANY if asked.is_batch else _ADDED
 
 
 def columns_to_name(snapshot: Snapshot, asked: VectorSearch) -> pa.Schema:
@@ -126,29 +133,31 @@ class NearestScan:
         self._scope = Scope(
             snapshot, before, options.fragments, asked.is_fast, options.uses_indices
         )
-        self.query: BoundQuery = bind_query(snapshot, self._stored(options))
+        self.query: BoundQuery = _bound(snapshot, options, self._stored)
         self._comparison  # noqa: B018 - a metric that the column does not have is found now
 
-    def _stored(self, options: ScanOptions) -> ScanOptions:
-        """Return the options of the columns that are stored; a search does all else itself."""
-        columns = options.columns
-        if columns is not None and not isinstance(columns, Mapping):
-            columns = tuple(name for name in columns if name not in self._added)
-        if options.expressions and columns is None:
-            columns = ()
-        return replace(
-            options,
-            columns=columns,
-            expressions={},
-            order=(),
-            predicate=None,
-            limit=None,
-            offset=0,
-        )
+    @property
+    def _stored(self) -> tuple[str, ...] | Mapping[str, str] | None:
+        """Return the columns that are stored; a search does all else itself."""
+        columns = self._options.columns
+        if columns is None:
+            return () if self._options.expressions else None
+        if isinstance(columns, tuple):
+            return tuple([name for name in columns if name not in self._added])
+        return columns
 
     @lazy
     def schema(self) -> pa.Schema:
         """Return the schema of what comes out."""
+        if self._expressions:
+            return self._answered()
+        stored = (
+            self.query.schema
+        )  # which the version remembers for some columns, and what is made of it here
+        key = "answer", id(stored), self._names, self._asked.is_batch, self._asked.is_scored
+        return self._snapshot.remember(key, lambda: (stored, self._answered()))[1]
+
+    def _answered(self) -> pa.Schema:
         fields = {field.name: field for field in self.query.schema}
         fields |= {name: pa.field(name, each.type) for name, each in self._expressions.items()}
         metas = [name for name in _METAS if name in fields]
@@ -190,12 +199,18 @@ class NearestScan:
         return Comparison.of(self._asked, metric or default_metric(self._asked.column.element))
 
     @property
-    def _compared(self) -> list[Any]:
+    def _compared(self) -> Sequence[Fragment]:
         """Return the fragments all of whose rows are compared with the queries."""
         if self._scope.is_fast:
-            return []
+            return ()
         covered = frozenset[int]() if self._indices is None else self._indices.covered
-        return [each for each in self._scope.searched if each.id not in covered]
+
+        def find() -> tuple[Fragment, ...]:
+            return tuple(each for each in self._scope.searched if each.id not in covered)
+
+        if self._scope.fragments is not None:
+            return find()
+        return self._snapshot.remember(("not covered", covered), find)
 
     def near(self) -> Near:
         """Return the rows that come out, in order."""
@@ -203,6 +218,8 @@ class NearestScan:
         if self.query.orderings and len(near):
             near = near.at(self._order(near))
         offset, limit = self._options.offset, self._options.limit
+        if not offset and limit is None:
+            return near
         return near.at(slice(offset, None if limit is None else offset + limit))
 
     def filtered(self, near: Near) -> Near:
@@ -220,7 +237,7 @@ class NearestScan:
         if indices is not None and k:
             scope, asked = self._scope, self._asked
             found.append(search_index(indices, scope, asked, comparison, k, exactly=bool(compared)))
-        return Near.joined(found).best(k)
+        return (found[0] if len(found) == 1 else Near.joined(found)).best(k)
 
     def count(self) -> int:
         """Return how many rows come out."""
@@ -234,8 +251,11 @@ class NearestScan:
 
     def rows(self, near: Near) -> pa.Table:
         """Return the columns of rows that were found, in their order."""
-        table = take_rows(self.query, near.addresses)
-        columns = {name: table.column(at) for at, name in enumerate(table.column_names)}
+        taken = take_stored(self.query, near.addresses)
+        columns: dict[str, Any] = {
+            name: pa.chunked_array([batch.column(at) for batch in taken])
+            for at, name in enumerate(self.query.schema.names)
+        }
         columns |= self._values(near)
         if self._expressions:
             paths = [path for each in self._expressions.values() for path in paths_of(each)]
@@ -246,12 +266,12 @@ class NearestScan:
         schema = self.schema
         return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
 
-    def _values(self, near: Near) -> dict[str, pa.ChunkedArray[Any]]:
+    def _values(self, near: Near) -> dict[str, pa.Array[Any]]:
         """Return the columns that the search adds."""
-        values = {DISTANCE: pa.array(near.distances, pa.float32())}
+        values = {DISTANCE: float32_array(near.distances)}
         if self._asked.is_batch:
             values[QUERY_INDEX] = pa.array(near.queries.astype(np.int32))
-        return {name: pa.chunked_array([each]) for name, each in values.items()}
+        return values
 
     def _passing(self, near: Near, predicate: Predicate) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Return which rows pass a condition that may name what the search adds."""
@@ -274,15 +294,15 @@ class NearestScan:
         found, start = [], 0
         for batch in taken:
             part = {name: each.slice(start, batch.num_rows) for name, each in values.items()}
-            arrays = [*batch.columns, *(each.combine_chunks() for each in part.values())]
+            arrays = [*batch.columns, *part.values()]
             found.append(pa.RecordBatch.from_arrays(arrays, [*batch.schema.names, *part]))
             start += batch.num_rows
         return found
 
     def _order(self, near: Near) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return the places of rows in the order that was asked for; equal ones stay by distance."""
-        nothing = replace(self._stored(self._options), columns=(), with_row_address=True)
-        query = with_sort_keys(bind_query(self._snapshot, replace(nothing, with_row_id=False)))
+        options = replace(self._options, with_row_id=False, with_row_address=True)
+        query = with_sort_keys(_bound(self._snapshot, options, ()))
         keys = take_rows(query, near.addresses)
         keys = keys.append_column("place", int64_array(np.arange(len(near))))
         return np.asarray(sort_rows(keys, query.orderings).column("place").to_numpy(), np.int64)
@@ -324,6 +344,15 @@ class NearestScan:
         lines = ["  " * at + line for at, line in enumerate(found)]
         lines += ["  " * depth + line for line in below]
         return lines + ["  " * (depth + 1) + line for line in self._scope.lines()]
+
+
+def _bound(
+    snapshot: Snapshot, options: ScanOptions, columns: tuple[str, ...] | Mapping[str, str] | None
+) -> BoundQuery:
+    """Return the query for columns as they are stored, in the order that the options ask for."""
+    schema, projection = bind_columns(snapshot, options, columns)
+    scan = Scan(snapshot, projection, (), options.with_deleted)
+    return BoundQuery(scan, projection.arrow, schema, orderings=options.orderings)
 
 
 def _names(options: ScanOptions) -> tuple[str, ...] | None:

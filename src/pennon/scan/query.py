@@ -122,6 +122,8 @@ class ScanOptions:
     @property
     def metas(self) -> tuple[MetaColumn, ...]:
         """Return the meta columns that are added to the columns named."""
+        if not (self.with_row_id or self.with_row_address):
+            return ()
         asked = [(self.with_row_id, MetaColumn.ROW_ID)]
         asked.append((self.with_row_address, MetaColumn.ROW_ADDRESS))
         return tuple(meta for wanted, meta in asked if wanted)
@@ -240,10 +242,7 @@ def bind_query(snapshot: Snapshot, options: ScanOptions) -> BoundQuery:
 
     Raises ArgumentError for what the table does not have, or options that do not go together.
     """
-    table = snapshot.manifest.schema
-    schema = table if options.blobs_as_bytes else snapshot.shown_schema
-    projection = _bind_columns(snapshot, options, schema)
-    _check(options, schema, projection)
+    schema, projection = bind_columns(snapshot, options, options.columns)
     condition = computed = None
     if options.predicate is not None:
         condition = bind_condition(snapshot, options.predicate, schema)
@@ -274,13 +273,20 @@ def bind_condition(snapshot: Snapshot, predicate: Predicate, schema: Schema) -> 
     return Condition(predicate, inputs, inputs.arrow)
 
 
-def _bind_columns(snapshot: Snapshot, options: ScanOptions, schema: Schema) -> Projection:
-    columns = options.columns
-    names = tuple(columns.items()) if isinstance(columns, Mapping) else columns
-    key: Hashable = ("projection", names, *options.metas, options.blobs_as_bytes, options.nests)
+def bind_columns(
+    snapshot: Snapshot, options: ScanOptions, columns: tuple[str, ...] | Mapping[str, str] | None
+) -> tuple[Schema, Projection]:
+    """Return the fields that columns are chosen from, and what comes out of them; raises as `bind_query` does."""
+    schema = snapshot.manifest.schema if options.blobs_as_bytes else snapshot.shown_schema
+    names = columns if columns is None or isinstance(columns, tuple) else tuple(columns.items())
+    metas = options.metas
+    key: Hashable = ("projection", names, *metas, options.blobs_as_bytes, options.nests)
     if options.nests:
-        return snapshot.remember(key, partial(plan_take_projection, schema, columns))
-    return snapshot.remember(key, partial(plan_scan_projection, schema, columns, options.metas))
+        found = snapshot.remember(key, partial(plan_take_projection, schema, columns))
+    else:
+        found = snapshot.remember(key, partial(plan_scan_projection, schema, columns, metas))
+    _check(options, schema, found)
+    return schema, found
 
 
 def _shown(options: ScanOptions, stored: Projection) -> pa.Schema:

@@ -7,6 +7,7 @@ which of them may be found, and where they are now.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -98,20 +99,46 @@ def _alive(snapshot: Snapshot, fragments: Sequence[Fragment]) -> tuple[Numbers, 
     return np.concatenate(starts), np.concatenate(lasts)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Covered:
+    """What a segment of an index covers, of the fragments that are searched."""
+
+    all_ids: frozenset[FragmentId]
+    fragments: tuple[Fragment, ...]
+    fragment_ids: tuple[FragmentId, ...]
+    is_whole: bool
+    """All rows of all of them are alive, and where they were as it was made."""
+
+    @classmethod
+    def of(cls, scope: Scope, segment: Index) -> _Covered:
+        all_ids = covered_now(scope.snapshot, segment)
+        fragments = tuple(each for each in scope.searched if each.id in all_ids)
+        is_whole = (
+            len(fragments) == len(all_ids)
+            and all(each.deletion_file is None for each in fragments)
+            and not moved_rows(scope.snapshot).maps
+        )
+        return cls(all_ids, fragments, tuple(each.id for each in fragments), is_whole)
+
+
 class IndexedRows:
     """Which rows that a segment of an index names may be found, and their addresses."""
 
     def __init__(self, scope: Scope, segment: Index, *, by_row_ids: bool) -> None:
         """``by_row_ids``: the segment names rows by their stable ids, if the table has them."""
         self._scope = scope
-        self._covered = covered_now(scope.snapshot, segment)
-        self._fragments = tuple(each for each in scope.searched if each.id in self._covered)
+        find = partial(_Covered.of, scope, segment)
+        self._covered: _Covered = (
+            scope.snapshot.remember(("rows covered", segment.folder), find)
+            if scope.fragments is None
+            else find()
+        )
         self._by_row_ids = by_row_ids and scope.snapshot.manifest.has_stable_row_ids
 
     @property
     def fragment_ids(self) -> tuple[FragmentId, ...]:
         """Return the fragments whose rows it may name, and that are searched."""
-        return tuple(each.id for each in self._fragments)
+        return self._covered.fragment_ids
 
     @property
     def are_all(self) -> bool:
@@ -119,8 +146,7 @@ class IndexedRows:
         scope = self._scope
         if scope.predicate is not None or scope.fragments is not None or self._by_row_ids:
             return False
-        is_whole = all(each.deletion_file is None for each in self._fragments)
-        return is_whole and len(self._fragments) == len(self._covered) and not self._moved.maps
+        return self._covered.is_whole
 
     def see(self, rows: Numbers) -> tuple[npt.NDArray[np.bool_], Numbers]:
         """Return which rows, by the segment's numbers, may be found, and the addresses of these."""
@@ -134,7 +160,7 @@ class IndexedRows:
         return is_seen, addresses[at[is_seen]]
 
     def _see_addresses(self, old: Numbers) -> tuple[npt.NDArray[np.bool_], Numbers]:
-        if not self._moved.maps:
+        if self._covered.is_whole or not self._moved.maps:
             is_seen = self._rows.contains(old)
             return is_seen, old[is_seen]
         rows, is_seen = self._moved.numbers(old, self._alive)
@@ -155,7 +181,7 @@ class IndexedRows:
         scope = self._scope
 
         def find() -> RowMask:
-            return RowMask.of(scope.passing(self._fragments))
+            return RowMask.of(scope.passing(self._covered.fragments))
 
         if scope.predicate is not None:
             return find()
@@ -170,7 +196,7 @@ class IndexedRows:
         """Return the stable ids of all live rows, sorted, and the rows' addresses."""
         snapshot = self._scope.snapshot
         ids, addresses = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)]
-        for fragment in self._fragments:
+        for fragment in self._covered.fragments:
             live = FragmentReader(snapshot, fragment).live_rows()
             rows = live.between(0, live.count).physical() if live.count else NONE_DELETED
             ids.append(snapshot.row_ids(fragment, live.physical_rows)[rows].astype(np.uint64))

@@ -24,7 +24,7 @@ from pennon.io.store import ObjectReader
 from pennon.table.row_ids import RowIds
 
 if TYPE_CHECKING:
-    from pennon.index.files import Remember
+    from pennon.index.files import Parts, Remember
 
 T = TypeVar("T")
 
@@ -132,6 +132,11 @@ class Session:
             return make() if alive is None else alive.get_or_make(key, make, weigh)
 
         return remember
+
+    @property
+    def known_index_parts(self) -> Callable[[], Parts | None]:
+        """Return where `index_parts` keeps parts; as that, it does not keep the session alive."""
+        return ref(self._indices)
 
 
 def session_of(session: object, index_bytes: int | None, metadata_bytes: int | None) -> Session:

@@ -8,6 +8,7 @@ none, because a connection or a lock of the parent is of no use to it.
 from __future__ import annotations
 
 import os
+from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
@@ -40,9 +41,11 @@ if TYPE_CHECKING:
     from pennon.scan.metrics import Meter
 
 T = TypeVar("T")
+_Lately: TypeAlias = OrderedDict[Hashable, Any]
 MOST_KNOWN: Final = 256
 """A condition on columns that have indices takes two: itself, and what the indices are asked."""
 MOST_PLANS: Final = 16
+MOST_TAKES: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +59,12 @@ class Snapshot:
         default_factory=dict, init=False, repr=False, compare=False
     )
     """Of the files touched so far, by path.  A version's files are what they were at first sight."""
-    takes: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """What was worked out for takes of this version (`pennon.scan.take_plan`)."""
-    _known: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _known: _Lately = field(default_factory=OrderedDict, init=False, repr=False, compare=False)
     """What `remember` was asked for lately."""
-    _plans: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _plans: _Lately = field(default_factory=OrderedDict, init=False, repr=False, compare=False)
     """What `remember_plan` was asked for lately."""
+    _takes: _Lately = field(default_factory=OrderedDict, init=False, repr=False, compare=False)
+    """What `remember_take` was asked for lately."""
     meter: Meter | None = field(default=None, compare=False)
     """Counts what is read of data files."""
 
@@ -122,6 +125,10 @@ class Snapshot:
         """Return a plan that holds open files, made now or lately by this process: a child of a fork makes its own."""
         return _made_lately(self._plans, MOST_PLANS, (os.getpid(), key), make)
 
+    def remember_take(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return the plan of a take (`pennon.scan.take_plan`), as `remember_plan` does that of a scan."""
+        return _made_lately(self._takes, MOST_TAKES, (os.getpid(), key), make)
+
     def open_file(self, ref: DataFileRef) -> OpenFile:
         """Return the data file, opened now or before.
 
@@ -161,7 +168,8 @@ class Snapshot:
 
         limits = store.limits
         crew = None if limits is None else Crew.objects(limits.concurrency)
-        return IndexFiles(index.folder, open_file, remember, store.open, crew)
+        parts = self.session.known_index_parts
+        return IndexFiles(index.folder, open_file, remember, store.open, crew, parts)
 
     def deleted(self, fragment: Fragment) -> Int64Array:
         """Return the physical offsets of the fragment's deleted rows, sorted and distinct."""
@@ -208,14 +216,21 @@ class Snapshot:
         return np.asarray(read_deletions(self.store, fragment), np.int64)
 
 
-def _made_lately(known: dict[Hashable, Any], most: int, key: Hashable, make: Callable[[], T]) -> T:
-    """Return what is known of a key, or is made now; of more than so many keys, the one not asked for longest goes."""
-    found: T | None = known.pop(key, None)  # what is used lately goes last
+def _made_lately(known: _Lately, most: int, key: Hashable, make: Callable[[], T]) -> T:
+    """Return what is known of a key, or is made now; of more than so many keys, the one not asked for longest goes.
+
+    Threads may ask at once: one that comes while another makes a value may make it, too, and both get the first.
+    """
+    found: T | None = None
+    try:
+        known.move_to_end(key)
+        found = known[key]
+    except KeyError:  # it is not known, or another thread let it go between the two
+        pass
     if found is None:
-        found = make()
-        while len(known) >= most:
-            known.pop(next(iter(known), None), None)
-    known[key] = found
+        found = known.setdefault(key, make())
+        while len(known) > most:
+            known.popitem(last=False)
     return found
 
 

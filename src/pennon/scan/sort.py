@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -129,13 +130,19 @@ def total_order(values: pa.ChunkedArray[Any]) -> pa.ChunkedArray[Any]:
     return pc.if_else(pc.is_valid(values), pa.chunked_array([int64_array(ordered)]), nulls)
 
 
+def take_stored(
+    query: BoundQuery, addresses: np.ndarray[Any, np.dtype[np.uint64]]
+) -> list[pa.RecordBatch]:
+    """Return those columns of a query that are stored, for rows at addresses, in the order of these; a batch at least."""
+    snapshot = query.scan.snapshot
+    plan = plan_projection(snapshot, query.scan.projection)
+    return take_batches(partial(take_addresses, snapshot, plan), addresses)
+
+
 def take_rows(query: BoundQuery, addresses: np.ndarray[Any, np.dtype[np.uint64]]) -> pa.Table:
     """Return the columns of a query for rows at addresses, in the order of these."""
     snapshot = query.scan.snapshot
-    plain_plan = plan_projection(snapshot, query.scan.projection)
-    shown = pa.Table.from_batches(
-        take_batches(lambda at: take_addresses(snapshot, plain_plan, at), addresses)
-    )
+    shown = pa.Table.from_batches(take_stored(query, addresses))
     if query.computed is None:
         return shown
     plan = TakePlan(query.computed.inputs)

@@ -8,7 +8,7 @@ the order asked, in one go over all fragments.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +19,8 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import map_all
 from pennon.core.units import KIB
 from pennon.encoding.rows import FileRows, Rows
-from pennon.encoding.selection import take
+from pennon.encoding.selection import reorder
 from pennon.errors import FormatError, OutOfRangeError
-from pennon.scan.arrays import int64_array
 from pennon.scan.batches import empty_batch
 from pennon.scan.columns import Place, UInt64Array, row_addresses, show_columns
 from pennon.scan.fragment_reader import Chunks, FragmentReader, one_array, read_together
@@ -36,6 +35,10 @@ from pennon.scan.take_plan import (
 )
 from pennon.table.fragment import Fragment
 
+AnyInteger = TypeVar("AnyInteger", np.int64, np.uint64)
+
+_OFFSET_BITS, _OFFSET = np.uint64(32), np.uint64(0xFFFFFFFF)
+"""Of a row address: its offset in the fragment, below the fragment's number."""
 FEW_ROWS: Final = 4096
 MORE_ROWS: Final = 16 * 1024
 FEW_BYTES: Final = 256 * KIB
@@ -104,12 +107,11 @@ def take_addresses(snapshot: Snapshot, plan: TakePlan, addresses: UInt64Array) -
     """
     fragments = snapshot.manifest.fragments
     numbers = fragment_numbers(snapshot)
-    distinct, order = np.unique(addresses, return_inverse=True)
-    owner = (distinct >> np.uint64(32)).astype(np.int64)
-    inside = (distinct & np.uint64(0xFFFFFFFF)).astype(np.int64)
+    distinct, order = _sorted(addresses)
+    inside = (distinct & _OFFSET).astype(np.int64)
     tasks = []
-    alive = np.ones(len(distinct), np.bool_)
-    runs = _runs(owner)
+    dead = []
+    runs = _runs(distinct >> _OFFSET_BITS)
     if len(runs) > 1 and snapshot.is_remote:
         known = [numbers.get(number, TWICE) for number, _, _ in runs]
         plan.open(snapshot, [fragments[place] for place in known if place != TWICE])
@@ -124,11 +126,25 @@ def take_addresses(snapshot: Snapshot, plan: TakePlan, addresses: UInt64Array) -
             message = f"two fragments have the id {number}; write the rows into a new table"
             raise FormatError(message)
         source = plan.of(snapshot, fragments[place])
-        check_offsets(inside[low:high], source.live.physical_rows, f"fragment {number}")
-        alive[low:high] = ~source.live.is_deleted(inside[low:high])
-        tasks.append(TakeTask(source, inside[low:high][alive[low:high]]))
-    renumbered = np.cumsum(alive) - 1
-    return _gather(snapshot, plan, tasks, renumbered[order[alive[order]]])
+        physical = inside[low:high]
+        if physical[-1] >= source.live.physical_rows:
+            check_offsets(physical, source.live.physical_rows, f"fragment {number}")
+        if len(source.live.deleted):
+            is_dead = source.live.is_deleted(physical)
+            dead.append(is_dead.nonzero()[0] + low)
+            physical = physical[~is_dead]
+        tasks.append(TakeTask(source, physical))
+    if dead and order is not None:
+        order = _without(np.concatenate(dead), order, len(distinct))
+    return _gather(snapshot, plan, tasks, order)
+
+
+def _without(gone: Int64Array, order: Int64Array, count: int) -> Int64Array:
+    """Return an order of so many rows, each of which may come more than once, without those of some numbers."""
+    alive = np.ones(count, np.bool_)
+    alive[gone] = False
+    found: Int64Array = (np.cumsum(alive) - 1)[order[alive[order]]]
+    return found
 
 
 def take_row_ids(snapshot: Snapshot, plan: TakePlan, row_ids: UInt64Array) -> pa.RecordBatch:
@@ -176,23 +192,30 @@ def check_offsets(offsets: Int64Array, rows: int, of: str) -> None:
         raise OutOfRangeError(message)
 
 
-def _sorted(offsets: Int64Array) -> tuple[Int64Array, Int64Array | None]:
-    """Return offsets sorted and distinct, and the place of each among them; None: in order."""
-    if len(offsets) <= 1 or (offsets[1:] > offsets[:-1]).all():
-        return offsets, None
-    return np.unique(offsets, return_inverse=True)
+def _sorted(
+    numbers: npt.NDArray[AnyInteger],
+) -> tuple[npt.NDArray[AnyInteger], Int64Array | None]:
+    """Return numbers sorted and distinct, and the place of each among them; None: in order."""
+    if len(numbers) <= 1 or (numbers[1:] > numbers[:-1]).all():
+        return numbers, None
+    order = numbers.argsort()
+    ascending = numbers[order]
+    if not (ascending[1:] > ascending[:-1]).all():
+        return np.unique(numbers, return_inverse=True)
+    places = np.empty(len(numbers), np.int64)
+    places[order] = np.arange(len(numbers))
+    return ascending, places
 
 
-def _runs(owner: Int64Array) -> list[tuple[int, int, int]]:
+def _runs(owner: npt.NDArray[AnyInteger]) -> list[tuple[int, int, int]]:
     """Return (owner, first, end) of each run of equal values in a sorted array."""
     count = len(owner)
     if not count:
         return []
     if owner[0] == owner[-1]:
         return [(int(owner[0]), 0, count)]
-    borders = np.flatnonzero(owner[1:] != owner[:-1]) + 1
-    starts = [0, *borders.tolist()]
-    ends = [*borders.tolist(), count]
+    borders: list[int] = (np.flatnonzero(owner[1:] != owner[:-1]) + 1).tolist()
+    starts, ends = [0, *borders], [*borders, count]
     return [(int(owner[low]), low, high) for low, high in zip(starts, ends, strict=True)]
 
 
@@ -201,19 +224,18 @@ def _gather(
 ) -> pa.RecordBatch:
     """Read all tasks and put the rows into order; ``order`` indexes the tasks' rows in sequence."""
     schema = plan.schema
-    rows = sum(len(task.physical) for task in tasks) if order is None else len(order)
+    rows = sum([len(task.physical) for task in tasks]) if order is None else len(order)
     if not plan.projection.columns:
         return plan.show(empty_batch(schema, rows))
     if _are_few(tasks, rows):
         pieces = _read_mapped(snapshot, plan, tasks)
     else:
         pieces = map_all(lambda task: _read_task(snapshot, plan, task), tasks, snapshot.crew)
-    indices = None if order is None else int64_array(order)
     arrays = []
-    for number, field in enumerate(schema):
+    for number in range(len(schema)):
         chunks = [chunk for piece in pieces for chunk in piece[number]]
-        whole = one_array(chunks) if chunks else pa.nulls(0, field.type)
-        arrays.append(whole if indices is None else take(whole, indices))
+        whole = one_array(chunks) if chunks else pa.nulls(0, schema.field(number).type)
+        arrays.append(whole if order is None else reorder(whole, order))
     return plan.show(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
 

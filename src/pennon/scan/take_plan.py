@@ -9,9 +9,8 @@ Plans belong to one process: a child of a fork makes its own, because they hold 
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import partial
 from itertools import chain
@@ -37,7 +36,6 @@ from pennon.schema.project import quoted
 from pennon.table.fragment import Fragment
 from pennon.table.fragments import Fragments
 
-MAX_PLANS: Final = 16
 MAX_FRAGMENTS: Final = 256
 """Prepared fragments keep their files open, whatever else is forgotten."""
 TWICE: Final = -1
@@ -139,7 +137,7 @@ def plan_take(
         shown = snapshot.manifest.schema if blobs_as_bytes else snapshot.shown_schema
         return _plan(snapshot, shown, columns)
 
-    return _remembered(snapshot, (os.getpid(), names, blobs_as_bytes), make)
+    return snapshot.remember_take((names, blobs_as_bytes), make)
 
 
 def plan_projection(snapshot: Snapshot, projection: Projection) -> TakePlan:
@@ -147,17 +145,7 @@ def plan_projection(snapshot: Snapshot, projection: Projection) -> TakePlan:
 
     A version remembers the projections of scans: the same columns are the same object, which the plan keeps.
     """
-    return _remembered(snapshot, (os.getpid(), id(projection)), partial(TakePlan, projection))
-
-
-def _remembered(snapshot: Snapshot, key: Hashable, make: Callable[[], TakePlan]) -> TakePlan:
-    plan: TakePlan | None = snapshot.takes.get(key)
-    if plan is None:
-        plan = make()
-        while len(snapshot.takes) >= MAX_PLANS:
-            snapshot.takes.pop(next(iter(snapshot.takes)), None)
-        snapshot.takes[key] = plan
-    return plan
+    return snapshot.remember_take(id(projection), partial(TakePlan, projection))
 
 
 def _plan(
@@ -188,21 +176,20 @@ def _quoted(name: str) -> str:
 
 def live_ends(snapshot: Snapshot) -> Int64Array:
     """Return the number of live rows up to the end of each fragment."""
-    ends: Int64Array | None = snapshot.takes.get("live ends")
-    if ends is None:
-        ends = np.cumsum(np.array(live_row_counts(snapshot), np.int64))
-        snapshot.takes["live ends"] = ends
-    return ends
+    return snapshot.remember(
+        "live ends", lambda: np.cumsum(np.array(live_row_counts(snapshot), np.int64))
+    )
 
 
 def fragment_numbers(snapshot: Snapshot) -> dict[int, int]:
     """Return the place of each fragment in the scan order, by its id; `TWICE` if two have that id."""
-    numbers: dict[int, int] | None = snapshot.takes.get("numbers")
-    if numbers is None:
-        fragments = snapshot.manifest.fragments
-        ids = fragments.ids() if isinstance(fragments, Fragments) else [f.id for f in fragments]
-        numbers = {number: place for place, number in enumerate(ids)}
-        if len(numbers) < len(ids):  # Lance 0.16.0 could do that
-            numbers |= {number: TWICE for number, count in Counter(ids).items() if count > 1}
-        snapshot.takes["numbers"] = numbers
+    return snapshot.remember("fragment numbers", lambda: _fragment_numbers(snapshot))
+
+
+def _fragment_numbers(snapshot: Snapshot) -> dict[int, int]:
+    fragments = snapshot.manifest.fragments
+    ids = fragments.ids() if isinstance(fragments, Fragments) else [f.id for f in fragments]
+    numbers = {number: place for place, number in enumerate(ids)}
+    if len(numbers) < len(ids):  # Lance 0.16.0 could do that
+        numbers |= {number: TWICE for number, count in Counter(ids).items() if count > 1}
     return numbers

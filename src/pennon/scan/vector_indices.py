@@ -22,6 +22,7 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.units import FragmentId
 from pennon.errors import ColumnTypeError, FormatError, NotFoundError, UnsupportedError
+from pennon.index.files import IndexFiles
 from pennon.index.row_set import Numbers
 from pennon.index.vector.base import Found, VectorIndex
 from pennon.index.vector.best import NOTHING, Near
@@ -64,6 +65,8 @@ class VectorIndices:
     @property
     def covered(self) -> frozenset[FragmentId]:
         """Return the fragments whose rows it finds."""
+        if len(self.segments) == 1:
+            return self.segments[0].covered
         return frozenset[FragmentId]().union(*(each.covered for each in self.segments))
 
 
@@ -74,19 +77,26 @@ def find_index(snapshot: Snapshot, asked: VectorSearch) -> VectorIndices | None:
     """
     if not asked.uses_index or not snapshot.manifest.indices:
         return None
-    named: dict[str, list[Index]] = {}
-    for index in parse_indices(snapshot.manifest.indices):
-        if _may_be_asked(index, asked.column):
-            named.setdefault(index.name, []).append(index)
-    for name, segments in named.items():
-        opened = [
-            each for each in (_opened(snapshot, segment, asked) for segment in segments) if each
-        ]
+    for name, segments in _named(snapshot, asked.column):
+        opened = [each for each in [_opened(snapshot, s, asked) for s in segments] if each]
         metric = asked.metric or (opened[0].opened.metric if opened else None)
-        fit = tuple(each for each in opened if each.opened.metric == metric)
+        fit = tuple([each for each in opened if each.opened.metric == metric])
         if fit and metric is not None:
             return VectorIndices(name, metric, fit)
     return None
+
+
+def _named(snapshot: Snapshot, column: VectorColumn) -> tuple[tuple[str, tuple[Index, ...]], ...]:
+    """Return the indices of a column by their names, each with its segments."""
+
+    def find() -> tuple[tuple[str, tuple[Index, ...]], ...]:
+        named: dict[str, list[Index]] = {}
+        for index in parse_indices(snapshot.manifest.indices):
+            if _may_be_asked(index, column):
+                named.setdefault(index.name, []).append(index)
+        return tuple((name, tuple(segments)) for name, segments in named.items())
+
+    return snapshot.remember(("indices of vectors", column.field_id), find)
 
 
 def _may_be_asked(index: Index, column: VectorColumn) -> bool:
@@ -99,8 +109,8 @@ def _may_be_asked(index: Index, column: VectorColumn) -> bool:
 def _opened(snapshot: Snapshot, segment: Index, asked: VectorSearch) -> Segment | None:
     """Open a segment; None, with a warning, for one that cannot be read: its rows are compared."""
     try:
-        covered = covered_now(snapshot, segment)
-        opened = _open(snapshot, segment)
+        known = _known(snapshot, segment)
+        opened = known.open()
     except _UNUSABLE as error:
         message = (
             f"the index {segment.name!r} of column {asked.column.path!r} is not asked, and its rows are compared: "
@@ -109,26 +119,42 @@ def _opened(snapshot: Snapshot, segment: Index, asked: VectorSearch) -> Segment 
         warnings.warn(message, UserWarning, stacklevel=2)
         return None
     _check_fit(segment, opened, asked.column)
-    return Segment(segment, opened, covered)
+    return Segment(segment, opened, known.covered)
 
 
-def _open(snapshot: Snapshot, segment: Index) -> VectorIndex:
-    remember = remember_parts(snapshot)
-    files = snapshot.index_files(segment, remember)
-    key = "index", segment.folder
-    return remember(key, lambda: open_vector_index(files), lambda index: index.size_bytes)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Known:
+    """What a version knows of a segment before it is opened: the fragments that it covers, and its files."""
+
+    covered: frozenset[FragmentId]
+    files: IndexFiles
+
+    def open(self) -> VectorIndex:
+        """Return the segment, opened now or before."""
+        files = self.files
+        key = "index", files.folder
+        return files.remember(key, lambda: open_vector_index(files), lambda index: index.size_bytes)
+
+
+def _known(snapshot: Snapshot, segment: Index) -> _Known:
+    def find() -> _Known:
+        files = snapshot.index_files(segment, remember_parts(snapshot))
+        return _Known(covered_now(snapshot, segment), files)
+
+    return snapshot.remember(("segment of vectors", segment.uuid), find)
 
 
 def _check_fit(segment: Index, opened: VectorIndex, column: VectorColumn) -> None:
     """Raise FormatError for an index that is of other vectors than the column's."""
-    where = f"the index {segment.name!r} ({segment.folder})"
     if opened.dimension != column.dimension:
+        where = f"the index {segment.name!r} ({segment.folder})"
         message = (
             f"{where} is of vectors of {opened.dimension} numbers, those of column {column.path!r} have "
             f"{column.dimension}; make the index anew"
         )
         raise FormatError(message)
     if (opened.metric == HAMMING) != (default_metric(column.element) == HAMMING):
+        where = f"the index {segment.name!r} ({segment.folder})"
         message = (
             f"{where} is by {opened.metric}, which vectors of {column.element} in column {column.path!r} have no index "
             "of; make the index anew"
@@ -147,7 +173,7 @@ def why_not_searched(snapshot: Snapshot, segment: Index) -> str | None:
         return None  # it is not trained yet
     try:
         column = VectorColumn.of(snapshot.manifest.schema, paths[segment.field_ids[0]])
-        _check_fit(segment, _open(snapshot, segment), column)
+        _check_fit(segment, _known(snapshot, segment).open(), column)
     except (*_UNUSABLE, ColumnTypeError) as error:
         return str(error)
     return None
@@ -162,7 +188,7 @@ def search_indices(
     """Return rows near each query: ``k`` times the refine factor of each segment, with the index's distances."""
     wanted = k * (asked.refine_factor or 1)
     parts = [_search(segment, scope, asked, comparison, wanted) for segment in indices.segments]
-    near = Near.joined(parts)
+    near = parts[0] if len(parts) == 1 else Near.joined(parts)
     if asked.column.is_multi:
         return _as_one(near, len(comparison.queries)).best(wanted)
     return near if len(parts) == 1 else distinct(near).best(wanted)
@@ -182,12 +208,11 @@ def _search(
         allowed = None if may_be_any else lambda numbers: rows.see(numbers)[0]
         found = segment.opened.search(comparison.queries[asks], count, probes, allowed)
         is_seen, addresses = rows.see(found.rows)
-        if (
-            may_be_any and not is_seen.all()
-        ):  # rows of fragments that the index does not cover any more
+        are_seen = len(addresses) == len(is_seen)
+        if may_be_any and not are_seen:  # rows of fragments that the index does not cover any more
             may_be_any = False
             continue
-        near = _near(found, is_seen, addresses, asks, scope)
+        near = _near(found, None if are_seen else is_seen, addresses, asks, scope)
         if asked.refine_factor is not None:
             return near
         inside = _in_range(near, comparison)
@@ -200,21 +225,21 @@ def _search(
 def _answerable(comparison: Comparison) -> Int64Array:
     """Return the numbers of the queries that are near to anything."""
     queries = comparison.queries
-    is_right = np.isfinite(queries).all(1)
+    is_right: Mask = np.asarray(np.isfinite(queries).all(1))
     if comparison.metric == COSINE:
         is_right &= queries.any(1)
-    return np.flatnonzero(is_right)
+    return is_right.nonzero()[0]
 
 
 def _near(
     found: Found,
-    is_seen: Mask,
+    is_seen: Mask | None,
     addresses: Numbers,
     asks: Int64Array,
     scope: Scope,
 ) -> Near:
     queries, rows, distances = found.queries, found.rows, found.distances
-    if not is_seen.all():
+    if is_seen is not None:
         queries, rows, distances = queries[is_seen], rows[is_seen], distances[is_seen]
     has_ids = scope.snapshot.manifest.has_stable_row_ids
     near = Near(asks[queries], rows if has_ids else addresses, addresses, distances)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -19,6 +20,7 @@ from pennon.core.fast_dataclass import dataclass
 from pennon.errors import ArgumentError, ColumnTypeError
 from pennon.index.vector.base import Probes
 from pennon.index.vector.distance import COSINE, L2, is_element, metric_of
+from pennon.scan.snapshot import Snapshot
 from pennon.schema.arrow import field_to_arrow
 from pennon.schema.field import Schema
 from pennon.schema.project import resolve
@@ -70,6 +72,12 @@ class VectorColumn:
         return cls(path, field.id, vector.list_size, element, is_multi)
 
 
+def column_of(snapshot: Snapshot, path: Any) -> VectorColumn:
+    """Return a column of a version, found now or before; raises as `VectorColumn.of` does."""
+    find = partial(VectorColumn.of, snapshot.manifest.schema, path)
+    return snapshot.remember(("vectors", path), find) if isinstance(path, str) else find()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class VectorSearch:
     """A search for the rows whose vectors are nearest to a query; `pennon.scan.nearest` runs it.
@@ -114,7 +122,7 @@ class VectorSearch:
 
 
 def vector_search(
-    schema: Schema,
+    snapshot: Snapshot,
     column: str,
     q: Any,
     k: int | None = None,
@@ -138,31 +146,31 @@ def vector_search(
     Raises ArgumentError or TypeError for what makes no sense, ColumnTypeError for a column without vectors.
     """
     queries, are_many = queries_of(q)
-    found = VectorColumn.of(schema, column)
+    found = column_of(snapshot, column)
     if queries.shape[1] != found.dimension:
         message = f"Query vector size {queries.shape[1]} does not match index column size {found.dimension}"
         raise ArgumentError(message)
     is_batch = are_many and not found.is_multi
-    if is_batch and any(field.name == QUERY_INDEX for field in schema.fields):
+    if is_batch and any(each.name == QUERY_INDEX for each in snapshot.manifest.schema.fields):
         message = (
             f"batch nearest neighbor search cannot be used on datasets with column '{QUERY_INDEX}'"
         )
         raise ArgumentError(message)
-    _at_least(k, 1, "Nearest-K must be > 0")
-    if search_effort is None:
-        _at_least(nprobes, 1, "Nprobes must be > 0")
-    else:
+    if search_effort is not None:
         nprobes = None
-    _at_least(minimum_nprobes, 0, "Minimum nprobes must be >= 0")
-    _at_least(maximum_nprobes, 0, "Maximum nprobes must be >= 0")
+    _check_least(
+        (k, 1, "Nearest-K must be > 0"),
+        (nprobes, 1, "Nprobes must be > 0"),
+        (minimum_nprobes, 0, "Minimum nprobes must be >= 0"),
+        (maximum_nprobes, 0, "Maximum nprobes must be >= 0"),
+    )
     minimum = nprobes if minimum_nprobes is None else minimum_nprobes
     maximum = nprobes if maximum_nprobes is None else maximum_nprobes
     if minimum == 0:
         raise ArgumentError("minimum_nprobes must be >= 1")
     if maximum is not None and (minimum or 1) > maximum:
         raise ArgumentError("minimum_nprobes must be <= maximum_nprobes")
-    _at_least(refine_factor, 1, "Refine factor must be 1 or more")
-    _at_least(ef, 1, "ef must be > 0")
+    _check_least((refine_factor, 1, "Refine factor must be 1 or more"), (ef, 1, "ef must be > 0"))
     if query_parallelism is not None and operator.index(query_parallelism) < -1:
         raise ArgumentError("query_parallelism must be >= -1")
     if approx_mode not in _MODES:
@@ -192,9 +200,11 @@ def vector_search(
     )
 
 
-def _at_least(value: int | None, least: int, message: str) -> None:
-    if value is not None and int(value) < least:
-        raise ArgumentError(f"{message} but got {value}")
+def _check_least(*given: tuple[int | None, int, str]) -> None:
+    """Raise ArgumentError, with a message of its own, for the first number that is less than it may be."""
+    for value, least, message in given:
+        if value is not None and int(value) < least:
+            raise ArgumentError(f"{message} but got {value}")
 
 
 def _range_of(given: Any) -> tuple[float | None, float | None]:
@@ -218,8 +228,11 @@ def queries_of(q: Any) -> tuple[npt.NDArray[np.float64], bool]:
 
     Raises TypeError for what is no vector, ArgumentError for vectors of different lengths.
     """
-    if isinstance(q, np.ndarray) and q.ndim == 2 and len(q) and q.dtype.kind in "fiu":
-        return q.astype(np.float64), True
+    if isinstance(q, np.ndarray) and q.dtype.kind in "fiu" and q.size:
+        if q.ndim == 1:
+            return q.astype(np.float64)[np.newaxis], False
+        if q.ndim == 2:
+            return q.astype(np.float64), True
     rows = _rows_of(q)
     if rows is None:
         return _vector(q)[np.newaxis], False

@@ -31,7 +31,7 @@ from pennon.scan.nearest import parse_columns, parse_condition
 from pennon.scan.plan import ScanTask, plan_tasks
 from pennon.scan.query import ScanOptions, parse_predicate
 from pennon.scan.vector_indices import find_index
-from pennon.scan.vector_query import VectorColumn, VectorSearch, vector_search
+from pennon.scan.vector_query import VectorColumn, VectorSearch, column_of, vector_search
 from pennon.spark.partitions import Parallelism, Partition, pack_tasks
 from pennon.spark.row_changes import quoted
 from pennon.spark.scan_frame import parallelism_of
@@ -80,13 +80,12 @@ def nearest_frame(
 
     Raises ArgumentError for what the table or the queries do not have.
     """
-    schema = snapshot.manifest.schema
     path = _only_vectors(snapshot) if column is None else column
-    size = VectorColumn.of(schema, path).dimension
+    size = column_of(snapshot, path).dimension
     wanted = _DEFAULT_K if k is None else k
     if texts is not None and search.get("k") is None:
         search["k"] = texts.fusion.candidates
-    asked = vector_search(schema, path, [0.0] * size, **{"k": wanted, **search})
+    asked = vector_search(snapshot, path, [0.0] * size, **{"k": wanted, **search})
     asked = replace(asked, prefilter=prefilter, is_fast=fast_search)
     indices = find_index(snapshot, asked)
     metric = asked.metric or (None if indices is None else indices.metric)
@@ -132,7 +131,7 @@ def _only_vectors(snapshot: Snapshot) -> str:
     found = []
     for field in snapshot.manifest.schema.fields:
         try:
-            found.append(VectorColumn.of(snapshot.manifest.schema, field.name).path)
+            found.append(column_of(snapshot, field.name).path)
         except (ArgumentError, ColumnTypeError):
             continue
     if len(found) != 1:

@@ -26,6 +26,16 @@ def test_what_was_not_used_for_the_longest_time_goes_first() -> None:
     assert cache.get("b") == "b"
 
 
+def test_several_are_looked_up_at_once_and_used_so() -> None:
+    cache = Cache(3 * (ENTRY_BYTES + 4))
+    for key in "abc":
+        cache.put(key, key.upper(), 4)
+    assert cache.get_each(["b", "z", "a"]) == ["B", None, "A"]
+    cache.put("d", "D", 4)
+    assert cache.get_each("abcd") == ["A", "B", None, "D"]
+    assert cache.get_each([]) == []
+
+
 def test_what_is_too_large_is_not_kept_and_drives_nothing_out() -> None:
     cache = Cache(ENTRY_BYTES + 10)
     cache.put("a", "a", 4)

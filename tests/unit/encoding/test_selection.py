@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pennon.encoding.selection import keep, keep_rows, take
+from pennon.encoding.selection import keep, keep_rows, reorder, take
 
 PAIRS = pa.list_(pa.list_(pa.int64(), 2), 3)
 TYPES = [
@@ -39,3 +39,25 @@ def test_slices(kind: pa.DataType, start: int) -> None:
     kept = keep_rows(batch, pa.array(mask))
     assert kept.column("a").to_pylist() == kept.column("b").to_pylist() == wanted
     assert kept.schema == batch.schema
+
+
+PLAIN = [pa.int8(), pa.uint16(), pa.float32(), pa.int64(), pa.timestamp("us"), pa.duration("s")]
+
+
+@pytest.mark.parametrize("kind", [*PLAIN, pa.bool_(), pa.string(), pa.binary(3), PAIRS], ids=str)
+@pytest.mark.parametrize("start", [0, 3])
+@pytest.mark.parametrize("has_nulls", [False, True])
+def test_rows_in_another_order(kind: pa.DataType, start: int, has_nulls: bool) -> None:
+    values: list[Any] = [_value(kind, number) for number in range(20)]
+    if kind in (pa.string(), pa.binary(3)):
+        values = [f"{number:03}" for number in range(20)]
+    elif kind == pa.bool_():
+        values = [number % 3 == 0 for number in range(20)]
+    if has_nulls:
+        values[7] = None
+    array = pa.array(values, kind)[start:]
+    for order in ([4, 0, 9, 9, 1], [], list(range(len(array)))):
+        found = reorder(array, np.array(order, np.int64))
+        assert found.type == kind
+        assert found.to_pylist() == [array[number].as_py() for number in order]
+    assert len(reorder(array[:0], np.empty(0, np.int64))) == 0

@@ -348,3 +348,31 @@ def test_bounds_and_options_are_checked(tmp_path: Path) -> None:
         pennon.dataset(tmp_path / "t", session=1)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="int"):
         Session().is_same_as(3)
+
+
+@pytest.mark.parametrize("name", ["remember", "remember_plan", "remember_take"])
+def test_a_version_forgets_what_was_not_asked_for_lately(name: str, tmp_path: Path) -> None:
+    remember = getattr(write(tmp_path / "t", TABLE.slice(0, 3)).snapshot, name)
+    first = remember("first", object)
+    for number in range(1000):
+        remember(number, object)
+        assert remember("first", object) is first
+    assert remember(999, lambda: "new") != "new"
+    assert remember(1, lambda: "new") == "new"
+
+
+def test_what_a_version_knows_is_not_made_anew_while_threads_ask_for_it(tmp_path: Path) -> None:
+    snapshot = write(tmp_path / "t", TABLE.slice(0, 3)).snapshot
+    plan = snapshot.remember_plan("plan", object)
+    found: list[object] = []
+
+    def ask() -> None:
+        found.extend(snapshot.remember_plan("plan", object) for _ in range(20_000))
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert len(found) == 80_000
+    assert all(each is plan for each in found)

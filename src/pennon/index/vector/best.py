@@ -46,6 +46,12 @@ class Near:
             np.concatenate([np.empty(0, np.float32), *(each.distances for each in parts)]),
         )
 
+    @property
+    def _ascends(self) -> bool:
+        """Return whether they are near one query, each farther than the one before, as one index finds them."""
+        far = self.distances
+        return bool((far[1:] > far[:-1]).all() and (self.queries == self.queries[:1]).all())
+
     def at(self, places: npt.NDArray[np.int64] | npt.NDArray[np.bool_] | slice) -> Near:
         """Return some of them."""
         return Near(
@@ -54,6 +60,8 @@ class Near:
 
     def best(self, k: int) -> Near:
         """Return the ``k`` nearest of each query, by distance, those of equal distance by row id."""
+        if self._ascends:
+            return self if len(self) <= k else self.at(slice(k))
         order = np.lexsort((self.ids, self.distances, self.queries))
         queries = self.queries[order]
         ranks = np.arange(len(order)) - np.searchsorted(queries, queries)

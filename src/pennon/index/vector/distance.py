@@ -69,6 +69,8 @@ def as_stored(queries: npt.NDArray[np.float64], element: pa.DataType, metric: st
 
     They are rounded to that type, as the oracle does it, and bytes end at the least and the greatest.
     """
+    if t.is_float32(element):
+        return queries.astype(np.float32)
     if t.is_uint8(element) or t.is_int8(element):
         least, most = (0, 255) if t.is_uint8(element) else (-128, 127)
         whole = np.trunc(np.clip(np.nan_to_num(queries), least, most)).astype(np.int16)

@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pennon.core.byte_ranges import Int64Array
-from pennon.core.fast_dataclass import dataclass
 from pennon.core.thread_pools import call_all, processors
 from pennon.encoding.kernels.vector_scan import join_heaps, keep_nearest, sort_heaps
 from pennon.errors import ArgumentError
@@ -70,6 +69,7 @@ class IvfIndex:
         self._type = centroids.dtype
         kind = np.uint8 if metric == "hamming" else np.float32
         self._centroids = np.ascontiguousarray(centroids, kind)
+        self._rows = RowCodes(self._centroids.view(np.uint8).reshape(len(centroids), -1))
         self._numbers = np.arange(len(centroids), dtype=np.uint64)
 
     @property
@@ -95,6 +95,8 @@ class IvfIndex:
             raise ArgumentError(message)
         # what is too large for 32 bits is infinitely far away
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            if len(queries) <= _AT_ONCE:
+                return self._search(queries, k, probes, allowed)
             return Found.joined(
                 [
                     self._search(queries[start : start + _AT_ONCE], k, probes, allowed).behind(
@@ -109,12 +111,13 @@ class IvfIndex:
         count = len(self._centroids)
         most = count if probes.maximum is None else min(probes.maximum, count)
         fewest = max(min(probes.minimum, most), min(most, 1))
-        numbers = np.flatnonzero(is_valid)
+        numbers = is_valid.nonzero()[0]
         nearest = _Nearest(len(numbers), max(k, 0))
         if len(numbers) and k > 0 and fewest:
-            asks = self._quantizer.asks(vectors[numbers])
+            vectors = vectors[numbers]
+            asks = self._quantizer.asks(vectors)
             width = max(probes.ef or k + k // 2, k)
-            search = _Search(self, self._reader, vectors[numbers], asks, width, allowed)
+            search = _Search(self, self._reader, vectors, asks, width, allowed)
             search.run(nearest, fewest, most)
         places, rows, distances = nearest.sorted()
         return Found(numbers[places], rows, distances)
@@ -137,7 +140,7 @@ class IvfIndex:
         """Return for each query the partitions whose centroids are nearest to it, nearest first."""
         kind = {"hamming": Apart.BITS, "dot": Apart.PRODUCTS}.get(self.metric, Apart.SQUARES)
         asked = Asked(kind, queries.astype(self._centroids.dtype, copy=False))
-        distances = RowCodes(_bytes(self._centroids)).distances(asked)
+        distances = self._rows.distances(asked)
         if not np.isfinite(distances).all():  # a centroid that is no number is the farthest
             np.nan_to_num(distances, copy=False, nan=np.inf, posinf=np.inf, neginf=-np.inf)
         best = _Nearest(len(queries), count)
@@ -148,19 +151,16 @@ class IvfIndex:
 class _Nearest:
     """The nearest rows of each query so far: heaps, the farthest on top."""
 
-    __slots__ = ("_distances", "_most", "_rows", "counts")
+    __slots__ = ("_distances", "_most", "_rows", "counts", "has_room")
 
     def __init__(self, queries: int, most: int) -> None:
         self._most = most
         self.counts = np.zeros(queries, np.int64)
         size = max(min(most, _LEAST_ROOM), 1)
+        self.has_room = size >= most
+        """Whether there is room for all rows that are wanted, so that none will be made."""
         self._distances = np.empty((queries, size), np.float32)
         self._rows = np.empty((queries, size), np.uint64)
-
-    @property
-    def has_room(self) -> bool:
-        """Return whether there is room for all rows that are wanted, so that none will be made."""
-        return self._distances.shape[1] >= self._most
 
     @property
     def heaps(self) -> Heaps:
@@ -179,13 +179,14 @@ class _Nearest:
 
     def hungry(self) -> Int64Array:
         """Return the numbers of the queries that have fewer rows than are wanted."""
-        return np.flatnonzero(self.counts < self._most)
+        return (self.counts < self._most).nonzero()[0]
 
     def add(
         self, numbers: Int64Array, distances: Floats2D, rows: Numbers, passing: Passing | None
     ) -> None:
         """Put rows in, with their distances from some queries: a row of ``distances`` for each."""
-        self.make_room(len(rows))
+        if not self.has_room:
+            self.make_room(len(rows))
         keep_nearest(*self.heaps, numbers, distances, rows, passing)
 
     def make_room(self, rows: int) -> None:
@@ -197,11 +198,12 @@ class _Nearest:
                 more = (0, 0), (0, min(max(wanted, 2 * size), self._most) - size)
                 self._distances = np.pad(self._distances, more)
                 self._rows = np.pad(self._rows, more)
+                self.has_room = self._rows.shape[1] >= self._most
 
     def sorted(self) -> tuple[Int64Array, Numbers, Floats]:
         """Return for each row the query, its number and how far it is; by query, nearest first.  This is the end."""
         sort_heaps(*self.heaps)
-        queries = np.repeat(np.arange(len(self.counts)), self.counts)
+        queries = np.arange(len(self.counts)).repeat(self.counts)
         size = self._rows.shape[1]
         if len(queries) == self._rows.size:
             return queries, self._rows.reshape(-1), self._distances.reshape(-1)
@@ -232,10 +234,12 @@ class _Search:
             end = 1  # what is near in the nearest partitions says what need not be looked at of others
         while start < fewest:
             some = near[:, start:end]
-            self._round(nearest, some.reshape(-1), np.repeat(np.arange(len(near)), some.shape[1]))
+            self._round(nearest, some.reshape(-1), np.arange(len(near)).repeat(some.shape[1]))
             start, end = end, min(4 * end + 1, fewest)
+        if fewest == most:
+            return
         hungry = nearest.hungry()
-        if len(hungry) and fewest < most:
+        if len(hungry):
             near = self._index.near_partitions(self._vectors[hungry], most)
         for count in range(fewest, most):
             if not len(hungry):
@@ -252,20 +256,20 @@ class _Search:
         if not len(queries):
             return
         if len(nearest.counts) == 1:  # the nearest come first: few rows of the others may be nearer
-            numbers, starts = partitions.tolist(), list(range(len(partitions)))
+            numbers, asking = partitions.tolist(), [queries[:1]] * len(queries)
         else:
             order = np.argsort(partitions, kind="stable")
             partitions, queries = partitions[order], queries[order]
             borders = np.flatnonzero(partitions[1:] != partitions[:-1]) + 1
-            starts = [0, *borders.tolist()]
-            numbers = partitions[starts].tolist()
-        ends = [*starts[1:], len(partitions)]
-        asked = dict(zip(numbers, zip(starts, ends, strict=True), strict=True))
-        for some in self._wanted(numbers):
-            parts = [(each, queries[slice(*asked[each.number])]) for each in some]
+            numbers = partitions[[0, *borders.tolist()]].tolist()
+            asking = np.split(queries, borders)
+        for parts in self._wanted(numbers, asking):
             # lanes of partitions read each once; walks take their time, and few partitions are not shared out evenly
             by_query = self._asks.leaves_out or self._reader.has_graphs or len(parts) < _PARTS
             lanes = _lanes(nearest, parts, by_query=by_query)
+            if len(lanes) == 1:
+                _Lane(self._asks, self._width, parts).ask(nearest)
+                continue
             others = [nearest if by_query else nearest.of_others() for _ in lanes[1:]]
             found = [nearest, *others]
             work = [
@@ -276,16 +280,19 @@ class _Search:
             for other in [] if by_query else others:
                 nearest.join(np.arange(len(nearest.counts)), *other.heaps)
 
-    def _wanted(self, numbers: Sequence[int]) -> Iterator[list[_Wanted]]:
+    def _wanted(
+        self, numbers: Sequence[int], asking: Sequence[Int64Array]
+    ) -> Iterator[list[_Part]]:
         """Read partitions; yield as many as are held at once, without those of which no row is allowed."""
-        held, size = [], 0
-        for number, partition in zip(numbers, self._reader.read(numbers), strict=True):
+        held: list[_Part] = []
+        size, read = 0, self._reader.read(numbers)
+        for number, partition, queries in zip(numbers, read, asking, strict=True):
             passing = None
             if self._allowed is not None:
                 passing = self._allowed(partition.rows).view(np.uint8)
                 if not passing.any():
                     continue
-            held.append(_Wanted(number, partition, passing))
+            held.append((number, partition, passing, queries))
             size += partition.size_bytes
             if size > _HELD_BYTES:
                 yield held
@@ -294,17 +301,8 @@ class _Search:
             yield held
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Wanted:
-    """A partition that queries ask, and which of its rows may be found; None: all."""
-
-    number: int
-    partition: Partition
-    passing: Passing | None
-
-
-_Part: TypeAlias = tuple[_Wanted, Int64Array]
-"""A partition and the queries that ask it."""
+_Part: TypeAlias = tuple[int, Partition, Passing | None, Int64Array]
+"""The number of a partition, itself, which of its rows may be found (None: all), and the queries that ask it."""
 
 
 def _lanes(nearest: _Nearest, parts: list[_Part], *, by_query: bool) -> list[list[_Part]]:
@@ -314,19 +312,21 @@ def _lanes(nearest: _Nearest, parts: list[_Part], *, by_query: bool) -> list[lis
     partitions of a few queries gains nothing: memory is what they wait for.
     """
     queries = len(nearest.counts)
+    if queries < 2 * _QUERIES_A_LANE or not nearest.has_room:
+        return [parts]
     count = min(processors(), queries // _QUERIES_A_LANE)
-    if count < 2 or not nearest.has_room:
+    if count < 2:
         return [parts]
     if by_query:
         lanes: list[list[_Part]] = [[] for _ in range(count)]
-        firsts = np.array([-(-queries * number // count) for number in range(1, count)])
-        for wanted, asking in parts:  # which ascend
+        firsts = np.array([-(-queries * lane // count) for lane in range(1, count)])
+        for number, partition, passing, asking in parts:  # which ascend
             borders = [0, *asking.searchsorted(firsts).tolist(), len(asking)]
             for mine, (start, end) in zip(lanes, pairwise(borders), strict=True):
                 if start < end:
-                    mine.append((wanted, asking[start:end]))
+                    mine.append((number, partition, passing, asking[start:end]))
         return lanes
-    work = np.cumsum([len(wanted.partition.rows) * len(asking) for wanted, asking in parts])
+    work = np.cumsum([len(partition.rows) * len(asking) for _, partition, _, asking in parts])
     borders = np.searchsorted(work, work[-1] * np.arange(1, count) // count).tolist()
     each = [parts[start:end] for start, end in pairwise([0, *borders, len(parts)])]
     return [lane for lane in each if lane]
@@ -344,60 +344,54 @@ class _Lane:
         """Compare the queries with their partitions."""
         flat: list[_Part] = []
         count = 0
-        for each, queries in self._wanted:
-            if self._walks(each):
-                self._walk(nearest, each, queries)
+        for part in self._wanted:
+            if part[1].graph is not None and _walks(part):
+                self._walk(nearest, part)
                 continue
-            flat.append((each, queries))
-            count += len(queries)
+            flat.append(part)
+            count += len(part[3])
             if count >= _PAIRS or not nearest.has_room:
                 self._compare(nearest, flat)
                 flat, count = [], 0
         if flat:
             self._compare(nearest, flat)
 
-    @staticmethod
-    def _walks(wanted: _Wanted) -> bool:
-        has_graph = wanted.partition.graph is not None
-        return (
-            has_graph
-            and isinstance(wanted.partition.codes, RowCodes)
-            and not _is_rare(wanted.passing)
-        )
-
-    def _walk(self, nearest: _Nearest, wanted: _Wanted, queries: Int64Array) -> None:
+    def _walk(self, nearest: _Nearest, wanted: _Part) -> None:
         """Walk the graph of a partition for each of some queries."""
-        rows, codes, graph = wanted.partition.rows, wanted.partition.codes, wanted.partition.graph
+        number, partition, passing, queries = wanted
+        rows, codes, graph = partition.rows, partition.codes, partition.graph
         if graph is None or not isinstance(codes, RowCodes):
             return
         asks = cast("AsksByRow", self._asks)
         for start in range(0, len(queries), _WALKS):
             some = queries[start : start + _WALKS]
-            asked = asks.at(np.full(len(some), wanted.number), some)
-            nodes, far, counts = codes.walk(asked, graph, self._width, wanted.passing)
+            asked = asks.at(np.array([number] * len(some)), some)
+            nodes, far, counts = codes.walk(asked, graph, self._width, passing)
             nearest.make_room(int(counts.max(initial=0)))
             nearest.join(some, far, rows[nodes], counts)
 
     def _compare(self, nearest: _Nearest, wanted: Sequence[_Part]) -> None:
         """Compare all rows of partitions."""
+        numbers, partitions, passing, queries = zip(*wanted, strict=True)
+        rows = [each.rows for each in partitions]
         if not nearest.has_room:
-            nearest.make_room(sum(len(each.partition.rows) for each, _ in wanted))
-        each = [one for one, _ in wanted]
-        counts = [len(queries) for _, queries in wanted]
+            nearest.make_room(sum(map(len, rows)))
+        counts = [len(each) for each in queries]
         pairs = Pairs(
-            [one.partition.codes for one in each],
-            [one.partition.rows for one in each],
-            [one.passing for one in each],
-            np.cumsum(counts),
-            np.repeat([one.number for one in each], counts),
-            np.concatenate([queries for _, queries in wanted]),
+            [each.codes for each in partitions],
+            rows,
+            list(passing),
+            np.array(counts).cumsum(),
+            np.array(numbers).repeat(counts),
+            np.concatenate(queries),
         )
         self._asks.keep(pairs, nearest.heaps)
 
 
+def _walks(wanted: _Part) -> bool:
+    _, partition, passing, _ = wanted
+    return isinstance(partition.codes, RowCodes) and not _is_rare(passing)
+
+
 def _is_rare(passing: Passing | None) -> bool:
     return passing is not None and int(np.count_nonzero(passing)) * _FEW < len(passing)
-
-
-def _bytes(matrix: Vectors) -> npt.NDArray[np.uint8]:
-    return matrix.view(np.uint8).reshape(len(matrix), -1)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import field
+from typing import Any, Final, cast
 
 import numpy as np
 import pyarrow as pa
@@ -37,12 +38,14 @@ class Partition:
     rows: Numbers
     codes: Codes
     graph: Graph | None = None
+    size_bytes: int = field(init=False)
+    """How much memory it takes."""
 
-    @property
-    def size_bytes(self) -> int:
-        """Return how much memory it takes."""
+    def __post_init__(self) -> None:
+        """Add up what its parts take."""
         graph = 0 if self.graph is None else self.graph.size_bytes
-        return self.rows.nbytes + self.codes.size_bytes + graph
+        size_bytes = self.rows.nbytes + self.codes.size_bytes + graph
+        object.__setattr__(self, "size_bytes", size_bytes)
 
 
 class PartitionReader(ABC):
@@ -69,33 +72,32 @@ class PartitionReader(ABC):
         """Return how many rows a partition has."""
         return int(self._lengths[partition])
 
-    def read(self, numbers: Sequence[int]) -> Iterator[Partition]:
-        """Yield partitions in the order asked for; those not remembered are read side by side."""
-        found: dict[int, Partition] = {}
-        missing: list[int] = []
-        for number in numbers:
-            known = self._files.known(self._key(number))
-            if known is None:
-                missing.append(number)
-            else:
-                found[number] = known
+    def read(self, numbers: Sequence[int]) -> Iterable[Partition]:
+        """Return partitions in the order asked for; those not remembered are read side by side."""
+        folder = self._files.folder
+        known = self._files.known_each([("vectors", folder, number) for number in numbers])
+        return (
+            self._with_missing(numbers, known) if None in known else cast("list[Partition]", known)
+        )
+
+    def _with_missing(
+        self, numbers: Sequence[int], known: Sequence[Partition | None]
+    ) -> Iterator[Partition]:
+        """Yield partitions, of which some are read."""
+        found = {n: each for n, each in zip(numbers, known, strict=True) if each is not None}
+        missing = [number for number in numbers if number not in found]
         for number in numbers:
             if number not in found:
                 some = self._next(missing)
                 missing = missing[len(some) :]
                 for each, made in zip(some, self._read(some), strict=True):
-                    found[each] = self._remember(each, made)
+                    key = "vectors", self._files.folder, each
+                    found[each] = self._files.keep(key, made, made.size_bytes)
             yield found.pop(number)
 
     @abstractmethod
     def _read(self, numbers: Sequence[int]) -> list[Partition]:
         """Return partitions, in the order asked for."""
-
-    def _key(self, number: int) -> tuple[str, str, int]:
-        return "vectors", self._files.folder, number
-
-    def _remember(self, number: int, made: Partition) -> Partition:
-        return self._files.remember(self._key(number), lambda: made, lambda each: each.size_bytes)
 
     def _next(self, numbers: Sequence[int]) -> list[int]:
         """Return as many of the first partitions as are read at once."""

@@ -105,7 +105,7 @@ class ProductQuantizer:
             vectors = self.residuals(queries[places], pairs.partitions)
             places = np.arange(len(vectors))
         keep_words(
-            [by_bytes(each) for each in pairs.codes],
+            by_bytes(pairs.codes),
             pairs.rows,
             pairs.passing,
             pairs.ends,
@@ -162,9 +162,12 @@ def check_words(codebook: Vectors, bits: int, parts: int, dimension: int, metric
         raise FormatError(message)
 
 
-def by_bytes(codes: RowCodes | TableCodes) -> Bytes2D:
+def by_bytes(codes: Sequence[RowCodes | TableCodes]) -> list[Bytes2D]:
     """Return codes byte by byte."""
-    return codes.bytes if isinstance(codes, TableCodes) else np.ascontiguousarray(codes.rows.T)
+    return [
+        each.bytes if isinstance(each, TableCodes) else np.ascontiguousarray(each.rows.T)
+        for each in codes
+    ]
 
 
 class _Queries:

@@ -1,10 +1,10 @@
 # cython: language_level=3
 """The nearest rows, of which most are never compared: vectors cut to bytes say how near a row may be.
 
-A value becomes ``(value - least) * scale``, from 0 to 255 in all of some rows, and is rounded to a byte.  In these units
-row and query are no nearer than their bytes are, less how far each is from its own bytes.  Rows that may be near enough
-are compared as they are, so that nothing else is found, and no other distances.  The greater a product of row and query,
-the less is |row - query|² - |row|² = |query|² - 2 row query.
+A value becomes ``(value - least) * scale``, from 0 to 255 in all of some rows, and is rounded to a byte.  In these
+units row and query are no nearer than their bytes are, less how far each is from its own bytes.  Rows that may be near
+enough are compared as they are, so that nothing else is found, and no other distances.  The greater a product of row
+and query, the less is |row - query|² - |row|² = |query|² - 2 row query.
 
 Rows that are cut are an array of bytes: what is true of all of them (`CutScale`), what each adds to squares of bytes
 (`own_part`), the squares of their lengths in the units of bytes, and behind that their bytes.
@@ -219,7 +219,8 @@ cdef inline void keep_cut(
             together = min(pairs - first, <int64_t> CUT_TOGETHER)
             for n in range(together):
                 apart[n] = cut.scale.apart + cut_query(
-                    queries + places[first + n] * width, width, cut.scale.least, cut.scale.scale, room.queries + n * width
+                    queries + places[first + n] * width, width, cut.scale.least, cut.scale.scale,
+                    room.queries + n * width,
                 )
             all_cut_apart(
                 cut.rows + done * width, cut.own + done * OWN_BYTES, size, room.queries, together, width, room.far, size

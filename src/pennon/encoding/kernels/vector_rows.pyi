@@ -55,5 +55,6 @@ def keep_rows(
     ``passing[n]``, or all.  Its pairs are those before ``ends[n]`` that are not of partitions before it.  Pair ``p`` is of
     ``queries[places[p]]`` and the heap ``numbers[p]``: see `pennon.encoding.kernels.vector_scan.keep_nearest`.  A distance
     is the start of its query and ``factor`` times that of the kind.  ``cuts[n]`` has the same rows as `cut_rows` made
-    them, or is None: with them rows are left out that are too far away by the kinds 0 and 1.  Raises ValueError for arrays that do not fit.
+    them, or is None: with them rows are left out that are too far away by the kinds 0 and 1.  Raises ValueError for
+    arrays that do not fit.
     """

@@ -6,8 +6,8 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from pennon.encoding.kernels.cut_vectors cimport (
-    CUT_HEAD, LENGTH_BYTES, MOST_KEPT, OWN_BYTES, Cut, CutRoom, CutScale, bytes_of_cut, cut_all, cut_of, free_room, keep_cut,
-    make_room,
+    CUT_HEAD, LENGTH_BYTES, MOST_KEPT, OWN_BYTES, Cut, CutRoom, CutScale, bytes_of_cut, cut_all, cut_of, free_room,
+    keep_cut, make_room,
 )
 from pennon.encoding.kernels.nearest_heaps cimport Heaps, are_few, check_pairs, heaps_of, keep_some
 from pennon.encoding.kernels.vector_kinds cimport all_apart

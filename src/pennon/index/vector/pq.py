@@ -98,9 +98,9 @@ class ProductQuantizer:
     def keep(self, pairs: Pairs, queries: Floats, heaps: Heaps) -> None:
         """Put the rows of partitions that are nearest to the queries that ask them into heaps."""
         is_product = self._metric == "dot"
-        vectors, places, near = queries, pairs.queries, None
+        vectors, places, near, ends = queries, pairs.queries, None, pairs.ends
         if self.has_residuals and self._centroids.dtype == np.float32:
-            near = self._centroids[pairs.partitions[pairs.ends - 1]]
+            near = self._centroids[pairs.partitions[ends - 1]]
         elif self.has_residuals:
             vectors = self.residuals(queries[places], pairs.partitions)
             places = np.arange(len(vectors))
@@ -108,7 +108,7 @@ class ProductQuantizer:
             by_bytes(pairs.codes),
             pairs.rows,
             pairs.passing,
-            pairs.ends,
+            ends,
             pairs.queries,
             places,
             self._words,

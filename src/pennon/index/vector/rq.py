@@ -195,7 +195,7 @@ class _Queries:
             [(each.signs, each.rest, each.factors) for each in pairs.codes],
             pairs.rows,
             pairs.passing,
-            pairs.ends,
+            pairs.places,
             pairs.queries,
             places,
             *asked,

@@ -44,7 +44,9 @@ cdef extern from *:
         const __m512i low = _mm512_set1_epi8(15), apart = _mm512_set1_epi32(0x30201000);
         __m512i places = _mm512_ternarylogic_epi32(codes, low, apart, 0xea); /* (codes & low) | apart */
         __m512i said = _mm512_permutexvar_epi8(places, _mm512_loadu_si512(tables));
-        return _mm512_dpbusd_epi32(sums, said, _mm512_set1_epi8(1));
+        /* compilers copy sums before they add to them */
+        __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(said), "v"(_mm512_set1_epi8(1)));
+        return sums;
     }
     WIDEST static inline __m512i some_bytes(const uint8_t *bytes, int64_t count) {
         if (count >= 64) return _mm512_loadu_si512(bytes);

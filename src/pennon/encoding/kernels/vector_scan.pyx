@@ -19,7 +19,7 @@ cdef extern from *:
                                int64_t width, int64_t count, float *restrict out, float *restrict other) { \
             const float *next = query + apart;                                                         \
             int64_t i = 0;                                                                             \
-            for (int64_t at = 0; at < count; at++) {                                                   \
+            for (int64_t at = 0; at < count && width < 4; at++) {                                      \
                 out[at] = FIRST;                                                                       \
                 if (queries > 1) other[at] = FIRST;                                                    \
             }                                                                                          \
@@ -29,11 +29,11 @@ cdef extern from *:
                 float p = 0, q = 0, r = 0, s = 0;                                                      \
                 if (queries > 1) p = next[i], q = next[i + 1], r = next[i + 2], s = next[i + 3];       \
                 for (int64_t at = 0; at < count; at++) {                                               \
-                    float sum = out[at];                                                               \
+                    float sum = i ? out[at] : FIRST;                                                   \
                     STEP(sum, v, a[at]) STEP(sum, w, b[at]) STEP(sum, x, c[at]) STEP(sum, y, d[at])    \
                     out[at] = sum;                                                                     \
                     if (queries > 1) {                                                                 \
-                        sum = other[at];                                                               \
+                        sum = i ? other[at] : FIRST;                                                   \
                         STEP(sum, p, a[at]) STEP(sum, q, b[at]) STEP(sum, r, c[at]) STEP(sum, s, d[at]) \
                         other[at] = sum;                                                               \
                     }                                                                                  \

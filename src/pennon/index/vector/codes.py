@@ -104,7 +104,7 @@ class Pairs:
 
     @property
     def ends(self) -> Int64Array:
-        """Return where the pairs of each partition end, if those of the first one come first, and so on."""
+        """Return where the pairs of each partition end, where those of the first one come first, and so on."""
         return np.bincount(self.places, minlength=len(self.codes)).cumsum()
 
     def at(self, some: slice) -> Pairs:

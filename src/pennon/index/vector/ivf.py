@@ -183,7 +183,7 @@ class _Search:
             partitions, queries = partitions[are_filled], queries[are_filled]
         if not len(queries):
             return
-        if self._asks.leaves_out:
+        if self._asks.leaves_out and not self._reader.has_graphs:
             self._round_by_query(nearest, partitions, queries)
             return
         if len(nearest.counts) == 1:  # the nearest come first: few rows of the others may be nearer

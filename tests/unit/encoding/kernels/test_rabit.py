@@ -164,6 +164,43 @@ def test_the_nearest_rows(count: int, width: int, bits: int, most: int) -> None:
         assert np.array_equal(found, np.where(exact <= kth, exact, np.inf))
 
 
+@pytest.mark.parametrize("width", [8, 72, 128])
+@pytest.mark.parametrize("bits", [0, 4])
+@pytest.mark.parametrize("most", [5, 200])
+def test_what_queries_find_together_is_what_each_finds(width: int, bits: int, most: int) -> None:
+    """Pairs of partitions in any order, each query's own together."""
+    parts = [Rows(count, width, bits) for count in (40, 0, 97, 33)]
+    turned, order = parts[0].turned, [2, 0, 1, 3, 0, 3, 2, 1]
+    apart = np.random.default_rng(width).random((8, 3)).astype(np.float32)
+
+    def found(pairs: slice) -> tuple[Any, Any, Any]:
+        heaps = np.zeros((2, most), np.float32), np.zeros((2, most), np.uint64)
+        counts = np.zeros(2, np.int64)
+        asking = np.repeat([0, 1], 4)[pairs]
+        keep_estimates(
+            [(each.stored, each.rest, each.factors) for each in parts],
+            [
+                np.arange(len(each.signs), dtype=np.uint64) + 100 * at
+                for at, each in enumerate(parts)
+            ],
+            [None] * 4,
+            np.array(order)[pairs],
+            asking,
+            asking,
+            turned,
+            *tables_of(turned),
+            apart[pairs].copy(),
+            *heaps,
+            counts,
+        )
+        return *heaps, counts
+
+    together, first, second = found(slice(8)), found(slice(4)), found(slice(4, 8))
+    for all_found, alone, other in zip(together, first, second, strict=True):
+        assert np.array_equal(all_found[0], alone[0])
+        assert np.array_equal(all_found[1], other[1])
+
+
 def test_rows_beyond_their_error_are_left_out() -> None:
     """A heap that the first partition filled says what is left out of the second."""
     near, far = Rows(64, 128, 4), Rows(500, 128, 4)

@@ -3,7 +3,7 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
-from pennon.encoding.kernels cimport vector_sums
+from pennon.encoding.kernels cimport code_squares, vector_sums
 
 cdef extern from *:
     """
@@ -232,6 +232,10 @@ cdef extern from *:
     static void all_cut_apart(const uint8_t *rows, const uint8_t *own, int64_t count, const uint8_t *query,
                               int64_t queries, int64_t width, float *out, int64_t stride) {
         #if defined(__x86_64__) && defined(__GNUC__)
+        if (are_rows_turned(queries, width)) {
+            squares_turned(rows, count, query, queries, width, out, stride);
+            return;
+        }
         if (width <= SHORTS && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vl")
             && __builtin_cpu_supports("avx512bw")) {
             squares_vnni(rows, own, count, query, queries, width, out, stride);

@@ -92,18 +92,28 @@ class Codes(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
-    """Pairs of a partition and a query: those of the first partition, then those of the second, and so on.
+    """Pairs of a partition and a query.
 
-    ``codes``, ``rows`` (their numbers) and ``passing`` (which of them may be found; None: all) are of each partition, and
-    ``ends`` say where its pairs end; ``partitions`` and ``queries`` are the numbers of each pair.
+    ``codes``, ``rows`` (their numbers) and ``passing`` (which of them may be found; None: all) are of each partition.
+    Pair ``n`` is of the partition at ``places[n]`` of these; ``partitions`` and ``queries`` are the numbers of each pair.
     """
 
     codes: Sequence[Any]
     rows: Sequence[Numbers]
     passing: Sequence[Passing | None]
-    ends: Int64Array
+    places: Int64Array
     partitions: Int64Array
     queries: Int64Array
+
+    @property
+    def ends(self) -> Int64Array:
+        """Return where the pairs of each partition end, where those of the first one come first, and so on."""
+        return np.bincount(self.places, minlength=len(self.codes)).cumsum()
+
+    def at(self, some: slice) -> Pairs:
+        """Return some of the pairs."""
+        places, partitions = self.places[some], self.partitions[some]
+        return Pairs(self.codes, self.rows, self.passing, places, partitions, self.queries[some])
 
 
 class Quantizer(Protocol):
@@ -158,6 +168,11 @@ class Asks(Protocol):
     @property
     def leaves_out(self) -> bool:
         """Return whether rows are looked at the less, the nearer those are that a heap has."""
+        ...
+
+    @property
+    def takes_any_order(self) -> bool:
+        """Return whether the pairs of one partition need not follow one another."""
         ...
 
     def keep(self, pairs: Pairs, heaps: Heaps) -> None:
@@ -251,6 +266,11 @@ class Everywhere:
     def leaves_out(self) -> bool:
         """See `Asks.leaves_out`."""
         return self.asked.kind in {Apart.SQUARES, Apart.PRODUCTS}  # of which rows are cut
+
+    @property
+    def takes_any_order(self) -> bool:
+        """See `Asks.takes_any_order`."""
+        return False
 
     def keep(self, pairs: Pairs, heaps: Heaps) -> None:
         """See `Asks.keep`."""

@@ -26,6 +26,7 @@ from pennon.index.vector.codes import (
     Asked,
     Asks,
     AsksByRow,
+    Heaps,
     Pairs,
     Passing,
     Quantizer,
@@ -160,12 +161,17 @@ class _Search:
     ) -> None:
         self._index, self._reader, self._vectors = index, reader, vectors
         self._asks, self._width, self._allowed = asks, width, allowed
+        self._by_query = asks.takes_any_order and not reader.has_graphs
 
     def run(self, nearest: NearestRows, fewest: int, most: int) -> None:
         """Search the nearest partitions of each query, ``fewest`` of them, and more where rows are few."""
         near = self._index.near_partitions(self._vectors, fewest)
         start, end = 0, fewest
-        if self._asks.leaves_out and len(near) > 1:
+        if (
+            self._asks.leaves_out
+            and len(near) > 1
+            and not (self._by_query or self._reader.has_graphs)
+        ):
             end = 1  # what is near in the nearest partitions says what need not be looked at of others
         while start < fewest:
             some = near[:, start:end]
@@ -184,11 +190,14 @@ class _Search:
             hungry, near = hungry[is_hungry], near[is_hungry]
 
     def _round(self, nearest: NearestRows, partitions: Int64Array, queries: Int64Array) -> None:
-        """Search pairs of a partition and a query."""
+        """Search pairs of a partition and a query: by query, the nearest partition of each first."""
         are_filled = self._reader.lengths[partitions] > 0
         if not are_filled.all():
             partitions, queries = partitions[are_filled], queries[are_filled]
         if not len(queries):
+            return
+        if self._by_query:
+            self._round_by_query(nearest, partitions, queries)
             return
         if len(nearest.counts) == 1:  # the nearest come first: few rows of the others may be nearer
             numbers, asking = partitions.tolist(), [queries[:1]] * len(queries)
@@ -198,7 +207,10 @@ class _Search:
             borders = np.flatnonzero(partitions[1:] != partitions[:-1]) + 1
             numbers = partitions[[0, *borders.tolist()]].tolist()
             asking = np.split(queries, borders)
-        for parts in self._wanted(numbers, asking):
+        for held in self._wanted(numbers):
+            parts = [
+                (numbers[at], partition, passing, asking[at]) for at, partition, passing in held
+            ]
             # lanes of partitions read each once; walks take their time, and few partitions are not shared out evenly
             by_query = self._asks.leaves_out or self._reader.has_graphs or len(parts) < _PARTS
             lanes = _lanes(nearest, parts, by_query=by_query)
@@ -215,25 +227,77 @@ class _Search:
             for other in [] if by_query else others:
                 nearest.join(np.arange(len(nearest.counts)), *other.heaps)
 
+    def _round_by_query(
+        self, nearest: NearestRows, partitions: Int64Array, queries: Int64Array
+    ) -> None:
+        """Search pairs in their order: what is near in the nearest partitions says what need not be looked at of others."""
+        numbers, of_pairs = _nearest_first(partitions, queries)
+        for held in self._wanted(numbers.tolist()):
+            where, parts, passing = zip(*held, strict=True)
+            places: Int64Array = of_pairs
+            chosen: slice | npt.NDArray[np.bool_] = slice(None)
+            if len(held) < len(numbers):
+                places = np.full(len(numbers), -1)
+                places[list(where)] = np.arange(len(held))
+                places = places[of_pairs]
+                chosen = places >= 0
+            pairs = Pairs(
+                [each.codes for each in parts],
+                [each.rows for each in parts],
+                passing,
+                places[chosen],
+                partitions[chosen],
+                queries[chosen],
+            )
+            if not nearest.has_room:
+                lengths = np.array([len(each) for each in pairs.rows])
+                found = np.bincount(pairs.queries, lengths[pairs.places])
+                nearest.make_room(int(found.max()))
+            count = _lane_count(len(nearest.counts))
+            firsts = [-(-len(nearest.counts) * lane // count) for lane in range(1, count)]
+            borders = [0, *pairs.queries.searchsorted(firsts).tolist(), len(pairs.queries)]
+            keep = partial(_keep_pairs, self._asks, pairs, nearest.heaps)
+            call_all([partial(keep, start, end) for start, end in pairwise(borders)], CREW)
+
     def _wanted(
-        self, numbers: Sequence[int], asking: Sequence[Int64Array]
-    ) -> Iterator[list[_Part]]:
-        """Read partitions; yield as many as are held at once, without those of which no row is allowed."""
-        held: list[_Part] = []
+        self, numbers: Sequence[int]
+    ) -> Iterator[list[tuple[int, Partition, Passing | None]]]:
+        """Read partitions; yield as many as are held at once, each with its place, without those of which no row is allowed."""
+        held: list[tuple[int, Partition, Passing | None]] = []
         size, read = 0, self._reader.read(numbers)
-        for number, partition, queries in zip(numbers, read, asking, strict=True):
+        for place, partition in enumerate(read):
             passing = None
             if self._allowed is not None:
                 passing = self._allowed(partition.rows).view(np.uint8)
                 if not passing.any():
                     continue
-            held.append((number, partition, passing, queries))
+            held.append((place, partition, passing))
             size += partition.size_bytes
             if size > _HELD_BYTES:
                 yield held
                 held, size = [], 0
         if held:
             yield held
+
+
+def _nearest_first(partitions: Int64Array, queries: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Return the partitions of some pairs, those first that are the nearest of a query; and which one each pair has."""
+    if queries[0] == queries[-1]:
+        return partitions, np.arange(len(partitions))
+    numbers, of_pairs = np.unique(partitions, return_inverse=True)
+    ranks = np.full(len(numbers), len(queries))
+    np.minimum.at(ranks, of_pairs, np.arange(len(queries)) - queries.searchsorted(queries))
+    order = ranks.argsort(kind="stable")
+    places = np.empty_like(order)
+    places[order] = np.arange(len(order))
+    return numbers[order], places[of_pairs]
+
+
+def _keep_pairs(asks: Asks, pairs: Pairs, heaps: Heaps, start: int, end: int) -> None:
+    """Let queries keep some of the pairs, a few at a time."""
+    for first in range(start, end, _PAIRS):
+        some = slice(first, min(first + _PAIRS, end))
+        asks.keep(pairs.at(some), heaps)
 
 
 _Part: TypeAlias = tuple[int, Partition, Passing | None, Int64Array]
@@ -247,9 +311,7 @@ def _lanes(nearest: NearestRows, parts: list[_Part], *, by_query: bool) -> list[
     partitions of a few queries gains nothing: memory is what they wait for.
     """
     queries = len(nearest.counts)
-    if queries < 2 * _QUERIES_A_LANE or not nearest.has_room:
-        return [parts]
-    count = min(processors(), queries // _QUERIES_A_LANE)
+    count = _lane_count(queries) if nearest.has_room else 1
     if count < 2:
         return [parts]
     if by_query:
@@ -273,6 +335,11 @@ def _lanes(nearest: NearestRows, parts: list[_Part], *, by_query: bool) -> list[
     borders = np.searchsorted(work, work[-1] * np.arange(1, count) // count).tolist()
     each = [parts[start:end] for start, end in pairwise([0, *borders, len(parts)])]
     return [lane for lane in each if lane]
+
+
+def _lane_count(queries: int) -> int:
+    """Return how many lanes queries are worth."""
+    return max(min(processors(), queries // _QUERIES_A_LANE), 1)
 
 
 class _Lane:
@@ -324,7 +391,7 @@ class _Lane:
             [each.codes for each in partitions],
             rows,
             list(passing),
-            np.array(counts).cumsum(),
+            np.arange(len(counts)).repeat(counts),
             np.array(numbers).repeat(counts),
             np.concatenate(queries),
         )

@@ -205,13 +205,16 @@ def test_long_codes_do_not_overflow() -> None:
     assert out[0, 0] == np.float32(100_000 * 255 * 255)
 
 
-@pytest.mark.parametrize("width", [1, 31, 32, 33, 4095, 4096, 4097])
+@pytest.mark.parametrize("width", [1, 31, 32, 33, 64, 130, 1024, 1025, 4095, 4096, 4097])
 @pytest.mark.parametrize("count", [1, 3, 4, 257])
-def test_squares_of_codes_are_exact(width: int, count: int) -> None:
+@pytest.mark.parametrize("asked", [1, 3, 7, 20])
+def test_squares_of_codes_are_exact(width: int, count: int, asked: int) -> None:
     rng = np.random.default_rng([width, count])
-    rows, queries = (rng.integers(0, 256, (each, width)).astype(np.uint8) for each in (count, 3))
-    rows[0], queries[0], queries[1] = 255, 0, 255
-    out = np.full((3, count), np.nan, np.float32)
+    rows, queries = (
+        rng.integers(0, 256, (each, width)).astype(np.uint8) for each in (count, asked)
+    )
+    rows[0], queries[0], queries[-1] = 255, 0, 255
+    out = np.full((asked, count), np.nan, np.float32)
     row_distances(4, rows, queries, out)
     apart = rows[None].astype(np.int64) - queries[:, None]
     assert out.tolist() == (apart**2).sum(axis=2).astype(np.float32).tolist()

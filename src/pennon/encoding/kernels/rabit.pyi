@@ -26,10 +26,10 @@ def sign_tables(
     """
 
 def keep_estimates(
-    parts: list[tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8], npt.NDArray[np.float32]]],
+    parts: Sequence[tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8], npt.NDArray[np.float32]]],
     rows: Sequence[npt.NDArray[np.uint64]],
     passing: Sequence[npt.NDArray[np.uint8] | None],
-    ends: npt.NDArray[np.int64],
+    partitions: npt.NDArray[np.int64],
     numbers: npt.NDArray[np.int64],
     places: npt.NDArray[np.int64],
     turned: npt.NDArray[np.float32],
@@ -41,6 +41,9 @@ def keep_estimates(
     counts: npt.NDArray[np.int64],
 ) -> None:
     """Put the rows of partitions that are nearest to the queries of some pairs into heaps, as `keep_rows` does.
+
+    Pair ``p`` is of the part ``partitions[p]``, the query ``places[p]`` and the heap ``numbers[p]``.  Pairs are searched in
+    their order: those of a query are best together, the nearest part first.
 
     A part are signs, further bits and factors.  Signs are packed by groups of 32 rows and further bits are in blocks
     of 64 dimensions, as in files.  Factors are those to add and to scale by, the same pair of further bits, and the

@@ -1,15 +1,21 @@
 """Vectors turned, and the distances that codes of RQ (RaBitQ) say; see the stub."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
 
-from pennon.encoding.kernels.nearest_heaps cimport Heaps, any_nearer, check_pairs, heaps_of, keep_one
+from pennon.encoding.kernels.near_signs cimport (
+    are_signs_words, bounds_of_rows, estimate_of_row, laid_bytes, lay_tables, near_rows,
+)
+from pennon.encoding.kernels.nearest_heaps cimport Heaps, any_nearer, heaps_of, keep_one
 from pennon.encoding.kernels.rabit_codes cimport (
-    BLOCK, GROUP, INFINITY, ROUNDS, Asked, Codes, Summing, ask_ahead, bounds_of, choose_summing, estimate_of,
-    lowest_bit, near_rows, tables_of, turn_row,
+    BLOCK, GROUP, INFINITY, ROUNDS, Asked, Codes, Summing, ask_ahead, choose_summing, tables_of, turn_row,
 )
 
 cdef Summing SUMMING = choose_summing()
+
+cdef enum:
+    AHEAD = 8  # rows whose further bits are asked for before they are needed
 
 
 def turn(float[:, ::1] vectors, const float[:, ::1] flips):
@@ -41,7 +47,16 @@ cdef struct Room:
     int32_t *signs  # of a row
     float *steps
     float *lowest  # of all rows of a partition
+    uint32_t *near  # the numbers of those that may be near enough
     float *nearest  # a heap of how far the nearest rows are at most
+    uint8_t *laid  # the tables of a query
+
+
+cdef struct Part:
+    Codes codes
+    const uint64_t *ids
+    const uint8_t *mask  # NULL: all rows may be found
+    bint is_known
 
 
 cdef inline bint _any_passing(const uint8_t *mask, int64_t size) noexcept nogil:
@@ -74,6 +89,9 @@ cdef float _bound_rows(
     cdef float[GROUP] highest
     # errors may be larger than they are said to be: what further bits said of other rows is better known
     cdef bint has_all = wanted <= codes.rows and not (codes.bits and bound < INFINITY)
+    if mask == NULL and not has_all:
+        bounds_of_rows(codes, 0, codes.rows, asked, SUMMING, room.lowest, NULL)
+        return bound
     for n in range(wanted if has_all else 0):
         room.nearest[n] = bound
     while start < codes.rows:
@@ -83,7 +101,7 @@ cdef float _bound_rows(
                 room.lowest[start + n] = INFINITY
             start += size
             continue
-        bounds_of(codes, start, size, asked, SUMMING, room.lowest + start, highest if has_all else NULL)
+        bounds_of_rows(codes, start, size, asked, SUMMING, room.lowest + start, highest if has_all else NULL)
         if has_all and any_nearer(highest, size, room.nearest[0]):
             for n in range(size):
                 if highest[n] < room.nearest[0] and (mask == NULL or mask[start + n]):
@@ -99,101 +117,142 @@ cdef void _keep_rows(
     cdef float *top = heaps.distances + heap * heaps.most
     cdef bint is_bounded = (not codes.bits or codes.has_errors) and asked.range[1] < INFINITY
     cdef float bound = top[0] if heaps.counts[heap] == heaps.most else INFINITY
+    cdef int64_t count, at
     if is_bounded:
         bound = _bound_rows(codes, asked, mask, bound, heaps.most, room)
         is_bounded = bound < INFINITY
-    _keep_near(codes, asked, ids, mask, heaps, heap, bound, is_bounded, False, room)
-    if is_bounded and heaps.counts[heap] < heaps.most:
-        # signs promised rows that further bits do not find: these are no numbers
-        _keep_near(codes, asked, ids, mask, heaps, heap, bound, is_bounded, True, room)
+    if is_bounded:
+        count = near_rows(asked, room.lowest, codes.rows, bound, False, room.near)
+        _keep_near(codes, asked, ids, mask, heaps, heap, True, count, room)
+        if heaps.counts[heap] < heaps.most:
+            # signs promised rows that further bits do not find: these are no numbers
+            count = near_rows(asked, room.lowest, codes.rows, bound, True, room.near)
+            _keep_near(codes, asked, ids, mask, heaps, heap, False, count, room)
+        return
+    for at in range(codes.rows):
+        room.near[at] = <uint32_t> at
+    _keep_near(codes, asked, ids, mask, heaps, heap, False, codes.rows, room)
 
 
 cdef void _keep_near(
     const Codes *codes, const Asked *asked, const uint64_t *ids, const uint8_t *mask, Heaps *heaps, int64_t heap,
-    float bound, bint is_bounded, bint others, Room *room
+    bint is_bounded, int64_t count, Room *room
 ) noexcept nogil:
-    """Put the rows that may be within a bound into the heap of a query, or the ``others``."""
+    """Put those of some rows that are near enough into the heap of a query."""
     cdef float *top = heaps.distances + heap * heaps.most
-    cdef int64_t row, start = 0, size
-    cdef uint32_t near, left, every
-    while start < codes.rows:
-        size = min(codes.rows - start, <int64_t> GROUP)
-        every = 0xFFFFFFFFu >> (GROUP - size)
-        near = near_rows(room.lowest + start, size, bound) if is_bounded else every
-        if others:
-            near = every & ~near
-        left = near if codes.bits else 0
-        while left:  # which are waited for together
-            ask_ahead(codes, start + lowest_bit(left))
-            left &= left - 1
-        while near:
-            row = start + lowest_bit(near)
-            near &= near - 1
-            if mask == NULL or mask[row]:
-                keep_one(heaps, heap, estimate_of(codes, asked, row, room.signs, room.steps), ids[row])
-        if not (codes.bits or others) and heaps.counts[heap] == heaps.most and top[0] < bound:
-            bound = top[0]  # as near as signs say a row is, it is
-        start += size
+    cdef int64_t row, at
+    for at in range(min(count, <int64_t> AHEAD) if codes.bits else 0):  # which are waited for together
+        ask_ahead(codes, room.near[at])
+    for at in range(count):
+        if codes.bits and at + AHEAD < count:
+            ask_ahead(codes, room.near[at + AHEAD])
+        row = room.near[at]
+        if mask != NULL and not mask[row]:
+            continue
+        if is_bounded and not codes.bits and heaps.counts[heap] == heaps.most and room.lowest[row] > top[0]:
+            continue  # as near as signs say a row is, it is
+        keep_one(heaps, heap, estimate_of_row(codes, asked, row, room.signs, room.steps), ids[row])
 
 
 def keep_estimates(
-    list parts, rows, passing, const int64_t[::1] ends, const int64_t[::1] numbers,
+    parts, rows, passing, const int64_t[::1] partitions, const int64_t[::1] numbers,
     const int64_t[::1] places, const float[:, ::1] turned, const uint8_t[:, :, ::1] tables,
     const float[:, ::1] ranges, const float[:, ::1] apart,
     float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts,
 ):
     """Put the nearest rows of partitions of codes into heaps; see the stub."""
     cdef Heaps heaps = heaps_of(best, best_rows, counts)
-    cdef int64_t count = len(parts), asked = turned.shape[0], width = turned.shape[1] // 8, at, first = 0, pair, most = 0
-    cdef const uint8_t[:, ::1] signs
-    cdef const uint8_t[:, ::1] rest
-    cdef const float[:, ::1] factors
-    cdef const uint64_t[::1] ids
-    cdef const uint8_t[::1] mask
-    cdef const uint8_t *masked
-    cdef Codes codes
+    cdef int64_t count = len(parts), asked = turned.shape[0], width = turned.shape[1] // 8, pairs = numbers.shape[0]
+    cdef int64_t pair, most = 0, made = -1, at
+    cdef Part *held = NULL
+    cdef Part *its
     cdef Asked one
     cdef Room room
-    check_pairs(count, numbers.shape[0], asked, best.shape[0], ends, numbers, places)
+    _check_pairs(count, pairs, asked, best.shape[0], partitions, numbers, places)
     if (
         not width or turned.shape[1] != 8 * width or tables.shape[0] != asked
         or tables.shape[1] != 2 * width or tables.shape[2] != 16
         or ranges.shape[0] != asked or ranges.shape[1] != 2
-        or apart.shape[0] != numbers.shape[0] or apart.shape[1] != 3
+        or apart.shape[0] != pairs or apart.shape[1] != 3
     ):
         raise ValueError("queries have a table of 16 for each four values, and a range, and pairs what is added")
     if len(rows) != count or len(passing) != count:
         raise ValueError("a partition has numbers of rows, and a mask or None")
-    for at in range(count):
-        most = max(most, <int64_t> len(rows[at]))
-    room.signs = <int32_t *> malloc(width * sizeof(int32_t))
-    room.steps = <float *> malloc(8 * width * sizeof(float))
-    room.lowest = <float *> malloc((most + 1) * sizeof(float))
-    room.nearest = <float *> malloc(heaps.most * sizeof(float))
+    # which nobody changes while they are read
+    parts, rows, passing = tuple(parts), tuple(rows), tuple(passing)
+    memset(&room, 0, sizeof(Room))
     try:
-        if room.signs == NULL or room.steps == NULL or room.lowest == NULL or room.nearest == NULL:
+        held = <Part *> calloc(count + 1, sizeof(Part))
+        if held == NULL:
             raise MemoryError
-        for at in range(count):
-            signs, rest, factors = parts[at]
-            ids, mask = rows[at], passing[at]
-            codes = _codes_of(signs, rest, factors)
-            if codes.width != width or ids.shape[0] != codes.rows or (
-                mask is not None and mask.shape[0] != codes.rows
-            ):
-                raise ValueError("rows are as wide as queries, and a partition has a number for each")
-            if codes.rows:
-                masked = &mask[0] if mask is not None else NULL
-                with nogil:
-                    for pair in range(first, ends[at]):
-                        one.turned, one.tables = &turned[places[pair], 0], &tables[places[pair], 0, 0]
-                        one.range, one.apart = &ranges[places[pair], 0], &apart[pair, 0]
-                        _keep_rows(&codes, &one, &ids[0], masked, &heaps, numbers[pair], &room)
-            first = ends[at]
+        for pair in range(pairs):
+            its = held + partitions[pair]
+            if not its.is_known:
+                at = partitions[pair]
+                _open_part(its, parts[at], rows[at], passing[at], width)
+                most = max(most, its.codes.rows)
+        room.signs = <int32_t *> malloc(width * sizeof(int32_t))
+        room.steps = <float *> malloc(8 * width * sizeof(float))
+        room.lowest = <float *> malloc((most + 1) * sizeof(float))
+        room.near = <uint32_t *> malloc((most + 1) * sizeof(uint32_t))
+        room.nearest = <float *> malloc(heaps.most * sizeof(float))
+        room.laid = <uint8_t *> malloc(laid_bytes(width))
+        if (
+            room.signs == NULL or room.steps == NULL or room.lowest == NULL or room.near == NULL
+            or room.nearest == NULL or room.laid == NULL
+        ):
+            raise MemoryError
+        with nogil:
+            for pair in range(pairs):
+                its = held + partitions[pair]
+                if not its.codes.rows:
+                    continue
+                one.turned, one.tables = &turned[places[pair], 0], &tables[places[pair], 0, 0]
+                one.range, one.apart = &ranges[places[pair], 0], &apart[pair, 0]
+                one.laid = room.laid if are_signs_words() else NULL
+                if one.laid != NULL and places[pair] != made:
+                    made = places[pair]
+                    lay_tables(one.tables, width, room.laid)
+                _keep_rows(&its.codes, &one, its.ids, its.mask, &heaps, numbers[pair], &room)
     finally:
+        free(held)
         free(room.signs)
         free(room.steps)
         free(room.lowest)
+        free(room.near)
         free(room.nearest)
+        free(room.laid)
+
+
+cdef int _check_pairs(
+    int64_t parts, int64_t pairs, int64_t queries, int64_t heaps,
+    const int64_t[::1] partitions, const int64_t[::1] numbers, const int64_t[::1] places
+) except -1:
+    """Raise ValueError unless each pair has a partition, a query and a heap."""
+    cdef int64_t at
+    cdef bint fits = partitions.shape[0] == pairs and places.shape[0] == pairs
+    for at in range(pairs if fits else 0):
+        fits = fits and 0 <= partitions[at] < parts and 0 <= numbers[at] < heaps and 0 <= places[at] < queries
+    if not fits:
+        raise ValueError("each pair has a partition, a query and a heap")
+    return 0
+
+
+cdef int _open_part(Part *part, given, const uint64_t[::1] ids, const uint8_t[::1] mask, int64_t width) except -1:
+    """Take a partition as arrays have it; whoever calls holds these.  Raises ValueError for arrays that do not fit."""
+    cdef const uint8_t[:, ::1] signs
+    cdef const uint8_t[:, ::1] rest
+    cdef const float[:, ::1] factors
+    signs, rest, factors = given
+    part.codes = _codes_of(signs, rest, factors)
+    if part.codes.width != width or ids.shape[0] != part.codes.rows or (
+        mask is not None and mask.shape[0] != part.codes.rows
+    ):
+        raise ValueError("rows are as wide as queries, and a partition has a number for each")
+    part.ids = &ids[0] if part.codes.rows else NULL
+    part.mask = &mask[0] if mask is not None and part.codes.rows else NULL
+    part.is_known = True
+    return 0
 
 
 cdef Codes _codes_of(

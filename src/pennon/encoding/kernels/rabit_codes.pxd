@@ -1,7 +1,7 @@
 # cython: language_level=3
 """Codes of RQ (RaBitQ) in plain C: how near a row may be by its signs, and how far it is; see `pennon.encoding.kernels.rabit`."""
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from pennon.encoding.kernels cimport vector_sums
 
@@ -185,8 +185,14 @@ cdef extern from *:
 
     typedef struct {
         const float *turned, *range, *apart;
-        const uint8_t *tables;
+        const uint8_t *tables, *laid; /* laid: the tables by words, see `near_signs`; NULL where they are not */
     } Asked;
+
+    /* How far half the product of a query and signs may be off: a table rounds to half a step, and what is worked out
+       to 24 bits. */
+    INLINED float blur_of(const Codes *codes, const Asked *asked) {
+        return asked->range[1] * (float)codes->width * 1.001f - 4e-6f * asked->range[0];
+    }
 
     INLINED void signs_of(const Codes *codes, int64_t row, int32_t *out) {
         const int64_t start = row / GROUP * GROUP, rest = codes->rows - start, width = codes->width;
@@ -272,8 +278,7 @@ cdef extern from *:
         const float *add = codes->factors + start, *scale = add + codes->rows, *error = add + 4 * codes->rows;
         const float share = asked->apart[0], begin = asked->apart[1], spread = asked->apart[2];
         const float least = asked->range[0], step = asked->range[1];
-        /* a table rounds to half a step, and what is worked out to 24 bits */
-        const float blur = step * (float)codes->width * 1.001f - 4e-6f * least, away = 2e-6f * fabsf(begin);
+        const float blur = blur_of(codes, asked), away = 2e-6f * fabsf(begin);
         for (int64_t n = 0; n < size; n++) {
             float rough = (least + step * (float)sums[n]) * scale[n], addend = share * add[n];
             float slack = blur * fabsf(scale[n]) + 2e-6f * fabsf(addend) + away;
@@ -319,18 +324,6 @@ cdef extern from *:
                + asked->apart[0] * add[row] + asked->apart[1];
     }
 
-    /* Which rows of a group are not beyond a bound: bit n is row n. */
-    CLONES static uint32_t near_rows(const float *lowest, int64_t size, float bound) {
-        uint32_t near = 0;
-        if (size == GROUP)
-            for (int n = 0; n < GROUP; n++) near |= (uint32_t)(lowest[n] <= bound) << n;
-        else
-            for (int n = 0; n < size; n++) near |= (uint32_t)(lowest[n] <= bound) << n;
-        return near;
-    }
-
-    INLINED int lowest_bit(uint32_t bits) { return __builtin_ctz(bits); }
-
     INLINED void ask_ahead(const Codes *codes, int64_t row) {
         for (int64_t at = 0; at < codes->rest_width; at += 64)
             __builtin_prefetch(codes->rest + row * codes->rest_width + at);
@@ -355,6 +348,7 @@ cdef extern from *:
         const float *range
         const float *apart
         const uint8_t *tables
+        const uint8_t *laid
 
     ctypedef void (*Summing)(const uint8_t *, const uint8_t *, int64_t, int32_t *) noexcept nogil
     Summing choose_summing() noexcept nogil
@@ -362,12 +356,4 @@ cdef extern from *:
 
     void turn_row(float *row, const float *flips, int64_t width, int64_t size) noexcept nogil
     void tables_of(const float *query, int64_t width, uint8_t *tables, float *range) noexcept nogil
-    void bounds_of(
-        const Codes *codes, int64_t start, int64_t size, const Asked *asked, Summing summing, float *lowest, float *highest
-    ) noexcept nogil
-    float estimate_of(
-        const Codes *codes, const Asked *asked, int64_t row, int32_t *signs, float *steps
-    ) noexcept nogil
-    uint32_t near_rows(const float *lowest, int64_t size, float bound) noexcept nogil
-    int lowest_bit(uint32_t bits) noexcept nogil
     void ask_ahead(const Codes *codes, int64_t row) noexcept nogil

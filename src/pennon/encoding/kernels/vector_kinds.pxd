@@ -3,7 +3,7 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
-from pennon.encoding.kernels cimport vector_sums
+from pennon.encoding.kernels cimport code_squares, vector_sums
 
 cdef extern from *:
     """
@@ -71,6 +71,13 @@ cdef extern from *:
         for (int64_t j = 0; j < queries; j++)
             for (int64_t i = 0; i < count; i++)
                 out[j * stride + i] = one_squares_u8(rows + i * width, query + j * width, width);
+    }
+
+    /* What a row adds to its squares, all but its products with a query: below. */
+    INLINED int own_part(const uint8_t *row, int64_t width) {
+        int sum = 0;
+        for (int64_t k = 0; k < width; k++) sum += row[k] * (row[k] - 256);
+        return sum;
     }
 
     enum { SHORTS = 4096, TOGETHER_U8 = 4 }; /* values of a query that are widened, and queries or rows together */
@@ -153,7 +160,7 @@ cdef extern from *:
             for (int n = 0; n < queries; n++) sums[n][i] = _mm256_dpbusd_epi32(sums[n][i], codes, asked[n]);
         }
     }
-    VNNI static int own_part(const uint8_t *row, int64_t width) {
+    VNNI static int own_part_vnni(const uint8_t *row, int64_t width) {
         const __m256i sign = _mm256_set1_epi8((char)-128);
         __m256i sum = _mm256_setzero_si256();
         for (int64_t k = 0; k < width; k += 32) {
@@ -184,14 +191,16 @@ cdef extern from *:
             else _mm_store_ss(out + n * stride, found);
         }
     }
-    VNNI static void squares_vnni(const uint8_t *rows, int64_t count, const uint8_t *query, int64_t queries,
-                                  int64_t width, float *out, int64_t stride) {
+    /* `known`: the own parts of rows, NULL: they are worked out. */
+    VNNI static void squares_vnni(const uint8_t *rows, const uint8_t *known, int64_t count, const uint8_t *query,
+                                  int64_t queries, int64_t width, float *out, int64_t stride) {
         int8_t signed_codes[QUERIES_VNNI * SHORTS];
         int own[CHUNK_VNNI + ROWS_VNNI] = {0}, squares[QUERIES_VNNI];
         int64_t padded = (width + 31) / 32 * 32, i, j, k;
         for (; count > 0; rows += CHUNK_VNNI * width, out += CHUNK_VNNI, count -= CHUNK_VNNI) {
             int64_t size = count < CHUNK_VNNI ? count : CHUNK_VNNI;
-            for (i = 0; i < size; i++) own[i] = own_part(rows + i * width, width);
+            if (known) memcpy(own, known, size * sizeof(int)), known += size * sizeof(int);
+            else for (i = 0; i < size; i++) own[i] = own_part_vnni(rows + i * width, width);
             for (j = 0; j < queries; j += QUERIES_VNNI) {
                 int both = j + QUERIES_VNNI <= queries;
                 float *its = out + j * stride;
@@ -219,13 +228,17 @@ cdef extern from *:
     }
     #endif
 
-    static void all_squares_u8(const void *all_rows, int64_t count, const void *asked, int64_t queries,
-                               int64_t width, float *out, int64_t stride) {
-        const uint8_t *rows = (const uint8_t *)all_rows, *query = (const uint8_t *)asked;
+    /* Squares of codes; `own`: the own parts of rows, 4 bytes each, or NULL. */
+    static void all_cut_apart(const uint8_t *rows, const uint8_t *own, int64_t count, const uint8_t *query,
+                              int64_t queries, int64_t width, float *out, int64_t stride) {
         #if defined(__x86_64__) && defined(__GNUC__)
+        if (are_rows_turned(queries, width)) {
+            squares_turned(rows, count, query, queries, width, out, stride);
+            return;
+        }
         if (width <= SHORTS && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vl")
             && __builtin_cpu_supports("avx512bw")) {
-            squares_vnni(rows, count, query, queries, width, out, stride);
+            squares_vnni(rows, own, count, query, queries, width, out, stride);
             return;
         }
         if (width <= SHORTS && __builtin_cpu_supports("avx2")) {
@@ -293,7 +306,7 @@ cdef extern from *:
         case 1: all_products_f32(rows, count, queries, asked, width, NULL, NULL, out, stride); break;
         case 2: all_squares_f64(rows, count, queries, asked, width, NULL, NULL, out, stride); break;
         case 3: all_products_f64(rows, count, queries, asked, width, NULL, NULL, out, stride); break;
-        case 4: all_squares_u8(rows, count, queries, asked, width, out, stride); break;
+        case 4: all_cut_apart((const uint8_t *)rows, NULL, count, (const uint8_t *)queries, asked, width, out, stride); break;
         case 5: all_products_u8(rows, count, queries, asked, width, out, stride); break;
         case 6: all_bits(rows, count, queries, asked, width, out, stride); break;
         default: all_looked_up(rows, count, queries, asked, width, out, stride);
@@ -328,7 +341,12 @@ cdef extern from *:
         int kind, const void *rows, int64_t count, const void *queries, int64_t asked, int64_t width,
         float *out, int64_t stride
     ) noexcept nogil
+    void all_cut_apart(
+        const uint8_t *rows, const uint8_t *own, int64_t count, const uint8_t *queries, int64_t asked, int64_t width,
+        float *out, int64_t stride
+    ) noexcept nogil
     void some_apart(
         int kind, const uint8_t *rows, int64_t row_bytes, const uint32_t *numbers, int64_t count,
         const void *query, int64_t width, float *out
     ) noexcept nogil
+    void ask_ahead(const uint8_t *row, int64_t row_bytes) noexcept nogil

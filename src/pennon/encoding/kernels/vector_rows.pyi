@@ -27,9 +27,16 @@ def row_distances(
 ) -> None:
     """Put how far each row is from query ``q`` into ``out[q]``.  Raises ValueError for arrays that do not fit."""
 
+def cut_bytes(count: int, width: int) -> int:
+    """Return how many bytes rows take that are cut, 0 where they are too few, or of too few values, to be cut."""
+
+def cut_rows(rows: npt.NDArray[np.uint8], out: npt.NDArray[np.uint8]) -> bool:
+    """Cut rows of float32 to bytes, `cut_bytes` of them; return whether they can be.  Raises ValueError for others."""
+
 def keep_rows(
     kind: int,
     parts: list[npt.NDArray[np.uint8]],
+    cuts: Sequence[npt.NDArray[np.uint8] | None],
     rows: Sequence[npt.NDArray[np.uint64]],
     passing: Sequence[npt.NDArray[np.uint8] | None],
     ends: npt.NDArray[np.int64],
@@ -47,5 +54,7 @@ def keep_rows(
     Partition ``n`` has the rows ``parts[n]`` with the numbers ``rows[n]``, of which those may be found that are
     ``passing[n]``, or all.  Its pairs are those before ``ends[n]`` that are not of partitions before it.  Pair ``p`` is of
     ``queries[places[p]]`` and the heap ``numbers[p]``: see `pennon.encoding.kernels.vector_scan.keep_nearest`.  A distance
-    is the start of its query and ``factor`` times that of the kind.  Raises ValueError for arrays that do not fit.
+    is the start of its query and ``factor`` times that of the kind.  ``cuts[n]`` has the same rows as `cut_rows` made
+    them, or is None: with them rows are left out that are too far away by the kinds 0 and 1.  Raises ValueError for
+    arrays that do not fit.
     """

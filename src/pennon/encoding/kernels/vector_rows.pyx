@@ -5,7 +5,10 @@ from libc.math cimport INFINITY
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from pennon.encoding.kernels.near_squares cimport Cut, cut_size, free_cut, is_cut, keep_squares, make_cut
+from pennon.encoding.kernels.cut_vectors cimport (
+    CUT_HEAD, LENGTH_BYTES, MOST_KEPT, OWN_BYTES, Cut, CutRoom, CutScale, bytes_of_cut, cut_all, cut_of, free_room,
+    keep_cut, make_room,
+)
 from pennon.encoding.kernels.nearest_heaps cimport Heaps, are_few, check_pairs, heaps_of, keep_some
 from pennon.encoding.kernels.vector_kinds cimport all_apart
 from pennon.encoding.kernels.vector_spaces cimport Space, space_of
@@ -13,6 +16,7 @@ from pennon.encoding.kernels.vector_spaces cimport Space, space_of
 cdef enum:
     BLOCK_BYTES = 16384
     SQUARES = 0
+    PRODUCTS = 1
     TOGETHER = 16  # queries that are compared with the same rows
     MOST_ROWS = 1024
 
@@ -41,8 +45,29 @@ def row_distances(
             start += size
 
 
+def cut_bytes(int64_t count, int64_t width):
+    """Return how many bytes rows take that are cut; see the stub."""
+    return bytes_of_cut(count, width)
+
+
+def cut_rows(const uint8_t[:, ::1] rows, uint8_t[::1] out):
+    """Cut rows to bytes; see the stub."""
+    cdef int64_t count = rows.shape[0], width = rows.shape[1] // sizeof(float)
+    cdef CutScale scale
+    cdef bint is_cut
+    if rows.shape[1] % sizeof(float) or not out.shape[0] or out.shape[0] != bytes_of_cut(count, width):
+        raise ValueError("rows that are cut have as many bytes as values")
+    with nogil:
+        is_cut = cut_all(
+            <const float *> &rows[0, 0], count, width, &scale, &out[CUT_HEAD], &out[CUT_HEAD + OWN_BYTES * count],
+            &out[CUT_HEAD + (OWN_BYTES + LENGTH_BYTES) * count],
+        )
+        memcpy(&out[0], &scale, sizeof(scale))
+    return is_cut
+
+
 def keep_rows(
-    int kind, list parts, rows, passing, const int64_t[::1] ends, const int64_t[::1] numbers,
+    int kind, list parts, cuts, rows, passing, const int64_t[::1] ends, const int64_t[::1] numbers,
     const int64_t[::1] places, const uint8_t[:, ::1] queries, const float[::1] starts, float factor,
     float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts,
 ):
@@ -51,71 +76,54 @@ def keep_rows(
     cdef int64_t count = len(parts), asked = queries.shape[0], query_bytes = queries.shape[1]
     cdef int64_t at, first = 0, block
     cdef const uint8_t[:, ::1] codes
+    cdef const uint8_t[::1] cut, mask
     cdef const uint64_t[::1] ids
-    cdef const uint8_t[::1] mask
+    cdef const uint8_t *masked
     cdef Space space
-    cdef Cut cut
-    cdef bint has_cut, are_plain = kind == SQUARES and factor == 1
+    cdef Cut those
+    cdef CutRoom room
+    cdef bint may_cut = (kind == SQUARES or kind == PRODUCTS) and factor == 1 and heaps.most <= MOST_KEPT
     cdef uint8_t *some
     cdef float *far
     check_pairs(count, numbers.shape[0], asked, best.shape[0], ends, numbers, places)
-    if starts.shape[0] != asked or len(rows) != count or len(passing) != count:
+    if starts.shape[0] != asked or len(rows) != count or len(passing) != count or len(cuts) != count:
         raise ValueError("a partition has numbers of rows, and a mask or None; and a query a start")
     if not numbers.shape[0]:
         return
-    for at in range(asked if are_plain else 0):
-        are_plain = are_plain and starts[at] == 0
-    cut.rows, cut.queries, cut.far = NULL, NULL, NULL
+    room.queries, room.far = NULL, NULL
     some = <uint8_t *> malloc(TOGETHER * query_bytes)
     far = <float *> malloc(TOGETHER * MOST_ROWS * sizeof(float))
     try:
         if some == NULL or far == NULL:
             raise MemoryError
         for at in range(count):
-            codes, ids, mask = parts[at], rows[at], passing[at]
+            codes, cut, ids, mask = parts[at], cuts[at], rows[at], passing[at]
             space = space_of(kind, codes, queries[0])
             if ids.shape[0] != space.count or (mask is not None and mask.shape[0] != space.count):
                 raise ValueError("a partition has a number for each row")
-            if space.count:
-                block = min(max(BLOCK_BYTES // space.row_bytes, <int64_t> 8), <int64_t> MOST_ROWS)
-                has_cut = are_plain and is_cut(space.count, space.width, ends[at] - first, &heaps)
-                if has_cut:
-                    make_cut(&cut, space.width)
+            masked = &mask[0] if mask is not None and space.count else NULL
+            if cut is not None:
+                those = cut_of(cut, space.count, space.width)
+            if cut is not None and may_cut and not (masked != NULL and are_few(masked, space.count)):
+                make_room(&room, space.width)
                 with nogil:
-                    _keep_part(
-                        &space, &ids[0], &mask[0] if mask is not None else NULL, block, &queries[0, 0], query_bytes,
-                        &starts[0], factor, &numbers[first], &places[first], ends[at] - first, &heaps, some, far,
-                        &cut if has_cut else NULL,
+                    keep_cut(
+                        &those, kind, <const float *> space.rows, space.count, space.width, &ids[0], masked,
+                        <const float *> &queries[0, 0], &starts[0], &numbers[first], &places[first], ends[at] - first,
+                        &heaps, &room,
+                    )
+            elif space.count:
+                block = min(max(BLOCK_BYTES // space.row_bytes, <int64_t> 8), <int64_t> MOST_ROWS)
+                with nogil:
+                    _keep_rows(
+                        &space, &ids[0], masked, block, &queries[0, 0], query_bytes, &starts[0], factor, &numbers[first],
+                        &places[first], ends[at] - first, &heaps, some, far,
                     )
             first = ends[at]
     finally:
-        free_cut(&cut)
+        free_room(&room)
         free(some)
         free(far)
-
-
-cdef void _keep_part(
-    const Space *space, const uint64_t *ids, const uint8_t *mask, int64_t block, const uint8_t *queries,
-    int64_t query_bytes, const float *starts, float factor, const int64_t *numbers, const int64_t *places,
-    int64_t pairs, Heaps *heaps, uint8_t *some, float *far, Cut *cut,
-) noexcept nogil:
-    """Put the nearest rows of a partition into heaps; ``cut``: room for rows that are cut to bytes, NULL: none is."""
-    cdef Space part = space[0]
-    cdef const uint8_t *passing
-    cdef int64_t done = 0
-    while done < space.count:
-        part.rows = space.rows + done * space.row_bytes
-        part.count = min(cut.most, space.count - done) if cut != NULL else space.count
-        passing = mask + done if mask != NULL else NULL
-        if cut == NULL or (passing != NULL and are_few(passing, part.count)) or not keep_squares(
-            cut, <const float *> part.rows, part.count, part.width, ids + done, passing, <const float *> queries,
-            numbers, places, pairs, heaps,
-        ):
-            _keep_rows(
-                &part, ids + done, passing, block, queries, query_bytes, starts, factor, numbers, places, pairs, heaps,
-                some, far,
-            )
-        done += part.count
 
 
 cdef void _keep_rows(

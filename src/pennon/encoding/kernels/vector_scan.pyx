@@ -15,28 +15,53 @@ cdef extern from *:
     /* what `count` words of `width` values are apart from a part of a query; word w has value i at words[i * count + w].
        Four values at a time: `out` is read and written as seldom, and each loop is one that compilers vectorise. */
     #define TABLE(NAME, FIRST, STEP)                                                                   \
-        CLONES static void NAME(const float *query, const float *words, int64_t width, int64_t count,  \
-                                float *restrict out) {                                                 \
+        INLINED void NAME##_of(const float *query, const int64_t apart, const int queries, const float *words, \
+                               int64_t width, int64_t count, float *restrict out, float *restrict other) { \
+            const float *next = query + apart;                                                         \
             int64_t i = 0;                                                                             \
-            for (int64_t at = 0; at < count; at++) out[at] = FIRST;                                    \
+            for (int64_t at = 0; at < count && width < 4; at++) {                                      \
+                out[at] = FIRST;                                                                       \
+                if (queries > 1) other[at] = FIRST;                                                    \
+            }                                                                                          \
             for (; i + 4 <= width; i += 4) {                                                           \
                 const float *a = words + i * count, *b = a + count, *c = b + count, *d = c + count;    \
                 float v = query[i], w = query[i + 1], x = query[i + 2], y = query[i + 3];              \
+                float p = 0, q = 0, r = 0, s = 0;                                                      \
+                if (queries > 1) p = next[i], q = next[i + 1], r = next[i + 2], s = next[i + 3];       \
                 for (int64_t at = 0; at < count; at++) {                                               \
-                    float sum = out[at];                                                               \
+                    float sum = i ? out[at] : FIRST;                                                   \
                     STEP(sum, v, a[at]) STEP(sum, w, b[at]) STEP(sum, x, c[at]) STEP(sum, y, d[at])    \
                     out[at] = sum;                                                                     \
+                    if (queries > 1) {                                                                 \
+                        sum = i ? other[at] : FIRST;                                                   \
+                        STEP(sum, p, a[at]) STEP(sum, q, b[at]) STEP(sum, r, c[at]) STEP(sum, s, d[at]) \
+                        other[at] = sum;                                                               \
+                    }                                                                                  \
                 }                                                                                      \
             }                                                                                          \
             for (; i < width; i++) {                                                                   \
                 const float *a = words + i * count;                                                    \
-                float v = query[i];                                                                    \
+                float v = query[i], p = queries > 1 ? next[i] : 0;                                     \
                 for (int64_t at = 0; at < count; at++) {                                               \
                     float sum = out[at];                                                               \
                     STEP(sum, v, a[at])                                                                \
                     out[at] = sum;                                                                     \
+                    if (queries > 1) {                                                                 \
+                        sum = other[at];                                                               \
+                        STEP(sum, p, a[at])                                                            \
+                        other[at] = sum;                                                               \
+                    }                                                                                  \
                 }                                                                                      \
             }                                                                                          \
+        }                                                                                              \
+        CLONES static void NAME(const float *query, const float *words, int64_t width, int64_t count,  \
+                                float *restrict out) {                                                 \
+            NAME##_of(query, 0, 1, words, width, count, out, NULL);                                    \
+        }                                                                                              \
+        /* of two queries: words are read once */                                                      \
+        CLONES static void two_##NAME(const float *query, int64_t apart, const float *words, int64_t width, \
+                                      int64_t count, float *restrict out, float *restrict other) {     \
+            NAME##_of(query, apart, 2, words, width, count, out, other);                               \
         }
     #define ADD_SQUARE(SUM, VALUE, WORD) { float apart = VALUE - WORD; SUM += apart * apart; }
     #define SUBTRACT_PRODUCT(SUM, VALUE, WORD) { SUM -= VALUE * WORD; }
@@ -78,6 +103,12 @@ cdef extern from *:
     void table_of_products(
         const float *query, const float *words, int64_t width, int64_t count, float *out
     ) noexcept nogil
+    void two_table_of_squares(
+        const float *query, int64_t apart, const float *words, int64_t width, int64_t count, float *out, float *other
+    ) noexcept nogil
+    void two_table_of_products(
+        const float *query, int64_t apart, const float *words, int64_t width, int64_t count, float *out, float *other
+    ) noexcept nogil
     void add_looked_up(
         const uint8_t *codes, int64_t stride, int64_t many, const float *tables, int64_t count, float *out
     ) noexcept nogil
@@ -85,23 +116,33 @@ cdef extern from *:
 cdef enum:
     BLOCK = 1024
     BYTES = 256  # there are
+    TWO = 2  # queries of which tables are made together: words are read once
     FIRST = 128  # rows that are added up until a heap is full, where the tables are cut for the others
 
 
 cdef void _tables(
-    const float[:, :, ::1] words, const float *vector, bint products, float *halves, float *tables
+    const float[:, :, ::1] words, const float *vectors, int64_t queries, bint products, float *halves, float *tables
 ) noexcept nogil:
-    """Put what each byte of a code is apart from its part of a vector into tables."""
+    """Put what each byte of a code is apart from its part of a vector, or of two that follow each other, into tables."""
     cdef int64_t parts = words.shape[0], width = words.shape[1], count = words.shape[2], part, high, low
+    cdef int64_t apart = parts * width, size = parts * count
     cdef float *made = tables if count == BYTES else halves
+    cdef float *its
+    cdef const float *vector
+    cdef const float *word
     for part in range(parts):
-        if products:
-            table_of_products(vector + part * width, &words[part, 0, 0], width, count, made + part * count)
+        vector, its, word = vectors + part * width, made + part * count, &words[part, 0, 0]
+        if queries > 1 and products:
+            two_table_of_products(vector, apart, word, width, count, its, its + size)
+        elif queries > 1:
+            two_table_of_squares(vector, apart, word, width, count, its, its + size)
+        elif products:
+            table_of_products(vector, word, width, count, its)
         else:
-            table_of_squares(vector + part * width, &words[part, 0, 0], width, count, made + part * count)
+            table_of_squares(vector, word, width, count, its)
     if count == BYTES:
         return
-    for part in range(0, parts, 2):  # the first of two words is the lower half of a byte
+    for part in range(0, queries * parts, 2):  # the first of two words is the lower half of a byte
         for high in range(16):
             for low in range(16):
                 tables[part // 2 * BYTES + 16 * high + low] = halves[part * 16 + 16 + high] + halves[part * 16 + low]
@@ -115,7 +156,7 @@ def keep_words(
     """Put the nearest rows of partitions of coded vectors into heaps; see the stub."""
     cdef Heaps heaps = heaps_of(best, best_rows, counts)
     cdef int64_t many = words.shape[0] if words.shape[2] == BYTES else words.shape[0] // 2
-    cdef int64_t count = len(parts), width = vectors.shape[1], total, at, pair, first = 0, made, value
+    cdef int64_t count = len(parts), width = vectors.shape[1], total, at, pair, first = 0, some, n, value
     cdef const uint8_t[:, ::1] codes
     cdef const uint64_t[::1] ids
     cdef const uint8_t[::1] mask
@@ -124,7 +165,6 @@ def keep_words(
     cdef float *halves
     cdef float *far
     cdef float *rest
-    cdef const float *asked
     cdef cut_words *cut = NULL
     check_pairs(count, numbers.shape[0], vectors.shape[0], best.shape[0], ends, numbers, places)
     if (
@@ -140,12 +180,12 @@ def keep_words(
         cut = <cut_words *> malloc(sizeof(cut_words))
         if cut == NULL:
             raise MemoryError
-    tables = <float *> malloc((many * BYTES + words.shape[0] * 16 + BLOCK + width) * sizeof(float))
+    tables = <float *> malloc((TWO * (many * BYTES + words.shape[0] * 16 + width) + BLOCK) * sizeof(float))
     if tables == NULL:
         free(cut)
         raise MemoryError
-    halves = tables + many * BYTES
-    far = halves + words.shape[0] * 16
+    halves = tables + TWO * many * BYTES
+    far = halves + TWO * words.shape[0] * 16
     rest = far + BLOCK
     try:
         for at in range(count):
@@ -161,19 +201,21 @@ def keep_words(
                 continue
             masked = &mask[0] if mask is not None else NULL
             with nogil:
-                made = -1
-                for pair in range(first, ends[at]):
-                    if places[pair] != made:
-                        made = places[pair]
-                        asked = &vectors[made, 0]
-                        if near is not None:
-                            for value in range(width):
-                                rest[value] = asked[value] - near[at, value]
-                            asked = rest
-                        _tables(words, asked, products, halves, tables)
-                    _keep_words(
-                        &codes[0, 0], total, many, tables, start, &ids[0], masked, &heaps, numbers[pair], far, cut
-                    )
+                pair = first
+                while pair < ends[at]:
+                    some = min(ends[at] - pair, <int64_t> TWO)
+                    for n in range(some):
+                        for value in range(width):
+                            rest[n * width + value] = vectors[places[pair + n], value]
+                            if near is not None:
+                                rest[n * width + value] -= near[at, value]
+                    _tables(words, rest, some, products, halves, tables)
+                    for n in range(some):
+                        _keep_words(
+                            &codes[0, 0], total, many, tables + n * many * BYTES, start, &ids[0], masked, &heaps,
+                            numbers[pair + n], far, cut,
+                        )
+                    pair += some
                 first = ends[at]
     finally:
         free(tables)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Any, ClassVar, Protocol, TypeAlias
+from itertools import pairwise
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +20,11 @@ from pennon.errors import FormatError
 from pennon.index.files import IndexFile
 from pennon.index.row_set import Numbers
 from pennon.index.vector.base import Floats, Floats2D
+from pennon.index.vector.cut_rows import CutRows
 from pennon.index.vector.hnsw import Graph
 from pennon.index.vector.wire import Vectors
 
+Bytes1D = npt.NDArray[np.uint8]
 Bytes2D = npt.NDArray[np.uint8]
 Passing = npt.NDArray[np.uint8]
 Heaps: TypeAlias = tuple[Floats2D, npt.NDArray[np.uint64], Int64Array]
@@ -89,18 +92,28 @@ class Codes(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
-    """Pairs of a partition and a query: those of the first partition, then those of the second, and so on.
+    """Pairs of a partition and a query.
 
-    ``codes``, ``rows`` (their numbers) and ``passing`` (which of them may be found; None: all) are of each partition, and
-    ``ends`` say where its pairs end; ``partitions`` and ``queries`` are the numbers of each pair.
+    ``codes``, ``rows`` (their numbers) and ``passing`` (which of them may be found; None: all) are of each partition.
+    Pair ``n`` is of the partition at ``places[n]`` of these; ``partitions`` and ``queries`` are the numbers of each pair.
     """
 
     codes: Sequence[Any]
     rows: Sequence[Numbers]
     passing: Sequence[Passing | None]
-    ends: Int64Array
+    places: Int64Array
     partitions: Int64Array
     queries: Int64Array
+
+    @property
+    def ends(self) -> Int64Array:
+        """Return where the pairs of each partition end, where those of the first one come first, and so on."""
+        return np.bincount(self.places, minlength=len(self.codes)).cumsum()
+
+    def at(self, some: slice) -> Pairs:
+        """Return some of the pairs."""
+        places, partitions = self.places[some], self.partitions[some]
+        return Pairs(self.codes, self.rows, self.passing, places, partitions, self.queries[some])
 
 
 class Quantizer(Protocol):
@@ -157,6 +170,11 @@ class Asks(Protocol):
         """Return whether rows are looked at the less, the nearer those are that a heap has."""
         ...
 
+    @property
+    def takes_any_order(self) -> bool:
+        """Return whether the pairs of one partition need not follow one another."""
+        ...
+
     def keep(self, pairs: Pairs, heaps: Heaps) -> None:
         """Put the rows of partitions that are nearest to the queries that ask them into the heaps of these."""
         ...
@@ -172,9 +190,10 @@ class AsksByRow(Asks, Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowCodes:
-    """Codes row by row: ``rows`` are their bytes."""
+    """Codes row by row: ``rows`` are their bytes; ``cut``: of vectors that may be cut."""
 
     rows: Bytes2D
+    cut: CutRows | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -182,7 +201,11 @@ class RowCodes:
     @property
     def size_bytes(self) -> int:
         """See `Codes.size_bytes`."""
-        return self.rows.nbytes
+        return self.rows.nbytes + (0 if self.cut is None else self.cut.size_bytes)
+
+    def cut_for(self, queries: int) -> Bytes1D | None:
+        """Return the rows cut to bytes, if some queries are worth that; None if they are not, or cannot be cut."""
+        return None if self.cut is None else self.cut.bytes_for(queries * len(self.rows))
 
     def at(self, places: Int64Array) -> RowCodes:
         """Return some of the rows."""
@@ -238,15 +261,27 @@ class Everywhere:
     """Queries that are the same for all partitions."""
 
     asked: Asked
-    leaves_out: ClassVar[bool] = False
+
+    @property
+    def leaves_out(self) -> bool:
+        """See `Asks.leaves_out`."""
+        return self.asked.kind in {Apart.SQUARES, Apart.PRODUCTS}  # of which rows are cut
+
+    @property
+    def takes_any_order(self) -> bool:
+        """See `Asks.takes_any_order`."""
+        return False
 
     def keep(self, pairs: Pairs, heaps: Heaps) -> None:
         """See `Asks.keep`."""
         asked, numbers = self.asked, pairs.queries
         starts = np.broadcast_to(np.float32(asked.starts), len(asked.queries))
+        ends = pairs.ends.tolist()
+        counts = [end - start for start, end in pairwise([0, *ends])]
         keep_rows(
             asked.kind,
             [each.rows for each in pairs.codes],
+            [each.cut_for(count) for each, count in zip(pairs.codes, counts, strict=True)],
             pairs.rows,
             pairs.passing,
             pairs.ends,

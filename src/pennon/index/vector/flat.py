@@ -15,6 +15,7 @@ import pyarrow as pa
 from pennon.errors import UnsupportedError
 from pennon.index.files import IndexFile
 from pennon.index.vector.codes import Apart, Asked, Everywhere, RowCodes, kept_matrix, list_type
+from pennon.index.vector.cut_rows import CutRows
 from pennon.index.vector.wire import Vectors
 
 _VECTORS: Final = "flat"
@@ -48,10 +49,14 @@ class Flat:
     def check(self, file: IndexFile) -> None:
         """See `Quantizer.check`: done as it is made."""
 
-    def codes(self, columns: Sequence[pa.Array[Any]], *, by_rows: bool) -> RowCodes:  # noqa: ARG002
+    def codes(self, columns: Sequence[pa.Array[Any]], *, by_rows: bool) -> RowCodes:
         """See `Quantizer.codes`."""
         values = np.ascontiguousarray(kept_matrix(columns[0]), self._type)
-        return RowCodes(values.view(np.uint8).reshape(len(values), self.row_bytes))
+        rows = values.view(np.uint8).reshape(len(values), self.row_bytes)
+        is_cut = (
+            self._type == np.float32 and not by_rows
+        )  # walks compare few rows, which gains nothing
+        return RowCodes(rows, CutRows(rows) if is_cut else None)
 
     def asks(self, vectors: Vectors) -> Everywhere:
         """See `Quantizer.asks`."""

@@ -19,10 +19,8 @@ import numpy.typing as npt
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.thread_pools import call_all, processors
-from pennon.encoding.kernels.vector_scan import join_heaps, keep_nearest, sort_heaps
 from pennon.errors import ArgumentError
-from pennon.index.row_set import Numbers
-from pennon.index.vector.base import Allowed, Floats, Floats2D, Found, Probes
+from pennon.index.vector.base import Allowed, Found, Probes
 from pennon.index.vector.codes import (
     Apart,
     Asked,
@@ -35,6 +33,7 @@ from pennon.index.vector.codes import (
     RowCodes,
 )
 from pennon.index.vector.kmeans import CREW
+from pennon.index.vector.nearest_rows import NearestRows
 from pennon.index.vector.partition_reader import Partition, PartitionReader
 from pennon.index.vector.settings import Graph, VectorSettings
 from pennon.index.vector.wire import Vectors
@@ -53,8 +52,6 @@ _PARTS: Final = 32
 """Fewer partitions are not shared out among lanes: queries are."""
 _QUERIES_A_LANE: Final = 8
 """Fewer queries are not worth a thread."""
-_LEAST_ROOM: Final = 1024
-"""Rows near a query that there is room for from the first; if more are wanted, and found, there will be more room."""
 
 
 class IvfIndex:
@@ -112,7 +109,7 @@ class IvfIndex:
         most = count if probes.maximum is None else min(probes.maximum, count)
         fewest = max(min(probes.minimum, most), min(most, 1))
         numbers = is_valid.nonzero()[0]
-        nearest = _Nearest(len(numbers), max(k, 0))
+        nearest = NearestRows(len(numbers), max(k, 0))
         if len(numbers) and k > 0 and fewest:
             vectors = vectors[numbers]
             asks = self._quantizer.asks(vectors)
@@ -138,77 +135,16 @@ class IvfIndex:
 
     def near_partitions(self, queries: Vectors, count: int) -> Int64Array:
         """Return for each query the partitions whose centroids are nearest to it, nearest first."""
+        if len(self._centroids) == 1:
+            return np.zeros((len(queries), count), np.int64)
         kind = {"hamming": Apart.BITS, "dot": Apart.PRODUCTS}.get(self.metric, Apart.SQUARES)
         asked = Asked(kind, queries.astype(self._centroids.dtype, copy=False))
         distances = self._rows.distances(asked)
         if not np.isfinite(distances).all():  # a centroid that is no number is the farthest
             np.nan_to_num(distances, copy=False, nan=np.inf, posinf=np.inf, neginf=-np.inf)
-        best = _Nearest(len(queries), count)
+        best = NearestRows(len(queries), count)
         best.add(np.arange(len(queries)), distances, self._numbers, None)
         return best.sorted()[1].astype(np.int64).reshape(len(queries), count)
-
-
-class _Nearest:
-    """The nearest rows of each query so far: heaps, the farthest on top."""
-
-    __slots__ = ("_distances", "_most", "_rows", "counts", "has_room")
-
-    def __init__(self, queries: int, most: int) -> None:
-        self._most = most
-        self.counts = np.zeros(queries, np.int64)
-        size = max(min(most, _LEAST_ROOM), 1)
-        self.has_room = size >= most
-        """Whether there is room for all rows that are wanted, so that none will be made."""
-        self._distances = np.empty((queries, size), np.float32)
-        self._rows = np.empty((queries, size), np.uint64)
-
-    @property
-    def heaps(self) -> Heaps:
-        """Return the heaps."""
-        return self._distances, self._rows, self.counts
-
-    def of_others(self) -> _Nearest:
-        """Return no rows yet, for another lane."""
-        return _Nearest(len(self.counts), self._most)
-
-    def join(
-        self, numbers: Int64Array, distances: Floats2D, rows: Numbers, counts: Int64Array
-    ) -> None:
-        """Put in what is near the same queries, or some, as heaps have it."""
-        join_heaps(*self.heaps, numbers, distances, rows, counts)
-
-    def hungry(self) -> Int64Array:
-        """Return the numbers of the queries that have fewer rows than are wanted."""
-        return (self.counts < self._most).nonzero()[0]
-
-    def add(
-        self, numbers: Int64Array, distances: Floats2D, rows: Numbers, passing: Passing | None
-    ) -> None:
-        """Put rows in, with their distances from some queries: a row of ``distances`` for each."""
-        if not self.has_room:
-            self.make_room(len(rows))
-        keep_nearest(*self.heaps, numbers, distances, rows, passing)
-
-    def make_room(self, rows: int) -> None:
-        """Make room for so many more rows near each query."""
-        size = self._distances.shape[1]
-        if size < self._most:  # a heap of few is one of many
-            wanted = min(int(self.counts.max(initial=0)) + rows, self._most)
-            if wanted > size:
-                more = (0, 0), (0, min(max(wanted, 2 * size), self._most) - size)
-                self._distances = np.pad(self._distances, more)
-                self._rows = np.pad(self._rows, more)
-                self.has_room = self._rows.shape[1] >= self._most
-
-    def sorted(self) -> tuple[Int64Array, Numbers, Floats]:
-        """Return for each row the query, its number and how far it is; by query, nearest first.  This is the end."""
-        sort_heaps(*self.heaps)
-        queries = np.arange(len(self.counts)).repeat(self.counts)
-        size = self._rows.shape[1]
-        if len(queries) == self._rows.size:
-            return queries, self._rows.reshape(-1), self._distances.reshape(-1)
-        is_one = np.arange(size) < self.counts[:, None]
-        return queries, self._rows[is_one], self._distances[is_one]
 
 
 class _Search:
@@ -225,12 +161,17 @@ class _Search:
     ) -> None:
         self._index, self._reader, self._vectors = index, reader, vectors
         self._asks, self._width, self._allowed = asks, width, allowed
+        self._by_query = asks.takes_any_order and not reader.has_graphs
 
-    def run(self, nearest: _Nearest, fewest: int, most: int) -> None:
+    def run(self, nearest: NearestRows, fewest: int, most: int) -> None:
         """Search the nearest partitions of each query, ``fewest`` of them, and more where rows are few."""
         near = self._index.near_partitions(self._vectors, fewest)
         start, end = 0, fewest
-        if self._asks.leaves_out and len(near) > 1:
+        if (
+            self._asks.leaves_out
+            and len(near) > 1
+            and not (self._by_query or self._reader.has_graphs)
+        ):
             end = 1  # what is near in the nearest partitions says what need not be looked at of others
         while start < fewest:
             some = near[:, start:end]
@@ -248,12 +189,15 @@ class _Search:
             is_hungry = np.isin(hungry, nearest.hungry())
             hungry, near = hungry[is_hungry], near[is_hungry]
 
-    def _round(self, nearest: _Nearest, partitions: Int64Array, queries: Int64Array) -> None:
-        """Search pairs of a partition and a query."""
+    def _round(self, nearest: NearestRows, partitions: Int64Array, queries: Int64Array) -> None:
+        """Search pairs of a partition and a query: by query, the nearest partition of each first."""
         are_filled = self._reader.lengths[partitions] > 0
         if not are_filled.all():
             partitions, queries = partitions[are_filled], queries[are_filled]
         if not len(queries):
+            return
+        if self._by_query:
+            self._round_by_query(nearest, partitions, queries)
             return
         if len(nearest.counts) == 1:  # the nearest come first: few rows of the others may be nearer
             numbers, asking = partitions.tolist(), [queries[:1]] * len(queries)
@@ -263,7 +207,10 @@ class _Search:
             borders = np.flatnonzero(partitions[1:] != partitions[:-1]) + 1
             numbers = partitions[[0, *borders.tolist()]].tolist()
             asking = np.split(queries, borders)
-        for parts in self._wanted(numbers, asking):
+        for held in self._wanted(numbers):
+            parts = [
+                (numbers[at], partition, passing, asking[at]) for at, partition, passing in held
+            ]
             # lanes of partitions read each once; walks take their time, and few partitions are not shared out evenly
             by_query = self._asks.leaves_out or self._reader.has_graphs or len(parts) < _PARTS
             lanes = _lanes(nearest, parts, by_query=by_query)
@@ -280,19 +227,51 @@ class _Search:
             for other in [] if by_query else others:
                 nearest.join(np.arange(len(nearest.counts)), *other.heaps)
 
+    def _round_by_query(
+        self, nearest: NearestRows, partitions: Int64Array, queries: Int64Array
+    ) -> None:
+        """Search pairs in their order: what is near in the nearest partitions says what need not be looked at of others."""
+        numbers, of_pairs = _nearest_first(partitions, queries)
+        for held in self._wanted(numbers.tolist()):
+            where, parts, passing = zip(*held, strict=True)
+            places: Int64Array = of_pairs
+            chosen: slice | npt.NDArray[np.bool_] = slice(None)
+            if len(held) < len(numbers):
+                places = np.full(len(numbers), -1)
+                places[list(where)] = np.arange(len(held))
+                places = places[of_pairs]
+                chosen = places >= 0
+            pairs = Pairs(
+                [each.codes for each in parts],
+                [each.rows for each in parts],
+                passing,
+                places[chosen],
+                partitions[chosen],
+                queries[chosen],
+            )
+            if not nearest.has_room:
+                lengths = np.array([len(each) for each in pairs.rows])
+                found = np.bincount(pairs.queries, lengths[pairs.places])
+                nearest.make_room(int(found.max()))
+            count = _lane_count(len(nearest.counts))
+            firsts = [-(-len(nearest.counts) * lane // count) for lane in range(1, count)]
+            borders = [0, *pairs.queries.searchsorted(firsts).tolist(), len(pairs.queries)]
+            keep = partial(_keep_pairs, self._asks, pairs, nearest.heaps)
+            call_all([partial(keep, start, end) for start, end in pairwise(borders)], CREW)
+
     def _wanted(
-        self, numbers: Sequence[int], asking: Sequence[Int64Array]
-    ) -> Iterator[list[_Part]]:
-        """Read partitions; yield as many as are held at once, without those of which no row is allowed."""
-        held: list[_Part] = []
+        self, numbers: Sequence[int]
+    ) -> Iterator[list[tuple[int, Partition, Passing | None]]]:
+        """Read partitions; yield as many as are held at once, each with its place, without those of which no row is allowed."""
+        held: list[tuple[int, Partition, Passing | None]] = []
         size, read = 0, self._reader.read(numbers)
-        for number, partition, queries in zip(numbers, read, asking, strict=True):
+        for place, partition in enumerate(read):
             passing = None
             if self._allowed is not None:
                 passing = self._allowed(partition.rows).view(np.uint8)
                 if not passing.any():
                     continue
-            held.append((number, partition, passing, queries))
+            held.append((place, partition, passing))
             size += partition.size_bytes
             if size > _HELD_BYTES:
                 yield held
@@ -301,35 +280,66 @@ class _Search:
             yield held
 
 
+def _nearest_first(partitions: Int64Array, queries: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Return the partitions of some pairs, those first that are the nearest of a query; and which one each pair has."""
+    if queries[0] == queries[-1]:
+        return partitions, np.arange(len(partitions))
+    numbers, of_pairs = np.unique(partitions, return_inverse=True)
+    ranks = np.full(len(numbers), len(queries))
+    np.minimum.at(ranks, of_pairs, np.arange(len(queries)) - queries.searchsorted(queries))
+    order = ranks.argsort(kind="stable")
+    places = np.empty_like(order)
+    places[order] = np.arange(len(order))
+    return numbers[order], places[of_pairs]
+
+
+def _keep_pairs(asks: Asks, pairs: Pairs, heaps: Heaps, start: int, end: int) -> None:
+    """Let queries keep some of the pairs, a few at a time."""
+    for first in range(start, end, _PAIRS):
+        some = slice(first, min(first + _PAIRS, end))
+        asks.keep(pairs.at(some), heaps)
+
+
 _Part: TypeAlias = tuple[int, Partition, Passing | None, Int64Array]
 """The number of a partition, itself, which of its rows may be found (None: all), and the queries that ask it."""
 
 
-def _lanes(nearest: _Nearest, parts: list[_Part], *, by_query: bool) -> list[list[_Part]]:
+def _lanes(nearest: NearestRows, parts: list[_Part], *, by_query: bool) -> list[list[_Part]]:
     """Return partitions, by the lanes that work side by side: each compares about as many rows.
 
     ``by_query``: each has some of the queries to itself, which are searched as they would be alone.  To share out the
     partitions of a few queries gains nothing: memory is what they wait for.
     """
     queries = len(nearest.counts)
-    if queries < 2 * _QUERIES_A_LANE or not nearest.has_room:
-        return [parts]
-    count = min(processors(), queries // _QUERIES_A_LANE)
+    count = _lane_count(queries) if nearest.has_room else 1
     if count < 2:
         return [parts]
     if by_query:
         lanes: list[list[_Part]] = [[] for _ in range(count)]
         firsts = np.array([-(-queries * lane // count) for lane in range(1, count)])
-        for number, partition, passing, asking in parts:  # which ascend
-            borders = [0, *asking.searchsorted(firsts).tolist(), len(asking)]
-            for mine, (start, end) in zip(lanes, pairwise(borders), strict=True):
+        asking = [part[3] for part in parts]
+        starts = np.array([0, *map(len, asking[:-1])]).cumsum()
+        of_lanes = firsts.searchsorted(np.concatenate(asking), side="right")
+        # how many of the queries of each part, which ascend, are of the lanes before
+        before = [
+            np.add.reduceat(of_lanes < lane, starts, dtype=np.int64).tolist()
+            for lane in range(1, count + 1)
+        ]
+        for lane, mine in enumerate(lanes):
+            those = before[lane - 1] if lane else [0] * len(parts)
+            for part, start, end in zip(parts, those, before[lane], strict=True):
                 if start < end:
-                    mine.append((number, partition, passing, asking[start:end]))
+                    mine.append((*part[:3], part[3][start:end]))
         return lanes
     work = np.cumsum([len(partition.rows) * len(asking) for _, partition, _, asking in parts])
     borders = np.searchsorted(work, work[-1] * np.arange(1, count) // count).tolist()
     each = [parts[start:end] for start, end in pairwise([0, *borders, len(parts)])]
     return [lane for lane in each if lane]
+
+
+def _lane_count(queries: int) -> int:
+    """Return how many lanes queries are worth."""
+    return max(min(processors(), queries // _QUERIES_A_LANE), 1)
 
 
 class _Lane:
@@ -340,7 +350,7 @@ class _Lane:
     def __init__(self, asks: Asks, width: int, wanted: Sequence[_Part]) -> None:
         self._asks, self._width, self._wanted = asks, width, wanted
 
-    def ask(self, nearest: _Nearest) -> None:
+    def ask(self, nearest: NearestRows) -> None:
         """Compare the queries with their partitions."""
         flat: list[_Part] = []
         count = 0
@@ -356,7 +366,7 @@ class _Lane:
         if flat:
             self._compare(nearest, flat)
 
-    def _walk(self, nearest: _Nearest, wanted: _Part) -> None:
+    def _walk(self, nearest: NearestRows, wanted: _Part) -> None:
         """Walk the graph of a partition for each of some queries."""
         number, partition, passing, queries = wanted
         rows, codes, graph = partition.rows, partition.codes, partition.graph
@@ -370,7 +380,7 @@ class _Lane:
             nearest.make_room(int(counts.max(initial=0)))
             nearest.join(some, far, rows[nodes], counts)
 
-    def _compare(self, nearest: _Nearest, wanted: Sequence[_Part]) -> None:
+    def _compare(self, nearest: NearestRows, wanted: Sequence[_Part]) -> None:
         """Compare all rows of partitions."""
         numbers, partitions, passing, queries = zip(*wanted, strict=True)
         rows = [each.rows for each in partitions]
@@ -381,7 +391,7 @@ class _Lane:
             [each.codes for each in partitions],
             rows,
             list(passing),
-            np.array(counts).cumsum(),
+            np.arange(len(counts)).repeat(counts),
             np.array(numbers).repeat(counts),
             np.concatenate(queries),
         )

@@ -98,18 +98,23 @@ class ProductQuantizer:
     def keep(self, pairs: Pairs, queries: Floats, heaps: Heaps) -> None:
         """Put the rows of partitions that are nearest to the queries that ask them into heaps."""
         is_product = self._metric == "dot"
-        vectors, places, near = queries, pairs.queries, None
+        # partitions come one after the other, and their words are looked up while they are near
+        order = np.argsort(pairs.places, kind="stable")
+        numbers, partitions = pairs.queries[order], pairs.partitions[order]
+        vectors, places, near = queries, numbers, None
         if self.has_residuals and self._centroids.dtype == np.float32:
-            near = self._centroids[pairs.partitions[pairs.ends - 1]]
+            of_codes = np.zeros(len(pairs.codes), np.int64)
+            of_codes[pairs.places] = pairs.partitions
+            near = self._centroids[of_codes]
         elif self.has_residuals:
-            vectors = self.residuals(queries[places], pairs.partitions)
+            vectors = self.residuals(queries[numbers], partitions)
             places = np.arange(len(vectors))
         keep_words(
             by_bytes(pairs.codes),
             pairs.rows,
             pairs.passing,
             pairs.ends,
-            pairs.queries,
+            numbers,
             places,
             self._words,
             vectors,
@@ -173,7 +178,8 @@ def by_bytes(codes: Sequence[RowCodes | TableCodes]) -> list[Bytes2D]:
 class _Queries:
     """Queries, of which that is compared with codes which is coded of rows, too."""
 
-    leaves_out: Final = False
+    leaves_out: Final = True
+    takes_any_order: Final = True
     __slots__ = ("_quantizer", "_vectors")
 
     def __init__(self, quantizer: ProductQuantizer, vectors: Floats) -> None:

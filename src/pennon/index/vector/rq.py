@@ -50,6 +50,8 @@ _FACTORS: Final = ("__add_factors", "__scale_factors")
 _ERROR: Final = "__error_factors"
 _BLOCKED, _STREAM = "__blocked_ex_codes", "__ex_codes"
 _FURTHER: Final = ("__add_factors_ex", "__scale_factors_ex")
+_APART: Final = 128
+"""Pairs of which it is worked out together how far query and centroid are apart."""
 Bytes3D = npt.NDArray[np.uint8]
 
 
@@ -175,6 +177,7 @@ class _Queries:
     """Queries, turned unless that goes by partition."""
 
     leaves_out: Final = True
+    takes_any_order: Final = True
     __slots__ = ("_quantizer", "_queries", "_turned")
 
     def __init__(self, quantizer: RabitQuantizer, queries: Floats) -> None:
@@ -186,20 +189,26 @@ class _Queries:
     def keep(self, pairs: Pairs, heaps: Heaps) -> None:
         """See `Asks.keep`."""
         places = pairs.queries
-        queries, centroids = self._queries[places], self._quantizer.centroids[pairs.partitions]
-        asked = self._turned
+        centroids, asked = self._quantizer.centroids, self._turned
         if asked is None:
-            asked = _with_tables(self._quantizer.turned(queries - centroids))
-            places = np.arange(len(queries))
+            asked = _with_tables(
+                self._quantizer.turned(self._queries[places] - centroids[pairs.partitions])
+            )
+            places = np.arange(len(places))
+        apart = np.empty((len(places), 3), np.float32)
+        for start in range(0, len(places), _APART):  # these stay in the processor's cache
+            some = slice(start, start + _APART)
+            queries = self._queries[pairs.queries[some]]
+            apart[some] = self._quantizer.apart(queries, centroids[pairs.partitions[some]])
         keep_estimates(
             [(each.signs, each.rest, each.factors) for each in pairs.codes],
             pairs.rows,
             pairs.passing,
-            pairs.ends,
+            pairs.places,
             pairs.queries,
             places,
             *asked,
-            self._quantizer.apart(queries, centroids),
+            apart,
             *heaps,
         )
 

@@ -104,7 +104,7 @@ class Rows:
             [(self.stored, self.rest, self.factors)],
             [np.arange(count, dtype=np.uint64)],
             [passing],
-            np.array([queries]),
+            np.zeros(queries, np.int64),
             np.arange(queries),
             np.arange(queries),
             self.turned,
@@ -164,6 +164,43 @@ def test_the_nearest_rows(count: int, width: int, bits: int, most: int) -> None:
         assert np.array_equal(found, np.where(exact <= kth, exact, np.inf))
 
 
+@pytest.mark.parametrize("width", [8, 72, 128])
+@pytest.mark.parametrize("bits", [0, 4])
+@pytest.mark.parametrize("most", [5, 200])
+def test_what_queries_find_together_is_what_each_finds(width: int, bits: int, most: int) -> None:
+    """Pairs of partitions in any order, each query's own together."""
+    parts = [Rows(count, width, bits) for count in (40, 0, 97, 33)]
+    turned, order = parts[0].turned, [2, 0, 1, 3, 0, 3, 2, 1]
+    apart = np.random.default_rng(width).random((8, 3)).astype(np.float32)
+
+    def found(pairs: slice) -> tuple[Any, Any, Any]:
+        heaps = np.zeros((2, most), np.float32), np.zeros((2, most), np.uint64)
+        counts = np.zeros(2, np.int64)
+        asking = np.repeat([0, 1], 4)[pairs]
+        keep_estimates(
+            [(each.stored, each.rest, each.factors) for each in parts],
+            [
+                np.arange(len(each.signs), dtype=np.uint64) + 100 * at
+                for at, each in enumerate(parts)
+            ],
+            [None] * 4,
+            np.array(order)[pairs],
+            asking,
+            asking,
+            turned,
+            *tables_of(turned),
+            apart[pairs].copy(),
+            *heaps,
+            counts,
+        )
+        return *heaps, counts
+
+    together, first, second = found(slice(8)), found(slice(4)), found(slice(4, 8))
+    for all_found, alone, other in zip(together, first, second, strict=True):
+        assert np.array_equal(all_found[0], alone[0])
+        assert np.array_equal(all_found[1], other[1])
+
+
 def test_rows_beyond_their_error_are_left_out() -> None:
     """A heap that the first partition filled says what is left out of the second."""
     near, far = Rows(64, 128, 4), Rows(500, 128, 4)
@@ -180,7 +217,7 @@ def test_rows_beyond_their_error_are_left_out() -> None:
         [(each.stored, each.rest, each.factors) for each in (near, far)],
         [np.arange(64, dtype=np.uint64), np.arange(100, 600, dtype=np.uint64)],
         [None, None],
-        np.array([1, 2]),
+        np.array([0, 1]),
         np.array([0, 0]),
         np.array([0, 0]),
         near.turned,
@@ -272,7 +309,7 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
         ("rows", (41,), "rows are as wide"),
         ("passing", (39,), "rows are as wide"),
         ("turned", (3, 24), "queries have a table"),
-        ("turned", (2, 16), "each pair has a query"),
+        ("turned", (2, 16), "each pair has a partition"),
         ("tables", (2, 4, 16), "queries have a table"),
         ("tables", (3, 5, 16), "queries have a table"),
         ("tables", (3, 4, 15), "queries have a table"),
@@ -280,9 +317,9 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
         ("ranges", (3, 1), "queries have a table"),
         ("apart", (2, 3), "queries have a table"),
         ("apart", (3, 2), "queries have a table"),
-        ("ends", (2,), "each pair has a query"),
-        ("numbers", (2,), "each pair has a query"),
-        ("places", (2,), "each pair has a query"),
+        ("partitions", (2,), "each pair has a partition"),
+        ("numbers", (2,), "each pair has a partition"),
+        ("places", (2,), "each pair has a partition"),
         ("best", (2, 1), "a heap has"),
         ("best_rows", (3, 2), "a heap has"),
         ("counts", (2,), "a heap has"),
@@ -295,7 +332,7 @@ def test_codes_that_do_not_fit_are_refused(name: str, shape: tuple[int, ...], wh
         "factors": np.zeros((5, 40), np.float32),
         "rows": np.zeros(40, np.uint64),
         "passing": np.zeros(40, np.uint8),
-        "ends": np.array([3]),
+        "partitions": np.zeros(3, np.int64),
         "numbers": np.arange(3),
         "places": np.arange(3),
         "turned": np.zeros((3, 16), np.float32),

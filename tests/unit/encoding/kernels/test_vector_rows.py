@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from pennon.encoding.kernels.vector_rows import keep_rows, row_distances
+from pennon.encoding.kernels.vector_rows import cut_bytes, cut_rows, keep_rows, row_distances
 from tests.unit.encoding.kernels.heaps import Asked, bytes_of
 
 Array = npt.NDArray[Any]
@@ -66,7 +66,7 @@ def test_the_nearest_rows(kind: int, width: int, most: int) -> None:
     far = np.empty((40, sum(sizes)), np.float32)
     row_distances(kind, bytes_of(rows), bytes_of(queries), far)
     near = np.split(starts[:, None] + np.float32(0.5) * far, np.cumsum(sizes)[:-1], axis=1)
-    keep_rows(kind, parts, *asked.pairs, bytes_of(queries), starts, 0.5, *asked.heaps)  # type: ignore[call-arg]
+    keep_rows(kind, parts, [None] * 4, *asked.pairs, bytes_of(queries), starts, 0.5, *asked.heaps)  # type: ignore[call-arg]
     asked.check(lambda part, at: near[part][at], error=1e-5 * np.abs(far).max())
 
 
@@ -89,14 +89,24 @@ def spoil(rows: Array, queries: Array, how: str) -> None:
     elif how == "far":
         queries[::3] += 1e4
         rows[5] = 1e6
+    elif how == "unit":
+        rows /= np.linalg.norm(rows, axis=1)[:, None]
+        queries /= np.linalg.norm(queries, axis=1)[:, None]
 
 
+def cut(rows: Array) -> Array | None:
+    """Return rows of float32 cut to bytes; None if they are not worth it, or cannot be cut."""
+    made = np.empty(cut_bytes(len(rows), rows.shape[1] // 4), np.uint8)
+    return made if len(made) and cut_rows(rows, made) else None
+
+
+@pytest.mark.parametrize("kind", [0, 1])
 @pytest.mark.parametrize(
-    "how", ["plain", "ties", "equal", "no numbers", "infinite", "huge", "tiny", "far"]
+    "how", ["plain", "ties", "equal", "no numbers", "infinite", "huge", "tiny", "far", "unit"]
 )
 @pytest.mark.parametrize("width", [1, 3, 16, 17, 128, 1030])
 @pytest.mark.parametrize("most", [1, 10, 300])
-def test_what_many_queries_find_is_what_each_would(how: str, width: int, most: int) -> None:
+def test_rows_that_are_cut_are_found_as_others(kind: int, how: str, width: int, most: int) -> None:
     rng = np.random.default_rng([width, most])
     sizes = [63, 64, 300, 0, 900] if width > 500 else [63, 64, 300, 0, 2500]
     asked = Asked(rng, sizes, queries=40, heaps=40, most=most)
@@ -108,10 +118,13 @@ def test_what_many_queries_find_is_what_each_would(how: str, width: int, most: i
     spoil(rows, queries, how)
     parts = [each.copy() for each in np.split(bytes_of(rows), np.cumsum(sizes)[:-1])]
     far = np.empty((40, len(rows)), np.float32)
-    row_distances(0, bytes_of(rows), bytes_of(queries), far)
-    near = np.split(far, np.cumsum(sizes)[:-1], axis=1)
-    none = np.zeros(40, np.float32)
-    keep_rows(0, parts, *asked.pairs, bytes_of(queries), none, 1.0, *asked.heaps)  # type: ignore[call-arg]
+    row_distances(kind, bytes_of(rows), bytes_of(queries), far)
+    starts = np.full(40, kind, np.float32)  # of cosine and dot it is 1
+    near = np.split(starts[:, None] + far, np.cumsum(sizes)[:-1], axis=1)
+    cuts = [cut(each) for each in parts]
+    if how in {"plain", "ties", "no numbers", "far", "unit"}:
+        assert [each is not None for each in cuts] == [width > 3 and size > 63 for size in sizes]
+    keep_rows(kind, parts, cuts, *asked.pairs, bytes_of(queries), starts, 1.0, *asked.heaps)  # type: ignore[call-arg]
     for heap in range(0, 40, 4):
         query = asked.places[heap]
         right = sorted(
@@ -135,6 +148,9 @@ def test_what_many_queries_find_is_what_each_would(how: str, width: int, most: i
         ("parts", [np.zeros((5, 7), np.uint8)], "whole values"),
         ("parts", [np.zeros((5, 12), np.uint8)], "as many values"),
         ("parts", [np.zeros((4, 8), np.uint8)], "a number for each row"),
+        ("cuts", [], "a partition has numbers"),
+        ("cuts", [np.zeros(0, np.uint8)], "as many bytes"),
+        ("cuts", [np.zeros(99, np.uint8)], "as many bytes"),
         ("rows", [], "a partition has numbers"),
         ("passing", [], "a partition has numbers"),
         ("passing", [np.zeros(4, np.uint8)], "a number for each row"),
@@ -151,6 +167,7 @@ def test_partitions_that_do_not_fit_are_refused(name: str, value: object, why: s
     good: dict[str, Any] = {
         "kind": 0,
         "parts": [np.zeros((5, 8), np.uint8)],
+        "cuts": [None],
         "rows": [np.zeros(5, np.uint64)],
         "passing": [None],
         "ends": np.array([1]),
@@ -168,6 +185,19 @@ def test_partitions_that_do_not_fit_are_refused(name: str, value: object, why: s
         keep_rows(*(good | {name: value}).values())
 
 
+def test_what_is_cut_has_as_many_bytes_as_values() -> None:
+    rows = np.zeros((64, 64), np.uint8)
+    assert cut_bytes(63, 16) == cut_bytes(64, 15) == cut_bytes(64, 4097) == 0
+    size = cut_bytes(64, 16)
+    assert 64 * 16 < size < 64 * 32
+    assert not cut_rows(rows, np.empty(size, np.uint8))
+    for wrong, out in [(rows, size - 1), (rows, 0), (rows[:, :63].copy(), size), (rows[:63], size)]:
+        with pytest.raises(ValueError, match="as many bytes"):
+            cut_rows(wrong, np.empty(out, np.uint8))
+    values = np.arange(64 * 16, dtype=np.float32).reshape(64, 16)
+    assert cut_rows(bytes_of(values), np.empty(size, np.uint8))
+
+
 def test_long_codes_do_not_overflow() -> None:
     rows = np.full((1, 100_000), 255, np.uint8)
     out = np.empty((1, 1), np.float32)
@@ -175,13 +205,16 @@ def test_long_codes_do_not_overflow() -> None:
     assert out[0, 0] == np.float32(100_000 * 255 * 255)
 
 
-@pytest.mark.parametrize("width", [1, 31, 32, 33, 4095, 4096, 4097])
+@pytest.mark.parametrize("width", [1, 31, 32, 33, 64, 130, 1024, 1025, 4095, 4096, 4097])
 @pytest.mark.parametrize("count", [1, 3, 4, 257])
-def test_squares_of_codes_are_exact(width: int, count: int) -> None:
+@pytest.mark.parametrize("asked", [1, 3, 7, 20])
+def test_squares_of_codes_are_exact(width: int, count: int, asked: int) -> None:
     rng = np.random.default_rng([width, count])
-    rows, queries = (rng.integers(0, 256, (each, width)).astype(np.uint8) for each in (count, 3))
-    rows[0], queries[0], queries[1] = 255, 0, 255
-    out = np.full((3, count), np.nan, np.float32)
+    rows, queries = (
+        rng.integers(0, 256, (each, width)).astype(np.uint8) for each in (count, asked)
+    )
+    rows[0], queries[0], queries[-1] = 255, 0, 255
+    out = np.full((asked, count), np.nan, np.float32)
     row_distances(4, rows, queries, out)
     apart = rows[None].astype(np.int64) - queries[:, None]
     assert out.tolist() == (apart**2).sum(axis=2).astype(np.float32).tolist()

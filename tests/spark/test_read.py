@@ -21,6 +21,7 @@ import pennon
 import pennon.spark
 from pennon.errors import ArgumentError
 from pennon.file import LanceFileReader
+from pennon.spark import LanceTable
 from pennon.spark.options import parse_read_options
 from pennon.spark.reader import LanceReader
 
@@ -155,14 +156,51 @@ FILTERS = (
 )
 
 
-def test_the_filter_of_read_is_that_of_scans(spark: SparkSession, stored: str) -> None:
+def test_the_filter_of_read_is_that_of_scans(
+    spark: SparkSession, stored: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where little is to be tested for few rows, no task starts."""
     dataset, columns = pennon.dataset(stored), ["name", "id"]
     for text in FILTERS:
-        found = pennon.spark.read(spark, stored, columns, filter=text).collect()
+        frame = pennon.spark.read(spark, stored, columns, filter=text)
+        assert "MapInArrow" not in plan_of(frame, capsys), text
         expected = dataset.to_table(columns=columns, filter=text).to_pylist()
-        assert [row.asDict() for row in found] == expected, text
+        assert [row.asDict() for row in frame.collect()] == expected, text
+        limited = pennon.spark.read(spark, stored, columns, filter=text, limit=3).collect()
+        assert [row.asDict() for row in limited] == expected[:3], text
+        if "_rowid" not in text:  # which conditions of Delta do not name
+            assert LanceTable.forPath(spark, stored).count(text) == len(expected), text
     with pytest.raises(ArgumentError, match="no column 'nope'"):
         pennon.spark.read(spark, stored, filter="nope = 1")
+
+
+def test_a_filter_of_many_fragments_is_tested_by_tasks(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    uri = str(tmp_path / "t.lance")
+    dataset = pennon.write_dataset(table(), uri, max_rows_per_file=ROWS // 10)
+    for text in FILTERS:
+        frame = pennon.spark.read(spark, uri, ["name", "id"], filter=text)
+        assert "MapInArrow" in plan_of(frame, capsys), text
+        expected = dataset.to_table(columns=["name", "id"], filter=text).to_pylist()
+        assert [row.asDict() for row in frame.collect()] == expected, text
+        if "_rowid" not in text:
+            assert LanceTable.forPath(spark, uri).count(text) == len(expected), text
+
+
+def test_rows_that_are_many_or_wide_come_from_tasks(
+    spark: SparkSession, stored: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    many = pennon.spark.read(spark, stored, ["id"], filter="id >= 15000")
+    assert "MapInArrow" in plan_of(many, capsys)
+    assert many.agg(sf.sum("id")).first() == (sum(range(15_000, ROWS)),)
+    uri = str(tmp_path / "wide.lance")
+    wide = pa.table({"id": pa.array(range(100), pa.int64()), "text": ["x" * 100_000] * 100})
+    pennon.write_dataset(wide, uri)
+    assert "MapInArrow" in plan_of(pennon.spark.read(spark, uri, filter="id < 90"), capsys)
+    few = pennon.spark.read(spark, uri, filter="id < 9")
+    assert "MapInArrow" not in plan_of(few, capsys)
+    assert [(row.id, len(row.text)) for row in few.collect()] == [(n, 100_000) for n in range(9)]
 
 
 def plan_of(frame: DataFrame, capsys: pytest.CaptureFixture[str]) -> str:

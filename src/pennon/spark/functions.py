@@ -31,7 +31,7 @@ from pennon.spark.options import (
 from pennon.spark.partial_overwrite import overwrite_keys, overwrite_where
 from pennon.spark.row_write import TableWrite, commit_messages
 from pennon.spark.run_tasks import run_on_rows, run_tasks
-from pennon.spark.scan_frame import first_rows, frame_of
+from pennon.spark.scan_frame import first_rows, frame_of, passing_rows
 from pennon.spark.scan_task import snapshot_of
 from pennon.spark.session import merges_schemas
 from pennon.spark.write_task import (
@@ -90,7 +90,8 @@ def read(
     and the newest version are those of the branch; ``asof``: a time, as text an ISO one.
 
     ``limit``: so many rows, the first ones; a small number of them comes through this process,
-    without a job.  ``aggregate``: what Spark's ``groupBy(*group_by).agg(aggregate)`` would give
+    without a job, and so do few rows that pass a ``filter``, where little has to be tested for them.
+    ``aggregate``: what Spark's ``groupBy(*group_by).agg(aggregate)`` would give
     (`pennon.spark.aggregate_frame`), worked out where the table is read: ``{"price": "sum"}``,
     ``{"price": ["min", "max"], "*": "count"}``.
     """
@@ -108,9 +109,11 @@ def read(
     )
     if aggregate is None and not group_by:
         snapshot = snapshot_of(options)
-        if limit is None:
-            return frame_of(spark, snapshot, options, filter)
-        return first_rows(spark, snapshot, options, limit, filter)
+        if limit is not None:
+            return first_rows(spark, snapshot, options, limit, filter)
+        if filter is not None:
+            return passing_rows(spark, snapshot, options, filter)
+        return frame_of(spark, snapshot, options)
     if columns is not None or limit is not None or with_row_id or with_row_address:
         message = "an aggregate has its own columns: give no columns, limit, row ids or addresses"
         raise ArgumentError(message)

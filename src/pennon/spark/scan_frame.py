@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-import pyarrow as pa
-
-from pennon.core.units import MIB
 from pennon.errors import ArgumentError
 from pennon.scan.plan import ScanTask, plan_tasks
+from pennon.spark import driver_reads
 from pennon.spark.options import DEFAULT_PARTITION_BYTES, ReadOptions
 from pennon.spark.partitions import (
     Parallelism,
     Partition,
     pack_tasks,
     plan_partitions,
-    size_bytes,
 )
-from pennon.spark.scan_task import ReadTasks, TableScan, arrow_schema_of, plan_table_scan
+from pennon.spark.scan_task import ReadTasks, arrow_schema_of, plan_table_scan
 from pennon.spark.source import shown_schema
 from pennon.spark.types import ROW_ADDRESS, arrow_schema
 
@@ -30,10 +27,6 @@ if TYPE_CHECKING:
 
 ADDRESS: Final = "__pennon_address"
 """What the address of a row is called beside columns that may be named ``_rowaddr``."""
-
-
-MOST_LOCAL_BYTES: Final = 4 * MIB
-"""So much of a table goes through the driver into Spark's plan where a limit asks for its first rows."""
 
 
 MOST_RANGE_ROWS: Final = 1 << 26
@@ -69,6 +62,22 @@ def _frame(
     return numbers.mapInArrow(ReadTasks(scan, partitions), schema)
 
 
+def passing_rows(
+    spark: SparkSession, snapshot: Snapshot, options: ReadOptions, where: str
+) -> DataFrame:
+    """Return a DataFrame of the rows of a version that pass a condition.
+
+    Few rows that little had to be tested for are found here, and handed to Spark with its plan: no job starts
+    for them.
+    """
+    schema = shown_schema(arrow_schema_of(snapshot), options)
+    scan = plan_table_scan(snapshot, arrow_schema(schema), options.batch_size).where(where)
+    rows = driver_reads.passing_rows(scan, plan_tasks(snapshot))
+    if rows is not None:
+        return spark.createDataFrame(rows, schema)
+    return frame_of(spark, snapshot, options, where)
+
+
 def first_rows(
     spark: SparkSession,
     snapshot: Snapshot,
@@ -78,8 +87,8 @@ def first_rows(
 ) -> DataFrame:
     """Return a DataFrame of the first rows of a version, of those that pass a condition.
 
-    A few rows, which no condition has to be found for, are read here and handed to Spark with its plan:
-    no job starts for them.  Others are read by tasks that end when they have enough.
+    A few rows are read here and handed to Spark with its plan, as those of `passing_rows` are: no job starts for
+    them.  Others are read by tasks that end when they have enough.
     """
     check_limit(limit)
     schema = shown_schema(arrow_schema_of(snapshot), options)
@@ -89,25 +98,13 @@ def first_rows(
     tasks = plan_tasks(snapshot, limit=limit if where is None else None)
     if not tasks:
         return spark.createDataFrame([], schema)
-    rows = _few_rows(scan, tasks) if where is None else None
+    few = driver_reads.first_rows if where is None else driver_reads.passing_rows
+    rows = few(scan, tasks)
     if rows is not None:
         return spark.createDataFrame(rows, schema)
     partitions = pack_tasks(tasks, options.max_partition_bytes, parallelism_of(spark))
     found = numbers_of(spark, partitions).mapInArrow(ReadTasks(scan, tuple(partitions)), schema)
     return found if where is None else found.limit(limit)
-
-
-def _few_rows(scan: TableScan, tasks: Sequence[ScanTask]) -> pa.Table | None:
-    """Return what tasks read, if it is little; None if it is not, in the files or when it is decoded."""
-    if sum(map(size_bytes, tasks)) > MOST_LOCAL_BYTES:
-        return None
-    batches, held = [], 0
-    for batch in scan.read(tasks):
-        batches.append(batch)
-        held += batch.nbytes
-        if held > MOST_LOCAL_BYTES:
-            return None
-    return pa.Table.from_batches(batches, scan.schema)
 
 
 def address_frame(

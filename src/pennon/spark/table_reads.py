@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from pyspark.sql import types as st
 
-from pennon.scan.plan import live_row_counts
+from pennon.scan.plan import live_row_counts, plan_tasks
 from pennon.schema.arrow import schema_to_arrow
 from pennon.spark import listings
 from pennon.spark.conditions import Condition, as_column, check_condition, columns_named
+from pennon.spark.driver_reads import tests_little
 from pennon.spark.functions import read
 from pennon.spark.options import DEFAULT_PARTITION_BYTES
-from pennon.spark.partitions import Partition, plan_partitions
+from pennon.spark.partitions import Partition, pack_tasks
 from pennon.spark.row_changes import analysed
 from pennon.spark.row_lookup import taken_frame
 from pennon.spark.rows_found import translated
@@ -55,8 +56,12 @@ def count_rows(
     if predicate is None:
         return _count_in_spark(spark, snapshot, condition, alias)
     scan = plan_table_scan(snapshot, arrow_schema(st.StructType([])), None)
-    partitions = plan_partitions(snapshot, DEFAULT_PARTITION_BYTES, parallelism_of(spark))
-    task = CountRows(scan.where_predicate(predicate), tuple(partitions))
+    scan = scan.where_predicate(predicate)
+    tasks = plan_tasks(snapshot)
+    if tests_little(scan, tasks):
+        return scan.count(tasks)
+    partitions = pack_tasks(tasks, DEFAULT_PARTITION_BYTES, parallelism_of(spark))
+    task = CountRows(scan, tuple(partitions))
     return sum(_COUNT.unpack(found)[0] for found in run_tasks(spark, task, len(partitions)))
 
 
@@ -82,7 +87,7 @@ class TableReads:
         """Return the number of rows, or of those for which a condition is true.
 
         The manifest knows all of them, and no job starts.  Text that compares columns with literals is
-        tested where the table is read, and only numbers come back.
+        tested where the table is read, and only numbers come back; of a small table it is tested here.
         """
         if condition is not None:
             check_condition(condition)

@@ -16,6 +16,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
+import pyarrow as pa
+
 from pennon.core.fast_dataclass import dataclass
 from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFile, IndexFiles
@@ -175,11 +177,10 @@ def _graph(path: str, text: str) -> Settings:
     return settings(parsed(text, path), path, GRAPHS)
 
 
-def _buffer(file: IndexFile, number: Any) -> bytes:
+def _buffer(file: IndexFile, number: Any) -> pa.Buffer:
     """Return the global buffer whose number is given, as a text or a number.  Raises FormatError."""
     text = str(number)
     if not text.isdecimal() or len(text) > 9:
         message = f"{file.source.path} has no global buffer {number!r}"
         raise FormatError(message)
-    found: bytes = file.global_buffer(int(text)).to_pybytes()
-    return found
+    return file.global_buffer(int(text))

@@ -11,7 +11,9 @@ from google.protobuf.message import DecodeError, Message
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.memory import copied
 from pennon.errors import FormatError, UnsupportedError
+from pennon.index.vector.long_field import Data, cut_out
 from pennon.index.vector.settings import METRICS
 from pennon.proto import vector_index_pb2 as pb
 
@@ -28,6 +30,8 @@ _TYPES: Final[dict[int, Any]] = {
 }
 _NUMBERS: Final = {np.dtype(kind): number for number, kind in _TYPES.items() if kind != "<u2"}
 _MOST_ROWS: Final = 1 << 62
+_CENTROIDS: Final = pb.Ivf.CENTROIDS_TENSOR_FIELD_NUMBER
+_VALUES: Final = pb.Tensor.DATA_FIELD_NUMBER
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,14 +76,18 @@ class OldIndex:
     codebook: Codebook
 
 
-def parse_partitions(data: bytes) -> Partitions:
+def parse_partitions(data: Data) -> Partitions:
     """Return the partitions that a message describes.  Raises FormatError, UnsupportedError."""
-    return _partitions(_parsed(pb.Ivf(), data, "partitions"))
+    rest, centroids = cut_out(data, _CENTROIDS)
+    message = _parsed(pb.Ivf(), rest, "partitions")
+    return _partitions(message, None if centroids is None else parse_tensor(centroids))
 
 
-def parse_tensor(data: bytes) -> Vectors:
-    """Return a matrix.  Raises FormatError, UnsupportedError."""
-    return _matrix(_parsed(pb.Tensor(), data, "a matrix"))
+def parse_tensor(data: Data) -> Vectors:
+    """Return a matrix, in memory of its own.  Raises FormatError, UnsupportedError."""
+    rest, values = cut_out(data, _VALUES)
+    message = _parsed(pb.Tensor(), rest, "a matrix")
+    return _matrix(message) if values is None else copied(_matrix(message, values))
 
 
 def serialize_partitions(partitions: Partitions) -> bytes:
@@ -113,16 +121,16 @@ def parse_index(data: bytes) -> OldIndex:
     else:
         values = np.array(pq.codebook, np.float32)
     codebook = Codebook(pq.num_bits or 8, pq.num_sub_vectors, pq.dimension, values)
-    partitions = _partitions(index.stages[0].ivf, index.dimension)
+    partitions = _partitions(index.stages[0].ivf, dimension=index.dimension)
     return OldIndex(index.dimension, METRICS[index.metric_type], partitions, codebook)
 
 
-def _partitions(ivf: pb.Ivf, dimension: int = 0) -> Partitions:
+def _partitions(ivf: pb.Ivf, centroids: Vectors | None = None, *, dimension: int = 0) -> Partitions:
+    """Return what a message says; ``centroids`` are those that were cut out of it."""
     lengths = np.array(ivf.lengths, np.int64)
-    centroids = None
-    if ivf.HasField("centroids_tensor"):
+    if centroids is None and ivf.HasField("centroids_tensor"):
         centroids = _matrix(ivf.centroids_tensor)
-    elif ivf.centroids:
+    elif centroids is None and ivf.centroids:
         count = (dimension and len(ivf.centroids) // dimension) or len(lengths)
         if not count or len(ivf.centroids) % count:
             message = f"{len(ivf.centroids)} values are no centroids of {count} partitions"
@@ -149,7 +157,9 @@ def _tensor(values: Vectors) -> pb.Tensor:
     return pb.Tensor(data_type=number, shape=values.shape, data=data)
 
 
-def _matrix(tensor: pb.Tensor) -> Vectors:
+def _matrix(tensor: pb.Tensor, data: memoryview | None = None) -> Vectors:
+    """Return the matrix of a message; ``data`` are the values that were cut out of it."""
+    held = tensor.data if data is None else data
     kind = _TYPES.get(tensor.data_type)
     if kind is None:
         message = f"a matrix of the type {tensor.data_type} is not read"
@@ -158,10 +168,10 @@ def _matrix(tensor: pb.Tensor) -> Vectors:
         message = f"a matrix has {len(tensor.shape)} dimensions instead of two"
         raise FormatError(message)
     rows, width = tensor.shape
-    if not width or rows * width * np.dtype(kind).itemsize != len(tensor.data):
-        message = f"a matrix of {rows} by {width} values has {len(tensor.data)} bytes"
+    if not width or rows * width * np.dtype(kind).itemsize != len(held):
+        message = f"a matrix of {rows} by {width} values has {len(held)} bytes"
         raise FormatError(message)
-    values = np.frombuffer(tensor.data, kind).reshape(rows, width)
+    values = np.frombuffer(held, kind).reshape(rows, width)
     if tensor.data_type == pb.Tensor.BFLOAT16:
         return (values.astype(np.uint32) << np.uint32(16)).view(np.float32)
     return values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -177,6 +178,31 @@ def test_partitions() -> None:
     found = parse_partitions(old.SerializeToString()).centroids
     assert found is not None
     assert found.tolist() == [[1, 2], [3, 4]]
+
+
+def test_centroids_are_found_where_they_lie() -> None:
+    made = pb.Ivf(lengths=[3, 4], centroids_tensor=tensor([2, 2], 16), loss=0.5)
+    made.centroids_tensor.data = np.arange(4, dtype=np.float32).tobytes()
+    data = made.SerializeToString()
+    apart = pb.Ivf(centroids_tensor=pb.Tensor(data=made.centroids_tensor.data))
+    made.centroids_tensor.ClearField("data")
+    in_parts = made.SerializeToString() + apart.SerializeToString()
+    for message in (data, pa.py_buffer(b"-" + data).slice(1), in_parts):
+        found = parse_partitions(message)
+        assert found.lengths.tolist() == [3, 4]
+        assert found.loss == 0.5
+        assert found.centroids is not None
+        assert found.centroids.tolist() == [[0, 1], [2, 3]]
+
+
+def test_partitions_that_end_anywhere() -> None:
+    data = pb.Ivf(lengths=[3, 4], centroids_tensor=tensor([2, 2], 16), loss=0.5).SerializeToString()
+    for end in range(len(data)):
+        with suppress(FormatError):
+            assert parse_partitions(data[:end]).loss is None
+    for damage in (b"\x22\xff\xff\xff\xff\xff\xff\xff\xff\x7f", b"\x22\x05\x12", b"\x23"):
+        with pytest.raises(FormatError, match="not a valid message"):
+            parse_partitions(data + damage)
 
 
 def test_stages() -> None:

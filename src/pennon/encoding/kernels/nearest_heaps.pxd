@@ -138,3 +138,17 @@ cdef inline int check_pairs(
     if not fits:
         raise ValueError("each pair has a query and a heap, and each partition some of the pairs")
     return 0
+
+
+cdef inline int check_numbers(
+    int64_t parts, int64_t pairs, int64_t queries, int64_t heaps,
+    const int64_t[::1] partitions, const int64_t[::1] numbers, const int64_t[::1] places
+) except -1:
+    """Raise ValueError unless each pair has a partition, a query and a heap."""
+    cdef int64_t at
+    cdef bint fits = partitions.shape[0] == pairs and places.shape[0] == pairs
+    for at in range(pairs if fits else 0):
+        fits = fits and 0 <= partitions[at] < parts and 0 <= numbers[at] < heaps and 0 <= places[at] < queries
+    if not fits:
+        raise ValueError("each pair has a partition, a query and a heap")
+    return 0

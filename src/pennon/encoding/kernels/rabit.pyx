@@ -7,7 +7,7 @@ from libc.string cimport memset
 from pennon.encoding.kernels.near_signs cimport (
     are_signs_words, bounds_of_rows, estimate_of_row, laid_bytes, lay_tables, near_rows,
 )
-from pennon.encoding.kernels.nearest_heaps cimport Heaps, any_nearer, heaps_of, keep_one
+from pennon.encoding.kernels.nearest_heaps cimport Heaps, any_nearer, check_numbers, heaps_of, keep_one
 from pennon.encoding.kernels.rabit_codes cimport (
     BLOCK, GROUP, INFINITY, ROUNDS, Asked, Codes, Summing, ask_ahead, choose_summing, tables_of, turn_row,
 )
@@ -168,7 +168,7 @@ def keep_estimates(
     cdef Part *its
     cdef Asked one
     cdef Room room
-    _check_pairs(count, pairs, asked, best.shape[0], partitions, numbers, places)
+    check_numbers(count, pairs, asked, best.shape[0], partitions, numbers, places)
     if (
         not width or turned.shape[1] != 8 * width or tables.shape[0] != asked
         or tables.shape[1] != 2 * width or tables.shape[2] != 16
@@ -222,20 +222,6 @@ def keep_estimates(
         free(room.near)
         free(room.nearest)
         free(room.laid)
-
-
-cdef int _check_pairs(
-    int64_t parts, int64_t pairs, int64_t queries, int64_t heaps,
-    const int64_t[::1] partitions, const int64_t[::1] numbers, const int64_t[::1] places
-) except -1:
-    """Raise ValueError unless each pair has a partition, a query and a heap."""
-    cdef int64_t at
-    cdef bint fits = partitions.shape[0] == pairs and places.shape[0] == pairs
-    for at in range(pairs if fits else 0):
-        fits = fits and 0 <= partitions[at] < parts and 0 <= numbers[at] < heaps and 0 <= places[at] < queries
-    if not fits:
-        raise ValueError("each pair has a partition, a query and a heap")
-    return 0
 
 
 cdef int _open_part(Part *part, given, const uint64_t[::1] ids, const uint8_t[::1] mask, int64_t width) except -1:

@@ -35,11 +35,11 @@ def cut_rows(rows: npt.NDArray[np.uint8], out: npt.NDArray[np.uint8]) -> bool:
 
 def keep_rows(
     kind: int,
-    parts: list[npt.NDArray[np.uint8]],
+    parts: Sequence[npt.NDArray[np.uint8]],
     cuts: Sequence[npt.NDArray[np.uint8] | None],
     rows: Sequence[npt.NDArray[np.uint64]],
     passing: Sequence[npt.NDArray[np.uint8] | None],
-    ends: npt.NDArray[np.int64],
+    partitions: npt.NDArray[np.int64],
     numbers: npt.NDArray[np.int64],
     places: npt.NDArray[np.int64],
     queries: npt.NDArray[np.uint8],
@@ -52,8 +52,8 @@ def keep_rows(
     """Put the rows of partitions that are nearest to the queries of some pairs into heaps.
 
     Partition ``n`` has the rows ``parts[n]`` with the numbers ``rows[n]``, of which those may be found that are
-    ``passing[n]``, or all.  Its pairs are those before ``ends[n]`` that are not of partitions before it.  Pair ``p`` is of
-    ``queries[places[p]]`` and the heap ``numbers[p]``: see `pennon.encoding.kernels.vector_scan.keep_nearest`.  A distance
+    ``passing[n]``, or all.  Pair ``p`` is of the partition ``partitions[p]``, ``queries[places[p]]`` and the heap
+    ``numbers[p]``; those of one partition that follow one another are compared together: see `pennon.encoding.kernels.vector_scan.keep_nearest`.  A distance
     is the start of its query and ``factor`` times that of the kind.  ``cuts[n]`` has the same rows as `cut_rows` made
     them, or is None: with them rows are left out that are too far away by the kinds 0 and 1.  Raises ValueError for
     arrays that do not fit.

@@ -2,14 +2,14 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.math cimport INFINITY
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
 from pennon.encoding.kernels.cut_vectors cimport (
     CUT_HEAD, LENGTH_BYTES, MOST_KEPT, OWN_BYTES, Cut, CutRoom, CutScale, bytes_of_cut, cut_all, cut_of, free_room,
     keep_cut, make_room,
 )
-from pennon.encoding.kernels.nearest_heaps cimport Heaps, are_few, check_pairs, heaps_of, keep_some
+from pennon.encoding.kernels.nearest_heaps cimport Heaps, are_few, check_numbers, heaps_of, keep_some
 from pennon.encoding.kernels.vector_kinds cimport all_apart
 from pennon.encoding.kernels.vector_spaces cimport Space, space_of
 
@@ -66,64 +66,90 @@ def cut_rows(const uint8_t[:, ::1] rows, uint8_t[::1] out):
     return is_cut
 
 
+cdef struct Part:
+    Space space
+    Cut cut
+    bint is_known, is_cut
+    const uint64_t *ids
+    const uint8_t *mask
+
+
 def keep_rows(
-    int kind, list parts, cuts, rows, passing, const int64_t[::1] ends, const int64_t[::1] numbers,
+    int kind, parts, cuts, rows, passing, const int64_t[::1] partitions, const int64_t[::1] numbers,
     const int64_t[::1] places, const uint8_t[:, ::1] queries, const float[::1] starts, float factor,
     float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts,
 ):
     """Put the nearest rows of partitions into heaps; see the stub."""
     cdef Heaps heaps = heaps_of(best, best_rows, counts)
-    cdef int64_t count = len(parts), asked = queries.shape[0], query_bytes = queries.shape[1]
-    cdef int64_t at, first = 0, block
-    cdef const uint8_t[:, ::1] codes
-    cdef const uint8_t[::1] cut, mask
-    cdef const uint64_t[::1] ids
-    cdef const uint8_t *masked
-    cdef Space space
-    cdef Cut those
+    cdef int64_t count = len(parts), asked = queries.shape[0], query_bytes = queries.shape[1], pairs = numbers.shape[0]
+    cdef int64_t at, first = 0, end, block
+    cdef Part *held = NULL
+    cdef Part *its
     cdef CutRoom room
     cdef bint may_cut = (kind == SQUARES or kind == PRODUCTS) and factor == 1 and heaps.most <= MOST_KEPT
     cdef uint8_t *some
     cdef float *far
-    check_pairs(count, numbers.shape[0], asked, best.shape[0], ends, numbers, places)
+    check_numbers(count, pairs, asked, best.shape[0], partitions, numbers, places)
     if starts.shape[0] != asked or len(rows) != count or len(passing) != count or len(cuts) != count:
         raise ValueError("a partition has numbers of rows, and a mask or None; and a query a start")
-    if not numbers.shape[0]:
+    if not pairs:
         return
+    # which nobody changes while they are read
+    parts, cuts, rows, passing = tuple(parts), tuple(cuts), tuple(rows), tuple(passing)
     room.queries, room.far = NULL, NULL
     some = <uint8_t *> malloc(TOGETHER * query_bytes)
     far = <float *> malloc(TOGETHER * MOST_ROWS * sizeof(float))
+    held = <Part *> calloc(count, sizeof(Part))
     try:
-        if some == NULL or far == NULL:
+        if some == NULL or far == NULL or held == NULL:
             raise MemoryError
-        for at in range(count):
-            codes, cut, ids, mask = parts[at], cuts[at], rows[at], passing[at]
-            space = space_of(kind, codes, queries[0])
-            if ids.shape[0] != space.count or (mask is not None and mask.shape[0] != space.count):
-                raise ValueError("a partition has a number for each row")
-            masked = &mask[0] if mask is not None and space.count else NULL
-            if cut is not None:
-                those = cut_of(cut, space.count, space.width)
-            if cut is not None and may_cut and not (masked != NULL and are_few(masked, space.count)):
-                make_room(&room, space.width)
-                with nogil:
+        for first in range(pairs):
+            at = partitions[first]
+            its = held + at
+            if not its.is_known:
+                its.space = space_of(kind, parts[at], queries[0])
+                _open_part(its, cuts[at] if may_cut else None, rows[at], passing[at])
+                if its.is_cut:
+                    make_room(&room, its.space.width)
+        first = 0
+        with nogil:  # threads that take turns at the interpreter wait for each other
+            while first < pairs:
+                end = first + 1
+                while end < pairs and partitions[end] == partitions[first]:
+                    end += 1
+                its = held + partitions[first]
+                if its.is_cut:
                     keep_cut(
-                        &those, kind, <const float *> space.rows, space.count, space.width, &ids[0], masked,
-                        <const float *> &queries[0, 0], &starts[0], &numbers[first], &places[first], ends[at] - first,
-                        &heaps, &room,
+                        &its.cut, kind, <const float *> its.space.rows, its.space.count, its.space.width, its.ids,
+                        its.mask, <const float *> &queries[0, 0], &starts[0], &numbers[first], &places[first],
+                        end - first, &heaps, &room,
                     )
-            elif space.count:
-                block = min(max(BLOCK_BYTES // space.row_bytes, <int64_t> 8), <int64_t> MOST_ROWS)
-                with nogil:
+                elif its.space.count:
+                    block = min(max(BLOCK_BYTES // its.space.row_bytes, <int64_t> 8), <int64_t> MOST_ROWS)
                     _keep_rows(
-                        &space, &ids[0], masked, block, &queries[0, 0], query_bytes, &starts[0], factor, &numbers[first],
-                        &places[first], ends[at] - first, &heaps, some, far,
+                        &its.space, its.ids, its.mask, block, &queries[0, 0], query_bytes, &starts[0], factor,
+                        &numbers[first], &places[first], end - first, &heaps, some, far,
                     )
-            first = ends[at]
+                first = end
     finally:
         free_room(&room)
         free(some)
         free(far)
+        free(held)
+
+
+cdef int _open_part(Part *part, const uint8_t[::1] cut, const uint64_t[::1] ids, const uint8_t[::1] mask) except -1:
+    """Take a partition as arrays have it; whoever calls holds these.  Raises ValueError for arrays that do not fit."""
+    cdef int64_t count = part.space.count
+    if ids.shape[0] != count or (mask is not None and mask.shape[0] != count):
+        raise ValueError("a partition has a number for each row")
+    part.ids = &ids[0] if count else NULL
+    part.mask = &mask[0] if mask is not None and count else NULL
+    if cut is not None:
+        part.cut = cut_of(cut, count, part.space.width)
+        part.is_cut = not (part.mask != NULL and are_few(part.mask, count))
+    part.is_known = True
+    return 0
 
 
 cdef void _keep_rows(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
-from itertools import pairwise
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +28,10 @@ Bytes2D = npt.NDArray[np.uint8]
 Passing = npt.NDArray[np.uint8]
 Heaps: TypeAlias = tuple[Floats2D, npt.NDArray[np.uint64], Int64Array]
 """How far the nearest rows of each query are, which they are, and how many: see `keep_nearest` of the kernels."""
+
+
+_STEPS: Final = np.array([1, 5])
+"""How many of the nearest partitions of each query are compared before others."""
 
 
 class Apart(IntEnum):
@@ -110,7 +113,7 @@ class Pairs:
         """Return where the pairs of each partition end, where those of the first one come first, and so on."""
         return np.bincount(self.places, minlength=len(self.codes)).cumsum()
 
-    def at(self, some: slice) -> Pairs:
+    def at(self, some: slice | Int64Array) -> Pairs:
         """Return some of the pairs."""
         places, partitions = self.places[some], self.partitions[some]
         return Pairs(self.codes, self.rows, self.passing, places, partitions, self.queries[some])
@@ -167,12 +170,7 @@ class Asks(Protocol):
 
     @property
     def leaves_out(self) -> bool:
-        """Return whether rows are looked at the less, the nearer those are that a heap has."""
-        ...
-
-    @property
-    def takes_any_order(self) -> bool:
-        """Return whether the pairs of one partition need not follow one another."""
+        """Return whether rows are looked at the less, the nearer those are that a heap has; then pairs come by query."""
         ...
 
     def keep(self, pairs: Pairs, heaps: Heaps) -> None:
@@ -267,26 +265,22 @@ class Everywhere:
         """See `Asks.leaves_out`."""
         return self.asked.kind in {Apart.SQUARES, Apart.PRODUCTS}  # of which rows are cut
 
-    @property
-    def takes_any_order(self) -> bool:
-        """See `Asks.takes_any_order`."""
-        return False
-
     def keep(self, pairs: Pairs, heaps: Heaps) -> None:
         """See `Asks.keep`."""
-        asked, numbers = self.asked, pairs.queries
+        asked = self.asked
+        if self.leaves_out:
+            pairs = pairs.at(_by_steps(pairs))
         starts = np.broadcast_to(np.float32(asked.starts), len(asked.queries))
-        ends = pairs.ends.tolist()
-        counts = [end - start for start, end in pairwise([0, *ends])]
+        counts = np.bincount(pairs.places, minlength=len(pairs.codes)).tolist()
         keep_rows(
             asked.kind,
             [each.rows for each in pairs.codes],
             [each.cut_for(count) for each, count in zip(pairs.codes, counts, strict=True)],
             pairs.rows,
             pairs.passing,
-            pairs.ends,
-            numbers,
-            numbers,
+            pairs.places,
+            pairs.queries,
+            pairs.queries,
             asked.bytes,
             np.ascontiguousarray(starts),
             asked.factor,
@@ -296,6 +290,16 @@ class Everywhere:
     def at(self, partitions: Int64Array, numbers: Int64Array) -> Asked:  # noqa: ARG002 - as others take it
         """See `AsksByRow.at`."""
         return self.asked.at(numbers)
+
+
+def _by_steps(pairs: Pairs) -> Int64Array:
+    """Return the order of pairs by query in which a few partitions of all queries come first, each with those that ask it.
+
+    What is near in these says what need not be looked at of others.
+    """
+    queries = pairs.queries
+    ranks = np.arange(len(queries)) - queries.searchsorted(queries)
+    return np.lexsort((pairs.places, _STEPS.searchsorted(ranks, side="right")))
 
 
 def list_type(file: IndexFile, name: str, width: int) -> pa.DataType:

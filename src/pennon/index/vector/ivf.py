@@ -161,22 +161,12 @@ class _Search:
     ) -> None:
         self._index, self._reader, self._vectors = index, reader, vectors
         self._asks, self._width, self._allowed = asks, width, allowed
-        self._by_query = asks.takes_any_order and not reader.has_graphs
+        self._by_query = asks.leaves_out and not reader.has_graphs
 
     def run(self, nearest: NearestRows, fewest: int, most: int) -> None:
         """Search the nearest partitions of each query, ``fewest`` of them, and more where rows are few."""
         near = self._index.near_partitions(self._vectors, fewest)
-        start, end = 0, fewest
-        if (
-            self._asks.leaves_out
-            and len(near) > 1
-            and not (self._by_query or self._reader.has_graphs)
-        ):
-            end = 1  # what is near in the nearest partitions says what need not be looked at of others
-        while start < fewest:
-            some = near[:, start:end]
-            self._round(nearest, some.reshape(-1), np.arange(len(near)).repeat(some.shape[1]))
-            start, end = end, min(4 * end + 1, fewest)
+        self._round(nearest, near.reshape(-1), np.arange(len(near)).repeat(fewest))
         if fewest == most:
             return
         hungry = nearest.hungry()
@@ -212,7 +202,7 @@ class _Search:
                 (numbers[at], partition, passing, asking[at]) for at, partition, passing in held
             ]
             # lanes of partitions read each once; walks take their time, and few partitions are not shared out evenly
-            by_query = self._asks.leaves_out or self._reader.has_graphs or len(parts) < _PARTS
+            by_query = self._reader.has_graphs or len(parts) < _PARTS
             lanes = _lanes(nearest, parts, by_query=by_query)
             if len(lanes) == 1:
                 _Lane(self._asks, self._width, parts).ask(nearest)

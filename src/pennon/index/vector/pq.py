@@ -179,7 +179,6 @@ class _Queries:
     """Queries, of which that is compared with codes which is coded of rows, too."""
 
     leaves_out: Final = True
-    takes_any_order: Final = True
     __slots__ = ("_quantizer", "_vectors")
 
     def __init__(self, quantizer: ProductQuantizer, vectors: Floats) -> None:

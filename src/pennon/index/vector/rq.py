@@ -177,7 +177,6 @@ class _Queries:
     """Queries, turned unless that goes by partition."""
 
     leaves_out: Final = True
-    takes_any_order: Final = True
     __slots__ = ("_quantizer", "_queries", "_turned")
 
     def __init__(self, quantizer: RabitQuantizer, queries: Floats) -> None:

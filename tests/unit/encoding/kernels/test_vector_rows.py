@@ -66,8 +66,17 @@ def test_the_nearest_rows(kind: int, width: int, most: int) -> None:
     far = np.empty((40, sum(sizes)), np.float32)
     row_distances(kind, bytes_of(rows), bytes_of(queries), far)
     near = np.split(starts[:, None] + np.float32(0.5) * far, np.cumsum(sizes)[:-1], axis=1)
-    keep_rows(kind, parts, [None] * 4, *asked.pairs, bytes_of(queries), starts, 0.5, *asked.heaps)  # type: ignore[call-arg]
+    asks = bytes_of(queries)
+    keep_rows(kind, parts, [None] * 4, *by_pair(asked), asks, starts, 0.5, *asked.heaps)  # type: ignore[call-arg]
     asked.check(lambda part, at: near[part][at], error=1e-5 * np.abs(far).max())
+
+
+def by_pair(asked: Asked) -> tuple[Any, ...]:
+    """Return what the kernel takes; a part of each partition's pairs comes behind those of the others."""
+    rows, passing, ends, numbers, places = asked.pairs
+    partitions = np.arange(len(ends)).repeat(np.diff(ends, prepend=0))
+    order = np.lexsort((partitions, np.arange(len(partitions)) % 4 == 0))
+    return rows, passing, partitions[order], numbers[order], places[order]
 
 
 def spoil(rows: Array, queries: Array, how: str) -> None:
@@ -124,7 +133,7 @@ def test_rows_that_are_cut_are_found_as_others(kind: int, how: str, width: int, 
     cuts = [cut(each) for each in parts]
     if how in {"plain", "ties", "no numbers", "far", "unit"}:
         assert [each is not None for each in cuts] == [width > 3 and size > 63 for size in sizes]
-    keep_rows(kind, parts, cuts, *asked.pairs, bytes_of(queries), starts, 1.0, *asked.heaps)  # type: ignore[call-arg]
+    keep_rows(kind, parts, cuts, *by_pair(asked), bytes_of(queries), starts, 1.0, *asked.heaps)  # type: ignore[call-arg]
     for heap in range(0, 40, 4):
         query = asked.places[heap]
         right = sorted(
@@ -154,7 +163,9 @@ def test_rows_that_are_cut_are_found_as_others(kind: int, how: str, width: int, 
         ("rows", [], "a partition has numbers"),
         ("passing", [], "a partition has numbers"),
         ("passing", [np.zeros(4, np.uint8)], "a number for each row"),
-        ("ends", np.array([2]), "each pair"),
+        ("partitions", np.array([1]), "each pair"),
+        ("partitions", np.array([-1]), "each pair"),
+        ("partitions", np.array([0, 0]), "each pair"),
         ("numbers", np.array([1]), "each pair"),
         ("places", np.array([3]), "each pair"),
         ("places", np.array([-1]), "each pair"),
@@ -170,7 +181,7 @@ def test_partitions_that_do_not_fit_are_refused(name: str, value: object, why: s
         "cuts": [None],
         "rows": [np.zeros(5, np.uint64)],
         "passing": [None],
-        "ends": np.array([1]),
+        "partitions": np.array([0]),
         "numbers": np.array([0]),
         "places": np.array([2]),
         "queries": np.zeros((3, 8), np.uint8),

@@ -25,9 +25,40 @@ def sign_tables(
     that do not fit.
     """
 
+def pairs_apart(
+    queries: npt.NDArray[np.float32],
+    centroids: npt.NDArray[np.float32],
+    numbers: npt.NDArray[np.int64],
+    partitions: npt.NDArray[np.int64],
+    is_product: bool,
+    is_by_residual: bool,
+    apart: npt.NDArray[np.float32],
+) -> None:
+    """Put what the query ``numbers[p]`` and the centroid ``partitions[p]`` of each pair add to distances into ``apart[p]``.
+
+    How often the addends of rows count, what is added to all distances, and how far query and centroid are apart.
+    Raises ValueError for arrays that do not fit.
+    """
+
+class RabitRows:
+    """The rows of a partition as kernels take them, in arrays that nobody changes: to take these anew at each search would be a part of its time.
+
+    Signs are packed by groups of 32 rows and further bits are in blocks of 64 dimensions, as in files.  Factors are
+    those to add and to scale by, the same pair of further bits, and the error, a row of the array each; those of
+    further bits are there if these are.
+    """
+
+    def __init__(
+        self,
+        signs: npt.NDArray[np.uint8],
+        rest: npt.NDArray[np.uint8],
+        factors: npt.NDArray[np.float32],
+        numbers: npt.NDArray[np.uint64],
+    ) -> None:
+        """Take signs, further bits and factors of rows, and their numbers.  Raises ValueError for arrays that do not fit."""
+
 def keep_estimates(
-    parts: Sequence[tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8], npt.NDArray[np.float32]]],
-    rows: Sequence[npt.NDArray[np.uint64]],
+    parts: Sequence[RabitRows],
     passing: Sequence[npt.NDArray[np.uint8] | None],
     partitions: npt.NDArray[np.int64],
     numbers: npt.NDArray[np.int64],
@@ -45,11 +76,8 @@ def keep_estimates(
     Pair ``p`` is of the part ``partitions[p]``, the query ``places[p]`` and the heap ``numbers[p]``.  Pairs are searched in
     their order: those of a query are best together, the nearest part first.
 
-    A part are signs, further bits and factors.  Signs are packed by groups of 32 rows and further bits are in blocks
-    of 64 dimensions, as in files.  Factors are those to add and to scale by, the same pair of further bits, and the
-    error, a row of the array each; those of further bits are there if these are.  Of ``apart[p]``, the first times the
-    addend of a row and the second are added to all distances of a pair, and an error counts as often as the third
-    says.  `sign_tables` makes ``tables`` and ``ranges`` of ``turned`` queries.
+    Of ``apart[p]``, the first times the addend of a row and the second are added to all distances of a pair, and an
+    error counts as often as the third says: see `pairs_apart`.  `sign_tables` makes ``tables`` and ``ranges`` of ``turned`` queries.
 
     A row that is farther than all of a full heap, as far as signs and errors say, is left out, and so is one that is
     farther than as many rows of its part as there is room for; without errors beside further bits none is.  Raises ValueError for arrays that do not fit.

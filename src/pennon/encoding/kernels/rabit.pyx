@@ -11,6 +11,7 @@ from pennon.encoding.kernels.nearest_heaps cimport Heaps, any_nearer, check_numb
 from pennon.encoding.kernels.rabit_codes cimport (
     BLOCK, GROUP, INFINITY, ROUNDS, Asked, Codes, Summing, ask_ahead, choose_summing, tables_of, turn_row,
 )
+from pennon.encoding.kernels.rabit_pairs cimport apart_of
 
 cdef Summing SUMMING = choose_summing()
 
@@ -43,6 +44,28 @@ def sign_tables(const float[:, ::1] turned, uint8_t[:, :, ::1] tables, float[:, 
             tables_of(&turned[at, 0], width, &tables[at, 0, 0], &ranges[at, 0])
 
 
+def pairs_apart(
+    const float[:, ::1] queries, const float[:, ::1] centroids, const int64_t[::1] numbers,
+    const int64_t[::1] partitions, bint is_product, bint is_by_residual, float[:, ::1] apart,
+):
+    """Put what queries and centroids add to distances into an array; see the stub."""
+    cdef int64_t pairs = numbers.shape[0], width = queries.shape[1], pair
+    if (
+        not width or width % 4 or centroids.shape[1] != width or partitions.shape[0] != pairs
+        or apart.shape[0] != pairs or apart.shape[1] != 3
+    ):
+        raise ValueError("queries and centroids have as many values, in fours, and pairs one of each")
+    for pair in range(pairs):
+        if not (0 <= numbers[pair] < queries.shape[0] and 0 <= partitions[pair] < centroids.shape[0]):
+            raise ValueError("each pair has a query and a centroid")
+    with nogil:
+        for pair in range(pairs):
+            apart_of(
+                &queries[numbers[pair], 0], &centroids[partitions[pair], 0], width, is_product, is_by_residual,
+                &apart[pair, 0],
+            )
+
+
 cdef struct Room:
     int32_t *signs  # of a row
     float *steps
@@ -52,11 +75,29 @@ cdef struct Room:
     uint8_t *laid  # the tables of a query
 
 
+cdef class RabitRows:
+    """The rows of a partition; see the stub."""
+
+    cdef Codes codes
+    cdef const uint64_t *ids
+    cdef const uint8_t[:, ::1] signs
+    cdef const uint8_t[:, ::1] rest
+    cdef const float[:, ::1] factors
+    cdef const uint64_t[::1] numbers
+
+    def __init__(self, signs, rest, factors, numbers):
+        """Take arrays.  Raises ValueError for some that do not fit."""
+        self.signs, self.rest, self.factors, self.numbers = signs, rest, factors, numbers
+        self.codes = _codes_of(self.signs, self.rest, self.factors)
+        if self.numbers.shape[0] != self.codes.rows:
+            raise ValueError("a partition has a number for each row")
+        self.ids = &self.numbers[0] if self.codes.rows else NULL
+
+
 cdef struct Part:
-    Codes codes
+    const Codes *codes  # NULL: nobody asked for it yet
     const uint64_t *ids
     const uint8_t *mask  # NULL: all rows may be found
-    bint is_known
 
 
 cdef inline bint _any_passing(const uint8_t *mask, int64_t size) noexcept nogil:
@@ -155,7 +196,7 @@ cdef void _keep_near(
 
 
 def keep_estimates(
-    parts, rows, passing, const int64_t[::1] partitions, const int64_t[::1] numbers,
+    parts, passing, const int64_t[::1] partitions, const int64_t[::1] numbers,
     const int64_t[::1] places, const float[:, ::1] turned, const uint8_t[:, :, ::1] tables,
     const float[:, ::1] ranges, const float[:, ::1] apart,
     float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts,
@@ -176,10 +217,10 @@ def keep_estimates(
         or apart.shape[0] != pairs or apart.shape[1] != 3
     ):
         raise ValueError("queries have a table of 16 for each four values, and a range, and pairs what is added")
-    if len(rows) != count or len(passing) != count:
-        raise ValueError("a partition has numbers of rows, and a mask or None")
+    if len(passing) != count:
+        raise ValueError("a partition has a mask or None")
     # which nobody changes while they are read
-    parts, rows, passing = tuple(parts), tuple(rows), tuple(passing)
+    parts, passing = tuple(parts), tuple(passing)
     memset(&room, 0, sizeof(Room))
     try:
         held = <Part *> calloc(count + 1, sizeof(Part))
@@ -187,9 +228,9 @@ def keep_estimates(
             raise MemoryError
         for pair in range(pairs):
             its = held + partitions[pair]
-            if not its.is_known:
+            if its.codes == NULL:
                 at = partitions[pair]
-                _open_part(its, parts[at], rows[at], passing[at], width)
+                _open_part(its, parts[at], passing[at], width)
                 most = max(most, its.codes.rows)
         room.signs = <int32_t *> malloc(width * sizeof(int32_t))
         room.steps = <float *> malloc(8 * width * sizeof(float))
@@ -213,7 +254,7 @@ def keep_estimates(
                 if one.laid != NULL and places[pair] != made:
                     made = places[pair]
                     lay_tables(one.tables, width, room.laid)
-                _keep_rows(&its.codes, &one, its.ids, its.mask, &heaps, numbers[pair], &room)
+                _keep_rows(its.codes, &one, its.ids, its.mask, &heaps, numbers[pair], &room)
     finally:
         free(held)
         free(room.signs)
@@ -224,20 +265,12 @@ def keep_estimates(
         free(room.laid)
 
 
-cdef int _open_part(Part *part, given, const uint64_t[::1] ids, const uint8_t[::1] mask, int64_t width) except -1:
-    """Take a partition as arrays have it; whoever calls holds these.  Raises ValueError for arrays that do not fit."""
-    cdef const uint8_t[:, ::1] signs
-    cdef const uint8_t[:, ::1] rest
-    cdef const float[:, ::1] factors
-    signs, rest, factors = given
-    part.codes = _codes_of(signs, rest, factors)
-    if part.codes.width != width or ids.shape[0] != part.codes.rows or (
-        mask is not None and mask.shape[0] != part.codes.rows
-    ):
-        raise ValueError("rows are as wide as queries, and a partition has a number for each")
-    part.ids = &ids[0] if part.codes.rows else NULL
-    part.mask = &mask[0] if mask is not None and part.codes.rows else NULL
-    part.is_known = True
+cdef int _open_part(Part *part, RabitRows rows, const uint8_t[::1] mask, int64_t width) except -1:
+    """Take a partition; whoever calls holds it.  Raises ValueError for one that does not fit."""
+    if rows is None or rows.codes.width != width or (mask is not None and mask.shape[0] != rows.codes.rows):
+        raise ValueError("rows are as wide as queries, and a mask has a value for each")
+    part.codes, part.ids = &rows.codes, rows.ids
+    part.mask = &mask[0] if mask is not None and rows.codes.rows else NULL
     return 0
 
 

@@ -20,11 +20,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pennon.core.fast_dataclass import dataclass
 from pennon.core.memory import copied
-from pennon.encoding.kernels.rabit import keep_estimates, sign_tables
+from pennon.encoding.kernels.rabit import RabitRows, keep_estimates, pairs_apart, sign_tables
 from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFile
+from pennon.index.row_set import Numbers
 from pennon.index.vector.base import Floats
 from pennon.index.vector.codes import (
     Bytes2D,
@@ -50,8 +50,6 @@ _FACTORS: Final = ("__add_factors", "__scale_factors")
 _ERROR: Final = "__error_factors"
 _BLOCKED, _STREAM = "__blocked_ex_codes", "__ex_codes"
 _FURTHER: Final = ("__add_factors_ex", "__scale_factors_ex")
-_APART: Final = 128
-"""Pairs of which it is worked out together how far query and centroid are apart."""
 Bytes3D = npt.NDArray[np.uint8]
 
 
@@ -153,23 +151,18 @@ class RabitQuantizer:
             found = turned(queries, self._flips)
         return found * np.float32(2 / np.sqrt(self._width)) if self.is_by_residual else found
 
-    def apart(self, queries: Floats, centroids: Floats) -> Floats:
-        """Return what each query and the centroid of its partition add to distances.
-
-        How often the addends of rows count, what is added to all distances, and how far query and centroid are apart.
-        """
-        rest = queries - centroids
-        squares = np.einsum("ij,ij->i", rest, rest)
-        found = np.empty((len(queries), 3), np.float32)
-        found[:, 0], found[:, 1], found[:, 2] = 1, squares, np.sqrt(squares)
-        if self._metric == "dot":
-            products = np.einsum("ij,ij->i", queries, centroids)
-            found[:, 1] = -products
-            if not self.is_by_residual:
-                # the centroid's own part goes by what the row's factor says of it
-                norms = np.einsum("ij,ij->i", centroids, centroids)
-                share = np.where(norms == 0, 0, products / norms)
-                found[:, 0], found[:, 1] = share, 1 - products - share
+    def apart(self, queries: Floats, pairs: Pairs) -> Floats:
+        """Return what the query and the centroid of each pair add to distances."""
+        found = np.empty((len(pairs.queries), 3), np.float32)
+        pairs_apart(
+            queries,
+            self.centroids,
+            pairs.queries,
+            pairs.partitions,
+            self._metric == "dot",
+            self.is_by_residual,
+            found,
+        )
         return found
 
 
@@ -194,20 +187,14 @@ class _Queries:
                 self._quantizer.turned(self._queries[places] - centroids[pairs.partitions])
             )
             places = np.arange(len(places))
-        apart = np.empty((len(places), 3), np.float32)
-        for start in range(0, len(places), _APART):  # these stay in the processor's cache
-            some = slice(start, start + _APART)
-            queries = self._queries[pairs.queries[some]]
-            apart[some] = self._quantizer.apart(queries, centroids[pairs.partitions[some]])
         keep_estimates(
-            [(each.signs, each.rest, each.factors) for each in pairs.codes],
-            pairs.rows,
+            [each.of(rows) for each, rows in zip(pairs.codes, pairs.rows, strict=True)],
             pairs.passing,
             pairs.places,
             pairs.queries,
             places,
             *asked,
-            apart,
+            self._quantizer.apart(self._queries, pairs),
             *heaps,
         )
 
@@ -220,18 +207,26 @@ def _with_tables(turned: Floats) -> tuple[Floats, Bytes3D, Floats]:
     return turned, tables, ranges
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class RabitCodes:
-    """The rows of a partition: signs, further bits and factors, as `pennon.encoding.kernels.rabit.keep_estimates` takes them."""
+    """The rows of a partition: signs, further bits and factors, as `pennon.encoding.kernels.rabit.RabitRows` takes them."""
 
-    signs: Bytes2D
-    rest: Bytes2D
-    factors: Floats
+    __slots__ = ("_arrays", "_rows")
+
+    def __init__(self, signs: Bytes2D, rest: Bytes2D, factors: Floats) -> None:
+        self._arrays = signs, rest, factors
+        self._rows: tuple[Numbers, RabitRows] | None = None
 
     def __len__(self) -> int:
-        return len(self.signs)
+        return len(self._arrays[0])
 
     @property
     def size_bytes(self) -> int:
         """See `Codes.size_bytes`."""
-        return self.signs.nbytes + self.rest.nbytes + self.factors.nbytes
+        return sum([each.nbytes for each in self._arrays])
+
+    def of(self, numbers: Numbers) -> RabitRows:
+        """Return the rows as kernels take them, remembered: a partition has the same numbers at each search."""
+        known = self._rows
+        if known is None or known[0] is not numbers:
+            self._rows = known = numbers, RabitRows(*self._arrays, numbers)
+        return known[1]

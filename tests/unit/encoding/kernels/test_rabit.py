@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from pennon.encoding.kernels.rabit import keep_estimates, sign_tables, turn
+from pennon.encoding.kernels.rabit import RabitRows, keep_estimates, pairs_apart, sign_tables, turn
 from pennon.index.vector.rq_bits import blocked, packed_signs, stored_width
 
 Floats = npt.NDArray[np.float32]
@@ -74,6 +74,61 @@ def test_values_too_large_for_tables(value: float) -> None:
     assert ranges[0, 1] == np.inf
 
 
+@pytest.mark.parametrize("width", [4, 24, 128])
+@pytest.mark.parametrize("is_by_residual", [False, True])
+def test_what_queries_and_centroids_add_to_distances(width: int, is_by_residual: bool) -> None:
+    rng = np.random.default_rng(width)
+    queries = rng.normal(size=(3, width)).astype(np.float32)
+    centroids = rng.normal(size=(4, width)).astype(np.float32)
+    centroids[3] = 0
+    numbers, partitions = np.array([2, 0, 1, 2]), np.array([1, 3, 0, 2])
+    a, b = queries[numbers].astype(np.float64), centroids[partitions].astype(np.float64)
+    squares, products, norms = ((a - b) ** 2).sum(1), (a * b).sum(1), (b * b).sum(1)
+
+    def apart(*, is_product: bool) -> Floats:
+        found = np.empty((4, 3), np.float32)
+        pairs_apart(queries, centroids, numbers, partitions, is_product, is_by_residual, found)
+        return found
+
+    share: Any = np.ones(4)
+    near = np.stack([share, squares, np.sqrt(squares)], axis=1)
+    np.testing.assert_allclose(apart(is_product=False), near, 1e-5, 1e-5)
+    near[:, 1] = -products
+    if not is_by_residual:
+        near[:, 0] = products / np.where(norms == 0, 1, norms)
+        near[:, 1] = 1 - products - near[:, 0]
+    np.testing.assert_allclose(apart(is_product=True), near, 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("queries", np.zeros((3, 6), np.float32), "as many values"),
+        ("queries", np.zeros((3, 4), np.float32), "as many values"),
+        ("queries", np.zeros((0, 8), np.float32), "a query and a centroid"),
+        ("centroids", np.zeros((1, 8), np.float32), "a query and a centroid"),
+        ("numbers", np.array([0, 3]), "a query and a centroid"),
+        ("numbers", np.array([0]), "as many values"),
+        ("partitions", np.array([0, -1]), "a query and a centroid"),
+        ("apart", np.zeros((2, 2), np.float32), "as many values"),
+        ("apart", np.zeros((1, 3), np.float32), "as many values"),
+    ],
+)
+def test_pairs_that_do_not_fit_are_refused(name: str, value: Any, why: str) -> None:
+    good: dict[str, Any] = {
+        "queries": np.zeros((3, 8), np.float32),
+        "centroids": np.zeros((2, 8), np.float32),
+        "numbers": np.array([0, 2]),
+        "partitions": np.array([1, 0]),
+        "is_product": True,
+        "is_by_residual": False,
+        "apart": np.zeros((2, 3), np.float32),
+    }
+    pairs_apart(**good)
+    with pytest.raises(ValueError, match=why):
+        pairs_apart(**good | {name: value})
+
+
 class Rows:
     """Rows and queries of RQ, and what is to be said of them."""
 
@@ -94,6 +149,10 @@ class Rows:
         if factors == 5:
             self.factors[4] = np.abs(self.factors[4])
 
+    def numbered(self, first: int) -> RabitRows:
+        numbers = np.arange(first, first + len(self.signs), dtype=np.uint64)
+        return RabitRows(self.stored, self.rest, self.factors, numbers)
+
     def estimated(self, most: int | None = None, passing: Any = None) -> Floats:
         """Return how far rows are from queries, as far as these are among the nearest; infinity of others."""
         queries, count = self.turned.shape[0], len(self.signs)
@@ -101,8 +160,7 @@ class Rows:
         heaps = np.empty((queries, size), np.float32), np.empty((queries, size), np.uint64)
         counts = np.zeros(queries, np.int64)
         keep_estimates(
-            [(self.stored, self.rest, self.factors)],
-            [np.arange(count, dtype=np.uint64)],
+            [self.numbered(0)],
             [passing],
             np.zeros(queries, np.int64),
             np.arange(queries),
@@ -178,11 +236,7 @@ def test_what_queries_find_together_is_what_each_finds(width: int, bits: int, mo
         counts = np.zeros(2, np.int64)
         asking = np.repeat([0, 1], 4)[pairs]
         keep_estimates(
-            [(each.stored, each.rest, each.factors) for each in parts],
-            [
-                np.arange(len(each.signs), dtype=np.uint64) + 100 * at
-                for at, each in enumerate(parts)
-            ],
+            [each.numbered(100 * at) for at, each in enumerate(parts)],
             [None] * 4,
             np.array(order)[pairs],
             asking,
@@ -214,8 +268,7 @@ def test_rows_beyond_their_error_are_left_out() -> None:
     )
     near.apart[:] = 1
     keep_estimates(
-        [(each.stored, each.rest, each.factors) for each in (near, far)],
-        [np.arange(64, dtype=np.uint64), np.arange(100, 600, dtype=np.uint64)],
+        [near.numbered(0), far.numbered(100)],
         [None, None],
         np.array([0, 1]),
         np.array([0, 0]),
@@ -306,7 +359,7 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
         ("factors", (2, 40), "rows have signs"),
         ("factors", (6, 40), "rows have signs"),
         ("factors", (5, 41), "rows have signs"),
-        ("rows", (41,), "rows are as wide"),
+        ("rows", (41,), "a number for each"),
         ("passing", (39,), "rows are as wide"),
         ("turned", (3, 24), "queries have a table"),
         ("turned", (2, 16), "each pair has a partition"),
@@ -346,7 +399,7 @@ def test_codes_that_do_not_fit_are_refused(name: str, shape: tuple[int, ...], wh
 
     def keep(given: dict[str, Any]) -> None:
         signs, rest, factors, rows, passing, *others = given.values()
-        keep_estimates([(signs, rest, factors)], [rows], [passing], *others)
+        keep_estimates([RabitRows(signs, rest, factors, rows)], [passing], *others)
 
     keep(good)
     with pytest.raises(ValueError, match=why):

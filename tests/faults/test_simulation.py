@@ -21,6 +21,8 @@ SEEDS = 20_000
 FIRST_SEED = 0
 _SOON = 12
 """Of the short run, how many seeds there are in each of its parts."""
+_PARTS = 16
+"""The long run is in so many parts, which processors share."""
 _AT_MOST = 400
 """A planted bug is found within so many seeds from the one that is known to show it."""
 
@@ -51,10 +53,12 @@ def test_some_histories(part: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(4 * 3600)
-def test_many_histories() -> None:
+@pytest.mark.parametrize("part", range(_PARTS))
+def test_many_histories(part: int) -> None:
     first = int(os.environ.get("PENNON_SIMULATION_SEED", FIRST_SEED))
     count = int(os.environ.get("PENNON_SIMULATIONS", SEEDS))
-    wrong = [run for seed in range(first, first + count) if (run := simulate(seed)).wrongs]
+    seeds = range(first + part, first + count, _PARTS)
+    wrong = [run for seed in seeds if (run := simulate(seed)).wrongs]
     assert not wrong, told(wrong)
 
 

@@ -27,7 +27,7 @@ from tests.property.programs.runner import Program, ProgramFailedError, Runner
 from tests.property.programs.steps import EXECUTE, Dimensions, Step
 from tests.property.programs.world import DisagreementError
 
-SHARDS = 8
+SHARDS = 32
 FEW = 16
 MANY = int(os.environ.get("PENNON_PROGRAMS", "3000"))
 SEED = os.environ.get("PENNON_PROGRAM_SEED")

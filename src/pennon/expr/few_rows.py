@@ -5,7 +5,7 @@ Of a few thousand rows that takes a fraction of the time that Arrow's functions 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +16,8 @@ from pyarrow import types as t
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.encoding.kernels.search import find_equal_strings
-from pennon.expr.tree import Call, Column, Expression, Literal
+from pennon.expr.comparisons import comparison, conjuncts
+from pennon.expr.tree import Column, Expression
 
 _COMPARED: Final[Mapping[str, Callable[..., Any]]] = {
     "=": np.equal,
@@ -26,7 +27,6 @@ _COMPARED: Final[Mapping[str, Callable[..., Any]]] = {
     ">": np.greater,
     ">=": np.greater_equal,
 }
-_TURNED: Final = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NOTHING: Final = np.empty(0, np.uint8)
 _SIGNED: Final = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 
@@ -42,7 +42,7 @@ class NumberTest:
     @classmethod
     def of(cls, condition: Expression) -> NumberTest | None:
         """Return what a condition compares; None of any other condition."""
-        found = [_comparison(each) for each in _parts(condition)]
+        found = [_number_comparison(each) for each in conjuncts(condition)]
         known = [each for each in found if each is not None]
         columns = {column for column, _, _ in known}
         if len(known) < len(found) or len(columns) != 1:
@@ -75,8 +75,8 @@ class TextTest:
     @classmethod
     def of(cls, condition: Expression) -> TextTest | None:
         """Return what a condition compares; None of any other condition."""
-        found = _compared(condition)
-        if found is None or found[1] != "=":
+        found = comparison(condition)
+        if found is None or found[1] != "=" or len(found[0].path) > 1:
             return None
         column, _, value = found
         wanted = np.frombuffer(value.as_buffer(), np.uint8) if _is_text(column.type) else _NOTHING
@@ -99,19 +99,10 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(is_text or t.is_binary(kind) or t.is_large_binary(kind))
 
 
-def _parts(condition: Expression) -> Iterator[Expression]:
-    """Yield the conditions all of which have to be true."""
-    if isinstance(condition, Call) and condition.function == "AND":
-        for each in condition.arguments:
-            yield from _parts(each)
-    else:
-        yield condition
-
-
-def _comparison(node: Expression) -> tuple[Column, Callable[..., Any], np.generic] | None:
+def _number_comparison(node: Expression) -> tuple[Column, Callable[..., Any], np.generic] | None:
     """Return which column of numbers is compared, how, and with what; None where none is."""
-    found = _compared(node)
-    if found is None:
+    found = comparison(node)
+    if found is None or len(found[0].path) > 1:
         return None
     column, function, value = found
     one = pa.repeat(value, 1)
@@ -121,18 +112,3 @@ def _comparison(node: Expression) -> tuple[Column, Callable[..., Any], np.generi
         return None
     number: np.generic = np.asarray(one)[0]
     return column, _COMPARED[function], number
-
-
-def _compared(node: Expression) -> tuple[Column, str, pa.Scalar] | None:
-    """Return which column is compared, how, and with what; None where it is not, or with NULL."""
-    if not isinstance(node, Call) or node.function not in _COMPARED:
-        return None
-    function, (column, literal) = node.function, node.arguments
-    if isinstance(column, Literal):
-        function, column, literal = _TURNED[function], literal, column
-    if not isinstance(column, Column) or not isinstance(literal, Literal):
-        return None
-    value = literal.value
-    if len(column.path) > 1 or not value.is_valid or value.type != column.type:
-        return None
-    return column, function, value

@@ -28,8 +28,7 @@ from pennon.file.container.opened_file import AtOnce, ReadRows, ReadsAtOnce
 from pennon.file.open import describe_read, read_across
 from pennon.io.limits import FetchLimits
 from pennon.scan.deletion_mask import NONE_DELETED, LiveRows
-from pennon.scan.file_columns import FileColumns as FileColumns
-from pennon.scan.file_columns import RecentFiles
+from pennon.scan.file_columns import FileColumns, RecentFiles
 from pennon.scan.join import is_split_within, join, with_whole_packed
 from pennon.scan.older_blobs import OlderReader, as_described_before
 from pennon.scan.snapshot import OpenFile, Snapshot

@@ -151,9 +151,8 @@ class NearestScan:
         """Return the schema of what comes out."""
         if self._expressions:
             return self._answered()
-        stored = (
-            self.query.schema
-        )  # which the version remembers for some columns, and what is made of it here
+        # which the version remembers for some columns, and what is made of it here
+        stored = self.query.schema
         key = "answer", id(stored), self._names, self._asked.is_batch, self._asked.is_scored
         return self._snapshot.remember(key, lambda: (stored, self._answered()))[1]
 

@@ -11,7 +11,7 @@ import pytest
 import pennon
 from pennon.core.thread_pools import MIN_THREADS, processors
 from pennon.core.units import FieldId
-from pennon.scan.fragment_reader import FileColumns
+from pennon.scan.file_columns import FileColumns
 from pennon.table.fragment import DataFileRef
 
 

@@ -11,19 +11,15 @@ Sorted values are looked through for them by halving.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.expr.comparisons import comparison, conjuncts
 from pennon.expr.tree import Call, Column, Expression, Literal
 from pennon.index.order import Keys, order_of
-
-_TURNED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,22 +72,17 @@ def wanted_of(condition: Expression) -> Wanted | None:
     if isinstance(condition, Call) and condition.function == "IN":
         return _listed(condition)
     found = Wanted()
-    for each in _parts(condition):
-        compared = _comparison(each)
-        merged = None if compared is None else _merged(found, *compared)
+    for each in conjuncts(condition):
+        compared = comparison(each)
+        if compared is None or compared[1] == "!=":
+            return None
+        _, function, value = compared
+        keys = Keys.of(pa.repeat(value, 1))
+        merged = None if keys is None else _merged(found, function, keys)
         if merged is None:
             return None
         found = merged
     return found
-
-
-def _parts(condition: Expression) -> Iterator[Expression]:
-    """Yield the conditions all of which have to be true."""
-    if isinstance(condition, Call) and condition.function == "AND":
-        for each in condition.arguments:
-            yield from _parts(each)
-    else:
-        yield condition
 
 
 def _listed(condition: Call) -> Wanted | None:
@@ -108,20 +99,6 @@ def _listed(condition: Call) -> Wanted | None:
     if len(items) > 1:
         keys = Keys.of(items.take(pa.array(order_of(items))))
     return Wanted(keys, keys)
-
-
-def _comparison(node: Expression) -> tuple[str, Keys] | None:
-    """Return how the column is compared, and with what; None where it is not, or with NULL."""
-    if not isinstance(node, Call) or node.function not in _TURNED:
-        return None
-    function, (column, literal) = node.function, node.arguments
-    if isinstance(column, Literal):
-        function, column, literal = _TURNED[function], literal, column
-    if not isinstance(column, Column) or not isinstance(literal, Literal):
-        return None
-    value = literal.value
-    keys = Keys.of(pa.repeat(value, 1)) if value.is_valid and value.type == column.type else None
-    return None if keys is None else (function, keys)
 
 
 def _merged(found: Wanted, function: str, keys: Keys) -> Wanted | None:

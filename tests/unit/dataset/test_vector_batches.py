@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "IVF_PQ": {"num_sub_vectors": 4},
     "IVF_SQ": {},
     "IVF_RQ": {},
+    "IVF_HNSW_FLAT": {},
+    "IVF_HNSW_PQ": {"num_sub_vectors": 4},
     "IVF_HNSW_SQ": {},
 }
 
@@ -34,16 +37,21 @@ def test_a_batch_finds_what_its_queries_find(kind: str, tmp_path: Path) -> None:
         np.float32
     )
 
-    def near(asked: Any, **options: Any) -> pa.Table:
-        nearest = {"column": "vec", "q": asked, "k": 7, "nprobes": 5}
+    def near(asked: Any, options: dict[str, Any], probes: dict[str, int]) -> pa.Table:
+        nearest = {"column": "vec", "q": asked, "k": 7, **probes}
         return ds.to_table(["id"], nearest=nearest, **options)
 
-    for options in ({}, {"filter": "share < 40", "prefilter": True}):
-        batch = near(queries, **options)
+    some, until_enough = {"nprobes": 5}, {"search_effort": 0}
+    shares = [40, 2]  # 2: 30 rows, too few of which are in the partition that is asked first
+    filters = [{"filter": f"share < {share}", "prefilter": True} for share in shares]
+    for options, probes in itertools.product(({}, *filters), (some, until_enough)):
+        batch = near(queries, options, probes)
         numbers = batch["query_index"].to_numpy()
         for at, query in enumerate(queries):
             mine = batch.filter(pa.array(numbers == at)).drop_columns("query_index")
-            assert mine == near(query, **options), (at, options)
+            assert mine == near(query, options, probes), (at, options, probes)
+        if probes is until_enough:
+            assert len(batch) == 7 * len(queries)
 
 
 def test_one_query_of_much_to_compare_finds_what_all_rows_tell(tmp_path: Path) -> None:

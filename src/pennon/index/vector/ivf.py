@@ -175,7 +175,8 @@ class _Search:
         for count in range(fewest, most):
             if not len(hungry):
                 break
-            self._round(nearest, near[:, count], hungry)
+            next_nearest = np.ascontiguousarray(near[:, count])
+            self._round(nearest, next_nearest, hungry)
             is_hungry = np.isin(hungry, nearest.hungry())
             hungry, near = hungry[is_hungry], near[is_hungry]
 

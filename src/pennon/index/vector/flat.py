@@ -53,9 +53,8 @@ class Flat:
         """See `Quantizer.codes`."""
         values = np.ascontiguousarray(kept_matrix(columns[0]), self._type)
         rows = values.view(np.uint8).reshape(len(values), self.row_bytes)
-        is_cut = (
-            self._type == np.float32 and not by_rows
-        )  # walks compare few rows, which gains nothing
+        # walks compare few rows, which gains nothing
+        is_cut = self._type == np.float32 and not by_rows
         return RowCodes(rows, CutRows(rows) if is_cut else None)
 
     def asks(self, vectors: Vectors) -> Everywhere:

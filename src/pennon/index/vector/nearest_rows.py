@@ -52,7 +52,7 @@ class NearestRows:
 
     def join_beyond(self, other: NearestRows) -> None:
         """Put in what another lane found that began with our `bounds`."""
-        other._distances[other._rows == _NO_ROW] = np.nan  # noqa: SLF001 - which is at no distance
+        other._distances[other._rows == _NO_ROW] = np.nan  # which is at no distance
         self.join(np.arange(len(self.counts)), *other.heaps)
 
     def join(

@@ -18,6 +18,7 @@ from pennon.index.vector.codes import Asks, Pairs
 from pennon.index.vector.kmeans import CREW
 from pennon.index.vector.nearest_rows import NearestRows
 
+
 def keep_by_steps(asks: Asks, pairs: Pairs, nearest: NearestRows, lanes: int) -> None:
     """Let queries keep the nearest rows of pairs, which come by query, the nearest partition of each first."""
     if len(nearest.counts) == 1:  # they are in their order
@@ -26,7 +27,11 @@ def keep_by_steps(asks: Asks, pairs: Pairs, nearest: NearestRows, lanes: int) ->
     lengths = np.array([len(each) for each in pairs.rows])
     for some in _steps(pairs):
         work = lengths[some.places].cumsum()
-        borders = [0, *work.searchsorted(work[-1] * np.arange(1, lanes) // lanes).tolist(), len(work)]
+        borders = [
+            0,
+            *work.searchsorted(work[-1] * np.arange(1, lanes) // lanes).tolist(),
+            len(work),
+        ]
         found = [nearest, *(nearest.bounds() for _ in range(1, lanes))]
         keep = [
             partial(asks.keep, some.at(slice(start, end)).of_few(), its.heaps)

@@ -6,8 +6,9 @@ units row and query are no nearer than their bytes are, less how far each is fro
 enough are compared as they are, so that nothing else is found, and no other distances.  The greater a product of row
 and query, the less is |row - query|² - |row|² = |query|² - 2 row query.
 
-Rows that are cut are an array of bytes: what is true of all of them (`CutScale`), what each adds to squares of bytes
-(`own_part`), the squares of their lengths in the units of bytes, and behind that their bytes.
+Rows that are cut are an array of bytes: what is true of all of them (`CutScale`), their bytes, turned where the processor
+takes them so (`code_squares`), what each adds to squares of bytes (`own_part`), and the squares of their lengths in the
+units of bytes.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -15,6 +16,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from pennon.encoding.kernels cimport vector_sums
+from pennon.encoding.kernels.code_squares cimport ROWS_TURNED, may_turn, squares_of_turned
 from pennon.encoding.kernels.nearest_heaps cimport Heaps, any_nearer, keep_one, keep_some
 from pennon.encoding.kernels.vector_kinds cimport all_apart, all_cut_apart, ask_ahead
 
@@ -80,17 +82,25 @@ cdef extern from *:
     CLONES static int cut_all(
         const float *rows, int64_t count, int64_t width, CutScale *scale, uint8_t *own, uint8_t *lengths, uint8_t *out
     ) {
+        uint8_t some[ROWS_TURNED * MOST_TURNED];
+        const int is_turned = may_turn(width);
         scale->apart = scale->longest = 0;
         if (!scale_of(rows, count * width, &scale->least, &scale->scale)) return 0;
-        for (int64_t at = 0; at < count; at++, rows += width, out += width) {
-            double apart = cut_one(rows, width, scale->least, scale->scale, out);
+        for (int64_t at = 0; at < count; at++, rows += width) {
+            int64_t place = is_turned ? at % ROWS_TURNED : at;
+            uint8_t *its = (is_turned ? some : out) + place * width;
+            double apart = cut_one(rows, width, scale->least, scale->scale, its);
             double length = one_products_f32(rows, rows, width) * (1 + (width + 8) * 0x1p-22);
-            int part = own_part(out, width);
+            int part = own_part(its, width);
             float squared = (float)(length * scale->scale * scale->scale);
             memcpy(own + at * sizeof(part), &part, sizeof(part));
             memcpy(lengths + at * sizeof(squared), &squared, sizeof(squared));
             scale->apart = apart > scale->apart ? apart : scale->apart; /* what is no number is no matter */
             scale->longest = length > scale->longest ? length : scale->longest;
+            if (is_turned && (place == ROWS_TURNED - 1 || at == count - 1)) {
+                keep_turned(some, place + 1, width, out);
+                out += (width + 3) / 4 * 4 * ROWS_TURNED;
+            }
         }
         return 1;
     }
@@ -173,7 +183,14 @@ cdef inline int64_t bytes_of_cut(int64_t count, int64_t width) noexcept nogil:
     """Return how many bytes rows take that are cut, 0 where they are not worth it."""
     if count < LEAST_ROWS or not LEAST_WIDTH <= width <= CUT_WIDTH:
         return 0
-    return CUT_HEAD + (OWN_BYTES + LENGTH_BYTES + width) * count
+    return CUT_HEAD + cut_row_bytes(count, width) + (OWN_BYTES + LENGTH_BYTES) * count
+
+
+cdef inline int64_t cut_row_bytes(int64_t count, int64_t width) noexcept nogil:
+    """Return how many bytes the bytes of rows take: where they are turned, all of some times 16 rows."""
+    if may_turn(width):
+        return (count + ROWS_TURNED - 1) // ROWS_TURNED * ROWS_TURNED * ((width + 3) // 4 * 4)
+    return count * width
 
 
 cdef inline Cut cut_of(const uint8_t[::1] cut, int64_t count, int64_t width) except *:
@@ -182,9 +199,9 @@ cdef inline Cut cut_of(const uint8_t[::1] cut, int64_t count, int64_t width) exc
     if not cut.shape[0] or cut.shape[0] != bytes_of_cut(count, width):
         raise ValueError("rows that are cut have as many bytes as values")
     memcpy(&made.scale, &cut[0], sizeof(CutScale))
-    made.own = &cut[CUT_HEAD]
+    made.rows = &cut[CUT_HEAD]
+    made.own = made.rows + cut_row_bytes(count, width)
     made.lengths = made.own + OWN_BYTES * count
-    made.rows = made.lengths + LENGTH_BYTES * count
     return made
 
 
@@ -222,9 +239,15 @@ cdef inline void keep_cut(
                     queries + places[first + n] * width, width, cut.scale.least, cut.scale.scale,
                     room.queries + n * width,
                 )
-            all_cut_apart(
-                cut.rows + done * width, cut.own + done * OWN_BYTES, size, room.queries, together, width, room.far, size
-            )
+            if may_turn(width):
+                squares_of_turned(
+                    cut.rows + done * ((width + 3) // 4 * 4), cut.own + done * OWN_BYTES, size, room.queries, together,
+                    width, room.far, size,
+                )
+            else:
+                all_cut_apart(
+                    cut.rows + done * width, cut.own + done * OWN_BYTES, size, room.queries, together, width, room.far, size
+                )
             for n in range(together):
                 place = places[first + n]
                 lengths = both_lengths(queries + place * width, width, cut.scale.longest) if kind else 0

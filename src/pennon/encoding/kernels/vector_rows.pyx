@@ -6,7 +6,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
 from pennon.encoding.kernels.cut_vectors cimport (
-    CUT_HEAD, LENGTH_BYTES, MOST_KEPT, OWN_BYTES, Cut, CutRoom, CutScale, bytes_of_cut, cut_all, cut_of, free_room,
+    CUT_HEAD, MOST_KEPT, OWN_BYTES, Cut, CutRoom, CutScale, bytes_of_cut, cut_all, cut_of, cut_row_bytes, free_room,
     keep_cut, make_room,
 )
 from pennon.encoding.kernels.nearest_heaps cimport Heaps, are_few, check_numbers, heaps_of, keep_some
@@ -54,13 +54,14 @@ def cut_rows(const uint8_t[:, ::1] rows, uint8_t[::1] out):
     """Cut rows to bytes; see the stub."""
     cdef int64_t count = rows.shape[0], width = rows.shape[1] // sizeof(float)
     cdef CutScale scale
+    cdef int64_t behind = CUT_HEAD + cut_row_bytes(count, width)
     cdef bint is_cut
     if rows.shape[1] % sizeof(float) or not out.shape[0] or out.shape[0] != bytes_of_cut(count, width):
         raise ValueError("rows that are cut have as many bytes as values")
     with nogil:
         is_cut = cut_all(
-            <const float *> &rows[0, 0], count, width, &scale, &out[CUT_HEAD], &out[CUT_HEAD + OWN_BYTES * count],
-            &out[CUT_HEAD + (OWN_BYTES + LENGTH_BYTES) * count],
+            <const float *> &rows[0, 0], count, width, &scale, &out[behind], &out[behind + OWN_BYTES * count],
+            &out[CUT_HEAD],
         )
         memcpy(&out[0], &scale, sizeof(scale))
     return is_cut

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -28,10 +28,6 @@ Bytes2D = npt.NDArray[np.uint8]
 Passing = npt.NDArray[np.uint8]
 Heaps: TypeAlias = tuple[Floats2D, npt.NDArray[np.uint64], Int64Array]
 """How far the nearest rows of each query are, which they are, and how many: see `keep_nearest` of the kernels."""
-
-
-_STEPS: Final = np.array([1, 5])
-"""How many of the nearest partitions of each query are compared before others."""
 
 
 class Apart(IntEnum):
@@ -117,6 +113,14 @@ class Pairs:
         """Return some of the pairs."""
         places, partitions = self.places[some], self.partitions[some]
         return Pairs(self.codes, self.rows, self.passing, places, partitions, self.queries[some])
+
+    def of_few(self) -> Pairs:
+        """Return the pairs without the partitions that none of them has."""
+        numbers, places = np.unique(self.places, return_inverse=True)
+        codes, rows, passing = (
+            [each[at] for at in numbers.tolist()] for each in (self.codes, self.rows, self.passing)
+        )
+        return Pairs(codes, rows, passing, places, self.partitions, self.queries)
 
 
 class Quantizer(Protocol):
@@ -268,8 +272,6 @@ class Everywhere:
     def keep(self, pairs: Pairs, heaps: Heaps) -> None:
         """See `Asks.keep`."""
         asked = self.asked
-        if self.leaves_out:
-            pairs = pairs.at(_by_steps(pairs))
         starts = np.broadcast_to(np.float32(asked.starts), len(asked.queries))
         counts = np.bincount(pairs.places, minlength=len(pairs.codes)).tolist()
         keep_rows(
@@ -290,16 +292,6 @@ class Everywhere:
     def at(self, partitions: Int64Array, numbers: Int64Array) -> Asked:  # noqa: ARG002 - as others take it
         """See `AsksByRow.at`."""
         return self.asked.at(numbers)
-
-
-def _by_steps(pairs: Pairs) -> Int64Array:
-    """Return the order of pairs by query in which a few partitions of all queries come first, each with those that ask it.
-
-    What is near in these says what need not be looked at of others.
-    """
-    queries = pairs.queries
-    ranks = np.arange(len(queries)) - queries.searchsorted(queries)
-    return np.lexsort((pairs.places, _STEPS.searchsorted(ranks, side="right")))
 
 
 def list_type(file: IndexFile, name: str, width: int) -> pa.DataType:

@@ -26,6 +26,7 @@ from pennon.index.vector.codes import (
     Asked,
     Asks,
     AsksByRow,
+    Everywhere,
     Heaps,
     Pairs,
     Passing,
@@ -36,6 +37,7 @@ from pennon.index.vector.kmeans import CREW
 from pennon.index.vector.nearest_rows import NearestRows
 from pennon.index.vector.partition_reader import Partition, PartitionReader
 from pennon.index.vector.settings import Graph, VectorSettings
+from pennon.index.vector.steps import keep_by_steps
 from pennon.index.vector.wire import Vectors
 
 _AT_ONCE: Final = 256
@@ -47,7 +49,7 @@ _PAIRS: Final = 1024
 _WALKS: Final = 32
 """Walks over a graph that are made ready together: what each compares takes up to a megabyte."""
 _HELD_BYTES: Final = 64 << 20
-"""Partitions are held together as long as they take no more memory than this."""
+"""Partitions that are read are held together as long as they take no more memory than this."""
 _PARTS: Final = 32
 """Fewer partitions are not shared out among lanes: queries are."""
 _QUERIES_A_LANE: Final = 8
@@ -245,6 +247,9 @@ class _Search:
                 found = np.bincount(pairs.queries, lengths[pairs.places])
                 nearest.make_room(int(found.max()))
             count = _lane_count(len(nearest.counts))
+            if isinstance(self._asks, Everywhere):
+                keep_by_steps(self._asks, pairs, nearest, count)
+                continue
             firsts = [-(-len(nearest.counts) * lane // count) for lane in range(1, count)]
             borders = [0, *pairs.queries.searchsorted(firsts).tolist(), len(pairs.queries)]
             keep = partial(_keep_pairs, self._asks, pairs, nearest.heaps)
@@ -256,6 +261,7 @@ class _Search:
         """Read partitions; yield as many as are held at once, each with its place, without those of which no row is allowed."""
         held: list[tuple[int, Partition, Passing | None]] = []
         size, read = 0, self._reader.read(numbers)
+        is_read = not isinstance(read, list)  # what is remembered takes no more memory
         for place, partition in enumerate(read):
             passing = None
             if self._allowed is not None:
@@ -264,7 +270,7 @@ class _Search:
                     continue
             held.append((place, partition, passing))
             size += partition.size_bytes
-            if size > _HELD_BYTES:
+            if is_read and size > _HELD_BYTES:
                 yield held
                 held, size = [], 0
         if held:

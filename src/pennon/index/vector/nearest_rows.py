@@ -15,6 +15,9 @@ from pennon.index.vector.codes import Heaps, Passing
 _LEAST_ROOM: Final = 1024
 """Rows near a query that there is room for from the first; if more are wanted, and found, there will be more room."""
 
+_NO_ROW: Final = np.iinfo(np.uint64).max
+"""It stands for a row that is in other heaps."""
+
 
 class NearestRows:
     """The nearest rows of each query so far: heaps, the farthest on top."""
@@ -38,6 +41,19 @@ class NearestRows:
     def of_others(self) -> NearestRows:
         """Return no rows yet, for another lane."""
         return NearestRows(len(self.counts), self._most)
+
+    def bounds(self) -> NearestRows:
+        """Return how far the nearest rows are, for another lane: it keeps what may be nearer, see `join_beyond`."""
+        found = NearestRows(0, self._most)
+        found._distances, found.counts = self._distances.copy(), self.counts.copy()
+        found._rows = np.full_like(self._rows, _NO_ROW)
+        found.has_room = self.has_room
+        return found
+
+    def join_beyond(self, other: NearestRows) -> None:
+        """Put in what another lane found that began with our `bounds`."""
+        other._distances[other._rows == _NO_ROW] = np.nan  # which is at no distance
+        self.join(np.arange(len(self.counts)), *other.heaps)
 
     def join(
         self, numbers: Int64Array, distances: Floats2D, rows: Numbers, counts: Int64Array

@@ -48,9 +48,14 @@ class Near:
 
     @property
     def _ascends(self) -> bool:
-        """Return whether they are near one query, each farther than the one before, as one index finds them."""
-        far = self.distances
-        return bool((far[1:] > far[:-1]).all() and (self.queries == self.queries[:1]).all())
+        """Return whether they come by query, nearest first, then by row id, as one index finds them."""
+        queries, far, ids = self.queries, self.distances, self.ids
+        are_behind = far[1:] > far[:-1]
+        if not are_behind.all():
+            are_behind |= (far[1:] == far[:-1]) & (ids[1:] >= ids[:-1])
+            are_behind &= queries[1:] == queries[:-1]
+            return bool((are_behind | (queries[1:] > queries[:-1])).all())
+        return bool((queries[1:] >= queries[:-1]).all())
 
     def at(self, places: npt.NDArray[np.int64] | npt.NDArray[np.bool_] | slice) -> Near:
         """Return some of them."""
@@ -60,12 +65,13 @@ class Near:
 
     def best(self, k: int) -> Near:
         """Return the ``k`` nearest of each query, by distance, those of equal distance by row id."""
-        if self._ascends:
-            return self if len(self) <= k else self.at(slice(k))
-        order = np.lexsort((self.ids, self.distances, self.queries))
-        queries = self.queries[order]
-        ranks = np.arange(len(order)) - np.searchsorted(queries, queries)
-        return self.at(order[ranks < k])
+        near = self
+        if not self._ascends:
+            near = self.at(np.lexsort((self.ids, self.distances, self.queries)))
+        queries = near.queries
+        if len(near) <= k or (k and (queries[k:] > queries[:-k]).all()):
+            return near
+        return near.at(np.arange(len(near)) - np.searchsorted(queries, queries) < k)
 
 
 NOTHING: Final = Near.joined([])

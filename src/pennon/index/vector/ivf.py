@@ -281,13 +281,16 @@ def _nearest_first(partitions: Int64Array, queries: Int64Array) -> tuple[Int64Ar
     """Return the partitions of some pairs, those first that are the nearest of a query; and which one each pair has."""
     if queries[0] == queries[-1]:
         return partitions, np.arange(len(partitions))
-    numbers, of_pairs = np.unique(partitions, return_inverse=True)
-    ranks = np.full(len(numbers), len(queries))
-    np.minimum.at(ranks, of_pairs, np.arange(len(queries)) - queries.searchsorted(queries))
-    order = ranks.argsort(kind="stable")
-    places = np.empty_like(order)
+    count = len(queries)
+    firsts = np.zeros(count, np.int64)
+    firsts[1:] = np.where(queries[1:] != queries[:-1], np.arange(1, count), 0)
+    ranks = np.full(partitions.max() + 1, count)
+    np.minimum.at(ranks, partitions, np.arange(count) - np.maximum.accumulate(firsts))
+    numbers = (ranks < count).nonzero()[0]
+    order = numbers[ranks[numbers].argsort(kind="stable")]
+    places = np.empty_like(ranks)
     places[order] = np.arange(len(order))
-    return numbers[order], places[of_pairs]
+    return order, places[partitions]
 
 
 def _keep_pairs(asks: Asks, pairs: Pairs, heaps: Heaps, start: int, end: int) -> None:

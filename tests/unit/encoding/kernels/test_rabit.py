@@ -41,6 +41,28 @@ def test_turned_vectors(width: int) -> None:
     np.testing.assert_allclose(turned, turned_plainly(vectors, flips), 1e-5, 1e-5)
 
 
+@pytest.mark.parametrize("width", [1, 2, 4, 8, 16, 128])
+def test_vectors_are_turned_step_by_step(width: int) -> None:
+    rng = np.random.default_rng(width)
+    vectors = (rng.normal(size=(40, width)) * 10.0 ** rng.uniform(-30, 10, (40, 1))).astype(
+        np.float32
+    )
+    vectors[0], vectors[1] = 0, -0.0
+    flips = rng.choice([-1, 1], (4, width)).astype(np.float32)
+    expected = vectors.copy()
+    for flip in flips:
+        expected *= flip
+        step = 1
+        while step < width:
+            pairs = expected.reshape(len(expected), -1, 2, step)
+            first, second = pairs[:, :, 0], pairs[:, :, 1]
+            expected = np.stack([first + second, first - second], axis=2).reshape(vectors.shape)
+            step *= 2
+        expected *= np.float32(1 / np.sqrt(width))
+    turn(vectors, flips)
+    assert vectors.tobytes() == expected.tobytes()
+
+
 def tables_of(turned: Floats) -> tuple[npt.NDArray[np.uint8], Floats]:
     count, width = turned.shape
     tables = np.full((count, width // 4, 16), 99, np.uint8)

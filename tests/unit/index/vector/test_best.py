@@ -44,3 +44,25 @@ def test_of_equal_rows_the_first_ids_are_kept_and_not_all_are_held() -> None:
         best.add(Near(queries, part[places], part[places], zeros[queries, places]))
         assert best.held <= 3
     assert best.found().ids.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_rows_that_come_in_order_and_others(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    count, k = int(rng.integers(0, 60)), int(rng.integers(0, 12))
+    queries = rng.integers(0, 6, count)
+    ids = rng.permutation(count).astype(np.uint64)
+    distances = rng.integers(0, rng.choice([2, 1000]), count).astype(np.float32)
+    order = np.lexsort((ids, distances, queries))
+    kept = [
+        place
+        for at, place in enumerate(order)
+        if k and (at < k or queries[place] != queries[order[at - k]])
+    ]
+    for places in (np.arange(count), order):
+        near = Near(queries[places], ids[places], ids[places] + np.uint64(7), distances[places])
+        best = near.best(k)
+        assert best.queries.tolist() == queries[kept].tolist()
+        assert best.ids.tolist() == ids[kept].tolist()
+        assert (best.addresses == best.ids + np.uint64(7)).all()
+        assert best.distances.tolist() == distances[kept].tolist()

@@ -37,7 +37,7 @@ from pennon.index.vector.kmeans import CREW
 from pennon.index.vector.nearest_rows import NearestRows
 from pennon.index.vector.partition_reader import Partition, PartitionReader
 from pennon.index.vector.settings import Graph, VectorSettings
-from pennon.index.vector.steps import keep_by_steps
+from pennon.index.vector.steps import even_borders, keep_by_steps
 from pennon.index.vector.wire import Vectors
 
 _AT_ONCE: Final = 256
@@ -248,6 +248,7 @@ class _Search:
                 nearest.make_room(int(found.max()))
             count = _lane_count(len(nearest.counts))
             if isinstance(self._asks, Everywhere):
+                # distances are exact: any order finds the same
                 keep_by_steps(self._asks, pairs, nearest, count)
                 continue
             firsts = [-(-len(nearest.counts) * lane // count) for lane in range(1, count)]
@@ -331,9 +332,8 @@ def _lanes(nearest: NearestRows, parts: list[_Part], *, by_query: bool) -> list[
                 if start < end:
                     mine.append((*part[:3], part[3][start:end]))
         return lanes
-    work = np.cumsum([len(partition.rows) * len(asking) for _, partition, _, asking in parts])
-    borders = np.searchsorted(work, work[-1] * np.arange(1, count) // count).tolist()
-    each = [parts[start:end] for start, end in pairwise([0, *borders, len(parts)])]
+    work = np.array([len(partition.rows) * len(asking) for _, partition, _, asking in parts])
+    each = [parts[start:end] for start, end in pairwise(even_borders(work, count))]
     return [lane for lane in each if lane]
 
 

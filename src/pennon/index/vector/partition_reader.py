@@ -73,7 +73,7 @@ class PartitionReader(ABC):
         return int(self._lengths[partition])
 
     def read(self, numbers: Sequence[int]) -> Iterable[Partition]:
-        """Return partitions in the order asked for; those not remembered are read side by side."""
+        """Return partitions in the order asked for: a list if all are remembered; others are read side by side."""
         folder = self._files.folder
         known = self._files.known_each([("vectors", folder, number) for number in numbers])
         return (

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from pennon.core.byte_ranges import Int64Array
 from pennon.core.thread_pools import call_all
 from pennon.index.vector.codes import Asks, Pairs
 from pennon.index.vector.kmeans import CREW
@@ -26,12 +27,7 @@ def keep_by_steps(asks: Asks, pairs: Pairs, nearest: NearestRows, lanes: int) ->
         return
     lengths = np.array([len(each) for each in pairs.rows])
     for some in _steps(pairs):
-        work = lengths[some.places].cumsum()
-        borders = [
-            0,
-            *work.searchsorted(work[-1] * np.arange(1, lanes) // lanes).tolist(),
-            len(work),
-        ]
+        borders = even_borders(lengths[some.places], lanes)
         found = [nearest, *(nearest.bounds() for _ in range(1, lanes))]
         keep = [
             partial(asks.keep, some.at(slice(start, end)).of_few(), its.heaps)
@@ -41,6 +37,12 @@ def keep_by_steps(asks: Asks, pairs: Pairs, nearest: NearestRows, lanes: int) ->
         call_all(keep, CREW)
         for other in found[1:]:
             nearest.join_beyond(other)
+
+
+def even_borders(work: Int64Array, lanes: int) -> list[int]:
+    """Return where each lane begins, and the last one ends, if all get about as much of some work."""
+    done = work.cumsum()
+    return [0, *done.searchsorted(done[-1] * np.arange(1, lanes) // lanes).tolist(), len(done)]
 
 
 def _steps(pairs: Pairs) -> Iterator[Pairs]:

@@ -67,6 +67,10 @@ def measure_all(options: argparse.Namespace, console: Console) -> Results:
         console.print(f"FAISS is not measured: {missing}")
     found: list[Search] = []
     rows: dict[str, int] = {}
+    if options.keep:
+        last = Results.load(options.results)
+        found = [each for each in last.measures if each.group not in names]
+        rows = {name: count for name, count in last.rows.items() if name not in names}
     with ExitStack() as stack:
         workers = {
             side: stack.enter_context(Worker(side, "search_side.py")) for side in (OURS, THEIRS)
@@ -89,6 +93,7 @@ def measure_all(options: argparse.Namespace, console: Console) -> Results:
                         )
                         found += its
     facts = machine_facts("pylance", "pyarrow", "numpy")
+    found.sort(key=lambda each: list(SEARCHED).index(each.group))
     return Results(facts, rows, missing, found)
 
 
@@ -108,6 +113,7 @@ def choices() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, help="so many rows")
     parser.add_argument("--no-faiss", action="store_true", help="do not install and measure FAISS")
     parser.add_argument("--markdown", type=Path, help="write what was found as a page")
+    parser.add_argument("--keep", action="store_true", help="the last run's other groups")
     parser.add_argument("--last", action="store_true", help="of the last run; measure nothing")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where the numbers are left")
     return parser.parse_args()

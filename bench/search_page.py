@@ -11,7 +11,7 @@ from search_bench import FAISS, Search
 HEAD = """\
 # Performance of searches
 
-Written by `make bench-search ARGS="--markdown docs/performance-search.md"`, all of it from one run. {machine}
+Written by `make bench-search ARGS="--markdown docs/performance-search.md"`, each group in one run. {machine}
 FAISS: {faiss}.
 
 Pennon, pylance and FAISS are processes of their own, and take turns at every operation. Files are read from the system's

@@ -20,6 +20,8 @@ from tasks import Task
 DIM = 128
 K = 10
 QUERIES = 100
+BATCHES = 5
+"""So many batches are asked in a row, as single queries are."""
 PARTITIONS_ASKED = 20
 MERGED = 1000
 
@@ -136,7 +138,7 @@ def ivf(kind: str, partitions: int, build_goal: float, **options: Any) -> Kind:
         refined = {**how, "refine_factor": 10}
         plans += [
             Plan("refined, single query", near(1, 20, **refined), 3, has_faiss=True),
-            Plan("refined, batch of 100", near(QUERIES, 1, **refined), 5, has_faiss=True),
+            Plan("refined, batch of 100", near(QUERIES, BATCHES, **refined), 5, has_faiss=True),
             Plan("of 1 % of the rows", near(1, 20, **how, below=1), 1.5),
             Plan("of 50 % of the rows", near(1, 20, **how, below=50), 1.5),
         ]
@@ -162,7 +164,7 @@ def searches(how: Mapping[str, Any], *, has_faiss: bool) -> list[Plan]:
     return [
         Plan("first query after open", {**near(1, 1, **how), "is_cold": True}, 1.5),
         Plan("single query", near(1, 20, **how), 3, has_faiss=has_faiss),
-        Plan("batch of 100", near(QUERIES, 1, **how), 5, has_faiss=has_faiss),
+        Plan("batch of 100", near(QUERIES, BATCHES, **how), 5, has_faiss=has_faiss),
     ]
 
 

@@ -24,7 +24,8 @@ indices in its memory, which no table, and no commit, belongs to.
   the columns; with *build* that of the side's own index.
 - Vectors have 128 numbers, around 500 means. Indices of partitions have about as many as the square root of the number of
   rows, and 20 of them are asked; PQ has 16 sub-vectors; graphs are of one partition, walked with `ef=64`.
-- *single query* and all other questions about rows are asked one by one, other ones in a row; *batch of 100* at once.
+- *single query* and all other questions about rows are asked one by one, other ones in a row; *batch of 100* at once,
+  five batches in a row.
   *first query after open* opens the table with nothing remembered. *refined* takes ten times as many rows and compares
   their vectors. *of 1 % of the rows* has a filter on another column, which has no index.
 - Texts have 6 to 23 words of 20,000, the n-th as often as 1 / n. Ten documents are asked for where nothing else is said.

@@ -12,6 +12,7 @@ down, never for its own or one further up:
     work, reads     pieces of a scan: decoded (local), or waited for and decoded (remote)
     objects         the objects that one piece reads side by side
     requests        the requests to one object
+    lanes           shares of work that takes milliseconds (`call_all`)
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from queue import Empty
 from typing import Any, Generic, TypeVar
 
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.thread_places import apart
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -61,6 +63,7 @@ class Crew:
 
 
 WORK = Crew("work")
+_LANES = Crew("lanes")
 
 
 @cache
@@ -87,6 +90,11 @@ class Workers(ThreadPoolExecutor):
             self._work_here()
         return future
 
+    @property
+    def ids(self) -> list[int]:
+        """Return what the system calls the threads."""
+        return [each.native_id for each in self._threads if each.native_id is not None]
+
     def _adjust_thread_count(self) -> None:
         """Start a thread if it takes one; the executor calls this with the work in its queue."""
         with suppress(RuntimeError):
@@ -108,7 +116,7 @@ def _done(fn: Callable[..., R], /, *args: Any, **kwargs: Any) -> Future[R]:
     return future
 
 
-_pools: dict[tuple[int, Crew], ThreadPoolExecutor] = {}
+_pools: dict[tuple[int, Crew], Workers] = {}
 _lock = threading.Lock()
 
 
@@ -128,7 +136,7 @@ def _fresh_lock() -> None:
 in_forked_child(_fresh_lock)
 
 
-def pool(crew: Crew = WORK) -> ThreadPoolExecutor:
+def pool(crew: Crew = WORK) -> Workers:
     """Return this process's pool for a crew."""
     key = os.getpid(), crew
     with _lock:
@@ -241,21 +249,26 @@ def both(mine: Callable[[], R], other: Callable[[], R]) -> tuple[R, R]:
     return first, second
 
 
-def call_all(work: Sequence[Callable[[], R]], crew: Crew = WORK) -> list[R]:
+def call_all(work: Sequence[Callable[[], R]], crew: Crew = _LANES) -> list[R]:
     """Return the results of functions, of which other threads call all but the first if they are free.
 
-    They must not wait for others.  What no thread has begun is done here, so that a thread of the
-    pool may ask, too.
+    They must not wait for others, nor start threads.  Each thread stays on a processor of its own, or
+    some milliseconds of work would be over before the system moves it there.  What no thread has begun
+    is done here, so that a thread of the pool may ask, too.
     """
     mine, *others = work
-    futures = [pool(crew).submit(each) for each in others]
-    try:
-        found = [mine()]
-        for each, future in zip(others, futures, strict=True):
-            found.append(each() if future.cancel() else future.result())
-    except BaseException:
-        wait([future for future in futures if not future.cancel()])
-        raise
+    if not others:
+        return [mine()]
+    lanes = pool(crew)
+    with apart(lanes.ids):
+        futures = [lanes.submit(each) for each in others]
+        try:
+            found = [mine()]
+            for each, future in zip(others, futures, strict=True):
+                found.append(each() if future.cancel() else future.result())
+        except BaseException:
+            wait([future for future in futures if not future.cancel()])
+            raise
     return found
 
 

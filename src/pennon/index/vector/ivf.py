@@ -33,7 +33,6 @@ from pennon.index.vector.codes import (
     Quantizer,
     RowCodes,
 )
-from pennon.index.vector.kmeans import CREW
 from pennon.index.vector.nearest_rows import NearestRows
 from pennon.index.vector.partition_reader import Partition, PartitionReader
 from pennon.index.vector.settings import Graph, VectorSettings
@@ -216,7 +215,7 @@ class _Search:
                 partial(_Lane(self._asks, self._width, mine).ask, its)
                 for mine, its in zip(lanes, found, strict=True)
             ]
-            call_all(work, CREW)
+            call_all(work)
             for other in [] if by_query else others:
                 nearest.join(np.arange(len(nearest.counts)), *other.heaps)
 
@@ -254,7 +253,7 @@ class _Search:
             firsts = [-(-len(nearest.counts) * lane // count) for lane in range(1, count)]
             borders = [0, *pairs.queries.searchsorted(firsts).tolist(), len(pairs.queries)]
             keep = partial(_keep_pairs, self._asks, pairs, nearest.heaps)
-            call_all([partial(keep, start, end) for start, end in pairwise(borders)], CREW)
+            call_all([partial(keep, start, end) for start, end in pairwise(borders)])
 
     def _wanted(
         self, numbers: Sequence[int]

@@ -16,7 +16,6 @@ import numpy as np
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.thread_pools import call_all
 from pennon.index.vector.codes import Asks, Pairs
-from pennon.index.vector.kmeans import CREW
 from pennon.index.vector.nearest_rows import NearestRows
 
 
@@ -34,7 +33,7 @@ def keep_by_steps(asks: Asks, pairs: Pairs, nearest: NearestRows, lanes: int) ->
             for its, (start, end) in zip(found, pairwise(borders), strict=True)
             if start < end
         ]
-        call_all(keep, CREW)
+        call_all(keep)
         for other in found[1:]:
             nearest.join_beyond(other)
 

@@ -23,13 +23,12 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from functools import cache
 from itertools import chain, islice
 from queue import Empty
 from typing import Any, Generic, TypeVar
 
 from pennon.core.fast_dataclass import dataclass
-from pennon.core.thread_places import apart
+from pennon.core.thread_places import apart, processors
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -64,12 +63,6 @@ class Crew:
 
 WORK = Crew("work")
 _LANES = Crew("lanes")
-
-
-@cache
-def processors() -> int:
-    """Return how many processors there are; the system reads a file to tell it."""
-    return os.cpu_count() or 1
 
 
 class Workers(ThreadPoolExecutor):

@@ -22,7 +22,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from pennon.core.memory import decoded
-from pennon.core.thread_pools import processors
+from pennon.core.thread_places import processors
 from pennon.core.units import MIB
 from pennon.scan.plan import DEFAULT_BATCH_BYTES, LEAST_UNIT_BYTES, ScanTask, Unit, bytes_per_row
 from pennon.schema.width import has_width, row_bytes

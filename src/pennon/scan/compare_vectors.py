@@ -14,7 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
-from pennon.core.thread_pools import map_in_order, processors
+from pennon.core.thread_places import processors
+from pennon.core.thread_pools import map_in_order
 from pennon.core.units import MIB
 from pennon.index.vector.base import Floats2D
 from pennon.index.vector.best import NOTHING, Best, Near, nearest_of

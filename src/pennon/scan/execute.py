@@ -17,7 +17,8 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
-from pennon.core.thread_pools import Crew, map_all, map_in_order, processors
+from pennon.core.thread_places import processors
+from pennon.core.thread_pools import Crew, map_all, map_in_order
 from pennon.core.units import KIB, MIB
 from pennon.scan.batch_sizing import BatchSizer
 from pennon.scan.batches import cut_batches, empty_batch

@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.memory import decoded
-from pennon.core.thread_pools import processors
+from pennon.core.thread_places import processors
 from pennon.core.units import KIB, MIB
 from pennon.scan.batches import cut_batches
 from pennon.scan.execute import (

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from pennon.core.thread_places import apart
+from pennon.core import thread_places
+from pennon.core.thread_places import apart, processors, running_threads
 
 
 @pytest.fixture
@@ -21,6 +22,12 @@ def other() -> Iterator[int]:
     yield thread.native_id
     end.set()
     thread.join()
+
+
+@pytest.fixture(autouse=True)
+def _idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine does nothing else."""
+    monkeypatch.setattr(thread_places, "running_threads", lambda: 1)
 
 
 def test_threads_are_apart_and_free_afterwards(other: int) -> None:
@@ -51,3 +58,13 @@ def test_what_cannot_be_moved_is_left_alone(other: int) -> None:
         assert len(os.sched_getaffinity(0)) == 1
     with apart([threading.get_native_id(), other]):
         assert os.sched_getaffinity(other) == os.sched_getaffinity(0) == anywhere
+
+
+def test_nothing_is_changed_where_all_processors_are_busy(
+    other: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert running_threads() >= 1
+    monkeypatch.setattr(thread_places, "running_threads", processors)
+    anywhere = os.sched_getaffinity(0)
+    with apart([other]):
+        assert os.sched_getaffinity(0) == os.sched_getaffinity(other) == anywhere

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 import pennon
-from pennon.core.thread_pools import MIN_THREADS, processors
+from pennon.core.thread_places import processors
+from pennon.core.thread_pools import MIN_THREADS
 from pennon.core.units import FieldId
 from pennon.scan.file_columns import FileColumns
 from pennon.table.fragment import DataFileRef

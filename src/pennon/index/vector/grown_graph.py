@@ -17,7 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pennon.core.fast_dataclass import dataclass
-from pennon.core.thread_pools import Crew, map_all, processors
+from pennon.core.thread_places import processors
+from pennon.core.thread_pools import Crew, map_all
 from pennon.encoding.kernels.graphs import Growth
 from pennon.index.vector.coders import ScalarCoder
 from pennon.index.vector.kmeans import BLOCK_ROWS

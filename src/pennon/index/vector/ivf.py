@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pennon.core.byte_ranges import Int64Array
-from pennon.core.thread_pools import call_all, processors
+from pennon.core.thread_places import processors
+from pennon.core.thread_pools import call_all
 from pennon.errors import ArgumentError
 from pennon.index.vector.base import Allowed, Found, Probes
 from pennon.index.vector.codes import (

@@ -14,7 +14,8 @@ from typing import Final, Protocol
 
 import pyarrow as pa
 
-from pennon.core.thread_pools import Crew, map_in_order, processors
+from pennon.core.thread_places import processors
+from pennon.core.thread_pools import Crew, map_in_order
 from pennon.core.units import KIB, MIB, FragmentId
 from pennon.errors import SchemaMismatchError
 from pennon.ops.blob_rows import to_rewrite

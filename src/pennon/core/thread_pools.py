@@ -86,7 +86,8 @@ class Workers(ThreadPoolExecutor):
     @property
     def ids(self) -> list[int]:
         """Return what the system calls the threads."""
-        return [each.native_id for each in self._threads if each.native_id is not None]
+        threads = list(self._threads)  # at once: another caller may start one
+        return [each.native_id for each in threads if each.native_id is not None]
 
     def _adjust_thread_count(self) -> None:
         """Start a thread if it takes one; the executor calls this with the work in its queue."""

@@ -43,9 +43,13 @@ OPERATIONS = list(
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """All that a run found; ``missing`` says why there is no FAISS, "" if there is."""
+    """All that a run found; ``missing`` says why there is no FAISS, "" if there is.
+
+    ``earlier`` has, of each group that an earlier run left, what is said of its machine and commit.
+    """
 
     machine: str
+    earlier: Mapping[str, str]
     rows: Mapping[str, int]
     missing: str
     measures: Sequence[Search]
@@ -55,7 +59,7 @@ class Results:
         """Read what `save_results` wrote."""
         saved = json.loads(path.read_text())
         measures = [Search(**each) for each in saved["measures"]]
-        return cls(saved["machine"], saved["rows"], saved["missing"], measures)
+        return cls(saved["machine"], saved["earlier"], saved["rows"], saved["missing"], measures)
 
 
 def measure_all(options: argparse.Namespace, console: Console) -> Results:
@@ -67,10 +71,12 @@ def measure_all(options: argparse.Namespace, console: Console) -> Results:
         console.print(f"FAISS is not measured: {missing}")
     found: list[Search] = []
     rows: dict[str, int] = {}
+    earlier: dict[str, str] = {}
     if options.keep:
         last = Results.load(options.results)
         found = [each for each in last.measures if each.group not in names]
         rows = {name: count for name, count in last.rows.items() if name not in names}
+        earlier = {name: last.earlier.get(name, last.machine) for name in rows}
     with ExitStack() as stack:
         workers = {
             side: stack.enter_context(Worker(side, "search_side.py")) for side in (OURS, THEIRS)
@@ -94,13 +100,15 @@ def measure_all(options: argparse.Namespace, console: Console) -> Results:
                         found += its
     facts = machine_facts("pylance", "pyarrow", "numpy")
     found.sort(key=lambda each: list(SEARCHED).index(each.group))
-    return Results(facts, rows, missing, found)
+    return Results(facts, earlier, rows, missing, found)
 
 
 def page_of(results: Results) -> str:
     """Return the page."""
     faiss = results.missing or f"{PEER.release}, in memory"
-    return write_search_page(results.machine, results.rows, faiss, results.measures)
+    return write_search_page(
+        results.machine, results.earlier, results.rows, faiss, results.measures
+    )
 
 
 def choices() -> argparse.Namespace:

@@ -33,14 +33,20 @@ indices in its memory, which no table, and no commit, belongs to.
 
 
 def write_search_page(
-    machine: str, rows: Mapping[str, int], faiss: str, found: Sequence[Search]
+    machine: str,
+    earlier: Mapping[str, str],
+    rows: Mapping[str, int],
+    faiss: str,
+    found: Sequence[Search],
 ) -> str:
-    """Return the whole page."""
+    """Return the whole page; ``earlier``: what is said of the machine and commit of groups of an earlier run."""
     lines = [HEAD.format(machine=machine, faiss=faiss)]
     lines += section("In short", summary(found))
     for group in dict.fromkeys(each.group for each in found):
         mine = [each for each in found if each.group == group]
         lines += section(f"{group}: {rows[group]:,} rows, milliseconds", group_table(mine))
+        if group in earlier:
+            lines += [f"Of an earlier run: {earlier[group]}", ""]
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -79,6 +79,10 @@ format: setup ## let ruff format the tree and fix what it can
 	@$(BIN)/ruff format --quiet .
 	@$(BIN)/ruff check --fix --quiet .
 
+.PHONY: delta-suite
+delta-suite: setup ## Delta's own tests, with LanceTable for DeltaTable (SUITE=its test_deltatable.py)
+	@PYSPARK_PYTHON=$(abspath $(PY)) $(PY) -m tests.delta $(SUITE) $(ARGS)
+
 .PHONY: bench
 bench: setup ## beside pylance and Parquet (QUICK=1: 2 minutes; ARGS="--group text" to choose)
 	@$(PY) bench/run.py $(if $(QUICK),--quick) $(ARGS)

@@ -113,6 +113,7 @@ def test_compaction_of_all_and_of_some(spark: SparkSession, uri: str) -> None:
     table = LanceTable.forPath(spark, uri)
     (line,) = table.optimize().where("n % 40 >= 20").executeCompaction().collect()
     assert (line.metrics.numFilesRemoved, line.metrics.numFilesAdded) == (2, 1)
+    assert (line.metrics.totalConsideredFiles, line.metrics.totalFilesSkipped) == (2, 0)
     assert [f.count_rows() for f in pennon.dataset(uri).get_fragments()] == [10, 10, 20]
     (line,) = table.optimize().executeCompaction().collect()
     assert line.metrics.numFilesAdded == 1

@@ -115,14 +115,16 @@ class LanceOptimizeBuilder:
         There is no new version where nothing is to be done.
         """
         started = _now_ms()
-        task = plan_compact(self.snapshot, self._options(options))
+        asked = self._options(options)
+        task = plan_compact(self.snapshot, asked)
         messages = run_tasks(self.spark, RewriteBin(task), task.count)
         version = self.snapshot.manifest.version
         rewritten = [
             Rewritten(version, old, tuple(parse_fragments(message)), task.kept_of(old))
             for old, message in zip(task.bins, messages, strict=True)
         ]
-        return self._finish(rewritten, started, task.count, {"zOrderBy": "[]"})
+        considered = self._files(asked.excluded_fragment_ids)
+        return self._finish(rewritten, started, task.count, considered, {"zOrderBy": "[]"})
 
     def executeZOrderBy(self, *cols: str | Sequence[str], **options: Any) -> DataFrame:
         """Put rows that are close to each other in all of some columns into the same files.
@@ -159,10 +161,12 @@ class LanceOptimizeBuilder:
             )
             raise ArgumentError(message)
         columns = column_names(cols, what)
-        plans = plan_clusterings(self.snapshot, columns, self._options(given), curved=curved)
+        asked = self._options(given)
+        plans = plan_clusterings(self.snapshot, columns, asked, curved=curved)
         rewritten = [put_in_order(self.spark, plan) for plan in plans]
         key = "zOrderBy" if curved else "sortBy"
-        return self._finish(rewritten, started, len(plans), {key: json.dumps(columns)})
+        considered = self._files(asked.excluded_fragment_ids)
+        return self._finish(rewritten, started, len(plans), considered, {key: json.dumps(columns)})
 
     def _options(self, given: Mapping[str, Any]) -> CompactOptions:
         excluded = self._excluded()
@@ -174,15 +178,15 @@ class LanceOptimizeBuilder:
         rewritten: Sequence[Rewritten],
         started: int,
         batches: int,
+        considered: int,
         parameters: Mapping[str, str],
     ) -> DataFrame:
-        """Commit what was rewritten, if anything was, and return Delta's metrics."""
+        """Commit what was rewritten of the files considered, if anything was; return Delta's metrics."""
         added = _sizes(fragment for each in rewritten for fragment in each.new)
         removed = _sizes(fragment for each in rewritten for fragment in each.old)
         if rewritten:
             told = self._told(added, removed, parameters)
             commit_compact(self.snapshot.store, rewritten, told.properties())
-        files = sum(len(fragment.files) for fragment in self.snapshot.manifest.fragments)
         metrics = (
             len(added),
             len(removed),
@@ -191,8 +195,8 @@ class LanceOptimizeBuilder:
             0,
             _z_order(removed, batches) if parameters.get("zOrderBy", "[]") != "[]" else None,
             batches,
-            files,
-            files - len(removed),
+            considered,
+            considered - len(removed),
             started,
             _now_ms(),
         )
@@ -209,6 +213,12 @@ class LanceOptimizeBuilder:
             "numRemovedBytes": sum(removed),
         }
         return Told("OPTIMIZE", {"predicate": predicate, **parameters}, numbers)
+
+    def _files(self, excluded: Iterable[int]) -> int:
+        """Return how many files the table has, without those of the fragments excluded."""
+        without = frozenset(excluded)
+        fragments = self.snapshot.manifest.fragments
+        return sum(len(fragment.files) for fragment in fragments if fragment.id not in without)
 
     def _excluded(self) -> tuple[int, ...]:
         """Return the fragments without a row for which the condition is true."""

@@ -83,6 +83,12 @@ format: setup ## let ruff format the tree and fix what it can
 delta-suite: setup ## Delta's own tests, with LanceTable for DeltaTable (SUITE=its test_deltatable.py)
 	@PYSPARK_PYTHON=$(abspath $(PY)) $(PY) -m tests.delta $(SUITE) $(ARGS)
 
+.PHONY: upstream-suite
+upstream-suite: setup ## Lance's own tests, Pennon beside pylance (SUITE=its python/python/tests ARGS="test_vector.py")
+	@test -d build/upstream || $(PY) -m pip install --quiet --disable-pip-version-check --no-deps \
+		--target build/upstream tqdm ml_dtypes pillow duckdb polars polars-runtime-32
+	@$(PY) -m tests.upstream $(SUITE) $(ARGS)
+
 .PHONY: bench
 bench: setup ## beside pylance and Parquet (QUICK=1: 2 minutes; ARGS="--group text" to choose)
 	@$(PY) bench/run.py $(if $(QUICK),--quick) $(ARGS)

@@ -1,0 +1,77 @@
+"""Run Lance's own tests with Pennon and with pylance: ``python -m tests.upstream FOLDER test_vector.py …``.
+
+FOLDER is ``python/python/tests`` of Lance's repository, which is no part of this tree.  The measure is
+the tests that pylance passes on this machine: how many of them does Pennon pass?
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+ROOT = Path(__file__).parents[2]
+EXTRAS = "build/upstream"
+"""What those tests and pylance import, and nothing of ours does."""
+
+
+def outcomes(folder: Path, file: str, options: Sequence[str]) -> dict[str, str]:
+    """Run one file of tests; return for each test "" if it passed, else what was said first."""
+    with tempfile.TemporaryDirectory() as made:
+        report = Path(made) / "report.xml"
+        command = [sys.executable, "-m", "pytest", "-q", "--no-header", file]
+        command += [f"--junitxml={report}", f"--basetemp={made}/data", "-p", "no:cacheprovider"]
+        run = subprocess.run(
+            [*command, *options],
+            cwd=folder,
+            env={
+                "PYTHONPATH": f"{ROOT}:{ROOT / EXTRAS}",
+                "PATH": str(Path(sys.executable).parent),
+                "HOME": made,
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if not report.exists():
+            message = f"pytest did not run {file}: {run.stdout[-1000:]}{run.stderr[-1000:]}"
+            raise RuntimeError(message)
+        cases = ElementTree.parse(report).getroot().iter("testcase")
+        return {f"{case.get('classname')}.{case.get('name')}": _said(case) for case in cases}
+
+
+def _said(case: ElementTree.Element) -> str:
+    for kind in ("failure", "error", "skipped"):
+        found = case.find(kind)
+        if found is not None:
+            return f"{kind}: {(found.get('message') or '').splitlines()[0:1]}"
+    return ""
+
+
+def main() -> int:
+    """Run the files with both, and say what only pylance passes."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path, help="python/python/tests of Lance's repository")
+    parser.add_argument("files", nargs="+", help="files of tests there")
+    parser.add_argument("-k", dest="name", help="only tests that pytest selects so")
+    asked = parser.parse_args()
+    options = ["-k", asked.name] if asked.name else []
+    for file in asked.files:
+        theirs = outcomes(asked.folder, file, options)
+        ours = outcomes(asked.folder, file, [*options, "-p", "tests.upstream.alias"])
+        measured = [name for name, said in theirs.items() if not said]
+        lost = {name: ours.get(name, "not collected") for name in measured}
+        lost = {name: said for name, said in lost.items() if said}
+        share = 1 - len(lost) / max(len(measured), 1)
+        print(f"{file}: {len(measured) - len(lost)} of {len(measured)}, {share:.1%}", flush=True)
+        for name, said in lost.items():
+            print(f"    {name}: {said}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

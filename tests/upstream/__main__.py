@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 ROOT = Path(__file__).parents[2]
 EXTRAS = "build/upstream"
@@ -40,11 +40,11 @@ def outcomes(folder: Path, file: str, options: Sequence[str]) -> dict[str, str]:
         if not report.exists():
             message = f"pytest did not run {file}: {run.stdout[-1000:]}{run.stderr[-1000:]}"
             raise RuntimeError(message)
-        cases = ElementTree.parse(report).getroot().iter("testcase")
+        cases = ET.parse(report).getroot().iter("testcase")
         return {f"{case.get('classname')}.{case.get('name')}": _said(case) for case in cases}
 
 
-def _said(case: ElementTree.Element) -> str:
+def _said(case: ET.Element) -> str:
     for kind in ("failure", "error", "skipped"):
         found = case.find(kind)
         if found is not None:

@@ -201,3 +201,16 @@ def test_a_merge_into_many_fragments_writes_few_files(
     assert len(lance.dataset(uri).get_fragments()) <= tasks
     ids = lance.dataset(uri).to_table(columns=["n", "_rowid"]).to_pylist()
     assert {row["n"]: row["_rowid"] for row in ids if row["n"] < 40} == {n: n for n in range(40)}
+
+
+@pytest.mark.parametrize("stable", [False, True], ids=["addresses", "stable ids"])
+def test_conditions_name_row_ids_and_addresses(spark: SparkSession, uri: str, stable: bool) -> None:
+    make(uri, enable_stable_row_ids=stable)
+    table = LanceTable.forPath(spark, uri)
+    ids = pennon.dataset(uri).to_table(with_row_id=True)["_rowid"].to_pylist()
+    assert table.count(f"_rowid >= {ids[1]} AND _rowid < {ids[3]}") == 2
+    assert table.count("_rowaddr < 4294967296 AND value > 1") == 1
+    table.update(f"_rowid IN ({ids[0]}, {ids[2]})", {"value": "10"})
+    table.delete(f"_rowid = {ids[3]}")
+    assert rows_of(uri) == [("a", 10), ("b", 2), ("c", 10)]
+    assert table.count(f"_rowid = {ids[0]}") == (1 if stable else 0)

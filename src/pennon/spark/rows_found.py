@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
+
 from pennon.ops.rows.change_rows import Changed
 from pennon.ops.rows.delete import DeleteTask, plan_delete
 from pennon.ops.rows.deletion_vectors import Removal
@@ -16,7 +18,7 @@ from pennon.spark.change_messages import parse_changed, serialize_changed
 from pennon.spark.conditions import Condition, predicate_of
 from pennon.spark.run_tasks import run_tasks
 from pennon.spark.scan_frame import parallelism_of
-from pennon.spark.types import spark_schema
+from pennon.spark.types import SYSTEM_COLUMNS, spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,8 +50,14 @@ def delete_found(
 
 
 def translated(snapshot: Snapshot, condition: Condition, alias: str | None) -> Predicate | None:
-    """Return a condition as one of our own scans, where it has Spark's answer; else None."""
+    """Return a condition as one of our own scans, where it has Spark's answer; else None.
+
+    It may name ``_rowid`` and ``_rowaddr``, where no column has such a name.
+    """
     schema = schema_to_arrow(snapshot.manifest.schema)
+    for name in SYSTEM_COLUMNS:
+        if name not in schema.names:
+            schema = schema.append(pa.field(name, pa.uint64(), nullable=False))
     stored = every_column(snapshot, snapshot.manifest.schema)
     return predicate_of(condition, spark_schema(schema), stored, alias)
 

@@ -238,9 +238,6 @@ def measure_all(options: argparse.Namespace, console: Console) -> Results:
     for side, reason in missing.items():
         console.print(f"{side} is not measured: {reason}")
     found: list[Measure] = []
-    if options.keep:
-        again = options.operation or OPERATIONS
-        found = [each for each in Results.load().measures if each.what not in again]
     with tempfile.TemporaryDirectory(prefix="pennon-bench-") as folder, ExitStack() as stack:
         workers = {}
         for side, home in homes.items():
@@ -373,7 +370,6 @@ def choices() -> argparse.Namespace:
     parser.add_argument("--side", action="append", choices=SIDES, help="only this, and pennon")
     parser.add_argument("--operation", action="append", choices=OPERATIONS, help="only this")
     parser.add_argument("--markdown", type=Path, help="write what was found as a page")
-    parser.add_argument("--keep", action="store_true", help="the last run's other operations")
     parser.add_argument("--last", action="store_true", help="of the last run; measure nothing")
     options = parser.parse_args()
     if options.side and OURS not in options.side:

@@ -24,7 +24,6 @@ from tests.delta.changes import EVERYWHERE, TESTS, LeftOut
 PAGE = Path(__file__).parents[2] / "docs" / "delta.md"
 START, END = "<!-- written by make delta-suite -->\n", "<!-- end -->\n"
 _HEAD = "class DeltaTableTestsMixin:\n"
-_METHOD = re.compile(r"(?m)^    (?:def |# type: ignore)")
 _NAME = re.compile(r"def (\w+)\(")
 
 
@@ -115,7 +114,7 @@ def outcome(suite: Suite, name: str) -> Outcome:
         unittest.TestSuite([suite.case(name)(name)]).run(result)
     except ValueError as error:
         return Outcome(name, str(error))
-    failed = [*result.errors, *result.failures]
+    failed = [*result.errors, *result.failures, *result.skipped]
     return Outcome(name, failed[0][1].strip() if failed else None)
 
 

@@ -11,13 +11,14 @@ takes them so (`code_squares`), what each adds to squares of bytes (`own_part`),
 units of bytes.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.math cimport INFINITY
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from pennon.encoding.kernels cimport vector_sums
 from pennon.encoding.kernels.code_squares cimport ROWS_TURNED, may_turn, squares_of_turned
-from pennon.encoding.kernels.nearest_heaps cimport Heaps, any_nearer, keep_one, keep_some
+from pennon.encoding.kernels.nearest_heaps cimport Heaps, drop_farthest, keep_one, lowest_bit, nearer_of
 from pennon.encoding.kernels.vector_kinds cimport all_apart, all_cut_apart, ask_ahead
 
 cdef extern from *:
@@ -136,6 +137,41 @@ cdef extern from *:
             far[at] -= length;
         }
     }
+    /* Put the numbers of the rows between two distances, the greater one among them, into `found`, where there is room for
+       16 more; return how many they are. */
+    CLONES static int64_t rows_between_plain(const float *far, int64_t count, float beyond, float most, uint32_t *found) {
+        int64_t size = 0;
+        for (int64_t at = 0; at < count; at++) {
+            found[size] = (uint32_t)at;
+            size += (far[at] > beyond) & (far[at] <= most);
+        }
+        return size;
+    }
+    #if defined(__x86_64__) && defined(__GNUC__)
+    TURNED static int64_t rows_between_wide(const float *far, int64_t count, float beyond, float most, uint32_t *found) {
+        const __m512 low = _mm512_set1_ps(beyond), high = _mm512_set1_ps(most);
+        __m512i places = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+        int64_t size = 0;
+        for (int64_t at = 0; at < count; at += 16) {
+            __mmask16 some = count - at >= 16 ? 0xffff : (__mmask16)((1 << (count - at)) - 1);
+            __m512 these = _mm512_maskz_loadu_ps(some, far + at);
+            some = _mm512_mask_cmp_ps_mask(some, these, high, _CMP_LE_OQ);
+            if (some) { /* in a register: processors of AMD take a hundred steps to put some of one into memory */
+                some = _mm512_mask_cmp_ps_mask(some, these, low, _CMP_GT_OQ);
+                _mm512_storeu_si512(found + size, _mm512_maskz_compress_epi32(some, places));
+                size += __builtin_popcount(some);
+            }
+            places = _mm512_add_epi32(places, _mm512_set1_epi32(16));
+        }
+        return size;
+    }
+    #endif
+    static int64_t rows_between(const float *far, int64_t count, float beyond, float most, uint32_t *found) {
+        #if defined(__x86_64__) && defined(__GNUC__)
+        if (may_turn(0)) return rows_between_wide(far, count, beyond, most, found);
+        #endif
+        return rows_between_plain(far, count, beyond, most, found);
+    }
     """
     enum:
         CUT_WIDTH
@@ -154,6 +190,7 @@ cdef extern from *:
         float distance, float start, double lengths, int64_t width, const CutScale *scale, double apart
     ) noexcept nogil
     void less_lengths(float *far, const uint8_t *lengths, int64_t count) noexcept nogil
+    int64_t rows_between(const float *far, int64_t count, float beyond, float most, uint32_t *found) noexcept nogil
 
 cdef enum:
     LEAST_WIDTH = 16
@@ -161,8 +198,8 @@ cdef enum:
     MOST_KEPT = 256  # of a query: until it has so many, nothing is left out
     CUT_ROWS = 1024  # that are compared together
     CUT_TOGETHER = 16  # queries
-    FIRST = 32  # rows that are compared as they are, until a heap is full
     CUT_RUN = 64
+    ASKED_AHEAD = 8  # rows that are on their way while others are compared
     OWN_BYTES = 4
     LENGTH_BYTES = 4
 
@@ -268,37 +305,62 @@ cdef inline void _keep_near(
     double lengths, Heaps *heaps,
 ) noexcept nogil:
     """Put the nearest rows into a heap; ``far``: how far their bytes are from those of the query."""
-    cdef int64_t at = 0, end, row, near, n
-    cdef float[FIRST] exact
-    cdef int64_t[CUT_RUN] maybe
-    cdef float worst, bound
-    cdef const float *top = heaps.distances + heap * heaps.most
-    while at < count and heaps.counts[heap] < heaps.most:
-        end = min(at + FIRST, count)
-        all_apart(kind, rows + at * width, end - at, query, 1, width, exact, end - at)
-        for n in range(end - at if start != 0 else 0):
-            exact[n] = start + exact[n]
-        keep_some(heaps, heap, exact, ids + at, mask + at if mask != NULL else NULL, end - at)
-        at = end
-    if at == count:
-        return
-    worst = top[0]
-    bound = cut_bound(worst, start, lengths, width, scale, apart)
+    cdef float nearest = -INFINITY
+    cdef int64_t missing = heaps.most - heaps.counts[heap]
+    if missing > 0:  # those nearest by their bytes come first: few others may be as near as they are
+        nearest = _nearest_bytes(far, count, mask, missing)
+        _keep_between(
+            kind, rows, count, width, ids, mask, query, start, heap, far, -INFINITY, nearest, scale, apart, lengths, heaps
+        )
+    _keep_between(
+        kind, rows, count, width, ids, mask, query, start, heap, far, nearest, INFINITY, scale, apart, lengths, heaps
+    )
+
+
+cdef inline float _nearest_bytes(const float *far, int64_t count, const uint8_t *mask, int64_t wanted) noexcept nogil:
+    """Return how far the bytes of so many rows are at most; infinity if there are no more rows than that."""
+    cdef float[MOST_KEPT] nearest
+    cdef int64_t at = 0, end, n
+    cdef uint64_t near
+    if count <= wanted:
+        return INFINITY
+    for n in range(wanted):
+        nearest[n] = INFINITY
     while at < count:
         end = min(at + CUT_RUN, count)
-        if any_nearer(far + at, end - at, bound):
-            near = 0
-            for row in range(at, end):
-                if far[row] <= bound and (mask == NULL or mask[row]):
-                    ask_ahead(<const uint8_t *> (rows + row * width), width * sizeof(float))
-                    maybe[near] = row
-                    near += 1
-            for n in range(near):
-                row = maybe[n]
-                if far[row] <= bound:
-                    all_apart(kind, rows + row * width, 1, query, 1, width, exact, 1)
-                    keep_one(heaps, heap, start + exact[0] if start != 0 else exact[0], ids[row])
-                    if top[0] != worst:
-                        worst = top[0]
-                        bound = cut_bound(worst, start, lengths, width, scale, apart)
+        near = nearer_of(far + at, end - at, nearest[0])
+        while near:
+            n = at + lowest_bit(near)
+            near &= near - 1
+            if far[n] < nearest[0] and (mask == NULL or mask[n]):
+                drop_farthest(nearest, wanted, far[n])
         at = end
+    return nearest[0]
+
+
+cdef inline void _keep_between(
+    int kind, const float *rows, int64_t count, int64_t width, const uint64_t *ids, const uint8_t *mask,
+    const float *query, float start, int64_t heap, const float *far, float beyond, float most, const CutScale *scale,
+    double apart, double lengths, Heaps *heaps,
+) noexcept nogil:
+    """Put the nearest of those rows into a heap whose bytes are farther than ``beyond``, and no farther than ``most``."""
+    cdef int64_t near, n, row
+    cdef uint32_t[CUT_ROWS + 16] maybe
+    cdef float exact, worst = INFINITY, bound = most
+    cdef const float *top = heaps.distances + heap * heaps.most
+    if heaps.counts[heap] == heaps.most:
+        worst = top[0]
+        bound = min(cut_bound(worst, start, lengths, width, scale, apart), most)
+    near = rows_between(far, count, beyond, bound, maybe)
+    for n in range(min(near, <int64_t> ASKED_AHEAD)):
+        ask_ahead(<const uint8_t *> (rows + maybe[n] * width), width * sizeof(float))
+    for n in range(near):
+        if n + ASKED_AHEAD < near:
+            ask_ahead(<const uint8_t *> (rows + maybe[n + ASKED_AHEAD] * width), width * sizeof(float))
+        row = maybe[n]
+        if far[row] <= bound and (mask == NULL or mask[row]):
+            all_apart(kind, rows + row * width, 1, query, 1, width, &exact, 1)
+            keep_one(heaps, heap, start + exact if start != 0 else exact, ids[row])
+            if top[0] != worst and heaps.counts[heap] == heaps.most:
+                worst = top[0]
+                bound = min(cut_bound(worst, start, lengths, width, scale, apart), most)

@@ -166,7 +166,8 @@ cdef extern from *:
             __mmask16 near = _mm512_mask_cmp_ps_mask(
                 some, _mm512_maskz_loadu_ps(some, lowest + at), _mm512_set1_ps(bound), _CMP_LE_OQ);
             if (others) near = some & ~near;
-            if (near) _mm512_mask_compressstoreu_epi32(found + size, near, places);
+            /* in a register: processors of AMD take a hundred steps to put some of one into memory */
+            if (near) _mm512_storeu_si512(found + size, _mm512_maskz_compress_epi32(near, places));
             size += __builtin_popcount(near);
             places = _mm512_add_epi32(places, _mm512_set1_epi32(16));
         }
@@ -198,7 +199,8 @@ cdef extern from *:
             bounds_of(codes, start + at, count - at < GROUP ? count - at : GROUP, asked, summing, lowest + at,
                       highest ? highest + at : NULL);
     }
-    /* Put the numbers of the rows that are not beyond a bound, or of the others, into `found`; return how many they are. */
+    /* Put the numbers of the rows that are not beyond a bound, or of the others, into `found`, where there is room for 16 more; return how
+       many they are. */
     static int64_t near_rows(const Asked *asked, const float *lowest, int64_t count, float bound, int others, uint32_t *found) {
         return asked->laid ? near_by_words(lowest, count, bound, others, found)
                            : near_plain(lowest, count, bound, others, found);

@@ -48,6 +48,8 @@ _WALKS: Final = 32
 """Walks over a graph that are made ready together: what each compares takes up to a megabyte."""
 _HELD_BYTES: Final = 64 << 20
 """Partitions that are read are held together as long as they take no more memory than this."""
+_CUT: Final = 32
+"""Of so many times as many centroids as are near, those are left out whose bytes are far."""
 _QUERIES_A_LANE: Final = 8
 """Fewer queries are not worth a thread."""
 
@@ -141,7 +143,8 @@ class IvfIndex:
         kind = {"hamming": Apart.BITS, "dot": Apart.PRODUCTS}.get(self.metric, Apart.SQUARES)
         asked = Asked(kind, queries.astype(self._centroids.dtype, copy=False))
         best = NearestRows(len(queries), count)
-        if self._rows.cut is not None and len(queries) >= _QUERIES_A_LANE:
+        is_worth_it = len(queries) >= _QUERIES_A_LANE and len(self._numbers) >= _CUT * count
+        if self._rows.cut is not None and is_worth_it:
             none, which = np.zeros(len(queries), np.int64), np.arange(len(queries))
             if not best.has_room:
                 best.make_room(len(self._numbers))

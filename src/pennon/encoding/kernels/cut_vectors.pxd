@@ -25,7 +25,7 @@ cdef extern from *:
     """
     #include <math.h>
 
-    enum { CUT_LANES = 32, CUT_WIDTH = 4096, CUT_HEAD = 64, GREATEST = 255 };
+    enum { CUT_LANES = 32, CUT_WIDTH = 4096, CUT_HEAD = 64, GREATEST = 255, LEAST = 64 };
 
     /* `apart`: how far a row is from its bytes at most; `longest`: the greatest square of a row's length. */
     typedef struct { float least, scale; double apart, longest; } CutScale;
@@ -137,6 +137,12 @@ cdef extern from *:
             far[at] -= length;
         }
     }
+    /* The least of each so many distances, 64 of them: what is behind the last whole 64 is left out. */
+    CLONES static void least_of(const float *far, int64_t count, float *least) {
+        for (int64_t k = 0; k < LEAST; k++) least[k] = INFINITY;
+        for (int64_t at = 0; at + LEAST <= count; at += LEAST)
+            for (int64_t k = 0; k < LEAST; k++) least[k] = far[at + k] < least[k] ? far[at + k] : least[k];
+    }
     /* Put the numbers of the rows between two distances, the greater one among them, into `found`, where there is room for
        16 more; return how many they are. */
     CLONES static int64_t rows_between_plain(const float *far, int64_t count, float beyond, float most, uint32_t *found) {
@@ -174,6 +180,7 @@ cdef extern from *:
     }
     """
     enum:
+        LEAST
         CUT_WIDTH
         CUT_HEAD
     ctypedef struct CutScale:
@@ -190,6 +197,7 @@ cdef extern from *:
         float distance, float start, double lengths, int64_t width, const CutScale *scale, double apart
     ) noexcept nogil
     void less_lengths(float *far, const uint8_t *lengths, int64_t count) noexcept nogil
+    void least_of(const float *far, int64_t count, float *least) noexcept nogil
     int64_t rows_between(const float *far, int64_t count, float beyond, float most, uint32_t *found) noexcept nogil
 
 cdef enum:
@@ -318,12 +326,16 @@ cdef inline void _keep_near(
 
 
 cdef inline float _nearest_bytes(const float *far, int64_t count, const uint8_t *mask, int64_t wanted) noexcept nogil:
-    """Return how far the bytes of so many rows are at most; infinity if there are no more rows than that."""
+    """Return how far the bytes of so many rows are, or of a few more; infinity if there are no more rows than that."""
     cdef float[MOST_KEPT] nearest
+    cdef float[LEAST] least
     cdef int64_t at = 0, end, n
     cdef uint64_t near
     if count <= wanted:
         return INFINITY
+    if mask == NULL and count >= 4 * LEAST and 3 * wanted <= LEAST:  # the nearest are hardly any of them together
+        least_of(far, count, least)
+        far, count = least, LEAST
     for n in range(wanted):
         nearest[n] = INFINITY
     while at < count:

@@ -48,7 +48,7 @@ _WALKS: Final = 32
 """Walks over a graph that are made ready together: what each compares takes up to a megabyte."""
 _HELD_BYTES: Final = 64 << 20
 """Partitions that are read are held together as long as they take no more memory than this."""
-_CUT: Final = 32
+_CUT: Final = 8
 """Of so many times as many centroids as are near, those are left out whose bytes are far."""
 _QUERIES_A_LANE: Final = 8
 """Fewer queries are not worth a thread."""

@@ -1,8 +1,9 @@
 """Pairs of a partition and a query, kept by lanes that work side by side.
 
 Pairs are sorted by partition, so that the rows of one are compared with all queries that ask it while they are in the
-processor's cache; lanes have some of the partitions each.  Vectors take two steps: the nearest partition of each query,
-then all others: what is near in the nearest says what need not be looked at of others.
+processor's cache.  Lanes have some of the partitions each, or of the queries where these share few partitions.  Vectors
+take two steps: the nearest partition of each query, then all others: what is near in the nearest says what need not be
+looked at of others.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from pennon.index.vector.nearest_rows import NearestRows
 
 PAIRS: Final = 1024
 """Pairs that are made ready together, about."""
+_SHARED: Final = 2
+"""Partitions are shared if so many queries ask each, or more."""
 _READ: Final = 4
 """To compare rows with the first query that asks them takes so many times as long as with another one."""
 
@@ -36,8 +39,26 @@ def keep_by_steps(asks: Asks, pairs: Pairs, nearest: NearestRows, lanes: int) ->
     if len(nearest.counts) == 1:  # they are in their order
         asks.keep(pairs, nearest.heaps)
         return
+    if len(pairs.queries) >= _SHARED * len(pairs.codes):
+        for some in _steps(pairs):
+            keep_by_partitions(asks, some, nearest, lanes)
+        return
+    # lanes have some of the queries, and do not wait for each other
+    lengths = np.array([len(each) for each in pairs.rows])
+    borders = even_borders(lengths[pairs.places], lanes)
+    borders = [*pairs.queries.searchsorted(pairs.queries[borders[:-1]]).tolist(), borders[-1]]
+    call_all(
+        [
+            partial(_keep_both, asks, pairs.at(slice(start, end)), nearest.heaps)
+            for start, end in pairwise(borders)
+            if start < end
+        ]
+    )
+
+
+def _keep_both(asks: Asks, pairs: Pairs, heaps: Heaps) -> None:
     for some in _steps(pairs):
-        keep_by_partitions(asks, some, nearest, lanes)
+        _keep_few(asks, some.between(0, len(some.queries)), heaps)
 
 
 def keep_by_partitions(asks: Asks, pairs: Pairs, nearest: NearestRows, lanes: int) -> None:

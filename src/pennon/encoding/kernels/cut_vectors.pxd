@@ -11,7 +11,7 @@ takes them so (`code_squares`), what each adds to squares of bytes (`own_part`),
 units of bytes.
 """
 
-from libc.math cimport INFINITY
+from libc.math cimport INFINITY, NAN
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
@@ -144,12 +144,12 @@ cdef extern from *:
             for (int64_t k = 0; k < LEAST; k++) least[k] = far[at + k] < least[k] ? far[at + k] : least[k];
     }
     /* Put the numbers of the rows between two distances, the greater one among them, into `found`, where there is room for
-       16 more; return how many they are. */
+       16 more; return how many they are.  The lower one may be NaN, then nothing is too near. */
     CLONES static int64_t rows_between_plain(const float *far, int64_t count, float beyond, float most, uint32_t *found) {
         int64_t size = 0;
         for (int64_t at = 0; at < count; at++) {
             found[size] = (uint32_t)at;
-            size += (far[at] > beyond) & (far[at] <= most);
+            size += !(far[at] <= beyond) & (far[at] <= most);
         }
         return size;
     }
@@ -163,7 +163,7 @@ cdef extern from *:
             __m512 these = _mm512_maskz_loadu_ps(some, far + at);
             some = _mm512_mask_cmp_ps_mask(some, these, high, _CMP_LE_OQ);
             if (some) { /* in a register: processors of AMD take a hundred steps to put some of one into memory */
-                some = _mm512_mask_cmp_ps_mask(some, these, low, _CMP_GT_OQ);
+                some = _mm512_mask_cmp_ps_mask(some, these, low, _CMP_NLE_UQ);
                 _mm512_storeu_si512(found + size, _mm512_maskz_compress_epi32(some, places));
                 size += __builtin_popcount(some);
             }
@@ -313,12 +313,12 @@ cdef inline void _keep_near(
     double lengths, Heaps *heaps,
 ) noexcept nogil:
     """Put the nearest rows into a heap; ``far``: how far their bytes are from those of the query."""
-    cdef float nearest = -INFINITY
+    cdef float nearest = NAN  # none of them
     cdef int64_t missing = heaps.most - heaps.counts[heap]
     if missing > 0:  # those nearest by their bytes come first: few others may be as near as they are
         nearest = _nearest_bytes(far, count, mask, missing)
         _keep_between(
-            kind, rows, count, width, ids, mask, query, start, heap, far, -INFINITY, nearest, scale, apart, lengths, heaps
+            kind, rows, count, width, ids, mask, query, start, heap, far, NAN, nearest, scale, apart, lengths, heaps
         )
     _keep_between(
         kind, rows, count, width, ids, mask, query, start, heap, far, nearest, INFINITY, scale, apart, lengths, heaps
@@ -355,7 +355,9 @@ cdef inline void _keep_between(
     const float *query, float start, int64_t heap, const float *far, float beyond, float most, const CutScale *scale,
     double apart, double lengths, Heaps *heaps,
 ) noexcept nogil:
-    """Put the nearest of those rows into a heap whose bytes are farther than ``beyond``, and no farther than ``most``."""
+    """Put the nearest of some rows into a heap: of those whose bytes are farther than ``beyond``, which may be NaN for
+    all of them, and no farther than ``most``.
+    """
     cdef int64_t near, n, row
     cdef uint32_t[CUT_ROWS + 16] maybe
     cdef float exact, worst = INFINITY, bound = most

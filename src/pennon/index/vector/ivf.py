@@ -67,9 +67,7 @@ class IvfIndex:
         kind = np.uint8 if metric == "hamming" else np.float32
         self._centroids = np.ascontiguousarray(centroids, kind)
         rows = self._centroids.view(np.uint8).reshape(len(centroids), -1)
-        # infinities have no order that cut rows would keep
-        is_cut = metric in {"l2", "cosine"} and bool(np.isfinite(self._centroids).all())
-        self._rows = RowCodes(rows, CutRows(rows) if is_cut else None)
+        self._rows = RowCodes(rows, CutRows(rows) if metric in {"l2", "cosine"} else None)
         self._numbers = np.arange(len(centroids), dtype=np.uint64)
 
     @property
@@ -144,13 +142,13 @@ class IvfIndex:
         asked = Asked(kind, queries.astype(self._centroids.dtype, copy=False))
         best = NearestRows(len(queries), count)
         is_worth_it = len(queries) >= _QUERIES_A_LANE and len(self._numbers) >= _CUT * count
-        if self._rows.cut is not None and is_worth_it:
+        if self._rows.cut is not None and is_worth_it and best.has_room:
             none, which = np.zeros(len(queries), np.int64), np.arange(len(queries))
-            if not best.has_room:
-                best.make_room(len(self._numbers))
             pairs = Pairs([self._rows], [self._numbers], [None], none, none, which)
             Everywhere(asked).keep(pairs, best.heaps)
-            return best.sorted()[1].astype(np.int64).reshape(len(queries), count)
+            if (best.counts == count).all():  # or some centroids are no numbers, and few are left
+                return best.sorted()[1].astype(np.int64).reshape(len(queries), count)
+            best = NearestRows(len(queries), count)
         distances = self._rows.distances(asked)
         if not np.isfinite(distances).all():  # a centroid that is no number is the farthest
             np.nan_to_num(distances, copy=False, nan=np.inf, posinf=np.inf, neginf=-np.inf)

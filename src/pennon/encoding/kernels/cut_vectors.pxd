@@ -143,41 +143,6 @@ cdef extern from *:
         for (int64_t at = 0; at + LEAST <= count; at += LEAST)
             for (int64_t k = 0; k < LEAST; k++) least[k] = far[at + k] < least[k] ? far[at + k] : least[k];
     }
-    /* Put the numbers of the rows between two distances, the greater one among them, into `found`, where there is room for
-       16 more; return how many they are.  The lower one may be NaN, then nothing is too near. */
-    CLONES static int64_t rows_between_plain(const float *far, int64_t count, float beyond, float most, uint32_t *found) {
-        int64_t size = 0;
-        for (int64_t at = 0; at < count; at++) {
-            found[size] = (uint32_t)at;
-            size += !(far[at] <= beyond) & (far[at] <= most);
-        }
-        return size;
-    }
-    #if defined(__x86_64__) && defined(__GNUC__)
-    TURNED static int64_t rows_between_wide(const float *far, int64_t count, float beyond, float most, uint32_t *found) {
-        const __m512 low = _mm512_set1_ps(beyond), high = _mm512_set1_ps(most);
-        __m512i places = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-        int64_t size = 0;
-        for (int64_t at = 0; at < count; at += 16) {
-            __mmask16 some = count - at >= 16 ? 0xffff : (__mmask16)((1 << (count - at)) - 1);
-            __m512 these = _mm512_maskz_loadu_ps(some, far + at);
-            some = _mm512_mask_cmp_ps_mask(some, these, high, _CMP_LE_OQ);
-            if (some) { /* in a register: processors of AMD take a hundred steps to put some of one into memory */
-                some = _mm512_mask_cmp_ps_mask(some, these, low, _CMP_NLE_UQ);
-                _mm512_storeu_si512(found + size, _mm512_maskz_compress_epi32(some, places));
-                size += __builtin_popcount(some);
-            }
-            places = _mm512_add_epi32(places, _mm512_set1_epi32(16));
-        }
-        return size;
-    }
-    #endif
-    static int64_t rows_between(const float *far, int64_t count, float beyond, float most, uint32_t *found) {
-        #if defined(__x86_64__) && defined(__GNUC__)
-        if (may_turn(0)) return rows_between_wide(far, count, beyond, most, found);
-        #endif
-        return rows_between_plain(far, count, beyond, most, found);
-    }
     """
     enum:
         LEAST
@@ -198,7 +163,6 @@ cdef extern from *:
     ) noexcept nogil
     void less_lengths(float *far, const uint8_t *lengths, int64_t count) noexcept nogil
     void least_of(const float *far, int64_t count, float *least) noexcept nogil
-    int64_t rows_between(const float *far, int64_t count, float beyond, float most, uint32_t *found) noexcept nogil
 
 cdef enum:
     LEAST_WIDTH = 16
@@ -350,6 +314,27 @@ cdef inline float _nearest_bytes(const float *far, int64_t count, const uint8_t 
     return nearest[0]
 
 
+cdef inline int64_t _rows_between(
+    const float *far, int64_t count, float beyond, float most, uint32_t *found
+) noexcept nogil:
+    """Put the numbers of the rows between two distances, the greater one among them, into ``found``; return how many they are.
+
+    The lower one may be NaN, then nothing is too near.
+    """
+    cdef int64_t at = 0, size = 0, row
+    cdef uint64_t near
+    while at < count:
+        near = nearer_of(far + at, min(count - at, <int64_t> CUT_RUN), most)
+        while near:
+            row = at + lowest_bit(near)
+            near &= near - 1
+            if not far[row] <= beyond:
+                found[size] = <uint32_t> row
+                size += 1
+        at += CUT_RUN
+    return size
+
+
 cdef inline void _keep_between(
     int kind, const float *rows, int64_t count, int64_t width, const uint64_t *ids, const uint8_t *mask,
     const float *query, float start, int64_t heap, const float *far, float beyond, float most, const CutScale *scale,
@@ -359,13 +344,13 @@ cdef inline void _keep_between(
     all of them, and no farther than ``most``.
     """
     cdef int64_t near, n, row
-    cdef uint32_t[CUT_ROWS + 16] maybe
+    cdef uint32_t[CUT_ROWS] maybe
     cdef float exact, worst = INFINITY, bound = most
     cdef const float *top = heaps.distances + heap * heaps.most
     if heaps.counts[heap] == heaps.most:
         worst = top[0]
         bound = min(cut_bound(worst, start, lengths, width, scale, apart), most)
-    near = rows_between(far, count, beyond, bound, maybe)
+    near = _rows_between(far, count, beyond, bound, maybe)
     for n in range(min(near, <int64_t> ASKED_AHEAD)):
         ask_ahead(<const uint8_t *> (rows + maybe[n] * width), width * sizeof(float))
     for n in range(near):

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from itertools import count
+from itertools import count, islice
 from weakref import ReferenceType, ref
 
 from pennon.core.fast_dataclass import dataclass
@@ -32,6 +32,8 @@ LONG_BYTES = 64 * KIB
 """From here on a range of which all is wanted is one that a scan passes through."""
 TOUCH_BYTES = 64 * KIB
 """What one access is reckoned to cost at least: the system maps the pages around it too."""
+_LATELY = 8
+"""So many of the newest ranges may be touched again and are counted once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +86,10 @@ class Resident:
                 behind.forget(old.position, old.end - old.position)
 
     def _push(self, span: _Span, *, fits: bool) -> list[_Span]:
-        old = []
+        old: list[_Span] = []
         with self._lock:
+            if self._is_counted(span):
+                return old
             newest = self._add(span)
             while self._total > self.budget_bytes and len(self._spans) > 1:
                 old.append(self._remove(next(iter(self._spans))))
@@ -94,6 +98,23 @@ class Resident:
             if span.is_long and not fits:
                 old += self._drop_long()
         return old
+
+    def _is_counted(self, span: _Span) -> bool:
+        """Tell whether a range lies within one that was touched lately, which becomes the newest.
+
+        What takes of the same columns touch again and again is in memory once.  Ranges that are within the new one are
+        taken out of the account.
+        """
+        for number in list(islice(reversed(self._spans), _LATELY)):
+            old = self._spans[number]
+            if not old.is_scattered and old.covers(span):
+                self._spans.move_to_end(number)
+                if number in self._long:
+                    self._long.move_to_end(number)
+                return True
+            if not span.is_scattered and span.covers(old):
+                self._remove(number)
+        return False
 
     def _add(self, span: _Span) -> int:
         number = next(self._numbers)

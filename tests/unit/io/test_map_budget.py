@@ -105,6 +105,19 @@ def test_of_long_ranges_half_the_budget_is_kept_and_places_stay(spy: Spy) -> Non
     assert spy.forgotten == ranges[:2]
 
 
+def test_a_range_that_is_touched_again_is_counted_once(spy: Spy) -> None:
+    resident = Resident(8 * TOUCH_BYTES)
+    for _ in range(3):
+        for start in (0, 2 * TOUCH_BYTES):
+            resident.touch(spy, start, start + 2 * TOUCH_BYTES, 2 * TOUCH_BYTES)
+        resident.touch(spy, 100, 200, 100)
+    assert not spy.forgotten
+    resident.touch(spy, 0, 4 * TOUCH_BYTES, 4 * TOUCH_BYTES)  # in place of both
+    assert not spy.forgotten
+    resident.touch(spy, 5 * TOUCH_BYTES, 7 * TOUCH_BYTES, 2 * TOUCH_BYTES)
+    assert spy.forgotten == [(0, 4 * TOUCH_BYTES)]
+
+
 def test_what_fitted_is_given_back_when_more_comes(spy: Spy, tmp_path: Path) -> None:
     resident = Resident(mapped_bytes())
     for start in (0, LONG_BYTES):

@@ -58,31 +58,57 @@ cdef extern from *:
             out[n + 12] = _mm512_shuffle_i32x4(y, w, 0xdd);
         }
     }
-    /* Squares of some times 16 rows, `words` registers each, and some queries, which are `padded` apart. */
+    /* Squares of 16 rows, `words` registers, and some queries, which are `padded` apart. */
     TURNED INLINED void turned_squares(
-        const __m512i *turned, int64_t words, const int *own, const int blocks, const int8_t *query, const int *squares,
-        const int queries, int64_t padded, __mmask16 some, float *out, int64_t stride
+        const __m512i *turned, int64_t words, const int *own, const int8_t *query, const int *squares, const int queries,
+        int64_t padded, __mmask16 some, float *out, int64_t stride
     ) {
-        __m512i sums[4];
+        __m512i sums[4], its = _mm512_maskz_loadu_epi32(some, own);
         _Pragma("GCC unroll 4")
-        for (int n = 0; n < blocks * queries; n++) sums[n] = _mm512_setzero_si512();
-        for (int64_t word = 0; word < words; word++)
+        for (int n = 0; n < queries; n++) sums[n] = _mm512_setzero_si512();
+        for (int64_t word = 0; word < words; word++) {
+            __m512i codes = _mm512_loadu_si512(turned + word);
             _Pragma("GCC unroll 4")
-            for (int b = 0; b < blocks; b++) {
-                __m512i codes = _mm512_loadu_si512(turned + b * words + word);
-                _Pragma("GCC unroll 4")
+            for (int n = 0; n < queries; n++) add_products_of_four(sums + n, codes, query + n * padded + 4 * word);
+        }
+        _Pragma("GCC unroll 4")
+        for (int n = 0; n < queries; n++) {
+            __m512i found = _mm512_sub_epi32(
+                _mm512_add_epi32(its, _mm512_set1_epi32(squares[n])), _mm512_slli_epi32(sums[n], 1));
+            _mm512_mask_storeu_ps(out + n * stride, some, _mm512_cvtepi32_ps(found));
+        }
+    }
+    /* The same of all 16 rows and one query or two: several sums, which do not wait for each other.  Memory is read from
+       its start to its end: where this turned to several rows at once, it was waited for. */
+    TURNED INLINED void squares_of_few(
+        const __m512i *turned, int64_t words, const int *own, const int8_t *query, const int *squares, const int queries,
+        int64_t padded, float *out, int64_t stride
+    ) {
+        const __m512i its = _mm512_loadu_si512(own);
+        __m512i sums[8];
+        int64_t word = 0;
+        _Pragma("GCC unroll 8")
+        for (int n = 0; n < 4 * queries; n++) sums[n] = _mm512_setzero_si512();
+        for (; word + 4 <= words; word += 4)
+            _Pragma("GCC unroll 4")
+            for (int part = 0; part < 4; part++) {
+                __builtin_prefetch(turned + word + part + 2 * words);
+                __m512i codes = _mm512_loadu_si512(turned + word + part);
+                _Pragma("GCC unroll 2")
                 for (int n = 0; n < queries; n++)
-                    add_products_of_four(sums + b * queries + n, codes, query + n * padded + 4 * word);
+                    add_products_of_four(sums + 4 * n + part, codes, query + n * padded + 4 * (word + part));
             }
-        _Pragma("GCC unroll 4")
-        for (int b = 0; b < blocks; b++) {
-            __m512i its = _mm512_maskz_loadu_epi32(some, own + b * ROWS_TURNED);
-            _Pragma("GCC unroll 4")
-            for (int n = 0; n < queries; n++) {
-                __m512i found = _mm512_sub_epi32(
-                    _mm512_add_epi32(its, _mm512_set1_epi32(squares[n])), _mm512_slli_epi32(sums[b * queries + n], 1));
-                _mm512_mask_storeu_ps(out + n * stride + b * ROWS_TURNED, some, _mm512_cvtepi32_ps(found));
-            }
+        for (; word < words; word++)
+            _Pragma("GCC unroll 2")
+            for (int n = 0; n < queries; n++)
+                add_products_of_four(sums + 4 * n, _mm512_loadu_si512(turned + word), query + n * padded + 4 * word);
+        _Pragma("GCC unroll 2")
+        for (int n = 0; n < queries; n++) {
+            __m512i sum = _mm512_add_epi32(
+                _mm512_add_epi32(sums[4 * n], sums[4 * n + 1]), _mm512_add_epi32(sums[4 * n + 2], sums[4 * n + 3]));
+            __m512i found = _mm512_sub_epi32(
+                _mm512_add_epi32(its, _mm512_set1_epi32(squares[n])), _mm512_slli_epi32(sum, 1));
+            _mm512_storeu_ps(out + n * stride, _mm512_cvtepi32_ps(found));
         }
     }
     /* Queries of bytes as they are multiplied, 0 behind their values, and the sums of their squares. */
@@ -106,13 +132,13 @@ cdef extern from *:
         const __mmask16 some = (__mmask16)((1 << size) - 1);
         int64_t n = 0;
         for (; n + 4 <= queries; n += 4)
-            turned_squares(turned, words, own, 1, asked + n * padded, squares + n, 4, padded, some, out + n * stride, stride);
+            turned_squares(turned, words, own, asked + n * padded, squares + n, 4, padded, some, out + n * stride, stride);
         if (n + 2 <= queries) {
-            turned_squares(turned, words, own, 1, asked + n * padded, squares + n, 2, padded, some, out + n * stride, stride);
+            turned_squares(turned, words, own, asked + n * padded, squares + n, 2, padded, some, out + n * stride, stride);
             n += 2;
         }
         if (n < queries)
-            turned_squares(turned, words, own, 1, asked + n * padded, squares + n, 1, padded, some, out + n * stride, stride);
+            turned_squares(turned, words, own, asked + n * padded, squares + n, 1, padded, some, out + n * stride, stride);
     }
     TURNED static void turn_block(const uint8_t *rows, int64_t size, int64_t width, __m512i *turned) {
         for (int64_t k = 0; k < width; k += 64)
@@ -156,14 +182,9 @@ cdef extern from *:
         int squares[QUERIES_TURNED];
         int64_t at = 0;
         signed_queries(query, queries, width, asked, squares);
-        if (queries == 1) /* sums of several rows, which do not wait for each other */
-            for (; at + 4 * ROWS_TURNED <= count; at += 4 * ROWS_TURNED)
-                turned_squares(turned + at / ROWS_TURNED * words, words, own + at, 4, asked, squares, 1, padded, 0xffff,
-                               out + at, stride);
-        if (queries == 2)
-            for (; at + 2 * ROWS_TURNED <= count; at += 2 * ROWS_TURNED)
-                turned_squares(turned + at / ROWS_TURNED * words, words, own + at, 2, asked, squares, 2, padded, 0xffff,
-                               out + at, stride);
+        for (; queries < 3 && at + ROWS_TURNED <= count; at += ROWS_TURNED)
+            if (queries == 1) squares_of_few(turned + at / ROWS_TURNED * words, words, own + at, asked, squares, 1, padded, out + at, stride);
+            else squares_of_few(turned + at / ROWS_TURNED * words, words, own + at, asked, squares, 2, padded, out + at, stride);
         for (; at < count; at += ROWS_TURNED)
             squares_of_block(turned + at / ROWS_TURNED * words, words, own + at,
                              count - at < ROWS_TURNED ? count - at : ROWS_TURNED, asked, squares, queries, padded,

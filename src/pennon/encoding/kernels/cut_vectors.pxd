@@ -11,20 +11,21 @@ takes them so (`code_squares`), what each adds to squares of bytes (`own_part`),
 units of bytes.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.math cimport INFINITY, NAN
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from pennon.encoding.kernels cimport vector_sums
 from pennon.encoding.kernels.code_squares cimport ROWS_TURNED, may_turn, squares_of_turned
-from pennon.encoding.kernels.nearest_heaps cimport Heaps, any_nearer, keep_one, keep_some
+from pennon.encoding.kernels.nearest_heaps cimport Heaps, drop_farthest, keep_one, lowest_bit, nearer_of
 from pennon.encoding.kernels.vector_kinds cimport all_apart, all_cut_apart, ask_ahead
 
 cdef extern from *:
     """
     #include <math.h>
 
-    enum { CUT_LANES = 32, CUT_WIDTH = 4096, CUT_HEAD = 64, GREATEST = 255 };
+    enum { CUT_LANES = 32, CUT_WIDTH = 4096, CUT_HEAD = 64, GREATEST = 255, LEAST = 64 };
 
     /* `apart`: how far a row is from its bytes at most; `longest`: the greatest square of a row's length. */
     typedef struct { float least, scale; double apart, longest; } CutScale;
@@ -136,8 +137,15 @@ cdef extern from *:
             far[at] -= length;
         }
     }
+    /* The least of each so many distances, 64 of them: what is behind the last whole 64 is left out. */
+    CLONES static void least_of(const float *far, int64_t count, float *least) {
+        for (int64_t k = 0; k < LEAST; k++) least[k] = INFINITY;
+        for (int64_t at = 0; at + LEAST <= count; at += LEAST)
+            for (int64_t k = 0; k < LEAST; k++) least[k] = far[at + k] < least[k] ? far[at + k] : least[k];
+    }
     """
     enum:
+        LEAST
         CUT_WIDTH
         CUT_HEAD
     ctypedef struct CutScale:
@@ -154,6 +162,7 @@ cdef extern from *:
         float distance, float start, double lengths, int64_t width, const CutScale *scale, double apart
     ) noexcept nogil
     void less_lengths(float *far, const uint8_t *lengths, int64_t count) noexcept nogil
+    void least_of(const float *far, int64_t count, float *least) noexcept nogil
 
 cdef enum:
     LEAST_WIDTH = 16
@@ -161,8 +170,8 @@ cdef enum:
     MOST_KEPT = 256  # of a query: until it has so many, nothing is left out
     CUT_ROWS = 1024  # that are compared together
     CUT_TOGETHER = 16  # queries
-    FIRST = 32  # rows that are compared as they are, until a heap is full
     CUT_RUN = 64
+    ASKED_AHEAD = 8  # rows that are on their way while others are compared
     OWN_BYTES = 4
     LENGTH_BYTES = 4
 
@@ -268,37 +277,89 @@ cdef inline void _keep_near(
     double lengths, Heaps *heaps,
 ) noexcept nogil:
     """Put the nearest rows into a heap; ``far``: how far their bytes are from those of the query."""
-    cdef int64_t at = 0, end, row, near, n
-    cdef float[FIRST] exact
-    cdef int64_t[CUT_RUN] maybe
-    cdef float worst, bound
-    cdef const float *top = heaps.distances + heap * heaps.most
-    while at < count and heaps.counts[heap] < heaps.most:
-        end = min(at + FIRST, count)
-        all_apart(kind, rows + at * width, end - at, query, 1, width, exact, end - at)
-        for n in range(end - at if start != 0 else 0):
-            exact[n] = start + exact[n]
-        keep_some(heaps, heap, exact, ids + at, mask + at if mask != NULL else NULL, end - at)
-        at = end
-    if at == count:
-        return
-    worst = top[0]
-    bound = cut_bound(worst, start, lengths, width, scale, apart)
+    cdef float nearest = NAN  # none of them
+    cdef int64_t missing = heaps.most - heaps.counts[heap]
+    if missing > 0:  # those nearest by their bytes come first: few others may be as near as they are
+        nearest = _nearest_bytes(far, count, mask, missing)
+        _keep_between(
+            kind, rows, count, width, ids, mask, query, start, heap, far, NAN, nearest, scale, apart, lengths, heaps
+        )
+    _keep_between(
+        kind, rows, count, width, ids, mask, query, start, heap, far, nearest, INFINITY, scale, apart, lengths, heaps
+    )
+
+
+cdef inline float _nearest_bytes(const float *far, int64_t count, const uint8_t *mask, int64_t wanted) noexcept nogil:
+    """Return how far the bytes of so many rows are, or of a few more; infinity if there are no more rows than that."""
+    cdef float[MOST_KEPT] nearest
+    cdef float[LEAST] least
+    cdef int64_t at = 0, end, n
+    cdef uint64_t near
+    if count <= wanted:
+        return INFINITY
+    if mask == NULL and count >= 4 * LEAST and 3 * wanted <= LEAST:  # the nearest are hardly any of them together
+        least_of(far, count, least)
+        far, count = least, LEAST
+    for n in range(wanted):
+        nearest[n] = INFINITY
     while at < count:
         end = min(at + CUT_RUN, count)
-        if any_nearer(far + at, end - at, bound):
-            near = 0
-            for row in range(at, end):
-                if far[row] <= bound and (mask == NULL or mask[row]):
-                    ask_ahead(<const uint8_t *> (rows + row * width), width * sizeof(float))
-                    maybe[near] = row
-                    near += 1
-            for n in range(near):
-                row = maybe[n]
-                if far[row] <= bound:
-                    all_apart(kind, rows + row * width, 1, query, 1, width, exact, 1)
-                    keep_one(heaps, heap, start + exact[0] if start != 0 else exact[0], ids[row])
-                    if top[0] != worst:
-                        worst = top[0]
-                        bound = cut_bound(worst, start, lengths, width, scale, apart)
+        near = nearer_of(far + at, end - at, nearest[0])
+        while near:
+            n = at + lowest_bit(near)
+            near &= near - 1
+            if far[n] < nearest[0] and (mask == NULL or mask[n]):
+                drop_farthest(nearest, wanted, far[n])
         at = end
+    return nearest[0]
+
+
+cdef inline int64_t _rows_between(
+    const float *far, int64_t count, float beyond, float most, uint32_t *found
+) noexcept nogil:
+    """Put the numbers of the rows between two distances, the greater one among them, into ``found``; return how many they are.
+
+    The lower one may be NaN, then nothing is too near.
+    """
+    cdef int64_t at = 0, size = 0, row
+    cdef uint64_t near
+    while at < count:
+        near = nearer_of(far + at, min(count - at, <int64_t> CUT_RUN), most)
+        while near:
+            row = at + lowest_bit(near)
+            near &= near - 1
+            if not far[row] <= beyond:
+                found[size] = <uint32_t> row
+                size += 1
+        at += CUT_RUN
+    return size
+
+
+cdef inline void _keep_between(
+    int kind, const float *rows, int64_t count, int64_t width, const uint64_t *ids, const uint8_t *mask,
+    const float *query, float start, int64_t heap, const float *far, float beyond, float most, const CutScale *scale,
+    double apart, double lengths, Heaps *heaps,
+) noexcept nogil:
+    """Put the nearest of some rows into a heap: of those whose bytes are farther than ``beyond``, which may be NaN for
+    all of them, and no farther than ``most``.
+    """
+    cdef int64_t near, n, row
+    cdef uint32_t[CUT_ROWS] maybe
+    cdef float exact, worst = INFINITY, bound = most
+    cdef const float *top = heaps.distances + heap * heaps.most
+    if heaps.counts[heap] == heaps.most:
+        worst = top[0]
+        bound = min(cut_bound(worst, start, lengths, width, scale, apart), most)
+    near = _rows_between(far, count, beyond, bound, maybe)
+    for n in range(min(near, <int64_t> ASKED_AHEAD)):
+        ask_ahead(<const uint8_t *> (rows + maybe[n] * width), width * sizeof(float))
+    for n in range(near):
+        if n + ASKED_AHEAD < near:
+            ask_ahead(<const uint8_t *> (rows + maybe[n + ASKED_AHEAD] * width), width * sizeof(float))
+        row = maybe[n]
+        if far[row] <= bound and (mask == NULL or mask[row]):
+            all_apart(kind, rows + row * width, 1, query, 1, width, &exact, 1)
+            keep_one(heaps, heap, start + exact if start != 0 else exact, ids[row])
+            if top[0] != worst and heaps.counts[heap] == heaps.most:
+                worst = top[0]
+                bound = min(cut_bound(worst, start, lengths, width, scale, apart), most)

@@ -15,6 +15,12 @@ cdef extern from *:
 
     static int64_t laid_bytes(int64_t width) { return (width + WORD - 1) / WORD * LAID; }
 
+    /* The signs of a group of rows, row by row; `group`: where they lie as they are stored. */
+    typedef struct {
+        const uint8_t *group;
+        uint8_t *signs;
+    } RowSigns;
+
     /* Lay tables out by four bytes of signs: those of the lower halves of the four, then those of the upper ones. */
     static void lay_tables(const uint8_t *tables, int64_t width, uint8_t *laid) {
         memset(laid, 0, laid_bytes(width));
@@ -134,29 +140,95 @@ cdef extern from *:
             half_bounds(codes, start + at + 16, (__mmask16)((1 << (size - 16)) - 1), &wide, other, lowest + at + 16,
                         highest ? highest + at + 16 : NULL);
     }
+    /* Halves of the signs of 16 rows, eight bytes of each row: `some` has one byte of all rows in each register. */
+    WIDEST static inline void turn_eight(const __m128i *some, int64_t width, uint8_t *out) {
+        __m128i a[8], b[8];
+        _Pragma("GCC unroll 4")
+        for (int n = 0; n < 4; n++) {
+            a[n] = _mm_unpacklo_epi8(some[2 * n], some[2 * n + 1]);
+            a[n + 4] = _mm_unpackhi_epi8(some[2 * n], some[2 * n + 1]);
+        }
+        _Pragma("GCC unroll 4")
+        for (int n = 0; n < 4; n++) { /* of places 0 to 3, 4 to 7, 8 to 11 and 12 to 15 */
+            const __m128i *half = a + n / 2 * 4;
+            b[2 * n] = n % 2 ? _mm_unpackhi_epi16(half[0], half[1]) : _mm_unpacklo_epi16(half[0], half[1]);
+            b[2 * n + 1] = n % 2 ? _mm_unpackhi_epi16(half[2], half[3]) : _mm_unpacklo_epi16(half[2], half[3]);
+        }
+        _Pragma("GCC unroll 8")
+        for (int n = 0; n < 8; n++) { /* places 2 n and 2 n + 1, of rows n and n + 8 */
+            __m128i both = n % 2 ? _mm_unpackhi_epi32(b[n - 1], b[n]) : _mm_unpacklo_epi32(b[n], b[n + 1]);
+            _mm_storel_epi64((__m128i *)(out + n * width), both);
+            _mm_storel_epi64((__m128i *)(out + (n + 8) * width), _mm_unpackhi_epi64(both, both));
+        }
+    }
+    /* Put the signs of a whole group row by row. */
+    WIDEST static void signs_by_row(const uint8_t *group, int64_t width, uint8_t *out) {
+        const __m128i half = _mm_set1_epi8(15);
+        for (int64_t at = 0; at < width; at += 8) {
+            __m128i low[8], high[8];
+            _Pragma("GCC unroll 8")
+            for (int n = 0; n < 8; n++, group += GROUP) {
+                __m128i first = _mm_loadu_si128((const __m128i *)group);
+                __m128i second = _mm_loadu_si128((const __m128i *)(group + 16));
+                __m128i first_up = _mm_andnot_si128(half, first), second_low = _mm_and_si128(second, half);
+                low[n] = _mm_or_si128(_mm_and_si128(first, half), _mm_slli_epi16(second_low, 4));
+                high[n] = _mm_or_si128(_mm_srli_epi16(first_up, 4), _mm_andnot_si128(half, second));
+            }
+            turn_eight(low, width, out + at);
+            turn_eight(high, width, out + 16 * width + at);
+        }
+    }
+    static const uint8_t *signs_of_row(const Codes *codes, int64_t row, RowSigns *known) {
+        const int64_t start = row / GROUP * GROUP, rest = codes->rows - start, width = codes->width;
+        const uint8_t *group = codes->signs + start * width;
+        if (known->group != group) {
+            known->group = group;
+            if (rest >= GROUP) signs_by_row(group, width, known->signs);
+            else
+                for (int64_t n = 0; n < rest; n++)
+                    for (int64_t at = 0; at < width; at++) known->signs[n * width + at] = group[at * rest + n];
+        }
+        return known->signs + (row - start) * width;
+    }
     /* What `estimate_of` says of a row of four further bits: the same terms in the same order. */
-    WIDEST static float estimate_by_fours(const Codes *codes, const Asked *asked, int64_t row, int32_t *signs) {
+    WIDEST static float estimate_by_fours(const Codes *codes, const Asked *asked, int64_t row, const uint8_t *signs) {
         const float *add = codes->factors + 2 * codes->rows, *scale = add + codes->rows, *turned = asked->turned;
         const uint8_t *stored = codes->rest + row * codes->rest_width;
+        const __m512 below = _mm512_setr_ps(-15.5f, -14.5f, -13.5f, -12.5f, -11.5f, -10.5f, -9.5f, -8.5f,
+                                            -7.5f, -6.5f, -5.5f, -4.5f, -3.5f, -2.5f, -1.5f, -0.5f);
+        const __m512 above = _mm512_setr_ps(0.5f, 1.5f, 2.5f, 3.5f, 4.5f, 5.5f, 6.5f, 7.5f,
+                                            8.5f, 9.5f, 10.5f, 11.5f, 12.5f, 13.5f, 14.5f, 15.5f);
+        const __m256i low = _mm256_set1_epi8(15), set = _mm256_set1_epi8(16);
         __m512 sums[2] = {_mm512_setzero_ps(), _mm512_setzero_ps()};
-        signs_of(codes, row, signs);
-        for (int64_t at = 0; at < codes->width; at += 2, stored += 8, turned += 16) {
-            __m128i eight = _mm_loadl_epi64((const __m128i *)stored);
-            __m128i each = _mm_unpacklo_epi64(eight, _mm_srli_epi16(eight, 4));
-            __m512 steps = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_and_si128(each, _mm_set1_epi8(15))));
-            steps = _mm512_mask_add_ps(
-                steps, (__mmask16)(signs[at] | signs[at + 1] << 8), steps, _mm512_set1_ps(16));
-            steps = _mm512_sub_ps(steps, _mm512_set1_ps(15.5f));
-            sums[at / 2 % 2] = _mm512_fmadd_ps(steps, _mm512_loadu_ps(turned), sums[at / 2 % 2]);
+        for (int64_t at = 0; at < codes->width; at += 8, stored += 32, turned += 64) { /* 64 values */
+            uint64_t eight;
+            __m256i both = _mm256_loadu_si256((const __m256i *)stored);
+            __m256i lower = _mm256_and_si256(both, low), upper = _mm256_and_si256(_mm256_srli_epi16(both, 4), low);
+            __m256i even = _mm256_unpacklo_epi64(lower, upper), odd = _mm256_unpackhi_epi64(lower, upper);
+            memcpy(&eight, signs + at, 8);
+            /* values 0 to 15 and 32 to 47 are even, others odd */
+            even = _mm256_mask_add_epi8(
+                even, (__mmask32)((eight & 0xffff) | (eight >> 16 & 0xffff0000)), even, set);
+            odd = _mm256_mask_add_epi8(
+                odd, (__mmask32)((eight >> 16 & 0xffff) | (eight >> 32 & 0xffff0000)), odd, set);
+            #define ADD_STEPS(CODES, PART)                                                                      \
+                sums[PART % 2] = _mm512_fmadd_ps(                                                               \
+                    _mm512_permutex2var_ps(below, _mm512_cvtepu8_epi32(CODES), above),                          \
+                    _mm512_loadu_ps(turned + 16 * PART), sums[PART % 2])
+            ADD_STEPS(_mm256_castsi256_si128(even), 0);
+            ADD_STEPS(_mm256_castsi256_si128(odd), 1);
+            ADD_STEPS(_mm256_extracti128_si256(even, 1), 2);
+            ADD_STEPS(_mm256_extracti128_si256(odd, 1), 3);
         }
         __m256 a = _mm256_add_ps(_mm512_castps512_ps256(sums[0]), _mm512_extractf32x8_ps(sums[0], 1));
         __m256 b = _mm256_add_ps(_mm512_castps512_ps256(sums[1]), _mm512_extractf32x8_ps(sums[1], 1));
         Lanes sum = (Lanes)_mm256_add_ps(a, b);
-        Four low, high;
-        memcpy(&low, &sum, 16);
-        memcpy(&high, (const char *)&sum + 16, 16);
-        low += high;
-        return ((low[0] + low[2]) + (low[1] + low[3])) * scale[row] + asked->apart[0] * add[row] + asked->apart[1];
+        Four low_four, high_four;
+        memcpy(&low_four, &sum, 16);
+        memcpy(&high_four, (const char *)&sum + 16, 16);
+        low_four += high_four;
+        return ((low_four[0] + low_four[2]) + (low_four[1] + low_four[3])) * scale[row] + asked->apart[0] * add[row]
+               + asked->apart[1];
     }
     WIDEST static int64_t near_by_words(const float *lowest, int64_t count, float bound, int others, uint32_t *found) {
         __m512i places = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
@@ -166,7 +238,8 @@ cdef extern from *:
             __mmask16 near = _mm512_mask_cmp_ps_mask(
                 some, _mm512_maskz_loadu_ps(some, lowest + at), _mm512_set1_ps(bound), _CMP_LE_OQ);
             if (others) near = some & ~near;
-            if (near) _mm512_mask_compressstoreu_epi32(found + size, near, places);
+            /* in a register: processors of AMD take a hundred steps to put some of one into memory */
+            if (near) _mm512_storeu_si512(found + size, _mm512_maskz_compress_epi32(near, places));
             size += __builtin_popcount(near);
             places = _mm512_add_epi32(places, _mm512_set1_epi32(16));
         }
@@ -177,12 +250,16 @@ cdef extern from *:
     static void bounds_by_words(
         const Codes *codes, int64_t start, int64_t count, const Asked *asked, float *lowest, float *highest
     ) {}
-    static float estimate_by_fours(const Codes *codes, const Asked *asked, int64_t row, int32_t *signs) { return 0; }
+    static const uint8_t *signs_of_row(const Codes *codes, int64_t row, RowSigns *known) { return known->signs; }
+    static float estimate_by_fours(const Codes *codes, const Asked *asked, int64_t row, const uint8_t *signs) { return 0; }
     static int64_t near_by_words(const float *lowest, int64_t count, float bound, int others, uint32_t *found) { return 0; }
     #endif
 
-    static float estimate_of_row(const Codes *codes, const Asked *asked, int64_t row, int32_t *signs, float *steps) {
-        if (asked->laid && codes->bits == 4 && codes->width % 8 == 0) return estimate_by_fours(codes, asked, row, signs);
+    static float estimate_of_row(
+        const Codes *codes, const Asked *asked, int64_t row, RowSigns *known, int32_t *signs, float *steps
+    ) {
+        if (asked->laid && codes->bits == 4 && codes->width % 8 == 0)
+            return estimate_by_fours(codes, asked, row, signs_of_row(codes, row, known));
         return estimate_of(codes, asked, row, signs, steps);
     }
 
@@ -198,7 +275,8 @@ cdef extern from *:
             bounds_of(codes, start + at, count - at < GROUP ? count - at : GROUP, asked, summing, lowest + at,
                       highest ? highest + at : NULL);
     }
-    /* Put the numbers of the rows that are not beyond a bound, or of the others, into `found`; return how many they are. */
+    /* Put the numbers of the rows that are not beyond a bound, or of the others, into `found`, where there is room for 16 more; return how
+       many they are. */
     static int64_t near_rows(const Asked *asked, const float *lowest, int64_t count, float bound, int others, uint32_t *found) {
         return asked->laid ? near_by_words(lowest, count, bound, others, found)
                            : near_plain(lowest, count, bound, others, found);
@@ -210,8 +288,11 @@ cdef extern from *:
     void bounds_of_rows(
         const Codes *codes, int64_t start, int64_t count, const Asked *asked, Summing summing, float *lowest, float *highest
     ) noexcept nogil
+    ctypedef struct RowSigns:
+        const uint8_t *group
+        uint8_t *signs
     float estimate_of_row(
-        const Codes *codes, const Asked *asked, int64_t row, int32_t *signs, float *steps
+        const Codes *codes, const Asked *asked, int64_t row, RowSigns *known, int32_t *signs, float *steps
     ) noexcept nogil
     int64_t near_rows(
         const Asked *asked, const float *lowest, int64_t count, float bound, bint others, uint32_t *found

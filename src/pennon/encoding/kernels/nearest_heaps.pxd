@@ -19,7 +19,43 @@ cdef extern from *:
         for (int64_t at = 0; at < count; at++) found += passing[at] != 0;
         return found * FEW <= count;
     }
+    /* Which of up to 64 distances are no greater than the worst one, a bit each. */
+    __attribute__((unused)) static uint64_t nearer_plain(const float *distances, int64_t count, float worst) {
+        uint64_t found = 0;
+        for (int64_t at = 0; at < count; at++) found |= (uint64_t)(distances[at] <= worst) << at;
+        return found;
+    }
+    #if defined(__x86_64__) && defined(__GNUC__)
+    #include <immintrin.h>
+    __attribute__((target("avx2"))) static uint64_t nearer_of_all(const float *distances, float worst) {
+        const __m256 most = _mm256_set1_ps(worst);
+        uint64_t found = 0;
+        for (int at = 0; at < 64; at += 8) {
+            __m256 near = _mm256_cmp_ps(_mm256_loadu_ps(distances + at), most, _CMP_LE_OQ);
+            found |= (uint64_t)(uint32_t)_mm256_movemask_ps(near) << at;
+        }
+        return found;
+    }
+    #endif
+    __attribute__((unused)) static uint64_t nearer_of(const float *distances, int64_t count, float worst) {
+        #if defined(__x86_64__) && defined(__GNUC__)
+        if (count == 64 && __builtin_cpu_supports("avx2")) return nearer_of_all(distances, worst);
+        #endif
+        return nearer_plain(distances, count, worst);
+    }
+    /* The place of the lowest bit of some. */
+    __attribute__((unused)) static int lowest_bit(uint64_t bits) {
+        #if defined(__GNUC__)
+        return __builtin_ctzll(bits);
+        #else
+        int place = 0;
+        while (!(bits >> place & 1)) place++;
+        return place;
+        #endif
+    }
     """
+    uint64_t nearer_of(const float *distances, int64_t count, float worst) noexcept nogil
+    int lowest_bit(uint64_t bits) noexcept nogil
     bint any_nearer(const float *distances, int64_t count, float worst) noexcept nogil
     bint are_few(const uint8_t *passing, int64_t count) noexcept nogil
 
@@ -90,22 +126,39 @@ cdef inline void keep_one(Heaps *heaps, int64_t heap, float distance, uint64_t r
         sink(best, best_rows, heaps.most, 0)
 
 
+cdef inline void drop_farthest(float *heap, int64_t count, float value) noexcept nogil:
+    """Put a value into a heap of values, in place of the top."""
+    cdef int64_t at = 0, child = 1
+    while child < count:
+        if child + 1 < count and heap[child + 1] > heap[child]:
+            child += 1
+        if heap[child] <= value:
+            break
+        heap[at] = heap[child]
+        at = child
+        child = 2 * at + 1
+    heap[at] = value
+
+
 cdef inline void keep_some(
     Heaps *heaps, int64_t heap, const float *distances, const uint64_t *rows, const uint8_t *passing, int64_t total
 ) noexcept nogil:
     """Put the nearest of some rows into a heap; ``passing``: NULL, or which of them may be in it."""
-    cdef int64_t at = 0, end
+    cdef int64_t at = 0, end, row
+    cdef uint64_t near
+    while at < total and heaps.counts[heap] < heaps.most:
+        if passing == NULL or passing[at]:
+            keep_one(heaps, heap, distances[at], rows[at])
+        at += 1
     while at < total:
         end = min(at + RUN, total)
-        if heaps.counts[heap] == heaps.most and not any_nearer(
-            &distances[at], end - at, heaps.distances[heap * heaps.most]
-        ):
-            at = end
-            continue
-        while at < end:
-            if passing == NULL or passing[at]:
-                keep_one(heaps, heap, distances[at], rows[at])
-            at += 1
+        near = nearer_of(&distances[at], end - at, heaps.distances[heap * heaps.most])
+        while near:
+            row = at + lowest_bit(near)
+            near &= near - 1
+            if passing == NULL or passing[row]:
+                keep_one(heaps, heap, distances[row], rows[row])
+        at = end
 
 
 cdef inline Heaps heaps_of(float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts) except *:

@@ -5,9 +5,11 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from pennon.encoding.kernels.near_signs cimport (
-    are_signs_words, bounds_of_rows, estimate_of_row, laid_bytes, lay_tables, near_rows,
+    RowSigns, are_signs_words, bounds_of_rows, estimate_of_row, laid_bytes, lay_tables, near_rows,
 )
-from pennon.encoding.kernels.nearest_heaps cimport Heaps, any_nearer, check_numbers, heaps_of, keep_one
+from pennon.encoding.kernels.nearest_heaps cimport (
+    Heaps, any_nearer, check_numbers, drop_farthest, heaps_of, keep_one,
+)
 from pennon.encoding.kernels.rabit_codes cimport (
     BLOCK, GROUP, INFINITY, ROUNDS, Asked, Codes, Summing, ask_ahead, choose_summing, tables_of, turn_row,
 )
@@ -68,6 +70,7 @@ def pairs_apart(
 
 cdef struct Room:
     int32_t *signs  # of a row
+    RowSigns by_row  # of a group of rows
     float *steps
     float *lowest  # of all rows of a partition
     uint32_t *near  # the numbers of those that may be near enough
@@ -108,20 +111,6 @@ cdef inline bint _any_passing(const uint8_t *mask, int64_t size) noexcept nogil:
     return found != 0
 
 
-cdef void _drop_farthest(float *heap, int64_t count, float value) noexcept nogil:
-    """Put a value into a heap, in place of the top."""
-    cdef int64_t at = 0, child = 1
-    while child < count:
-        if child + 1 < count and heap[child + 1] > heap[child]:
-            child += 1
-        if heap[child] <= value:
-            break
-        heap[at] = heap[child]
-        at = child
-        child = 2 * at + 1
-    heap[at] = value
-
-
 cdef float _bound_rows(
     const Codes *codes, const Asked *asked, const uint8_t *mask, float bound, int64_t wanted, Room *room
 ) noexcept nogil:
@@ -146,7 +135,7 @@ cdef float _bound_rows(
         if has_all and any_nearer(highest, size, room.nearest[0]):
             for n in range(size):
                 if highest[n] < room.nearest[0] and (mask == NULL or mask[start + n]):
-                    _drop_farthest(room.nearest, wanted, highest[n])
+                    drop_farthest(room.nearest, wanted, highest[n])
         start += size
     return room.nearest[0] if has_all else bound
 
@@ -192,7 +181,7 @@ cdef void _keep_near(
             continue
         if is_bounded and not codes.bits and heaps.counts[heap] == heaps.most and room.lowest[row] > top[0]:
             continue  # as near as signs say a row is, it is
-        keep_one(heaps, heap, estimate_of_row(codes, asked, row, room.signs, room.steps), ids[row])
+        keep_one(heaps, heap, estimate_of_row(codes, asked, row, &room.by_row, room.signs, room.steps), ids[row])
 
 
 def keep_estimates(
@@ -233,13 +222,14 @@ def keep_estimates(
                 _open_part(its, parts[at], passing[at], width)
                 most = max(most, its.codes.rows)
         room.signs = <int32_t *> malloc(width * sizeof(int32_t))
+        room.by_row.signs = <uint8_t *> malloc(GROUP * width)
         room.steps = <float *> malloc(8 * width * sizeof(float))
         room.lowest = <float *> malloc((most + 1) * sizeof(float))
-        room.near = <uint32_t *> malloc((most + 1) * sizeof(uint32_t))
+        room.near = <uint32_t *> malloc((most + 16) * sizeof(uint32_t))
         room.nearest = <float *> malloc(heaps.most * sizeof(float))
         room.laid = <uint8_t *> malloc(laid_bytes(width))
         if (
-            room.signs == NULL or room.steps == NULL or room.lowest == NULL or room.near == NULL
+            room.signs == NULL or room.by_row.signs == NULL or room.steps == NULL or room.lowest == NULL or room.near == NULL
             or room.nearest == NULL or room.laid == NULL
         ):
             raise MemoryError
@@ -258,6 +248,7 @@ def keep_estimates(
     finally:
         free(held)
         free(room.signs)
+        free(room.by_row.signs)
         free(room.steps)
         free(room.lowest)
         free(room.near)

@@ -143,87 +143,94 @@ cdef extern from *:
     /* A square is row * row - 2 row * query + query * query.  The processor multiplies bytes with signed ones, so 128 is
        taken off each value of a query: a row's own part is the sum of row * row - 256 row. */
     #define VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni,avx2")))
-    enum { ROWS_VNNI = 4, QUERIES_VNNI = 2, CHUNK_VNNI = 256 };
+    enum { ROWS_VNNI = 4, QUERIES_VNNI = 2 };
 
     VNNI INLINED __m256i some_codes(const uint8_t *codes, int64_t count) {
         return count >= 32 ? _mm256_loadu_si256((const __m256i *)codes)
                            : _mm256_maskz_loadu_epi8(((__mmask32)1 << count) - 1, codes);
     }
-    VNNI INLINED void add_products(__m256i sums[][ROWS_VNNI], const uint8_t *rows, const int count, int64_t width,
-                                   const int8_t *query, const int queries, int64_t padded, int64_t some) {
+    /* Multiply some values of rows with those of queries; `own`: and sum what rows add by themselves. */
+    VNNI INLINED void add_products(__m256i sums[][ROWS_VNNI], __m256i *own, const uint8_t *rows, const int count,
+                                   int64_t width, const int8_t *query, const int queries, int64_t padded, int64_t some) {
+        const __m256i sign = _mm256_set1_epi8((char)-128);
         __m256i asked[QUERIES_VNNI];
         for (int n = 0; n < queries; n++) asked[n] = _mm256_loadu_si256((const __m256i *)(query + n * padded));
         _Pragma("GCC unroll 4")
         for (int i = 0; i < count; i++) {
             __m256i codes = some_codes(rows + i * width, some);
+            if (own) {
+                own[i] = _mm256_dpbusd_epi32(own[i], codes, _mm256_xor_si256(codes, sign));
+                own[i] = _mm256_dpbusd_epi32(own[i], codes, sign);
+            }
             _Pragma("GCC unroll 2")
             for (int n = 0; n < queries; n++) sums[n][i] = _mm256_dpbusd_epi32(sums[n][i], codes, asked[n]);
         }
     }
-    VNNI static int own_part_vnni(const uint8_t *row, int64_t width) {
-        const __m256i sign = _mm256_set1_epi8((char)-128);
-        __m256i sum = _mm256_setzero_si256();
-        for (int64_t k = 0; k < width; k += 32) {
-            __m256i codes = some_codes(row + k, width - k);
-            sum = _mm256_dpbusd_epi32(sum, codes, _mm256_xor_si256(codes, sign));
-            sum = _mm256_dpbusd_epi32(sum, codes, sign);
-        }
-        __m128i four = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
-        four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
-        return _mm_cvtsi128_si32(_mm_add_epi32(four, _mm_shuffle_epi32(four, 0xb1)));
-    }
-    /* Squares of one row or four and some queries; there is room for four own parts, and queries are `padded` apart, 0 behind their values. */
-    VNNI INLINED void some_squares(const uint8_t *rows, const int count, const int *own, const int8_t *query,
+    /* Squares of one row or four and some queries; `known`: room for four own parts, NULL: they are worked out with
+       the products.  Queries are `padded` apart, 0 behind their values. */
+    VNNI INLINED void some_squares(const uint8_t *rows, const int count, const uint8_t *known, const int8_t *query,
                                    const int *squares, const int queries, int64_t padded, int64_t width, float *out,
                                    int64_t stride) {
-        __m256i sums[QUERIES_VNNI][ROWS_VNNI];
+        __m256i sums[QUERIES_VNNI][ROWS_VNNI], own[ROWS_VNNI];
+        for (int i = 0; i < ROWS_VNNI; i++) own[i] = _mm256_setzero_si256();
         for (int n = 0; n < QUERIES_VNNI; n++)
             for (int i = 0; i < ROWS_VNNI; i++) sums[n][i] = _mm256_setzero_si256();
         int64_t k = 0;
-        for (; k + 32 <= width; k += 32) add_products(sums, rows + k, count, width, query + k, queries, padded, 32);
-        if (k < width) add_products(sums, rows + k, count, width, query + k, queries, padded, width - k);
+        for (; k + 32 <= width; k += 32)
+            add_products(sums, known ? NULL : own, rows + k, count, width, query + k, queries, padded, 32);
+        if (k < width)
+            add_products(sums, known ? NULL : own, rows + k, count, width, query + k, queries, padded, width - k);
         _Pragma("GCC unroll 2")
         for (int n = 0; n < queries; n++) {
-            __m128i its = _mm_set1_epi32(squares[n]), products = _mm_slli_epi32(four_sums(sums[n]), 1);
-            its = _mm_add_epi32(its, _mm_loadu_si128((const __m128i *)own));
-            __m128 found = _mm_cvtepi32_ps(_mm_sub_epi32(its, products));
-            if (count == ROWS_VNNI) _mm_storeu_ps(out + n * stride, found);
-            else _mm_store_ss(out + n * stride, found);
+            __m128i its = _mm_set1_epi32(squares[n]), products;
+            if (known) {
+                int parts[ROWS_VNNI] = {0};
+                memcpy(parts, known, count * sizeof(int));
+                its = _mm_add_epi32(its, _mm_loadu_si128((const __m128i *)parts));
+                products = _mm_slli_epi32(four_sums(sums[n]), 1);
+                its = _mm_sub_epi32(its, products);
+            } else {
+                _Pragma("GCC unroll 4")
+                for (int i = 0; i < ROWS_VNNI; i++)
+                    sums[n][i] = _mm256_sub_epi32(own[i], _mm256_slli_epi32(sums[n][i], 1));
+                its = _mm_add_epi32(its, four_sums(sums[n]));
+            }
+            if (count == ROWS_VNNI) _mm_storeu_ps(out + n * stride, _mm_cvtepi32_ps(its));
+            else _mm_store_ss(out + n * stride, _mm_cvtepi32_ps(its));
         }
     }
-    /* `known`: the own parts of rows, NULL: they are worked out. */
+    VNNI INLINED void squares_of_rows(const uint8_t *rows, const uint8_t *known, int64_t count, const int8_t *query,
+                                      const int *squares, const int queries, int64_t padded, int64_t width, float *out,
+                                      int64_t stride) {
+        int64_t i = 0;
+        for (; i + ROWS_VNNI <= count; i += ROWS_VNNI)
+            some_squares(rows + i * width, ROWS_VNNI, known ? known + i * sizeof(int) : NULL, query, squares, queries,
+                         padded, width, out + i, stride);
+        for (; i < count; i++)
+            some_squares(rows + i * width, 1, known ? known + i * sizeof(int) : NULL, query, squares, queries,
+                         padded, width, out + i, stride);
+    }
+    /* `known`: the own parts of rows, NULL: they are worked out, for each two queries anew. */
     VNNI static void squares_vnni(const uint8_t *rows, const uint8_t *known, int64_t count, const uint8_t *query,
                                   int64_t queries, int64_t width, float *out, int64_t stride) {
         int8_t signed_codes[QUERIES_VNNI * SHORTS];
-        int own[CHUNK_VNNI + ROWS_VNNI] = {0}, squares[QUERIES_VNNI];
-        int64_t padded = (width + 31) / 32 * 32, i, j, k;
-        for (; count > 0; rows += CHUNK_VNNI * width, out += CHUNK_VNNI, count -= CHUNK_VNNI) {
-            int64_t size = count < CHUNK_VNNI ? count : CHUNK_VNNI;
-            if (known) memcpy(own, known, size * sizeof(int)), known += size * sizeof(int);
-            else for (i = 0; i < size; i++) own[i] = own_part_vnni(rows + i * width, width);
-            for (j = 0; j < queries; j += QUERIES_VNNI) {
-                int both = j + QUERIES_VNNI <= queries;
-                float *its = out + j * stride;
-                memset(signed_codes, 0, QUERIES_VNNI * padded);
-                for (int n = 0; n <= both; n++) {
-                    const uint8_t *asked = query + (j + n) * width;
-                    squares[n] = 0;
-                    for (k = 0; k < width; k++) {
-                        signed_codes[n * padded + k] = (int8_t)(asked[k] - 128);
-                        squares[n] += asked[k] * asked[k];
-                    }
+        int squares[QUERIES_VNNI];
+        int64_t padded = (width + 31) / 32 * 32, j, k;
+        for (j = 0; j < queries; j += QUERIES_VNNI) {
+            int both = j + QUERIES_VNNI <= queries;
+            memset(signed_codes, 0, QUERIES_VNNI * padded);
+            for (int n = 0; n <= both; n++) {
+                const uint8_t *asked = query + (j + n) * width;
+                squares[n] = 0;
+                for (k = 0; k < width; k++) {
+                    signed_codes[n * padded + k] = (int8_t)(asked[k] - 128);
+                    squares[n] += asked[k] * asked[k];
                 }
-                for (i = 0; i + ROWS_VNNI <= size; i += ROWS_VNNI)
-                    if (both) some_squares(rows + i * width, ROWS_VNNI, own + i, signed_codes, squares, QUERIES_VNNI,
-                                           padded, width, its + i, stride);
-                    else some_squares(rows + i * width, ROWS_VNNI, own + i, signed_codes, squares, 1,
-                                      padded, width, its + i, stride);
-                for (; i < size; i++)
-                    if (both) some_squares(rows + i * width, 1, own + i, signed_codes, squares, QUERIES_VNNI,
-                                           padded, width, its + i, stride);
-                    else some_squares(rows + i * width, 1, own + i, signed_codes, squares, 1,
-                                      padded, width, its + i, stride);
             }
+            if (both && known) squares_of_rows(rows, known, count, signed_codes, squares, 2, padded, width, out + j * stride, stride);
+            else if (both) squares_of_rows(rows, NULL, count, signed_codes, squares, 2, padded, width, out + j * stride, stride);
+            else if (known) squares_of_rows(rows, known, count, signed_codes, squares, 1, padded, width, out + j * stride, stride);
+            else squares_of_rows(rows, NULL, count, signed_codes, squares, 1, padded, width, out + j * stride, stride);
         }
     }
     #endif

@@ -114,13 +114,18 @@ class Pairs:
         places, partitions = self.places[some], self.partitions[some]
         return Pairs(self.codes, self.rows, self.passing, places, partitions, self.queries[some])
 
-    def of_few(self) -> Pairs:
-        """Return the pairs without the partitions that none of them has."""
-        numbers, places = np.unique(self.places, return_inverse=True)
-        codes, rows, passing = (
-            [each[at] for at in numbers.tolist()] for each in (self.codes, self.rows, self.passing)
+    def between(self, start: int, end: int) -> Pairs:
+        """Return some of the pairs, which come by partition, with the partitions from the first to the last that they have."""
+        places, some = self.places[start:end], slice(start, end)
+        few = slice(int(places[0]), int(places[-1]) + 1)
+        return Pairs(
+            self.codes[few],
+            self.rows[few],
+            self.passing[few],
+            places - places[0],
+            self.partitions[some],
+            self.queries[some],
         )
-        return Pairs(codes, rows, passing, places, self.partitions, self.queries)
 
 
 class Quantizer(Protocol):

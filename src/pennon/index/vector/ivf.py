@@ -28,30 +28,28 @@ from pennon.index.vector.codes import (
     Asks,
     AsksByRow,
     Everywhere,
-    Heaps,
     Pairs,
     Passing,
     Quantizer,
     RowCodes,
 )
+from pennon.index.vector.cut_rows import CutRows
 from pennon.index.vector.nearest_rows import NearestRows
 from pennon.index.vector.partition_reader import Partition, PartitionReader
 from pennon.index.vector.settings import Graph, VectorSettings
-from pennon.index.vector.steps import even_borders, keep_by_steps
+from pennon.index.vector.steps import PAIRS, keep_by_partitions, keep_by_steps, keep_pairs
 from pennon.index.vector.wire import Vectors
 
 _AT_ONCE: Final = 256
 """Queries that are searched together."""
 _FEW: Final = 10
 """Where no more than one of so many rows of a partition may be found, its graph is not walked."""
-_PAIRS: Final = 1024
-"""Pairs of a partition and a query that are made ready together, about."""
 _WALKS: Final = 32
 """Walks over a graph that are made ready together: what each compares takes up to a megabyte."""
 _HELD_BYTES: Final = 64 << 20
 """Partitions that are read are held together as long as they take no more memory than this."""
-_PARTS: Final = 32
-"""Fewer partitions are not shared out among lanes: queries are."""
+_CUT: Final = 8
+"""Of so many times as many centroids as are near, those are left out whose bytes are far."""
 _QUERIES_A_LANE: Final = 8
 """Fewer queries are not worth a thread."""
 
@@ -68,13 +66,14 @@ class IvfIndex:
         self._type = centroids.dtype
         kind = np.uint8 if metric == "hamming" else np.float32
         self._centroids = np.ascontiguousarray(centroids, kind)
-        self._rows = RowCodes(self._centroids.view(np.uint8).reshape(len(centroids), -1))
+        rows = self._centroids.view(np.uint8).reshape(len(centroids), -1)
+        self._rows = RowCodes(rows, CutRows(rows) if metric in {"l2", "cosine"} else None)
         self._numbers = np.arange(len(centroids), dtype=np.uint64)
 
     @property
     def size_bytes(self) -> int:
         """See `VectorIndex.size_bytes`."""
-        return self._centroids.nbytes + self._quantizer.size_bytes + self._reader.size_bytes
+        return self._rows.size_bytes + self._quantizer.size_bytes + self._reader.size_bytes
 
     @property
     def settings(self) -> VectorSettings:
@@ -141,10 +140,18 @@ class IvfIndex:
             return np.zeros((len(queries), count), np.int64)
         kind = {"hamming": Apart.BITS, "dot": Apart.PRODUCTS}.get(self.metric, Apart.SQUARES)
         asked = Asked(kind, queries.astype(self._centroids.dtype, copy=False))
+        best = NearestRows(len(queries), count)
+        is_worth_it = len(queries) >= _QUERIES_A_LANE and len(self._numbers) >= _CUT * count
+        if self._rows.cut is not None and is_worth_it and best.has_room:
+            none, which = np.zeros(len(queries), np.int64), np.arange(len(queries))
+            pairs = Pairs([self._rows], [self._numbers], [None], none, none, which)
+            Everywhere(asked).keep(pairs, best.heaps)
+            if (best.counts == count).all():  # or some centroids are no numbers, and few are left
+                return best.sorted()[1].astype(np.int64).reshape(len(queries), count)
+            best = NearestRows(len(queries), count)
         distances = self._rows.distances(asked)
         if not np.isfinite(distances).all():  # a centroid that is no number is the farthest
             np.nan_to_num(distances, copy=False, nan=np.inf, posinf=np.inf, neginf=-np.inf)
-        best = NearestRows(len(queries), count)
         best.add(np.arange(len(queries)), distances, self._numbers, None)
         return best.sorted()[1].astype(np.int64).reshape(len(queries), count)
 
@@ -190,41 +197,16 @@ class _Search:
         if not len(queries):
             return
         if self._by_query:
-            self._round_by_query(nearest, partitions, queries)
+            numbers, of_pairs = _nearest_first(partitions, queries)
+        elif self._reader.has_graphs or len(nearest.counts) == 1:
+            self._round_by_part(nearest, partitions, queries)
             return
-        if len(nearest.counts) == 1:  # the nearest come first: few rows of the others may be nearer
-            numbers, asking = partitions.tolist(), [queries[:1]] * len(queries)
         else:
-            order = np.argsort(partitions, kind="stable")
+            order = partitions.argsort(kind="stable")
             partitions, queries = partitions[order], queries[order]
-            borders = np.flatnonzero(partitions[1:] != partitions[:-1]) + 1
-            numbers = partitions[[0, *borders.tolist()]].tolist()
-            asking = np.split(queries, borders)
-        for held in self._wanted(numbers):
-            parts = [
-                (numbers[at], partition, passing, asking[at]) for at, partition, passing in held
-            ]
-            # lanes of partitions read each once; walks take their time, and few partitions are not shared out evenly
-            by_query = self._reader.has_graphs or len(parts) < _PARTS
-            lanes = _lanes(nearest, parts, by_query=by_query)
-            if len(lanes) == 1:
-                _Lane(self._asks, self._width, parts).ask(nearest)
-                continue
-            others = [nearest if by_query else nearest.of_others() for _ in lanes[1:]]
-            found = [nearest, *others]
-            work = [
-                partial(_Lane(self._asks, self._width, mine).ask, its)
-                for mine, its in zip(lanes, found, strict=True)
-            ]
-            call_all(work)
-            for other in [] if by_query else others:
-                nearest.join(np.arange(len(nearest.counts)), *other.heaps)
-
-    def _round_by_query(
-        self, nearest: NearestRows, partitions: Int64Array, queries: Int64Array
-    ) -> None:
-        """Search pairs in their order: what is near in the nearest partitions says what need not be looked at of others."""
-        numbers, of_pairs = _nearest_first(partitions, queries)
+            is_next = partitions[1:] != partitions[:-1]
+            numbers = partitions[np.concatenate([[0], np.flatnonzero(is_next) + 1])]
+            of_pairs = np.concatenate([[0], is_next.cumsum()])
         for held in self._wanted(numbers.tolist()):
             where, parts, passing = zip(*held, strict=True)
             places: Int64Array = of_pairs
@@ -242,19 +224,47 @@ class _Search:
                 partitions[chosen],
                 queries[chosen],
             )
-            if not nearest.has_room:
-                lengths = np.array([len(each) for each in pairs.rows])
-                found = np.bincount(pairs.queries, lengths[pairs.places])
-                nearest.make_room(int(found.max()))
-            count = _lane_count(len(nearest.counts))
-            if isinstance(self._asks, Everywhere):
-                # distances are exact: any order finds the same
-                keep_by_steps(self._asks, pairs, nearest, count)
-                continue
-            firsts = [-(-len(nearest.counts) * lane // count) for lane in range(1, count)]
-            borders = [0, *pairs.queries.searchsorted(firsts).tolist(), len(pairs.queries)]
-            keep = partial(_keep_pairs, self._asks, pairs, nearest.heaps)
-            call_all([partial(keep, start, end) for start, end in pairwise(borders)])
+            self._keep(nearest, pairs)
+
+    def _keep(self, nearest: NearestRows, pairs: Pairs) -> None:
+        """Let queries keep the nearest rows of pairs."""
+        if not nearest.has_room:
+            lengths = np.array([len(each) for each in pairs.rows])
+            found = np.bincount(pairs.queries, lengths[pairs.places])
+            nearest.make_room(int(found.max()))
+        count = _lane_count(len(nearest.counts))
+        if not self._by_query:
+            keep_by_partitions(self._asks, pairs, nearest, count)
+            return
+        if isinstance(self._asks, Everywhere):
+            # distances are exact: any order finds the same
+            keep_by_steps(self._asks, pairs, nearest, count)
+            return
+        # what is near in the nearest partitions says what need not be looked at of others
+        firsts = [-(-len(nearest.counts) * lane // count) for lane in range(1, count)]
+        borders = [0, *pairs.queries.searchsorted(firsts).tolist(), len(pairs.queries)]
+        keep = partial(keep_pairs, self._asks, pairs, nearest.heaps)
+        call_all([partial(keep, start, end) for start, end in pairwise(borders)])
+
+    def _round_by_part(
+        self, nearest: NearestRows, partitions: Int64Array, queries: Int64Array
+    ) -> None:
+        """Search pairs, as walks over graphs do, or one query: a partition at a time."""
+        if len(nearest.counts) == 1:  # the nearest come first: few rows of the others may be nearer
+            numbers, asking = partitions.tolist(), [queries[:1]] * len(queries)
+        else:
+            order = np.argsort(partitions, kind="stable")
+            partitions, queries = partitions[order], queries[order]
+            borders = np.flatnonzero(partitions[1:] != partitions[:-1]) + 1
+            numbers = partitions[[0, *borders.tolist()]].tolist()
+            asking = np.split(queries, borders)
+        for held in self._wanted(numbers):
+            parts = [
+                (numbers[at], partition, passing, asking[at]) for at, partition, passing in held
+            ]
+            lanes = _lanes(nearest, parts)
+            work = [partial(_Lane(self._asks, self._width, mine).ask, nearest) for mine in lanes]
+            call_all(work)
 
     def _wanted(
         self, numbers: Sequence[int]
@@ -294,47 +304,32 @@ def _nearest_first(partitions: Int64Array, queries: Int64Array) -> tuple[Int64Ar
     return order, places[partitions]
 
 
-def _keep_pairs(asks: Asks, pairs: Pairs, heaps: Heaps, start: int, end: int) -> None:
-    """Let queries keep some of the pairs, a few at a time."""
-    for first in range(start, end, _PAIRS):
-        some = slice(first, min(first + _PAIRS, end))
-        asks.keep(pairs.at(some), heaps)
-
-
 _Part: TypeAlias = tuple[int, Partition, Passing | None, Int64Array]
 """The number of a partition, itself, which of its rows may be found (None: all), and the queries that ask it."""
 
 
-def _lanes(nearest: NearestRows, parts: list[_Part], *, by_query: bool) -> list[list[_Part]]:
-    """Return partitions, by the lanes that work side by side: each compares about as many rows.
-
-    ``by_query``: each has some of the queries to itself, which are searched as they would be alone.  To share out the
-    partitions of a few queries gains nothing: memory is what they wait for.
-    """
+def _lanes(nearest: NearestRows, parts: list[_Part]) -> list[list[_Part]]:
+    """Return partitions, by the lanes that work side by side: each has some of the queries to itself."""
     queries = len(nearest.counts)
     count = _lane_count(queries) if nearest.has_room else 1
     if count < 2:
         return [parts]
-    if by_query:
-        lanes: list[list[_Part]] = [[] for _ in range(count)]
-        firsts = np.array([-(-queries * lane // count) for lane in range(1, count)])
-        asking = [part[3] for part in parts]
-        starts = np.array([0, *map(len, asking[:-1])]).cumsum()
-        of_lanes = firsts.searchsorted(np.concatenate(asking), side="right")
-        # how many of the queries of each part, which ascend, are of the lanes before
-        before = [
-            np.add.reduceat(of_lanes < lane, starts, dtype=np.int64).tolist()
-            for lane in range(1, count + 1)
-        ]
-        for lane, mine in enumerate(lanes):
-            those = before[lane - 1] if lane else [0] * len(parts)
-            for part, start, end in zip(parts, those, before[lane], strict=True):
-                if start < end:
-                    mine.append((*part[:3], part[3][start:end]))
-        return lanes
-    work = np.array([len(partition.rows) * len(asking) for _, partition, _, asking in parts])
-    each = [parts[start:end] for start, end in pairwise(even_borders(work, count))]
-    return [lane for lane in each if lane]
+    lanes: list[list[_Part]] = [[] for _ in range(count)]
+    firsts = np.array([-(-queries * lane // count) for lane in range(1, count)])
+    asking = [part[3] for part in parts]
+    starts = np.array([0, *map(len, asking[:-1])]).cumsum()
+    of_lanes = firsts.searchsorted(np.concatenate(asking), side="right")
+    # how many of the queries of each part, which ascend, are of the lanes before
+    before = [
+        np.add.reduceat(of_lanes < lane, starts, dtype=np.int64).tolist()
+        for lane in range(1, count + 1)
+    ]
+    for lane, mine in enumerate(lanes):
+        those = before[lane - 1] if lane else [0] * len(parts)
+        for part, start, end in zip(parts, those, before[lane], strict=True):
+            if start < end:
+                mine.append((*part[:3], part[3][start:end]))
+    return lanes
 
 
 def _lane_count(queries: int) -> int:
@@ -360,7 +355,7 @@ class _Lane:
                 continue
             flat.append(part)
             count += len(part[3])
-            if count >= _PAIRS or not nearest.has_room:
+            if count >= PAIRS or not nearest.has_room:
                 self._compare(nearest, flat)
                 flat, count = [], 0
         if flat:

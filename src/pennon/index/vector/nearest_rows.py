@@ -38,10 +38,6 @@ class NearestRows:
         """Return the heaps."""
         return self._distances, self._rows, self.counts
 
-    def of_others(self) -> NearestRows:
-        """Return no rows yet, for another lane."""
-        return NearestRows(len(self.counts), self._most)
-
     def bounds(self) -> NearestRows:
         """Return how far the nearest rows are, for another lane: it keeps what may be nearer, see `join_beyond`."""
         found = NearestRows(0, self._most)

@@ -98,6 +98,11 @@ def spoil(rows: Array, queries: Array, how: str) -> None:
     elif how == "far":
         queries[::3] += 1e4
         rows[5] = 1e6
+    elif how == "long":  # squares of their lengths are infinite
+        rows[:] = np.where(
+            rows > 0, np.float32(8e18), np.nextafter(np.float32(8e18), np.float32(0))
+        )
+        queries[:] = np.sign(queries)
     elif how == "unit":
         rows /= np.linalg.norm(rows, axis=1)[:, None]
         queries /= np.linalg.norm(queries, axis=1)[:, None]
@@ -111,7 +116,8 @@ def cut(rows: Array) -> Array | None:
 
 @pytest.mark.parametrize("kind", [0, 1])
 @pytest.mark.parametrize(
-    "how", ["plain", "ties", "equal", "no numbers", "infinite", "huge", "tiny", "far", "unit"]
+    "how",
+    ["plain", "ties", "equal", "no numbers", "infinite", "huge", "tiny", "far", "long", "unit"],
 )
 @pytest.mark.parametrize("width", [1, 3, 16, 17, 128, 1030])
 @pytest.mark.parametrize("most", [1, 10, 300])

@@ -1,4 +1,4 @@
-"""Pairs in two steps: whatever lanes there are, what is found is what one heap for each query finds."""
+"""Pairs by partition, and in two steps: whatever lanes there are, what is found is what one heap for each query finds."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from pennon.index.vector.codes import Apart, Asked, Everywhere, Pairs, RowCodes
 from pennon.index.vector.cut_rows import CutRows
 from pennon.index.vector.nearest_rows import NearestRows
-from pennon.index.vector.steps import keep_by_steps
+from pennon.index.vector.steps import keep_by_partitions, keep_by_steps
 
 QUERIES, WIDTH, PROBED = 30, 20, 6
 
@@ -49,9 +49,25 @@ def test_lanes_find_what_one_heap_does(most: int, *, has_ties: bool, is_masked: 
         assert found_by(asks, pairs, most, lanes) == wanted
 
 
-def test_pairs_of_few_partitions_have_no_others() -> None:
+def test_pairs_between_two_have_the_partitions_between() -> None:
     _, pairs = example(has_ties=False, is_masked=True)
-    few = pairs.at(np.array([3, 0, 7])).of_few()
-    assert len(few.codes) == len(few.rows) == len(few.passing) == len({*few.partitions.tolist()})
+    pairs = pairs.at(pairs.places.argsort(kind="stable"))
+    few = pairs.between(30, 70)
+    assert few.places.min() == 0
+    assert len(few.codes) == len(few.rows) == len(few.passing) == few.places.max() + 1
+    assert few.queries.tolist() == pairs.queries[30:70].tolist()
     assert [few.codes[at] for at in few.places] == [pairs.codes[at] for at in few.partitions]
     assert [few.rows[at] for at in few.places] == [pairs.rows[at] for at in few.partitions]
+
+
+@pytest.mark.parametrize("is_masked", [False, True])
+def test_lanes_of_partitions_find_what_one_heap_does(*, is_masked: bool) -> None:
+    asks, pairs = example(has_ties=True, is_masked=is_masked)
+    pairs = pairs.at(pairs.places.argsort(kind="stable"))
+    nearest = NearestRows(QUERIES, 10)
+    asks.keep(pairs, nearest.heaps)
+    wanted = [each.tolist() for each in nearest.sorted()]
+    for lanes in (1, 2, 3, 50):
+        nearest = NearestRows(QUERIES, 10)
+        keep_by_partitions(asks, pairs, nearest, lanes)
+        assert [each.tolist() for each in nearest.sorted()] == wanted

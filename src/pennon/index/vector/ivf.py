@@ -241,7 +241,7 @@ class _Search:
             keep_by_steps(self._asks, pairs, nearest, count)
             return
         # what is near in the nearest partitions says what need not be looked at of others
-        firsts = [-(-len(nearest.counts) * lane // count) for lane in range(1, count)]
+        firsts = _first_queries(len(nearest.counts), count)
         borders = [0, *pairs.queries.searchsorted(firsts).tolist(), len(pairs.queries)]
         keep = partial(keep_pairs, self._asks, pairs, nearest.heaps)
         call_all([partial(keep, start, end) for start, end in pairwise(borders)])
@@ -315,7 +315,7 @@ def _lanes(nearest: NearestRows, parts: list[_Part]) -> list[list[_Part]]:
     if count < 2:
         return [parts]
     lanes: list[list[_Part]] = [[] for _ in range(count)]
-    firsts = np.array([-(-queries * lane // count) for lane in range(1, count)])
+    firsts = _first_queries(queries, count)
     asking = [part[3] for part in parts]
     starts = np.array([0, *map(len, asking[:-1])]).cumsum()
     of_lanes = firsts.searchsorted(np.concatenate(asking), side="right")
@@ -330,6 +330,11 @@ def _lanes(nearest: NearestRows, parts: list[_Part]) -> list[list[_Part]]:
             if start < end:
                 mine.append((*part[:3], part[3][start:end]))
     return lanes
+
+
+def _first_queries(queries: int, lanes: int) -> Int64Array:
+    """Return the first query of each lane but the first one; they have about as many each."""
+    return np.array([-(-queries * lane // lanes) for lane in range(1, lanes)], np.int64)
 
 
 def _lane_count(queries: int) -> int:

@@ -33,7 +33,7 @@ LONG_BYTES = 64 * KIB
 TOUCH_BYTES = 64 * KIB
 """What one access is reckoned to cost at least: the system maps the pages around it too."""
 _LATELY = 8
-"""So many of the newest ranges may be touched again and are counted once."""
+"""So many of the newest ranges are looked through for one of `LONG_BYTES` or more, which may be touched again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Resident:
     def _push(self, span: _Span, *, fits: bool) -> list[_Span]:
         old: list[_Span] = []
         with self._lock:
-            if self._is_counted(span):
+            if span.end - span.position >= LONG_BYTES and self._is_counted(span):
                 return old
             newest = self._add(span)
             while self._total > self.budget_bytes and len(self._spans) > 1:

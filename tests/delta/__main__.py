@@ -15,6 +15,7 @@ import unittest
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pennon.errors import LanceError
 from pennon.spark import activate
@@ -29,10 +30,11 @@ _NAME = re.compile(r"def (\w+)\(")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a test was found to do: nothing failed, or what it failed with."""
+    """What a test was found to do: nothing failed, or the traceback and the words of what it failed with."""
 
     name: str
     failure: str | None
+    words: str = ""
 
     def fault(self) -> str | None:
         """Return what is not as `TESTS` says, if anything is."""
@@ -43,7 +45,7 @@ class Outcome:
             return self.failure
         if self.failure is None:
             return f"it passes, though it is left out: {said.why}"
-        found = re.search(said.error, self.failure)
+        found = re.search(said.error, self.words)
         return None if found else f"it fails for another reason than {said.why}: {self.failure}"
 
 
@@ -107,15 +109,35 @@ def _methods(body: str) -> Iterator[str]:
         yield textwrap.indent(part, "    ")
 
 
+class Failures(unittest.TestResult):
+    """Keeps what was raised beside the traceback; a skipped test has not passed either."""
+
+    found: tuple[str, str] | None = None
+
+    def addError(self, test: unittest.TestCase, err: Any) -> None:
+        """See `unittest.TestResult`."""
+        super().addError(test, err)
+        self.found = self.errors[-1][1].strip(), f"{err[0].__name__}: {err[1]}"
+
+    def addFailure(self, test: unittest.TestCase, err: Any) -> None:
+        """See `unittest.TestResult`."""
+        super().addFailure(test, err)
+        self.found = self.failures[-1][1].strip(), f"{err[0].__name__}: {err[1]}"
+
+    def addSkip(self, test: unittest.TestCase, reason: str) -> None:
+        """See `unittest.TestResult`."""
+        super().addSkip(test, reason)
+        self.found = f"skipped: {reason}", reason
+
+
 def outcome(suite: Suite, name: str) -> Outcome:
     """Run one test."""
-    result = unittest.TestResult()
+    result = Failures()
     try:
         unittest.TestSuite([suite.case(name)(name)]).run(result)
     except ValueError as error:
         return Outcome(name, str(error))
-    failed = [*result.errors, *result.failures, *result.skipped]
-    return Outcome(name, failed[0][1].strip() if failed else None)
+    return Outcome(name, *(result.found or (None,)))
 
 
 def table_of_tests() -> str:

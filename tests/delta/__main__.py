@@ -117,17 +117,20 @@ class Failures(unittest.TestResult):
     def addError(self, test: unittest.TestCase, err: Any) -> None:
         """See `unittest.TestResult`."""
         super().addError(test, err)
-        self.found = self.errors[-1][1].strip(), f"{err[0].__name__}: {err[1]}"
+        self._keep(self.errors[-1][1], err)
 
     def addFailure(self, test: unittest.TestCase, err: Any) -> None:
         """See `unittest.TestResult`."""
         super().addFailure(test, err)
-        self.found = self.failures[-1][1].strip(), f"{err[0].__name__}: {err[1]}"
+        self._keep(self.failures[-1][1], err)
 
     def addSkip(self, test: unittest.TestCase, reason: str) -> None:
         """See `unittest.TestResult`."""
         super().addSkip(test, reason)
         self.found = f"skipped: {reason}", reason
+
+    def _keep(self, traceback: str, err: Any) -> None:
+        self.found = traceback.strip(), f"{err[0].__name__}: {err[1]}"
 
 
 def outcome(suite: Suite, name: str) -> Outcome:

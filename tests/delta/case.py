@@ -9,9 +9,11 @@ import tempfile
 import unittest
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import ClassVar
+from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -28,6 +30,17 @@ _COMMANDS = {
 }
 
 
+@cache
+def session() -> SparkSession:
+    """Return the one session of all tests."""
+    builder = SparkSession.builder.master("local[2]").appName("Delta's tests")
+    for key, value in {**CONF, "spark.sql.warehouse.dir": tempfile.mkdtemp()}.items():
+        builder = builder.config(key, value)
+    made = builder.getOrCreate()
+    made.sparkContext.setLogLevel("OFF")
+    return made
+
+
 class DeltaTestCase(unittest.TestCase):
     """The base that Delta's tests ask for, under its name."""
 
@@ -35,12 +48,8 @@ class DeltaTestCase(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls) -> None:
-        """Start, or find, the session."""
-        builder = SparkSession.builder.master("local[2]").appName("Delta's tests")
-        for key, value in {**CONF, "spark.sql.warehouse.dir": tempfile.mkdtemp()}.items():
-            builder = builder.config(key, value)
-        cls.spark = builder.getOrCreate()
-        cls.spark.sparkContext.setLogLevel("OFF")
+        """Find the session."""
+        cls.spark = session()
 
     def setUp(self) -> None:
         """Make a place for the tables of one test."""
@@ -54,7 +63,7 @@ class DeltaTestCase(unittest.TestCase):
     @contextmanager
     def tempTable(self) -> Iterator[str]:
         """Yield what stands for the name of a table: a path where none is."""
-        yield tempfile.mktemp(prefix="named_", dir=self.tempPath).lower()
+        yield f"{self.tempPath}/named_{uuid4().hex}"
 
     def sql(self, command: str) -> DataFrame:
         """Do, by the methods of `LanceTable`, what a command of SQL does with a table that has a name."""

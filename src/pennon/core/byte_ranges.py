@@ -6,7 +6,7 @@ of one *round*, and gets a list of buffers back.  A test can print and compare s
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,6 @@ import numpy.typing as npt
 from pennon.core.fast_dataclass import dataclass
 
 Int64Array: TypeAlias = npt.NDArray[np.int64]
-N = TypeVar("N", bound=np.integer[Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +60,3 @@ class SparseRead(Gather):
 
 
 ByteRequest: TypeAlias = ByteRange | Gather
-
-
-def ascending(values: npt.NDArray[N]) -> npt.NDArray[N]:
-    """Return values sorted, each once; faster than numpy's own where they are so already."""
-    if len(values) < 2 or bool((values[1:] > values[:-1]).all()):
-        return values
-    values = np.sort(values, kind="stable")
-    is_first = np.ones(len(values), np.bool_)
-    np.not_equal(values[1:], values[:-1], out=is_first[1:])
-    return values[is_first]

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.runs import run_starts
 from pennon.encoding.kernels.row_ranges import (
     are_in_bits,
     are_in_ranges,
@@ -173,23 +174,12 @@ def _is_within(rows: RowSet, whole: RowSet) -> bool:
     )
 
 
-def distinct(numbers: Numbers) -> Numbers:
-    """Return numbers in order, each once; NumPy's own takes longer, most of all where they are so already."""
-    if not (numbers[1:] >= numbers[:-1]).all():
-        numbers = np.sort(numbers)
-    is_new = np.ones(len(numbers), np.bool_)
-    is_new[1:] = numbers[1:] != numbers[:-1]
-    return numbers if is_new.all() else numbers[is_new]
-
-
 def ascending(rows: Numbers, borders: Int64Array) -> tuple[Numbers, Int64Array]:
     """Return the rows of sets, and their borders, with those of each set in order, each once."""
     owners = np.repeat(np.arange(len(borders) - 1), np.diff(borders))
-    is_first = owners[1:] != owners[:-1]
-    if not (is_first | (rows[1:] >= rows[:-1])).all():
+    if not ((owners[1:] != owners[:-1]) | (rows[1:] >= rows[:-1])).all():
         rows = rows[np.lexsort((rows, owners))]
-    is_new = np.ones(len(rows), np.bool_)
-    is_new[1:] = is_first | (rows[1:] != rows[:-1])
+    is_new = run_starts(owners, rows)
     if is_new.all():
         return rows, borders
     counts = np.bincount(owners[is_new], minlength=len(borders) - 1)

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.runs import run_starts
 from pennon.core.thread_pools import map_all
 from pennon.core.units import KIB
 from pennon.encoding.rows import FileRows, Rows
@@ -200,11 +201,10 @@ def _sorted(
         return numbers, None
     order = numbers.argsort()
     ascending = numbers[order]
-    if not (ascending[1:] > ascending[:-1]).all():
-        return np.unique(numbers, return_inverse=True)
+    is_new = run_starts(ascending)
     places = np.empty(len(numbers), np.int64)
-    places[order] = np.arange(len(numbers))
-    return ascending, places
+    places[order] = is_new.cumsum() - 1
+    return ascending[is_new], places
 
 
 def _runs(owner: npt.NDArray[AnyInteger]) -> list[tuple[int, int, int]]:

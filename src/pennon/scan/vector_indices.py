@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.runs import run_starts
 from pennon.core.units import FragmentId
 from pennon.errors import ColumnTypeError, FormatError, NotFoundError, UnsupportedError
 from pennon.index.files import IndexFiles
@@ -280,11 +281,7 @@ def distinct(near: Near) -> Near:
     """Return each row once for a query, at its least distance: two segments may have it."""
     order = np.lexsort((near.distances, near.addresses, near.queries))
     near = near.at(order)
-    is_new = np.ones(len(near), np.bool_)
-    is_new[1:] = (near.queries[1:] != near.queries[:-1]) | (
-        near.addresses[1:] != near.addresses[:-1]
-    )
-    return near.at(is_new)
+    return near.at(run_starts(near.queries, near.addresses))
 
 
 def _as_one(near: Near, queries: int) -> Near:

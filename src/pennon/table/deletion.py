@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from pennon.core.byte_ranges import ascending
+from pennon.core.runs import distinct
 from pennon.core.units import KIB, MIB, FragmentId
 from pennon.errors import Breadcrumb, FormatError, LanceError, TooLargeError
 from pennon.io.store import Opens, Writes
@@ -64,7 +64,7 @@ def parse_deletions(data: pa.Buffer, kind: DeletionKind, most: int = MAX_ROWS) -
     """
     if kind is DeletionKind.BITMAP:
         return parse_roaring(data.to_pybytes(), most)
-    return ascending(_parse_arrow(data, most))
+    return distinct(_parse_arrow(data, most))
 
 
 def serialize_deletions(offsets: Offsets, kind: DeletionKind) -> bytes:
@@ -86,7 +86,7 @@ def write_deletions(
 
     The kind follows the number of rows, as Lance chooses it.
     """
-    dead = ascending(offsets).astype(np.uint32)
+    dead = distinct(offsets).astype(np.uint32)
     if not len(dead):
         return None
     kind = DeletionKind.ARROW if len(dead) <= _ARROW_MAX_ROWS else DeletionKind.BITMAP

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.runs import run_starts
 from pennon.core.units import MIB
 from pennon.encoding.arrow_buffers import arrow_offsets, as_bytes, data_of
 from pennon.encoding.kernels.squeeze import count_runs, hash_pieces, tally
@@ -109,7 +110,7 @@ def _long_runs(values: FixedValues | StringValues) -> _Runs | None:
     words = values.words
     if count_runs(words) * _SHORT_RUN > values.count:
         return None
-    begins = np.concatenate([np.zeros(1, np.int64), np.flatnonzero(words[1:] != words[:-1]) + 1])
+    begins = np.flatnonzero(run_starts(words))
     data = words[begins].view(np.uint8)
     return _Runs(FixedValues(len(begins), values.bits, data), np.diff(begins, append=len(words)))
 

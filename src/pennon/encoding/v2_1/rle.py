@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.memory import room
+from pennon.core.runs import run_starts
 from pennon.encoding.arrow_buffers import Bytes
 from pennon.encoding.block import Block, FixedWidthBlock
 from pennon.encoding.kernels.runs import expand_runs
@@ -107,8 +108,7 @@ def run_bytes(words: Words, counts: Int64Array) -> int:
 def encode_rle_blocks(words: Words, counts: Int64Array) -> tuple[Bytes, Int64Array]:
     """Return chunks of ``counts[i]`` words as runs, each in one buffer, and their sizes in bytes."""
     ends = np.cumsum(counts)
-    is_begin = np.ones(len(words), np.bool_)
-    np.not_equal(words[1:], words[:-1], out=is_begin[1:])
+    is_begin = run_starts(words)
     is_begin[ends[:-1]] = True
     begins = np.flatnonzero(is_begin)
     lengths = np.diff(begins, append=len(words))

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.runs import run_starts
 from pennon.core.thread_pools import both
 from pennon.core.units import KIB
 from pennon.encoding.arrow_buffers import Bytes
@@ -150,9 +151,7 @@ def _best(
         symbols, lengths, gains = symbols[kept], lengths[kept], gains[kept]
     order = np.lexsort((symbols, lengths))
     symbols, lengths, gains = symbols[order], lengths[order], gains[order]
-    new = np.ones(len(symbols), np.bool_)
-    new[1:] = (symbols[1:] != symbols[:-1]) | (lengths[1:] != lengths[:-1])
-    starts = np.flatnonzero(new)
+    starts = np.flatnonzero(run_starts(symbols, lengths))
     total = np.add.reduceat(gains, starts)
     best = np.lexsort((starts, -total))[: 2 * MOST_SYMBOLS]
     best = best[_first_of_alike(symbols[starts[best]], lengths[starts[best]])][:MOST_SYMBOLS]

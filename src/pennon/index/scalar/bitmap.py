@@ -24,6 +24,7 @@ from pyarrow import types as t
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.runs import distinct
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError, UnsupportedError
 from pennon.expr.evaluate import evaluate
@@ -33,7 +34,7 @@ from pennon.index.base import VALUE, Question, Values, joined, true_places
 from pennon.index.files import IndexFile, IndexFiles
 from pennon.index.new_files import NewFiles, OldIndex
 from pennon.index.order import order_of, rows_of, starts_of_equal
-from pennon.index.row_set import UNKNOWN, Numbers, RowSet, Selection, ascending, distinct
+from pennon.index.row_set import UNKNOWN, Numbers, RowSet, Selection, ascending
 from pennon.index.row_sets_wire import (
     parse_address_sets,
     serialize_address_set,

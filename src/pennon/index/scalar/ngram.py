@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.runs import run_starts
 from pennon.encoding.rows import Rows
 from pennon.errors import FormatError
 from pennon.expr.functions.string_search import contained
@@ -204,8 +205,7 @@ def _tokens_of_rows(part: Values) -> tuple[npt.NDArray[np.uint16], Numbers]:
     places = np.concatenate([nulls.astype(np.uint32), places])
     order = np.argsort(tokens, kind="stable")
     tokens, places = tokens[order], places[order]
-    is_new = np.ones(len(tokens), np.bool_)
-    is_new[1:] = (tokens[1:] != tokens[:-1]) | (places[1:] != places[:-1])
+    is_new = run_starts(tokens, places)
     return tokens[is_new], part.rows[places[is_new]]
 
 

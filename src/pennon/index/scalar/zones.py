@@ -10,12 +10,13 @@ import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.runs import distinct
 from pennon.errors import FormatError
 from pennon.file.container.writer import DataFileWriter
 from pennon.index.base import Values, joined
 from pennon.index.files import IndexFile, whole_numbers
 from pennon.index.row_map import RowMap
-from pennon.index.row_set import Numbers, RowSet, distinct
+from pennon.index.row_set import Numbers, RowSet
 from pennon.index.row_sets_wire import serialize_address_set
 
 _MOST: Final = np.uint64(0xFFFFFFFF)

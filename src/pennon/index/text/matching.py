@@ -13,13 +13,14 @@ are left out::
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
+from pennon.core.runs import distinct
 from pennon.encoding.kernels.best_documents import score_any, score_every
 from pennon.encoding.kernels.postings import add_scores, find_frequencies
 from pennon.index.row_set import Numbers
@@ -29,8 +30,6 @@ from pennon.index.text.hits import Best, Hits
 from pennon.index.text.partition import Partition
 from pennon.index.text.postings import NO_MEMBERS, Members, Places
 from pennon.index.text.terms import Term
-
-_Number = TypeVar("_Number", bound=np.integer[Any])
 
 See: TypeAlias = Callable[[Words], tuple[npt.NDArray[np.bool_], Numbers]]
 """Of some documents: which of them may be found, and the addresses of these."""
@@ -332,14 +331,7 @@ def _scores_of(searched: Searched, terms: Sequence[Term], docs: Words) -> Floats
 
 def _union(found: Sequence[Words]) -> Words:
     """Return the documents of posting lists, ascending."""
-    return found[0] if len(found) == 1 else _distinct(np.sort(np.concatenate(found)))
-
-
-def _distinct(numbers: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
-    """Return numbers that ascend without repeats."""
-    is_new = np.ones(len(numbers), np.bool_)
-    is_new[1:] = numbers[1:] != numbers[:-1]
-    return numbers[is_new]
+    return found[0] if len(found) == 1 else distinct(np.concatenate(found))
 
 
 # --- in a row -------------------------------------------------------------------------------------
@@ -362,7 +354,7 @@ def _in_a_row(groups: Mapping[int, Sequence[Term]], docs: Words, slop: int) -> W
         if len(reached):
             is_behind &= back - np.minimum(reached[np.maximum(at, 0)], back) <= np.uint64(slop)
         reached, before = here[is_behind], position
-    return _distinct(reached >> np.uint64(32)).astype(np.uint32)
+    return distinct(reached >> np.uint64(32)).astype(np.uint32)
 
 
 def _places_of(terms: Sequence[Term], docs: Words) -> Numbers:

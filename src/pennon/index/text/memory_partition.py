@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from pennon.core.runs import run_starts
 from pennon.index.row_set import Numbers
 from pennon.index.text.arrays import Words
 from pennon.index.text.documents import Document
@@ -159,9 +160,7 @@ class MemoryPartition:
     def lists(self) -> TokenLists:
         """Return all posting lists."""
         tokens, all_docs, positions = self._in_order()
-        is_new = np.ones(len(tokens), np.bool_)
-        is_new[1:] = (tokens[1:] != tokens[:-1]) | (all_docs[1:] != all_docs[:-1])
-        starts = np.flatnonzero(is_new)
+        starts = np.flatnonzero(run_starts(tokens, all_docs))
         frequencies = np.diff(np.append(starts, len(tokens))).astype(np.uint32)
         ends = np.searchsorted(tokens[starts], np.arange(len(self._numbers) + 1))
         return TokenLists(ends.astype(np.int64), all_docs[starts], frequencies, positions)

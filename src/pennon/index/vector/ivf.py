@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.core.runs import run_starts
 from pennon.core.thread_places import processors
 from pennon.core.thread_pools import call_all
 from pennon.errors import ArgumentError
@@ -202,11 +203,8 @@ class _Search:
             self._round_by_part(nearest, partitions, queries)
             return
         else:
-            order = partitions.argsort(kind="stable")
-            partitions, queries = partitions[order], queries[order]
-            is_next = partitions[1:] != partitions[:-1]
-            numbers = partitions[np.concatenate([[0], np.flatnonzero(is_next) + 1])]
-            of_pairs = np.concatenate([[0], is_next.cumsum()])
+            partitions, queries, starts = _by_partition(partitions, queries)
+            numbers, of_pairs = partitions[starts], starts.cumsum() - 1
         for held in self._wanted(numbers.tolist()):
             where, parts, passing = zip(*held, strict=True)
             places: Int64Array = of_pairs
@@ -253,11 +251,9 @@ class _Search:
         if len(nearest.counts) == 1:  # the nearest come first: few rows of the others may be nearer
             numbers, asking = partitions.tolist(), [queries[:1]] * len(queries)
         else:
-            order = np.argsort(partitions, kind="stable")
-            partitions, queries = partitions[order], queries[order]
-            borders = np.flatnonzero(partitions[1:] != partitions[:-1]) + 1
-            numbers = partitions[[0, *borders.tolist()]].tolist()
-            asking = np.split(queries, borders)
+            partitions, queries, starts = _by_partition(partitions, queries)
+            numbers = partitions[starts].tolist()
+            asking = np.split(queries, starts.nonzero()[0][1:])
         for held in self._wanted(numbers):
             parts = [
                 (numbers[at], partition, passing, asking[at]) for at, partition, passing in held
@@ -288,13 +284,21 @@ class _Search:
             yield held
 
 
+def _by_partition(
+    partitions: Int64Array, queries: Int64Array
+) -> tuple[Int64Array, Int64Array, npt.NDArray[np.bool_]]:
+    """Return pairs sorted by partition, and where one begins."""
+    order = partitions.argsort(kind="stable")
+    partitions = partitions[order]
+    return partitions, queries[order], run_starts(partitions)
+
+
 def _nearest_first(partitions: Int64Array, queries: Int64Array) -> tuple[Int64Array, Int64Array]:
     """Return the partitions of some pairs, those first that are the nearest of a query; and which one each pair has."""
     if queries[0] == queries[-1]:
         return partitions, np.arange(len(partitions))
     count = len(queries)
-    firsts = np.zeros(count, np.int64)
-    firsts[1:] = np.where(queries[1:] != queries[:-1], np.arange(1, count), 0)
+    firsts = np.where(run_starts(queries), np.arange(count), 0)
     ranks = np.full(partitions.max() + 1, count)
     np.minimum.at(ranks, partitions, np.arange(count) - np.maximum.accumulate(firsts))
     numbers = (ranks < count).nonzero()[0]

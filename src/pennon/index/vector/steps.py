@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.core.runs import run_starts
 from pennon.core.thread_pools import call_all
 from pennon.index.vector.codes import Asks, Everywhere, Heaps, Pairs
 from pennon.index.vector.nearest_rows import NearestRows
@@ -66,9 +67,7 @@ def keep_by_partitions(asks: Asks, pairs: Pairs, nearest: NearestRows, lanes: in
     lengths = np.array([len(each) for each in pairs.rows])
     work = lengths[pairs.places]
     if isinstance(asks, Everywhere):  # which waits for the rows more than it compares them
-        is_next = np.ones(len(work), np.bool_)
-        np.not_equal(pairs.places[1:], pairs.places[:-1], out=is_next[1:])
-        work[is_next] *= _READ
+        work[run_starts(pairs.places)] *= _READ
     borders = even_borders(work, lanes)
     found = [nearest, *(nearest.bounds() for _ in range(1, lanes))]
     keep = [
@@ -92,8 +91,7 @@ def even_borders(work: Int64Array, lanes: int) -> list[int]:
 
 
 def _steps(pairs: Pairs) -> Iterator[Pairs]:
-    is_first = np.ones(len(pairs.queries), np.bool_)
-    np.not_equal(pairs.queries[1:], pairs.queries[:-1], out=is_first[1:])
+    is_first = run_starts(pairs.queries)
     for are_meant in (is_first, ~is_first):
         some = are_meant.nonzero()[0]
         if len(some):

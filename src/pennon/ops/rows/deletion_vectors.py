@@ -10,7 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from pennon.core.byte_ranges import Int64Array, ascending
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.runs import distinct
 from pennon.core.thread_pools import Crew, map_in_order
 from pennon.core.units import FragmentId
 from pennon.ops.rows.find_rows import Rows
@@ -60,9 +61,9 @@ def rows_at(snapshot: Snapshot, fragment: Fragment, offsets: Int64Array) -> Rows
     Raises OutOfRangeError for a row that the fragment does not have.
     """
     live = FragmentReader(snapshot, fragment).live_rows()
-    distinct = ascending(offsets)
-    check_offsets(distinct, live.physical_rows, f"fragment {fragment.id}")
-    return Rows(fragment, distinct[~live.is_deleted(distinct)])
+    wanted = distinct(offsets)
+    check_offsets(wanted, live.physical_rows, f"fragment {fragment.id}")
+    return Rows(fragment, wanted[~live.is_deleted(wanted)])
 
 
 def remove_each(snapshot: Snapshot, several: Iterable[Rows]) -> Iterator[Removal]:
@@ -79,7 +80,7 @@ def remove_rows(snapshot: Snapshot, rows: Rows) -> Removal:
     """
     fragment = rows.fragment
     offsets = rows.offsets.astype(np.uint32)
-    dead = ascending(np.concatenate([snapshot.deleted(fragment).astype(np.uint32), offsets]))
+    dead = distinct(np.concatenate([snapshot.deleted(fragment).astype(np.uint32), offsets]))
     physical_rows = FragmentReader(snapshot, fragment).physical_rows()
     if len(dead) == physical_rows:
         return Removal(fragment.id, len(offsets), None)

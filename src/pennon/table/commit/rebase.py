@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pennon.core.byte_ranges import ascending
 from pennon.core.cached_property import lazy
+from pennon.core.runs import distinct
 from pennon.core.units import FragmentId
 from pennon.errors import ConflictError, FormatError, IncompatibleConflict, RetryableConflict
 from pennon.io.store import Opens
@@ -247,7 +247,7 @@ def _united(store: CommitStore, fragment: Fragment, rows: Offsets) -> Offsets:
             "try again on the newest version"
         )
         raise RetryableConflict(message)
-    return ascending(np.concatenate([dead, rows])).astype(np.uint32)
+    return distinct(np.concatenate([dead, rows])).astype(np.uint32)
 
 
 def same_intent(mine: Transaction, other: bytes) -> bool:

@@ -81,7 +81,14 @@ def machine_facts(*names: str) -> str:
 
 
 def commit() -> str:
-    """Return the commit that was measured, and whether files differed from it."""
-    words = ["git", "describe", "--always", "--dirty", "--abbrev=8"]
-    found = subprocess.run(words, capture_output=True, text=True, check=False)
-    return found.stdout.strip() or "unknown"
+    """Return the commit that was measured, and whether files differed from it.
+
+    Those under docs do not count: the page that tells of the measures is one of them.
+    """
+    words = ["git", "describe", "--always", "--abbrev=8"]
+    found = subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
+    if not found:
+        return "unknown"
+    compare = ["git", "diff", "--quiet", "HEAD", "--", ":/", ":(top,exclude)docs"]
+    differs = subprocess.run(compare, check=False).returncode != 0
+    return f"{found}-dirty" if differs else found

@@ -123,8 +123,7 @@ class LanceOptimizeBuilder:
             Rewritten(version, old, tuple(parse_fragments(message)), task.kept_of(old))
             for old, message in zip(task.bins, messages, strict=True)
         ]
-        considered = self._files(asked.excluded_fragment_ids)
-        return self._finish(rewritten, started, task.count, considered, {"zOrderBy": "[]"})
+        return self._finish(rewritten, started, task.count, asked, {"zOrderBy": "[]"})
 
     def executeZOrderBy(self, *cols: str | Sequence[str], **options: Any) -> DataFrame:
         """Put rows that are close to each other in all of some columns into the same files.
@@ -165,8 +164,7 @@ class LanceOptimizeBuilder:
         plans = plan_clusterings(self.snapshot, columns, asked, curved=curved)
         rewritten = [put_in_order(self.spark, plan) for plan in plans]
         key = "zOrderBy" if curved else "sortBy"
-        considered = self._files(asked.excluded_fragment_ids)
-        return self._finish(rewritten, started, len(plans), considered, {key: json.dumps(columns)})
+        return self._finish(rewritten, started, len(plans), asked, {key: json.dumps(columns)})
 
     def _options(self, given: Mapping[str, Any]) -> CompactOptions:
         excluded = self._excluded()
@@ -178,15 +176,16 @@ class LanceOptimizeBuilder:
         rewritten: Sequence[Rewritten],
         started: int,
         batches: int,
-        considered: int,
+        asked: CompactOptions,
         parameters: Mapping[str, str],
     ) -> DataFrame:
-        """Commit what was rewritten of the files considered, if anything was; return Delta's metrics."""
+        """Commit what was rewritten, if anything was; return Delta's metrics."""
         added = _sizes(fragment for each in rewritten for fragment in each.new)
         removed = _sizes(fragment for each in rewritten for fragment in each.old)
         if rewritten:
             told = self._told(added, removed, parameters)
             commit_compact(self.snapshot.store, rewritten, told.properties())
+        considered = self._files(asked.excluded_fragment_ids)
         metrics = (
             len(added),
             len(removed),

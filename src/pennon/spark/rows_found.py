@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-import pyarrow as pa
-
 from pennon.ops.rows.change_rows import Changed
 from pennon.ops.rows.delete import DeleteTask, plan_delete
 from pennon.ops.rows.deletion_vectors import Removal
@@ -18,7 +16,7 @@ from pennon.spark.change_messages import parse_changed, serialize_changed
 from pennon.spark.conditions import Condition, predicate_of
 from pennon.spark.run_tasks import run_tasks
 from pennon.spark.scan_frame import parallelism_of
-from pennon.spark.types import SYSTEM_COLUMNS, spark_schema
+from pennon.spark.types import SYSTEM_COLUMNS, spark_schema, system_field
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,7 +55,7 @@ def translated(snapshot: Snapshot, condition: Condition, alias: str | None) -> P
     schema = schema_to_arrow(snapshot.manifest.schema)
     for name in SYSTEM_COLUMNS:
         if name not in schema.names:
-            schema = schema.append(pa.field(name, pa.uint64(), nullable=False))
+            schema = schema.append(system_field(name))
     stored = every_column(snapshot, snapshot.manifest.schema)
     return predicate_of(condition, spark_schema(schema), stored, alias)
 

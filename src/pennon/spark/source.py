@@ -16,7 +16,7 @@ from pennon.errors import ArgumentError
 from pennon.spark.options import ReadOptions, parse_read_options, parse_write_options
 from pennon.spark.reader import LanceReader
 from pennon.spark.scan_task import arrow_schema_of, snapshot_of
-from pennon.spark.types import ROW_ADDRESS, ROW_ID, spark_schema
+from pennon.spark.types import ROW_ADDRESS, ROW_ID, spark_schema, system_field
 
 if TYPE_CHECKING:
     from pennon.spark.writer import LanceWriter
@@ -57,9 +57,9 @@ def shown_schema(schema: pa.Schema, options: ReadOptions) -> StructType:
     if options.columns is not None:
         schema = _narrow(schema, options.columns)
     if options.with_row_id:
-        schema = schema.append(pa.field(ROW_ID, pa.uint64(), nullable=False))
+        schema = schema.append(system_field(ROW_ID))
     if options.with_row_address:
-        schema = schema.append(pa.field(ROW_ADDRESS, pa.uint64(), nullable=False))
+        schema = schema.append(system_field(ROW_ADDRESS))
     return spark_schema(schema)
 
 

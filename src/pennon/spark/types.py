@@ -59,6 +59,11 @@ _LEAVES: Mapping[pa.DataType, st.DataType] = {
 }
 
 
+def system_field(name: str) -> pa.Field:
+    """Return the Arrow field of one of `SYSTEM_COLUMNS`; `spark_schema` makes it a LongType."""
+    return pa.field(name, pa.uint64(), nullable=False)
+
+
 def spark_schema(schema: pa.Schema) -> st.StructType:
     """Return the schema that Spark sees for a table (or a projection of it)."""
     return st.StructType([_spark_field(field, field.name) for field in schema])

@@ -18,7 +18,7 @@ from libc.string cimport memcpy
 
 from pennon.encoding.kernels cimport vector_sums
 from pennon.encoding.kernels.code_squares cimport ROWS_TURNED, may_turn, squares_of_turned
-from pennon.encoding.kernels.nearest_heaps cimport Heaps, drop_farthest, keep_one, lowest_bit, nearer_of
+from pennon.encoding.kernels.nearest_heaps cimport Heaps, keep_least, keep_one, lowest_bit, nearer_of
 from pennon.encoding.kernels.vector_kinds cimport all_apart, all_cut_apart, ask_ahead
 
 cdef extern from *:
@@ -293,8 +293,7 @@ cdef inline float _nearest_bytes(const float *far, int64_t count, const uint8_t 
     """Return how far the bytes of so many rows are, or of a few more; infinity if there are no more rows than that."""
     cdef float[MOST_KEPT] nearest
     cdef float[LEAST] least
-    cdef int64_t at = 0, end, n
-    cdef uint64_t near
+    cdef int64_t n
     if count <= wanted:
         return INFINITY
     if mask == NULL and count >= 4 * LEAST and 3 * wanted <= LEAST:  # the nearest are hardly any of them together
@@ -302,15 +301,7 @@ cdef inline float _nearest_bytes(const float *far, int64_t count, const uint8_t 
         far, count = least, LEAST
     for n in range(wanted):
         nearest[n] = INFINITY
-    while at < count:
-        end = min(at + CUT_RUN, count)
-        near = nearer_of(far + at, end - at, nearest[0])
-        while near:
-            n = at + lowest_bit(near)
-            near &= near - 1
-            if far[n] < nearest[0] and (mask == NULL or mask[n]):
-                drop_farthest(nearest, wanted, far[n])
-        at = end
+    keep_least(nearest, wanted, far, count, mask)
     return nearest[0]
 
 

@@ -8,11 +8,6 @@ from pennon.encoding.kernels cimport vector_sums
 cdef extern from *:
     """
     #define FEW 8
-    CLONES static int any_nearer(const float *distances, int64_t count, float worst) {
-        int found = 0;
-        for (int64_t at = 0; at < count; at++) found |= distances[at] <= worst;
-        return found;
-    }
     /* Whether so few rows are passing that each is looked at by itself. */
     __attribute__((unused)) CLONES static int are_few(const uint8_t *passing, int64_t count) {
         int64_t found = 0;
@@ -27,10 +22,10 @@ cdef extern from *:
     }
     #if defined(__x86_64__) && defined(__GNUC__)
     #include <immintrin.h>
-    __attribute__((target("avx2"))) static uint64_t nearer_of_all(const float *distances, float worst) {
+    __attribute__((target("avx2"))) static uint64_t nearer_of_eights(const float *distances, int64_t count, float worst) {
         const __m256 most = _mm256_set1_ps(worst);
         uint64_t found = 0;
-        for (int at = 0; at < 64; at += 8) {
+        for (int64_t at = 0; at < count; at += 8) {
             __m256 near = _mm256_cmp_ps(_mm256_loadu_ps(distances + at), most, _CMP_LE_OQ);
             found |= (uint64_t)(uint32_t)_mm256_movemask_ps(near) << at;
         }
@@ -39,7 +34,7 @@ cdef extern from *:
     #endif
     __attribute__((unused)) static uint64_t nearer_of(const float *distances, int64_t count, float worst) {
         #if defined(__x86_64__) && defined(__GNUC__)
-        if (count == 64 && __builtin_cpu_supports("avx2")) return nearer_of_all(distances, worst);
+        if (count % 8 == 0 && __builtin_cpu_supports("avx2")) return nearer_of_eights(distances, count, worst);
         #endif
         return nearer_plain(distances, count, worst);
     }
@@ -56,7 +51,6 @@ cdef extern from *:
     """
     uint64_t nearer_of(const float *distances, int64_t count, float worst) noexcept nogil
     int lowest_bit(uint64_t bits) noexcept nogil
-    bint any_nearer(const float *distances, int64_t count, float worst) noexcept nogil
     bint are_few(const uint8_t *passing, int64_t count) noexcept nogil
 
 cdef enum:
@@ -138,6 +132,23 @@ cdef inline void drop_farthest(float *heap, int64_t count, float value) noexcept
         at = child
         child = 2 * at + 1
     heap[at] = value
+
+
+cdef inline void keep_least(
+    float *heap, int64_t most, const float *values, int64_t total, const uint8_t *passing
+) noexcept nogil:
+    """Put the least of some values into a full heap of values; ``passing``: NULL, or which of them may be in it."""
+    cdef int64_t at = 0, end, n
+    cdef uint64_t near
+    while at < total:
+        end = min(at + RUN, total)
+        near = nearer_of(values + at, end - at, heap[0])
+        while near:
+            n = at + lowest_bit(near)
+            near &= near - 1
+            if values[n] < heap[0] and (passing == NULL or passing[n]):
+                drop_farthest(heap, most, values[n])
+        at = end
 
 
 cdef inline void keep_some(

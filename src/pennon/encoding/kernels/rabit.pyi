@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from pennon.encoding.kernels.shares import Shares
+
 def turn(vectors: npt.NDArray[np.float32], flips: npt.NDArray[np.float32]) -> None:
     """Turn vectors in place: four rounds of ``flips``, 1 or -1 for each value, and Walsh-Hadamard transforms.
 
@@ -57,9 +59,16 @@ class RabitRows:
     ) -> None:
         """Take signs, further bits and factors of rows, and their numbers.  Raises ValueError for arrays that do not fit."""
 
+class RabitParts:
+    """Partitions as kernels take them: threads that search share them."""
+
+    def __init__(
+        self, parts: Sequence[RabitRows], passing: Sequence[npt.NDArray[np.uint8] | None]
+    ) -> None:
+        """Take partitions, and which rows of each may be found, or None: all.  Raises ValueError for some that do not fit."""
+
 def keep_estimates(
-    parts: Sequence[RabitRows],
-    passing: Sequence[npt.NDArray[np.uint8] | None],
+    parts: RabitParts,
     partitions: npt.NDArray[np.int64],
     numbers: npt.NDArray[np.int64],
     places: npt.NDArray[np.int64],
@@ -70,11 +79,12 @@ def keep_estimates(
     best: npt.NDArray[np.float32],
     best_rows: npt.NDArray[np.uint64],
     counts: npt.NDArray[np.int64],
+    shares: Shares,
 ) -> None:
     """Put the rows of partitions that are nearest to the queries of some pairs into heaps, as `keep_rows` does.
 
-    Pair ``p`` is of the part ``partitions[p]``, the query ``places[p]`` and the heap ``numbers[p]``.  Pairs are searched in
-    their order: those of a query are best together, the nearest part first.
+    Pair ``p`` is of the part ``partitions[p]``, the query ``places[p]`` and the heap ``numbers[p]``.  Pairs of a share
+    are searched in their order: those of a query are best together, the nearest part first.
 
     Of ``apart[p]``, the first times the addend of a row and the second are added to all distances of a pair, and an
     error counts as often as the third says: see `pairs_apart`.  `sign_tables` makes ``tables`` and ``ranges`` of ``turned`` queries.

@@ -7,13 +7,12 @@ from libc.string cimport memset
 from pennon.encoding.kernels.near_signs cimport (
     RowSigns, are_signs_words, bounds_of_rows, estimate_of_row, laid_bytes, lay_tables, near_rows,
 )
-from pennon.encoding.kernels.nearest_heaps cimport (
-    Heaps, any_nearer, check_numbers, drop_farthest, heaps_of, keep_one,
-)
+from pennon.encoding.kernels.nearest_heaps cimport Heaps, check_numbers, heaps_of, keep_least, keep_one
 from pennon.encoding.kernels.rabit_codes cimport (
     BLOCK, GROUP, INFINITY, ROUNDS, Asked, Codes, Summing, ask_ahead, choose_summing, tables_of, turn_row,
 )
 from pennon.encoding.kernels.rabit_pairs cimport apart_of
+from pennon.encoding.kernels.shares cimport Shares
 
 cdef Summing SUMMING = choose_summing()
 
@@ -98,9 +97,47 @@ cdef class RabitRows:
 
 
 cdef struct Part:
-    const Codes *codes  # NULL: nobody asked for it yet
+    const Codes *codes
     const uint64_t *ids
     const uint8_t *mask  # NULL: all rows may be found
+
+
+cdef class RabitParts:
+    """Partitions of codes; see the stub."""
+
+    cdef Part *parts
+    cdef int64_t count, width, most
+    cdef tuple held  # what the parts point to
+
+    def __cinit__(self, parts, passing):
+        """Take partitions.  Raises ValueError for some that do not fit."""
+        cdef int64_t at
+        self.held = tuple(parts), tuple(passing)
+        parts, passing = self.held
+        self.count = len(parts)
+        if len(passing) != self.count:
+            raise ValueError("a partition has a mask or None")
+        self.parts = <Part *> calloc(self.count + 1, sizeof(Part))
+        if self.parts == NULL:
+            raise MemoryError
+        for at in range(self.count):
+            _open_part(&self.parts[at], parts[at], passing[at])
+            if at and self.parts[at].codes.width != self.width:
+                raise ValueError("rows of all partitions are as wide")
+            self.width = self.parts[at].codes.width
+            self.most = max(self.most, self.parts[at].codes.rows)
+
+    def __dealloc__(self):
+        free(self.parts)
+
+
+cdef int _open_part(Part *part, RabitRows rows, const uint8_t[::1] mask) except -1:
+    """Take a partition; whoever calls holds it.  Raises ValueError for one that does not fit."""
+    if rows is None or (mask is not None and mask.shape[0] != rows.codes.rows):
+        raise ValueError("a mask has a value for each row")
+    part.codes, part.ids = &rows.codes, rows.ids
+    part.mask = &mask[0] if mask is not None and rows.codes.rows else NULL
+    return 0
 
 
 cdef inline bint _any_passing(const uint8_t *mask, int64_t size) noexcept nogil:
@@ -132,10 +169,8 @@ cdef float _bound_rows(
             start += size
             continue
         bounds_of_rows(codes, start, size, asked, SUMMING, room.lowest + start, highest if has_all else NULL)
-        if has_all and any_nearer(highest, size, room.nearest[0]):
-            for n in range(size):
-                if highest[n] < room.nearest[0] and (mask == NULL or mask[start + n]):
-                    drop_farthest(room.nearest, wanted, highest[n])
+        if has_all:
+            keep_least(room.nearest, wanted, highest, size, mask + start if mask != NULL else NULL)
         start += size
     return room.nearest[0] if has_all else bound
 
@@ -185,20 +220,18 @@ cdef void _keep_near(
 
 
 def keep_estimates(
-    parts, passing, const int64_t[::1] partitions, const int64_t[::1] numbers,
-    const int64_t[::1] places, const float[:, ::1] turned, const uint8_t[:, :, ::1] tables,
-    const float[:, ::1] ranges, const float[:, ::1] apart,
-    float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts,
+    RabitParts parts not None, const int64_t[::1] partitions, const int64_t[::1] numbers, const int64_t[::1] places,
+    const float[:, ::1] turned, const uint8_t[:, :, ::1] tables, const float[:, ::1] ranges, const float[:, ::1] apart,
+    float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts, Shares shares not None,
 ):
     """Put the nearest rows of partitions of codes into heaps; see the stub."""
     cdef Heaps heaps = heaps_of(best, best_rows, counts)
-    cdef int64_t count = len(parts), asked = turned.shape[0], width = turned.shape[1] // 8, pairs = numbers.shape[0]
-    cdef int64_t pair, most = 0, made = -1, at
-    cdef Part *held = NULL
-    cdef Part *its
+    cdef int64_t asked = turned.shape[0], width = turned.shape[1] // 8, pairs = numbers.shape[0]
+    cdef int64_t pair = 0, last = 0, most = parts.most, made = -1
+    cdef const Part *its
     cdef Asked one
     cdef Room room
-    check_numbers(count, pairs, asked, best.shape[0], partitions, numbers, places)
+    check_numbers(parts.count, pairs, asked, best.shape[0], partitions, numbers, places)
     if (
         not width or turned.shape[1] != 8 * width or tables.shape[0] != asked
         or tables.shape[1] != 2 * width or tables.shape[2] != 16
@@ -206,21 +239,12 @@ def keep_estimates(
         or apart.shape[0] != pairs or apart.shape[1] != 3
     ):
         raise ValueError("queries have a table of 16 for each four values, and a range, and pairs what is added")
-    if len(passing) != count:
-        raise ValueError("a partition has a mask or None")
-    # which nobody changes while they are read
-    parts, passing = tuple(parts), tuple(passing)
+    if parts.count and parts.width != width:
+        raise ValueError("rows are as wide as queries")
+    if shares.last() > pairs:
+        raise ValueError("a share has some of the pairs")
     memset(&room, 0, sizeof(Room))
     try:
-        held = <Part *> calloc(count + 1, sizeof(Part))
-        if held == NULL:
-            raise MemoryError
-        for pair in range(pairs):
-            its = held + partitions[pair]
-            if its.codes == NULL:
-                at = partitions[pair]
-                _open_part(its, parts[at], passing[at], width)
-                most = max(most, its.codes.rows)
         room.signs = <int32_t *> malloc(width * sizeof(int32_t))
         room.by_row.signs = <uint8_t *> malloc(GROUP * width)
         room.steps = <float *> malloc(8 * width * sizeof(float))
@@ -234,19 +258,19 @@ def keep_estimates(
         ):
             raise MemoryError
         with nogil:
-            for pair in range(pairs):
-                its = held + partitions[pair]
-                if not its.codes.rows:
-                    continue
-                one.turned, one.tables = &turned[places[pair], 0], &tables[places[pair], 0, 0]
-                one.range, one.apart = &ranges[places[pair], 0], &apart[pair, 0]
-                one.laid = room.laid if are_signs_words() else NULL
-                if one.laid != NULL and places[pair] != made:
-                    made = places[pair]
-                    lay_tables(one.tables, width, room.laid)
-                _keep_rows(its.codes, &one, its.ids, its.mask, &heaps, numbers[pair], &room)
+            while shares.take(&pair, &last):
+                while pair < last:
+                    its = parts.parts + partitions[pair]
+                    if its.codes.rows:
+                        one.turned, one.tables = &turned[places[pair], 0], &tables[places[pair], 0, 0]
+                        one.range, one.apart = &ranges[places[pair], 0], &apart[pair, 0]
+                        one.laid = room.laid if are_signs_words() else NULL
+                        if one.laid != NULL and places[pair] != made:
+                            made = places[pair]
+                            lay_tables(one.tables, width, room.laid)
+                        _keep_rows(its.codes, &one, its.ids, its.mask, &heaps, numbers[pair], &room)
+                    pair += 1
     finally:
-        free(held)
         free(room.signs)
         free(room.by_row.signs)
         free(room.steps)
@@ -254,15 +278,6 @@ def keep_estimates(
         free(room.near)
         free(room.nearest)
         free(room.laid)
-
-
-cdef int _open_part(Part *part, RabitRows rows, const uint8_t[::1] mask, int64_t width) except -1:
-    """Take a partition; whoever calls holds it.  Raises ValueError for one that does not fit."""
-    if rows is None or rows.codes.width != width or (mask is not None and mask.shape[0] != rows.codes.rows):
-        raise ValueError("rows are as wide as queries, and a mask has a value for each")
-    part.codes, part.ids = &rows.codes, rows.ids
-    part.mask = &mask[0] if mask is not None and rows.codes.rows else NULL
-    return 0
 
 
 cdef Codes _codes_of(

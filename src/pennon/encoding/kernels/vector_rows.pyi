@@ -19,6 +19,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from pennon.encoding.kernels.shares import Shares
+
 def row_distances(
     kind: int,
     rows: npt.NDArray[np.uint8],
@@ -33,12 +35,35 @@ def cut_bytes(count: int, width: int) -> int:
 def cut_rows(rows: npt.NDArray[np.uint8], out: npt.NDArray[np.uint8]) -> bool:
     """Cut rows of float32 to bytes, `cut_bytes` of them; return whether they can be.  Raises ValueError for others."""
 
+class CodeRows:
+    """The rows of a partition as kernels take them, in arrays that nobody changes: to take these anew at each search would be a part of its time."""
+
+    def __init__(self, codes: npt.NDArray[np.uint8], numbers: npt.NDArray[np.uint64]) -> None:
+        """Take rows and their numbers.  Raises ValueError for some that do not fit."""
+
+    @property
+    def is_cut(self) -> bool:
+        """Return whether they were cut."""
+
+    def cut_to(self, made: npt.NDArray[np.uint8]) -> None:
+        """Take the rows as `cut_rows` made them: with them those are left out that are too far away by the kinds 0 and 1.
+
+        Raises ValueError for an array that does not fit.
+        """
+
+class RowParts:
+    """Partitions as kernels take them: threads that search share them."""
+
+    def __init__(
+        self,
+        kind: int,
+        parts: Sequence[CodeRows],
+        passing: Sequence[npt.NDArray[np.uint8] | None],
+    ) -> None:
+        """Take partitions, and which rows of each may be found, or None: all.  Raises ValueError for some that do not fit."""
+
 def keep_rows(
-    kind: int,
-    parts: Sequence[npt.NDArray[np.uint8]],
-    cuts: Sequence[npt.NDArray[np.uint8] | None],
-    rows: Sequence[npt.NDArray[np.uint64]],
-    passing: Sequence[npt.NDArray[np.uint8] | None],
+    parts: RowParts,
     partitions: npt.NDArray[np.int64],
     numbers: npt.NDArray[np.int64],
     places: npt.NDArray[np.int64],
@@ -48,13 +73,13 @@ def keep_rows(
     best: npt.NDArray[np.float32],
     best_rows: npt.NDArray[np.uint64],
     counts: npt.NDArray[np.int64],
+    shares: Shares,
 ) -> None:
     """Put the rows of partitions that are nearest to the queries of some pairs into heaps.
 
-    Partition ``n`` has the rows ``parts[n]`` with the numbers ``rows[n]``, of which those may be found that are
-    ``passing[n]``, or all.  Pair ``p`` is of the partition ``partitions[p]``, ``queries[places[p]]`` and the heap
-    ``numbers[p]``; those of one partition that follow one another are compared together: see `pennon.encoding.kernels.vector_scan.keep_nearest`.  A distance
-    is the start of its query and ``factor`` times that of the kind.  ``cuts[n]`` has the same rows as `cut_rows` made
-    them, or is None: with them rows are left out that are too far away by the kinds 0 and 1.  Raises ValueError for
-    arrays that do not fit.
+    Pair ``p`` is of the partition ``partitions[p]``, ``queries[places[p]]`` and the heap ``numbers[p]``; those of one
+    partition that follow one another in a share are compared together: see
+    `pennon.encoding.kernels.vector_scan.keep_nearest`.  Shares of the pairs are taken until there are no more.  A
+    distance is the start of its query and ``factor`` times that of the kind.  Raises ValueError for arrays that do not
+    fit.
     """

@@ -10,8 +10,9 @@ from pennon.encoding.kernels.cut_vectors cimport (
     keep_cut, make_room,
 )
 from pennon.encoding.kernels.nearest_heaps cimport Heaps, are_few, check_numbers, heaps_of, keep_some
+from pennon.encoding.kernels.shares cimport Shares
 from pennon.encoding.kernels.vector_kinds cimport all_apart
-from pennon.encoding.kernels.vector_spaces cimport Space, space_of
+from pennon.encoding.kernels.vector_spaces cimport QUERY_BYTES, Space, space_of, space_of_rows
 
 cdef enum:
     BLOCK_BYTES = 16384
@@ -67,90 +68,146 @@ def cut_rows(const uint8_t[:, ::1] rows, uint8_t[::1] out):
     return is_cut
 
 
+cdef class CodeRows:
+    """The rows of a partition; see the stub."""
+
+    cdef const uint8_t[:, ::1] codes
+    cdef const uint64_t[::1] numbers
+    cdef const uint8_t[::1] cut_bytes
+    cdef const uint8_t *rows
+    cdef const uint64_t *ids
+    cdef int64_t count, row_bytes
+    cdef Cut cut
+    cdef readonly bint is_cut
+
+    def __cinit__(self, const uint8_t[:, ::1] codes not None, const uint64_t[::1] numbers not None):
+        """Take rows and their numbers.  Raises ValueError for some that do not fit."""
+        self.codes, self.numbers = codes, numbers
+        self.count, self.row_bytes = codes.shape[0], codes.shape[1]
+        if numbers.shape[0] != self.count:
+            raise ValueError("a partition has a number for each row")
+        self.rows = &codes[0, 0] if self.count else NULL
+        self.ids = &numbers[0] if self.count else NULL
+
+    def cut_to(self, const uint8_t[::1] made not None):
+        """Take the rows cut to bytes; see the stub."""
+        self.cut = cut_of(made, self.count, self.row_bytes // sizeof(float))
+        self.cut_bytes, self.is_cut = made, True
+
+
 cdef struct Part:
     Space space
     Cut cut
-    bint is_known, is_cut
+    bint is_cut
     const uint64_t *ids
     const uint8_t *mask
 
 
+cdef class RowParts:
+    """Partitions of rows; see the stub."""
+
+    cdef Part *parts
+    cdef int64_t count, width
+    cdef int kind
+    cdef bint any_cut
+    cdef tuple held  # what the parts point to
+
+    def __cinit__(self, int kind, parts, passing):
+        """Take partitions.  Raises ValueError for some that do not fit."""
+        cdef int64_t at
+        self.held = tuple(parts), tuple(passing)
+        parts, passing = self.held
+        self.count, self.kind = len(parts), kind
+        if len(passing) != self.count:
+            raise ValueError("a partition has a mask or None")
+        self.parts = <Part *> calloc(self.count + 1, sizeof(Part))
+        if self.parts == NULL:
+            raise MemoryError
+        for at in range(self.count):
+            _open_part(&self.parts[at], kind, parts[at], passing[at])
+            if at and self.parts[at].space.width != self.width:
+                raise ValueError("rows of all partitions have as many values")
+            self.width = self.parts[at].space.width
+            self.any_cut = self.any_cut or self.parts[at].is_cut
+
+    def __dealloc__(self):
+        free(self.parts)
+
+
+cdef int _open_part(Part *part, int kind, CodeRows rows, const uint8_t[::1] mask) except -1:
+    """Take a partition; whoever calls holds it.  Raises ValueError for one that does not fit."""
+    if rows is None or (mask is not None and mask.shape[0] != rows.count):
+        raise ValueError("a mask has a value for each row")
+    part.space = space_of_rows(kind, rows.rows, rows.count, rows.row_bytes)
+    part.ids, part.mask = rows.ids, &mask[0] if mask is not None and rows.count else NULL
+    if rows.is_cut and (kind == SQUARES or kind == PRODUCTS):
+        part.cut = rows.cut
+        part.is_cut = not (part.mask != NULL and are_few(part.mask, rows.count))
+    return 0
+
+
 def keep_rows(
-    int kind, parts, cuts, rows, passing, const int64_t[::1] partitions, const int64_t[::1] numbers,
-    const int64_t[::1] places, const uint8_t[:, ::1] queries, const float[::1] starts, float factor,
-    float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts,
+    RowParts parts not None, const int64_t[::1] partitions, const int64_t[::1] numbers, const int64_t[::1] places,
+    const uint8_t[:, ::1] queries, const float[::1] starts, float factor,
+    float[:, ::1] best, uint64_t[:, ::1] best_rows, int64_t[::1] counts, Shares shares not None,
 ):
     """Put the nearest rows of partitions into heaps; see the stub."""
     cdef Heaps heaps = heaps_of(best, best_rows, counts)
-    cdef int64_t count = len(parts), asked = queries.shape[0], query_bytes = queries.shape[1], pairs = numbers.shape[0]
-    cdef int64_t at, first = 0, end, block
-    cdef Part *held = NULL
-    cdef Part *its
+    cdef int64_t asked = queries.shape[0], query_bytes = queries.shape[1], pairs = numbers.shape[0]
+    cdef int64_t first = 0, last = 0
     cdef CutRoom room
-    cdef bint may_cut = (kind == SQUARES or kind == PRODUCTS) and factor == 1 and heaps.most <= MOST_KEPT
+    cdef bint may_cut = parts.any_cut and factor == 1 and heaps.most <= MOST_KEPT
     cdef uint8_t *some
     cdef float *far
-    check_numbers(count, pairs, asked, best.shape[0], partitions, numbers, places)
-    if starts.shape[0] != asked or len(rows) != count or len(passing) != count or len(cuts) != count:
-        raise ValueError("a partition has numbers of rows, and a mask or None; and a query a start")
+    check_numbers(parts.count, pairs, asked, best.shape[0], partitions, numbers, places)
+    if starts.shape[0] != asked or shares.last() > pairs:
+        raise ValueError("a query has a start, and a share some of the pairs")
     if not pairs:
         return
-    # which nobody changes while they are read
-    parts, cuts, rows, passing = tuple(parts), tuple(cuts), tuple(rows), tuple(passing)
+    if not parts.width or query_bytes != parts.width * QUERY_BYTES[parts.kind]:
+        raise ValueError("a query has as many values as the vectors")
     room.queries, room.far = NULL, NULL
     some = <uint8_t *> malloc(TOGETHER * query_bytes)
     far = <float *> malloc(TOGETHER * MOST_ROWS * sizeof(float))
-    held = <Part *> calloc(count, sizeof(Part))
     try:
-        if some == NULL or far == NULL or held == NULL:
+        if some == NULL or far == NULL:
             raise MemoryError
-        for first in range(pairs):
-            at = partitions[first]
-            its = held + at
-            if not its.is_known:
-                its.space = space_of(kind, parts[at], queries[0])
-                _open_part(its, cuts[at] if may_cut else None, rows[at], passing[at])
-                if its.is_cut:
-                    make_room(&room, its.space.width)
-        first = 0
+        if may_cut:
+            make_room(&room, parts.width)
         with nogil:  # threads that take turns at the interpreter wait for each other
-            while first < pairs:
-                end = first + 1
-                while end < pairs and partitions[end] == partitions[first]:
-                    end += 1
-                its = held + partitions[first]
-                if its.is_cut:
-                    keep_cut(
-                        &its.cut, kind, <const float *> its.space.rows, its.space.count, its.space.width, its.ids,
-                        its.mask, <const float *> &queries[0, 0], &starts[0], &numbers[first], &places[first],
-                        end - first, &heaps, &room,
+            while shares.take(&first, &last):
+                while first < last:
+                    first = _keep_run(
+                        parts.parts + partitions[first], may_cut, &partitions[0], first, last, &queries[0, 0],
+                        query_bytes, &starts[0], factor, &numbers[0], &places[0], &heaps, &room, some, far,
                     )
-                elif its.space.count:
-                    block = min(max(BLOCK_BYTES // its.space.row_bytes, <int64_t> 8), <int64_t> MOST_ROWS)
-                    _keep_rows(
-                        &its.space, its.ids, its.mask, block, &queries[0, 0], query_bytes, &starts[0], factor,
-                        &numbers[first], &places[first], end - first, &heaps, some, far,
-                    )
-                first = end
     finally:
         free_room(&room)
         free(some)
         free(far)
-        free(held)
 
 
-cdef int _open_part(Part *part, const uint8_t[::1] cut, const uint64_t[::1] ids, const uint8_t[::1] mask) except -1:
-    """Take a partition as arrays have it; whoever calls holds these.  Raises ValueError for arrays that do not fit."""
-    cdef int64_t count = part.space.count
-    if ids.shape[0] != count or (mask is not None and mask.shape[0] != count):
-        raise ValueError("a partition has a number for each row")
-    part.ids = &ids[0] if count else NULL
-    part.mask = &mask[0] if mask is not None and count else NULL
-    if cut is not None:
-        part.cut = cut_of(cut, count, part.space.width)
-        part.is_cut = not (part.mask != NULL and are_few(part.mask, count))
-    part.is_known = True
-    return 0
+cdef int64_t _keep_run(
+    const Part *part, bint may_cut, const int64_t *partitions, int64_t first, int64_t last, const uint8_t *queries,
+    int64_t query_bytes, const float *starts, float factor, const int64_t *numbers, const int64_t *places,
+    Heaps *heaps, CutRoom *room, uint8_t *some, float *far,
+) noexcept nogil:
+    """Put the nearest rows of a partition into the heaps of those pairs of it that follow the first one; return where these end."""
+    cdef int64_t end = first + 1, block
+    while end < last and partitions[end] == partitions[first]:
+        end += 1
+    if part.is_cut and may_cut:
+        keep_cut(
+            &part.cut, part.space.kind, <const float *> part.space.rows, part.space.count, part.space.width, part.ids,
+            part.mask, <const float *> queries, starts, numbers + first, places + first, end - first, heaps, room,
+        )
+    elif part.space.count:
+        block = min(max(BLOCK_BYTES // part.space.row_bytes, <int64_t> 8), <int64_t> MOST_ROWS)
+        _keep_rows(
+            &part.space, part.ids, part.mask, block, queries, query_bytes, starts, factor, numbers + first,
+            places + first, end - first, heaps, some, far,
+        )
+    return end
 
 
 cdef void _keep_rows(

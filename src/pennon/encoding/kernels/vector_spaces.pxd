@@ -24,19 +24,22 @@ cdef struct Space:
     int64_t count
 
 
+cdef inline Space space_of_rows(int kind, const uint8_t *rows, int64_t count, int64_t row_bytes) except *:
+    """Return rows without a query.  Raises ValueError for some that do not fit."""
+    cdef Space made
+    if kind < 0 or kind >= KINDS or row_bytes % ROW_BYTES[kind]:
+        raise ValueError("rows of vectors are whole values of a kind that is known")
+    made.kind, made.rows, made.query = kind, rows, NULL
+    made.count, made.row_bytes, made.width = count, row_bytes, row_bytes // ROW_BYTES[kind]
+    return made
+
+
 cdef inline Space space_of(
     int kind, const uint8_t[:, ::1] rows, const uint8_t[::1] query
 ) except *:
     """Return rows and a query as arrays have them.  Raises ValueError for arrays that do not fit."""
-    cdef Space made
-    if kind < 0 or kind >= KINDS or rows.shape[1] % ROW_BYTES[kind]:
-        raise ValueError("rows of vectors are whole values of a kind that is known")
-    made.kind = kind
-    made.row_bytes = rows.shape[1]
-    made.width = made.row_bytes // ROW_BYTES[kind]
-    made.count = rows.shape[0]
+    cdef Space made = space_of_rows(kind, &rows[0, 0] if rows.shape[0] else NULL, rows.shape[0], rows.shape[1])
     if query.shape[0] != made.width * QUERY_BYTES[kind] or not made.width:
         raise ValueError("a query has as many values as the vectors")
-    made.rows = &rows[0, 0] if made.count else NULL
     made.query = &query[0]
     return made

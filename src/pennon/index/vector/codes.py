@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import IntEnum
-from typing import Any, Protocol, TypeAlias
+from enum import Enum, IntEnum, auto
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,8 @@ from pennon.core.byte_ranges import Int64Array
 from pennon.core.fast_dataclass import dataclass
 from pennon.core.memory import kept
 from pennon.encoding.kernels.graph_walks import walk_graph
-from pennon.encoding.kernels.vector_rows import keep_rows, row_distances
+from pennon.encoding.kernels.shares import Shares
+from pennon.encoding.kernels.vector_rows import CodeRows, RowParts, keep_rows, row_distances
 from pennon.errors import FormatError
 from pennon.index.files import IndexFile
 from pennon.index.row_set import Numbers
@@ -89,6 +90,17 @@ class Codes(Protocol):
     def __len__(self) -> int: ...
 
 
+class Order(Enum):
+    """In which order pairs of a partition and a query are best searched."""
+
+    PARTITIONS = auto()
+    """The rows of one are compared with all queries that ask it while they are in the processor's cache."""
+    QUERIES = auto()
+    """Rows are looked at the less, the nearer those are that were found: the nearest partition of each comes first."""
+    STEPS = auto()
+    """Both: the nearest partition of each query, then all others, by partition; distances are exact in any order."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
     """Pairs of a partition and a query.
@@ -104,28 +116,20 @@ class Pairs:
     partitions: Int64Array
     queries: Int64Array
 
-    @property
-    def ends(self) -> Int64Array:
-        """Return where the pairs of each partition end, where those of the first one come first, and so on."""
-        return np.bincount(self.places, minlength=len(self.codes)).cumsum()
-
     def at(self, some: slice | Int64Array) -> Pairs:
         """Return some of the pairs."""
         places, partitions = self.places[some], self.partitions[some]
         return Pairs(self.codes, self.rows, self.passing, places, partitions, self.queries[some])
 
-    def between(self, start: int, end: int) -> Pairs:
-        """Return some of the pairs, which come by partition, with the partitions from the first to the last that they have."""
-        places, some = self.places[start:end], slice(start, end)
-        few = slice(int(places[0]), int(places[-1]) + 1)
-        return Pairs(
-            self.codes[few],
-            self.rows[few],
-            self.passing[few],
-            places - places[0],
-            self.partitions[some],
-            self.queries[some],
-        )
+    @property
+    def as_one(self) -> Shares:
+        """Return all pairs as one share of work."""
+        return Shares(np.array([0, len(self.queries)]))
+
+    @property
+    def lengths(self) -> Int64Array:
+        """Return how many rows the partition of each pair has."""
+        return np.array([len(each) for each in self.rows], np.int64)[self.places]
 
 
 class Quantizer(Protocol):
@@ -178,12 +182,28 @@ class Asks(Protocol):
     """Queries."""
 
     @property
-    def leaves_out(self) -> bool:
-        """Return whether rows are looked at the less, the nearer those are that a heap has; then pairs come by query."""
+    def order(self) -> Order:
+        """Return in which order pairs are best searched."""
         ...
 
-    def keep(self, pairs: Pairs, heaps: Heaps) -> None:
-        """Put the rows of partitions that are nearest to the queries that ask them into the heaps of these."""
+    def ready(self, pairs: Pairs) -> Ready:
+        """Return pairs made ready to be searched."""
+        ...
+
+
+class Ready(Protocol):
+    """Pairs that are ready to be searched, by several threads at once."""
+
+    @property
+    def share_pairs(self) -> int:
+        """Return how many pairs are best searched at a time: to begin with some takes no time, or some."""
+        ...
+
+    def keep(self, heaps: Heaps, shares: Shares) -> None:
+        """Put the rows of partitions that are nearest to the queries that ask them into the heaps of these.
+
+        Shares of the pairs are taken until there are no more.
+        """
         ...
 
 
@@ -195,12 +215,14 @@ class AsksByRow(Asks, Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class RowCodes:
     """Codes row by row: ``rows`` are their bytes; ``cut``: of vectors that may be cut."""
 
-    rows: Bytes2D
-    cut: CutRows | None = None
+    __slots__ = ("_held", "cut", "rows")
+
+    def __init__(self, rows: Bytes2D, cut: CutRows | None = None) -> None:
+        self.rows, self.cut = rows, cut
+        self._held: tuple[Numbers, CodeRows] | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -210,9 +232,20 @@ class RowCodes:
         """See `Codes.size_bytes`."""
         return self.rows.nbytes + (0 if self.cut is None else self.cut.size_bytes)
 
-    def cut_for(self, queries: int) -> Bytes1D | None:
-        """Return the rows cut to bytes, if some queries are worth that; None if they are not, or cannot be cut."""
-        return None if self.cut is None else self.cut.bytes_for(queries * len(self.rows))
+    def of(self, numbers: Numbers, queries: int) -> CodeRows:
+        """Return the rows as kernels take them, remembered: a partition has the same numbers at each search.
+
+        If so many queries are worth it, they are cut.
+        """
+        held = self._held
+        if held is None or held[0] is not numbers:
+            self._held = held = numbers, CodeRows(self.rows, numbers)
+        rows = held[1]
+        if self.cut is not None and not rows.is_cut:
+            made = self.cut.bytes_for(queries * len(self.rows))
+            if made is not None:
+                rows.cut_to(made)
+        return rows
 
     def at(self, places: Int64Array) -> RowCodes:
         """Return some of the rows."""
@@ -270,33 +303,51 @@ class Everywhere:
     asked: Asked
 
     @property
-    def leaves_out(self) -> bool:
-        """See `Asks.leaves_out`."""
-        return self.asked.kind in {Apart.SQUARES, Apart.PRODUCTS}  # of which rows are cut
+    def order(self) -> Order:
+        """See `Asks.order`."""
+        # of the first two rows are cut, and left out by that
+        is_cut = self.asked.kind in {Apart.SQUARES, Apart.PRODUCTS}
+        return Order.STEPS if is_cut else Order.PARTITIONS
 
-    def keep(self, pairs: Pairs, heaps: Heaps) -> None:
-        """See `Asks.keep`."""
-        asked = self.asked
-        starts = np.broadcast_to(np.float32(asked.starts), len(asked.queries))
-        counts = np.bincount(pairs.places, minlength=len(pairs.codes)).tolist()
-        keep_rows(
-            asked.kind,
-            [each.rows for each in pairs.codes],
-            [each.cut_for(count) for each, count in zip(pairs.codes, counts, strict=True)],
-            pairs.rows,
-            pairs.passing,
-            pairs.places,
-            pairs.queries,
-            pairs.queries,
-            asked.bytes,
-            np.ascontiguousarray(starts),
-            asked.factor,
-            *heaps,
-        )
+    def ready(self, pairs: Pairs) -> Ready:
+        """See `Asks.ready`."""
+        asking = np.bincount(pairs.places, minlength=len(pairs.codes)).tolist()
+        each = zip(pairs.codes, pairs.rows, asking, strict=True)
+        rows = [codes.of(numbers, count) for codes, numbers, count in each]
+        parts = RowParts(self.asked.kind, rows, pairs.passing)
+        return _RowPairs(self.asked, parts, pairs.places, pairs.queries)
 
     def at(self, partitions: Int64Array, numbers: Int64Array) -> Asked:  # noqa: ARG002 - as others take it
         """See `AsksByRow.at`."""
         return self.asked.at(numbers)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _RowPairs:
+    """Pairs of rows and queries that are the same for all partitions."""
+
+    share_pairs: ClassVar[int] = 1
+
+    asked: Asked
+    parts: RowParts
+    places: Int64Array
+    queries: Int64Array
+
+    def keep(self, heaps: Heaps, shares: Shares) -> None:
+        """See `Ready.keep`."""
+        asked = self.asked
+        starts = np.broadcast_to(np.float32(asked.starts), len(asked.queries))
+        keep_rows(
+            self.parts,
+            self.places,
+            self.queries,
+            self.queries,
+            asked.bytes,
+            np.ascontiguousarray(starts),
+            asked.factor,
+            *heaps,
+            shares,
+        )
 
 
 def list_type(file: IndexFile, name: str, width: int) -> pa.DataType:

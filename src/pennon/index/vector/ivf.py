@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import pairwise
 from typing import Final, TypeAlias, cast
 
 import numpy as np
@@ -29,6 +28,7 @@ from pennon.index.vector.codes import (
     Asks,
     AsksByRow,
     Everywhere,
+    Order,
     Pairs,
     Passing,
     Quantizer,
@@ -38,7 +38,7 @@ from pennon.index.vector.cut_rows import CutRows
 from pennon.index.vector.nearest_rows import NearestRows
 from pennon.index.vector.partition_reader import Partition, PartitionReader
 from pennon.index.vector.settings import Graph, VectorSettings
-from pennon.index.vector.steps import PAIRS, keep_by_partitions, keep_by_steps, keep_pairs
+from pennon.index.vector.steps import keep_pairs
 from pennon.index.vector.wire import Vectors
 
 _AT_ONCE: Final = 256
@@ -51,6 +51,8 @@ _HELD_BYTES: Final = 64 << 20
 """Partitions that are read are held together as long as they take no more memory than this."""
 _CUT: Final = 8
 """Of so many times as many centroids as are near, those are left out whose bytes are far."""
+_PAIRS: Final = 1024
+"""Pairs of partitions that have no graphs are searched together, about so many."""
 _QUERIES_A_LANE: Final = 8
 """Fewer queries are not worth a thread."""
 
@@ -146,7 +148,7 @@ class IvfIndex:
         if self._rows.cut is not None and is_worth_it and best.has_room:
             none, which = np.zeros(len(queries), np.int64), np.arange(len(queries))
             pairs = Pairs([self._rows], [self._numbers], [None], none, none, which)
-            Everywhere(asked).keep(pairs, best.heaps)
+            Everywhere(asked).ready(pairs).keep(best.heaps, pairs.as_one)
             if (best.counts == count).all():  # or some centroids are no numbers, and few are left
                 return best.sorted()[1].astype(np.int64).reshape(len(queries), count)
             best = NearestRows(len(queries), count)
@@ -171,7 +173,7 @@ class _Search:
     ) -> None:
         self._index, self._reader, self._vectors = index, reader, vectors
         self._asks, self._width, self._allowed = asks, width, allowed
-        self._by_query = asks.leaves_out and not reader.has_graphs
+        self._order = Order.PARTITIONS if reader.has_graphs else asks.order
 
     def run(self, nearest: NearestRows, fewest: int, most: int) -> None:
         """Search the nearest partitions of each query, ``fewest`` of them, and more where rows are few."""
@@ -197,7 +199,7 @@ class _Search:
             partitions, queries = partitions[are_filled], queries[are_filled]
         if not len(queries):
             return
-        if self._by_query:
+        if self._order is not Order.PARTITIONS:
             numbers, of_pairs = _nearest_first(partitions, queries)
         elif self._reader.has_graphs or len(nearest.counts) == 1:
             self._round_by_part(nearest, partitions, queries)
@@ -230,19 +232,7 @@ class _Search:
             lengths = np.array([len(each) for each in pairs.rows])
             found = np.bincount(pairs.queries, lengths[pairs.places])
             nearest.make_room(int(found.max()))
-        count = _lane_count(len(nearest.counts))
-        if not self._by_query:
-            keep_by_partitions(self._asks, pairs, nearest, count)
-            return
-        if isinstance(self._asks, Everywhere):
-            # distances are exact: any order finds the same
-            keep_by_steps(self._asks, pairs, nearest, count)
-            return
-        # what is near in the nearest partitions says what need not be looked at of others
-        firsts = _first_queries(len(nearest.counts), count)
-        borders = [0, *pairs.queries.searchsorted(firsts).tolist(), len(pairs.queries)]
-        keep = partial(keep_pairs, self._asks, pairs, nearest.heaps)
-        call_all([partial(keep, start, end) for start, end in pairwise(borders)])
+        keep_pairs(self._asks, self._order, pairs, nearest, _lane_count(len(nearest.counts)))
 
     def _round_by_part(
         self, nearest: NearestRows, partitions: Int64Array, queries: Int64Array
@@ -364,7 +354,7 @@ class _Lane:
                 continue
             flat.append(part)
             count += len(part[3])
-            if count >= PAIRS or not nearest.has_room:
+            if count >= _PAIRS or not nearest.has_room:
                 self._compare(nearest, flat)
                 flat, count = [], 0
         if flat:
@@ -399,7 +389,7 @@ class _Lane:
             np.array(numbers).repeat(counts),
             np.concatenate(queries),
         )
-        self._asks.keep(pairs, nearest.heaps)
+        self._asks.ready(pairs).keep(nearest.heaps, pairs.as_one)
 
 
 def _walks(wanted: _Part) -> bool:

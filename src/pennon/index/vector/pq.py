@@ -14,13 +14,15 @@ Source: reference index-vector, 2.5.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
 from pennon.core.memory import copied
+from pennon.encoding.kernels.shares import Shares
 from pennon.encoding.kernels.vector_scan import keep_words, word_tables
 from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFile
@@ -30,7 +32,9 @@ from pennon.index.vector.codes import (
     Asked,
     Bytes2D,
     Heaps,
+    Order,
     Pairs,
+    Ready,
     RowCodes,
     TableCodes,
     check_bytes,
@@ -95,25 +99,25 @@ class ProductQuantizer:
         """See `Quantizer.asks`."""
         return _Queries(self, vectors.astype(np.float32))
 
-    def keep(self, pairs: Pairs, queries: Floats, heaps: Heaps) -> None:
-        """Put the rows of partitions that are nearest to the queries that ask them into heaps."""
+    def keep(self, pairs: Pairs, codes: list[Bytes2D], queries: Floats, heaps: Heaps) -> None:
+        """Put the rows of partitions, ``codes`` byte by byte, that are nearest to the queries that ask them into heaps."""
         is_product = self._metric == "dot"
         # partitions come one after the other, and their words are looked up while they are near
         order = np.argsort(pairs.places, kind="stable")
         numbers, partitions = pairs.queries[order], pairs.partitions[order]
         vectors, places, near = queries, numbers, None
         if self.has_residuals and self._centroids.dtype == np.float32:
-            of_codes = np.zeros(len(pairs.codes), np.int64)
+            of_codes = np.zeros(len(codes), np.int64)
             of_codes[pairs.places] = pairs.partitions
             near = self._centroids[of_codes]
         elif self.has_residuals:
             vectors = self.residuals(queries[numbers], partitions)
             places = np.arange(len(vectors))
         keep_words(
-            by_bytes(pairs.codes),
+            codes,
             pairs.rows,
             pairs.passing,
-            pairs.ends,
+            np.bincount(pairs.places, minlength=len(codes)).cumsum(),
             numbers,
             places,
             self._words,
@@ -178,15 +182,15 @@ def by_bytes(codes: Sequence[RowCodes | TableCodes]) -> list[Bytes2D]:
 class _Queries:
     """Queries, of which that is compared with codes which is coded of rows, too."""
 
-    leaves_out: Final = True
+    order: Final = Order.QUERIES
     __slots__ = ("_quantizer", "_vectors")
 
     def __init__(self, quantizer: ProductQuantizer, vectors: Floats) -> None:
         self._quantizer, self._vectors = quantizer, vectors
 
-    def keep(self, pairs: Pairs, heaps: Heaps) -> None:
-        """See `Asks.keep`."""
-        self._quantizer.keep(pairs, self._vectors, heaps)
+    def ready(self, pairs: Pairs) -> Ready:
+        """See `Asks.ready`."""
+        return _WordPairs(self._quantizer, self._vectors, pairs, by_bytes(pairs.codes))
 
     def at(self, partitions: Int64Array, numbers: Int64Array) -> Asked:
         """See `AsksByRow.at`."""
@@ -194,3 +198,20 @@ class _Queries:
         if self._quantizer.has_residuals:
             vectors = self._quantizer.residuals(vectors, partitions)
         return self._quantizer.asked(vectors)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _WordPairs:
+    """Pairs, of which some partitions are looked up together."""
+
+    share_pairs: ClassVar[int] = 1024
+
+    quantizer: ProductQuantizer
+    vectors: Floats
+    pairs: Pairs
+    codes: list[Bytes2D]
+
+    def keep(self, heaps: Heaps, shares: Shares) -> None:
+        """See `Ready.keep`."""
+        for start, end in shares:
+            self.quantizer.keep(self.pairs.at(slice(start, end)), self.codes, self.vectors, heaps)

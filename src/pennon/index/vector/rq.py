@@ -14,14 +14,23 @@ Source: reference index-vector, 2.9.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pennon.core.byte_ranges import Int64Array
+from pennon.core.fast_dataclass import dataclass
 from pennon.core.memory import copied
-from pennon.encoding.kernels.rabit import RabitRows, keep_estimates, pairs_apart, sign_tables
+from pennon.encoding.kernels.rabit import (
+    RabitParts,
+    RabitRows,
+    keep_estimates,
+    pairs_apart,
+    sign_tables,
+)
+from pennon.encoding.kernels.shares import Shares
 from pennon.errors import FormatError, UnsupportedError
 from pennon.index.files import IndexFile
 from pennon.index.row_set import Numbers
@@ -29,7 +38,9 @@ from pennon.index.vector.base import Floats
 from pennon.index.vector.codes import (
     Bytes2D,
     Heaps,
+    Order,
     Pairs,
+    Ready,
     check_bytes,
     floats_of,
     matrix_of,
@@ -50,7 +61,8 @@ _FACTORS: Final = ("__add_factors", "__scale_factors")
 _ERROR: Final = "__error_factors"
 _BLOCKED, _STREAM = "__blocked_ex_codes", "__ex_codes"
 _FURTHER: Final = ("__add_factors_ex", "__scale_factors_ex")
-Bytes3D = npt.NDArray[np.uint8]
+Turned: TypeAlias = tuple[Floats, npt.NDArray[np.uint8], Floats]
+"""Queries that are turned, and the tables and ranges of `sign_tables`."""
 
 
 class RabitQuantizer:
@@ -169,37 +181,83 @@ class RabitQuantizer:
 class _Queries:
     """Queries, turned unless that goes by partition."""
 
-    leaves_out: Final = True
+    order: Final = Order.QUERIES
     __slots__ = ("_quantizer", "_queries", "_turned")
 
     def __init__(self, quantizer: RabitQuantizer, queries: Floats) -> None:
         self._quantizer, self._queries = quantizer, queries
-        self._turned: tuple[Floats, Bytes3D, Floats] | None = None
+        self._turned: Turned | None = None
         if not quantizer.is_by_residual:
             self._turned = _with_tables(quantizer.turned(queries))
 
-    def keep(self, pairs: Pairs, heaps: Heaps) -> None:
-        """See `Asks.keep`."""
-        places = pairs.queries
-        centroids, asked = self._quantizer.centroids, self._turned
-        if asked is None:
-            asked = _with_tables(
-                self._quantizer.turned(self._queries[places] - centroids[pairs.partitions])
-            )
-            places = np.arange(len(places))
+    def ready(self, pairs: Pairs) -> Ready:
+        """See `Asks.ready`."""
+        of = [each.of(rows) for each, rows in zip(pairs.codes, pairs.rows, strict=True)]
+        parts, apart = RabitParts(of, pairs.passing), self._quantizer.apart(self._queries, pairs)
+        if self._turned is None:
+            return _PairsToTurn(self, pairs, parts, apart)
+        return _TurnedPairs(self._turned, pairs, parts, apart)
+
+    def less_centroids(self, queries: Int64Array, partitions: Int64Array) -> Turned:
+        """Return queries, each less the centroid of a partition, turned."""
+        apart = self._queries[queries] - self._quantizer.centroids[partitions]
+        return _with_tables(self._quantizer.turned(apart))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _TurnedPairs:
+    """Pairs of queries that are turned."""
+
+    share_pairs: ClassVar[int] = 1
+
+    turned: Turned
+    pairs: Pairs
+    parts: RabitParts
+    apart: Floats
+
+    def keep(self, heaps: Heaps, shares: Shares) -> None:
+        """See `Ready.keep`."""
+        queries = self.pairs.queries
         keep_estimates(
-            [each.of(rows) for each, rows in zip(pairs.codes, pairs.rows, strict=True)],
-            pairs.passing,
-            pairs.places,
-            pairs.queries,
-            places,
-            *asked,
-            self._quantizer.apart(self._queries, pairs),
+            self.parts,
+            self.pairs.places,
+            queries,
+            queries,
+            *self.turned,
+            self.apart,
             *heaps,
+            shares,
         )
 
 
-def _with_tables(turned: Floats) -> tuple[Floats, Bytes3D, Floats]:
+@dataclass(frozen=True, slots=True, eq=False)
+class _PairsToTurn:
+    """Pairs of which the query is turned less the centroid, when they are searched."""
+
+    share_pairs: ClassVar[int] = 1024
+
+    asks: _Queries
+    pairs: Pairs
+    parts: RabitParts
+    apart: Floats
+
+    def keep(self, heaps: Heaps, shares: Shares) -> None:
+        """See `Ready.keep`."""
+        for start, end in shares:
+            some = self.pairs.at(slice(start, end))
+            keep_estimates(
+                self.parts,
+                some.places,
+                some.queries,
+                np.arange(end - start),
+                *self.asks.less_centroids(some.queries, some.partitions),
+                self.apart[start:end],
+                *heaps,
+                some.as_one,
+            )
+
+
+def _with_tables(turned: Floats) -> Turned:
     count, width = turned.shape
     tables = np.empty((count, width // 4, 16), np.uint8)
     ranges = np.empty((count, 2), np.float32)

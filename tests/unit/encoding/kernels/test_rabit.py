@@ -8,7 +8,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from pennon.encoding.kernels.rabit import RabitRows, keep_estimates, pairs_apart, sign_tables, turn
+from pennon.encoding.kernels.rabit import (
+    RabitParts,
+    RabitRows,
+    keep_estimates,
+    pairs_apart,
+    sign_tables,
+    turn,
+)
+from pennon.encoding.kernels.shares import Shares
 from pennon.index.vector.rq_bits import blocked, packed_signs, stored_width
 
 Floats = npt.NDArray[np.float32]
@@ -182,8 +190,7 @@ class Rows:
         heaps = np.empty((queries, size), np.float32), np.empty((queries, size), np.uint64)
         counts = np.zeros(queries, np.int64)
         keep_estimates(
-            [self.numbered(0)],
-            [passing],
+            RabitParts([self.numbered(0)], [passing]),
             np.zeros(queries, np.int64),
             np.arange(queries),
             np.arange(queries),
@@ -192,6 +199,7 @@ class Rows:
             self.apart,
             *heaps,
             counts,
+            Shares(np.array([0, queries])),
         )
         out = np.full((queries, count), np.inf, np.float32)
         for query, its in enumerate(counts.tolist()):
@@ -258,8 +266,7 @@ def test_what_queries_find_together_is_what_each_finds(width: int, bits: int, mo
         counts = np.zeros(2, np.int64)
         asking = np.repeat([0, 1], 4)[pairs]
         keep_estimates(
-            [each.numbered(100 * at) for at, each in enumerate(parts)],
-            [None] * 4,
+            RabitParts([each.numbered(100 * at) for at, each in enumerate(parts)], [None] * 4),
             np.array(order)[pairs],
             asking,
             asking,
@@ -268,6 +275,7 @@ def test_what_queries_find_together_is_what_each_finds(width: int, bits: int, mo
             apart[pairs].copy(),
             *heaps,
             counts,
+            Shares(np.array([0, len(asking)])),
         )
         return *heaps, counts
 
@@ -290,8 +298,7 @@ def test_rows_beyond_their_error_are_left_out() -> None:
     )
     near.apart[:] = 1
     keep_estimates(
-        [near.numbered(0), far.numbered(100)],
-        [None, None],
+        RabitParts([near.numbered(0), far.numbered(100)], [None, None]),
         np.array([0, 1]),
         np.array([0, 0]),
         np.array([0, 0]),
@@ -299,6 +306,7 @@ def test_rows_beyond_their_error_are_left_out() -> None:
         *tables_of(near.turned),
         near.apart[:2],
         *heaps,
+        Shares(np.array([0, 1, 2])),
     )
     assert heaps[2].tolist() == [10]
     assert (heaps[1] < 64).all()
@@ -382,7 +390,7 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
         ("factors", (6, 40), "rows have signs"),
         ("factors", (5, 41), "rows have signs"),
         ("rows", (41,), "a number for each"),
-        ("passing", (39,), "rows are as wide"),
+        ("passing", (39,), "a mask has a value"),
         ("turned", (3, 24), "queries have a table"),
         ("turned", (2, 16), "each pair has a partition"),
         ("tables", (2, 4, 16), "queries have a table"),
@@ -421,7 +429,8 @@ def test_codes_that_do_not_fit_are_refused(name: str, shape: tuple[int, ...], wh
 
     def keep(given: dict[str, Any]) -> None:
         signs, rest, factors, rows, passing, *others = given.values()
-        keep_estimates([RabitRows(signs, rest, factors, rows)], [passing], *others)
+        parts = RabitParts([RabitRows(signs, rest, factors, rows)], [passing])
+        keep_estimates(parts, *others, Shares(np.array([0, 3])))  # type: ignore[call-arg]
 
     keep(good)
     with pytest.raises(ValueError, match=why):

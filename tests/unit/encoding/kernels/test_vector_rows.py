@@ -8,7 +8,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from pennon.encoding.kernels.vector_rows import cut_bytes, cut_rows, keep_rows, row_distances
+from pennon.encoding.kernels.shares import Shares
+from pennon.encoding.kernels.vector_rows import (
+    CodeRows,
+    RowParts,
+    cut_bytes,
+    cut_rows,
+    keep_rows,
+    row_distances,
+)
 from tests.unit.encoding.kernels.heaps import Asked, bytes_of
 
 Array = npt.NDArray[Any]
@@ -67,16 +75,24 @@ def test_the_nearest_rows(kind: int, width: int, most: int) -> None:
     row_distances(kind, bytes_of(rows), bytes_of(queries), far)
     near = np.split(starts[:, None] + np.float32(0.5) * far, np.cumsum(sizes)[:-1], axis=1)
     asks = bytes_of(queries)
-    keep_rows(kind, parts, [None] * 4, *by_pair(asked), asks, starts, 0.5, *asked.heaps)  # type: ignore[call-arg]
+    passing, *pairs = by_pair(asked)
+    rows_of = [CodeRows(part, numbers) for part, numbers in zip(parts, asked.rows, strict=True)]
+    made = RowParts(kind, rows_of, passing)
+    keep_rows(made, *pairs, asks, starts, 0.5, *asked.heaps, shares_of(pairs[0]))  # type: ignore[call-arg]
     asked.check(lambda part, at: near[part][at], error=1e-5 * np.abs(far).max())
 
 
 def by_pair(asked: Asked) -> tuple[Any, ...]:
     """Return what the kernel takes; a part of each partition's pairs comes behind those of the others."""
-    rows, passing, ends, numbers, places = asked.pairs
+    _, passing, ends, numbers, places = asked.pairs
     partitions = np.arange(len(ends)).repeat(np.diff(ends, prepend=0))
     order = np.lexsort((partitions, np.arange(len(partitions)) % 4 == 0))
-    return rows, passing, partitions[order], numbers[order], places[order]
+    return passing, partitions[order], numbers[order], places[order]
+
+
+def shares_of(pairs: Array) -> Shares:
+    """Return all pairs, cut at some places."""
+    return Shares(np.array([0, 0, len(pairs) // 3, len(pairs) // 2, len(pairs)]))
 
 
 def spoil(rows: Array, queries: Array, how: str) -> None:
@@ -114,6 +130,14 @@ def cut(rows: Array) -> Array | None:
     return made if len(made) and cut_rows(rows, made) else None
 
 
+def rows_cut(codes: Array, numbers: Array, made: Array | None) -> CodeRows:
+    """Return rows as kernels take them."""
+    rows = CodeRows(codes, numbers)
+    if made is not None:
+        rows.cut_to(made)
+    return rows
+
+
 @pytest.mark.parametrize("kind", [0, 1])
 @pytest.mark.parametrize(
     "how",
@@ -139,7 +163,11 @@ def test_rows_that_are_cut_are_found_as_others(kind: int, how: str, width: int, 
     cuts = [cut(each) for each in parts]
     if how in {"plain", "ties", "no numbers", "far", "unit"}:
         assert [each is not None for each in cuts] == [width > 3 and size > 63 for size in sizes]
-    keep_rows(kind, parts, cuts, *by_pair(asked), bytes_of(queries), starts, 1.0, *asked.heaps)  # type: ignore[call-arg]
+    passing, *pairs = by_pair(asked)
+    made = RowParts(
+        kind, [rows_cut(*each) for each in zip(parts, asked.rows, cuts, strict=True)], passing
+    )
+    keep_rows(made, *pairs, bytes_of(queries), starts, 1.0, *asked.heaps, shares_of(pairs[0]))  # type: ignore[call-arg]
     for heap in range(0, 40, 4):
         query = asked.places[heap]
         right = sorted(
@@ -160,15 +188,13 @@ def test_rows_that_are_cut_are_found_as_others(kind: int, how: str, width: int, 
     ("name", "value", "why"),
     [
         ("kind", 8, "whole values"),
-        ("parts", [np.zeros((5, 7), np.uint8)], "whole values"),
-        ("parts", [np.zeros((5, 12), np.uint8)], "as many values"),
-        ("parts", [np.zeros((4, 8), np.uint8)], "a number for each row"),
-        ("cuts", [], "a partition has numbers"),
-        ("cuts", [np.zeros(0, np.uint8)], "as many bytes"),
-        ("cuts", [np.zeros(99, np.uint8)], "as many bytes"),
-        ("rows", [], "a partition has numbers"),
-        ("passing", [], "a partition has numbers"),
-        ("passing", [np.zeros(4, np.uint8)], "a number for each row"),
+        ("codes", np.zeros((5, 7), np.uint8), "whole values"),
+        ("codes", np.zeros((5, 12), np.uint8), "as many values"),
+        ("codes", np.zeros((4, 8), np.uint8), "a number for each row"),
+        ("cut", np.zeros(0, np.uint8), "as many bytes"),
+        ("cut", np.zeros(99, np.uint8), "as many bytes"),
+        ("passing", [], "a mask or None"),
+        ("passing", [np.zeros(4, np.uint8)], "a value for each row"),
         ("partitions", np.array([1]), "each pair"),
         ("partitions", np.array([-1]), "each pair"),
         ("partitions", np.array([0, 0]), "each pair"),
@@ -176,16 +202,17 @@ def test_rows_that_are_cut_are_found_as_others(kind: int, how: str, width: int, 
         ("places", np.array([3]), "each pair"),
         ("places", np.array([-1]), "each pair"),
         ("queries", np.zeros((3, 4), np.uint8), "as many values"),
-        ("starts", np.zeros(2, np.float32), "a query a start"),
+        ("starts", np.zeros(2, np.float32), "a query has a start"),
         ("best", np.zeros((1, 0), np.float32), "a heap"),
+        ("borders", np.array([0, 2]), "some of the pairs"),
     ],
 )
 def test_partitions_that_do_not_fit_are_refused(name: str, value: object, why: str) -> None:
     good: dict[str, Any] = {
         "kind": 0,
-        "parts": [np.zeros((5, 8), np.uint8)],
-        "cuts": [None],
-        "rows": [np.zeros(5, np.uint64)],
+        "codes": np.zeros((5, 8), np.uint8),
+        "rows": np.zeros(5, np.uint64),
+        "cut": None,
         "passing": [None],
         "partitions": np.array([0]),
         "numbers": np.array([0]),
@@ -196,10 +223,25 @@ def test_partitions_that_do_not_fit_are_refused(name: str, value: object, why: s
         "best": np.zeros((1, 1), np.float32),
         "best_rows": np.zeros((1, 1), np.uint64),
         "counts": np.array([0]),
+        "borders": np.array([0, 1]),
     }
-    keep_rows(*good.values())
+
+    def keep(given: dict[str, Any]) -> None:
+        kind, codes, rows, made, passing, *others, borders = given.values()
+        parts = RowParts(kind, [rows_cut(codes, rows, made)], passing)
+        keep_rows(parts, *others, Shares(borders))  # type: ignore[call-arg]
+
+    keep(good)
     with pytest.raises(ValueError, match=why):
-        keep_rows(*(good | {name: value}).values())
+        keep(good | {name: value})
+
+
+def test_partitions_are_of_one_width() -> None:
+    rows = [CodeRows(np.zeros((5, width), np.uint8), np.zeros(5, np.uint64)) for width in (8, 12)]
+    with pytest.raises(ValueError, match="as many values"):
+        RowParts(0, rows, [None, None])
+    with pytest.raises(ValueError, match="a value for each row"):
+        RowParts(0, [None], [None])  # type: ignore[list-item]
 
 
 def test_what_is_cut_has_as_many_bytes_as_values() -> None:

@@ -19,15 +19,18 @@ def test_words_become_running_sums(width: int, chunks: int) -> None:
     logs[-1] = 0
     words = ((sizes - 1) << 4 | logs).astype(f"<u{width}")
     counts = [1 << int(log) for log in logs[:-1]] + [37]
-    found = index_chunks(words.view(np.uint8), width, sum(counts), MOST)
-    assert found[0].tolist() == [0, *np.cumsum(sizes * 8).tolist()]
-    assert found[1].tolist() == counts
-    assert found[2].tolist() == [0, *np.cumsum(counts).tolist()]
+    numbers, size_bytes = index_chunks(words.view(np.uint8), width, sum(counts), MOST)
+    offsets, firsts, found, nothing = numbers.tolist()
+    assert offsets == [0, *np.cumsum(sizes * 8).tolist()]
+    assert firsts == [0, *np.cumsum(counts).tolist()]
+    assert found == [*counts, 0]
+    assert not any(nothing)
+    assert size_bytes == offsets[-1]
 
 
 def test_words_that_do_not_hold_the_items_are_refused() -> None:
     words = np.array([3, 0], "<u2").view(np.uint8)  # 8 items, and what is left
-    assert index_chunks(words, 2, 9, MOST)[1].tolist() == [8, 1]
+    assert index_chunks(words, 2, 9, MOST)[0][2].tolist() == [8, 1, 0]
     for items in (7, 8):
         with pytest.raises(ValueError, match="more than the"):
             index_chunks(words, 2, items, MOST)
@@ -36,7 +39,7 @@ def test_words_that_do_not_hold_the_items_are_refused() -> None:
     for wrong, width in ((words[:3], 2), (words[:0], 2), (words[:2], 4), (words, 3)):
         with pytest.raises(ValueError, match="no words"):
             index_chunks(wrong, width, 9, MOST)
-    assert index_chunks(words[:2], 2, 0, MOST)[1].tolist() == [0]
+    assert index_chunks(words[:2], 2, 0, MOST)[0][2].tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("stride", [2, 3])

@@ -127,9 +127,7 @@ class MappedReader:
         """Answer one round of requests."""
         least = 0 if keeps_account() else LONG_BYTES  # shorter ranges are not noted
         return [
-            self._slice(request, least)
-            if isinstance(request, ByteRange)
-            else self._gather(request)
+            self._slice(request, least) if isinstance(request, ByteRange) else self._gather(request)
             for request in requests
         ]
 

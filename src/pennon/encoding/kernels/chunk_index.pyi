@@ -13,9 +13,7 @@ from pennon.core.byte_ranges import Int64Array
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 
-def index_chunks(
-    words: Bytes, width: int, items: int, most_last: int
-) -> tuple[Int64Array, int]:
+def index_chunks(words: Bytes, width: int, items: int, most_last: int) -> tuple[Int64Array, int]:
     """Return the table of the chunks of a page that has ``items`` items, and how many bytes they have.
 
     Its rows are offsets, first values, counts, and zeros.  Each has one number more than there are chunks:

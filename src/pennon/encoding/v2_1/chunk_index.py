@@ -52,12 +52,14 @@ class ChunkIndex:
     @property
     def offsets(self) -> Int64Array:
         """Return where chunks begin in their buffer."""
-        return self.numbers[0]
+        found: Int64Array = self.numbers[0]
+        return found
 
     @property
     def first_values(self) -> Int64Array:
         """Return the first value of each chunk."""
-        return self.numbers[1]
+        found: Int64Array = self.numbers[1]
+        return found
 
     @property
     def counts(self) -> Int64Array:

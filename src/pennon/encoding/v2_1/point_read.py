@@ -393,7 +393,7 @@ def are_alike(pages: Sequence[KnownPage]) -> bool:
         return False
     recipes = [page.recipe for page in pages]
     return all(
-        [each is first or (each is not None and each.shape == first.shape) for each in recipes]
+        each is first or (each is not None and each.shape == first.shape) for each in recipes
     )
 
 

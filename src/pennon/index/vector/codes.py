@@ -165,8 +165,12 @@ class Quantizer(Protocol):
         """Raise FormatError if columns of a file do not have its codes."""
         ...
 
-    def codes(self, columns: Sequence[pa.Array[Any]], *, by_rows: bool) -> Codes:
-        """Return the codes of a partition; ``by_rows``: as a graph needs them, `RowCodes`."""
+    def codes(self, columns: Sequence[Vectors], *, by_rows: bool) -> Codes:
+        """Return the codes of a partition; ``by_rows``: as a graph needs them, `RowCodes`.
+
+        The columns may be parts of what was read of more partitions, of which the codes hold none.
+        Raises FormatError if they have values of another type.
+        """
         ...
 
     def asks(self, vectors: Vectors) -> Asks:
@@ -326,17 +330,18 @@ def matrix_of(column: pa.Array[Any]) -> Vectors:
     return values.reshape(len(column), width)
 
 
-def kept_matrix(column: pa.Array[Any]) -> Vectors:
-    """Return the lists of a column row by row; copied where the column is a part of a larger one that was read.
-
-    Raises FormatError if one is NULL.
-    """
-    return kept(matrix_of(column), column.values.buffers()[1])
-
-
-def floats_of(column: pa.Array[Any]) -> Floats:
-    """Return a column of numbers of 32 bits, not copied.  Raises FormatError if it is of something else."""
-    if column.type != pa.float32() or column.null_count:
-        message = f"factors of codes are {column.type} with {column.null_count} NULLs"
+def values_of(column: pa.Array[Any]) -> Vectors:
+    """Return a column of numbers, or of lists of them row by row, not copied.  Raises FormatError if one is NULL."""
+    if pa.types.is_fixed_size_list(column.type):
+        return matrix_of(column)
+    if column.null_count:
+        message = "codes of an index are NULL"
         raise FormatError(message)
-    return np.asarray(column.to_numpy(zero_copy_only=False))
+    values: Vectors = np.asarray(column.to_numpy(zero_copy_only=False))
+    return values
+
+
+def kept_rows(rows: Vectors) -> Vectors:
+    """Return rows to be remembered: copied where they are a part of what was read."""
+    whole = rows.base
+    return kept(rows, whole.nbytes if isinstance(whole, np.ndarray) else rows.nbytes)

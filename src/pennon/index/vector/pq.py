@@ -14,10 +14,9 @@ Source: reference index-vector, 2.5.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import pyarrow as pa
 
 from pennon.core.byte_ranges import Int64Array
 from pennon.core.memory import copied
@@ -34,7 +33,6 @@ from pennon.index.vector.codes import (
     RowCodes,
     TableCodes,
     check_bytes,
-    matrix_of,
 )
 from pennon.index.vector.wire import Vectors
 
@@ -76,9 +74,9 @@ class ProductQuantizer:
         """See `Quantizer.check`."""
         check_bytes(file, _CODES, self.row_bytes)
 
-    def codes(self, columns: Sequence[pa.Array[Any]], *, by_rows: bool) -> RowCodes | TableCodes:
+    def codes(self, columns: Sequence[Vectors], *, by_rows: bool) -> RowCodes | TableCodes:
         """See `Quantizer.codes`."""
-        return self.codes_of(matrix_of(columns[0]), by_rows=by_rows)
+        return self.codes_of(columns[0], by_rows=by_rows)
 
     def codes_of(self, stored: Bytes2D, *, by_rows: bool) -> RowCodes | TableCodes:
         """Return the codes of a partition, given as they are stored."""
